@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tinyllama_tutor::inside::lesson::Verdict;
-use tinyllama_tutor::inside::session::{Event, Place, RunExit, Session, StepRef};
+use tinyllama_course::lesson::Verdict;
+use tinyllama_course::session::{Event, Place, RunExit, Session, StepRef};
 
 const RUNS: usize = 10_000;
 const REPEATS: usize = 9;

@@ -10,7 +10,7 @@ RUN curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --pr
 ENV PATH=/root/.cargo/bin:$PATH RUSTUP_TOOLCHAIN=1.95
 WORKDIR /source
 COPY . .
-RUN cargo build --release --locked --features rocm
+RUN PATH=$PWD/.ci/hipconfig:$PATH cargo build --release --locked --features rocm
 
 FROM rocm/dev-ubuntu-24.04:${ROCM}
 RUN apt-get update && apt-get install -y --no-install-recommends hip-runtime-amd hipblaslt rocblas rccl rocprofiler-sdk \

@@ -132,7 +132,7 @@ const SAID: &[Said] = &[
     (
         &["lessons", "lint", "--lessons", "/missing"],
         1,
-        &["/missing/workshop.yaml", "No such file"],
+        &["/missing/workshop.yaml", "no such file or folder"],
         "panicked",
     ),
     (

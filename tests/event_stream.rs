@@ -7,10 +7,10 @@ use std::process::Command;
 
 use common::{SMALL, run, run_v1, stderr, stdout, tutor};
 use serde_json::Value;
-use tinyllama_tutor::inside::run::{
+use tinyllama_contract::Body;
+use tinyllama_course::run::{
     Control, FinishedRun, Launcher, Line, RunExit, RunRecord, RunSpec, Start, Told, supervise,
 };
-use tinyllama_tutor::inside::train::Body;
 
 fn schema(name: &str) -> Value {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))

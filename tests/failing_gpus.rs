@@ -23,8 +23,8 @@ use small_disk::SmallDisk;
 use stand_in::{Record, environment};
 use tempfile::TempDir;
 use terminal::processes;
-use tinyllama_tutor::inside::run::RunRecord;
-use tinyllama_tutor::inside::session::{Place, Session};
+use tinyllama_course::run::RunRecord;
+use tinyllama_course::session::{Place, Session};
 
 const FLAGS: &str = "--hidden 32 --layers 1 --heads 4 --kv-heads 2 --ffn 64 --seq-len 16 --batch-size 2 --vocab 64 \
                      --num-steps 5 --warmup 1 --repeatability off";

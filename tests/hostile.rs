@@ -10,8 +10,8 @@ use std::process::{Command, Output, Stdio};
 
 use class::{course, place};
 use tempfile::TempDir;
-use tinyllama_tutor::inside::lesson::{Course, Source};
-use tinyllama_tutor::inside::session::{Event, Session, StepRef};
+use tinyllama_course::lesson::{Course, Source};
+use tinyllama_course::session::{Event, Session, StepRef};
 
 /// A title, a clipboard, text that hides itself, and a line of its own.
 const EVIL: &str = "x\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[8m\u{9b}8m\u{202e}\r| y";

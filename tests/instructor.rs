@@ -17,11 +17,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::TempDir;
-use tinyllama_tutor::inside::instructor::{Class, Delivery, Sign, deliver, views};
-use tinyllama_tutor::inside::lesson::Verdict;
-use tinyllama_tutor::inside::session::class_file::{self, Pin};
-use tinyllama_tutor::inside::session::progress::next;
-use tinyllama_tutor::inside::session::{
+use tinyllama_course::instructor::{Class, Delivery, Sign, deliver, views};
+use tinyllama_course::lesson::Verdict;
+use tinyllama_course::session::class_file::{self, Pin};
+use tinyllama_course::session::progress::next;
+use tinyllama_course::session::{
     Action, AnswerGiven, Event, Notice, Order, Place, Scope, Session, SessionError, State, StepRef,
     inbox, scan,
 };
@@ -550,6 +550,93 @@ fn rights_are_those_of_the_file_system() {
     assert_eq!(class_file::read(&class).unwrap(), None);
     std::os::unix::fs::chown(class.join(".class.json"), Some(TEACHER), None).unwrap();
     assert!(class_file::read(&class).unwrap().is_some());
+}
+
+/// The program as another user, of one group.
+fn program_as(user: u32, group: u32, class: &Path, args: &[&str]) -> Option<Output> {
+    let home = class.parent()?.join(format!("home-{user}"));
+    fs::create_dir_all(&home).ok()?;
+    std::os::unix::fs::chown(&home, Some(user), Some(user)).ok()?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"));
+    command.args(args).arg("--class").arg(class);
+    command.uid(user).gid(group).stdin(Stdio::null());
+    command.env("HOME", home).env("USER", "somebody");
+    for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+        command.env_remove(name);
+    }
+    command.env_remove("TINYLLAMA_CLASS").output().ok()
+}
+
+#[test]
+fn a_class_that_does_not_keep_its_learners_apart_is_refused_by_the_first_command() {
+    let folder = TempDir::new().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let class = folder.path().join("class");
+    fs::create_dir(&class).unwrap();
+    if std::os::unix::fs::chown(&class, Some(TEACHER), Some(STAFF)).is_err() {
+        eprintln!("SKIPPED: only root can try this as several users");
+        return;
+    }
+    let open = |group, learner: &str| {
+        let user = if learner == "ada" { ADA } else { EVE };
+        program_as(user, group, &class, &["--plain", "--learner", learner])
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    // A group of learners, without and with the sticky bit; one that anybody may write into.
+    for (mode, group, why) in [
+        (0o2775, STAFF, "no sticky bit"),
+        (0o3773, STAFF, "you are in the group"),
+        (0o777, ADA, "everybody may write"),
+    ] {
+        fs::set_permissions(&class, Permissions::from_mode(mode)).unwrap();
+        let Some(output) = open(group, "ada") else {
+            eprintln!("SKIPPED: this program cannot be started as another user from where it lies");
+            return;
+        };
+        let text = said(&output);
+        assert_eq!(status(&output), 3, "{mode:o}: {text}");
+        assert!(text.contains(why) && text.contains("chmod 3773"), "{text}");
+        assert!(!class.join("ada").exists(), "{mode:o}");
+    }
+    let warned = program_as(TEACHER, STAFF, &class, &["instructor", "list"]).unwrap();
+    assert!(said(&warned).contains("everybody may write"), "{warned:?}");
+
+    // As the documents say.
+    fs::set_permissions(&class, Permissions::from_mode(0o3773)).unwrap();
+    let opened = open(ADA, "ada").unwrap();
+    assert_eq!(status(&opened), 0, "{}", said(&opened));
+    assert_eq!(status(&open(EVE, "eve").unwrap()), 0);
+    let eve = |args: &[&str]| program_as(EVE, EVE, &class, args).unwrap();
+    assert_ne!(status(&eve(&["session", "show", "--learner", "ada"])), 0);
+    assert_ne!(status(&eve(&["instructor", "reset", "ada", "--all"])), 0);
+    let moved = Command::new("mv")
+        .args([class.join("ada"), class.join("x")])
+        .uid(EVE)
+        .gid(EVE)
+        .output()
+        .unwrap();
+    assert!(!moved.status.success(), "{moved:?}");
+    let listed = program_as(TEACHER, STAFF, &class, &["instructor", "list"]).unwrap();
+    assert!(!said(&listed).contains("warning"), "{}", said(&listed));
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("ada"));
+}
+
+/// What is written about class folders is what the program asks for.
+#[test]
+fn the_documents_name_the_rights_that_keep_learners_apart() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for page in ["README.md", "docs/cluster.md", "docs/trust.md"] {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        assert!(text.contains("chmod 3773"), "{page}");
+        assert!(!text.contains("2775"), "{page}");
+    }
+    let help = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+        .args(["instructor", "--help"])
+        .output()
+        .unwrap();
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    let words: Vec<&str> = help.split_whitespace().collect();
+    assert!(words.join(" ").contains("chmod 3773"), "{help}");
 }
 
 fn tutor(class: &Path, lessons: &Path, args: &[&str]) -> Output {

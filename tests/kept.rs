@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use small_disk::SmallDisk;
 use tempfile::TempDir;
-use tinyllama_tutor::inside::session::{Event, Place, Session, SessionError};
+use tinyllama_course::session::{Event, Place, Session, SessionError};
 
 const FAREWELL: &str = "Everything is kept";
 
@@ -182,7 +182,7 @@ fn an_export_that_fails_leaves_nothing_that_blocks_the_next() {
     session.record_all(vec![Event::Note { text }]).unwrap();
     drop(session);
     let archive = disk.path().join("ada.tar.gz");
-    let export = || tinyllama_tutor::inside::session::archive::export(&place, &archive);
+    let export = || tinyllama_course::session::archive::export(&place, &archive);
     assert!(export().is_err(), "128 KiB do not hold it");
     assert!(!archive.exists());
     fs::remove_dir_all(&place.folder).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tinyllama_tutor::inside::device::{KfdGpu, gpus};
+use tinyllama_base::kfd::{KfdGpu, gpus};
 
 fn tree(name: &str) -> Vec<KfdGpu> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -23,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 use small_disk::SmallDisk;
 use tempfile::TempDir;
 use terminal::{Terminal, processes};
-use tinyllama_tutor::inside::session::{Event, Place, scan};
+use tinyllama_course::session::{Event, Place, scan};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 /// Kills of one session; its log would only grow and slow the rest down.

@@ -313,6 +313,43 @@ fn doctor_says_who_chose_and_shows_both_machines() {
     );
 }
 
+#[test]
+fn what_a_site_starts_is_shown_once_and_agreed_to_where_it_is_anothers() {
+    let machine = Machine::with_ssh("exec sh -c \"$line\"");
+    let class = machine.0.path().join("class");
+    fs::create_dir(&class).unwrap();
+    let site = class.join(".site.toml");
+    let write = |mark: &str| {
+        let text = format!("launcher = \"env MARK={mark}\"\n");
+        fs::write(&site, text).unwrap();
+        fs::set_permissions(&site, fs::Permissions::from_mode(0o644)).unwrap();
+    };
+    let shown = |output: &Output| stderr(output).contains("starts here with your rights");
+    write("one");
+    let first = doctor(&machine, &class);
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    assert!(shown(&first) && stderr(&first).contains("env MARK=one"));
+    assert!(!shown(&doctor(&machine, &class)), "a second time");
+    write("two");
+    assert!(stderr(&doctor(&machine, &class)).contains("env MARK=two"));
+    // What another wrote is not started before somebody said so.
+    write("three");
+    let chown = |path| std::os::unix::fs::chown(path, Some(61_003), None);
+    if chown(&class).and_then(|()| chown(&site)).is_err() {
+        eprintln!("SKIPPED: only root can try this with another's file");
+        return;
+    }
+    for _ in 0..2 {
+        let refused = doctor(&machine, &class);
+        assert_eq!(refused.status.code(), Some(2));
+        let text = stderr(&refused);
+        assert!(
+            text.contains("env MARK=three") && text.contains("nobody has agreed"),
+            "{text}"
+        );
+    }
+}
+
 /// A command before every run that notes it, and in which the second size has no luck once.
 fn unlucky(machine: &Machine) -> Command {
     let place = machine.0.path().join("a place");

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use tempfile::TempDir;
-use tinyllama_tutor::inside::lesson::{
+use tinyllama_contract::targets::Target;
+use tinyllama_course::lesson::{
     Answer, Course, Lesson, Quiz, Source, Step, StepKind, Verdict, live, schema,
 };
-use tinyllama_tutor::inside::recording::{Library, Source as Recorded};
-use tinyllama_tutor::inside::session::progress::{self, Access};
-use tinyllama_tutor::inside::session::{Place, RunExit, Session, Status, StepRef};
-use tinyllama_tutor::inside::targets::Target;
+use tinyllama_course::profiler::Task;
+use tinyllama_course::recording::{Library, Source as Recorded};
+use tinyllama_course::session::progress::{self, Access};
+use tinyllama_course::session::{Place, RunExit, Session, Status, StepRef};
 
 fn course() -> Course {
     Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
@@ -112,7 +113,7 @@ fn lessons_open_when_what_they_require_is_done_or_an_instructor_says_so() {
     );
 
     let mut other = Learner::new();
-    let unlock = tinyllama_tutor::inside::session::Event::Unlocked {
+    let unlock = tinyllama_course::session::Event::Unlocked {
         lesson: second.id.clone(),
         by: "teacher".into(),
     };
@@ -331,4 +332,26 @@ fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
         }
     }
     assert!(named >= 30, "{named}");
+}
+
+#[test]
+fn the_roofline_by_counters_asks_for_a_roofline() {
+    let course = course();
+    let step = course.step("roofline", "by-counters").unwrap();
+    let StepKind::Profile { task, .. } = &step.kind else {
+        panic!("{step:?}")
+    };
+    assert_eq!(*task, Task::Roofline);
+    // The others take what their tool is usually asked for.
+    let tasks = course.lessons().flat_map(|lesson| &lesson.steps);
+    let tasks: Vec<&Task> = tasks
+        .filter_map(|step| match &step.kind {
+            StepKind::Profile { task, .. } => Some(task),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        tasks.contains(&&Task::Hotspots) && tasks.contains(&&Task::SystemTrace),
+        "{tasks:?}"
+    );
 }

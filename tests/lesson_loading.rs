@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use tinyllama_tutor::inside::lesson::{
+use tinyllama_course::lesson::{
     Course, Problem, Problems, Source, StepKind, Style, scaffold, schema,
 };
 
@@ -275,8 +275,7 @@ fn mistakes_of_the_workshop_file_are_reported_too() {
             "two lessons with the id `one`",
         ),
         ("      - two", "      - ../two", "no id"),
-        ("      - two", "      - three", "cannot be read"),
-        ("minutes: 60", "minutes: 9", "the lessons take 10 minutes"),
+        ("      - two", "      - three", "no such file or folder"),
         (
             "title: A course",
             "titel: A course",
@@ -381,6 +380,16 @@ fn the_flags_of_a_run_are_put_to_the_run_command() {
             .contains("the run command refuses this: no such flag"),
         "{problems}"
     );
+}
+
+#[test]
+fn a_profile_step_names_a_task_its_tool_has() {
+    let files = Files::new();
+    let step = "  - id: profiled\n    kind: profile\n    title: Profile it\n    text: Look.\n    tool: rocprof-compute\n    task: rooflines\n    target: v1\n    golden:\n      import: none.csv\n\n  - id: seen";
+    files.edit("first/one.yaml", "  - id: seen", step);
+    let problems = files.load().map(|_| ()).unwrap_err().to_string();
+    let expected = "rocprof-compute has no task `rooflines`; there are profile, roofline";
+    assert!(problems.contains(expected), "{problems}");
 }
 
 #[test]

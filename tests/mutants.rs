@@ -21,14 +21,14 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
-use tinyllama_tutor::inside::analysis::{Baseline, Calibration};
-use tinyllama_tutor::inside::lesson::{Course, Source, Style};
-use tinyllama_tutor::inside::profiler::{GroupBy, Parts, ReportOptions, import, report};
-use tinyllama_tutor::inside::recording::{self, Library};
-use tinyllama_tutor::inside::report::class::{merge, sources};
-use tinyllama_tutor::inside::report::{Options, collect, hand_in, html, markdown};
-use tinyllama_tutor::inside::run::FinishedRun;
-use tinyllama_tutor::inside::session::{Place, Session, archive, lock, read_only};
+use tinyllama_course::analysis::{Baseline, Calibration};
+use tinyllama_course::lesson::{Course, Source, Style};
+use tinyllama_course::profiler::{GroupBy, Parts, ReportOptions, import, report};
+use tinyllama_course::recording::{self, Library};
+use tinyllama_course::report::class::{merge, sources};
+use tinyllama_course::report::{Options, collect, hand_in, html, markdown};
+use tinyllama_course::run::FinishedRun;
+use tinyllama_course::session::{Place, Session, archive, lock, read_only};
 
 /// Mutants of each kind.
 const MUTANTS: usize = 60;
@@ -165,6 +165,7 @@ fn profiles() {
         "rocpd",
         "rocprof-compute",
         "rocprof-sys",
+        "rocm_2026",
     ];
     for kind in kinds {
         let files = fixtures(kind);
@@ -553,6 +554,55 @@ mod once {
         drop(database);
         let damage = import(&path).unwrap().damage;
         assert!(damage[0].to_string().contains("compute more"), "{damage:?}");
+    }
+
+    /// Few steps of SQLite's machine, each of which takes long, fills the memory or the disk.
+    #[test]
+    fn views_whose_steps_are_few_and_large() {
+        let count =
+            "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 100000000)";
+        let views = [
+            (
+                "time",
+                "SELECT sum(length(hex(zeroblob(500000 + n % 1000)))) AS kernel_name FROM c",
+            ),
+            (
+                "sorted rows",
+                "SELECT n AS kernel_name FROM c ORDER BY randomblob(900000)",
+            ),
+            (
+                "names",
+                "SELECT hex(zeroblob(400000)) || n AS kernel_name, 1 AS dispatch_count, 1.5 AS duration_ns_sum FROM c",
+            ),
+            (
+                "rows",
+                "SELECT 'a' AS kernel_name, 1 AS dispatch_count, 1.5 AS duration_ns_sum FROM c",
+            ),
+            (
+                "patterns",
+                "SELECT glob('*a*a*a*a*a*a*a*a*a*a*a*b', replace(hex(zeroblob(400000)), '0', 'a')) AS kernel_name",
+            ),
+        ];
+        for (what, view) in views {
+            let folder = TempDir::new().unwrap();
+            let path = folder.path().join("x.db");
+            let database = rusqlite::Connection::open(&path).unwrap();
+            let tables = format!(
+                "CREATE TABLE compute_metadata (a);
+                 CREATE VIEW compute_kernel_view AS {count} {view};"
+            );
+            database.execute_batch(&tables).unwrap();
+            drop(database);
+            let (sender, answer) = mpsc::channel();
+            thread::spawn(move || sender.send(import(&path).unwrap().damage));
+            let damage = answer.recv_timeout(HANGS / 4);
+            let damage = damage.unwrap_or_else(|_| panic!("{what}: no answer"));
+            assert!(!damage.is_empty(), "{what}");
+            drop(folder);
+        }
+        // SAFETY: asks for a number.
+        let most = unsafe { rusqlite::ffi::sqlite3_memory_highwater(0) };
+        assert!(most < 600 << 20, "SQLite held {} MiB", most >> 20);
     }
 
     #[test]

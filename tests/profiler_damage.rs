@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use tinyllama_tutor::inside::profiler::{GroupBy, Import, Parts, ReportOptions, import, report};
+use tinyllama_course::profiler::{GroupBy, Import, Parts, ReportOptions, import, report};
 
 /// Counts what is allocated, to see that damaged input cannot fill the memory.
 struct Counting;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tinyllama_tutor::inside::profiler::{Profile, StatisticKind, import};
+use tinyllama_course::profiler::{Profile, StatisticKind, import};
 
 const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
 const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";
@@ -240,7 +240,7 @@ fn records_of_json_are_joined_with_tables_that_come_later() {
         "instances of a counter add up"
     );
 
-    use tinyllama_tutor::inside::profiler::launch_overhead;
+    use tinyllama_course::profiler::launch_overhead;
     let overhead = launch_overhead(&profile);
     assert_eq!(overhead.calls.unwrap().total_ns, 30.0);
     // From the call at 100 to the kernel at 150.
@@ -270,5 +270,64 @@ fn a_run_in_several_formats_counts_once() {
         passed.reason.contains("run_results.json"),
         "{}",
         passed.reason
+    );
+}
+
+/// Events as PyTorch's sources write them: times since 1970 that a float would round to a quarter of a microsecond.
+const TORCH_TRACE: &str = r#"{"schemaVersion":1,"deviceProperties":[{"id":0,"name":"AMD Instinct MI300X","warpSize":64,"numSms":304}],
+  "traceEvents":[
+    {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":9,"tid":9,"ts":1763999999000000.001,"dur":80.5,"args":{"External id":1,"stream":-1,"device":"cpu"}},
+    {"ph":"X","cat":"user_annotation","name":"ProfilerStep#3","pid":9,"tid":9,"ts":1763999999000000,"dur":200,"args":{}},
+    {"ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","pid":9,"tid":9,"ts":1763999999000010.000,"dur":5.250,"args":{"correlation":12}},
+    {"ph":"X","cat":"kernel","name":"void mm<64>(float*) [clone .kd]","pid":0,"tid":7,"ts":1763999999000100.123,"dur":12.377,
+      "args":{"device":0,"stream":7,"correlation":12,"registers per thread":32,"shared memory":512,"grid":[4,2,1],"block":[64,1,1]}},
+    {"ph":"X","cat":"gpu_memcpy","name":"CopyHostToDevice","pid":0,"tid":7,"ts":1763999999000120,"dur":2,"args":{"device":0,"bytes":4096}},
+    {"ph":"X","cat":"kernel","name":"cut","pid":0,"tid":7,"ts":1763999999000130,"dur":-1,"args":{}},
+    {"ph":"s","id":12,"pid":9,"tid":9,"ts":1763999999000010,"cat":"ac2g","name":"ac2g"},
+    {"ph":"M","name":"process_name","pid":0,"tid":0,"args":{"name":"python"}},
+    {"name":"Record Window End","ph":"i","s":"g","pid":"","tid":"","ts":1763999999000300}]}"#;
+
+#[test]
+fn a_trace_of_torch_profiler_is_read_to_the_nanosecond() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, TORCH_TRACE).unwrap();
+    let import = import(&path).unwrap();
+    assert_eq!(import.taken[0].format.name, "torch.profiler trace (JSON)");
+    let [damage] = &import.damage[..] else {
+        panic!("{:?}", import.damage)
+    };
+    assert!(damage.to_string().contains("traceEvents[5]"), "{damage}");
+    let profile = import.profile;
+    let [launch] = profile.dispatches[..] else {
+        panic!("{:?}", profile.dispatches)
+    };
+    let time = launch.time.unwrap();
+    assert_eq!(
+        (time.start, time.duration()),
+        (1_763_999_999_000_100_123, 12_377)
+    );
+    assert_eq!(profile.kernel_name(launch.variant), "void mm<64>(float*)");
+    let variant = profile.variant(launch.variant);
+    assert_eq!(
+        variant.grid,
+        Some([256, 2, 1]),
+        "work-items, not workgroups"
+    );
+    assert_eq!((variant.vgpr, variant.lds), (Some(32), Some(512)));
+    assert_eq!(
+        profile.gpu_of(launch.lane).unwrap().compute_units,
+        Some(304)
+    );
+
+    use tinyllama_course::profiler::{api_calls, copies, launch_overhead};
+    assert_eq!(api_calls(&profile), [("hipLaunchKernel", (1, 5_250.0))]);
+    // From the call at 10 us to the kernel at 100.123 us.
+    let queueing = launch_overhead(&profile).queueing.unwrap();
+    assert_eq!(queueing.median_ns, 90_123.0);
+    let copied = &copies(&profile)[0];
+    assert_eq!(
+        (copied.direction.as_str(), copied.bytes),
+        ("host to device", Some(4096))
     );
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tinyllama_tutor::inside::profiler::{Source, Sysfs};
+use tinyllama_course::profiler::{Source, Sysfs};
 
 /// A `/sys` with one AMD card, one of another make, and a connector.
 fn machine() -> tempfile::TempDir {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tinyllama_tutor::inside::profiler::{Import, Profile, StatisticKind, import};
+use tinyllama_course::profiler::{Import, Profile, StatisticKind, import};
 
 const ALLOCATION_TRACE: &str = "rocprofv3 allocations (CSV)";
 const API_TRACE: &str = "rocprofv3 API trace (CSV)";

@@ -1,8 +1,8 @@
 //! Questions cannot be passed without reading them: the order of choices, and what a wrong answer is told.
 
 use tempfile::TempDir;
-use tinyllama_tutor::inside::lesson::{Answer, Choice, Course, Quiz, RunName, Source, StepKind};
-use tinyllama_tutor::inside::session::{Place, Session, StepRef};
+use tinyllama_course::lesson::{Answer, Choice, Course, Quiz, RunName, Source, StepKind};
+use tinyllama_course::session::{Place, Session, StepRef};
 
 const SEEDS: u64 = 1000;
 
@@ -135,7 +135,7 @@ fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
     let found = || {
         let source = Source::Folder(folder.path().to_path_buf());
         let course = Course::load(&source).unwrap();
-        let problems = tinyllama_tutor::inside::lesson::lint(&course, &source);
+        let problems = tinyllama_course::lesson::lint::lint(&course, &source);
         problems.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     const HINT: &str = "    hints: [{ text: Count them. }]\n";

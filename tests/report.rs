@@ -10,12 +10,12 @@ use std::time::Instant;
 use class::{MadeUp, course, make_up, place, walk};
 use serde_json::Value;
 use tempfile::TempDir;
-use tinyllama_tutor::inside::lesson::Verdict;
-use tinyllama_tutor::inside::report::hand_in::{Findings, verify};
-use tinyllama_tutor::inside::report::{
+use tinyllama_course::lesson::Verdict;
+use tinyllama_course::report::hand_in::{Findings, verify};
+use tinyllama_course::report::{
     Options, Report, class as of_class, collect, html, junit, markdown,
 };
-use tinyllama_tutor::inside::session::{Event, Place, RunExit, Session, StepRef, archive};
+use tinyllama_course::session::{Event, Place, RunExit, Session, StepRef, archive};
 
 fn report(place: &Place) -> Report {
     collect(place, &course(), Options::default()).unwrap()
@@ -537,7 +537,7 @@ fn a_class_is_put_on_one_page() {
     let tables = of_class::csv::render(&merged);
     assert_eq!(tables[0].1.lines().count(), size + 1);
     assert!(
-        tables[0].1.ends_with(",Imagined GPU,true\n"),
+        tables[0].1.ends_with(",Imagined GPU,true,\n"),
         "{}",
         tables[0].1
     );

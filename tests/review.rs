@@ -52,7 +52,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         4,
         "samples of profiles cannot be reached",
         &[(
-            "src/tui/update/tests.rs",
+            "src/course/tui/update/tests.rs",
             "enter_imports_the_sample_of_a_profile_step_without_its_tool",
         )],
     ),
@@ -61,7 +61,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "figures, checks and lost runs are gone after a restart",
         &[
             (
-                "src/tui/update/tests.rs",
+                "src/course/tui/update/tests.rs",
                 "what_the_checks_said_is_there_again_after_a_restart",
             ),
             (
@@ -102,7 +102,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         9,
         "messages lose their remedy at 80 columns",
         &[(
-            "src/tui/update/tests.rs",
+            "src/course/tui/update/tests.rs",
             "a_long_message_keeps_its_end_at_80_columns",
         )],
     ),
@@ -111,11 +111,11 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "charts cannot be read off",
         &[
             (
-                "src/tui/panels/plot/axis.rs",
+                "src/course/tui/panels/plot/axis.rs",
                 "ends_are_short_whatever_they_are",
             ),
             (
-                "src/tui/panels/plot/mod.rs",
+                "src/course/tui/panels/plot/mod.rs",
                 "a_curve_rises_to_the_right_between_labelled_axes",
             ),
         ],
@@ -123,18 +123,18 @@ const HELD: &[(u8, &str, &[Test])] = &[
     (
         11,
         "labels of a comparison mean nothing",
-        &[("src/tui/panels/compare/tests.rs", "three_runs_side_by_side")],
+        &[("src/course/tui/panels/compare/tests.rs", "three_runs_side_by_side")],
     ),
     (
         12,
         "the end of a run jumps away from its figures",
         &[
             (
-                "src/tui/update/tests.rs",
+                "src/course/tui/update/tests.rs",
                 "the_figures_stay_when_a_run_ends_and_enter_goes_on_from_them",
             ),
             (
-                "src/tui/run_view/tests.rs",
+                "src/course/tui/run_view/tests.rs",
                 "a_stop_by_the_learner_is_no_failure_and_an_open_kernel_shows_its_parts",
             ),
         ],
@@ -143,7 +143,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         13,
         "the kernel table hides the culprit",
         &[(
-            "src/tui/run_view/tests.rs",
+            "src/course/tui/run_view/tests.rs",
             "kernels_are_sorted_by_what_was_asked_for",
         )],
     ),
@@ -151,7 +151,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         14,
         "the very same command is called faster",
         &[(
-            "src/tui/panels/compare/tests.rs",
+            "src/course/tui/panels/compare/tests.rs",
             "the_same_command_is_never_called_faster",
         )],
     ),
@@ -159,7 +159,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         15,
         "texts of checks are not Markdown",
         &[(
-            "src/tui/update/tests.rs",
+            "src/course/tui/update/tests.rs",
             "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
         )],
     ),
@@ -168,22 +168,22 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "writing: keys named twice, words broken, Ctrl-U undoes",
         &[
             (
-                "src/tui/update/tests.rs",
+                "src/course/tui/update/tests.rs",
                 "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
             ),
-            ("src/tui/update/tests.rs", "ctrl_u_clears_what_was_typed"),
+            ("src/course/tui/update/tests.rs", "ctrl_u_clears_what_was_typed"),
         ],
     ),
     (
         17,
         "bars of a comparison change only their label",
-        &[("src/tui/panels/compare/tests.rs", "three_runs_side_by_side")],
+        &[("src/course/tui/panels/compare/tests.rs", "three_runs_side_by_side")],
     ),
     (
         18,
         "links cannot be followed",
         &[(
-            "src/tui/update/tests.rs",
+            "src/course/tui/update/tests.rs",
             "links_open_pages_that_can_be_searched_and_lead_back_and_words_are_explained",
         )],
     ),
@@ -191,20 +191,20 @@ const HELD: &[(u8, &str, &[Test])] = &[
         19,
         "help begins somewhere else",
         &[(
-            "src/tui/update/tests.rs",
+            "src/course/tui/update/tests.rs",
             "a_palette_without_a_match_stays_and_help_begins_with_where_one_is",
         )],
     ),
     (
         20,
         "the outline begins on a heading, locked reads as failed",
-        &[("src/tui/view/tests.rs", "outline")],
+        &[("src/course/tui/view/tests.rs", "outline")],
     ),
     (
         21,
         "the palette closes without a match",
         &[(
-            "src/tui/update/tests.rs",
+            "src/course/tui/update/tests.rs",
             "a_palette_without_a_match_stays_and_help_begins_with_where_one_is",
         )],
     ),
@@ -221,15 +221,15 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "the instructor's screen",
         &[
             (
-                "src/tui/instructor_screen/tests.rs",
+                "src/course/tui/instructor_screen/tests.rs",
                 "keys_come_to_the_deeds_they_name",
             ),
             (
-                "src/tui/instructor_screen/tests.rs",
+                "src/course/tui/instructor_screen/tests.rs",
                 "everybody_is_seen_at_every_size_in_every_look",
             ),
             (
-                "src/tui/runtime/clerk.rs",
+                "src/course/tui/runtime/clerk.rs",
                 "an_instructors_reset_reaches_the_open_tutor_within_two_seconds",
             ),
         ],
@@ -279,7 +279,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         28,
         "a roofline without a roof, labels cut",
         &[(
-            "src/tui/panels/roofline/tests.rs",
+            "src/course/tui/panels/roofline/tests.rs",
             "points_under_their_roof",
         )],
     ),

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use tinyllama_tutor::inside::lesson::scaffold;
-use tinyllama_tutor::inside::run::RunFolder;
-use tinyllama_tutor::inside::session::{Event, Place, Session, StepRef};
+use tinyllama_course::lesson::scaffold;
+use tinyllama_course::run::RunFolder;
+use tinyllama_course::session::{Event, Place, Session, StepRef};
 
 fn tutor(state: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -15,8 +16,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use small_disk::SmallDisk;
 use tempfile::TempDir;
-use tinyllama_tutor::inside::lesson::Verdict;
-use tinyllama_tutor::inside::session::{
+use tinyllama_course::lesson::Verdict;
+use tinyllama_course::session::{
     AnswerGiven, Event, Place, RunExit, Scope, Session, SessionError, State, Status, StepRef,
     archive, scan, store,
 };
@@ -267,7 +268,7 @@ fn append(place: &Place, records: &[&str]) {
     let mut last = scan(&place.events()).unwrap().last_hash;
     let mut text = fs::read_to_string(place.events()).unwrap();
     for record in records {
-        let (line, hash) = tinyllama_tutor::inside::session::chain::encode(&last, record);
+        let (line, hash) = tinyllama_course::session::chain::encode(&last, record);
         text.push_str(&line);
         last = hash;
     }
@@ -433,6 +434,66 @@ fn a_session_travels_as_one_file() {
         archive::import(&file, &there).is_err(),
         "an existing session was overwritten"
     );
+}
+
+#[test]
+fn what_an_archive_says_of_rights_does_not_count() {
+    let folder = TempDir::new().unwrap();
+    let place = busy(folder.path());
+    let events = fs::read(place.events()).unwrap();
+    let mut builder = tar::Builder::new(flate2::write::GzEncoder::new(
+        Vec::new(),
+        flate2::Compression::fast(),
+    ));
+    let files = [
+        ("events.jsonl", 0o777, &events[..]),
+        ("runs/0001-v1/", 0o000, b""),
+        ("runs/0001-v1/events.jsonl", 0o4777, b"{}"),
+        ("workbench/deep/kernel.hip", 0o666, b"mine"),
+    ];
+    for (path, mode, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(mode);
+        header.set_size(content.len() as u64);
+        if path.ends_with('/') {
+            header.set_entry_type(tar::EntryType::Directory);
+        }
+        builder.append_data(&mut header, path, content).unwrap();
+    }
+    let file = folder.path().join("open.tar.gz");
+    fs::write(&file, builder.into_inner().unwrap().finish().unwrap()).unwrap();
+    let there = Place {
+        folder: folder.path().join("elsewhere"),
+        learner: "ada".into(),
+    };
+    archive::import(&file, &there).unwrap();
+    for (path, mode) in [
+        ("events.jsonl", 0o600),
+        ("runs", 0o700),
+        ("runs/0001-v1", 0o700),
+        ("runs/0001-v1/events.jsonl", 0o600),
+        ("workbench/deep", 0o700),
+        ("workbench/deep/kernel.hip", 0o600),
+    ] {
+        let found = fs::metadata(there.folder.join(path)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o7777, mode, "{path}");
+    }
+    Session::open(there).unwrap();
+}
+
+#[test]
+fn what_would_make_the_log_unreadable_is_refused_and_never_counts() {
+    let folder = TempDir::new().unwrap();
+    let place = busy(folder.path());
+    let mut session = Session::open(place.clone()).unwrap();
+    let before = session.state().clone();
+    let error = session.record(note("y".repeat(65 << 20))).unwrap_err();
+    assert!(matches!(error, SessionError::TooLarge { .. }), "{error}");
+    assert_eq!((session.state(), session.unsaved()), (&before, 0));
+    session.record(note("after")).unwrap();
+    drop(session);
+    let session = Session::open(place).unwrap();
+    assert_eq!(session.state().notes.last().unwrap(), "after");
 }
 
 #[test]

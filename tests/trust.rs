@@ -13,11 +13,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tinyllama_tutor::inside::report::class::{merge, sources};
-use tinyllama_tutor::inside::report::hand_in::{Findings, HandInError, verify};
-use tinyllama_tutor::inside::report::{Options, collect};
-use tinyllama_tutor::inside::session::{
-    Event, KernelTime, Place, RunExit, Scope, Session, StepRef, archive, chain,
+use tinyllama_course::lesson::Course;
+use tinyllama_course::report::class::document::LearnerRow;
+use tinyllama_course::report::class::{html, merge, sources};
+use tinyllama_course::report::hand_in::{Findings, HandInError, verify};
+use tinyllama_course::report::{Options, collect};
+use tinyllama_course::session::{
+    Event, KernelTime, Place, RunExit, Scope, Session, StepRef, archive, chain, scan,
 };
 
 /// How many sessions are generated; more with TRUST_SESSIONS.
@@ -124,6 +126,7 @@ fn honest_sessions_are_intact_in_every_form() {
         let place = honest(folder.path(), seed);
         let intact = |what: &str, found: Findings| {
             assert_eq!(found.problems, [""; 0], "seed {seed}, {what}");
+            assert_eq!(found.intact(), Some(true), "seed {seed}, {what}");
         };
         intact("folder", verify(&place.folder, None, &course()).unwrap());
         let mut plain = document(&place, false);
@@ -374,6 +377,16 @@ fn no_field_of_a_hand_in_can_be_changed_unnoticed() {
         let session = against.then_some(place.folder.as_path());
         let untouched = check(&document, session).unwrap();
         assert_eq!(untouched.problems, [""; 0]);
+        // What may be changed is this and nothing else, whatever the program says of it.
+        let free = [
+            "written",
+            "program",
+            "profiles",
+            "runs/*/work/ceilings",
+            "chain/streams",
+            "chain/earlier",
+        ];
+        assert_eq!(untouched.not_compared, free);
         let leaves = leaves(&document);
         if !anonymous {
             every_field_has_a_value(&schema, &leaves);
@@ -392,7 +405,7 @@ fn no_field_of_a_hand_in_can_be_changed_unnoticed() {
                 let Ok(found) = check(&changed, session) else {
                     continue;
                 };
-                let named = found.leaves(&leaf.names) && !found.unchecked.is_empty();
+                let named = found.leaves(&leaf.names) && !found.never_checked.is_empty();
                 assert!(
                     !found.is_intact() || named,
                     "{} as {value}, anonymous: {anonymous}, against its session: {against}",
@@ -516,6 +529,37 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     });
     assert!(unusual.contains("went back"), "{unusual}");
 
+    // In the place of minutes: a run once more, a second seal, a hint that there is not.
+    let id = report["runs"][0]["id"].as_str().unwrap();
+    let lesson = course().lessons().next().unwrap().clone();
+    let at = json!({"lesson": lesson.id, "step": lesson.steps[0].id});
+    for (event, said) in [
+        (
+            json!({"run_started": {"run": id, "at": null, "target": "v1", "command": [], "host": ""}}),
+            "is started a second time",
+        ),
+        (
+            json!({"sealed": {"run": id, "sha256": "ab"}}),
+            "is sealed a second time",
+        ),
+        (
+            json!({"hint_shown": {"at": at, "hint": 99}}),
+            "has no hint 99",
+        ),
+    ] {
+        let (problems, _) = found(&|_, record| {
+            if record.pointer("/event/time_spent").is_some() {
+                record["event"] = event.clone();
+            }
+        });
+        assert!(problems.contains(said), "{problems}");
+    }
+    let (problems, _) = found(&|_, record| {
+        let renamed = record.to_string().replace(id, "../x");
+        *record = serde_json::from_str(&renamed).unwrap();
+    });
+    assert!(problems.contains("cannot be the name"), "{problems}");
+
     // Steps that are only said to be done.
     let liar = class::place(folder.path(), "liar");
     let mut session = Session::open(liar.clone()).unwrap();
@@ -607,6 +651,47 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     }
     assert!(!warnings.contains(".class.json"), "{warnings}");
 
+    // Copies under other names, whose every checksum was computed anew.
+    let renamed = |name: &str, from: &Place| {
+        let events = fs::read_to_string(from.events()).unwrap();
+        let mut forged = json!({"chain": {"lines": events.lines().collect::<Vec<_>>()}});
+        rewrite(&mut forged, |index, record| {
+            if index == 0 {
+                record["event"]["created"]["learner"] = name.into();
+            }
+        });
+        let place = place(&folder.path().join("renamed"), name);
+        copy(&from.folder, &place.folder);
+        write_lines(&place, &forged["chain"]["lines"]);
+        place
+    };
+    let zoe = walk(
+        place(&folder.path().join("renamed"), "zoe"),
+        &course(),
+        2,
+        6,
+    );
+    let copies = [renamed("bob", &alice), renamed("carol", &alice)];
+    let files: Vec<_> = copies
+        .iter()
+        .chain([&alice, &zoe])
+        .map(|place| {
+            let file = folder.path().join(format!("of-{}.json", place.learner));
+            fs::write(&file, document(place, false).to_string()).unwrap();
+            file
+        })
+        .collect();
+    let files: Vec<&Path> = files.iter().map(std::path::PathBuf::as_path).collect();
+    for paths in [&files[..], &[&folder.path().join("renamed"), &alice.folder]] {
+        let (names, warnings) = merged(paths);
+        assert_eq!(names, ["alice", "bob", "carol", "zoe"]);
+        assert!(
+            warnings.contains("alice, bob, carol are not of different people's work")
+                && warnings.contains("1 session"),
+            "{warnings}"
+        );
+    }
+
     // Two people without a name of their own, and one of them twice.
     let hand_in = |name: &str, place: &Place, anonymous: bool| {
         let file = folder.path().join(name);
@@ -632,6 +717,199 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     let found = sources::read(&[first], &course());
     let class = merge(found.hand_ins, &course(), vec![]);
     assert!(class.learners[0].minutes < 9000.0 && class.learners[0].intact == Some(false));
+}
+
+fn write_lines(place: &Place, lines: &Value) {
+    let lines = lines.as_array().unwrap().iter();
+    let lines: String = lines
+        .map(|line| format!("{}\n", line.as_str().unwrap()))
+        .collect();
+    fs::create_dir_all(&place.folder).unwrap();
+    fs::write(place.events(), lines).unwrap();
+}
+
+/// A line without its end, and its hash.
+fn encoded(previous: &str, record: &Value) -> (String, String) {
+    let (line, hash) = chain::encode(previous, &record.to_string());
+    (line.trim_end().into(), hash)
+}
+
+/// A class of one on its page.
+fn on_a_page(paths: &[std::path::PathBuf], course: &Course) -> (LearnerRow, String) {
+    let found = sources::read(paths, course);
+    let class = merge(found.hand_ins, course, found.unreadable);
+    let page = html::render(&class);
+    for text in &class.learners[0].unchecked {
+        assert!(page.contains(&text[..20]), "{page}");
+    }
+    (class.learners[0].clone(), class.warnings.join("\n"))
+}
+
+#[test]
+fn a_compaction_makes_nothing_that_was_not_seen() {
+    let folder = memory();
+    // One record, in which everything is done.
+    let liar = class::place(folder.path(), "liar");
+    let done: serde_json::Map<String, Value> = course()
+        .lessons()
+        .map(|lesson| {
+            let steps = lesson.steps.iter();
+            let done = json!({"status": "done", "seconds": 60.0, "attempts": 1, "hints": [], "prediction": null,
+                "answers": [], "reflection": null, "checks": {}, "runs": []});
+            let steps = steps.map(|step| (step.id.clone(), done.clone()));
+            (lesson.id.clone(), Value::Object(steps.collect()))
+        })
+        .collect();
+    let state = json!({"learner": "liar", "course": [course().title, course().version], "position": null,
+        "lessons": done, "unlocked": {}, "runs": {}, "backups": {}, "messages": [], "notes": [],
+        "unknown_events": 0, "records": 900, "last_time": "2026-01-01T00:00:00Z"});
+    let record = json!({"n": 901, "time": "2026-01-01T00:00:00Z", "event": {"compacted": {"format": 1,
+        "version": "0.1.0", "previous_hash": "ab", "previous_records": 900, "state": state}}});
+    write_lines(&liar, &json!([encoded(chain::START, &record).0]));
+    let file = folder.path().join("liar.json");
+    let hand_in = document(&liar, false);
+    assert!(hand_in["totals"]["steps_finished"].as_u64().unwrap() > 100);
+    fs::write(&file, hand_in.to_string()).unwrap();
+    for path in [&liar.folder, &file] {
+        let found = verify(path, None, &course()).unwrap();
+        assert_eq!((found.intact(), found.unseen_records), (None, 900));
+        assert!(found.verdict().contains("was not checked"));
+        let (row, warnings) = on_a_page(std::slice::from_ref(path), &course());
+        assert_eq!(row.intact, None);
+        assert!(
+            row.unchecked.join("").contains("up to record 900"),
+            "{row:?}"
+        );
+        assert!(warnings.contains("liar: not checked: "), "{warnings}");
+    }
+
+    // Nor does a sum of nothing, or one within an order.
+    let mut of_nothing = record.clone();
+    of_nothing["event"]["compacted"]["previous_records"] = 0.into();
+    write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
+    let found = verify(&liar.folder, None, &course()).unwrap();
+    assert_ne!(found.intact(), Some(true));
+    of_nothing["n"] = 1.into();
+    write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
+    let found = verify(&liar.folder, None, &course()).unwrap();
+    assert_eq!(found.intact(), None, "{found:?}");
+    let eve = place(folder.path(), "eve");
+    drop(Session::open(eve.clone()).unwrap());
+    let log = fs::read_to_string(eve.events()).unwrap();
+    let last = scan(&eve.events()).unwrap().last_hash;
+    let order = json!({"n": 2, "time": "2026-01-01T00:00:00Z",
+        "event": {"ordered": {"order": "x", "events": [record["event"].clone()]}}});
+    write_lines(&eve, &json!([log.trim_end(), encoded(&last, &order).0]));
+    let found = verify(&eve.folder, None, &course()).unwrap();
+    assert!(
+        found.problems.join("").contains("what no order does"),
+        "{found:?}"
+    );
+
+    // A sum that says more than the records behind it.
+    let ada = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    Session::open(ada.clone()).unwrap().compact().unwrap();
+    let report = document(&ada, false);
+    assert_eq!(check(&report, None).unwrap().intact(), Some(true));
+    let mut forged = report.clone();
+    rewrite(&mut forged, |_, record| {
+        if let Some(state) = record.pointer_mut("/event/compacted/state") {
+            let welcome = done["welcome"].as_object().unwrap();
+            state["lessons"]["welcome"]["made-up"] = welcome.values().next().unwrap().clone();
+            state["notes"] = json!(["made up"]);
+        }
+    });
+    let problems = check(&forged, None).unwrap().problems.join("\n");
+    assert!(problems.contains("is not what they give"), "{problems}");
+    write_lines(&ada, &forged["chain"]["lines"]);
+    let problems = verify(&ada.folder, None, &course()).unwrap().problems;
+    assert!(
+        problems.join("\n").contains("is not what they give"),
+        "{problems:?}"
+    );
+    // Other records in the place of those that were compacted.
+    let mut forged = report.clone();
+    let earlier = forged["chain"]["earlier"][0].as_array_mut().unwrap();
+    earlier.pop();
+    let found = check(&forged, None).unwrap();
+    let problems = found.problems.join("\n");
+    assert!(
+        problems.contains("not the one that was compacted"),
+        "{problems}"
+    );
+}
+
+#[test]
+fn a_run_that_ended_well_has_a_stream_and_a_seal() {
+    let folder = memory();
+    let place = walk(place(folder.path(), "ada"), &course(), 3, 5);
+    let report = document(&place, false);
+    assert!(!report["runs"].as_array().unwrap().is_empty());
+    let problems = |document: &Value| check(document, None).unwrap().problems.join("\n");
+    let mut without = report.clone();
+    without["chain"]["streams"] = json!({});
+    assert!(problems(&without).contains("its event stream is not there"));
+    without["chain"]["streams"] = Value::Null;
+    assert!(problems(&without).contains("its event stream is not there"));
+    let unseal = |_, record: &mut Value| {
+        if record.pointer("/event/sealed").is_some() {
+            record["event"] = json!({"note": {"text": "no seal"}});
+        }
+    };
+    let mut unsealed = report.clone();
+    rewrite(&mut unsealed, unseal);
+    assert!(problems(&unsealed).contains("without the checksum"));
+    write_lines(&place, &unsealed["chain"]["lines"]);
+    let in_folder = || {
+        verify(&place.folder, None, &course())
+            .unwrap()
+            .problems
+            .join("\n")
+    };
+    assert!(
+        in_folder().contains("without the checksum"),
+        "{}",
+        in_folder()
+    );
+    write_lines(&place, &report["chain"]["lines"]);
+    assert_eq!(in_folder(), "");
+    fs::remove_dir_all(place.runs()).unwrap();
+    assert!(in_folder().contains("its event stream is not there"));
+}
+
+#[test]
+fn a_seal_that_a_power_cut_took_is_made_good() {
+    let folder = memory();
+    let place = place(folder.path(), "ada");
+    let mut session = Session::open(place.clone()).unwrap();
+    make_up(&mut session, "1-v1", None, &MadeUp::new("v1", 20.0), 1);
+    drop(session);
+    let log = fs::read_to_string(place.events()).unwrap();
+    let without_seal = log.trim_end().rsplit_once('\n').unwrap().0;
+    fs::write(place.events(), format!("{without_seal}\n{{\"hash")).unwrap();
+    drop(Session::open(place.clone()).unwrap());
+    let found = verify(&place.folder, None, &course()).unwrap();
+    assert_eq!(found.problems, [""; 0]);
+}
+
+#[test]
+fn what_was_not_checked_stands_beside_the_learner() {
+    let folder = memory();
+    let ada = place(folder.path(), "ada");
+    let mut session = Session::open(ada.clone()).unwrap();
+    session.opened(&course().title, "0.9").unwrap();
+    for (lesson, step) in course().steps() {
+        let at = StepRef::new(&lesson.id, &step.id);
+        session.record(Event::StepDone { at }).unwrap();
+    }
+    drop(session);
+    let file = folder.path().join("session.json");
+    fs::write(&file, document(&ada, false).to_string()).unwrap();
+    for path in [file, ada.folder.clone()] {
+        let (row, warnings) = on_a_page(&[path], &course());
+        assert!(row.unchecked.join("").contains("--lessons"), "{row:?}");
+        assert!(warnings.contains("ada: not checked: "), "{warnings}");
+    }
 }
 
 #[test]

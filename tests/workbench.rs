@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 
 use common::{stderr, stdout, tutor};
 use serde_json::Value;
-use tinyllama_tutor::inside::workbench::{
-    Checked, Exercise, File, Finding, Kind, ToolchainError, WAVES, amd, check, exercises, find,
-    words,
+use tinyllama_course::workbench::check::{Checked, WAVES, check};
+use tinyllama_course::workbench::{
+    Exercise, File, Finding, Kind, ToolchainError, amd, exercises, find, words,
 };
 
 /// Set where nothing may go unchecked: a machine without the compiler is red then.
@@ -403,7 +403,14 @@ fn an_exercise_goes_from_start_to_a_passed_check() {
         "{}",
         stdout(&started)
     );
-    let first = workbench(&["check", "elementwise", "--wave", "64"]);
+    let first = workbench(&[
+        "check",
+        "elementwise",
+        "--wave",
+        "64",
+        "--file",
+        "elementwise.hip",
+    ]);
     assert_eq!(
         first.status.code(),
         Some(1),
@@ -417,7 +424,13 @@ fn an_exercise_goes_from_start_to_a_passed_check() {
     assert!(stdout(&workbench(&["hint", "1"])).starts_with("Hint 2 of "));
     let solution = workbench(&["solution", "elementwise"]);
     std::fs::write(home.path().join("elementwise.hip"), &solution.stdout).unwrap();
-    let second = workbench(&["check", "elementwise", "--picture"]);
+    let second = workbench(&[
+        "check",
+        "elementwise",
+        "--picture",
+        "--file",
+        "elementwise.hip",
+    ]);
     assert_eq!(
         second.status.code(),
         Some(0),
@@ -439,7 +452,7 @@ fn an_exercise_goes_from_start_to_a_passed_check() {
         (&Value::from(2), &Value::from(true)),
         "{listed:#}"
     );
-    let reset = workbench(&["reset", "elementwise"]);
+    let reset = workbench(&["reset", "elementwise", "--file", "elementwise.hip"]);
     assert!(
         stdout(&reset).contains("elementwise.1.hip"),
         "{}",

@@ -19,9 +19,6 @@ pub enum KernelError {
     /// Block sizes that the kernel or the device cannot run.
     #[error("{0}: block size refused: {1}")]
     Block(&'static str, String),
-    /// A choice of block size that names no kernel, or a size its kernel cannot have.
-    #[error("{0}")]
-    Tunable(String),
     /// An element type the kernel has no code for.
     #[error("{0}: element type {1} is not supported; use f32, f16 or bf16")]
     ElementType(&'static str, String),

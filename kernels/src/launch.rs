@@ -6,8 +6,31 @@ use cubecl::{
     prelude::*,
     server::{CubeCountSelection, Handle},
 };
+use tinyllama_kernel_catalog::block::CubeBlock;
 
 use crate::{KernelError, tunables};
+
+/// Launches a kernel on so many cubes of such dimensions: first its buffers, bound in vectors of `$vector` numbers (without
+/// it number by number) where they are not bound already, in parentheses; then its other arguments.
+///
+/// The caller has found every buffer as long as the kernel takes it to be.
+macro_rules! launch {
+    ($client:ident, $($kernel:ident)::+ [$count:expr, $dim:expr], $vector:ident: [$($buffer:tt)+], $($number:expr),+) => {
+        launch!(@ $client, [$($kernel)::+], ($count, $dim, $vector), $vector, [$($buffer)+], $($number),+)
+    };
+    ($client:ident, $($kernel:ident)::+ [$count:expr, $dim:expr]: [$($buffer:tt)+], $($number:expr),+) => {
+        launch!(@ $client, [$($kernel)::+], ($count, $dim), 1, [$($buffer)+], $($number),+)
+    };
+    (@ $client:ident, [$($kernel:ident)::+], ($($grid:expr),+), $vector:expr, [$($buffer:tt)+], $($number:expr),+) => {{
+        // SAFETY: as every caller says.
+        unsafe {
+            $($kernel)::+::launch_unchecked($client, $($grid,)+ $(launch!(@bind $buffer, $vector),)+ $($number,)+);
+        }
+        Ok::<(), $crate::KernelError>(())
+    }};
+    (@bind ($bound:expr), $vector:expr) => { $bound };
+    (@bind $buffer:ident, $vector:expr) => { $buffer.argument($vector) };
+}
 
 /// The type that every kernel accumulates in.
 pub const F32: ElemType = ElemType::Float(FloatKind::F32);
@@ -124,32 +147,21 @@ pub fn check_elements(kernel: &'static str, dims: &[usize]) -> Result<usize, Ker
         })
 }
 
-block! {
-    /// The block of kernels in which every unit handles an element by itself; the cube's size.
-    CubeBlock {
-        units_per_cube: "units of a cube (threads of a workgroup)",
-    }
+/// The block that was chosen here, or for this process, or suits this device.
+pub fn cube_block(kernel: &str, client: &Client, chosen: Option<usize>) -> CubeBlock {
+    let chosen = tunables::or_chosen(kernel, chosen);
+    CubeBlock::new(chosen.unwrap_or_else(|| default_units(client)))
 }
 
-impl CubeBlock {
-    /// As chosen here, or for this process, or what suits this device.
-    pub fn new(kernel: &str, client: &Client, chosen: Option<usize>) -> CubeBlock {
-        CubeBlock {
-            units_per_cube: tunables::or_chosen(kernel, chosen)
-                .unwrap_or_else(|| default_units(client)),
-        }
-    }
-
-    /// Cubes for `threads` units, and their size. Kernels must ignore units past the end.
-    pub fn cubes(
-        &self,
-        kernel: &'static str,
-        client: &Client,
-        threads: usize,
-    ) -> Result<(CubeCount, CubeDim), KernelError> {
-        check_units(kernel, client, self.units_per_cube)?;
-        Ok(linear(client, threads, self.units_per_cube))
-    }
+/// Cubes for `threads` units, and their size. Kernels must ignore units past the end.
+pub fn block_cubes(
+    kernel: &'static str,
+    client: &Client,
+    block: CubeBlock,
+    threads: usize,
+) -> Result<(CubeCount, CubeDim), KernelError> {
+    check_units(kernel, client, block.units_per_cube)?;
+    Ok(linear(client, threads, block.units_per_cube))
 }
 
 /// Cubes of `units` for `threads` units, and their size.

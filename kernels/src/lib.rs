@@ -1,65 +1,73 @@
 //! GPU kernels of a tiny LLaMA, written in CubeCL: forward and hand-written backward.
 //!
-//! One operation a folder, in one order: the idea, the bytes it must move and what else there is to say of it
-//! ([`kernel::Kernel`]), a plain Rust reference, the kernels, the launch functions with their block sizes, a check of the
-//! kernels against the reference on any device, and the operation as burn's models call it. `README.md` says how to add one.
+//! What each kernel is, costs and must compute stands in [`tinyllama_kernel_catalog`]. Here a folder per operation holds its
+//! kernels, the launch functions, a workload, a check against the reference on any device, and the operation as burn's models
+//! call it. `README.md` says how to add one.
+//!
+//! All CubeCL code needs the feature `gpu`, which every GPU backend implies. Without it the operations run on burn's CPU
+//! backend.
 
+#[cfg(all(
+    feature = "gpu",
+    not(any(feature = "vulkan", feature = "rocm", feature = "cuda"))
+))]
+compile_error!("feature `gpu` needs a backend: enable `vulkan`, `rocm` or `cuda`, which imply it");
+
+#[cfg(feature = "gpu")]
 #[macro_use]
-mod kernel;
+mod launch;
 
 mod error;
-mod launch;
-mod number;
+#[cfg(feature = "gpu")]
 mod team;
+#[cfg(feature = "gpu")]
+mod workload;
 
 pub mod bench;
 pub mod binding;
 pub mod check;
+#[cfg(feature = "gpu")]
 pub mod source;
 pub mod tunables;
 
 pub mod adamw;
-pub mod add_rmsnorm;
+#[cfg(feature = "gpu")]
+mod add_rmsnorm;
 pub mod cross_entropy;
 pub mod flash_attention;
 pub mod rmsnorm;
-pub mod rope;
+#[cfg(feature = "gpu")]
+mod rope;
 pub mod swiglu;
 pub mod swiglu_naive;
 
 pub use error::KernelError;
-pub use kernel::{BlockSize, Budget, Cost, Kernel, Pass, Role, Sizes, Spill};
+#[cfg(feature = "gpu")]
+pub use workload::{BufferSource, CheckFunction, Content, KernelCode, PassLauncher, Workload};
 
-/// Every kernel, in the order a training step meets them.
-pub const KERNELS: &[&Kernel] = &[
-    &rmsnorm::KERNEL,
-    &add_rmsnorm::KERNEL,
-    &rope::KERNEL,
-    &flash_attention::KERNEL,
-    &swiglu::KERNEL,
-    &swiglu_naive::KERNEL,
-    &cross_entropy::KERNEL,
-    &adamw::KERNEL,
+/// Every kernel of the catalogue with its code, in the catalogue's order.
+#[cfg(feature = "gpu")]
+pub static CODE: [KernelCode; tinyllama_kernel_catalog::KERNELS.len()] = [
+    rmsnorm::CODE,
+    add_rmsnorm::CODE,
+    rope::CODE,
+    flash_attention::CODE,
+    swiglu::CODE,
+    swiglu_naive::CODE,
+    cross_entropy::CODE,
+    adamw::CODE,
 ];
 
-#[cfg(test)]
+#[cfg(all(test, feature = "gpu"))]
 mod tests {
+    use tinyllama_kernel_catalog::KERNELS;
+
     use super::*;
 
     #[test]
-    fn the_readme_has_a_line_for_every_kernel() {
-        let readme = include_str!("../README.md");
-        let listed: Vec<&str> = readme
-            .lines()
-            .filter(|line| line.starts_with("| `"))
-            .collect();
-        let line = |kernel: &&Kernel| {
-            format!(
-                "| `{}` | {} | {} |",
-                kernel.name, kernel.summary, kernel.launches
-            )
-        };
-        let lines: Vec<String> = KERNELS.iter().map(line).collect();
-        assert_eq!(listed, lines, "kernels/README.md");
+    fn every_kernel_of_the_catalogue_has_its_code() {
+        let described = KERNELS.iter().map(|kernel| kernel.name);
+        let written = CODE.iter().map(|code| code.kernel.name);
+        assert!(described.eq(written), "the order of KERNELS and CODE");
     }
 }

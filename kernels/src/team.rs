@@ -5,6 +5,7 @@
 //! planes they meet in shared memory; where planes cannot be used a tree in shared memory does the whole work.
 
 use cubecl::prelude::*;
+use tinyllama_kernel_catalog::block::TeamBlock;
 
 use crate::{KernelError, launch::plane_size, tunables};
 
@@ -61,30 +62,20 @@ const ELEMENTS_PER_UNIT: usize = 16;
 /// Units in a cube by default: enough to fill a compute unit with few cubes, few enough to give every one a cube.
 const UNITS_PER_CUBE: usize = 128;
 
-block! {
-    /// The block of kernels in which a team handles a row.
-    TeamBlock {
-        units_per_row: "units that share a row; a power of two",
-        rows_per_cube: "rows a cube holds at a time",
-    }
+/// For rows of `width` elements: the block that was chosen here, or for this process, or suits this device.
+pub fn team_block(kernel: &str, client: &Client, width: usize, chosen: Option<usize>) -> TeamBlock {
+    let units_per_row =
+        tunables::or_chosen(kernel, chosen).unwrap_or_else(|| default_team(client, width));
+    TeamBlock::new(units_per_row, (UNITS_PER_CUBE / units_per_row).max(1))
 }
 
-impl TeamBlock {
-    /// For rows of `width` elements: as chosen here, or for this process, or what suits this device.
-    pub fn new(kernel: &str, client: &Client, width: usize, chosen: Option<usize>) -> TeamBlock {
-        let units_per_row =
-            tunables::or_chosen(kernel, chosen).unwrap_or_else(|| default_team(client, width));
-        TeamBlock::of(units_per_row, (UNITS_PER_CUBE / units_per_row).max(1))
-    }
-
-    /// Teams of every kind, for checks: a single unit, a team narrower than any plane, which takes the tree, and one of
-    /// several planes whatever the plane size. No device runs all of them by default.
-    pub const OTHERS: [TeamBlock; 3] = [
-        TeamBlock::of(1, 33),
-        TeamBlock::of(4, 5),
-        TeamBlock::of(128, 2),
-    ];
-}
+/// Teams of every kind, for checks: a single unit, a team narrower than any plane, which takes the tree, and one of
+/// several planes whatever the plane size. No device runs all of them by default.
+pub const OTHER_TEAMS: [TeamBlock; 3] = [
+    TeamBlock::new(1, 33),
+    TeamBlock::new(4, 5),
+    TeamBlock::new(128, 2),
+];
 
 /// Team width for rows of `width` elements: one plane at least, the largest cube at most.
 pub fn default_team(client: &Client, width: usize) -> usize {

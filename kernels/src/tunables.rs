@@ -5,44 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
-use crate::kernel::BlockSize;
-use crate::{KERNELS, KernelError};
+use tinyllama_kernel_catalog::tunables::{TunableError, check};
 
 static CHOSEN: RwLock<BTreeMap<&'static str, usize>> = RwLock::new(BTreeMap::new());
-
-/// Every kernel with a block size.
-pub fn all() -> impl Iterator<Item = (&'static str, BlockSize)> {
-    KERNELS
-        .iter()
-        .filter_map(|kernel| Some((kernel.name, kernel.block_size?)))
-}
-
-/// Finds the kernel of this name, which can have this block size.
-///
-/// # Errors
-/// [`KernelError::Tunable`] naming what there is.
-pub fn check(kernel: &str, size: usize) -> Result<&'static str, KernelError> {
-    let Some((name, block)) = all().find(|(name, _)| *name == kernel) else {
-        let names: Vec<&str> = all().map(|(name, _)| name).collect();
-        return Err(KernelError::Tunable(format!(
-            "no kernel `{kernel}` has a block size; these have: {}",
-            names.join(", ")
-        )));
-    };
-    if !block.sizes.contains(&size) {
-        return Err(KernelError::Tunable(format!(
-            "{kernel} cannot have {size} {}; it can have one of {:?}",
-            block.counts, block.sizes
-        )));
-    }
-    Ok(name)
-}
 
 /// Takes `size` for `kernel` from now on.
 ///
 /// # Errors
-/// As [`check`].
-pub fn set(kernel: &str, size: usize) -> Result<(), KernelError> {
+/// As [`check`](tinyllama_kernel_catalog::tunables::check).
+pub fn set(kernel: &str, size: usize) -> Result<(), TunableError> {
     let name = check(kernel, size)?;
     let mut chosen = CHOSEN.write().unwrap_or_else(PoisonError::into_inner);
     chosen.insert(name, size);
@@ -50,6 +21,7 @@ pub fn set(kernel: &str, size: usize) -> Result<(), KernelError> {
 }
 
 /// What is chosen here for `kernel`, or was chosen for this process.
+#[cfg(feature = "gpu")]
 pub(crate) fn or_chosen(kernel: &str, here: Option<usize>) -> Option<usize> {
     let chosen = || CHOSEN.read().unwrap_or_else(PoisonError::into_inner);
     here.or_else(|| chosen().get(kernel).copied())

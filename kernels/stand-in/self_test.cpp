@@ -32,6 +32,7 @@ int hipStreamSynchronize(void *);
 int hipDeviceSynchronize();
 int hipStreamBeginCapture(void *, int);
 int hipStreamEndCapture(void *, void **);
+int hipStreamIsCapturing(void *, int *);
 int hipStreamWaitEvent(void *, void *, unsigned);
 int hipEventCreateWithFlags(void **, unsigned);
 int hipEventRecord(void *, void *);
@@ -446,13 +447,21 @@ const std::vector<Case> CASES = {
          OK(hipStreamEndCapture(stream, &graph));
          expect(hipGraphExecUpdate(executable, graph, &error_node, &result) == hipErrorGraphExecUpdateFailure, "another shape");
      }},
-    {"waiting voids a capture, and the stream is usable afterwards", nullptr,
+    {"waiting voids a capture, and the stream is lost until it is destroyed", nullptr,
      [] {
          void *stream, *graph;
          OK(hipStreamCreateWithFlags(&stream, 1));
          OK(hipStreamBeginCapture(stream, 1));
          expect(hipStreamSynchronize(stream) == hipErrorStreamCaptureUnsupported, "no waiting while recording");
          expect(hipStreamEndCapture(stream, &graph) == hipErrorStreamCaptureInvalidated && !graph, "no graph");
+         int state = 0;
+         Buffer<float> y(4);
+         OK(hipStreamIsCapturing(stream, &state));
+         expect(state == 2, "a capture that failed is never over");
+         expect(hipStreamSynchronize(stream) == hipErrorStreamCaptureUnsupported, "no waiting afterwards");
+         expect(hipMemsetD32Async(y.address, 0, 4, stream) == hipErrorStreamCaptureInvalidated, "no work afterwards");
+         OK(hipStreamDestroy(stream));
+         OK(hipStreamCreateWithFlags(&stream, 1));
          OK(hipStreamSynchronize(stream));
      }},
     {"a forked capture has to be joined", nullptr,
@@ -473,6 +482,7 @@ const std::vector<Case> CASES = {
              const int status = hipStreamEndCapture(one, &graph);
              expect(status == (joined ? hipSuccess : hipErrorStreamCaptureUnjoined), "joined or an error");
          }
+         for (void *stream : {one, two}) expect(hipStreamSynchronize(stream) == hipErrorStreamCaptureUnsupported, "both are lost");
      }},
     {"the vendor's library multiplies, with and without a workspace", nullptr,
      [] {

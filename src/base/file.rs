@@ -40,6 +40,12 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
         .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
+/// Whether an error says that there is no room.
+pub fn is_full(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(kind, StorageFull | QuotaExceeded)
+}
+
 /// What was found; nothing where there is no such file or folder.
 ///
 /// # Errors

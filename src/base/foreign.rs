@@ -27,6 +27,14 @@ pub fn open(path: &Path) -> io::Result<File> {
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
+    regular(file)
+}
+
+/// Refuses an open file that is no regular one.
+///
+/// # Errors
+/// What the file system says, and for anything but a regular file.
+pub fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         return Ok(file);
     }
@@ -145,9 +153,24 @@ fn shown(text: &str, space: impl Fn(char) -> Option<char>) -> String {
     out
 }
 
-/// Characters that show nothing and change what stands beside them: they turn the direction of writing or end a line.
+/// Characters that show nothing: they turn the direction of writing, end a line, or hide words from whoever reads. Joiners
+/// stay, which some scripts are written with.
 pub fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// A terminal to write words of others to: all that is written is shown as [`plain_lines`] has it.
@@ -223,6 +246,19 @@ mod tests {
         assert_eq!(plain(evil), "a^[]52;c;x^G<U+009B>8m  b<U+202E>^?");
         assert_eq!(plain_lines("a\u{1b}[8m\n\tb\u{2028}"), "a^[[8m\n b<U+2028>");
         assert_eq!(code("a`b\u{1b}"), "`a'b^[`");
+        for c in [
+            '\u{ad}',
+            '\u{61c}',
+            '\u{200b}',
+            '\u{2060}',
+            '\u{2066}',
+            '\u{e0041}',
+        ] {
+            assert_eq!(
+                plain(&format!("a{c}b")),
+                format!("a<U+{:04X}>b", u32::from(c))
+            );
+        }
     }
 
     #[test]

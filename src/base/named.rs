@@ -1,6 +1,7 @@
 //! Enums whose variants have names.
 
 /// An enum with a name for each variant, from one list: `ALL` in that order, `name`, and the name as what is displayed.
+#[macro_export]
 macro_rules! named {
     ($(#[$meta:meta])* $vis:vis enum $enum:ident { $($(#[$about:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$meta])*
@@ -28,6 +29,7 @@ macro_rules! named {
 }
 
 /// Compares and shows a type by its `name`, which no two have.
+#[macro_export]
 macro_rules! known_by_name {
     ($type:ty) => {
         impl PartialEq for $type {
@@ -51,5 +53,3 @@ macro_rules! known_by_name {
         }
     };
 }
-
-pub(crate) use {known_by_name, named};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::base::foreign;
+use crate::foreign;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {

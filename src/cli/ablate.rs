@@ -6,13 +6,13 @@ use clap::Args;
 use super::analysis::{
     Analysis, Answer, Flags, Lab, Measure, Page, Sweep, TIMED, bar, interval, plural, switches,
 };
-use crate::analysis::ablation::{Ablation, Effect, States, analyse};
-use crate::analysis::comparison::total_series;
-use crate::analysis::relative::factor;
-use crate::analysis::{RunFailure, Variant};
-use crate::base::statistics::{Finding, Series};
-use crate::base::table::Columns;
-use crate::run::{RunSpec, UsageError};
+use tinyllama_base::statistics::{Finding, Series};
+use tinyllama_base::table::Columns;
+use tinyllama_course::analysis::ablation::{Ablation, Effect, States, analyse};
+use tinyllama_course::analysis::comparison::total_series;
+use tinyllama_course::analysis::relative::factor;
+use tinyllama_course::analysis::{RunFailure, Variant};
+use tinyllama_course::run::{RunSpec, UsageError};
 
 /// More switches would need more than 64 combinations.
 const MOST_SWITCHES: usize = 6;

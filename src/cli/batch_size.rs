@@ -5,12 +5,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Page, TIMED, number_that, positive};
-use crate::analysis::batch_size::{AS_GOOD, Bounds, Goal, Search, Trial, search};
-use crate::analysis::comparison::{peak_bytes, step_ms};
-use crate::analysis::{MeasuredRun, RunFailure, Variant};
-use crate::base::table::Columns;
-use crate::base::units::{human_bytes, number};
-use crate::run::{RunSpec, UsageError};
+use tinyllama_base::table::Columns;
+use tinyllama_base::units::{human_bytes, number};
+use tinyllama_course::analysis::batch_size::{AS_GOOD, Bounds, Goal, Search, Trial, search};
+use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
+use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
+use tinyllama_course::run::{RunSpec, UsageError};
 
 /// Of a trial that names none: enough for a median, few enough for a dozen trials.
 const STEPS: &str = "--num-steps=10";

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use tinyllama_kernel_catalog::tunables::check as check_size;
 use tinyllama_kernels::tunables;
 
-use crate::analysis::tuning::{TakenOver, Tuned};
-use crate::run::UsageError;
-use crate::run::folder;
-use crate::run::spec::BlockSize;
-use crate::targets::Target;
-use crate::train::Options;
-use crate::train::event::Hello;
+use tinyllama_contract::event::Hello;
+use tinyllama_contract::flags::BlockSize;
+use tinyllama_course::analysis::tuning::{TakenOver, Tuned};
+use tinyllama_course::run::UsageError;
+use tinyllama_course::run::folder;
+use tinyllama_engine::targets::Target;
+use tinyllama_engine::train::Options;
 
 /// `off` leaves aside what was found.
 const TUNING: &str = "TINYLLAMA_TUNING";
@@ -91,7 +92,7 @@ fn found(hello: &Hello, given: &BTreeMap<String, usize>) -> Result<Option<TakenO
     let taken = Tuned::load(&root, &hello.backend, &hello.device)?.taken_over(hello, given);
     if let Some(taken) = &taken {
         for (kernel, size) in &taken.block_sizes {
-            tunables::check(kernel, *size)?;
+            check_size(kernel, *size)?;
         }
     }
     Ok(taken)

@@ -8,11 +8,11 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Page, Told};
-use crate::analysis::calibration::{Calibration, VERSION};
-use crate::analysis::gpus::{self, DataSheet};
-use crate::base::clock::since_1970;
-use crate::device::{BackendChoice, ceilings};
-use crate::run::{Launcher, NotStarted, RunExit, UsageError, folder};
+use tinyllama_base::clock::since_1970;
+use tinyllama_course::analysis::calibration::{Calibration, VERSION};
+use tinyllama_course::analysis::gpus::{self, DataSheet};
+use tinyllama_course::run::{Launcher, NotStarted, RunExit, UsageError, folder};
+use tinyllama_engine::device::{BackendChoice, ceilings};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:

@@ -15,8 +15,8 @@ use flate2::write::GzEncoder;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
-use crate::run::UsageError;
-use crate::run::signal_group;
+use tinyllama_course::run::UsageError;
+use tinyllama_course::run::signal_group;
 
 /// A file's name and the command it is of, from what always works to what takes long, so that a machine that stops half-way has
 /// said the most.

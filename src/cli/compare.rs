@@ -14,13 +14,13 @@ use super::analysis::{
     Analysis, Answer, Flags, Lab, Measure, Page, TIMED, kept_run, range, workshop_table,
 };
 use super::say::say_page;
-use crate::analysis::comparison::{Comparison, Made, Row, Side, compare, total_series};
-use crate::analysis::relative::USUAL_CONFIDENCE;
-use crate::analysis::workshop::{self, Confronted};
-use crate::analysis::{MeasuredRun, Variant};
-use crate::base::table::{Columns, TextTable};
-use crate::base::units::{human_bytes, number, rate};
-use crate::run::{RunSpec, UsageError, folder};
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::{human_bytes, number, rate};
+use tinyllama_course::analysis::comparison::{Comparison, Made, Row, Side, compare, total_series};
+use tinyllama_course::analysis::relative::USUAL_CONFIDENCE;
+use tinyllama_course::analysis::workshop::{self, Confronted};
+use tinyllama_course::analysis::{MeasuredRun, Variant};
+use tinyllama_course::run::{RunSpec, UsageError, folder};
 
 /// Steps of the profile pass that `--workshop` needs for the time of parts.
 const PROFILED_STEPS: usize = 3;

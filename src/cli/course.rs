@@ -6,12 +6,12 @@ use anyhow::Result;
 use clap::Args;
 
 use super::{Exit, kernel_inputs};
-use crate::lesson::Source;
-use crate::recording;
-use crate::run::Launcher;
-use crate::session::Place;
-use crate::tutor::{Options, TutorError};
-use crate::{plain, tui};
+use tinyllama_course::lesson::Source;
+use tinyllama_course::recording;
+use tinyllama_course::run::Launcher;
+use tinyllama_course::session::{Place, class_rights};
+use tinyllama_course::tutor::{Options, TutorError};
+use tinyllama_course::{plain, tui};
 
 #[derive(Debug, Args)]
 pub struct CourseArgs {
@@ -61,11 +61,15 @@ pub fn run(args: CourseArgs) -> Result<Exit> {
 }
 
 fn options(args: CourseArgs) -> std::result::Result<Options, TutorError> {
+    let place = Place::find(args.class.as_deref(), args.learner.as_deref())?;
+    if let Some(class) = &args.class {
+        class_rights::check(class)?;
+    }
     let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref());
     let options = Options {
         in_class: args.class.is_some(),
         course: Source::new(args.lessons),
-        place: Place::find(args.class.as_deref(), args.learner.as_deref())?,
+        place,
         launcher: launcher.map_err(|error| TutorError::Usage(error.to_string()))?,
         no_color: args.no_color,
         ascii: args.ascii,

@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use super::Exit;
 use super::say::say;
-use crate::targets::difference::{Difference, Excerpt, differences};
-use crate::targets::{self, Target};
-use crate::tui::highlight::Highlighter;
-use crate::tui::theme::Theme;
+use tinyllama_course::tui::highlight::Highlighter;
+use tinyllama_course::tui::theme::Theme;
+use tinyllama_engine::targets::difference::{Difference, Excerpt, differences};
+use tinyllama_engine::targets::{self, Target};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -113,7 +113,7 @@ fn print_source(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::targets::{stage4, stage5};
+    use tinyllama_engine::targets::{stage4, stage5};
 
     fn printed(highlighter: Option<&Highlighter>) -> String {
         let document = Document {

@@ -12,12 +12,14 @@ use serde::Serialize;
 use super::analysis::Page;
 use super::doctor_launcher::Launched;
 use super::say::say;
+use super::session::warn_of;
 use super::{Exit, collect, doctor_driver};
-use crate::base::locale;
-use crate::base::table::wrapped;
-use crate::device::finding::{Finding, Status};
-use crate::device::{BackendChoice, diagnosis};
-use crate::run::{Launcher, folder};
+use tinyllama_base::locale;
+use tinyllama_base::table::wrapped;
+use tinyllama_course::run::{Launcher, folder};
+use tinyllama_course::session::class_rights;
+use tinyllama_engine::device::finding::{Finding, Status};
+use tinyllama_engine::device::{BackendChoice, diagnosis};
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -98,6 +100,9 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     }
     if args.driver {
         return doctor_driver::run(args);
+    }
+    if let Some(class) = &args.class {
+        warn_of(class, &class_rights::for_instructor(class));
     }
     let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref())?;
     let mut findings = diagnosis::examine();

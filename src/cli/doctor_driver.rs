@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::Exit;
 use super::doctor::{DoctorArgs, print_finding};
 use super::say::say;
-use crate::base::device_facts::DeviceFacts;
-use crate::device::finding::{Finding, Status};
-use crate::device::selftest::{self, Effort};
-use crate::device::{Backend, open_driver};
-use crate::run::UsageError;
+use tinyllama_base::device_facts::DeviceFacts;
+use tinyllama_course::run::UsageError;
+use tinyllama_engine::device::finding::{Finding, Status};
+use tinyllama_engine::device::selftest::{self, Effort};
+use tinyllama_engine::device::{Backend, open_driver, vendor_of};
 
 /// Everything `doctor --driver --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -38,7 +38,7 @@ const MARKS: [&str; 3] = ["ok", "not there", "FAILED"];
 pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let backends = match args.backend.backend() {
         None => vec![Backend::Rocm, Backend::Cuda],
-        Some(backend) if backend.vendor().is_some() => vec![backend],
+        Some(backend) if vendor_of(backend).is_some() => vec![backend],
         Some(backend) => bail!(UsageError(format!(
             "--backend {backend}: --driver tries HIP and CUDA; take rocm or cuda"
         ))),

@@ -11,11 +11,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::analysis::Page;
-use crate::base::foreign::plain;
-use crate::base::table::Columns;
-use crate::device::finding::Finding;
-use crate::run::{Launcher, Line, NotStarted, read_line};
-use crate::train::event::Body;
+use tinyllama_base::foreign::plain;
+use tinyllama_base::table::Columns;
+use tinyllama_contract::event::Body;
+use tinyllama_course::run::{Launcher, Line, NotStarted, read_line};
+use tinyllama_engine::device::finding::Finding;
 
 /// Where runs are made.
 #[derive(Debug, Serialize, JsonSchema)]

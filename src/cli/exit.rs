@@ -4,22 +4,23 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use super::analysis::Told;
-use crate::analysis::RunFailure;
-use crate::base::foreign::{plain, plain_lines};
-use crate::device::driver::DriverError;
-use crate::device::{self, BackendFailure, DeviceError};
-use crate::instructor::ClassError;
-use crate::instructor::scope::ScopeError;
-use crate::model::ConfigError;
-use crate::profiler::read::ImportError;
-use crate::profiler::run::RunError;
-use crate::recording::RecordingError;
-use crate::run::{NotStarted, RunExit, UsageError};
-use crate::session::SessionError;
-use crate::train::DataError;
-use crate::train::event::FailureCode;
-use crate::tutor::TutorError;
-use crate::workbench::ToolchainError;
+use tinyllama_base::foreign::{plain, plain_lines};
+use tinyllama_contract::event::FailureCode;
+use tinyllama_contract::model::ConfigError;
+use tinyllama_course::analysis::RunFailure;
+use tinyllama_course::instructor::ClassError;
+use tinyllama_course::instructor::scope::ScopeError;
+use tinyllama_course::profiler::commands::line::LacksFlag;
+use tinyllama_course::profiler::read::ImportError;
+use tinyllama_course::profiler::run::RunError;
+use tinyllama_course::recording::RecordingError;
+use tinyllama_course::run::{NotStarted, RunExit, UsageError};
+use tinyllama_course::session::SessionError;
+use tinyllama_course::tutor::TutorError;
+use tinyllama_course::workbench::ToolchainError;
+use tinyllama_engine::device::driver::DriverError;
+use tinyllama_engine::device::{self, BackendFailure, DeviceError};
+use tinyllama_engine::train::DataError;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +95,7 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
             _ => Exit::Environment,
         },
         NotStarted: |_| Exit::Environment,
+        LacksFlag: |_| Exit::Environment,
         SessionError: of_session,
         ClassError: |error: &_| match error {
             ClassError::Session(error) => of_session(error),
@@ -141,6 +143,7 @@ fn of_session(error: &SessionError) -> Exit {
         | SessionError::AlreadyRestored(_) => Exit::Usage,
         SessionError::NoPlace { .. }
         | SessionError::NoClass { .. }
+        | SessionError::UnsafeClass { .. }
         | SessionError::Gone { .. }
         | SessionError::NotKept { .. }
         | SessionError::LockUnsupported { .. }
@@ -203,7 +206,7 @@ mod tests {
     #[test]
     fn errors_keep_their_kind_under_context() {
         let device = DeviceError::NotCompiledIn {
-            backend: crate::device::Backend::Rocm,
+            backend: tinyllama_engine::device::Backend::Rocm,
         };
         let error = Err::<(), _>(device)
             .context("opening the device")

@@ -8,15 +8,15 @@ use serde::Serialize;
 
 use super::Exit;
 use super::say::say;
-use crate::base::clock::since_1970;
-use crate::device::{self, Backend, CacheSettings, Tuning};
-use crate::model::{Backward, Initialisation, LibraryKernels};
-use crate::run::spec::TrainingArgs;
-use crate::run::{Control, Launcher, Line, RunSpec, Told, UsageError, supervise};
-use crate::targets::gradient_check::{self, Comparison};
-use crate::targets::{ALL, Kind, Target, v1, v4};
-use crate::train::event::{Body, RankCheck};
-use crate::train::{Options, dtype_name};
+use tinyllama_base::clock::since_1970;
+use tinyllama_contract::event::{Body, RankCheck};
+use tinyllama_contract::flags::TrainingArgs;
+use tinyllama_course::run::{Control, Launcher, Line, RunSpec, Told, UsageError, supervise};
+use tinyllama_engine::device::{self, Backend, CacheSettings, Tuning};
+use tinyllama_engine::model::{Backward, Initialisation, LibraryKernels};
+use tinyllama_engine::targets::gradient_check::{self, Comparison};
+use tinyllama_engine::targets::{self, ALL, Kind, Target, v1, v4};
+use tinyllama_engine::train::{Options, float_dtype, library_on};
 
 #[derive(Debug, Args)]
 pub struct GradcheckArgs {
@@ -223,7 +223,7 @@ impl CheckArgs {
             fusion: fusion.is_none_or(|switch| switch.is_on()),
             tuning: training.switches.tuning.unwrap_or(Tuning::Off),
         });
-        let device = v1::TARGET.engine.open(&baseline)?;
+        let device = targets::open(v1::TARGET, &baseline)?;
         let backend = device.backend();
         // Plainly unless asked otherwise, where there is a choice.
         let plainly = backend.is_asynchronous().then_some(Tuning::Off);
@@ -231,12 +231,12 @@ impl CheckArgs {
             tuning: training.switches.tuning.or(plainly),
             ..baseline
         };
-        let library = baseline.library_on(backend);
+        let library = library_on(&baseline, backend);
         let checked = Checked {
             device: device.facts().device.clone(),
-            dtype: dtype_name(baseline.operand_dtype),
+            dtype: baseline.operand_dtype.name(),
             library,
-            tolerance: tolerance(baseline.operand_dtype, backend, library),
+            tolerance: tolerance(float_dtype(baseline.operand_dtype), backend, library),
         };
         let tuning = baseline.tuning;
         let mut entrants = vec![(v1::TARGET, baseline)];

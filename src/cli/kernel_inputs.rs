@@ -1,16 +1,18 @@
 //! What the analysis commands need to know of this build's kernels.
 
-use tinyllama_kernels::KERNELS;
+use tinyllama_kernel_catalog::KERNELS;
 
-use crate::analysis::roofline::KernelWork;
-use crate::model::{ModelConfig, kernels};
+use tinyllama_course::analysis::roofline::KernelWork;
+use tinyllama_engine::model::{ModelConfig, kernels};
 
 /// What one run of each kernel's passes computes and moves in a model.
 pub fn works(config: &ModelConfig) -> Vec<KernelWork> {
     let sizes = kernels::sizes(config);
-    let passes = KERNELS
-        .iter()
-        .flat_map(|kernel| kernel.of_step(&sizes).map(|(pass, _)| (kernel.name, pass)));
+    let passes = KERNELS.iter().flat_map(|kernel| {
+        kernel
+            .step_passes(&sizes)
+            .map(|(pass, _)| (kernel.name, pass))
+    });
     passes
         .map(|(kernel, pass)| {
             let cost = (pass.cost)(&sizes);

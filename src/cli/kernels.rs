@@ -5,21 +5,25 @@ use std::io::{self, Write};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use tinyllama_kernel_catalog::{KERNELS, Kernel, Sizes};
+use tinyllama_kernels::binding;
 use tinyllama_kernels::check::Check;
-use tinyllama_kernels::{KERNELS, Kernel, Sizes, binding};
 
 use super::Exit;
 use super::analysis::Page;
 use super::kernels_arch::{self, ArchArgs, Selection};
 use super::say::{print_json, say};
-use crate::compiled::facts;
-use crate::device::{self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning};
-use crate::model::Preset;
-use crate::model::kernels::sizes;
-use crate::run::UsageError;
-use crate::run::spec::Dtype;
-use crate::targets::{self, Target};
-use crate::train::dtype_name;
+use crate::emitted::candidates;
+use tinyllama_contract::ElementType;
+use tinyllama_contract::flags::Dtype;
+use tinyllama_course::run::UsageError;
+use tinyllama_engine::device::{
+    self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning,
+};
+use tinyllama_engine::model::Preset;
+use tinyllama_engine::model::kernels::sizes;
+use tinyllama_engine::targets::{self, Target};
+use tinyllama_engine::train::float_dtype;
 
 #[derive(Debug, Args)]
 pub struct KernelsArgs {
@@ -100,11 +104,11 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
     if args.compiled.arch.is_some() {
         let mut operations: Vec<&'static str> = kernels.iter().map(|kernel| kernel.name).collect();
         if args.names.is_empty() {
-            operations.push(facts::V4);
+            operations.push(candidates::V4);
         }
         let selection = Selection {
             operations: &operations,
-            dtype: args.dtype.map(|dtype| dtype_name(dtype.into())),
+            dtype: args.dtype.map(|dtype| ElementType::from(dtype).name()),
             json: args.json,
         };
         return kernels_arch::run(&args.compiled, &selection);
@@ -131,7 +135,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
 
 impl Listed {
     fn of(kernel: &'static Kernel, sizes: &Sizes) -> Listed {
-        let costs = kernel.of_step(sizes).map(|(pass, runs_per_step)| {
+        let costs = kernel.step_passes(sizes).map(|(pass, runs_per_step)| {
             let cost = (pass.cost)(sizes);
             ListedCost {
                 pass: pass.name,
@@ -195,7 +199,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>> {
 
 fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
     let open = open_gpu(args)?;
-    let dtype = args.dtype.unwrap_or(Dtype::F32).into();
+    let dtype = float_dtype(args.dtype.unwrap_or(Dtype::F32).into());
     open.require_dtype(dtype)?;
     let seed = args.seed.unwrap_or_else(super::gradcheck::fresh_seed);
     let mut out = io::stdout().lock();

@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use crate::run::Launcher;
-use crate::run::launcher::{array, far, keeper, near};
+use tinyllama_course::run::Launcher;
+use tinyllama_course::run::launcher::{array, far, keeper, near};
 
 #[derive(Debug, Subcommand)]
 pub enum End {

@@ -12,16 +12,18 @@ use super::Exit;
 use super::analysis::{Page, plural};
 use super::lessons_verify::{self, VerifyArgs};
 use super::say::{print_json, say, say_text};
-use crate::base::foreign::{Terminal, plain};
-use crate::base::locale;
-use crate::base::table::Columns;
-use crate::lesson;
-use crate::lesson::lint::lint;
-use crate::lesson::quiz::Quiz;
-use crate::lesson::{Course, Lesson, Problems, Source, Step, StepKind, Style, is_id, scaffold};
-use crate::run::{RunSpec, UsageError};
-use crate::tutor::Job;
-use crate::tutor::job::own_flags;
+use tinyllama_base::foreign::{Terminal, plain};
+use tinyllama_base::locale;
+use tinyllama_base::table::Columns;
+use tinyllama_course::lesson;
+use tinyllama_course::lesson::lint::lint;
+use tinyllama_course::lesson::quiz::Quiz;
+use tinyllama_course::lesson::{
+    Course, Lesson, Problems, Source, Step, StepKind, Style, is_id, scaffold,
+};
+use tinyllama_course::run::{RunSpec, UsageError};
+use tinyllama_course::tutor::Job;
+use tinyllama_course::tutor::job::own_flags;
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {

@@ -9,9 +9,11 @@ use serde_json::json;
 use super::Exit;
 use super::lessons::{error_style, named};
 use super::say::say;
-use crate::lesson::{Course, Source};
-use crate::run::Launcher;
-use crate::session::verify::{Options, Progress, Report, StepReport, StepResult, verify};
+use tinyllama_course::lesson::{Course, Source};
+use tinyllama_course::run::Launcher;
+use tinyllama_course::session::verify::{
+    Options, Progress, Report, StepReport, StepResult, verify,
+};
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {

@@ -51,7 +51,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::analysis::Asked;
-use crate::run::{UsageError, spec};
+use tinyllama_contract::flags;
+use tinyllama_contract::flags::UsageError;
 
 pub use exit::Exit;
 
@@ -212,7 +213,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version are no errors; a closed pipe while printing them is none either.
             match error.kind() {
-                ErrorKind::ValueValidation => eprint!("{}", spec::plainly(&error.to_string())),
+                ErrorKind::ValueValidation => eprint!("{}", flags::plainly(&error.to_string())),
                 _ => drop(error.print()),
             }
             match error.use_stderr() {

@@ -2,14 +2,17 @@
 
 use anyhow::{Result, bail};
 
-use crate::base::statistics::relative_difference;
-use crate::device::open_driver_of;
-use crate::model::Weights;
-use crate::run::UsageError;
-use crate::run::spec::OwnKernel;
-use crate::targets::{Target, v4};
-use crate::train::{Data, EngineDevice, KernelInPlace, MatmulPrecision, Options, Synchronize};
-use crate::workbench::{File, check, find, gpu, in_model, words};
+use crate::learner_kernels::{gpu, in_model};
+use tinyllama_base::statistics::relative_difference;
+use tinyllama_contract::flags::OwnKernel;
+use tinyllama_course::run::UsageError;
+use tinyllama_course::workbench::{File, check, find, words};
+use tinyllama_engine::device::open_driver_of;
+use tinyllama_engine::model::Weights;
+use tinyllama_engine::targets::{Target, v4};
+use tinyllama_engine::train::{
+    Data, EngineDevice, KernelInPlace, MatmulPrecision, Options, Synchronize,
+};
 
 /// Relative difference of a gradient that roundings in another order make, in f32.
 const ALLOWED: f64 = 1e-4;

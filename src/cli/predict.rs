@@ -7,19 +7,19 @@ use clap::Args;
 use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Page, TIMED, plural};
-use crate::analysis::calibration::Calibration;
-use crate::analysis::comparison::{peak_bytes, step_ms};
-use crate::analysis::prediction::{
+use tinyllama_base::file::inside;
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::{human_bytes, rate};
+use tinyllama_course::analysis::calibration::Calibration;
+use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
+use tinyllama_course::analysis::prediction::{
     Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches, merged,
 };
-use crate::analysis::ranks::{Link, WireTime};
-use crate::analysis::{MeasuredRun, RunFailure, Variant};
-use crate::base::file::inside;
-use crate::base::table::{Columns, TextTable};
-use crate::base::units::{human_bytes, rate};
-use crate::model::ModelConfig;
-use crate::run::{RunSpec, UsageError, folder};
-use crate::targets::v4;
+use tinyllama_course::analysis::ranks::{Link, WireTime};
+use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
+use tinyllama_course::run::{RunSpec, UsageError, folder};
+use tinyllama_engine::model::ModelConfig;
+use tinyllama_engine::targets::v4;
 
 /// Median error on held-out sizes beyond which a prediction says too little.
 const USEFUL_ERROR: f64 = 0.25;

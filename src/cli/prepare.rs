@@ -13,12 +13,14 @@ use clap::Args;
 use etcetera::BaseStrategy;
 
 use super::Exit;
-use crate::base::file::replace;
-use crate::device::FORGET_TUNING;
-use crate::lesson::{Course, Source};
-use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
-use crate::train::event::{Body, Hello};
-use crate::tutor::prepare::targets;
+use super::session::warn_of;
+use tinyllama_base::file::replace;
+use tinyllama_contract::event::{Body, Hello};
+use tinyllama_course::lesson::{Course, Source};
+use tinyllama_course::run::{Control, Launcher, Line, RunSpec, Told, supervise};
+use tinyllama_course::session::class_rights;
+use tinyllama_course::tutor::prepare::targets;
+use tinyllama_engine::device::FORGET_TUNING;
 
 /// Folders of the cache that serve any machine with the same GPU, driver and program.
 const SHARED: [&str; 2] = ["kernels", "modules"];
@@ -72,6 +74,9 @@ type Shared = Arc<(Mutex<Wishes>, Condvar)>;
 
 pub fn run(args: &PrepareArgs) -> Result<Exit> {
     let course = Course::load(&Source::new(args.lessons.clone()))?;
+    if let Some(class) = &args.class {
+        warn_of(class, &class_rights::for_instructor(class));
+    }
     let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref())?;
     let specs = targets(&course, &args.flags)?;
     let wishes = Shared::default();

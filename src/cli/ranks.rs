@@ -13,13 +13,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
-use crate::base::file::{create_private, create_private_file};
-use crate::base::foreign::plain;
-use crate::run::children::{each_line, ends_with_this};
-use crate::run::spec::RankArgs;
-use crate::run::{Line, RunExit, UsageError, read_line};
-use crate::train::event::{Body, Failure, FailureCode, Step, Summary};
-use crate::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
+use tinyllama_base::file::{create_private, create_private_file};
+use tinyllama_base::foreign::plain;
+use tinyllama_contract::event::{Body, Failure, FailureCode, Step, Summary};
+use tinyllama_contract::flags::RankArgs;
+use tinyllama_course::run::{Line, RunExit, UsageError, read_line};
+use tinyllama_course::run::{each_line, ends_with_this};
+use tinyllama_engine::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 
 /// Tells a process which rank it is, from 0.
 const RANK: &str = "TINYLLAMA_RANK";

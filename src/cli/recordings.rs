@@ -11,12 +11,12 @@ use super::Exit;
 use super::analysis::{Page, plural};
 use super::output::Lines;
 use super::say::say_page;
-use crate::base::table::Columns;
-use crate::recording::{Library, Recording, Source};
-use crate::run::play::{Player, Speed};
-use crate::run::spec::split;
-use crate::run::{Control, Line, Measurements, Metric, Statistic, read_line};
-use crate::train::EventSink;
+use tinyllama_base::table::Columns;
+use tinyllama_contract::flags::split;
+use tinyllama_course::recording::{Library, Recording, Source};
+use tinyllama_course::run::play::{Player, Speed};
+use tinyllama_course::run::{Control, Line, Measurements, Metric, Statistic, read_line};
+use tinyllama_engine::train::EventSink;
 
 #[derive(Debug, Args)]
 pub struct RecordingsArgs {

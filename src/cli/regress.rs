@@ -7,14 +7,14 @@ use clap::Args;
 use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, TIMED, junit, number_that};
-use crate::analysis::comparison::{paths, total_series};
-use crate::analysis::regression::{
+use tinyllama_base::clock::since_1970;
+use tinyllama_base::table::Columns;
+use tinyllama_course::analysis::comparison::{paths, total_series};
+use tinyllama_course::analysis::regression::{
     Baseline, Figure, Outcome, RunFigures, Verdict, check, check_speedup,
 };
-use crate::analysis::{MeasuredRun, Variant};
-use crate::base::clock::since_1970;
-use crate::base::table::Columns;
-use crate::run::{RunSpec, UsageError};
+use tinyllama_course::analysis::{MeasuredRun, Variant};
+use tinyllama_course::run::{RunSpec, UsageError};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:

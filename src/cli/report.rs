@@ -10,12 +10,12 @@ use serde_json::json;
 use super::Exit;
 use super::say::say;
 use super::session::SessionPlace;
-use crate::base::foreign::plain;
-use crate::lesson::{Course, Source};
-use crate::report::class::{self, sources};
-use crate::report::hand_in::{self, HandInError, NOT_PROVEN};
-use crate::report::{Options, collect, export};
-use crate::run::UsageError;
+use tinyllama_base::foreign::plain;
+use tinyllama_course::lesson::{Course, Source};
+use tinyllama_course::report::class::{self, sources};
+use tinyllama_course::report::hand_in::{self, HandInError, NOT_PROVEN};
+use tinyllama_course::report::{Options, collect, export};
+use tinyllama_course::run::UsageError;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -124,14 +124,13 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
         HandInError::Session(error) => anyhow::Error::from(error),
         error => UsageError(plain(&error.to_string())).into(),
     })?;
-    let exit = match (findings.is_intact(), findings.is_unchecked()) {
-        (false, _) => Exit::Failed,
+    let intact = findings.intact();
+    let exit = match intact {
+        Some(false) => Exit::Failed,
         // What there is to check it against was not named.
-        (true, true) => Exit::Usage,
-        (true, false) => Exit::Ok,
+        None => Exit::Usage,
+        Some(true) => Exit::Ok,
     };
-    // Where nothing was checked, nothing is known.
-    let intact = (!findings.is_unchecked() || !findings.is_intact()).then(|| findings.is_intact());
     let value = json!({ "intact": intact, "verdict": findings.verdict(), "findings": findings, "not_proven": NOT_PROVEN });
     say(as_json, &value, |out| {
         let who = findings.learner.as_deref();
@@ -142,6 +141,7 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
             ("wrong", &findings.problems),
             ("unusual", &findings.unusual),
             ("not checked", &findings.unchecked),
+            ("not checked", &findings.never_checked),
         ] {
             for text in list {
                 writeln!(out, "  {label}: {}", plain(text))?;

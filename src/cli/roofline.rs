@@ -9,15 +9,15 @@ use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Page, kept_run};
 use super::kernel_inputs;
-use crate::analysis::calibration::Calibration;
-use crate::analysis::roofline::{CounterCheck, against_counters, of_run};
-use crate::analysis::{MeasuredRun, Variant};
-use crate::base::roofline::{Point, Roofline, svg, text};
-use crate::base::table::{Columns, TextTable};
-use crate::base::units::{bytes, figure, rate};
-use crate::profiler::read::import;
-use crate::run::folder;
-use crate::run::{RunSpec, UsageError};
+use tinyllama_base::roofline::{Point, Roofline, svg, text};
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::{bytes, figure, rate};
+use tinyllama_course::analysis::calibration::Calibration;
+use tinyllama_course::analysis::roofline::{CounterCheck, against_counters, of_run};
+use tinyllama_course::analysis::{MeasuredRun, Variant};
+use tinyllama_course::profiler::read::import;
+use tinyllama_course::run::folder;
+use tinyllama_course::run::{RunSpec, UsageError};
 
 /// Rows of the diagram.
 const DIAGRAM_HEIGHT: usize = 20;

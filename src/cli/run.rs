@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use anyhow::{Error, Result};
-use burn::tensor::FloatDType;
 use clap::Args;
 
 use super::block_sizes;
@@ -16,15 +15,17 @@ use super::output::{Document, JsonLines, Lines};
 use super::own_kernels;
 use super::ranks::{self, Task};
 use super::signals;
-use crate::device::driver::{DriverError, Refusal};
-use crate::device::{BackendFailure, DeviceError};
-use crate::model::{ConfigError, Weights};
-use crate::panics::{self, Panicked};
-use crate::run::UsageError;
-use crate::run::spec::{RunFlags, TrainingArgs};
-use crate::targets::{self, Target};
-use crate::train::event::{Body, Failure, FailureCode, PhaseName};
-use crate::train::{
+use tinyllama_base::panics::{self, Panicked};
+use tinyllama_contract::ElementType;
+use tinyllama_contract::event::{Body, Failure, FailureCode, PhaseName};
+use tinyllama_contract::flags::{RunFlags, TrainingArgs};
+use tinyllama_contract::model::ConfigError;
+use tinyllama_course::run::UsageError;
+use tinyllama_engine::device::driver::{DriverError, Refusal};
+use tinyllama_engine::device::{self, BackendFailure, DeviceError};
+use tinyllama_engine::model::Weights;
+use tinyllama_engine::targets::{self, Target};
+use tinyllama_engine::train::{
     self, Data, EngineDevice, EventSink, Options, Reporter, StopReason, StopSignal, Tally,
     TrainingEnd,
 };
@@ -161,39 +162,41 @@ fn train_target(
     }
     let sizes = &args.switches.block_size;
     block_sizes::check(sizes, target, options)?;
-    let (options, device) = &open(target, options)?;
-    let facts = device.facts();
+    let (options, engine) = &open(target, options)?;
+    let facts = engine.facts();
     if let Some(memory) = facts.memory {
         let rank = options.ranks.as_ref();
         let config = rank.map_or(options.config, |rank| rank.share_of(&options.config));
         config.validate_memory(memory, &facts.device)?;
     }
-    let mut hello = train::hello(options, facts, &data, device.matrix_products(options));
+    let mut hello = train::hello(options, facts, &data, engine.matrix_products(options));
     let note = block_sizes::settle(sizes, target, &mut hello)?;
     reporter.emit(Body::Hello(Box::new(hello)));
-    if let Some(message) = note {
+    let (choice, wanted) = (options.backend, options.device.as_deref());
+    let passed_over = device::passed_over(choice, wanted, engine.backend());
+    for message in note.into_iter().chain(passed_over) {
         reporter.note(message);
     }
     reporter.phase(PhaseName::Setup, "drawing the initial weights".into());
     let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
     if !options.kernels.is_empty() {
-        let message = own_kernels::check(options, device.as_ref(), &weights)?;
+        let message = own_kernels::check(options, engine.as_ref(), &weights)?;
         reporter.note(message);
     }
-    train::train(options, device.as_ref(), &weights, data, reporter, stop)
+    train::train(options, engine.as_ref(), &weights, data, reporter, stop)
 }
 
 /// The device, and the options as it can carry them out.
 fn open(target: Target, options: &Options) -> Result<(Options, Box<dyn EngineDevice>)> {
     let mut options = options.clone();
-    let mut device = target.engine.open(&options);
+    let mut device = targets::open(target, &options);
     let refuses = |error: &Error| {
         let why = error.downcast_ref();
         matches!(why, Some(DeviceError::UnsupportedType { .. }))
     };
     if options.or_f16 && device.as_ref().is_err_and(refuses) {
-        options.operand_dtype = FloatDType::F16;
-        device = target.engine.open(&options);
+        options.operand_dtype = ElementType::F16;
+        device = targets::open(target, &options);
     }
     Ok((options, device?))
 }
@@ -305,7 +308,7 @@ fn code(error: &anyhow::Error) -> FailureCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::DataError;
+    use tinyllama_engine::train::DataError;
 
     #[test]
     fn the_kind_of_a_failure_comes_from_its_type_and_not_from_its_words() {
@@ -315,7 +318,7 @@ mod tests {
             why: io::Error::from(io::ErrorKind::NotFound),
         };
         assert_eq!(of(named.into()), FailureCode::Usage);
-        let config = crate::model::Preset::Medium.config();
+        let config = tinyllama_engine::model::Preset::Medium.config();
         let refused = config.validate_memory(1 << 20, "a panicked card");
         assert_eq!(of(refused.unwrap_err().into()), FailureCode::OutOfMemory);
         let full = anyhow::anyhow!("Caused by: out of device memory allocating 4096 bytes");

@@ -15,14 +15,14 @@ use super::compare::of_runs;
 use super::output::Lines;
 use super::say::{say, say_page, say_text};
 use super::session::InSession;
-use crate::base::table::Columns;
-use crate::base::units::number;
-use crate::recording::label;
-use crate::run::{FinishedRun, UsageError, steps};
-use crate::session::kept::{KeptRun, kept, prunable};
-use crate::session::{Place, SessionError, State, read_only};
-use crate::train::EventSink;
-use crate::train::event::Body;
+use tinyllama_base::table::Columns;
+use tinyllama_base::units::number;
+use tinyllama_contract::event::Body;
+use tinyllama_course::recording::label;
+use tinyllama_course::run::{FinishedRun, UsageError, steps};
+use tinyllama_course::session::kept::{KeptRun, kept, prunable};
+use tinyllama_course::session::{Place, SessionError, State, read_only};
+use tinyllama_engine::train::EventSink;
 
 /// Runs listed where nobody says how many.
 const USUAL: usize = 20;

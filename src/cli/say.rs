@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Exit;
 use super::analysis::Page;
-use crate::base::foreign::plain_lines;
+use tinyllama_base::foreign::plain_lines;
 
 /// Prints one JSON document, or what `words` writes.
 ///

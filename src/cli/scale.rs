@@ -8,12 +8,12 @@ use super::analysis::{
     Analysis, Answer, Column, Flags, Grid, Lab, Measure, Page, Sizes, Sweep, TIMED, bar,
     workshop_table,
 };
-use crate::analysis::comparison::total_series;
-use crate::analysis::relative::{RelativeTime, USUAL_MARGIN};
-use crate::analysis::scaling::{Cell, Measured, Size, TargetScale, growths};
-use crate::analysis::workshop::{self, Confronted};
-use crate::base::table::{Columns, TextTable};
-use crate::base::units::{human_bytes, number};
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::{human_bytes, number};
+use tinyllama_course::analysis::comparison::total_series;
+use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN};
+use tinyllama_course::analysis::scaling::{Cell, Measured, Size, TargetScale, growths};
+use tinyllama_course::analysis::workshop::{self, Confronted};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("rounds", |rounds| rounds.default_value("1")), after_help = r"Examples:
@@ -37,7 +37,7 @@ pub struct ScaleArgs {
     #[command(flatten)]
     flags: Flags,
 }
-use crate::run::RunSpec;
+use tinyllama_course::run::RunSpec;
 
 /// A target's time over the first one's, at a size that both ran at.
 #[derive(Serialize)]

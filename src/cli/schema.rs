@@ -8,8 +8,8 @@ use schemars::{Schema, schema_for};
 
 use super::Exit;
 use super::output::FinalDocument;
-use crate::report::Report;
-use crate::train::event::Event;
+use tinyllama_contract::event::Event;
+use tinyllama_course::report::Report;
 
 /// A machine-readable output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

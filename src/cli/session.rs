@@ -10,10 +10,11 @@ use serde_json::json;
 
 use super::Exit;
 use super::say::{say, say_text};
-use crate::base::foreign::Terminal;
-use crate::run::UsageError;
-use crate::session::state::{State, Status};
-use crate::session::{Damage, Place, Session, SessionError, archive, lock, scan, store};
+use tinyllama_base::foreign::{Terminal, plain};
+use tinyllama_course::run::UsageError;
+use tinyllama_course::session::class_rights::{self, PERMISSIONS};
+use tinyllama_course::session::state::{State, Status};
+use tinyllama_course::session::{Damage, Place, Session, SessionError, archive, lock, scan, store};
 
 /// The command line of a command that does something in a session.
 #[derive(Debug, Args)]
@@ -39,8 +40,24 @@ pub struct SessionPlace {
 }
 
 impl SessionPlace {
+    /// The session; on the error stream what endangers it.
     pub fn find(&self) -> Result<Place, SessionError> {
-        Place::find(self.class.as_deref(), self.learner.as_deref())
+        let place = Place::find(self.class.as_deref(), self.learner.as_deref())?;
+        if let Some(class) = &self.class {
+            warn_of(class, &class_rights::for_learner(class));
+        }
+        Ok(place)
+    }
+}
+
+/// Says on the error stream what is wrong with the rights of a class folder.
+pub fn warn_of(class: &Path, dangers: &[String]) {
+    for danger in dangers {
+        let class = class.display();
+        eprintln!("warning: {}", plain(&format!("{class}: {danger}.")));
+    }
+    if !dangers.is_empty() {
+        eprintln!("         {PERMISSIONS}");
     }
 }
 
@@ -93,6 +110,9 @@ pub fn run(args: &InSession<SessionCommand>) -> Result<Exit> {
             say_text(args.json, &json!({ "file": file }), &name)
         }
         SessionCommand::Import { file } => {
+            if let Some(class) = &args.place.class {
+                class_rights::check(class)?;
+            }
             if let Err(why) = fs::File::open(file) {
                 bail!(UsageError(format!("cannot read {}: {why}", file.display())));
             }

@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::exit::Exit;
-use crate::train::{Reporter, StopReason, StopSignal};
+use tinyllama_engine::train::{Reporter, StopReason, StopSignal};
 
 /// How long a step may take to end by itself. Compiling and tuning cannot be interrupted from inside and take longer.
 const GRACE: Duration = Duration::from_millis(1500);

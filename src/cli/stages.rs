@@ -10,17 +10,17 @@ use clap::Args;
 use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, Sweep, plural};
-use crate::analysis::comparison::{Made, Side, compare};
-use crate::analysis::relative::{RelativeTime, factor};
-use crate::analysis::stages::{Findings, StageRow, WORKSHOP_NOTES, rows};
-use crate::analysis::workshop::FIGURES;
-use crate::analysis::{RunFailure, Variant};
-use crate::base::clock::since_1970;
-use crate::base::table::{Columns, TextTable};
-use crate::base::units::{human_bytes, number, number_or_not};
-use crate::profiler::commands::{Tool, installed};
-use crate::run::folder;
-use crate::train::event::Kernels;
+use tinyllama_base::clock::since_1970;
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::{human_bytes, number, number_or_not};
+use tinyllama_contract::event::Kernels;
+use tinyllama_course::analysis::comparison::{Made, Side, compare};
+use tinyllama_course::analysis::relative::{RelativeTime, factor};
+use tinyllama_course::analysis::stages::{Findings, StageRow, WORKSHOP_NOTES, rows};
+use tinyllama_course::analysis::workshop::FIGURES;
+use tinyllama_course::analysis::{RunFailure, Variant};
+use tinyllama_course::profiler::commands::{Tool, installed};
+use tinyllama_course::run::folder;
 
 /// Time kernels of two steps after those that count: what is strided is judged by the kernel that reads it.
 const PROFILED: &str = "--profile-steps=2";

@@ -5,21 +5,21 @@ use std::slice;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tinyllama_kernels::{KERNELS, Kernel, Role};
+use tinyllama_kernel_catalog::{KERNELS, Kernel, Role};
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, Sweep, TIMED, plural};
-use crate::analysis::comparison::{step_ms, total_series};
-use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
-use crate::analysis::tuning::{
+use tinyllama_base::clock::since_1970;
+use tinyllama_base::statistics::Finding;
+use tinyllama_base::table::Columns;
+use tinyllama_base::units::number;
+use tinyllama_course::analysis::comparison::{step_ms, total_series};
+use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
+use tinyllama_course::analysis::tuning::{
     BLOCK_SIZE, Candidate, Choice, Search, Tried, Tuned, TunedTarget, candidates, disagreement,
     finalists,
 };
-use crate::analysis::{MeasuredRun, RunFailure, Variant};
-use crate::base::clock::since_1970;
-use crate::base::statistics::Finding;
-use crate::base::table::Columns;
-use crate::base::units::number;
-use crate::run::{RunSpec, UsageError, folder};
+use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
+use tinyllama_course::run::{RunSpec, UsageError, folder};
 
 const DTYPE: &str = "--dtype=";
 

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tinyllama_tutor::inside::lesson::{Answer, Course, Lesson, Quiz, Source, Step, StepKind};
-use tinyllama_tutor::inside::model::{Preset, Recipe};
-use tinyllama_tutor::inside::session::{Place, RunExit, Session, StepRef};
-use tinyllama_tutor::inside::train::{
+use tinyllama_contract::model::{Preset, Recipe};
+use tinyllama_contract::{
     Body, DataSource, Event, Hello, PartWork, Parts, Step as TrainStep, Summary,
 };
+use tinyllama_course::lesson::{Answer, Course, Lesson, Quiz, Source, Step, StepKind};
+use tinyllama_course::session::{Place, RunExit, Session, StepRef};
 
 pub fn course() -> Course {
     Course::load(&Source::BuiltIn).unwrap()

@@ -1,8 +1,7 @@
 //! AdamW over all parameters at once.
 
 use burn::tensor::Tensor;
-
-use super::Hyperparameters;
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
 /// AdamW with decoupled weight decay. On GPU backends one launch updates every parameter in place; on the CPU backend the
 /// same formula runs on burn's tensors, parameter by parameter.
@@ -18,7 +17,7 @@ pub struct AdamW {
 enum State {
     /// Before the first step.
     New,
-    #[cfg(gpu)]
+    #[cfg(feature = "gpu")]
     Device(device::Moments),
     Host(Vec<[Tensor<1>; 2]>),
 }
@@ -40,7 +39,7 @@ impl AdamW {
             self.state = State::for_parameters(&parameters);
         }
         match &mut self.state {
-            #[cfg(gpu)]
+            #[cfg(feature = "gpu")]
             State::Device(moments) => moments.step(&self.hyper, self.step, parameters),
             State::Host(moments) => host_step(moments, &self.hyper, self.step, parameters),
             State::New => parameters.into_iter().map(|(value, _)| value).collect(),
@@ -50,7 +49,7 @@ impl AdamW {
 
 impl State {
     fn for_parameters(parameters: &[(Tensor<1>, Tensor<1>)]) -> State {
-        #[cfg(gpu)]
+        #[cfg(feature = "gpu")]
         if let Some((value, _)) = parameters.first()
             && let burn::backend::DispatchDevice::Cube(device) = value.device().as_dispatch()
         {
@@ -91,7 +90,7 @@ fn host_step(
         .collect()
 }
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod device {
     use std::sync::{Arc, Mutex};
 
@@ -105,9 +104,9 @@ mod device {
     use burn_cubecl::fusion::FusionCubeRuntime;
     use burn_cubecl::ops::numeric::zeros;
 
-    use crate::adamw::{
-        AdamwBlock, Dtypes, FactorSource, Factors, Hyperparameters, Parameter, state_elements, step,
-    };
+    use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters, state_elements};
+
+    use crate::adamw::{Dtypes, FactorSource, Parameter, choose_block, step};
     use crate::binding::cube::{CubeBackend, CubeTensor, into_contiguous};
     use crate::launch::F32;
 
@@ -252,7 +251,7 @@ mod device {
                 gradient: F32,
                 copy: F32,
             };
-            let block = AdamwBlock::new(client, None);
+            let block = choose_block(client, None);
             step(client, &parameters, state, factors, dtypes, &block)
                 .map(drop)
                 .map_err(|error| ExecutionError::with_context(error.to_string()))

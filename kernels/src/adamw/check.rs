@@ -2,14 +2,17 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{
-    AdamwBlock, Dtypes, F32, FACTORS, FactorSource, Factors, Hyperparameters, NAME, Parameter,
-    STATE_ALIGNMENT, reference, state_elements, step,
+use tinyllama_kernel_catalog::adamw::{
+    AdamwBlock, FACTORS, Factors, Hyperparameters, STATE_ALIGNMENT, reference, state_elements,
 };
+
+use super::launch::{Dtypes, FactorSource, Parameter, choose_block, step};
+use super::workload::NAME;
 use crate::{
     KernelError,
     check::{Check, Trial},
-    kernel::{Content, Room},
+    launch::F32,
+    workload::{BufferSource, Content},
 };
 
 const LENGTHS: [usize; 9] = [1, 7, 129, 96, 777, 4096, 5000, 8, 260];
@@ -18,7 +21,7 @@ const STEPS: u64 = 3;
 /// Three steps over parameters of awkward lengths against the reference, with gradients of type `dtype`: factors passed
 /// and read from a buffer, few and all parameters to a launch, every second one with a copy.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
-    let whole = AdamwBlock::new(client, None);
+    let whole = choose_block(client, None);
     let small = AdamwBlock {
         units: 32.min(whole.units),
         vectors_per_unit: 2,
@@ -92,7 +95,7 @@ fn check_case(
             })
             .collect();
         let factors = Factors::new(&hyper, number);
-        let values = Content::Given(&factors.0.map(f64::from));
+        let values = Content::Given(&factors.to_array().map(f64::from));
         let buffer = trial.buffer("factors", FACTORS, F32, values);
         let source = match stored {
             true => FactorSource::Buffer(&buffer),

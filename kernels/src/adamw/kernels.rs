@@ -1,10 +1,9 @@
 //! The kernel, and what it is told about its tensors.
 
 use cubecl::prelude::*;
+use tinyllama_kernel_catalog::adamw::FACTORS;
 
-use super::Factors;
-
-/// [`Factors`] inside the kernel.
+/// [`Factors`](tinyllama_kernel_catalog::adamw::Factors) inside the kernel.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
 pub struct StepFactors {
@@ -21,30 +20,28 @@ pub struct StepFactors {
     epsilon: f32,
 }
 
-impl Factors {
-    /// The factors as a kernel argument.
-    pub(super) fn argument(&self) -> StepFactorsLaunch {
-        let [
-            keep_first,
-            add_first,
-            keep_second,
-            add_second,
-            rate,
-            correction,
-            decay,
-            epsilon,
-        ] = self.to_array();
-        StepFactorsLaunch::new(
-            keep_first,
-            add_first,
-            keep_second,
-            add_second,
-            rate,
-            correction,
-            decay,
-            epsilon,
-        )
-    }
+/// Factors as a kernel argument.
+pub(super) fn factor_argument(factors: [f32; FACTORS]) -> StepFactorsLaunch {
+    let [
+        keep_first,
+        add_first,
+        keep_second,
+        add_second,
+        rate,
+        correction,
+        decay,
+        epsilon,
+    ] = factors;
+    StepFactorsLaunch::new(
+        keep_first,
+        add_first,
+        keep_second,
+        add_second,
+        rate,
+        correction,
+        decay,
+        epsilon,
+    )
 }
 
 /// Which cubes work on a tensor and where its moments are; fixed when the kernel is compiled.

@@ -1,36 +1,26 @@
 //! The launch: checks first, then as few launches as the device allows.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
+use tinyllama_kernel_catalog::adamw::{AdamwBlock, FACTORS, Factors, state_elements};
 
-use super::kernels::adamw_step;
+use super::kernels::{adamw_step, factor_argument};
 use super::plan::{Launch, plan};
-use super::{F32, FACTORS, Factors, NAME, state_elements};
+use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, CubeBlock, check_elements, check_float, check_units, cube_count},
+    launch::{Buffer, F32, check_elements, check_float, check_units, cube_block, cube_count},
 };
 
 /// More would leave most of a device idle on any parameter.
 const MOST_VECTORS_PER_UNIT: usize = 1024;
 
-block! {
-    /// Block sizes; comptime values of the kernel.
+/// The block that was chosen, or suits this device: enough loads in flight for each unit, small enough that a small
+/// tensor does not leave most of a cube idle.
+pub fn choose_block(client: &Client, chosen: Option<usize>) -> AdamwBlock {
     AdamwBlock {
-        units: "units of a cube (threads of a workgroup)",
-        vectors_per_unit: "vectors each unit updates, one after the other",
-        parameters_per_launch: "parameters of one launch at most",
-    }
-}
-
-impl AdamwBlock {
-    /// With what was chosen, or what suits this device: enough loads in flight for each unit, small enough that a small
-    /// tensor does not leave most of a cube idle.
-    pub fn new(client: &Client, chosen: Option<usize>) -> AdamwBlock {
-        AdamwBlock {
-            units: CubeBlock::new(NAME, client, chosen).units_per_cube,
-            vectors_per_unit: 4,
-            parameters_per_launch: usize::MAX,
-        }
+        units: cube_block(NAME, client, chosen).units_per_cube,
+        vectors_per_unit: 4,
+        parameters_per_launch: usize::MAX,
     }
 }
 
@@ -91,10 +81,10 @@ pub fn step(
         Buffer::new(NAME, "second_moment", second, total, F32)?,
     ];
     let (stored, passed) = match factors {
-        FactorSource::Values(factors) => (None, factors),
+        FactorSource::Values(factors) => (None, factors.to_array()),
         FactorSource::Buffer(stored) => {
             let stored = Buffer::new(NAME, "factors", stored, FACTORS, F32)?;
-            (Some(stored), Factors([0.0; FACTORS]))
+            (Some(stored), [0.0; FACTORS])
         }
     };
     let launches = plan(
@@ -119,7 +109,7 @@ pub fn step(
         }
         // SAFETY: every buffer holds what its parameter says, and the kernel stays inside the segments.
         launch!(client, adamw_step[cube_count(client, cubes), dim], vector:
-            [(values) (gradients) (copies) first second (stored.map(|stored| stored.argument(1)).into()) (passed.argument())],
+            [(values) (gradients) (copies) first second (stored.map(|stored| stored.argument(1)).into()) (factor_argument(passed))],
             launch.segments.clone(), block.units, block.vectors_per_unit, dtypes.gradient, dtypes.copy)?;
     }
     Ok(launches.len())

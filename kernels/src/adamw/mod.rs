@@ -1,161 +1,21 @@
-//! AdamW: one step of the optimizer for all parameters at once, in place.
-//!
-//! With gradient `g` and step number `t` (Loshchilov and Hutter 2019, decoupled weight decay):
-//! `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`,
-//! `p = p - lr wd p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)`.
-//!
-//! Bytes that must move, in f32: read p, g, m, v and write p, m, v, 28 an element, for 15 operations: nothing but
-//! memory traffic. A launch for each of 74 parameters spends most of its time starting; here the buffers of all of them are
-//! arguments of one launch (multi-tensor), and a cube finds its tensor by its number, among bounds known when the kernel is
-//! compiled. The moments of all parameters lie in two buffers, so a tensor costs two bindings.
-//!
-//! Parameters and moments are f32 (master weights). Gradients may be 16-bit, and a parameter may name a 16-bit copy that
-//! the same pass refreshes, which saves reading it again for a cast.
+//! [The optimizer's step](tinyllama_kernel_catalog::adamw) in CubeCL and on tensors of burn.
 
 mod binding;
+#[cfg(feature = "gpu")]
 mod check;
+#[cfg(feature = "gpu")]
 mod kernels;
+#[cfg(feature = "gpu")]
 mod launch;
+#[cfg(feature = "gpu")]
 mod plan;
-mod reference;
+#[cfg(feature = "gpu")]
+mod workload;
 
 pub use binding::AdamW;
-use launch::{AdamwBlock, Dtypes, FactorSource, Parameter, step};
-pub use reference::reference;
 
-use cubecl::server::Handle;
-
-use crate::kernel::{Budget, Content, Kernel, Role, Sizes, UNITS_PER_CUBE};
-use crate::launch::F32;
-
-const NAME: &str = "adamw";
-
-/// Elements that a tensor's moments are padded to, so that those of the next one are aligned to 16 bytes.
-const STATE_ALIGNMENT: usize = 4;
-
-pub const KERNEL: Kernel = Kernel {
-    name: NAME,
-    summary: "updates every parameter in place with one launch",
-    launches: "1",
-    role: Role::Operations,
-    shape: "parameters, gradients of g bytes, copies of c bytes",
-    passes: passes!(|sizes| { parameters = lengths(sizes).iter().sum::<usize>(), g = 4, c = 0 } =>
-        ("update", runs: 1, reads: parameters * (12 + g), writes: parameters * (12 + c), flops: 15 * parameters),
-    ),
-    block_size: Some(UNITS_PER_CUBE),
-    block: AdamwBlock::FIELDS,
-    budgets: &[Budget::new("adamw_step", 64, 0)],
-    // All parameters of a model in one launch, its factors in a buffer. Weights are f32; with a 16-bit type, gradients are of it
-    // and a copy is kept.
-    sample: |room, sizes, dtype, chosen| {
-        let client = room.client().clone();
-        let block = AdamwBlock::new(&client, chosen);
-        let lengths = lengths(sizes);
-        let mut make = |what, dtype| -> Vec<Handle> {
-            let each = lengths.iter().enumerate();
-            each.map(|(index, length)| room.input(&format!("{what} {index}"), *length, dtype))
-                .collect()
-        };
-        let (values, gradients) = (make("value", F32), make("gradient", dtype));
-        let copies = (dtype != F32).then(|| make("copy", dtype));
-        let state = state_elements(lengths.iter().copied());
-        let [first_moment, second_moment] = ["first_moment", "second_moment"]
-            .map(|name| room.buffer(name, state, F32, Content::Zeros));
-        let factors = room.input("factors", FACTORS, F32);
-        Box::new(move |_| {
-            let parameters: Vec<Parameter<'_>> = (0..lengths.len())
-                .map(|index| Parameter {
-                    value: &values[index],
-                    gradient: &gradients[index],
-                    copy: copies.as_ref().map(|copies| &copies[index]),
-                    elements: lengths[index],
-                })
-                .collect();
-            let state = [&first_moment, &second_moment];
-            let dtypes = Dtypes {
-                gradient: dtype,
-                copy: dtype,
-            };
-            let factors = FactorSource::Buffer(&factors);
-            step(&client, &parameters, state, factors, dtypes, &block).map(drop)
-        })
-    },
-    check: check::check,
+#[cfg(feature = "gpu")]
+pub(crate) use {
+    launch::{Dtypes, FactorSource, Parameter, choose_block, step},
+    workload::CODE,
 };
-
-/// Of the parameters of v3: embedding; norm, joint query-key-value, output, norm, joint gate-up and down a layer; norm.
-fn lengths(sizes: &Sizes) -> Vec<usize> {
-    let Sizes { hidden, ffn, .. } = *sizes;
-    let qkv = hidden * (sizes.heads + 2 * sizes.key_heads) * sizes.head_dim();
-    let layer = [
-        hidden,
-        qkv,
-        hidden * hidden,
-        hidden,
-        2 * hidden * ffn,
-        hidden * ffn,
-    ];
-    let mut lengths = vec![sizes.vocabulary * hidden];
-    lengths.extend(layer.repeat(sizes.layers));
-    lengths.push(hidden);
-    lengths
-}
-
-/// What the user of an optimizer chooses.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hyperparameters {
-    pub learning_rate: f64,
-    pub beta1: f64,
-    pub beta2: f64,
-    pub epsilon: f64,
-    pub weight_decay: f64,
-}
-
-/// Values in [`Factors`].
-pub const FACTORS: usize = 8;
-
-/// What a step multiplies with, in the order of [`kernels::StepFactors`]: worked out on the host in f64, where `1 - b2` and the
-/// bias corrections keep their digits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Factors([f32; FACTORS]);
-
-impl Factors {
-    /// The factors of step `step`, counted from 1; 0 is taken as 1.
-    pub fn new(hyper: &Hyperparameters, step: u64) -> Factors {
-        let step = step.max(1) as f64;
-        let factors = [
-            hyper.beta1,
-            1.0 - hyper.beta1,
-            hyper.beta2,
-            1.0 - hyper.beta2,
-            hyper.learning_rate / (1.0 - hyper.beta1.powf(step)),
-            1.0 / (1.0 - hyper.beta2.powf(step)),
-            hyper.learning_rate * hyper.weight_decay,
-            hyper.epsilon,
-        ];
-        Factors(factors.map(|factor| factor as f32))
-    }
-
-    pub fn to_array(&self) -> [f32; FACTORS] {
-        self.0
-    }
-}
-
-/// Elements of each moment buffer for parameters of these lengths.
-pub fn state_elements(lengths: impl IntoIterator<Item = usize>) -> usize {
-    lengths
-        .into_iter()
-        .map(|length| length.next_multiple_of(STATE_ALIGNMENT))
-        .sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_padded_to_whole_vectors() {
-        assert_eq!(state_elements([1, 4, 5]), 4 + 4 + 8);
-        assert_eq!(state_elements([]), 0);
-    }
-}

@@ -1,13 +1,14 @@
 //! Which parameters share a launch.
 
 use cubecl::prelude::*;
+use tinyllama_kernel_catalog::adamw::{AdamwBlock, STATE_ALIGNMENT};
 
 use super::kernels::Segment;
-use super::launch::{AdamwBlock, Bound};
-use super::{F32, NAME, STATE_ALIGNMENT};
+use super::launch::Bound;
+use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, vector_size},
+    launch::{Buffer, F32, vector_size},
 };
 
 /// Buffers of one launch at most: beyond 4 KiB of kernel arguments not every driver follows.

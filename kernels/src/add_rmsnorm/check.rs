@@ -2,11 +2,14 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{NAME, reference_backward, reference_forward, sample};
+use tinyllama_kernel_catalog::add_rmsnorm::{reference_backward, reference_forward};
+use tinyllama_kernel_catalog::rmsnorm::Shape;
+
+use super::workload::{NAME, launcher};
 use crate::{
     KernelError,
     check::{Check, Trial},
-    rmsnorm::{Dtypes, Shape},
+    rmsnorm::Dtypes,
 };
 
 /// Rows, width and epsilon.
@@ -26,7 +29,7 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
             let place = if in_place { ", in place" } else { "" };
             let case = format!("{rows}x{width}{place}");
             let mut trial = Trial::new(client, NAME, case, dtype, seed);
-            let launch = sample(&mut trial, shape, dtypes, epsilon, in_place, None);
+            let launch = launcher(&mut trial, shape, dtypes, epsilon, in_place, None);
             launch("forward")?;
             launch("backward")?;
             let values = |name| trial.values(name);

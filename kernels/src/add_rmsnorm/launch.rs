@@ -2,11 +2,14 @@
 
 use cubecl::{prelude::*, server::Handle};
 
-use super::{NAME, kernels::add_rmsnorm_forward};
+use tinyllama_kernel_catalog::rmsnorm::{RmsNormBlock, Shape};
+
+use super::kernels::add_rmsnorm_forward;
+use super::workload::NAME;
 use crate::{
     KernelError,
     launch::{Buffer, cube_count, vector_size},
-    rmsnorm::{Dtypes, RmsNormBlock, Shape},
+    rmsnorm::{Dtypes, check_input},
     team::Team,
 };
 
@@ -21,7 +24,7 @@ pub fn forward(
     dtypes: Dtypes,
     block: &RmsNormBlock,
 ) -> Result<(), KernelError> {
-    let elements = shape.check(NAME, dtypes)?;
+    let elements = check_input(NAME, shape, dtypes)?;
     let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
     let in_place = sum.is_none();
     let sum = rows("sum", sum.unwrap_or(residual))?;

@@ -2,29 +2,20 @@
 
 use cubecl::{prelude::*, server::Handle};
 
-use super::{device_seconds, median, samples};
+use super::run::{device_seconds, median, samples};
+use super::{COPIED_BYTES, Ceilings};
 use crate::KernelError;
 use crate::launch::{Buffer, F32, default_units, linear};
 
 const NAME: &str = "ceilings";
 
-/// Bytes of a copy, each way: more than any cache holds.
-pub const COPIED_BYTES: usize = 256 << 20;
+/// Numbers of a copy, each way.
 const COPIED: usize = COPIED_BYTES / size_of::<f32>();
 
 /// Units that compute, and what each does: independent chains hide the latency of one another.
 const COMPUTING: usize = 1 << 20;
 const CHAINS: usize = 8;
 const LINKS: usize = 512;
-
-/// Measured rates, in f32.
-#[derive(Clone, Copy, Debug)]
-pub struct Ceilings {
-    /// Bytes read and written per second by a copy.
-    pub bytes_per_s: f64,
-    /// Operations per second by multiply-adds outside matrix units.
-    pub flops_per_s: f64,
-}
 
 /// A copy that leaves nothing else in the caches.
 pub(crate) struct Flush {

@@ -3,11 +3,12 @@
 use burn::tensor::{Device, FloatDType};
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::prelude::Client;
+use cubek::matmul::multi_level::components::tile::TileMatmulKind::{Cmma, Mma};
+use tinyllama_kernel_catalog::{Kernel, Sizes};
 
-use crate::bench::ceilings::{self, Flush};
-use crate::bench::{self, Ceilings, Timed};
+use crate::bench::{self, Ceilings, Flush, Timed};
 use crate::check::Check;
-use crate::{Kernel, KernelError, Sizes};
+use crate::{CODE, KernelError};
 
 /// Times every kernel on a GPU device; `None` for a device that runs no kernels.
 pub fn bench(
@@ -22,10 +23,10 @@ pub fn bench(
 /// more than any cache holds, operations a second by multiply-adds outside matrix units. `None` for a device that runs no kernels.
 pub fn rates(device: &Device, repeats: usize) -> Option<Result<[Vec<f64>; 2], KernelError>> {
     let client = client(device)?;
-    Some(ceilings::rates(&client, &Flush::new(&client), repeats))
+    Some(bench::rates(&client, &Flush::new(&client), repeats))
 }
 
-/// Runs a kernel's check on a GPU device; `None` for a device that runs no kernels.
+/// Runs a kernel's check on a GPU device; `None` for a device that runs no kernels, and for a kernel without code.
 pub fn check(
     kernel: &Kernel,
     device: &Device,
@@ -38,36 +39,28 @@ pub fn check(
         FloatDType::F16 => FloatKind::F16,
         _ => FloatKind::F32,
     });
-    Some((kernel.check)(&client, dtype, seed))
+    let code = CODE.iter().find(|code| code.kernel.name == kernel.name)?;
+    Some((code.check)(&client, dtype, seed))
 }
 
 /// Whether products of f32 by the library's rules round their operands to tf32 on this device.
 pub fn rounds_to_tf32(device: &Device) -> bool {
-    #[cfg(gpu)]
-    if let Some(client) = client(device) {
-        use cubek::matmul::multi_level::components::tile::TileMatmulKind::{Cmma, Mma};
-        let (tf32, f32) = (
-            ElemType::Float(FloatKind::TF32),
-            ElemType::Float(FloatKind::F32),
-        );
-        return [Mma, Cmma].iter().any(|kind| {
-            let sizes = kind.supported_sizes(&client, tf32, tf32, f32);
-            !sizes.is_empty()
-        });
-    }
-    let _ = device;
-    false
+    let Some(client) = client(device) else {
+        return false;
+    };
+    let (tf32, f32) = (
+        ElemType::Float(FloatKind::TF32),
+        ElemType::Float(FloatKind::F32),
+    );
+    [Mma, Cmma].iter().any(|kind| {
+        let sizes = kind.supported_sizes(&client, tf32, tf32, f32);
+        !sizes.is_empty()
+    })
 }
 
-#[cfg(gpu)]
 fn client(device: &Device) -> Option<Client> {
     match device.clone().inner().as_dispatch() {
         burn::backend::DispatchDevice::Cube(device) => Some(device.client()),
         _ => None,
     }
-}
-
-#[cfg(not(gpu))]
-fn client(_device: &Device) -> Option<Client> {
-    None
 }

@@ -7,12 +7,18 @@
 //!
 //! Here is what they share, and the plain matrix product, which is the library's.
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 pub(crate) mod cube;
+#[cfg(feature = "gpu")]
 mod device;
+#[cfg(not(feature = "gpu"))]
+mod no_device;
 mod product;
 
+#[cfg(feature = "gpu")]
 pub use device::{bench, check, rates, rounds_to_tf32};
+#[cfg(not(feature = "gpu"))]
+pub use no_device::{bench, check, rates, rounds_to_tf32};
 pub use product::product;
 pub(crate) use product::{UntriedProduct, primitive_product};
 

@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 
 use super::{Float, LibraryChoice, record};
 
-#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait UntriedProduct: Backend {
     /// Matrix product of the last two dimensions by a kernel that is known before it runs: the fastest that the library's
     /// rules name for these sizes, or its plainest, slow and without rounding.
@@ -66,7 +66,7 @@ impl UntriedProduct for Flex {
     }
 }
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod cube {
     use burn_cubecl::kernel::matmul::utils::init_matmul_output;
     use cubek::matmul::definition::{MatmulElems, MatmulGlobalElems};

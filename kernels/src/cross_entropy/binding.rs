@@ -9,7 +9,7 @@ use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use crate::binding::{Float, constant, primitive, record, tensor};
 
-#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait CrossEntropy: Backend {
     /// The loss `[1]`, and its gradient.
     #[fusion(meta = |logits, _| (TensorSpec::new([1].into(), DType::F32), logits.clone()))]
@@ -62,16 +62,17 @@ impl CrossEntropy for Flex {
     }
 }
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod cube {
     use burn::tensor::DType;
+    use tinyllama_kernel_catalog::cross_entropy::Shape;
 
     use super::CrossEntropy;
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::cross_entropy::{self, Dtypes, NAME, RowOutput, Shape};
-    use crate::team::TeamBlock;
+    use crate::cross_entropy::{self, Dtypes, NAME, RowOutput};
+    use crate::team::team_block;
 
     impl CrossEntropy for CubeBackend {
         fn cross_entropy(logits: CubeTensor, targets: CubeTensor) -> (CubeTensor, CubeTensor) {
@@ -90,7 +91,7 @@ mod cube {
                 targets: element(&targets),
             };
             let client = &logits.client;
-            let block = TeamBlock::new(NAME, client, classes, None);
+            let block = team_block(NAME, client, classes, None);
             let shape = Shape { rows, classes };
             check(cross_entropy::rows(
                 client, buffers, output, shape, dtypes, &block,

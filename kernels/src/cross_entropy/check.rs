@@ -2,13 +2,17 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{Dtypes, NAME, RowOutput, Shape, reference_backward, reference_forward, rows, sample};
+use tinyllama_kernel_catalog::block::TeamBlock;
+use tinyllama_kernel_catalog::cross_entropy::{Shape, reference_backward, reference_forward};
+
+use super::launch::{RowOutput, rows};
+use super::workload::{Dtypes, NAME, launcher};
 use crate::{
     KernelError,
     check::{Check, INDEX, Trial},
-    kernel::{Content, Room},
     launch::F32,
-    team::TeamBlock,
+    team::{OTHER_TEAMS, team_block},
+    workload::{BufferSource, Content},
 };
 
 /// Rows and classes.
@@ -17,10 +21,10 @@ const CASES: [(usize, usize); 6] = [(1, 2), (7, 3), (129, 96), (7, 777), (7, 100
 /// Every launch against the reference on fresh inputs, also with teams of every kind.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let of_device = CASES.map(|(rows, classes)| {
-        let block = TeamBlock::new(NAME, client, classes, None);
+        let block = team_block(NAME, client, classes, None);
         (Shape { rows, classes }, block)
     });
-    let others = TeamBlock::OTHERS.map(|block| {
+    let others = OTHER_TEAMS.map(|block| {
         let shape = Shape {
             rows: 7,
             classes: 777,
@@ -48,7 +52,7 @@ fn check_case(
     );
     let mut trial = Trial::new(client, NAME, case, dtype, seed);
     // Far from zero, so that an exponential without the maximum taken off would overflow.
-    let launch = sample(&mut trial, shape, dtype, 100.0, block);
+    let launch = launcher(&mut trial, shape, dtype, 100.0, block);
     let scale = 1.0 / rows as f64;
     let logits = trial.values("logits").to_vec();
     let targets = trial.indices("targets");

@@ -2,11 +2,15 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{Dtypes, NAME, Shape, kernels};
+use tinyllama_kernel_catalog::block::TeamBlock;
+use tinyllama_kernel_catalog::cross_entropy::Shape;
+
+use super::kernels;
+use super::workload::{Dtypes, NAME};
 use crate::{
     KernelError,
     launch::{Buffer, F32, check_shape, cube_count, default_units, linear, vector_size},
-    team::{Team, TeamBlock, default_team},
+    team::{Team, default_team},
 };
 
 /// What [`rows`] leaves behind besides the losses.
@@ -28,7 +32,7 @@ pub fn rows(
     dtypes: Dtypes,
     block: &TeamBlock,
 ) -> Result<(), KernelError> {
-    let elements = shape.check(dtypes)?;
+    let elements = check_sizes(shape, dtypes)?;
     let row = |name, handle, dtype| Buffer::new(NAME, name, handle, shape.rows, dtype);
     let whole = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.logits);
     let logits = whole("logits", logits)?;
@@ -62,7 +66,7 @@ pub fn backward(
     scale: f32,
     dtypes: Dtypes,
 ) -> Result<(), KernelError> {
-    let elements = shape.check(dtypes)?;
+    let elements = check_sizes(shape, dtypes)?;
     let buffer = |name, handle, elements, dtype| Buffer::new(NAME, name, handle, elements, dtype);
     let logits = buffer("logits", logits, elements, dtypes.logits)?;
     let targets = buffer("targets", targets, shape.rows, dtypes.targets)?;
@@ -87,18 +91,16 @@ pub fn mean(
     check_shape(NAME, &[count], &[])?;
     let values = Buffer::new(NAME, "losses", values, count, F32)?;
     let mean = Buffer::new(NAME, "mean", mean, 1, F32)?;
-    let block = TeamBlock::of(default_team(client, count), 1);
+    let block = TeamBlock::new(default_team(client, count), 1);
     let team = Team::new(NAME, client, block)?;
     // SAFETY: the buffers hold `count` values and one, and the kernel stays within them.
     launch!(client, kernels::mean_of[CubeCount::new_single(), team.cube_dim()]: [values mean], count as u32, team)
 }
 
-impl Shape {
-    fn check(&self, dtypes: Dtypes) -> Result<usize, KernelError> {
-        if !matches!(dtypes.targets, ElemType::Int(_) | ElemType::UInt(_)) {
-            let dtype = format!("{:?} for targets", dtypes.targets);
-            return Err(KernelError::ElementType(NAME, dtype));
-        }
-        check_shape(NAME, &[self.rows, self.classes], &[dtypes.logits])
+fn check_sizes(shape: Shape, dtypes: Dtypes) -> Result<usize, KernelError> {
+    if !matches!(dtypes.targets, ElemType::Int(_) | ElemType::UInt(_)) {
+        let dtype = format!("{:?} for targets", dtypes.targets);
+        return Err(KernelError::ElementType(NAME, dtype));
     }
+    check_shape(NAME, &[shape.rows, shape.classes], &[dtypes.logits])
 }

@@ -1,12 +1,12 @@
 //! Block sizes of the attention kernels: what may be tuned, what fits, and where to start.
 
 use cubecl::prelude::*;
+use tinyllama_kernel_catalog::flash_attention::{AttentionTile, Shape, tile_candidates};
 
 use super::tile::Tiling;
-use super::{NAME, Shape};
+use super::workload::NAME;
 use crate::{
     KernelError,
-    kernel::Sizes,
     launch::{compute_units, plane_size},
     tunables,
 };
@@ -23,20 +23,6 @@ pub struct FlashAttentionBlock {
     pub forward: AttentionTile,
     pub query_gradient: AttentionTile,
     pub key_gradient: AttentionTile,
-}
-
-block! {
-    /// How a cube is built and what each of its units works on.
-    ///
-    /// A cube has `units_x * units_y` units and works on score tiles of `units_y * rows_per_unit` rows and
-    /// `units_x * columns_per_unit` columns. Rows are queries in the forward kernel and in the one for query gradients, keys
-    /// in the one for key and value gradients.
-    AttentionTile {
-        units_x: "units that share a row of the tile; a power of two",
-        units_y: "rows of units in a cube",
-        rows_per_unit: "rows each unit works on",
-        columns_per_unit: "columns each unit works on; 1, 2 or 4, since its weights of one row are one vector",
-    }
 }
 
 /// The three kernels, as far as block sizes care.
@@ -59,7 +45,7 @@ impl Pass {
 
 impl FlashAttentionBlock {
     /// The same tile for every kernel.
-    pub fn of(tile: AttentionTile) -> FlashAttentionBlock {
+    pub fn uniform(tile: AttentionTile) -> FlashAttentionBlock {
         FlashAttentionBlock {
             forward: tile,
             query_gradient: tile,
@@ -69,7 +55,7 @@ impl FlashAttentionBlock {
 
     /// Whether the kernels and the device can run all three.
     pub(super) fn fits(&self, client: &Client, shape: Shape) -> bool {
-        let fits = |tile: AttentionTile, pass| tile.check(client, shape, 4, pass).is_ok();
+        let fits = |tile: AttentionTile, pass| check_tile(tile, client, shape, 4, pass).is_ok();
         fits(self.forward, Pass::Forward)
             && fits(self.query_gradient, Pass::QueryGradient)
             && fits(self.key_gradient, Pass::KeyGradient)
@@ -77,14 +63,14 @@ impl FlashAttentionBlock {
 
     /// Candidate number `tile` for every kernel, or for each the block sizes for this device and shape.
     pub fn new(client: &Client, shape: Shape, tile: Option<usize>) -> FlashAttentionBlock {
-        let candidates = candidates(shape.head_dim);
+        let candidates = tile_candidates(shape.head_dim);
         if let Some(tile) = tile.and_then(|tile| candidates.get(tile)) {
-            return FlashAttentionBlock::of(*tile);
+            return FlashAttentionBlock::uniform(*tile);
         }
         FlashAttentionBlock {
-            forward: AttentionTile::pick(client, shape, Pass::Forward),
-            query_gradient: AttentionTile::pick(client, shape, Pass::QueryGradient),
-            key_gradient: AttentionTile::pick(client, shape, Pass::KeyGradient),
+            forward: pick_tile(client, shape, Pass::Forward),
+            query_gradient: pick_tile(client, shape, Pass::QueryGradient),
+            key_gradient: pick_tile(client, shape, Pass::KeyGradient),
         }
     }
 }
@@ -105,7 +91,7 @@ impl Grid {
         size: VectorSize,
         pass: Pass,
     ) -> Result<Grid, KernelError> {
-        tile.check(client, shape, size, pass)?;
+        check_tile(tile, client, shape, size, pass)?;
         let (heads, blocks) = (pass.heads(shape), shape.seq.div_ceil(tile.rows()));
         let limit = client.properties().hardware.max_cube_count;
         if heads > limit.0 as usize || shape.batch > limit.1 as usize || blocks > limit.2 as usize {
@@ -115,7 +101,7 @@ impl Grid {
             );
             return Err(KernelError::Shape(NAME, reason));
         }
-        let tiling = tile.tiling(client, shape.head_dim / size);
+        let tiling = tile_tiling(tile, client, shape.head_dim / size);
         Ok(Grid {
             count: CubeCount::Static(heads as u32, shape.batch as u32, blocks as u32),
             dim: CubeDim::new_1d(tiling.units() as u32),
@@ -124,143 +110,97 @@ impl Grid {
     }
 }
 
-impl AttentionTile {
-    /// Rows of a score tile.
-    pub fn rows(&self) -> usize {
-        self.units_y * self.rows_per_unit
-    }
-
-    fn tiling(&self, client: &Client, vectors: usize) -> Tiling {
-        Tiling {
-            units_x: self.units_x,
-            units_y: self.units_y,
-            rows_per_unit: self.rows_per_unit,
-            columns_per_unit: self.columns_per_unit,
-            vectors,
-            planes: plane_size(client).is_some_and(|plane| plane.is_multiple_of(self.units_x)),
-        }
-    }
-
-    /// Refuses a block that the kernels or the device cannot run.
-    fn check(
-        &self,
-        client: &Client,
-        shape: Shape,
-        vector_size: VectorSize,
-        pass: Pass,
-    ) -> Result<(), KernelError> {
-        let hardware = &client.properties().hardware;
-        let units = self.units_x.saturating_mul(self.units_y);
-        let (units_x, units_y) = (self.units_x, self.units_y);
-        let (rows_per_unit, columns_per_unit) = (self.rows_per_unit, self.columns_per_unit);
-        let reason = if !units_x.is_power_of_two() {
-            format!("units_x is {units_x}, not a power of two")
-        } else if units_y == 0 {
-            "units_y must be at least 1".to_string()
-        } else if !(1..=MOST_ROWS_PER_UNIT).contains(&rows_per_unit) {
-            format!("rows_per_unit is {rows_per_unit}, not 1 to {MOST_ROWS_PER_UNIT}")
-        } else if ![1, 2, 4].contains(&columns_per_unit) {
-            format!("columns_per_unit is {columns_per_unit}, not 1, 2 or 4")
-        } else if units > hardware.max_units_per_cube as usize {
-            let most = hardware.max_units_per_cube;
-            format!("{units} units a cube, the device allows {most}")
-        } else {
-            let bytes = self.shared_memory(client, shape, vector_size, pass);
-            let most = hardware.max_shared_memory_size;
-            if bytes <= most {
-                return Ok(());
-            }
-            format!(
-                "{bytes} bytes of shared memory, the device has {most}; use fewer rows or columns"
-            )
-        };
-        Err(KernelError::Block(NAME, reason))
-    }
-
-    /// Bytes of shared memory a cube takes.
-    fn shared_memory(
-        &self,
-        client: &Client,
-        shape: Shape,
-        vector_size: VectorSize,
-        pass: Pass,
-    ) -> usize {
-        let tiling = self.tiling(client, shape.head_dim.div_ceil(vector_size));
-        let (row_tiles, column_tiles, weight_tiles) = match pass {
-            Pass::Forward => (1, 2, 1),
-            Pass::QueryGradient => (2, 2, 1),
-            Pass::KeyGradient => (2, 2, 2),
-        };
-        let tile_rows = row_tiles * tiling.rows() + column_tiles * tiling.columns();
-        let values = tile_rows * tiling.stride() * vector_size;
-        let weights =
-            weight_tiles * tiling.rows() * tiling.weight_stride() * tiling.columns_per_unit;
-        let scratch = if tiling.planes { 1 } else { tiling.units() };
-        (values + weights + scratch) * size_of::<f32>()
-    }
-
-    /// The tile with the rows chosen for this process, if there is one. Otherwise the largest tile that leaves a compute
-    /// unit room for a second cube, is no taller than the sequence and still makes a cube for each compute unit; where none
-    /// does all of that, the smallest one that fits.
-    fn pick(client: &Client, shape: Shape, pass: Pass) -> AttentionTile {
-        let heads = pass.heads(shape);
-        let available = client.properties().hardware.max_shared_memory_size;
-        let comfortable = (available / 2).min(MOST_SHARED_MEMORY);
-        let wanted = compute_units(client);
-        let fits = |tile: &AttentionTile| tile.check(client, shape, 4, pass).is_ok();
-        let good = |tile: &AttentionTile| {
-            let cubes = shape.batch * heads * shape.seq.div_ceil(tile.rows());
-            cubes >= wanted
-                && tile.rows() <= shape.seq.next_power_of_two()
-                && tile.shared_memory(client, shape, 4, pass) <= comfortable
-        };
-        let mut all = candidates(shape.head_dim).into_iter();
-        if let Some(rows) = tunables::or_chosen(NAME, None)
-            && let Some(tile) = all.find(|tile| tile.rows() == rows)
-        {
-            return tile;
-        }
-        let [rest @ .., smallest] = candidates(shape.head_dim);
-        rest.into_iter()
-            .find(|tile| fits(tile) && good(tile))
-            .or_else(|| rest.into_iter().rev().find(fits))
-            .unwrap_or(smallest)
+/// How the units of a cube share a tile of rows of so many vectors.
+fn tile_tiling(tile: AttentionTile, client: &Client, vectors: usize) -> Tiling {
+    Tiling {
+        units_x: tile.units_x,
+        units_y: tile.units_y,
+        rows_per_unit: tile.rows_per_unit,
+        columns_per_unit: tile.columns_per_unit,
+        vectors,
+        planes: plane_size(client).is_some_and(|plane| plane.is_multiple_of(tile.units_x)),
     }
 }
 
-/// The numbers of all candidates, and what they are.
-pub(super) fn compiled(sizes: &Sizes) -> Vec<(usize, String)> {
-    let described = |tile: AttentionTile| {
-        format!(
-            "tile of {}x{} units, {} rows and {} columns each",
-            tile.units_x, tile.units_y, tile.rows_per_unit, tile.columns_per_unit
-        )
-    };
-    let candidates = candidates(sizes.head_dim());
-    candidates.into_iter().map(described).enumerate().collect()
-}
-
-/// Tiles from large to small: `units_x` follows `head_dim`, so that every unit owns whole vectors of an output row. The
-/// last one is for devices with little shared memory.
-fn candidates(head_dim: usize) -> [AttentionTile; 6] {
-    let tile = AttentionTile::of;
-    if head_dim <= 64 {
-        [
-            tile(8, 16, 4, 4),
-            tile(8, 16, 2, 4),
-            tile(8, 16, 2, 2),
-            tile(8, 16, 1, 4),
-            tile(8, 8, 1, 2),
-            tile(8, 4, 1, 1),
-        ]
+/// Refuses a block that the kernels or the device cannot run.
+fn check_tile(
+    tile: AttentionTile,
+    client: &Client,
+    shape: Shape,
+    vector_size: VectorSize,
+    pass: Pass,
+) -> Result<(), KernelError> {
+    let hardware = &client.properties().hardware;
+    let units = tile.units_x.saturating_mul(tile.units_y);
+    let (units_x, units_y) = (tile.units_x, tile.units_y);
+    let (rows_per_unit, columns_per_unit) = (tile.rows_per_unit, tile.columns_per_unit);
+    let reason = if !units_x.is_power_of_two() {
+        format!("units_x is {units_x}, not a power of two")
+    } else if units_y == 0 {
+        "units_y must be at least 1".to_string()
+    } else if !(1..=MOST_ROWS_PER_UNIT).contains(&rows_per_unit) {
+        format!("rows_per_unit is {rows_per_unit}, not 1 to {MOST_ROWS_PER_UNIT}")
+    } else if ![1, 2, 4].contains(&columns_per_unit) {
+        format!("columns_per_unit is {columns_per_unit}, not 1, 2 or 4")
+    } else if units > hardware.max_units_per_cube as usize {
+        let most = hardware.max_units_per_cube;
+        format!("{units} units a cube, the device allows {most}")
     } else {
-        [
-            tile(16, 16, 2, 2),
-            tile(16, 16, 2, 1),
-            tile(16, 8, 2, 2),
-            tile(16, 8, 2, 1),
-            tile(16, 8, 1, 1),
-            tile(8, 4, 1, 1),
-        ]
+        let bytes = shared_memory(tile, client, shape, vector_size, pass);
+        let most = hardware.max_shared_memory_size;
+        if bytes <= most {
+            return Ok(());
+        }
+        format!("{bytes} bytes of shared memory, the device has {most}; use fewer rows or columns")
+    };
+    Err(KernelError::Block(NAME, reason))
+}
+
+/// Bytes of shared memory a cube takes.
+fn shared_memory(
+    tile: AttentionTile,
+    client: &Client,
+    shape: Shape,
+    vector_size: VectorSize,
+    pass: Pass,
+) -> usize {
+    let tiling = tile_tiling(tile, client, shape.head_dim.div_ceil(vector_size));
+    let (row_tiles, column_tiles, weight_tiles) = match pass {
+        Pass::Forward => (1, 2, 1),
+        Pass::QueryGradient => (2, 2, 1),
+        Pass::KeyGradient => (2, 2, 2),
+    };
+    let tile_rows = row_tiles * tiling.rows() + column_tiles * tiling.columns();
+    let values = tile_rows * tiling.stride() * vector_size;
+    let weights = weight_tiles * tiling.rows() * tiling.weight_stride() * tiling.columns_per_unit;
+    let scratch = if tiling.planes { 1 } else { tiling.units() };
+    (values + weights + scratch) * size_of::<f32>()
+}
+
+/// The tile with the rows chosen for this process, if there is one. Otherwise the largest tile that leaves a compute
+/// unit room for a second cube, is no taller than the sequence and still makes a cube for each compute unit; where none
+/// does all of that, the smallest one that fits.
+fn pick_tile(client: &Client, shape: Shape, pass: Pass) -> AttentionTile {
+    let heads = pass.heads(shape);
+    let available = client.properties().hardware.max_shared_memory_size;
+    let comfortable = (available / 2).min(MOST_SHARED_MEMORY);
+    let wanted = compute_units(client);
+    let fits = |tile: &AttentionTile| check_tile(*tile, client, shape, 4, pass).is_ok();
+    let good = |tile: &AttentionTile| {
+        let cubes = shape.batch * heads * shape.seq.div_ceil(tile.rows());
+        cubes >= wanted
+            && tile.rows() <= shape.seq.next_power_of_two()
+            && shared_memory(*tile, client, shape, 4, pass) <= comfortable
+    };
+    let mut all = tile_candidates(shape.head_dim).into_iter();
+    if let Some(rows) = tunables::or_chosen(NAME, None)
+        && let Some(tile) = all.find(|tile| tile.rows() == rows)
+    {
+        return tile;
     }
+    let [rest @ .., smallest] = tile_candidates(shape.head_dim);
+    rest.into_iter()
+        .find(|tile| fits(tile) && good(tile))
+        .or_else(|| rest.into_iter().rev().find(fits))
+        .unwrap_or(smallest)
 }

@@ -2,15 +2,17 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{
-    AttentionTile, FlashAttentionBlock, HeadView, NAME, Shape, backward, forward,
-    launch::log_sum_exp, reference,
-};
+use tinyllama_kernel_catalog::flash_attention::{AttentionTile, Shape, reference};
+
+use super::block::FlashAttentionBlock;
+use super::launch::{backward, check_sizes, forward, log_sum_exp};
+use super::view::HeadView;
+use super::workload::NAME;
 use crate::{
     KernelError,
     check::{Check, Trial},
-    kernel::{Content, Room},
     launch::F32,
+    workload::{BufferSource, Content},
 };
 
 /// Where queries, keys and values lie, and their gradients.
@@ -46,11 +48,11 @@ fn shapes() -> Vec<Shape> {
 /// by more units than a plane has, which takes the path for devices without planes. Units across and down, rows and columns
 /// of each.
 const TILES: [AttentionTile; 5] = [
-    AttentionTile::of(1, 8, 1, 1),
-    AttentionTile::of(4, 8, 3, 2),
-    AttentionTile::of(8, 16, 4, 4),
-    AttentionTile::of(16, 5, 2, 4),
-    AttentionTile::of(128, 2, 1, 1),
+    AttentionTile::new(1, 8, 1, 1),
+    AttentionTile::new(4, 8, 3, 2),
+    AttentionTile::new(8, 16, 4, 4),
+    AttentionTile::new(16, 5, 2, 4),
+    AttentionTile::new(128, 2, 1, 1),
 ];
 
 /// Every shape with the block sizes of this device, and one shape with every tile that fits it. The layout changes from shape to
@@ -73,7 +75,8 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
         checks.extend(inputs.check(client, None, dtype, seed)?);
     }
     let inputs = Inputs::new(Shape::new(2, 37, 4, 2, 16), Layout::Fused);
-    let fits = |tile: &AttentionTile| FlashAttentionBlock::of(*tile).fits(client, inputs.shape);
+    let fits =
+        |tile: &AttentionTile| FlashAttentionBlock::uniform(*tile).fits(client, inputs.shape);
     for tile in TILES.into_iter().filter(fits) {
         checks.extend(inputs.check(client, Some(tile), dtype, seed)?);
     }
@@ -138,10 +141,10 @@ impl Inputs {
         seed: u64,
     ) -> Result<Vec<Check>, KernelError> {
         let shape = self.shape;
-        shape.check()?;
+        check_sizes(shape)?;
         let block = tile.map_or_else(
             || FlashAttentionBlock::new(client, shape, None),
-            FlashAttentionBlock::of,
+            FlashAttentionBlock::uniform,
         );
         let tile = block.forward;
         let [batch, seq, heads, key_heads, head_dim] = shape.sides();

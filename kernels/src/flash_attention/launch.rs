@@ -1,6 +1,7 @@
 //! Launches: checks first, then one kernel forward and two backward; or the log-sum-exp alone.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
+use tinyllama_kernel_catalog::flash_attention::Shape;
 
 use super::block::{FlashAttentionBlock, Grid, Pass};
 use super::forward_kernel::flash_attention_forward;
@@ -8,10 +9,10 @@ use super::key_gradient::flash_attention_key_gradient;
 use super::log_sum_exp_kernel::flash_attention_log_sum_exp;
 use super::query_gradient::flash_attention_query_gradient;
 use super::view::{HeadView, common_vector_size};
-use super::{NAME, Shape};
+use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, F32, check_float},
+    launch::{Buffer, F32, check_float, check_shape},
 };
 
 /// Launches a kernel: it takes the views that it reads, numbers of each row, the views that it writes, and then where all views
@@ -59,7 +60,7 @@ pub fn forward(
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
-    let statistics = shape.check()?;
+    let statistics = check_sizes(shape)?;
     check_float(NAME, dtype)?;
     let (heads, key_heads) = (shape.heads, shape.key_heads);
     let query = query.bind("query", shape, heads, dtype)?;
@@ -88,7 +89,7 @@ pub fn backward(
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
-    let statistics = shape.check()?;
+    let statistics = check_sizes(shape)?;
     check_float(NAME, dtype)?;
     let bind = |at: usize, name, heads| HeadView::bind(views[at], name, shape, heads, dtype);
     let (heads, key_heads) = (shape.heads, shape.key_heads);
@@ -135,7 +136,7 @@ pub fn log_sum_exp(
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
-    let statistics = shape.check()?;
+    let statistics = check_sizes(shape)?;
     check_float(NAME, dtype)?;
     let query = query.bind("query", shape, shape.heads, dtype)?;
     let key = key.bind("key", shape, shape.key_heads, dtype)?;
@@ -144,4 +145,31 @@ pub fn log_sum_exp(
     let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
     attend!(flash_attention_log_sum_exp(), client, grid, size, shape, dtype, query key | sums |);
     Ok(())
+}
+
+/// Refuses shapes without meaning; otherwise the number of rows.
+pub fn check_sizes(shape: Shape) -> Result<usize, KernelError> {
+    let [batch, seq, heads, key_heads, head_dim] = shape.sides();
+    check_shape(NAME, &[batch, seq, heads, head_dim], &[])?;
+    if key_heads == 0 || !heads.is_multiple_of(key_heads) {
+        return Err(KernelError::Shape(
+            NAME,
+            format!("{heads} query heads cannot share {key_heads} key heads evenly"),
+        ));
+    }
+    Ok(shape.statistics())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_without_meaning_are_refused() {
+        assert!(check_sizes(Shape::new(2, 3, 6, 3, 8)).is_ok());
+        assert!(check_sizes(Shape::new(2, 3, 6, 4, 8)).is_err());
+        assert!(check_sizes(Shape::new(0, 3, 6, 3, 8)).is_err());
+        assert!(check_sizes(Shape::new(2, 3, 6, 0, 8)).is_err());
+        assert!(check_sizes(Shape::new(1 << 20, 1 << 10, 8, 8, 64)).is_err());
+    }
 }

@@ -1,9 +1,10 @@
 //! Where the heads of a tensor lie in its buffer, so that no kernel needs a transposed or sliced copy.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
+use tinyllama_kernel_catalog::flash_attention::Shape;
 
 use super::tile::Rows;
-use super::{NAME, Shape};
+use super::workload::NAME;
 use crate::KernelError;
 use crate::launch::{Buffer, vector_size};
 

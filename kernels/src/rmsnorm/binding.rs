@@ -7,13 +7,13 @@ use burn::tensor::Tensor;
 
 use crate::binding::{Float, primitive, record, tensor};
 
-#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait RmsNorm: Backend {
     #[fusion(dtype = x, shape = x)]
     fn rms_norm(x: Float<Self>, weight: Float<Self>, epsilon: f32) -> Float<Self>;
 }
 
-#[backend_extension(Cube: cfg(gpu), Flex, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait RmsNormGradient: Backend {
     #[fusion(meta = |x, weight, _, _| (x.clone(), weight.clone()))]
     fn rms_norm_gradient(
@@ -128,15 +128,16 @@ fn inverse_root(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
         .recip()
 }
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod cube {
     use burn::tensor::DType;
+    use tinyllama_kernel_catalog::rmsnorm::{RmsNormBlock, Shape};
 
     use super::{RmsNorm, RmsNormGradient};
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::rmsnorm::{self, Dtypes, RmsNormBlock, Shape};
+    use crate::rmsnorm::{self, Dtypes, choose_block};
 
     fn described(x: &CubeTensor, weight: &CubeTensor) -> (Shape, Dtypes, RmsNormBlock) {
         let [rows, width] = matrix(x);
@@ -145,7 +146,7 @@ mod cube {
             activation: element(x),
             weight: element(weight),
         };
-        (shape, dtypes, RmsNormBlock::new(&x.client, shape, None))
+        (shape, dtypes, choose_block(&x.client, shape, None))
     }
 
     fn gradient_onto(

@@ -2,12 +2,17 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{Dtypes, NAME, RmsNormBlock, Shape, reference_backward, reference_forward, sample};
+use tinyllama_kernel_catalog::rmsnorm::{
+    RmsNormBlock, Shape, reference_backward, reference_forward,
+};
+
+use super::launch::choose_block;
+use super::workload::{Dtypes, NAME, launcher};
 use crate::{
     KernelError,
     check::{Check, Trial},
     launch::F32,
-    team::TeamBlock,
+    team::OTHER_TEAMS,
 };
 
 /// Rows, width and epsilon. A row of one element would cancel to rounding noise under the usual epsilon, so that one has
@@ -34,7 +39,7 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
             weight,
         };
         let mut trial = Trial::new(client, NAME, case, dtype, seed);
-        let launch = sample(&mut trial, shape, dtypes, epsilon, passed, block);
+        let launch = launcher(&mut trial, shape, dtypes, epsilon, passed, block);
         launch("forward")?;
         launch("backward")?;
         let values = |name| trial.values(name);
@@ -52,11 +57,11 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
     };
     for (rows, width, epsilon) in CASES {
         let shape = Shape { rows, width };
-        let block = RmsNormBlock::new(client, shape, None);
+        let block = choose_block(client, shape, None);
         case(shape, epsilon, false, dtype, block)?;
         case(shape, epsilon, true, F32, block)?;
     }
-    for team in TeamBlock::OTHERS {
+    for team in OTHER_TEAMS {
         let shape = Shape {
             rows: 129,
             width: 96,

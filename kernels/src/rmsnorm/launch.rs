@@ -2,11 +2,14 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{Dtypes, NAME, Shape, kernels};
+use tinyllama_kernel_catalog::rmsnorm::{RmsNormBlock, Shape};
+
+use super::kernels;
+use super::workload::{Dtypes, NAME};
 use crate::{
     KernelError,
     launch::{Buffer, F32, check_elements, check_shape, compute_units, cube_count, vector_size},
-    team::{Team, TeamBlock},
+    team::{Team, team_block},
 };
 
 /// Cubes along one dimension that every runtime accepts.
@@ -15,37 +18,18 @@ const MOST_CUBES: usize = 65_535;
 /// Columns that one cube of [`kernels::column_sums`] adds up: one 128-byte line of f32.
 const SUM_COLUMNS: usize = 32;
 
-/// Block sizes; comptime values of the kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RmsNormBlock {
-    pub team: TeamBlock,
-    /// Cubes of the backward kernel; each of its teams writes one partial row of the weight's gradient.
-    pub backward_cubes: usize,
+/// The block that was chosen, or suits this device and shape.
+pub fn choose_block(client: &Client, shape: Shape, chosen: Option<usize>) -> RmsNormBlock {
+    RmsNormBlock {
+        team: team_block(NAME, client, shape.width, chosen),
+        backward_cubes: compute_units(client),
+    }
 }
 
-impl RmsNormBlock {
-    pub(crate) const FIELDS: &'static [[&'static str; 2]] = &[
-        TeamBlock::FIELDS[0],
-        TeamBlock::FIELDS[1],
-        [
-            "backward_cubes",
-            "cubes of the backward kernel; each team writes one partial row",
-        ],
-    ];
-
-    /// With what was chosen, or what suits this device and shape.
-    pub fn new(client: &Client, shape: Shape, chosen: Option<usize>) -> RmsNormBlock {
-        RmsNormBlock {
-            team: TeamBlock::new(NAME, client, shape.width, chosen),
-            backward_cubes: compute_units(client),
-        }
-    }
-
-    /// Cubes that the backward kernel runs: no more than there are rows to give them.
-    fn backward_cubes(&self, shape: Shape) -> usize {
-        let needed = shape.rows.div_ceil(self.team.rows_per_cube.max(1));
-        self.backward_cubes.clamp(1, needed.clamp(1, MOST_CUBES))
-    }
+/// Cubes that the backward kernel runs: no more than there are rows to give them.
+fn backward_cubes(block: &RmsNormBlock, shape: Shape) -> usize {
+    let needed = shape.rows.div_ceil(block.team.rows_per_cube.max(1));
+    block.backward_cubes.clamp(1, needed.clamp(1, MOST_CUBES))
 }
 
 /// Normalises every row, `x` into `y`, `[rows, width]`, with a weight of `[width]`, all contiguous: one launch.
@@ -57,7 +41,7 @@ pub fn forward(
     dtypes: Dtypes,
     block: &RmsNormBlock,
 ) -> Result<(), KernelError> {
-    let elements = shape.check(NAME, dtypes)?;
+    let elements = check_input(NAME, shape, dtypes)?;
     let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
     let x = rows("x", x)?;
     let weight = Buffer::new(NAME, "weight", weight, shape.width, dtypes.weight)?;
@@ -72,7 +56,7 @@ pub fn forward(
 
 /// Numbers that [`backward`] needs room for: one row a team.
 pub fn workspace(shape: Shape, block: &RmsNormBlock) -> usize {
-    block.backward_cubes(shape) * block.team.rows_per_cube * shape.width
+    backward_cubes(block, shape) * block.team.rows_per_cube * shape.width
 }
 
 /// Gradients of x and of the weight, with scratch memory for [`workspace`] f32: two launches. `passed` is a gradient that
@@ -93,7 +77,7 @@ pub fn backward(
     dtypes: Dtypes,
     block: &RmsNormBlock,
 ) -> Result<(), KernelError> {
-    let elements = shape.check(NAME, dtypes)?;
+    let elements = check_input(NAME, shape, dtypes)?;
     let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
     let columns = |name, handle| Buffer::new(NAME, name, handle, shape.width, dtypes.weight);
     let is_passed = passed.is_some();
@@ -103,7 +87,7 @@ pub fn backward(
     let weight = columns("weight", weight)?;
     let weight_gradient = columns("weight_gradient", weight_gradient)?;
     let team = Team::new(NAME, client, block.team)?;
-    let cubes = block.backward_cubes(shape);
+    let cubes = backward_cubes(block, shape);
     let partials = check_elements(NAME, &[cubes * team.rows, shape.width])?;
     let workspace = Buffer::new(NAME, "workspace", workspace, partials, F32)?;
     let all = [x, weight, y_gradient, passed, x_gradient, workspace];
@@ -123,10 +107,12 @@ pub fn backward(
         (cubes * team.rows) as u32, shape.width as u32, SUM_COLUMNS, lanes, dtypes.weight)
 }
 
-impl Shape {
-    /// Refuses shapes and types the kernels have no code for; otherwise the number of elements.
-    pub(crate) fn check(&self, kernel: &'static str, dtypes: Dtypes) -> Result<usize, KernelError> {
-        let floats: [ElemType; 2] = [dtypes.activation, dtypes.weight];
-        check_shape(kernel, &[self.rows, self.width], &floats)
-    }
+/// Refuses shapes and types the kernels have no code for; otherwise the number of elements.
+pub(crate) fn check_input(
+    kernel: &'static str,
+    shape: Shape,
+    dtypes: Dtypes,
+) -> Result<usize, KernelError> {
+    let floats: [ElemType; 2] = [dtypes.activation, dtypes.weight];
+    check_shape(kernel, &[shape.rows, shape.width], &floats)
 }

@@ -2,12 +2,15 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{Layout, NAME, Shape, reference, table, turn};
+use tinyllama_kernel_catalog::rope::{Layout, Shape, reference, table};
+
+use super::launch::turn;
+use super::workload::NAME;
 use crate::{
     KernelError,
     check::{Check, Trial},
-    kernel::{Content, Room},
-    launch::{CubeBlock, F32},
+    launch::{F32, cube_block},
+    workload::{BufferSource, Content},
 };
 
 const THETA: f64 = 10_000.0;
@@ -24,7 +27,7 @@ const CASES: [(usize, usize, usize, usize, usize); 6] = [
 
 /// Both directions, both layouts, in place and not, against the reference on fresh inputs.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
-    let block = CubeBlock::new(NAME, client, None);
+    let block = cube_block(NAME, client, None);
     let mut checks = Vec::new();
     for (batch, seq, heads, turned, head_dim) in CASES {
         for layout in [Layout::TokenMajor, Layout::HeadMajor] {

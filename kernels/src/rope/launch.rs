@@ -2,10 +2,14 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{Layout, NAME, Shape, kernels::rope_turn};
+use tinyllama_kernel_catalog::block::CubeBlock;
+use tinyllama_kernel_catalog::rope::{Layout, Shape};
+
+use super::kernels::rope_turn;
+use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, CubeBlock, F32, check_shape, vector_size},
+    launch::{Buffer, F32, block_cubes, check_shape, vector_size},
 };
 
 /// Turns the heads, backwards with `inverse`, one launch: `x` and `y` are contiguous, as [`Shape`] says, and `table` is f32 from
@@ -19,7 +23,7 @@ pub fn turn(
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
-    let elements = shape.check(dtype)?;
+    let elements = check_sizes(shape, dtype)?;
     let in_place = y.is_none();
     let y = Buffer::new(NAME, "y", y.unwrap_or(x), elements, dtype)?;
     let x = Buffer::new(NAME, "x", x, elements, dtype)?;
@@ -42,26 +46,24 @@ pub fn turn(
         ),
     };
     let count = shape.batch * shape.seq * shape.turned * head;
-    let (cubes, dim) = block.cubes(NAME, client, count)?;
+    let (cubes, dim) = block_cubes(NAME, client, *block, count)?;
     let y = y.or_alias(!in_place, 0, vector);
     // SAFETY: the buffers hold what the shape says; `count` vectors spread by `turned` and `stride` stay within them.
     launch!(client, rope_turn[cubes, dim], vector: [x table (y)],
         count as u32, shape.seq as u32, turned, stride, span, head, vector / 2, inverse, dtype)
 }
 
-impl Shape {
-    fn check(&self, dtype: ElemType) -> Result<usize, KernelError> {
-        let elements = check_shape(NAME, &self.elements(), &[dtype])?;
-        let reason = if !(1..=self.heads).contains(&self.turned) {
-            format!("{} heads of {} to turn", self.turned, self.heads)
-        } else if !self.head_dim.is_multiple_of(2) {
-            format!(
-                "head_dim {} is odd; features are turned in pairs",
-                self.head_dim
-            )
-        } else {
-            return Ok(elements);
-        };
-        Err(KernelError::Shape(NAME, reason))
-    }
+fn check_sizes(shape: Shape, dtype: ElemType) -> Result<usize, KernelError> {
+    let elements = check_shape(NAME, &shape.elements(), &[dtype])?;
+    let reason = if !(1..=shape.heads).contains(&shape.turned) {
+        format!("{} heads of {} to turn", shape.turned, shape.heads)
+    } else if !shape.head_dim.is_multiple_of(2) {
+        format!(
+            "head_dim {} is odd; features are turned in pairs",
+            shape.head_dim
+        )
+    } else {
+        return Ok(elements);
+    };
+    Err(KernelError::Shape(NAME, reason))
 }

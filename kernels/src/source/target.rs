@@ -43,6 +43,9 @@ impl Target {
             "gfx942" => Some(304), // MI300X
             "gfx1030" => Some(40), // RX 6900 XT
             "gfx1100" => Some(48), // RX 7900 XTX
+            "gfx1151" => Some(20), // Radeon 8060S
+            "gfx1200" => Some(16), // RX 9060 XT
+            "gfx1201" => Some(32), // RX 9070 XT
             _ => None,
         };
         Ok(Target {

@@ -3,16 +3,17 @@
 
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::{prelude::Client, server::Handle};
+use tinyllama_kernel_catalog::{Kernel, Sizes};
 
 #[cfg(feature = "rocm")]
 use super::{CodeObject, record_code_objects};
 use super::{Launch, Offline, SourceError, Target, record};
-use crate::kernel::{Content, Kernel, Room};
-use crate::{KERNELS, KernelError, Sizes};
+use crate::workload::{BufferSource, Content, KernelCode};
+use crate::{CODE, KernelError};
 
 /// A kernel with all that is fixed when it is compiled.
 pub struct Variant {
-    pub kernel: &'static Kernel,
+    code: &'static KernelCode,
     pub dtype: ElemType,
     /// Sizes and block sizes, as text.
     pub case: String,
@@ -23,6 +24,10 @@ pub struct Variant {
 }
 
 impl Variant {
+    pub fn kernel(&self) -> &'static Kernel {
+        self.code.kernel
+    }
+
     /// The launches of every pass; `None` where devices of this architecture are too small for the block sizes.
     pub fn launches(&self, target: &Target) -> Result<Option<Vec<Launch>>, SourceError> {
         fitting(record(target, |device| self.launch(device)))
@@ -35,11 +40,9 @@ impl Variant {
     }
 
     fn launch(&self, mut device: &Offline) -> Result<(), KernelError> {
-        let launch = (self.kernel.sample)(&mut device, &self.sizes, self.dtype, self.block);
-        self.kernel
-            .passes
-            .iter()
-            .try_for_each(|pass| launch(pass.name))
+        let launch = (self.code.workload)(&mut device, &self.sizes, self.dtype, self.block);
+        let mut passes = self.kernel().passes.iter();
+        passes.try_for_each(|pass| launch(pass.name))
     }
 
     /// The element type's name: `f32`, `bf16` or `f16`.
@@ -59,7 +62,7 @@ fn fitting<T>(recorded: Result<T, SourceError>) -> Result<Option<T>, SourceError
     }
 }
 
-impl Room for &Offline {
+impl BufferSource for &Offline {
     fn client(&self) -> &Client {
         Offline::client(self)
     }
@@ -72,10 +75,10 @@ impl Room for &Offline {
 /// All variants at sizes with a name, of which one is typical.
 pub fn variants(sizes: &[(String, Sizes)], typical: &str) -> Vec<Variant> {
     let mut all = Vec::new();
-    for kernel in KERNELS {
+    for code in &CODE {
         for dtype in [FloatKind::F32, FloatKind::BF16, FloatKind::F16].map(ElemType::Float) {
             let variant = |case: String, typical, sizes, block| Variant {
-                kernel,
+                code,
                 dtype,
                 case,
                 typical,
@@ -86,7 +89,8 @@ pub fn variants(sizes: &[(String, Sizes)], typical: &str) -> Vec<Variant> {
                 all.push(variant(name.clone(), name == typical, *sizes, None));
             }
             for (name, sizes) in sizes {
-                let blocks = kernel
+                let blocks = code
+                    .kernel
                     .block_size
                     .filter(|block| block.depends_on_sizes || name == typical);
                 for (block, words) in blocks.map_or_else(Vec::new, |block| (block.compiled)(sizes))
@@ -132,7 +136,7 @@ mod tests {
             let mut seen = HashSet::new();
             for variant in small().into_iter().filter(|variant| variant.typical) {
                 let launches = variant.launches(&target).unwrap().unwrap();
-                assert!(!launches.is_empty(), "{} on {name}", variant.kernel.name);
+                assert!(!launches.is_empty(), "{} on {name}", variant.kernel().name);
                 for launch in launches {
                     assert!(launch.source.contains(&format!("{}(", launch.entry)));
                     assert!(
@@ -142,9 +146,9 @@ mod tests {
                     );
                     assert!(launch.shared_memory_bytes <= 64 * 1024, "{}", launch.kernel);
                 }
-                seen.insert((variant.kernel.name, variant.dtype_name()));
+                seen.insert((variant.kernel().name, variant.dtype_name()));
             }
-            assert_eq!(seen.len(), 3 * KERNELS.len(), "{name}");
+            assert_eq!(seen.len(), 3 * CODE.len(), "{name}");
         }
     }
 
@@ -152,7 +156,7 @@ mod tests {
     #[test]
     fn blocks_that_do_not_fit_are_told_apart_from_failures() {
         let large = small().into_iter().find(|variant| {
-            variant.kernel.name == "flash_attention"
+            variant.kernel().name == "flash_attention"
                 && variant.case.contains("small, tile of 8x16 units, 4 rows")
         });
         let large = large.unwrap();

@@ -7,13 +7,13 @@ use burn::tensor::activation::sigmoid;
 
 use crate::binding::{Float, primitive, record, tensor};
 
-#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait Swiglu: Backend {
     #[fusion(dtype = gate_up, shape = [gate_up[0], gate_up[1] / 2].into())]
     fn swiglu(gate_up: Float<Self>) -> Float<Self>;
 }
 
-#[backend_extension(Cube: cfg(gpu), Flex, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait SwigluGradient: Backend {
     #[fusion(dtype = gate_up, shape = gate_up)]
     fn swiglu_gradient(gate_up: Float<Self>, gradient: Float<Self>) -> Float<Self>;
@@ -75,16 +75,18 @@ fn halves(gate_up: Tensor<2>) -> [Tensor<2>; 2] {
     ]
 }
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod cube {
     use std::slice::from_ref;
+
+    use tinyllama_kernel_catalog::swiglu::Shape;
 
     use super::{Swiglu, SwigluGradient};
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::launch::CubeBlock;
-    use crate::swiglu::{self, NAME, Shape};
+    use crate::launch::cube_block;
+    use crate::swiglu::{self, NAME};
 
     impl Swiglu for CubeBackend {
         fn swiglu(gate_up: CubeTensor) -> CubeTensor {
@@ -93,7 +95,7 @@ mod cube {
             let hidden = width / 2;
             let y = empty(&gate_up, [rows, hidden], gate_up.dtype);
             let (client, dtype) = (&gate_up.client, element(&gate_up));
-            let (block, shape) = (CubeBlock::new(NAME, client, None), Shape { rows, hidden });
+            let (block, shape) = (cube_block(NAME, client, None), Shape { rows, hidden });
             let packed = from_ref(&gate_up.handle);
             check(swiglu::forward(
                 client, packed, &y.handle, shape, dtype, &block,
@@ -109,7 +111,7 @@ mod cube {
             let hidden = width / 2;
             let result = empty(&gate_up, [rows, width], gate_up.dtype);
             let (client, dtype) = (&gate_up.client, element(&gate_up));
-            let (block, shape) = (CubeBlock::new(NAME, client, None), Shape { rows, hidden });
+            let (block, shape) = (cube_block(NAME, client, None), Shape { rows, hidden });
             let [packed, into] = [&gate_up, &result].map(|tensor| from_ref(&tensor.handle));
             let (upstream, into) = (&gradient.handle, Some(into));
             check(swiglu::backward(

@@ -2,7 +2,9 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{NAME, Place, Shape, reference_backward, reference_forward, sample};
+use tinyllama_kernel_catalog::swiglu::{Shape, reference_backward, reference_forward};
+
+use super::workload::{NAME, Place, launcher};
 use crate::{
     KernelError,
     check::{Check, Trial},
@@ -21,7 +23,7 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
                 let place = Place { packed, in_place };
                 let case = format!("{rows}x{hidden} {place:?}");
                 let mut trial = Trial::new(client, NAME, case, dtype, seed);
-                let launch = sample(&mut trial, shape, dtype, place, None);
+                let launch = launcher(&mut trial, shape, dtype, place, None);
                 launch("forward")?;
                 launch("backward")?;
                 let (gate, up) = match packed {
@@ -66,8 +68,9 @@ fn pack(gate: &[f64], up: &[f64], hidden: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use tinyllama_kernel_catalog::check::Random;
+
     use super::*;
-    use crate::check::Random;
 
     #[test]
     fn packing_is_undone_by_unpacking() {

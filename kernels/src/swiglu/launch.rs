@@ -2,10 +2,14 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{NAME, Shape, kernels};
+use tinyllama_kernel_catalog::block::CubeBlock;
+use tinyllama_kernel_catalog::swiglu::Shape;
+
+use super::kernels;
+use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, CubeBlock, check_shape, vector_size},
+    launch::{Buffer, block_cubes, check_shape, vector_size},
 };
 
 /// `y = silu(gate) · up`, one launch. `gate_up` is one buffer `[rows, 2 · hidden]`, in every row the gate half first, then the
@@ -18,11 +22,11 @@ pub fn forward(
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
-    let elements = shape.check(dtype)?;
+    let elements = check_sizes(shape, dtype)?;
     let gate_up = bind(gate_up, elements, dtype)?;
     let y = Buffer::new(NAME, "y", y, elements, dtype)?;
     let vector = vector_size(client, dtype, shape.hidden, &[&gate_up[..], &[y]].concat());
-    let (cubes, dim) = block.cubes(NAME, client, elements / vector)?;
+    let (cubes, dim) = block_cubes(NAME, client, *block, elements / vector)?;
     let [gate, up] = arguments(&gate_up, 0, vector);
     let vectors = shape.hidden / vector;
     let (stride, shift) = rows(&gate_up, vectors);
@@ -41,7 +45,7 @@ pub fn backward(
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
-    let elements = shape.check(dtype)?;
+    let elements = check_sizes(shape, dtype)?;
     let in_place = gradient.is_none();
     let gradient = bind(gradient.unwrap_or(gate_up), elements, dtype)?;
     let gate_up = bind(gate_up, elements, dtype)?;
@@ -55,7 +59,7 @@ pub fn backward(
     }
     let all = [&gate_up[..], &gradient, &[y_gradient]].concat();
     let vector = vector_size(client, dtype, shape.hidden, &all);
-    let (cubes, dim) = block.cubes(NAME, client, elements / vector)?;
+    let (cubes, dim) = block_cubes(NAME, client, *block, elements / vector)?;
     let [gate, up] = arguments(&gate_up, 0, vector);
     let [gate_gradient, up_gradient] = match in_place {
         // After gate_up and y_gradient; a packed gate_up is one buffer.
@@ -116,9 +120,7 @@ fn arguments(gate_up: &[Buffer<'_>], first: usize, vector: VectorSize) -> [Buffe
     [gate_up[0].argument(vector), up]
 }
 
-impl Shape {
-    fn check(&self, dtype: ElemType) -> Result<usize, KernelError> {
-        check_shape(NAME, &[2, self.rows, self.hidden], &[dtype])?;
-        Ok(self.rows * self.hidden)
-    }
+fn check_sizes(shape: Shape, dtype: ElemType) -> Result<usize, KernelError> {
+    check_shape(NAME, &[2, shape.rows, shape.hidden], &[dtype])?;
+    Ok(shape.rows * shape.hidden)
 }

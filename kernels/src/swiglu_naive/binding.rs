@@ -11,7 +11,7 @@ use crate::binding::{
 };
 use crate::swiglu::activation_gradients;
 
-#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait SwigluNaive: Backend {
     /// Result, gate and up, `[rows, hidden]` each.
     #[fusion(meta = |x, gate_weight, _, _| {
@@ -26,7 +26,7 @@ pub(crate) trait SwigluNaive: Backend {
     ) -> (Float<Self>, Float<Self>, Float<Self>);
 }
 
-#[backend_extension(Cube: cfg(gpu), Flex, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait SwigluNaiveGradient: Backend {
     /// Gradients of gate and up, `[rows, hidden]` each, from that of the result.
     #[fusion(meta = |gate, up, _| (gate.clone(), up.clone()))]
@@ -110,15 +110,18 @@ impl SwigluNaiveGradient for Flex {
     }
 }
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod cube {
+    use tinyllama_kernel_catalog::swiglu::Shape as ActivationShape;
+    use tinyllama_kernel_catalog::swiglu_naive::Shape;
+
     use super::{LibraryChoice, SwigluNaive, SwigluNaiveGradient};
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::launch::CubeBlock;
+    use crate::launch::cube_block;
     use crate::swiglu;
-    use crate::swiglu_naive::{NAME, Shape, forward};
+    use crate::swiglu_naive::{NAME, forward};
 
     impl SwigluNaive for CubeBackend {
         fn swiglu_naive(
@@ -137,7 +140,7 @@ mod cube {
                 width,
                 hidden,
             };
-            let block = CubeBlock::new(NAME, &x.client, None);
+            let block = cube_block(NAME, &x.client, None);
             check(forward(&x.client, buffers, shape, element(&x), &block));
             (y, gate, up)
         }
@@ -154,9 +157,9 @@ mod cube {
             let results = [(); 2].map(|()| empty(&gate, [rows, hidden], gate.dtype));
             let into = results.each_ref().map(|result| result.handle.clone());
             let (gate_up, upstream) = ([gate.handle.clone(), up.handle], &gradient.handle);
-            let shape = swiglu::Shape { rows, hidden };
+            let shape = ActivationShape { rows, hidden };
             let (client, dtype) = (&gate.client, element(&gate));
-            let block = CubeBlock::new("swiglu", client, None);
+            let block = cube_block(swiglu::NAME, client, None);
             check(swiglu::backward(
                 client,
                 &gate_up,

@@ -2,7 +2,9 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{NAME, Shape, reference_forward, sample};
+use tinyllama_kernel_catalog::swiglu_naive::{Shape, reference_forward};
+
+use super::workload::{NAME, launcher};
 use crate::{
     KernelError,
     check::{Check, Trial},
@@ -22,7 +24,7 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
         };
         let case = format!("{rows}x{width}x{hidden}");
         let mut trial = Trial::new(client, NAME, case, dtype, seed);
-        sample(&mut trial, shape, dtype, None)("forward")?;
+        launcher(&mut trial, shape, dtype, None)("forward")?;
         let [x, gate_weight, up_weight] =
             ["x", "gate_weight", "up_weight"].map(|name| trial.values(name));
         let expected = reference_forward(x, gate_weight, up_weight, shape);

@@ -2,10 +2,14 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{NAME, Shape, kernels::swiglu_naive_forward};
+use tinyllama_kernel_catalog::block::CubeBlock;
+use tinyllama_kernel_catalog::swiglu_naive::Shape;
+
+use super::kernels::swiglu_naive_forward;
+use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, CubeBlock, check_shape},
+    launch::{Buffer, block_cubes, check_shape},
 };
 
 /// Both products and the activation, one launch: `x` is `[rows, width]`, weights are `[width, hidden]`, the others
@@ -32,7 +36,7 @@ pub fn forward(
     let gate = buffer("gate", gate, [rows, hidden])?;
     let up = buffer("up", up, [rows, hidden])?;
     let y = buffer("y", y, [rows, hidden])?;
-    let (cubes, dim) = block.cubes(NAME, client, rows * hidden)?;
+    let (cubes, dim) = block_cubes(NAME, client, *block, rows * hidden)?;
     // SAFETY: the buffers hold what the shape says, and the kernel stays within it.
     launch!(client, swiglu_naive_forward[cubes, dim]: [x gate_weight up_weight gate up y],
         (rows * hidden) as u32, width as u32, hidden as u32, dtype)

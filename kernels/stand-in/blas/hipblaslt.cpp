@@ -271,8 +271,12 @@ int hipblasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, vo
         complain("hipblasLtMatmulAlgoGetHeuristic: descriptors that do not fit together");
         return leave(call, HIPBLAS_STATUS_INVALID_VALUE);
     }
-    // XF32 is a mode of the matrix cores of gfx942 alone.
-    const bool computed = what->compute == COMPUTE_32F || (what->compute == COMPUTE_32F_FAST_TF32 && architecture() == "gfx942");
+    // A library built for other GPUs loads and has nothing to offer.
+    if (setting("HIP_STAND_IN_LT", "on") == "empty") return leave(call, HIPBLAS_STATUS_SUCCESS, {{"found", "0"}});
+    // XF32 is a mode of the matrix cores of gfx942 alone; on gfx11 hipBLASLt 7.1 offers it all the same.
+    const std::string arch = architecture();
+    const bool xf32 = arch == "gfx942" || arch.rfind("gfx11", 0) == 0;
+    const bool computed = what->compute == COMPUTE_32F || (what->compute == COMPUTE_32F_FAST_TF32 && xf32);
     if (!computed) return leave(call, HIPBLAS_STATUS_NOT_SUPPORTED);
     for (const uint32_t splits : {1u, SPLITS}) {
         const size_t workspace = workspace_of(product, splits);

@@ -33,12 +33,12 @@ __attribute__((visibility("hidden"))) inline Grid hip_stand_in_grid = {};
 namespace stand_in {
 STAND_IN_INLINE void checked(const char *address, size_t bytes, Access access) {
     const Lane *lane = hip_stand_in_lane;
-    if (address >= lane->stack && address + bytes <= lane->stack_end) return;
-    // threadIdx and its like are in memory here.
+    if (address >= lane->stack && address <= lane->stack_end && bytes <= (size_t)(lane->stack_end - address)) return;
+    // threadIdx and its like are in memory here, to be read.
     auto part_of = [&](const auto *object) {
         return address >= reinterpret_cast<const char *>(object) && address + bytes <= reinterpret_cast<const char *>(object + 1);
     };
-    if (part_of(lane) || part_of(&hip_stand_in_grid) || part_of(&hip_stand_in_lane)) return;
+    if (access == Access::Read && (part_of(lane) || part_of(&hip_stand_in_grid) || part_of(&hip_stand_in_lane))) return;
     hip_stand_in_runtime->access(address, bytes, access, __builtin_return_address(0));
 }
 }  // namespace stand_in

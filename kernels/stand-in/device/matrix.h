@@ -129,13 +129,15 @@ using Mfma32x2 = Mfma<32, 1>;
 using Mfma32x8 = Mfma<32, 4>;
 }  // namespace stand_in
 
-#if defined(__gfx90a__) || defined(__gfx942__)
+#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
 STAND_IN_MFMA(mfma_f32_16x16x4f32, Mfma16x4, float, 1)
 STAND_IN_MFMA(mfma_f32_32x32x2f32, Mfma32x2, float, 1)
-STAND_IN_MFMA(mfma_f32_16x16x16bf16_1k, Mfma16x16, short, 4)
-STAND_IN_MFMA(mfma_f32_32x32x8bf16_1k, Mfma32x8, short, 4)
 #define __builtin_amdgcn_mfma_f32_16x16x4f32 stand_in_mfma_f32_16x16x4f32
 #define __builtin_amdgcn_mfma_f32_32x32x2f32 stand_in_mfma_f32_32x32x2f32
+#endif
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+STAND_IN_MFMA(mfma_f32_16x16x16bf16_1k, Mfma16x16, short, 4)
+STAND_IN_MFMA(mfma_f32_32x32x8bf16_1k, Mfma32x8, short, 4)
 #define __builtin_amdgcn_mfma_f32_16x16x16bf16_1k stand_in_mfma_f32_16x16x16bf16_1k
 #define __builtin_amdgcn_mfma_f32_32x32x8bf16_1k stand_in_mfma_f32_32x32x8bf16_1k
 #endif

@@ -178,7 +178,7 @@ void Block::access(const void *address, size_t bytes, Access access, const void 
         if (clash) finding.words = clash.words() + " of an allocation of " + std::to_string(allocation->bytes());
     } else {
         // Constants of the module are the only other memory a kernel has.
-        if (access == Access::Read && same_library(address, module_)) return;
+        if (access == Access::Read && (observer_ ? observer_->in_module(address) : same_library(address, module_))) return;
         outside = true;
         finding.words = std::string(access == Access::Read ? "reads " : "writes ") + std::to_string(bytes) + " bytes " +
                 memory_->describe(address);

@@ -42,6 +42,8 @@ class Observer {
     // Whether the launch goes on after it.
     virtual bool found(const Finding &finding) = 0;
     virtual void accessed(const void *place, const void *address, size_t bytes, Access access, uint32_t thread) = 0;
+    // Whether `place` is part of the module that runs.
+    virtual bool in_module(const void *place) const = 0;
     // All lanes of a block have ended.
     virtual void block_ended() = 0;
 };

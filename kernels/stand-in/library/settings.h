@@ -1,6 +1,6 @@
 // What the environment says about the pretended machine.
 //
-// HIP_STAND_IN_ARCH     gfx90a (default), gfx942, gfx1030 or gfx1100: name and wave size of the device
+// HIP_STAND_IN_ARCH     gfx90a (default), gfx908, gfx942, gfx950, gfx1030 or gfx1100: name and wave size of the device
 // HIP_STAND_IN_DEVICES  how many devices there are; 1
 // HIP_STAND_IN_VERSION  of the runtime, major.minor.patch; 6.4.0
 // HIP_STAND_IN_MEMORY   of the device in MiB; 128
@@ -18,6 +18,7 @@
 //                       a matrix instruction's result neighbouring lanes, or halves of 32 lanes, have what belongs to the
 //                       other)
 // HIP_STAND_IN_SUM      off: librccl.so leaves every rank what it has, to see that a missing sum is found; on
+// HIP_STAND_IN_LT       empty: libhipblaslt.so loads and has no kernels for the device; on
 // HIP_STAND_IN_CXX      the compiler of kernels; clang++-19, or clang++
 // HIP_STAND_IN_CACHE    a folder that keeps compiled kernels; none without it
 // HIP_STAND_IN_CHECK    full (default): accesses are checked for bounds and order; none: they are not, which is faster

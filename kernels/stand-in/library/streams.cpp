@@ -231,9 +231,11 @@ hipError_t hipStreamWaitEvent(void *stream_handle, void *event_handle, unsigned)
             event->capture->joined.erase(event->stream);
             stream->capture_clock.join(event->clock);
         }
+    } else if (event->capture) {
+        status = hipErrorStreamCaptureInvalidated;
     } else if (stream->capture && event->recorded) {
         status = hipErrorStreamCaptureIsolation;
-    } else if (!event->capture && event->recorded) {
+    } else if (event->recorded) {
         stream->clock.join(event->clock);
     }
     return leave("hipStreamWaitEvent", status);
@@ -259,17 +261,19 @@ hipError_t hipStreamEndCapture(void *handle, void **graph) {
     const std::shared_ptr<Capture> capture = stream ? stream->capture : nullptr;
     const bool unjoined = capture && !capture->joined.empty();
     const bool begun_here = capture && capture->origin == handle;
-    // Over in any case, also where it fails, and every stream of it is free again.
-    if (begun_here) {
-        stream->capture.reset();
-        world().streams.each([&](Stream &other) {
-            if (other.capture == capture) other.capture.reset();
-        });
+    const int failed = injected ? injected
+        : !begun_here           ? hipErrorStreamCaptureUnmatched
+        : capture->invalid      ? hipErrorStreamCaptureInvalidated
+        : unjoined              ? hipErrorStreamCaptureUnjoined
+                                : hipSuccess;
+    if (failed) {
+        // As in HIP 6.4: a capture that failed is never over, its streams answer with errors until they are destroyed.
+        if (begun_here) capture->invalid = true;
+        return injected ? injected : leave("hipStreamEndCapture", failed);
     }
-    if (injected) return injected;
-    if (!begun_here) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnmatched);
-    if (capture->invalid) return leave("hipStreamEndCapture", hipErrorStreamCaptureInvalidated);
-    if (unjoined) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnjoined);
+    world().streams.each([&](Stream &other) {
+        if (other.capture == capture) other.capture.reset();
+    });
     Graph *made = world().graphs.make();
     made->nodes = std::move(capture->graph.nodes);
     made->lanes = capture->graph.lanes;

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 namespace stand_in {
 namespace {
@@ -70,11 +68,7 @@ std::string plain_name(const char *symbol) {
 
 }  // namespace
 
-ModuleFile::ModuleFile(const std::string &path, const std::string &source) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    const std::string file = text.str();
+ModuleFile::ModuleFile(const std::string &file, const std::string &source) {
     if (file.size() < sizeof(Elf64_Ehdr)) return;
     Elf64_Ehdr header;
     memcpy(&header, file.data(), sizeof header);

@@ -16,8 +16,8 @@ struct LocalArray {
 
 class ModuleFile {
    public:
-    // `source`: the name that lines count for.
-    ModuleFile(const std::string &path, const std::string &source);
+    // `file`: its bytes. `source`: the name that lines count for.
+    ModuleFile(const std::string &file, const std::string &source);
     // Line of the source that the instruction at `address` of the file comes from; 0: of no line of it.
     uint32_t line(uint64_t address) const;
     const std::vector<LocalArray> &arrays() const { return arrays_; }

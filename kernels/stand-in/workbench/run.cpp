@@ -1,34 +1,32 @@
 // Runs the kernels of the module it is given: a job comes on the standard input, what was found goes to the standard output, a JSON object a
 // line, and after it the buffers that the kernel wrote. A process of its own, without files, network or children, because the
-// kernel is code that nobody has read.
+// kernel is code that nobody has read: it is confined before a byte of the module is placed in memory.
 //
-//     job SOURCE WAVE SECONDS PICTURES
+//     job SOURCE WAVE SECONDS PICTURES SECRET     SECRET: comes back with the end, so that a kernel cannot say it
 //     buffer NAME BYTES GIVEN WANTED      one for each; GIVEN: its bytes follow, WANTED: its bytes come back
 //     launch ENTRY GX GY GZ BX BY BZ LOCAL ARGUMENTS
 //     b BUFFER  or  w BITS                one for each argument, 4 bytes where it is no buffer
 //     data                                and then the bytes of all buffers that are given
 
-#include <dlfcn.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <sstream>
 
 #include "../library/execute.h"
 #include "../library/order.h"
+#include "confine.h"
+#include "loaded.h"
 #include "module_file.h"
 #include "pictures.h"
 
@@ -41,6 +39,8 @@ constexpr size_t MOST_EARLY = 1 << 16;
 constexpr uint64_t PICTURED_BLOCKS = 16;
 // Between buffers, so that an index that is wrong by a million still tells which array was meant.
 constexpr size_t GAP = size_t{64} << 20;
+// What a run may take beyond its buffers: stacks of 1024 lanes, the module, the pictures.
+constexpr uint64_t MOST_MEMORY = uint64_t{1} << 30;
 
 struct Buffer {
     std::string name;
@@ -88,11 +88,13 @@ class Job final : public Observer {
     int run();
     // A signal ended the kernel.
     [[noreturn]] void interrupted(const char *kind, const std::string &words, const void *place);
+    // No memory is left.
+    [[noreturn]] void exhausted();
 
     bool found(const Finding &finding) override;
     void accessed(const void *place, const void *address, size_t bytes, Access access, uint32_t thread) override;
     void block_ended() override;
-    bool in_module(const void *place) const;
+    bool in_module(const void *place) const override { return loaded_.holds(place); }
 
    private:
     void fail(const std::string &words) { say("{\"kind\":\"machine\",\"words\":" + quoted(words) + "}"); }
@@ -108,14 +110,14 @@ class Job final : public Observer {
     void tell_pictures();
     void give_back();
 
-    std::string module_path_, source_;
+    std::string module_text_, source_, secret_;
     uint32_t wave_size_ = 64;
     bool pictured_ = false;
     std::vector<Buffer> buffers_;
     std::vector<Launch> launches_;
     std::unique_ptr<ModuleFile> file_;
+    LoadedModule loaded_;
     const Module *module_ = nullptr;
-    uintptr_t base_ = 0;
     DeviceMemory memory_;
     std::unique_ptr<Pictures> pictures_;
     uint64_t block_ = 0, stride_ = 1;
@@ -130,7 +132,9 @@ Job job;
 uint64_t seconds = 5;
 
 bool Job::read(const std::string &module, const std::string &text) {
-    module_path_ = module;
+    std::ifstream file(module, std::ios::binary);
+    module_text_.assign(std::istreambuf_iterator<char>(file), {});
+    if (!file) return false;
     std::istringstream in(text);
     std::string line;
     while (std::getline(in, line)) {
@@ -138,7 +142,7 @@ bool Job::read(const std::string &module, const std::string &text) {
         std::string kind;
         words >> kind;
         if (kind == "job") {
-            words >> source_ >> wave_size_ >> seconds >> pictured_;
+            words >> source_ >> wave_size_ >> seconds >> pictured_ >> secret_;
         } else if (kind == "buffer") {
             Buffer buffer;
             words >> buffer.name >> buffer.bytes >> buffer.given >> buffer.wanted;
@@ -177,34 +181,12 @@ bool Job::read(const std::string &module, const std::string &text) {
 }
 
 bool Job::load() {
-    file_ = std::make_unique<ModuleFile>(module_path_, source_);
-    void *library = dlopen(module_path_.c_str(), RTLD_NOW | RTLD_LOCAL);
-    module_ = library ? static_cast<const Module *>(dlsym(library, "hip_stand_in_module")) : nullptr;
-    if (!module_ || module_->version != ABI_VERSION) {
-        fail(library ? "not a module of this stand-in" : dlerror());
-        return false;
-    }
-    Dl_info info;
-    if (dladdr(module_, &info)) base_ = reinterpret_cast<uintptr_t>(info.dli_fbase);
-    return true;
-}
-
-// What a kernel that computes needs: memory of its process, and an end. Everything else ends the process with SIGSYS.
-bool lock_up() {
-    const rlimit none = {0, 0};
-    const rlimit time = {seconds + 2, seconds + 2};
-    setrlimit(RLIMIT_CPU, &time);
-    for (const auto limit : {RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_CORE}) setrlimit(limit, &none);
-#define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-    sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        ALLOW(write), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(mprotect), ALLOW(madvise), ALLOW(brk), ALLOW(futex),
-        ALLOW(rt_sigreturn), ALLOW(rt_sigprocmask), ALLOW(exit), ALLOW(exit_group),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-    };
-#undef ALLOW
-    const sock_fprog program = {static_cast<unsigned short>(sizeof filter / sizeof filter[0]), filter};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    file_ = std::make_unique<ModuleFile>(module_text_, source_);
+    const std::string wrong = loaded_.load(module_text_);
+    module_ = wrong.empty() ? static_cast<const Module *>(loaded_.symbol("hip_stand_in_module")) : nullptr;
+    if (module_ && module_->version == ABI_VERSION) return true;
+    fail("the compiled file " + (wrong.empty() ? "is no module of this stand-in" : wrong));
+    return false;
 }
 
 void on_signal(int signal, siginfo_t *, void *context) {
@@ -234,9 +216,14 @@ void handle_signals() {
 }
 
 int Job::run() {
-    if (!load()) return 1;
     handle_signals();
-    if (!lock_up()) fail("this system does not confine a process (seccomp)");
+    std::set_new_handler([] { job.exhausted(); });
+    if (!confine(MOST_MEMORY, seconds)) {
+        fail("this system cannot confine a process (seccomp and resource limits), so no kernel is run: ask who looks after it");
+        return 1;
+    }
+    if (!load()) return 1;
+    if (!forbid_new_code()) return 1;
     bool whole = true;
     for (const Launch &one : launches_) {
         whole = whole && launch(one);
@@ -281,13 +268,8 @@ bool Job::launch(const Launch &launch) {
     return whole;
 }
 
-bool Job::in_module(const void *place) const {
-    Dl_info info;
-    return dladdr(place, &info) != 0 && reinterpret_cast<uintptr_t>(info.dli_fbase) == base_;
-}
-
 // A place is where a call comes back to, so the call is before it.
-uint32_t Job::line(const void *place) const { return place ? file_->line(reinterpret_cast<uintptr_t>(place) - base_ - 1) : 0; }
+uint32_t Job::line(const void *place) const { return place ? file_->line(reinterpret_cast<uintptr_t>(place) - loaded_.base() - 1) : 0; }
 
 bool Job::local(const void *address) const {
     const auto at = static_cast<const char *>(address);
@@ -306,10 +288,10 @@ std::string Job::array(const void *address) const {
     // The last array that begins at or before it, where it is near local memory.
     const LocalArray *before = nullptr;
     for (const LocalArray &one : file_->arrays()) {
-        if (static_cast<intptr_t>(one.address + base_) <= at) before = &one;
+        if (static_cast<intptr_t>(one.address + loaded_.base()) <= at) before = &one;
     }
     const auto local_end = reinterpret_cast<intptr_t>(module_->static_local_memory_end);
-    if (before && at < local_end + (1 << 20)) return fields(before->name, at - static_cast<intptr_t>(before->address + base_), before->bytes, true);
+    if (before && at < local_end + (1 << 20)) return fields(before->name, at - static_cast<intptr_t>(before->address + loaded_.base()), before->bytes, true);
     for (const Buffer &buffer : buffers_) {
         const intptr_t offset = at - reinterpret_cast<intptr_t>(buffer.memory);
         if (offset >= -static_cast<intptr_t>(GAP) && offset < static_cast<intptr_t>(buffer.bytes + GAP)) return fields(buffer.name, offset, buffer.bytes, false);
@@ -371,6 +353,11 @@ void Job::interrupted(const char *kind, const std::string &words, const void *pl
     _exit(0);
 }
 
+void Job::exhausted() {
+    fail("the kernel took more than " + std::to_string(MOST_MEMORY >> 20) + " MiB of memory, and was ended");
+    _exit(0);
+}
+
 void Job::accessed(const void *place, const void *address, size_t bytes, Access access, uint32_t thread) {
     if (!pictures_ || block_ % stride_ != 0) return;
     pictures_->note(place, reinterpret_cast<uint64_t>(address), bytes, access, local(address), thread);
@@ -402,7 +389,7 @@ void Job::tell_pictures() {
 
 // Bytes of the buffers that are wanted, and for every four of them the line that wrote them last, 0: nobody.
 void Job::give_back() {
-    say("{\"kind\":\"end\"}");
+    say("{\"kind\":\"end\",\"secret\":" + quoted(secret_) + "}");
     for (const Buffer &buffer : buffers_) {
         if (!buffer.wanted) continue;
         write_all(buffer.memory, buffer.bytes);

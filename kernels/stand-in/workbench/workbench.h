@@ -48,6 +48,19 @@ extern "C" STAND_IN_CALLBACK __attribute__((no_builtin)) void *memset(void *to, 
     return to;
 }
 
+// The compiler makes one call of a sine and a cosine. Its results are written here, because a library's writes are not checked.
+#define STAND_IN_SINCOS(name, type, sine, cosine)                                              \
+    extern "C" STAND_IN_CALLBACK void name(type x, type *to_sine, type *to_cosine) {           \
+        stand_in::checked((const char *)to_sine, sizeof(type), stand_in::Access::Write);       \
+        stand_in::checked((const char *)to_cosine, sizeof(type), stand_in::Access::Write);     \
+        /* Two values to the compiler, or it would call this function from here. */            \
+        volatile type again = x;                                                               \
+        *to_sine = sine(x);                                                                    \
+        *to_cosine = cosine(again);                                                            \
+    }
+STAND_IN_SINCOS(sincosf, float, __builtin_sinf, __builtin_cosf)
+STAND_IN_SINCOS(sincos, double, __builtin_sin, __builtin_cos)
+
 namespace stand_in {
 template <class A, class B>
 constexpr bool same = false;

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{Bound, NEAR};
-use crate::base::{Point, named, rate};
+use crate::{Point, rate};
 
 /// What a line limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,6 @@ mod text;
 
 use serde::Serialize;
 
-use crate::base::named;
-
 pub use ceilings::{Ceiling, Ceilings, Judgement, Roof, Source};
 pub use picture::Picture;
 pub use text::text;

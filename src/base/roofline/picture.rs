@@ -1,6 +1,6 @@
 //! What every drawing of a roofline shows, and where: both axes logarithmic.
 
-use crate::base::{Ceiling, Point, Roofline};
+use crate::{Ceiling, Point, Roofline};
 
 /// A place: FLOP a byte and FLOP/s.
 pub type Place = (f64, f64);

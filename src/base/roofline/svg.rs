@@ -1,7 +1,7 @@
 //! The diagram as SVG: by itself in a file, without script and font, or as a part of a page.
 
 use super::{Bound, Source};
-use crate::base::{Html as Text, Picture, Point, Roofline, rate};
+use crate::{Html as Text, Picture, Point, Roofline, rate};
 
 /// Units of the drawing.
 pub const WIDTH: f64 = 760.0;

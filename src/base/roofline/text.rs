@@ -1,6 +1,6 @@
 //! The diagram in characters.
 
-use crate::base::{Picture, Roofline};
+use crate::{Picture, Roofline};
 
 /// `width` by `height` characters with axes; a line that says so when there is nothing to draw.
 pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {

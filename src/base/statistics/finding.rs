@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::base::{Basis, Interval};
+use crate::{Basis, Interval};
 
 /// What was found about the time of one side over that of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -6,9 +6,7 @@
 //! knows only ten different resamples.
 
 use super::{check_confidence, student_quantile};
-use crate::base::{
-    Basis, CompareError, Interval, LEAST_RUNS, Series, half_width, ratio_of_medians,
-};
+use crate::{Basis, CompareError, Interval, LEAST_RUNS, Series, half_width, ratio_of_medians};
 
 /// More rounds than this are not worth proposing.
 const MOST_FURTHER_ROUNDS: usize = 200;

@@ -5,9 +5,9 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::model::ModelConfig;
-use crate::run::RunSpec;
-use crate::run::spec::{TrainingArgs, split};
+use tinyllama_contract::flags::{TrainingArgs, split};
+use tinyllama_course::run::RunSpec;
+use tinyllama_engine::model::ModelConfig;
 
 /// How runs are timed unless flags say otherwise. Waiting once a step is the least a true step time needs; waiting after each phase would slow the step down.
 pub const TIMED: [&str; 2] = ["--sync=step", "--repeatability=off"];

@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::{Lab, positive};
-use crate::analysis::runner::{Failed, Variant};
-use crate::analysis::scaling::{Size, by_size};
-use crate::analysis::{MeasuredRun, RunFailure};
-use crate::run::{RunSpec, UsageError};
+use tinyllama_course::analysis::runner::{Failed, Variant};
+use tinyllama_course::analysis::scaling::{Size, by_size};
+use tinyllama_course::analysis::{MeasuredRun, RunFailure};
+use tinyllama_course::run::{RunSpec, UsageError};
 
 /// Lists of the two sizes that a grid varies.
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use anyhow::Result;
 use itertools::Itertools;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::analysis::regression::{Outcome, Verdict};
+use tinyllama_course::analysis::regression::{Outcome, Verdict};
 
 /// One suite a target, one case a figure. What cannot be told is skipped, or failed when `strict`.
 ///

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use crate::run::finished::EVENTS;
-use crate::run::{RunSpec, UsageError};
+use tinyllama_course::run::finished::EVENTS;
+use tinyllama_course::run::{RunSpec, UsageError};
 
 /// The kept run called `text`, by its folder, its event stream, or its id; none when it reads as a target instead.
 ///

@@ -10,11 +10,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::flags::{Flags, Sweep};
-use crate::analysis::{Pool, Runner, Stop};
 use crate::cli::Exit;
 use crate::cli::output::spinner;
-use crate::run::{Launcher, folder};
-use crate::train::event::{Body, Event};
+use tinyllama_contract::event::{Body, Event};
+use tinyllama_course::analysis::{Pool, Runner, Stop};
+use tinyllama_course::run::{Launcher, folder};
 
 /// Where runs are made, one at a time, and who looks on.
 pub struct Lab {

@@ -14,15 +14,15 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-pub use crate::base::units::plural;
 pub use flags::{Flags, Measure, Sweep, TIMED, number_that, positive, switches};
 pub use grid::{Column, Grid, Sizes};
 pub use kept::kept_run;
 pub use lab::Lab;
 pub use page::{Page, bar, interval, range, workshop_table};
+pub use tinyllama_base::units::plural;
 
 use super::Exit;
-use crate::analysis::RunFailure;
+use tinyllama_course::analysis::RunFailure;
 
 /// A command that measures or compares something: its flags, and what they lead to.
 pub trait Analysis: Args {

@@ -3,10 +3,10 @@
 use std::fmt::{self, Display, Write};
 use std::io::{self, IsTerminal};
 
-use crate::analysis::relative::factor;
-use crate::analysis::workshop::Confronted;
-use crate::base::statistics::Interval;
-use crate::base::table::{Columns, TextTable, push_wrapped};
+use tinyllama_base::statistics::Interval;
+use tinyllama_base::table::{Columns, TextTable, push_wrapped};
+use tinyllama_course::analysis::relative::factor;
+use tinyllama_course::analysis::workshop::Confronted;
 
 /// Lines and tables for a terminal.
 #[derive(Debug)]

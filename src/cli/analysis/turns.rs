@@ -1,8 +1,8 @@
 //! Runs that take turns: every variant once a round, so that what drifts over minutes falls on all of them.
 
 use super::Lab;
-use crate::analysis::runner::{Failed, MeasuredRun, RunFailure, Variant};
-use crate::analysis::sweep;
+use tinyllama_course::analysis::runner::{Failed, MeasuredRun, RunFailure, Variant};
+use tinyllama_course::analysis::sweep;
 
 impl Lab {
     /// Runs every variant once a round; the result holds, for each variant, its runs by round.

@@ -3,15 +3,15 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::analysis::relative::factor;
-use crate::base::table::Columns;
-use crate::base::units::number;
 use crate::cli::analysis::{Analysis, Answer, Page};
-use crate::device::{self, BackendChoice, CacheSettings, Tuning};
-use crate::run::spec::TrainingArgs;
-use crate::targets::v4::products::{ProductTable, ProductTimes};
-use crate::targets::v4::{self, products};
-use crate::train::{Gemm, Options};
+use tinyllama_base::table::Columns;
+use tinyllama_base::units::number;
+use tinyllama_contract::flags::TrainingArgs;
+use tinyllama_course::analysis::relative::factor;
+use tinyllama_engine::device::{self, BackendChoice, CacheSettings, Tuning};
+use tinyllama_engine::targets::v4::products::{ProductTable, ProductTimes};
+use tinyllama_engine::targets::v4::{self, products};
+use tinyllama_engine::train::{Gemm, Options, float_dtype};
 
 #[derive(Debug, Args)]
 pub struct GemmArgs {
@@ -29,7 +29,7 @@ impl Analysis for GemmArgs {
             tuning: Tuning::Full,
         });
         let burn = device::open(training.on.backend, training.on.device.as_deref())?;
-        burn.require_dtype(options.operand_dtype)?;
+        burn.require_dtype(float_dtype(options.operand_dtype))?;
         // The device burn has opened, not whatever V4 would choose.
         let mut choices = BackendChoice::value_variants().iter().copied();
         let same = choices.find(|choice| choice.backend() == Some(burn.backend));

@@ -4,15 +4,15 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use crate::analysis::calibration::{Calibration, Level};
-use crate::base::table::{Columns, TextTable};
-use crate::base::units::number;
 use crate::cli::analysis::{Analysis, Answer, Page};
-use crate::model::Weights;
-use crate::run::folder;
-use crate::run::spec::TrainingArgs;
-use crate::targets::v4::{self, Concurrency, Executor, LaunchTimes, Phase, Span};
-use crate::train::{Data, EngineDevice, MatrixProducts};
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::number;
+use tinyllama_contract::flags::TrainingArgs;
+use tinyllama_course::analysis::calibration::{Calibration, Level};
+use tinyllama_course::run::folder;
+use tinyllama_engine::model::Weights;
+use tinyllama_engine::targets::v4::{self, Concurrency, Executor, LaunchTimes, Phase, Span};
+use tinyllama_engine::train::{Data, EngineDevice, MatrixProducts};
 
 #[derive(Debug, Args)]
 pub struct LaunchesArgs {
@@ -152,8 +152,8 @@ fn markdown(page: &mut Page, table: &TextTable) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::work::Work;
-    use crate::targets::v4::Phase;
+    use tinyllama_engine::model::work::Work;
+    use tinyllama_engine::targets::v4::Phase;
 
     #[test]
     fn the_floor_is_the_larger_of_arithmetic_and_memory() {

@@ -4,12 +4,12 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use crate::base::units::{bytes_or_not, human_bytes};
 use crate::cli::analysis::{Analysis, Answer, Page, positive};
-use crate::model::Weights;
-use crate::run::spec::TrainingArgs;
-use crate::targets::v4::{self, Replays, Reshapes};
-use crate::train::{Data, EngineDevice, MatrixProducts};
+use tinyllama_base::units::{bytes_or_not, human_bytes};
+use tinyllama_contract::flags::TrainingArgs;
+use tinyllama_engine::model::Weights;
+use tinyllama_engine::targets::v4::{self, Replays, Reshapes};
+use tinyllama_engine::train::{Data, EngineDevice, MatrixProducts};
 
 /// What may change on a device that others use as well: less than one captured step takes.
 const TOLERATED: u64 = 8 << 20;

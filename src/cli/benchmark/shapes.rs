@@ -4,13 +4,13 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use crate::analysis::relative::factor;
-use crate::analysis::scaling::{Measured, Size};
-use crate::base::table::Columns;
-use crate::base::units::{human_bytes, number};
 use crate::cli::analysis::{
     Analysis, Answer, Column, Flags, Grid, Lab, Page, Sizes, TIMED, positive,
 };
+use tinyllama_base::table::Columns;
+use tinyllama_base::units::{human_bytes, number};
+use tinyllama_course::analysis::relative::factor;
+use tinyllama_course::analysis::scaling::{Measured, Size};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("lengths", |lengths| lengths.default_value("128")))]
@@ -27,7 +27,7 @@ pub struct ShapesArgs {
     #[command(flatten)]
     flags: Flags,
 }
-use crate::run::RunSpec;
+use tinyllama_course::run::RunSpec;
 
 /// One way to run at one shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]

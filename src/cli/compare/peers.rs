@@ -6,10 +6,10 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::analysis::comparison::Row;
-use crate::analysis::relative::{RelativeTime, USUAL_MARGIN};
-use crate::base::statistics::Series;
-use crate::run::UsageError;
+use tinyllama_base::statistics::Series;
+use tinyllama_course::analysis::comparison::Row;
+use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN};
+use tinyllama_course::run::UsageError;
 
 /// What a reader has to know of their figures.
 pub const NOTE: &str = "other programs ran once, before the first round, and say themselves how they measured: a ratio with them has no interval";

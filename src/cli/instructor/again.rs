@@ -5,14 +5,14 @@ use serde_json::json;
 
 use super::Instructor;
 use super::args::AgainArgs;
-use crate::analysis::{MeasuredRun, RunFailure, Variant};
-use crate::base::foreign::plain;
-use crate::base::statistics::median;
 use crate::cli::Exit;
 use crate::cli::analysis::{Lab, TIMED};
-use crate::instructor::ladder::{Rung, ladder};
-use crate::lesson::refused_flag;
-use crate::run::{Launcher, RunSpec};
+use tinyllama_base::foreign::plain;
+use tinyllama_base::statistics::median;
+use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
+use tinyllama_course::instructor::ladder::{Rung, ladder};
+use tinyllama_course::lesson::refused_flag;
+use tinyllama_course::run::{Launcher, RunSpec};
 
 impl Instructor<'_> {
     pub fn run_again(&mut self, args: &AgainArgs) -> Result<Exit> {

@@ -6,9 +6,11 @@ use clap::{ArgGroup, Args, Subcommand};
 
 use crate::cli::analysis::{Flags, Measure, Sweep};
 use crate::cli::report::CourseArgs;
-use crate::instructor::scope::Named;
+use tinyllama_course::instructor::class::PERMISSIONS;
+use tinyllama_course::instructor::scope::Named;
 
 #[derive(Debug, Args)]
+#[command(after_help = PERMISSIONS)]
 pub struct InstructorArgs {
     /// Folder of the class
     #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_CLASS")]

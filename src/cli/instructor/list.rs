@@ -9,13 +9,13 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::Instructor;
-use crate::base::foreign::{Terminal, plain};
-use crate::base::units::number_or_not;
 use crate::cli::Exit;
-use crate::instructor::class::PERMISSIONS;
-use crate::instructor::ladder::ladder;
-use crate::instructor::view::{LearnerView, views};
-use crate::session::class_file;
+use tinyllama_base::foreign::{Terminal, plain};
+use tinyllama_base::units::number_or_not;
+use tinyllama_course::instructor::class::PERMISSIONS;
+use tinyllama_course::instructor::ladder::ladder;
+use tinyllama_course::instructor::view::{LearnerView, views};
+use tinyllama_course::session::class_file;
 
 /// How often `--watch` looks.
 const INTERVAL: Duration = Duration::from_secs(2);

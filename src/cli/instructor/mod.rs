@@ -13,18 +13,20 @@ pub use self::args::InstructorArgs;
 use self::args::{InstructorCommand, Recipient};
 use super::Exit;
 use super::say::say_text;
-use crate::base::locale;
-use crate::instructor::carry_out::{Sent, everyone, newest_backup, one, pin};
-use crate::instructor::class::PERMISSIONS;
-use crate::instructor::scope;
-use crate::instructor::{Class, hand_ins, solve};
-use crate::lesson::Course;
-use crate::report::{Options, collect, markdown};
-use crate::run::UsageError;
-use crate::session::order::Action;
-use crate::session::store::read_only;
-use crate::tui::instructor_screen;
-use crate::tui::theme::Theme;
+use super::session::warn_of;
+use tinyllama_base::locale;
+use tinyllama_course::instructor::carry_out::{Sent, everyone, newest_backup, one, pin};
+use tinyllama_course::instructor::class::PERMISSIONS;
+use tinyllama_course::instructor::scope;
+use tinyllama_course::instructor::{Class, hand_ins, solve};
+use tinyllama_course::lesson::Course;
+use tinyllama_course::report::{Options, collect, markdown};
+use tinyllama_course::run::UsageError;
+use tinyllama_course::session::class_rights;
+use tinyllama_course::session::order::Action;
+use tinyllama_course::session::store::read_only;
+use tinyllama_course::tui::instructor_screen;
+use tinyllama_course::tui::theme::Theme;
 
 pub fn run(args: &InstructorArgs) -> Result<Exit> {
     let Some(folder) = &args.class else {
@@ -32,6 +34,7 @@ pub fn run(args: &InstructorArgs) -> Result<Exit> {
             "which class? Give its folder with --class DIR or TINYLLAMA_CLASS".into()
         ));
     };
+    warn_of(folder, &class_rights::for_instructor(folder));
     let instructor = Instructor {
         args,
         course: args.course.load()?,

@@ -12,14 +12,14 @@ use clap::Args;
 use tinyllama_kernels::source::{SourceError, Target};
 
 use super::Exit;
-use crate::compiled::compiler::CompilerError;
-use crate::compiled::facts::ARCHITECTURES;
-use crate::run::UsageError;
+use tinyllama_course::compiled::compiler::CompilerError;
+use tinyllama_course::compiled::facts::ARCHITECTURES;
+use tinyllama_course::run::UsageError;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Compiled code")]
 pub struct ArchArgs {
-    /// Show what the kernels take of a compute unit of this architecture: gfx90a, gfx942, gfx1100, or all of them
+    /// Show what the kernels take of a compute unit of this architecture: gfx90a, gfx942, gfx1100, gfx1151, gfx1200, gfx1201; `all` is the first three
     #[arg(long, value_name = "ARCH")]
     pub arch: Option<String>,
     /// Print a kernel as HIP C++ (or CUDA C++ with --arch sm_90)

@@ -20,7 +20,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
     use std::io::{self, Write as _};
     use tinyllama_kernels::source::variants;
 
-    use crate::model::kernels::{TYPICAL, preset_sizes};
+    use tinyllama_engine::model::kernels::{TYPICAL, preset_sizes};
 
     // Launches of one kernel with other numbers share a code object.
     let mut written = BTreeSet::new();
@@ -28,10 +28,10 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
         super::refuse_cuda(target)?;
         for variant in variants(&preset_sizes(), &TYPICAL.to_string()) {
             let dtype = variant.dtype_name();
-            if !variant.typical || !selection.takes(variant.kernel.name, dtype) {
+            if !variant.typical || !selection.takes(variant.kernel().name, dtype) {
                 continue;
             }
-            eprintln!("{target} {dtype} {}", variant.kernel.name);
+            eprintln!("{target} {dtype} {}", variant.kernel().name);
             let to = folder.join(target.to_string()).join(dtype);
             fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
             for object in variant.code_objects(target)?.unwrap_or_default() {
@@ -49,7 +49,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
 
 #[cfg(not(feature = "rocm"))]
 pub fn write(_: &[Target], _: &Path, _: &Selection<'_>) -> Result<Exit> {
-    use crate::run::UsageError;
+    use tinyllama_course::run::UsageError;
     Err(UsageError(
         "--code-objects: this build has no LLVM for it; build with --features rocm, or take --source for the C++".into(),
     )

@@ -9,14 +9,14 @@ use serde::Serialize;
 use tinyllama_kernels::source::Target;
 
 use super::{ArchArgs, Selection, refuse_cuda};
-use crate::base::table::{Columns, TextTable};
-use crate::base::units::number;
 use crate::cli::Exit;
 use crate::cli::say::say;
-use crate::compiled::budget;
-use crate::compiled::compiler::Compiler;
-use crate::compiled::facts::{self, ARCHITECTURES, Facts, KernelFacts};
-use crate::run::UsageError;
+use crate::emitted::{budget, candidates};
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::number;
+use tinyllama_course::compiled::compiler::Compiler;
+use tinyllama_course::compiled::facts::{self, Facts, KernelFacts, RECORDED_ARCHITECTURES};
+use tinyllama_course::run::UsageError;
 
 /// Columns of a table where the width of the terminal is of no help.
 const WIDTH: usize = 118;
@@ -66,7 +66,7 @@ fn recorded(targets: &[Target]) -> Result<Facts> {
         if kernels.all(|kernel| kernel.architecture != *name) {
             bail!(UsageError(format!(
                 "no figures are recorded for {name}, only for {}; with clang installed, --compile finds them out",
-                ARCHITECTURES.join(", ")
+                RECORDED_ARCHITECTURES.join(", ")
             )));
         }
     }
@@ -80,7 +80,7 @@ fn compile(targets: &[Target], all: bool) -> Result<Facts> {
     let progress = io::stderr().is_terminal();
     let mut kernels = Vec::new();
     for target in targets {
-        let candidates = facts::candidates(target, all)?;
+        let candidates = candidates::candidates(target, all)?;
         let finished = AtomicUsize::new(0);
         let done = || {
             let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
@@ -89,7 +89,7 @@ fn compile(targets: &[Target], all: bool) -> Result<Facts> {
                 eprint!("\rcompiling for {target}: {finished} of {all}");
             }
         };
-        kernels.extend(facts::compile(&compiler, target, &candidates, &done)?);
+        kernels.extend(candidates::compile(&compiler, target, &candidates, &done)?);
         if progress {
             eprintln!();
         }

@@ -9,14 +9,14 @@ use tinyllama_kernels::source::Target;
 use super::{Selection, refuse_cuda};
 use crate::cli::Exit;
 use crate::cli::say::say;
-use crate::compiled::assembly;
-use crate::compiled::compiler::Compiler;
-use crate::compiled::facts::{self, Candidate};
-use crate::run::UsageError;
+use crate::emitted::candidates::{self, Candidate};
+use tinyllama_course::compiled::assembly;
+use tinyllama_course::compiled::compiler::Compiler;
+use tinyllama_course::run::UsageError;
 
 /// The typical launches called `name`, by kernel or by operation.
 fn named(target: &Target, name: &str, selection: &Selection<'_>) -> Result<Vec<Candidate>> {
-    let mut all = facts::candidates(target, false)?;
+    let mut all = candidates::candidates(target, false)?;
     all.retain(|candidate| selection.takes(candidate.operation, candidate.dtype));
     let mut kernels: Vec<String> = all.iter().map(|one| one.launch.kernel.clone()).collect();
     kernels.dedup();

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::train::EventSink;
-use crate::train::event::{
+use tinyllama_contract::event::{
     Activations, Block, Body, Event, Failure, Hello, Kernels, Note, Parts, Sample, Step, Summary,
 };
+use tinyllama_engine::train::EventSink;
 
 /// `--json`: everything at the end.
 #[derive(Debug, Default, Serialize, JsonSchema)]

@@ -7,9 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::summary::summary_text;
 use super::tables::{kernels_text, parts_text};
-use crate::base::units::{grouped, human_bytes};
-use crate::train::EventSink;
-use crate::train::event::{Body, DataSource, Event, Hello, Step};
+use tinyllama_base::units::{grouped, human_bytes};
+use tinyllama_contract::event::{Body, DataSource, Event, Hello, Step};
+use tinyllama_engine::train::EventSink;
 
 /// None where nobody looks: a spinner in a log file is noise.
 pub fn spinner() -> Option<ProgressBar> {

@@ -7,8 +7,8 @@ mod tables;
 
 use std::io::{self, Write};
 
-use crate::train::EventSink;
-use crate::train::event::Event;
+use tinyllama_contract::event::Event;
+use tinyllama_engine::train::EventSink;
 
 pub use document::{Document, FinalDocument};
 pub use lines::{Lines, spinner};

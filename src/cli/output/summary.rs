@@ -1,7 +1,7 @@
 //! What a run's end says.
 
-use crate::base::units::{human_bytes, number_or_not, or_not_reported};
-use crate::train::event::{Spread, Summary};
+use tinyllama_base::units::{human_bytes, number_or_not, or_not_reported};
+use tinyllama_contract::event::{Spread, Summary};
 
 pub(super) fn summary_text(summary: &Summary) -> String {
     let spread = |spread: Option<Spread>| {

@@ -1,8 +1,8 @@
 //! The tables of the profile pass.
 
-use crate::base::table::shortened;
-use crate::base::units::{number_or_not, or_not_reported};
-use crate::train::event::{Kernels, Parts};
+use tinyllama_base::table::shortened;
+use tinyllama_base::units::{number_or_not, or_not_reported};
+use tinyllama_contract::event::{Kernels, Parts};
 
 /// Columns of a kernel's name, so that a line has 80.
 const NAME: usize = 33;

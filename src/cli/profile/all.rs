@@ -8,14 +8,13 @@ use std::process::Command;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::launch::{output_folder, request, show, target};
+use super::launch::{found_or_asked_for, output_folder, request, show, target};
 use super::outcome::outcome;
 use super::{Exit, LaunchArgs, print};
-use crate::base::table::push_wrapped;
-use crate::profiler::commands::installed::find_or_assume;
-use crate::profiler::commands::line::CommandLine;
-use crate::profiler::commands::{Task, build};
-use crate::profiler::run::RunError;
+use tinyllama_base::table::push_wrapped;
+use tinyllama_course::profiler::commands::line::CommandLine;
+use tinyllama_course::profiler::commands::{Task, build};
+use tinyllama_course::profiler::run::RunError;
 
 /// Everything that is installed, into one folder; a tool that fails does not stop the others.
 pub fn all(args: &LaunchArgs) -> anyhow::Result<Exit> {
@@ -30,23 +29,29 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<Exit> {
     ];
     let mut lines = Vec::new();
     for (name, task) in tasks {
-        let (installed, is_installed) = find_or_assume(task.tool());
+        let (installed, is_installed) = found_or_asked_for(task.tool(), args.for_rocm);
         let request = request(task.clone(), args, folder.join(name))?;
         lines.push((name, task, is_installed, build(&request, &installed)));
     }
-    if args.print {
-        for (_, task, _, line) in &lines {
-            show(line, task, args.view.json)?;
+    if args.prints() {
+        for (_, task, _, line) in lines {
+            show(&line?, &task, args.view.json)?;
         }
         return Ok(Exit::Ok);
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut index = vec![built_in(args, &folder)?];
     for (name, task, is_installed, line) in &lines {
-        index.push(if *is_installed {
-            entry(name, task, line, args)
-        } else {
-            json!({"name": name, "tool": task.tool().name(), "state": "not installed", "how_to_install": task.tool().how_to_install()})
+        let tool = task.tool();
+        index.push(match line {
+            _ if !is_installed => {
+                json!({"name": name, "tool": tool.name(), "state": "not installed", "how_to_install": tool.how_to_install()})
+            }
+            Ok(line) => entry(name, task, line, args),
+            Err(lacks) => {
+                let told = json!([{"trouble": lacks.to_string(), "remedy": lacks.remedy()}]);
+                json!({"name": name, "tool": tool.name(), "state": "failed", "remedies": told})
+            }
         });
     }
     let failed = index.iter().any(|entry| entry["state"] == "failed");

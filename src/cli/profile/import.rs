@@ -9,14 +9,14 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{CompareArgs, Exit, ExportFormat, ImportArgs, ViewArgs, print};
-use crate::base::table::push_wrapped;
-use crate::profiler::export;
-use crate::profiler::read::{Import, import as read};
-use crate::profiler::show::comparison;
-use crate::profiler::show::parts::Parts;
-use crate::profiler::show::report::report;
-use crate::run::finished::EVENTS;
-use crate::run::{FinishedRun, UsageError};
+use tinyllama_base::table::push_wrapped;
+use tinyllama_course::profiler::export;
+use tinyllama_course::profiler::read::{Import, import as read};
+use tinyllama_course::profiler::show::comparison;
+use tinyllama_course::profiler::show::parts::Parts;
+use tinyllama_course::profiler::show::report::report;
+use tinyllama_course::run::finished::EVENTS;
+use tinyllama_course::run::{FinishedRun, UsageError};
 
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let view = &args.view;

@@ -9,21 +9,22 @@ use serde_json::{Value, json};
 
 use super::outcome::outcome;
 use super::{AnalyzeArgs, Exit, LaunchArgs, print, tools};
-use crate::base::table::push_wrapped;
-use crate::profiler::commands::installed::find_or_assume;
-use crate::profiler::commands::line::CommandLine;
-use crate::profiler::commands::{Request, Task, Tool, build};
-use crate::profiler::live::sysfs;
-use crate::profiler::run::{Ending, Output, run};
-use crate::run::spec::merged;
-use crate::run::{Launcher, UsageError};
+use tinyllama_base::table::push_wrapped;
+use tinyllama_contract::flags::merged;
+use tinyllama_course::profiler::commands::installed::{Installed, find_or_assume};
+use tinyllama_course::profiler::commands::line::CommandLine;
+use tinyllama_course::profiler::commands::version::Version;
+use tinyllama_course::profiler::commands::{Request, Task, Tool, build};
+use tinyllama_course::profiler::live::sysfs;
+use tinyllama_course::profiler::run::{Ending, Output, run};
+use tinyllama_course::run::{Launcher, UsageError};
 
 pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
     let tool = task.tool();
-    let (installed, is_installed) = find_or_assume(tool);
+    let (installed, is_installed) = found_or_asked_for(tool, args.for_rocm);
     let folder = output_folder(args, tool.name())?;
-    let line = build(&request(task.clone(), args, folder)?, &installed);
-    if args.print {
+    let line = build(&request(task.clone(), args, folder)?, &installed)?;
+    if args.prints() {
         return show(&line, &task, args.view.json);
     }
     if !is_installed {
@@ -38,32 +39,21 @@ pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
     Ok(Exit::of(outcome.succeeded()))
 }
 
-/// Tables of a workload that is already there.
+/// Tables of a workload or database that is already there.
 pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
-    let (workload, as_json) = (&args.workload, args.json);
-    if !workload.is_dir() {
-        let problem = format!(
-            "{} is no folder; name the workload that `profile rocprof-compute` made",
-            workload.display()
-        );
-        return Err(UsageError(problem).into());
-    }
-    let task = match args.dispatch {
-        Some(number) => Task::Dispatch(number),
-        None if args.list_stats => Task::ListStats,
-        None => Task::Analyze,
-    };
-    let (installed, is_installed) = find_or_assume(Tool::RocprofCompute);
+    let as_json = args.json;
+    let (task, folder) = analysis(args)?;
+    let (installed, is_installed) = found_or_asked_for(task.tool(), args.for_rocm);
     let request = Request {
         task: task.clone(),
         target: Vec::new(),
         launcher: Vec::new(),
-        folder: workload.clone(),
+        folder,
         name: String::new(),
         architecture: None,
     };
-    let line = build(&request, &installed);
-    if args.print {
+    let line = build(&request, &installed)?;
+    if args.print || args.for_rocm.is_some() {
         return show(&line, &task, as_json);
     }
     if !is_installed {
@@ -71,6 +61,46 @@ pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
     }
     let finished = run(&line, Output::Terminal)?;
     Ok(Exit::of(finished.ending == Ending::Success))
+}
+
+/// What the arguments ask for, and the folder it is done in.
+fn analysis(args: &AnalyzeArgs) -> Result<(Task, PathBuf), UsageError> {
+    let path = &args.workload;
+    let asks_workload = args.list_stats || args.dispatch.is_some();
+    if path.is_file() && !asks_workload {
+        let task = match &args.query {
+            Some(question) => Task::Query(path.clone(), question.clone()),
+            None => Task::Summary(path.clone()),
+        };
+        return Ok((task, path.parent().unwrap_or(Path::new("")).to_owned()));
+    }
+    if !path.is_dir() || args.query.is_some() {
+        let expected = match args.query {
+            Some(_) => "no database; name the .db file that rocprofv3 wrote",
+            None => "no folder; name the workload that `profile rocprof-compute` made",
+        };
+        return Err(UsageError(format!("{} is {expected}", path.display())));
+    }
+    let task = match args.dispatch {
+        Some(number) => Task::Dispatch(number),
+        None if args.list_stats => Task::ListStats,
+        None => Task::Analyze,
+    };
+    Ok((task, path.clone()))
+}
+
+/// The tool as the version of ROCm has it that the user names, else as it is installed; and whether it can be run.
+pub(super) fn found_or_asked_for(tool: Tool, rocm: Option<Version>) -> (Installed, bool) {
+    match rocm {
+        Some(rocm) => (Installed::assumed(tool, rocm), false),
+        None => find_or_assume(tool),
+    }
+}
+
+impl LaunchArgs {
+    pub(super) fn prints(&self) -> bool {
+        self.print || self.for_rocm.is_some()
+    }
 }
 
 pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<Exit> {
@@ -86,11 +116,12 @@ fn not_installed(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Resu
     let mut document = line_document(line);
     document["not_installed"] = json!(tool.name());
     document["how_to_install"] = json!(tool.how_to_install());
-    let text = format!(
-        "This would run:\n  {}\n{}",
-        line.shell(),
-        tools::not_installed(tool, task.shows())
-    );
+    let mut text = format!("This would run:\n  {}\n", line.shell());
+    for note in &line.notes {
+        text.push('\n');
+        push_wrapped(&mut text, note, print::width());
+    }
+    text.push_str(&tools::not_installed(tool, task.shows()));
     print::say(as_json, &document, &text)?;
     Ok(Exit::Environment)
 }
@@ -144,7 +175,7 @@ pub(super) fn output_folder(args: &LaunchArgs, what: &str) -> anyhow::Result<Pat
         Ok(mut entries) => entries.next().is_some(),
         Err(_) => folder.exists(),
     };
-    if is_taken && !args.print {
+    if is_taken && !args.prints() {
         let problem = format!(
             "--out {}: is not empty; name another folder or empty it",
             folder.display()

@@ -15,10 +15,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Exit;
-use crate::profiler::commands::{Task, Tool};
-use crate::profiler::show::hotspots::GroupBy;
-use crate::profiler::show::report::ReportOptions;
-use crate::targets::{self, Target};
+use tinyllama_course::profiler::commands::installed::OLDEST_ROCM;
+use tinyllama_course::profiler::commands::version::Version;
+use tinyllama_course::profiler::commands::{Task, Tool};
+use tinyllama_course::profiler::show::hotspots::GroupBy;
+use tinyllama_course::profiler::show::report::ReportOptions;
+use tinyllama_engine::targets::{self, Target};
 
 #[derive(Debug, Subcommand)]
 pub enum ProfileCommand {
@@ -32,6 +34,9 @@ pub enum ProfileCommand {
         /// Input file of your own, for --kind input.
         #[arg(long, value_name = "FILE", required_if_eq("kind", "input"))]
         input: Option<PathBuf>,
+        /// Number of the process to follow, for --kind attach.
+        #[arg(long, value_name = "PROCESS", required_if_eq("kind", "attach"))]
+        pid: Option<u32>,
         #[command(flatten)]
         launch: LaunchArgs,
     },
@@ -49,12 +54,12 @@ pub enum ProfileCommand {
         #[command(flatten)]
         launch: LaunchArgs,
     },
-    /// Tables of a workload folder that rocprof-compute made.
+    /// Tables of a workload folder that rocprof-compute made, or of a database that rocprofv3 wrote.
     Analyze(AnalyzeArgs),
     /// Why rocprof is gone, and what to say instead.
-    Rocprof,
+    Rocprof(Ignored),
     /// Why rocprofv2 is gone, and what to say instead.
-    Rocprofv2,
+    Rocprofv2(Ignored),
     /// Everything that is installed, one after the other, into one folder with an index.
     All(LaunchArgs),
     /// Reads a file or folder that a profiler wrote, here or elsewhere.
@@ -68,9 +73,20 @@ pub enum ProfileCommand {
     },
 }
 
+/// Whatever the hand is used to write after the name of an old tool.
+#[derive(Debug, Args)]
+pub struct Ignored {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<std::ffi::OsString>,
+}
+
 #[derive(Debug, Args)]
 pub struct AnalyzeArgs {
+    /// A folder for rocprof-compute analyze, or a file for rocpd.
     workload: PathBuf,
+    /// Asks a database this question in SQL, such as "SELECT * FROM top_kernels".
+    #[arg(long, value_name = "SQL", conflicts_with_all = ["list_stats", "dispatch"])]
+    query: Option<String>,
     /// Only the kernels with their numbers.
     #[arg(long)]
     list_stats: bool,
@@ -79,6 +95,9 @@ pub struct AnalyzeArgs {
     dispatch: Option<u64>,
     #[arg(long)]
     print: bool,
+    /// Prints the command as this version of ROCm takes it, whatever is installed here.
+    #[arg(long, value_name = "X.Y", value_parser = rocm)]
+    for_rocm: Option<Version>,
     #[arg(long)]
     json: bool,
 }
@@ -111,6 +130,9 @@ pub struct LaunchArgs {
     /// Only prints the command line with each flag explained.
     #[arg(long)]
     print: bool,
+    /// Prints the command line as this version of ROCm takes it, whatever is installed here.
+    #[arg(long, value_name = "X.Y", value_parser = rocm)]
+    for_rocm: Option<Version>,
     /// Folder for the output; a new one below `profiles` if not given.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -156,6 +178,16 @@ impl ViewArgs {
     }
 }
 
+fn rocm(text: &str) -> Result<Version, String> {
+    let version: Version = text
+        .parse()
+        .map_err(|()| "a version of ROCm is written X.Y, such as 7.2".to_owned())?;
+    match version >= OLDEST_ROCM {
+        true => Ok(version),
+        false => Err(format!("commands are known since ROCm {OLDEST_ROCM}")),
+    }
+}
+
 /// The kinds of a profiler's tasks as values of a flag.
 fn kinds(tool: Tool) -> impl TypedValueParser<Value = Task> {
     let kinds = tool.about().kinds;
@@ -184,19 +216,21 @@ pub fn run(command: &ProfileCommand) -> anyhow::Result<Exit> {
             kind,
             counters,
             input,
+            pid,
             launch,
         } => {
-            let task = match (kind, input) {
-                (Task::InputFile(_), Some(path)) => Task::InputFile(path.clone()),
-                (Task::Counters(_) | Task::InputFile(_), _) => Task::Counters(counters.clone()),
-                (task, _) => task.clone(),
+            let task = match (kind, input, pid) {
+                (Task::InputFile(_), Some(path), _) => Task::InputFile(path.clone()),
+                (Task::Attach(_), _, Some(process)) => Task::Attach(*process),
+                (Task::Counters(_) | Task::InputFile(_), ..) => Task::Counters(counters.clone()),
+                (task, ..) => task.clone(),
             };
             launch::profile(task, launch)
         }
         ProfileCommand::RocprofSys { kind, launch }
         | ProfileCommand::RocprofCompute { kind, launch } => launch::profile(kind.clone(), launch),
         ProfileCommand::Analyze(args) => launch::analyze(args),
-        ProfileCommand::Rocprof | ProfileCommand::Rocprofv2 => tools::legacy(),
+        ProfileCommand::Rocprof(words) | ProfileCommand::Rocprofv2(words) => tools::legacy(words),
         ProfileCommand::All(launch) => all::all(launch),
         ProfileCommand::Import(args) => import::import(args),
         ProfileCommand::Compare(args) => import::compare(args),

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::launch::line_document;
 use super::{ViewArgs, import, print};
-use crate::base::table::push_wrapped;
-use crate::profiler::commands::line::CommandLine;
-use crate::profiler::commands::{Task, Tool};
-use crate::profiler::read::formats::{kernel_trace, rocpd};
-use crate::profiler::read::{Import, import as read};
-use crate::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
-use crate::profiler::run::{Ending, Finished, Output, run};
-use crate::profiler::show::parts::Parts;
+use tinyllama_base::table::push_wrapped;
+use tinyllama_course::profiler::commands::line::CommandLine;
+use tinyllama_course::profiler::commands::{Task, Tool};
+use tinyllama_course::profiler::read::formats::{kernel_trace, rocpd};
+use tinyllama_course::profiler::read::{Import, import as read};
+use tinyllama_course::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
+use tinyllama_course::profiler::run::{Ending, Finished, Output, run};
+use tinyllama_course::profiler::show::parts::Parts;
 
 /// A finished run with what it recorded.
 pub(super) struct Outcome {

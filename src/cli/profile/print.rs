@@ -5,9 +5,9 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::base::foreign::plain_lines;
 use crate::cli::analysis::Page;
 use crate::cli::{Exit, say};
+use tinyllama_base::foreign::plain_lines;
 
 /// Columns of a table when the width of the terminal is not known, and at most.
 const WIDTH: usize = 100;

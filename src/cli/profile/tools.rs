@@ -4,21 +4,26 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use super::{Exit, print};
-use crate::base::table::push_wrapped;
-use crate::profiler::commands::Tool;
-use crate::profiler::commands::installed::find;
-use crate::profiler::commands::legacy::{MOVES, WHY};
+use super::{Exit, Ignored, print};
+use tinyllama_base::table::push_wrapped;
+use tinyllama_course::profiler::commands::Tool;
+use tinyllama_course::profiler::commands::installed::{Installed, find};
+use tinyllama_course::profiler::commands::legacy::{MOVES, WHY};
 
 pub fn list(as_json: bool) -> anyhow::Result<Exit> {
     let tools = Tool::ALL.map(|tool| (tool, find(tool)));
+    // One that answers nothing has only the version it is taken for.
+    let version = |installed: &Installed| match installed.assumed_rocm {
+        Some(_) => None,
+        None => installed.version.map(|version| version.to_string()),
+    };
     let document: Vec<_> = tools
         .iter()
         .map(|(tool, installed)| {
             json!({
                 "tool": tool.name(),
                 "program": installed.as_ref().map(|installed| &installed.program),
-                "version": installed.as_ref().and_then(|installed| installed.version).map(|v| v.to_string()),
+                "version": installed.as_ref().and_then(version),
             })
         })
         .collect();
@@ -26,9 +31,8 @@ pub fn list(as_json: bool) -> anyhow::Result<Exit> {
     for (tool, installed) in &tools {
         match installed {
             Some(installed) => {
-                let version = installed
-                    .version
-                    .map_or("version not reported".to_owned(), |v| v.to_string());
+                let version =
+                    version(installed).unwrap_or_else(|| "version not reported".to_owned());
                 writeln!(text, "{tool}: {} ({version})", installed.program.display())?;
             }
             None => {
@@ -58,8 +62,12 @@ pub fn not_installed(tool: Tool, shows: &str) -> String {
     text
 }
 
-pub fn legacy() -> anyhow::Result<Exit> {
+/// The same table, whatever is asked of the old tool.
+pub fn legacy(given: &Ignored) -> anyhow::Result<Exit> {
     let mut text = String::new();
+    if !given.words.is_empty() {
+        text.push_str("No command is filled in for this tool.\n\n");
+    }
     push_wrapped(&mut text, WHY, print::width());
     for step in MOVES.lines() {
         let columns: Vec<&str> = step.split(" | ").collect();

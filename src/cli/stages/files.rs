@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::analysis::comparison::Side;
 use crate::cli::output::Lines;
-use crate::run::{Line, read_line};
-use crate::train::EventSink;
+use tinyllama_course::analysis::comparison::Side;
+use tinyllama_course::run::{Line, read_line};
+use tinyllama_engine::train::EventSink;
 
 /// Writes `stageN.log`, as `run` prints every run, and `stageN.events.jsonl` of each stage's last run; other runs stay in
 /// their own folders.

@@ -9,24 +9,25 @@ use serde_json::json;
 use super::super::Exit;
 use super::super::say::print_json;
 use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, within};
-use crate::analysis::calibration::Calibration;
-use crate::base::device_facts::DeviceFacts;
-use crate::base::table::{Columns, TextTable};
-use crate::device::ceilings::{self, Level, Measured};
-use crate::device::driver::Driver;
-use crate::run::{UsageError, folder};
-use crate::session::Event;
-use crate::session::event::KernelTime;
-use crate::workbench::bench::{self, Benched, Reached, Timed};
-use crate::workbench::file::File;
-use crate::workbench::gpu;
-use crate::workbench::{Exercise, words};
+use crate::learner_kernels::bench::{self, Benched, Reached, Timed};
+use crate::learner_kernels::gpu;
+use tinyllama_base::device_facts::DeviceFacts;
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_contract::ceilings::{Level, Measured};
+use tinyllama_course::analysis::calibration::Calibration;
+use tinyllama_course::run::{UsageError, folder};
+use tinyllama_course::session::Event;
+use tinyllama_course::session::event::KernelTime;
+use tinyllama_course::workbench::file::File;
+use tinyllama_course::workbench::{Exercise, words};
+use tinyllama_engine::device::ceilings;
+use tinyllama_engine::device::driver::Driver;
 
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// Name or number of the exercise
     exercise: String,
-    /// The file, instead of the one that `start` wrote
+    /// The file, instead of the session's
     #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
     /// Leave out how near the device's ceilings it comes, which takes some 20 seconds to find out once

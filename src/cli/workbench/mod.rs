@@ -15,16 +15,18 @@ use serde_json::json;
 use super::Exit;
 use super::say::{say, say_text};
 use super::session::InSession;
-use crate::base::locale;
-use crate::base::table::push_wrapped;
-use crate::device::{BackendChoice, DeviceError, open_driver_of};
-use crate::run::{Launcher, NotStarted, RunExit, UsageError};
-use crate::session::event::KernelTime;
-use crate::session::kernel::Tried;
-use crate::session::state::{KernelDid, State};
-use crate::session::{Event, Session, store};
-use crate::workbench::check::{self, WAVES};
-use crate::workbench::{Exercise, amd, exercises, find, gpu, place, words};
+use crate::learner_kernels::gpu;
+use tinyllama_base::foreign::{Terminal, plain};
+use tinyllama_base::locale;
+use tinyllama_base::table::push_wrapped;
+use tinyllama_course::run::{Launcher, NotStarted, RunExit, UsageError};
+use tinyllama_course::session::event::KernelTime;
+use tinyllama_course::session::kernel::Tried;
+use tinyllama_course::session::state::{KernelDid, State};
+use tinyllama_course::session::{Event, Session, store};
+use tinyllama_course::workbench::check::{self, WAVES};
+use tinyllama_course::workbench::{Exercise, amd, exercises, find, place, words};
+use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
 
 /// How often `watch` looks at the file. By its time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
@@ -69,6 +71,9 @@ pub enum WorkbenchCommand {
     Reset {
         /// Name or number of the exercise
         exercise: String,
+        /// The file, instead of the session's
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
     },
 }
 
@@ -76,7 +81,7 @@ pub enum WorkbenchCommand {
 pub struct CheckArgs {
     /// Name or number of the exercise
     exercise: String,
-    /// The file, instead of the one that `start` wrote
+    /// The file, instead of the session's
     #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
     /// Only at waves of this many lanes: 64 (CDNA) or 32 (RDNA, NVIDIA)
@@ -132,7 +137,7 @@ impl DeviceArgs {
         Ok(Some(RunExit::from(status).into()))
     }
 
-    fn open(&self) -> Result<crate::device::driver::Driver> {
+    fn open(&self) -> Result<tinyllama_engine::device::driver::Driver> {
         let driver = open_driver_of(self.backend, self.device.as_deref())?;
         Ok(driver.ok_or(DeviceError::NoGpu)?)
     }
@@ -153,7 +158,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let is_new = place::start(exercise, &path)?;
             let document = json!({ "exercise": exercise.name, "file": path, "new": is_new });
             say(args.json, &document, |out| {
-                print::start(out, exercise, &path, is_new)
+                print::start(out, exercise, &path, is_new, to.is_some())
             })
         }
         WorkbenchCommand::Watch(check) => watch(args, check),
@@ -178,9 +183,10 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let document = json!({ "exercise": exercise.name, "solution": text });
             say(args.json, &document, |out| write!(out, "{text}"))
         }
-        WorkbenchCommand::Reset { exercise } => {
+        WorkbenchCommand::Reset { exercise, file } => {
             let exercise = find(exercise)?;
-            let path = place::of(exercise, &session.workbench());
+            let own = || place::of(exercise, &session.workbench());
+            let path = file.clone().unwrap_or_else(own);
             let kept = place::reset(exercise, &path)?;
             let (file, was) = (path.display(), kept.display());
             let text = format!("{file} begins anew; what it was is {was}");
@@ -197,7 +203,9 @@ impl WorkbenchArgs {
         let path = file.map_or_else(|| place::of(exercise, &folder), Path::to_owned);
         if !path.exists() {
             let (path, name) = (path.display(), &exercise.name);
-            let why = format!("{path} is not there; `workbench start {name}` writes it");
+            let why = format!(
+                "{path} is not there; `workbench start {name}` writes it, and `--file` names another"
+            );
             return Err(UsageError(why).into());
         }
         Ok((exercise, path))
@@ -228,6 +236,7 @@ fn check_once(
     let note = args.record(tried.event(None));
     let document = json!({ "check": checked, "compiled": facts, "note": note });
     say(args.json, &document, |out| {
+        let out = &mut Terminal(out);
         for line in tried.lines() {
             writeln!(out, "{line}")?;
         }
@@ -309,7 +318,8 @@ fn within<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
 /// Checks on every save until it is interrupted.
 fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
     let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
-    println!("{}: checked on every save; Ctrl-C ends", path.display());
+    let shown = plain(&path.display().to_string());
+    println!("{shown}: checked on every save; Ctrl-C ends");
     let mut seen: Option<(SystemTime, u64)> = None;
     loop {
         // An editor may put a new file in its place: for a moment there is none.

@@ -9,11 +9,12 @@ use serde_json::json;
 use super::super::Exit;
 use super::super::say::{say, say_text};
 use super::standing;
-use crate::base::table::{Columns, TextTable, wrapped};
-use crate::base::units::number_or_not;
-use crate::compiled::facts::KernelFacts;
-use crate::session::State;
-use crate::workbench::Exercise;
+use tinyllama_base::foreign::plain;
+use tinyllama_base::table::{Columns, TextTable, wrapped};
+use tinyllama_base::units::number_or_not;
+use tinyllama_course::compiled::facts::KernelFacts;
+use tinyllama_course::session::State;
+use tinyllama_course::workbench::Exercise;
 
 const WIDTH: usize = 80;
 
@@ -54,6 +55,7 @@ pub fn start(
     exercise: &Exercise,
     path: &Path,
     is_new: bool,
+    is_elsewhere: bool,
 ) -> io::Result<()> {
     let (number, title) = (exercise.number, &exercise.title);
     writeln!(out, "{number}. {title}\n{}\n", exercise.learns)?;
@@ -66,11 +68,15 @@ pub fn start(
         true => "written",
         false => "there already, left as it is",
     };
-    writeln!(out, "\nYour file ({state}): {}", path.display())?;
+    let (name, path) = (&exercise.name, plain(&path.display().to_string()));
+    writeln!(out, "\nYour file ({state}): {path}")?;
+    let named = match is_elsewhere {
+        true => format!(" --file {path}"),
+        false => String::new(),
+    };
     writeln!(
         out,
-        "Open it in an editor. `tinyllama-tutor workbench watch {}` checks it on every save.",
-        exercise.name
+        "Open it in an editor. `tinyllama-tutor workbench watch {name}{named}` checks it on every save."
     )
 }
 

@@ -2,11 +2,14 @@
 
 use burn::tensor::DType;
 
+use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernel_catalog::rope::Shape as RopeShape;
+
 use super::repeated::{fuse, transposed_heads};
 use super::{KeyValueLayout, RotaryAttention, RotaryAttentionGradient};
 use crate::binding::cube::{CubeBackend, CubeTensor, check, element, empty, into_contiguous};
-use crate::flash_attention::{FlashAttentionBlock, HeadView, Shape, backward, forward};
-use crate::launch::CubeBlock;
+use crate::flash_attention::{FlashAttentionBlock, HeadView, backward, forward};
+use crate::launch::cube_block;
 use crate::rope;
 
 impl RotaryAttention for CubeBackend {
@@ -105,9 +108,9 @@ fn rows(output: &CubeTensor, shape: Shape) -> HeadView {
 
 /// Turns queries and keys of `x` in place.
 fn turn(x: &CubeTensor, table: &CubeTensor, shape: Shape, inverse: bool) {
-    let shape = rope::Shape::of(shape);
+    let shape = RopeShape::from_attention(shape);
     let (client, buffers) = (&x.client, [&x.handle, &table.handle]);
-    let (dtype, block) = (element(x), CubeBlock::new(rope::NAME, client, None));
+    let (dtype, block) = (element(x), cube_block(rope::NAME, client, None));
     check(rope::turn(
         client, buffers, None, shape, inverse, dtype, &block,
     ));

@@ -3,9 +3,10 @@
 use burn::backend::Flex;
 use burn::tensor::{Tensor, TensorData};
 
+use tinyllama_kernel_catalog::flash_attention::Shape;
+
 use super::{KeyValueLayout, RotaryAttention, RotaryAttentionGradient};
 use crate::binding::{Float, primitive, tensor};
-use crate::flash_attention::Shape;
 
 impl RotaryAttention for Flex {
     /// Heads are repeated and laid out by rows whatever the layout: there is no kernel that could read them in place.

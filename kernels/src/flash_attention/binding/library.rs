@@ -16,7 +16,7 @@ use crate::binding::{Float, LibraryChoice, constant, primitive, record, tensor};
 /// What [`LibraryAttention`] returns; its macro has to see the tensors themselves.
 type Attended<B> = (Float<B>, Float<B>, Float<B>, Float<B>, Float<B>);
 
-#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait LibraryAttention: Backend {
     /// The result, the log of each row's sum of exponentials `[batch, heads, sequence]`, and query, key and value as they
     /// were read: the gradient needs them all.
@@ -40,7 +40,7 @@ pub(crate) trait LibraryAttention: Backend {
     );
 }
 
-#[backend_extension(Cube: cfg(gpu), Flex, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait LibraryAttentionGradient: Backend {
     /// Gradients of query, key and value by cubek-attention's backward kernels. They know f32 only.
     #[fusion(meta = |query, key, value, _, _, _| (query.clone(), key.clone(), value.clone()))]
@@ -118,7 +118,7 @@ impl LibraryAttentionGradient for Flex {
     }
 }
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod cube {
     use burn::backend::ops::AttentionModuleOptions;
     use burn::tensor::DType;
@@ -126,11 +126,11 @@ mod cube {
     use cubecl::ir::{ElemType, UIntKind};
     use cubek::attention::backward::{BackwardConfig, flash_attention_backward};
     use cubek::attention::forward::definition::AttentionGlobalTypes;
+    use tinyllama_kernel_catalog::flash_attention::Shape;
 
     use super::{Attended, LibraryAttention, LibraryAttentionGradient, LibraryChoice};
     use crate::binding::cube::{CubeBackend, CubeTensor, check, element, empty, into_contiguous};
-    use crate::flash_attention::launch::log_sum_exp;
-    use crate::flash_attention::{FlashAttentionBlock, HeadView, Shape};
+    use crate::flash_attention::{FlashAttentionBlock, HeadView, log_sum_exp};
     use crate::launch::F32;
 
     impl LibraryAttention for CubeBackend {

@@ -1,10 +1,10 @@
 //! Attention with its rotary embedding as an operation of burn, and the library's attention beside it.
 
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod cube;
 mod host;
 mod library;
-#[cfg(gpu)]
+#[cfg(feature = "gpu")]
 mod repeated;
 
 pub use library::library_attention;
@@ -13,8 +13,8 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
 use burn::tensor::{DType, Tensor};
+use tinyllama_kernel_catalog::flash_attention::Shape;
 
-use super::Shape;
 use crate::binding::{Float, constant, record};
 
 /// How keys and values reach the attention kernel.
@@ -26,7 +26,7 @@ pub enum KeyValueLayout {
     RepeatedTransposed,
 }
 
-#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait RotaryAttention: Backend {
     #[fusion(meta = |qkv, _, shape, _| (
         TensorSpec::new([shape.tokens(), shape.heads * shape.head_dim].into(), qkv.dtype),
@@ -41,7 +41,7 @@ pub(crate) trait RotaryAttention: Backend {
     ) -> (Float<Self>, Float<Self>, Float<Self>);
 }
 
-#[backend_extension(Cube: cfg(gpu), Flex, Fusion: cfg(gpu))]
+#[backend_extension(Cube: cfg(feature = "gpu"), Flex, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait RotaryAttentionGradient: Backend {
     #[fusion(dtype = turned, shape = turned)]
     fn rotary_attention_gradient(

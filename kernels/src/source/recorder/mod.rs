@@ -183,10 +183,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use tinyllama_kernel_catalog::swiglu::Shape;
+
     use super::*;
-    use crate::launch::{CubeBlock, F32};
+    use crate::launch::{F32, cube_block};
     use crate::source::InfoPassing;
-    use crate::swiglu::{self, Shape};
+    use crate::swiglu;
 
     const SHAPE: Shape = Shape {
         rows: 3,
@@ -194,7 +196,7 @@ mod tests {
     };
 
     fn forward(device: &Offline, gate_up: Handle, y: &Handle) -> Result<(), KernelError> {
-        let block = CubeBlock::new("swiglu", device.client(), None);
+        let block = cube_block("swiglu", device.client(), None);
         swiglu::forward(device.client(), &[gate_up], y, SHAPE, F32, &block)
     }
 

@@ -1,0 +1,50 @@
+//! Softmax, cross entropy and its gradient over one row of logits a token.
+//!
+//! `loss = log Σ exp(logit) - logit[target]`, and its gradient is `softmax - onehot(target)`. The probabilities are never
+//! stored: a row is read once, kept in registers while its maximum and its sum of exponentials are found, and turned
+//! into the gradient on the spot, which may overwrite the logits. That moves 2 · rows · classes elements, where
+//! log-softmax, gather and their backward passes written as separate operations move six or more.
+//!
+//! One launch gives losses and gradient at once, for a training step in which the loss is the last word. Or it gives losses
+//! and log-sum-exps, from which a second launch makes the gradient. A third adds the losses up in a fixed order.
+//!
+//! A target outside the classes is no memory error: that row's loss and gradient are NaN, which no check lets pass.
+
+mod reference;
+
+pub use reference::{reference_backward, reference_forward};
+
+use crate::block::TeamBlock;
+use crate::kernel::{Budget, Kernel, Role, UNITS_PER_ROW};
+
+pub const KERNEL: Kernel = Kernel {
+    name: "cross_entropy",
+    summary: "softmax, loss and gradient from one reading of the logits",
+    launches: "2 forward with the gradient, 0 backward",
+    role: Role::Operations,
+    shape: "rows (tokens) of classes logits, s bytes a logit, t bytes a target",
+    passes: passes!(|sizes| { rows = sizes.tokens(), classes = sizes.vocabulary, s = 4, t = 4 } =>
+        // Maximum, difference, exponential, sum; a logarithm, a sum and a difference once a row. Then difference,
+        // exponential and product for the gradient.
+        ("both", runs: 1, reads: rows * classes * s + rows * t, writes: rows * classes * s + 4 * rows,
+         flops: 7 * rows * classes + 4 * rows),
+        ("loss only", reads: rows * classes * s + rows * t, writes: 8 * rows, flops: 4 * rows * classes + 3 * rows),
+        ("gradient only", reads: rows * classes * s + rows * (t + 4), writes: rows * classes * s,
+         flops: 3 * rows * classes + rows),
+        ("mean", reads: 4 * rows, writes: 4, flops: rows),
+    ),
+    block_size: Some(UNITS_PER_ROW),
+    block: TeamBlock::FIELDS,
+    budgets: &[
+        Budget::new("cross_entropy_rows", 72, 256),
+        Budget::new("cross_entropy_backward", 48, 0),
+        Budget::new("mean_of", 16, 64),
+    ],
+};
+
+/// `rows` tokens of `classes` logits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    pub rows: usize,
+    pub classes: usize,
+}

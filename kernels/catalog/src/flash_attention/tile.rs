@@ -1,0 +1,61 @@
+//! The tile of scores a cube works on, and those there are to choose from.
+
+use crate::kernel::Sizes;
+
+block! {
+    /// How a cube is built and what each of its units works on.
+    ///
+    /// A cube has `units_x * units_y` units and works on score tiles of `units_y * rows_per_unit` rows and
+    /// `units_x * columns_per_unit` columns. Rows are queries in the forward kernel and in the one for query gradients, keys
+    /// in the one for key and value gradients.
+    AttentionTile {
+        units_x: "units that share a row of the tile; a power of two",
+        units_y: "rows of units in a cube",
+        rows_per_unit: "rows each unit works on",
+        columns_per_unit: "columns each unit works on; 1, 2 or 4, since its weights of one row are one vector",
+    }
+}
+
+impl AttentionTile {
+    /// Rows of the tile.
+    pub const fn rows(&self) -> usize {
+        self.units_y * self.rows_per_unit
+    }
+}
+
+/// The numbers of all candidates, and what they are.
+pub(super) fn compiled(sizes: &Sizes) -> Vec<(usize, String)> {
+    let described = |tile: AttentionTile| {
+        format!(
+            "tile of {}x{} units, {} rows and {} columns each",
+            tile.units_x, tile.units_y, tile.rows_per_unit, tile.columns_per_unit
+        )
+    };
+    let candidates = tile_candidates(sizes.head_dim());
+    candidates.into_iter().map(described).enumerate().collect()
+}
+
+/// Tiles from large to small: `units_x` follows `head_dim`, so that every unit owns whole vectors of an output row. The
+/// last one is for devices with little shared memory.
+pub fn tile_candidates(head_dim: usize) -> [AttentionTile; 6] {
+    let tile = AttentionTile::new;
+    if head_dim <= 64 {
+        [
+            tile(8, 16, 4, 4),
+            tile(8, 16, 2, 4),
+            tile(8, 16, 2, 2),
+            tile(8, 16, 1, 4),
+            tile(8, 8, 1, 2),
+            tile(8, 4, 1, 1),
+        ]
+    } else {
+        [
+            tile(16, 16, 2, 2),
+            tile(16, 16, 2, 1),
+            tile(16, 8, 2, 2),
+            tile(16, 8, 2, 1),
+            tile(16, 8, 1, 1),
+            tile(8, 4, 1, 1),
+        ]
+    }
+}

@@ -1,0 +1,77 @@
+//! What the GPU kernels of a tiny LLaMA are, in plain Rust: nothing here builds burn or CubeCL.
+//!
+//! Whatever teaches, lists, counts or reads kernels depends on this crate alone. The `tinyllama-kernels` crate pairs each
+//! descriptor with its CubeCL code.
+//!
+//! - [`Kernel`] says what a kernel does and launches, what a model calls it for, and what it may take of a compute unit.
+//! - [`Pass`] is one way to launch it, with the formulas of its [`Cost`] at the [`Sizes`] of a model.
+//! - A module per operation holds its shape, its [`block`] sizes and a reference in f64, forward and backward.
+//! - [`tunables`] lists the block sizes that `--block-size` can choose.
+//! - [`check`] draws inputs from a seed and measures how far a result is from its reference.
+//!
+//! ```
+//! use tinyllama_kernel_catalog::{KERNELS, Sizes};
+//!
+//! let sizes = Sizes { batch: 8, sequence: 128, hidden: 512, layers: 8, heads: 8, key_heads: 4, ffn: 2048, vocabulary: 1000 };
+//! for kernel in KERNELS {
+//!     for (pass, runs) in kernel.step_passes(&sizes) {
+//!         println!("{} {}: {runs} times {} bytes", kernel.name, pass.name, (pass.cost)(&sizes).bytes());
+//!     }
+//! }
+//! ```
+
+#[macro_use]
+pub mod block;
+#[macro_use]
+mod kernel;
+
+mod number;
+
+pub mod check;
+pub mod tunables;
+
+pub mod adamw;
+pub mod add_rmsnorm;
+pub mod cross_entropy;
+pub mod flash_attention;
+pub mod rmsnorm;
+pub mod rope;
+pub mod swiglu;
+pub mod swiglu_naive;
+
+pub use kernel::{BlockSize, Budget, Cost, Kernel, Pass, Role, Sizes, Spill};
+pub use number::Number;
+
+/// Every kernel, in the order a training step meets them.
+pub const KERNELS: &[&Kernel] = &[
+    &rmsnorm::KERNEL,
+    &add_rmsnorm::KERNEL,
+    &rope::KERNEL,
+    &flash_attention::KERNEL,
+    &swiglu::KERNEL,
+    &swiglu_naive::KERNEL,
+    &cross_entropy::KERNEL,
+    &adamw::KERNEL,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_has_a_line_for_every_kernel() {
+        let readme = include_str!("../../README.md");
+        let listed: Vec<&str> = readme
+            .lines()
+            .filter(|line| line.starts_with("| `") && line.matches('|').count() == 4)
+            .collect();
+        let line = |kernel: &&Kernel| {
+            format!(
+                "| `{}` | {} | {} |",
+                kernel.name, kernel.summary, kernel.launches
+            )
+        };
+        let lines: Vec<String> = KERNELS.iter().map(line).collect();
+        assert_eq!(listed, lines, "kernels/README.md");
+    }
+}

@@ -1,0 +1,83 @@
+//! RMSNorm: every row divided by its root mean square, then scaled by a learned weight.
+//!
+//! `y = x · w · s` with `s = 1 / sqrt(mean(x²) + ε)` (Zhang and Sennrich, 2019). One row is one token.
+//!
+//! The work is all traffic: a row is read once, kept in registers while its squares are summed, and written once,
+//! 2·rows·width elements in all. Written as separate operations (square, mean, add, root, divide, multiply) the same
+//! result moves several times that, which is why this is the first kernel worth writing by hand.
+//!
+//! Backward, with `g = dy · w`: `dx = s·g - x·s³·mean(g·x)` and `dw = Σ_rows dy·x·s`. It reads x and dy and writes dx; `s`
+//! is computed again because x is in registers anyway. The sum over rows is split over teams: each keeps its own
+//! sum in registers over all its rows and writes it once, and a second, small kernel adds these partial rows in a
+//! fixed order. No atomics, so a gradient has the same bits every time.
+
+mod reference;
+
+pub use reference::{reference_backward, reference_forward};
+
+use crate::block::TeamBlock;
+use crate::kernel::{Budget, Kernel, Role, Sizes, UNITS_PER_ROW};
+
+/// The constant that a model adds to the mean of squares.
+pub const EPSILON: f32 = 1e-5;
+
+pub const KERNEL: Kernel = Kernel {
+    name: "rmsnorm",
+    summary: "x / sqrt(mean(x²) + ε) · weight, one team of units a row",
+    launches: "1 forward, 2 backward",
+    role: Role::Operations,
+    shape: "rows (tokens) of width features, s bytes an element",
+    passes: passes!(|sizes| { rows = sizes.tokens(), width = sizes.hidden, s = 4 } =>
+        // Square and add; times scale and weight. Mean, epsilon and inverse root once a row.
+        ("forward", runs: sizes.norms(), reads: (rows * width + width) * s, writes: rows * width * s,
+         flops: 4 * rows * width + 3 * rows),
+        // g, two dot products, dx from three products and a difference, dw from two products and a sum. Not counted: the
+        // workspace, and a passed gradient.
+        ("backward", runs: sizes.norms(), reads: (2 * rows * width + width) * s, writes: (rows * width + width) * s,
+         flops: 11 * rows * width + 8 * rows),
+    ),
+    block_size: Some(UNITS_PER_ROW),
+    block: RmsNormBlock::FIELDS,
+    budgets: &[
+        Budget::new("rmsnorm_forward", 56, 128),
+        Budget::new("rmsnorm_backward", 128, 256),
+        Budget::new("column_sums", 16, 4096),
+    ],
+};
+
+/// `rows` tokens of `width` features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    pub rows: usize,
+    pub width: usize,
+}
+
+impl Shape {
+    /// All tokens of a model's step.
+    pub fn from_sizes(sizes: &Sizes) -> Shape {
+        Shape {
+            rows: sizes.tokens(),
+            width: sizes.hidden,
+        }
+    }
+}
+
+/// Block sizes; comptime values of the kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RmsNormBlock {
+    pub team: TeamBlock,
+    /// Cubes of the backward kernel; each of its teams writes one partial row of the weight's gradient.
+    pub backward_cubes: usize,
+}
+
+impl RmsNormBlock {
+    /// Names and descriptions of the fields, those of the team first.
+    pub const FIELDS: &'static [[&'static str; 2]] = &[
+        TeamBlock::FIELDS[0],
+        TeamBlock::FIELDS[1],
+        [
+            "backward_cubes",
+            "cubes of the backward kernel; each team writes one partial row",
+        ],
+    ];
+}

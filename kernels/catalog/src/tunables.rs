@@ -1,0 +1,69 @@
+//! The block sizes that can be chosen, by the names of their kernels.
+
+use thiserror::Error;
+
+use crate::KERNELS;
+use crate::kernel::BlockSize;
+
+/// A choice of block size that names no kernel, or a size its kernel cannot have.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TunableError {
+    #[error("no kernel `{kernel}` has a block size; these have: {}", names.join(", "))]
+    UnknownKernel {
+        kernel: String,
+        names: Vec<&'static str>,
+    },
+    #[error("{kernel} cannot have {size} {counts}; it can have one of {sizes:?}")]
+    Size {
+        kernel: &'static str,
+        size: usize,
+        counts: &'static str,
+        sizes: &'static [usize],
+    },
+}
+
+/// Every kernel with a block size.
+fn all() -> impl Iterator<Item = (&'static str, BlockSize)> {
+    KERNELS
+        .iter()
+        .filter_map(|kernel| Some((kernel.name, kernel.block_size?)))
+}
+
+/// Finds the kernel of this name, which can have this block size.
+///
+/// # Errors
+/// [`TunableError`] naming what there is.
+pub fn check(kernel: &str, size: usize) -> Result<&'static str, TunableError> {
+    let Some((name, block)) = all().find(|(name, _)| *name == kernel) else {
+        return Err(TunableError::UnknownKernel {
+            kernel: kernel.to_owned(),
+            names: all().map(|(name, _)| name).collect(),
+        });
+    };
+    match block.sizes.contains(&size) {
+        true => Ok(name),
+        false => Err(TunableError::Size {
+            kernel: name,
+            size,
+            counts: block.counts,
+            sizes: block.sizes,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_choice_is_told_what_there_is() {
+        assert_eq!(check("rope", 64), Ok("rope"));
+        let unknown = check("add_rmsnorm", 64).unwrap_err().to_string();
+        assert!(unknown.contains("these have: rmsnorm, rope,"), "{unknown}");
+        let size = check("rope", 48).unwrap_err().to_string();
+        assert!(
+            size.contains("rope cannot have 48 units in a cube; it can have one of [32, 64,"),
+            "{size}"
+        );
+    }
+}

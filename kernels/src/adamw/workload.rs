@@ -1,0 +1,51 @@
+//! Buffers of a size, and every pass launched on them.
+
+use cubecl::server::Handle;
+use tinyllama_kernel_catalog::adamw::{FACTORS, KERNEL, lengths, state_elements};
+
+use super::check;
+use super::launch::{Dtypes, FactorSource, Parameter, choose_block, step};
+use crate::launch::F32;
+use crate::workload::{Content, KernelCode};
+
+pub(crate) const NAME: &str = KERNEL.name;
+
+/// All parameters of a model in one launch, its factors in a buffer. Weights are f32; with a 16-bit type, gradients are of it
+/// and a copy is kept.
+pub(crate) const CODE: KernelCode = KernelCode {
+    kernel: &KERNEL,
+    workload: |source, sizes, dtype, chosen| {
+        let client = source.client().clone();
+        let block = choose_block(&client, chosen);
+        let lengths = lengths(sizes);
+        let mut make = |what, dtype| -> Vec<Handle> {
+            let each = lengths.iter().enumerate();
+            each.map(|(index, length)| source.input(&format!("{what} {index}"), *length, dtype))
+                .collect()
+        };
+        let (values, gradients) = (make("value", F32), make("gradient", dtype));
+        let copies = (dtype != F32).then(|| make("copy", dtype));
+        let state = state_elements(lengths.iter().copied());
+        let [first_moment, second_moment] = ["first_moment", "second_moment"]
+            .map(|name| source.buffer(name, state, F32, Content::Zeros));
+        let factors = source.input("factors", FACTORS, F32);
+        Box::new(move |_| {
+            let parameters: Vec<Parameter<'_>> = (0..lengths.len())
+                .map(|index| Parameter {
+                    value: &values[index],
+                    gradient: &gradients[index],
+                    copy: copies.as_ref().map(|copies| &copies[index]),
+                    elements: lengths[index],
+                })
+                .collect();
+            let state = [&first_moment, &second_moment];
+            let dtypes = Dtypes {
+                gradient: dtype,
+                copy: dtype,
+            };
+            let factors = FactorSource::Buffer(&factors);
+            step(&client, &parameters, state, factors, dtypes, &block).map(drop)
+        })
+    },
+    check: check::check,
+};

@@ -1,0 +1,37 @@
+//! What the functions of `device` answer in a build without a GPU backend.
+
+use burn::tensor::{Device, FloatDType};
+use tinyllama_kernel_catalog::{Kernel, Sizes};
+
+use crate::KernelError;
+use crate::bench::{Ceilings, Timed};
+use crate::check::Check;
+
+/// `None`: no device runs kernels.
+pub fn bench(
+    _device: &Device,
+    _sizes: &Sizes,
+    _repeats: usize,
+) -> Option<Result<(Ceilings, Vec<Timed>), KernelError>> {
+    None
+}
+
+/// `None`: no device runs kernels.
+pub fn rates(_device: &Device, _repeats: usize) -> Option<Result<[Vec<f64>; 2], KernelError>> {
+    None
+}
+
+/// `None`: no device runs kernels.
+pub fn check(
+    _kernel: &Kernel,
+    _device: &Device,
+    _dtype: FloatDType,
+    _seed: u64,
+) -> Option<Result<Vec<Check>, KernelError>> {
+    None
+}
+
+/// `false`: the CPU rounds nothing.
+pub fn rounds_to_tf32(_device: &Device) -> bool {
+    false
+}

@@ -1,0 +1,78 @@
+//! Buffers of a size, and every pass launched on them.
+
+use cubecl::ir::ElemType;
+use tinyllama_kernel_catalog::block::TeamBlock;
+use tinyllama_kernel_catalog::cross_entropy::{KERNEL, Shape};
+
+use super::check;
+use super::launch::{RowOutput, backward, mean, rows};
+use crate::check::INDEX;
+use crate::launch::F32;
+use crate::team::team_block;
+use crate::workload::{BufferSource, Content, KernelCode, PassLauncher};
+
+pub(crate) const NAME: &str = KERNEL.name;
+
+/// The descriptor with its code.
+pub(crate) const CODE: KernelCode = KernelCode {
+    kernel: &KERNEL,
+    workload: |source, sizes, dtype, chosen| {
+        let shape = Shape {
+            rows: sizes.tokens(),
+            classes: sizes.vocabulary,
+        };
+        let block = team_block(NAME, source.client(), shape.classes, chosen);
+        launcher(source, shape, dtype, 0.0, block)
+    },
+    check: check::check,
+};
+
+/// Element types: of the logits and their gradient, and of the targets (any integer).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Dtypes {
+    pub logits: ElemType,
+    pub targets: ElemType,
+}
+
+/// Every launch on buffers of `source`, for the mean of the losses; logits lie around `center`.
+pub(super) fn launcher(
+    source: &mut dyn BufferSource,
+    shape: Shape,
+    dtype: ElemType,
+    center: f64,
+    block: TeamBlock,
+) -> PassLauncher {
+    let client = source.client().clone();
+    let dtypes = Dtypes {
+        logits: dtype,
+        targets: INDEX,
+    };
+    let elements = shape.rows * shape.classes;
+    let scale = 1.0 / shape.rows as f32;
+    let logits = source.buffer("logits", elements, dtype, Content::Around(center));
+    let targets = source.buffer("targets", shape.rows, INDEX, Content::Below(shape.classes));
+    let upstream = source.input("upstream", 1, F32);
+    let gradient = source.output("gradient", elements, dtype);
+    let [losses, log_sums] =
+        ["losses", "log_sums"].map(|name| source.output(name, shape.rows, F32));
+    let average = source.output("mean", 1, F32);
+    Box::new(move |pass| match pass {
+        "gradient only" => {
+            let buffers = [&logits, &targets, &log_sums, &upstream, &gradient];
+            backward(&client, buffers, shape, scale, dtypes)
+        }
+        "mean" => mean(&client, &losses, &average, shape.rows),
+        _ => {
+            let output = match pass {
+                "loss only" => RowOutput::LogSums(&log_sums),
+                "in place" => RowOutput::Gradient { to: None, scale },
+                _ => RowOutput::Gradient {
+                    to: Some(&gradient),
+                    scale,
+                },
+            };
+            let buffers = [&logits, &targets, &losses];
+            rows(&client, buffers, output, shape, dtypes, &block)
+        }
+    })
+}

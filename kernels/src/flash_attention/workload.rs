@@ -1,0 +1,50 @@
+//! Buffers of a size, and every pass launched on them.
+
+use tinyllama_kernel_catalog::flash_attention::{KERNEL, Shape};
+
+use super::block::FlashAttentionBlock;
+use super::check;
+use super::launch::{backward, forward, log_sum_exp};
+use super::view::HeadView;
+use crate::launch::F32;
+use crate::workload::KernelCode;
+
+pub(crate) const NAME: &str = KERNEL.name;
+
+/// Queries, keys and values as columns of one projection, as the model has them.
+pub(crate) const CODE: KernelCode = KernelCode {
+    kernel: &KERNEL,
+    workload: |source, sizes, dtype, tile| {
+        let client = source.client().clone();
+        let shape = Shape::from_sizes(sizes);
+        let block = FlashAttentionBlock::new(&client, shape, tile);
+        let all = shape.tokens() * shape.width();
+        let [query, key, value] = HeadView::fused(&source.input("qkv", all, dtype), shape);
+        let gradient = source.output("qkv_gradient", all, dtype);
+        let [query_gradient, key_gradient, value_gradient] = HeadView::fused(&gradient, shape);
+        let [output, output_gradient] = ["output", "output_gradient"].map(|name| {
+            let handle = source.input(name, shape.query_elements(), dtype);
+            HeadView::rows_first(&handle, shape, shape.heads)
+        });
+        let [sums, delta] =
+            ["log_sum_exp", "delta"].map(|name| source.output(name, shape.statistics(), F32));
+        Box::new(move |pass| match pass {
+            "forward" => {
+                let views = [&query, &key, &value, &output];
+                forward(&client, views, &sums, shape, dtype, &block)
+            }
+            "log-sum-exp" => {
+                let views = [&query, &key];
+                log_sum_exp(&client, views, &sums, shape, dtype, &block)
+            }
+            _ => {
+                let upstream = &output_gradient;
+                let [dq, dk, dv] = [&query_gradient, &key_gradient, &value_gradient];
+                let views = [&query, &key, &value, &output, upstream, dq, dk, dv];
+                let statistics = [&sums, &delta];
+                backward(&client, views, statistics, shape, dtype, &block)
+            }
+        })
+    },
+    check: check::check,
+};

@@ -1,0 +1,39 @@
+//! Buffers of a size, and every pass launched on them.
+
+use cubecl::ir::ElemType;
+use tinyllama_kernel_catalog::flash_attention as attention;
+use tinyllama_kernel_catalog::rope::{KERNEL, Shape};
+
+use super::check;
+use super::launch::turn;
+use crate::launch::{F32, cube_block};
+use crate::workload::{BufferSource, KernelCode, PassLauncher};
+
+pub(crate) const NAME: &str = KERNEL.name;
+
+/// The descriptor with its code.
+pub(crate) const CODE: KernelCode = KernelCode {
+    kernel: &KERNEL,
+    workload: |source, sizes, dtype, chosen| {
+        let shape = Shape::from_attention(attention::Shape::from_sizes(sizes));
+        launcher(source, shape, dtype, chosen)
+    },
+    check: check::check,
+};
+
+/// Both directions, in place, on buffers of `source`.
+pub(super) fn launcher(
+    source: &mut dyn BufferSource,
+    shape: Shape,
+    dtype: ElemType,
+    chosen: Option<usize>,
+) -> PassLauncher {
+    let client = source.client().clone();
+    let block = cube_block(NAME, &client, chosen);
+    let x = source.input("x", shape.elements().iter().product(), dtype);
+    let table = source.input("table", shape.seq * shape.head_dim, F32);
+    Box::new(move |pass| {
+        let inverse = pass == "backward";
+        turn(&client, [&x, &table], None, shape, inverse, dtype, &block)
+    })
+}

@@ -1,0 +1,45 @@
+//! Buffers of a size, and every pass launched on them.
+
+use cubecl::ir::ElemType;
+use tinyllama_kernel_catalog::swiglu_naive::{KERNEL, Shape};
+
+use super::check;
+use super::launch::forward;
+use crate::launch::cube_block;
+use crate::workload::{BufferSource, KernelCode, PassLauncher};
+
+pub(crate) const NAME: &str = KERNEL.name;
+
+/// The descriptor with its code.
+pub(crate) const CODE: KernelCode = KernelCode {
+    kernel: &KERNEL,
+    workload: |source, sizes, dtype, chosen| {
+        let shape = Shape {
+            rows: sizes.tokens(),
+            width: sizes.hidden,
+            hidden: sizes.ffn,
+        };
+        launcher(source, shape, dtype, chosen)
+    },
+    check: check::check,
+};
+
+/// The forward pass on buffers of `source`.
+pub(super) fn launcher(
+    source: &mut dyn BufferSource,
+    shape: Shape,
+    dtype: ElemType,
+    chosen: Option<usize>,
+) -> PassLauncher {
+    let client = source.client().clone();
+    let block = cube_block(NAME, &client, chosen);
+    let x = source.input("x", shape.rows * shape.width, dtype);
+    let [gate_weight, up_weight] = ["gate_weight", "up_weight"]
+        .map(|name| source.input(name, shape.width * shape.hidden, dtype));
+    let [gate, up, y] =
+        ["gate", "up", "y"].map(|name| source.output(name, shape.rows * shape.hidden, dtype));
+    Box::new(move |_| {
+        let buffers = [&x, &gate_weight, &up_weight, &gate, &up, &y];
+        forward(&client, buffers, shape, dtype, &block)
+    })
+}

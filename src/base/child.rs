@@ -1,0 +1,45 @@
+//! A child that does not outlive its parent.
+
+#[cfg(target_os = "linux")]
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Sends `signal` to the child when this process ends, however that happens.
+pub fn ends_with_this(command: &mut Command, signal: libc::c_int) {
+    ends_with(command, signal, std::process::id());
+}
+
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+fn ends_with(command: &mut Command, signal: libc::c_int, parent: u32) {
+    // SAFETY: the closure only makes two system calls, which are allowed between fork and exec.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, signal);
+            // A parent that was killed before this call sends no signal any more.
+            match u32::try_from(libc::getppid()) == Ok(parent) {
+                true => Ok(()),
+                false => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            }
+        });
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_whose_parent_is_gone_already_does_not_start() {
+        let mut orphan = Command::new("true");
+        // Nobody's child has process 0 for its parent here.
+        ends_with(&mut orphan, libc::SIGTERM, 0);
+        let error = orphan.spawn().unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ESRCH));
+        let mut child = Command::new("true");
+        ends_with_this(&mut child, libc::SIGTERM);
+        assert!(child.status().unwrap().success());
+    }
+}

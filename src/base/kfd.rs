@@ -1,0 +1,311 @@
+//! AMD GPUs as the kernel driver describes them in sysfs, without any ROCm library.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where the amdgpu driver publishes its topology.
+pub const TOPOLOGY: &str = "/sys/class/kfd/kfd/topology";
+
+/// What every process opens that works on an AMD GPU.
+pub const DEVICE: &str = "/dev/kfd";
+
+/// One compute node with a GPU. On an MI300 in CPX mode a card shows as several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KfdGpu {
+    /// Number of the node.
+    pub node: u32,
+    /// `gfx942`.
+    pub arch: String,
+    pub compute_units: u32,
+    /// Lanes of a wave, 64 on CDNA.
+    pub wave_size: u32,
+    pub waves_per_simd: u32,
+    pub simds_per_compute_unit: u32,
+    /// Local data share of a compute unit.
+    pub lds_bytes: u32,
+    /// `/dev/dri/renderD<minor>`.
+    pub render_minor: u32,
+    /// Bytes of memory that it can use, from the render node: its own, or of a processor's GPU what it may have of the
+    /// machine's, where that is more. `None` where sysfs does not say.
+    pub vram: Option<u64>,
+}
+
+/// What is wrong with a topology.
+#[derive(Debug, thiserror::Error)]
+pub enum KfdError {
+    #[error("cannot read {path}: {source}")]
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{path}: `{property}` is missing or no number")]
+    Malformed {
+        path: PathBuf,
+        property: &'static str,
+    },
+}
+
+/// The GPUs under `topology`, in the order of their nodes; empty where the driver is not loaded.
+///
+/// # Errors
+/// A node that this process may read and cannot, or that lacks a property every driver writes.
+pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
+    let nodes = nodes(topology)?.into_iter();
+    nodes.filter_map(|node| read(node).transpose()).collect()
+}
+
+/// The same as far as it can be read: what is wrong with one node hides no other.
+pub fn readable_gpus(topology: &Path) -> Vec<KfdGpu> {
+    let nodes = nodes(topology).unwrap_or_default().into_iter();
+    nodes.filter_map(|node| read(node).ok().flatten()).collect()
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> KfdError {
+    KfdError::Unreadable {
+        path: path.into(),
+        source,
+    }
+}
+
+/// The folders of nodes by their numbers, in order.
+fn nodes(topology: &Path) -> Result<Vec<(u32, PathBuf)>, KfdError> {
+    let folder = topology.join("nodes");
+    if !folder.is_dir() {
+        return Ok(vec![]);
+    }
+    let mut nodes = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(|source| unreadable(&folder, source))? {
+        let entry = entry.map_err(|source| unreadable(&folder, source))?;
+        let name = entry.file_name();
+        if let Some(node) = name.to_str().and_then(|name| name.parse().ok()) {
+            nodes.push((node, entry.path()));
+        }
+    }
+    nodes.sort();
+    Ok(nodes)
+}
+
+/// `None` for a processor, and for what this process may not read.
+fn read((node, folder): (u32, PathBuf)) -> Result<Option<KfdGpu>, KfdError> {
+    let path = folder.join("properties");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => gpu(node, &path, &text),
+        // A container sees all nodes and may read those of the GPUs it was given; a node can also go meanwhile.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::NotFound
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(source) => Err(unreadable(&path, source)),
+    }
+}
+
+/// The group to which a device node belongs that this process may not open; `None` where it may, or there is no such node.
+pub fn closed_to(node: &Path) -> Option<String> {
+    let opened = OpenOptions::new().read(true).write(true).open(node);
+    let refused = opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    refused.then(|| owning_group(node).unwrap_or_else(|| "render".into()))
+}
+
+/// Name of the group a file belongs to, from /etc/group.
+fn owning_group(path: &Path) -> Option<String> {
+    let id = std::fs::metadata(path).ok()?.gid().to_string();
+    let groups = std::fs::read_to_string("/etc/group").ok()?;
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id).then(|| name.to_string())
+    })
+}
+
+/// Why no AMD GPU is found where the driver is there and closed to this process.
+pub fn closed() -> Option<String> {
+    let group = closed_to(Path::new(DEVICE))?;
+    Some(format!(
+        "{DEVICE} may not be opened, it belongs to group `{group}`"
+    ))
+}
+
+/// A node's GPU; `None` for a node that is a CPU.
+fn gpu(node: u32, path: &Path, text: &str) -> Result<Option<KfdGpu>, KfdError> {
+    let properties: HashMap<&str, u64> = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(name, value)| Some((name, value.trim().parse().ok()?)))
+        .collect();
+    let get = |property: &'static str| {
+        properties
+            .get(property)
+            .and_then(|value| u32::try_from(*value).ok())
+            .ok_or_else(|| KfdError::Malformed {
+                path: path.into(),
+                property,
+            })
+    };
+    if get("simd_count")? == 0 {
+        return Ok(None);
+    }
+    let simds_per_compute_unit = get("simd_per_cu")?;
+    let render_minor = get("drm_render_minor")?;
+    let arch = architecture(get("gfx_target_version")?);
+    let device = format!("/sys/class/drm/renderD{render_minor}/device");
+    Ok(Some(KfdGpu {
+        node,
+        vram: memory(&arch, Path::new(&device)),
+        arch,
+        compute_units: get("simd_count")? / simds_per_compute_unit.max(1),
+        wave_size: get("wave_front_size")?,
+        waves_per_simd: get("max_waves_per_simd")?,
+        simds_per_compute_unit,
+        lds_bytes: get("lds_size_in_kb")? * 1024,
+        render_minor,
+    }))
+}
+
+/// 90402 is gfx942 and 90010 gfx90a: two decimal digits each, the last two parts written as one hex digit.
+fn architecture(version: u32) -> String {
+    let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
+    format!("gfx{major}{minor:x}{stepping:x}")
+}
+
+/// GPUs that are part of a processor and share its memory, as LLVM's guide to AMD GPUs lists them. What they call their own is what
+/// the firmware set aside; the kernel driver takes the machine's where that is more. MI300A has no other memory than its own.
+const IN_PROCESSORS: [&str; 12] = [
+    "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1103", "gfx1150",
+    "gfx1151", "gfx1152", "gfx1153",
+];
+
+/// Bytes that the GPU behind the folder of a render node can use.
+fn memory(arch: &str, device: &Path) -> Option<u64> {
+    let read = |name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(device.join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let own = read("mem_info_vram_total");
+    match IN_PROCESSORS.contains(&arch) {
+        true => own.max(read("mem_info_gtt_total")),
+        false => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn topology(nodes: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (node, properties) in nodes {
+            let node = folder.path().join("nodes").join(node);
+            std::fs::create_dir_all(&node).unwrap();
+            std::fs::write(node.join("properties"), properties).unwrap();
+        }
+        folder
+    }
+
+    const CPU: &str = "cpu_cores_count 64\nsimd_count 0\n";
+    const MI210: &str = "simd_count 416\nmax_waves_per_simd 8\nlds_size_in_kb 64\nwave_front_size 64\n\
+        simd_per_cu 4\ngfx_target_version 90010\nunique_id 18019795206173380229\ndrm_render_minor 128\n";
+
+    #[test]
+    fn cpus_are_passed_over_and_gpus_described() {
+        let folder = topology(&[("0", CPU), ("2", MI210)]);
+        let gpus = gpus(folder.path()).unwrap();
+        assert_eq!(gpus.len(), 1);
+        assert_eq!(gpus[0].arch, "gfx90a");
+        assert_eq!((gpus[0].compute_units, gpus[0].wave_size), (104, 64));
+    }
+
+    #[test]
+    fn a_node_that_may_not_be_read_hides_no_other() {
+        let folder = topology(&[("1", MI210), ("2", MI210), ("3", MI210)]);
+        let properties = |node| folder.path().join(format!("nodes/{node}/properties"));
+        // One that goes meanwhile, and one that belongs to somebody else.
+        std::fs::remove_file(properties(1)).unwrap();
+        let closed = properties(3);
+        std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o0)).unwrap();
+        let topology = folder.path().to_owned();
+        let nodes = as_nobody(folder.path(), move || {
+            let gpus = gpus(&topology).unwrap();
+            gpus.iter().map(|gpu| gpu.node).collect::<Vec<_>>()
+        });
+        assert_eq!(nodes, [2]);
+    }
+
+    #[test]
+    fn a_node_that_cannot_be_understood_is_told_or_left_out_and_hides_no_other() {
+        let broken = MI210.replace("gfx_target_version", "no_such_thing");
+        assert_ne!(broken, MI210);
+        let folder = topology(&[("1", &broken), ("2", MI210)]);
+        let told = gpus(folder.path()).unwrap_err().to_string();
+        assert!(
+            told.contains("nodes/1") && told.contains("gfx_target_version"),
+            "{told}"
+        );
+        let readable = readable_gpus(folder.path());
+        assert_eq!(readable.iter().map(|gpu| gpu.node).collect::<Vec<_>>(), [2]);
+    }
+
+    /// On a thread without the rights of root, which may open everything.
+    fn as_nobody<T: Send + 'static>(folder: &Path, ask: impl FnOnce() -> T + Send + 'static) -> T {
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+        let asked = std::thread::spawn(|| {
+            // SAFETY: takes a number; rights of this thread alone change, and it ends with them.
+            unsafe { libc::setfsuid(61_001) };
+            ask()
+        });
+        asked.join().unwrap()
+    }
+
+    #[test]
+    fn a_node_that_may_not_be_opened_names_its_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = folder.path().join("kfd");
+        std::fs::write(&node, "").unwrap();
+        assert_eq!(closed_to(&node), None);
+        std::fs::set_permissions(&node, PermissionsExt::from_mode(0o0)).unwrap();
+        let (closed, none) = as_nobody(folder.path(), move || {
+            (closed_to(&node), closed_to(&node.join("none")))
+        });
+        assert!(closed.is_some_and(|group| !group.is_empty()));
+        assert_eq!(none, None);
+    }
+
+    #[test]
+    fn a_processors_gpu_has_the_machines_memory_and_a_card_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in [("vram", 512 << 20), ("gtt", 15_u64 << 30)] {
+            let file = folder.path().join(format!("mem_info_{name}_total"));
+            std::fs::write(file, format!("{bytes}\n")).unwrap();
+        }
+        assert_eq!(memory("gfx1151", folder.path()), Some(15 << 30));
+        assert_eq!(memory("gfx1100", folder.path()), Some(512 << 20));
+        assert_eq!(memory("gfx1151", Path::new("/none")), None);
+    }
+
+    #[test]
+    fn versions_become_names() {
+        assert_eq!(architecture(90402), "gfx942");
+        assert_eq!(architecture(110000), "gfx1100");
+        assert_eq!(architecture(90500), "gfx950");
+    }
+
+    #[test]
+    fn no_driver_is_no_gpu_and_damage_is_named() {
+        let empty = tempfile::tempdir().unwrap();
+        assert_eq!(gpus(empty.path()).unwrap(), vec![]);
+        let damaged = topology(&[("1", "simd_count 416\nsimd_per_cu four\n")]);
+        let message = gpus(damaged.path()).unwrap_err().to_string();
+        assert!(
+            message.contains("simd_per_cu") && message.contains("properties"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! What every crate uses: tables, units, statistics, files, the locale, facts of a machine, text from elsewhere.
+//!
+//! Nothing here knows of runs, lessons or terminals. The main types are [`TextTable`] and [`Columns`] for tables, [`Series`]
+//! and [`Interval`] for measurements, [`DeviceFacts`] for a device, and [`plain`] for text that others wrote.
+//!
+//! ```
+//! use tinyllama_base::{Series, percent};
+//!
+//! let steps = Series::new(vec![2.0, 1.0, 3.0])?;
+//! assert_eq!(steps.median(), 2.0);
+//! # Ok::<(), tinyllama_base::statistics::SeriesError>(())
+//! ```
+
+#[macro_use]
+pub mod named;
+
+pub mod architecture;
+pub mod child;
+pub mod clock;
+pub mod device_facts;
+pub mod file;
+pub mod foreign;
+pub mod kfd;
+pub mod locale;
+pub mod panics;
+pub mod process;
+pub mod rocm;
+pub mod roofline;
+pub mod statistics;
+pub mod table;
+pub mod units;
+
+pub use child::ends_with_this;
+pub use clock::{now, since_1970};
+pub use device_facts::DeviceFacts;
+pub use file::{create_private, create_private_file, if_there, inside, replace};
+pub use foreign::{Html, plain, plain_lines};
+pub use process::host_name;
+pub use roofline::{Ceiling, Ceilings, Picture, Point, Roofline};
+pub use statistics::{
+    Basis, CompareError, Finding, Interval, LEAST_RUNS, Series, half_width, median, quantile,
+    ratio_in_rounds, ratio_of_medians, relative_difference,
+};
+pub use table::{Align, Columns, TextTable, push_wrapped, shortened, wrapped};
+pub use units::{
+    NOT_REPORTED, bytes_or_not, figure, human_bytes, number, number_or_not, or_not_reported,
+    percent, plural, rate, same_number, time,
+};

@@ -1,0 +1,244 @@
+//! What to run: a target with the flags of `run`, parsed once and handed on.
+
+mod ranks;
+mod run_flags;
+mod switches;
+mod training;
+mod words;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use clap::builder::Resettable;
+use clap::error::ErrorKind;
+use clap::{Args, Command, FromArgMatches};
+use thiserror::Error;
+
+pub use ranks::RankArgs;
+pub use run_flags::{OwnKernel, RunFlags};
+pub use switches::BlockSize;
+pub use training::{Dtype, TrainingArgs, USUAL_STEPS};
+pub use words::{Flag, merged, split};
+
+use crate::targets::Target;
+use words::last_of_each;
+
+/// A command line, or a value in it, that makes no sense.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+/// A target with the flags it was given; whatever is not given is as `run` has it.
+#[derive(Clone, Debug)]
+pub struct RunSpec {
+    pub target: Target,
+    pub flags: RunFlags,
+    given: Vec<Flag>,
+}
+
+/// `run` as clap knows it. Which backend this process prefers is not asked: the run does that where it runs.
+static RUN: LazyLock<Command> = LazyLock::new(|| {
+    RunFlags::augment_args(Command::new("run").no_binary_name(true)).mut_args(|flag| {
+        let takes = flag.get_action().takes_values();
+        let flag = flag.env(Resettable::Reset);
+        match takes {
+            true => flag.allow_negative_numbers(true),
+            false => flag,
+        }
+    })
+});
+
+impl RunSpec {
+    /// What a command line says behind `run`.
+    ///
+    /// # Errors
+    /// What `run` would print.
+    pub fn parse<W: AsRef<str>>(
+        target: &str,
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<Self, UsageError> {
+        Self::new(target.parse().map_err(UsageError)?, split(words))
+    }
+
+    /// The same with flags before its own and flags after them; of equal ones the last counts.
+    ///
+    /// # Errors
+    /// As [`RunSpec::parse`].
+    pub fn within(&self, before: &[String], after: &[String]) -> Result<Self, UsageError> {
+        let given = [split(before), self.given.clone(), split(after)].concat();
+        Self::new(self.target, last_of_each(&given))
+    }
+
+    fn new(target: Target, given: Vec<Flag>) -> Result<Self, UsageError> {
+        let words = given.iter().flat_map(Flag::words);
+        let matches = RUN.clone().try_get_matches_from(words);
+        let flags = matches.and_then(|matches| RunFlags::from_arg_matches(&matches));
+        let flags = flags.map_err(|error| UsageError(in_a_line(&error)))?;
+        Ok(Self {
+            target,
+            flags,
+            given,
+        })
+    }
+
+    /// Refuses flags that make no sense together.
+    ///
+    /// # Errors
+    /// What `run` would print.
+    pub fn checked(self) -> Result<Self, UsageError> {
+        match self.flags.options(self.target) {
+            Ok(_) => Ok(self),
+            Err(error) => Err(UsageError(format!("{error:#}"))),
+        }
+    }
+
+    /// The flags as they were given.
+    pub fn given(&self) -> &[Flag] {
+        &self.given
+    }
+
+    pub fn words(&self) -> impl Iterator<Item = String> + '_ {
+        self.given.iter().flat_map(|flag| flag.words().to_vec())
+    }
+
+    /// As a command line names it: `v1`, `v2:--graph-fusion=off`.
+    pub fn entry(&self) -> String {
+        let colon = if self.given.is_empty() { "" } else { ":" };
+        format!("{}{colon}{}", self.target, self.line())
+    }
+
+    pub fn gives(&self, flag: &str) -> bool {
+        self.given.iter().any(|given| given.name() == flag)
+    }
+
+    /// The flags as a line that a shell takes.
+    pub fn line(&self) -> String {
+        let words: Vec<String> = self.words().collect();
+        let line = shlex::try_join(words.iter().map(String::as_str));
+        line.unwrap_or_else(|_| words.join(" "))
+    }
+}
+
+/// What [`RunSpec::entry`] writes.
+impl FromStr for RunSpec {
+    type Err = UsageError;
+
+    fn from_str(text: &str) -> Result<Self, UsageError> {
+        let (target, flags) = text.split_once(':').unwrap_or((text, ""));
+        let words = shlex::split(flags);
+        let open = || UsageError(format!("`{text}`: a quotation mark is not closed"));
+        Self::parse(target, words.ok_or_else(open)?)?.checked()
+    }
+}
+
+impl PartialEq for RunSpec {
+    fn eq(&self, other: &Self) -> bool {
+        (self.target, &self.given) == (other.target, &other.given)
+    }
+}
+
+/// Target and flags, as a name.
+impl fmt::Display for RunSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.target.name)?;
+        self.words().try_for_each(|word| write!(f, " {word}"))
+    }
+}
+
+/// What clap says of a number that cannot be read, in words that say what can.
+pub fn plainly(text: &str) -> String {
+    const WORDS: [(&str, &str); 4] = [
+        (
+            "invalid digit found in string",
+            "a whole number from 0 up is wanted",
+        ),
+        (
+            "number too large to fit in target type",
+            "it is larger than any number this takes",
+        ),
+        (
+            "cannot parse integer from empty string",
+            "a whole number is wanted",
+        ),
+        (
+            "invalid float literal",
+            "a number is wanted, such as 0.001 or 3e-4",
+        ),
+    ];
+    WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| {
+        text.replace(theirs, ours)
+    })
+}
+
+/// The first line of what clap says, with the flags there are where it does not know one.
+fn in_a_line(error: &clap::Error) -> String {
+    let text = plainly(&error.to_string());
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.trim_start_matches("error: ");
+    if error.kind() != ErrorKind::UnknownArgument {
+        return line.to_string();
+    }
+    let known = RUN.get_arguments().filter_map(|flag| flag.get_long());
+    let known: Vec<String> = known.map(|flag| format!("--{flag}")).collect();
+    format!("{line}; there are: {}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_typed_and_keep_their_words() {
+        let spec = RunSpec::parse("v2", ["--seq-len", "256", "--flops"]).unwrap();
+        assert_eq!(spec.target, crate::targets::v2::TARGET);
+        assert_eq!(spec.flags.training.seq_len, Some(256));
+        assert!(spec.flags.flops);
+        let words = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| (*word).to_string())
+                .collect::<Vec<_>>()
+        };
+        let after = words(&["--seq-len=64", "--seed", "3"]);
+        let other = spec
+            .within(&words(&["--flops", "--seed=1"]), &after)
+            .unwrap();
+        assert_eq!(other.to_string(), "v2 --flops --seq-len=64 --seed 3");
+        assert_eq!(other.flags.training.seq_len, Some(64));
+        assert!(other.gives("--seed") && !other.gives("--config"));
+        assert_ne!(spec, other);
+    }
+
+    #[test]
+    fn what_run_does_not_take_is_refused_in_its_words() {
+        let refused = |target: &str, words: &[&str]| {
+            let spec = RunSpec::parse(target, words.iter());
+            spec.unwrap_err().to_string()
+        };
+        assert!(refused("v9", &[]).contains("v9"));
+        assert!(refused("v1", &["--num-stops", "3"]).contains("--num-stops"));
+        assert!(refused("v1", &["--seed", "x"]).contains("invalid value 'x'"));
+        assert!(refused("v1", &["stray"]).contains("stray"));
+        let unknown = refused("v2", &["--nonsense=1"]);
+        assert!(
+            unknown.contains("--nonsense") && unknown.contains("--graph-fusion"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn an_entry_reads_as_it_is_written() {
+        let spec: RunSpec = "v2:--graph-fusion=off --seed=3".parse().unwrap();
+        assert_eq!(spec.to_string(), "v2 --graph-fusion=off --seed=3");
+        assert_eq!(spec.entry().parse::<RunSpec>().unwrap(), spec);
+        assert_eq!("v1".parse::<RunSpec>().unwrap().entry(), "v1");
+        for (wrong, why) in [
+            ("v1:--data='x", "quotation"),
+            ("stage2:--qkv-fusion=on", "stage2"),
+        ] {
+            let error = wrong.parse::<RunSpec>().unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

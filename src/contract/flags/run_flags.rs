@@ -1,0 +1,99 @@
+//! Every flag of `run`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use clap::{ArgGroup, Args};
+
+use crate::Options;
+use crate::flags::{RankArgs, TrainingArgs, UsageError};
+use crate::targets::Target;
+
+/// How to train, and what to say of it.
+#[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("output").multiple(false), next_help_heading = "Report")]
+pub struct RunFlags {
+    #[command(flatten)]
+    pub training: TrainingArgs,
+    #[command(flatten)]
+    pub ranks: RankArgs,
+    /// v4: a kernel of yours in place of its own, as OPERATION=FILE; may be repeated (`workbench list`)
+    #[arg(long, value_name = "OPERATION=FILE", help_heading = "Optimizations")]
+    pub kernel: Vec<OwnKernel>,
+    /// Show the numbers in every layer before the first step
+    #[arg(long)]
+    pub diagnose: bool,
+    /// Time every kernel of this many extra steps
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub profile_steps: usize,
+    /// Write the profile pass as a Chrome/Perfetto trace
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Count floating-point operations and bytes of every part
+    #[arg(long)]
+    pub flops: bool,
+    /// Let the trained model continue the text by this many bytes
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "data")]
+    pub sample: usize,
+    /// Print one JSON object a line, as it happens
+    #[arg(long, group = "output")]
+    pub events: bool,
+    /// Print one JSON document at the end
+    #[arg(long, group = "output")]
+    pub json: bool,
+}
+
+/// A learner's kernel and what it does: `rmsnorm=my.hip`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnKernel {
+    pub operation: String,
+    pub file: PathBuf,
+}
+
+impl FromStr for OwnKernel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((operation, file)) if !operation.is_empty() && !file.is_empty() => Ok(OwnKernel {
+                operation: operation.to_owned(),
+                file: file.into(),
+            }),
+            _ => Err(format!(
+                "`{text}` is not OPERATION=FILE, such as rmsnorm=rmsnorm.hip"
+            )),
+        }
+    }
+}
+
+impl RunFlags {
+    /// What `target` trains with under these flags.
+    ///
+    /// # Errors
+    /// When they make no sense together.
+    pub fn options(&self, target: Target) -> Result<Options> {
+        let options = self.training.options(target)?;
+        let options = self.ranks.over(target, options)?;
+        if self.ranks.batch_per_gpu.is_some() && self.training.batch_size.is_some() {
+            bail!(UsageError(
+                "--batch-size is that of all GPUs, --batch-per-gpu of each: give one of them"
+                    .into()
+            ));
+        }
+        if self.ranks.several().is_some() && !self.kernel.is_empty() {
+            bail!(UsageError(
+                "--kernel is tried on one GPU: leave out --gpus, or --kernel".into()
+            ));
+        }
+        Ok(Options {
+            // A trace without a profile pass would be empty.
+            profile_steps: self.profile_steps.max(usize::from(self.trace.is_some())),
+            trace: self.trace.clone(),
+            count_work: self.flops,
+            sample: self.sample,
+            diagnose: self.diagnose,
+            ..options
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! The flags that describe a training run, shared by every command that starts one.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+
+use super::switches::{Switch, Switches};
+use crate::BackendChoice;
+use crate::flags::UsageError;
+use crate::model::{ConfigError, ModelConfig, Preset};
+use crate::targets::Target;
+use crate::{ElementType, Options, Synchronize};
+
+/// Counted steps where nobody asks for more or fewer.
+pub const USUAL_STEPS: usize = 20;
+
+/// Operands of matrix products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Dtype {
+    F32,
+    Bf16,
+    F16,
+    /// bf16, or f16 where the device does not compute in bf16
+    Half,
+}
+
+impl From<Dtype> for ElementType {
+    fn from(dtype: Dtype) -> ElementType {
+        match dtype {
+            Dtype::F32 => ElementType::F32,
+            Dtype::Bf16 | Dtype::Half => ElementType::Bf16,
+            Dtype::F16 => ElementType::F16,
+        }
+    }
+}
+
+/// Where and with which numbers to train.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Training")]
+pub struct TrainingArgs {
+    /// Starting point; every number of it can be overridden
+    #[arg(long, value_enum, default_value = "tiny", help_heading = "Model")]
+    pub config: Preset,
+    /// Width of the residual stream
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub hidden: Option<usize>,
+    /// Transformer blocks
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub layers: Option<usize>,
+    /// Query heads; must divide the width
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub heads: Option<usize>,
+    /// Key and value heads; must divide the query heads
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub kv_heads: Option<usize>,
+    /// Width of the feed-forward network
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub ffn: Option<usize>,
+    /// Tokens per sample
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub seq_len: Option<usize>,
+    /// Samples per step
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub batch_size: Option<usize>,
+    /// Size of the vocabulary
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub vocab: Option<usize>,
+
+    /// Counted steps
+    #[arg(long, value_name = "N", default_value_t = USUAL_STEPS)]
+    pub num_steps: usize,
+    /// Steps before them that are not counted
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub warmup: usize,
+    /// AdamW's learning rate
+    #[arg(long, value_name = "RATE", default_value_t = 3e-4)]
+    pub learning_rate: f64,
+    /// Fixes initial weights and data
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    pub seed: u64,
+    /// Operands of matrix products; parameters, optimizer and loss stay f32
+    #[arg(long, value_enum, default_value = "f32")]
+    pub dtype: Dtype,
+    /// Train on the bytes of this text instead of random tokens
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub switches: Switches,
+    #[command(flatten)]
+    pub on: DeviceArgs,
+}
+
+/// Where to compute, and what to wait for there.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Device")]
+pub struct DeviceArgs {
+    /// Where to compute
+    #[arg(long, value_enum, default_value = "auto", env = "TINYLLAMA_BACKEND")]
+    pub backend: BackendChoice,
+    /// Which device of the backend: its index, or part of a Vulkan adapter's name
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// What a step waits for before reading the clock (default: as the target has it, phases for the versions)
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub sync: Option<Synchronize>,
+    /// Same seed, same bits: fail if two repeats of a step differ
+    #[arg(long)]
+    pub deterministic: bool,
+    /// Compare two repeats of a step at the end and state their difference
+    #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
+    pub repeatability: Switch,
+}
+
+impl TrainingArgs {
+    /// The model's numbers, checked together.
+    pub fn model_config(&self) -> Result<ModelConfig, ConfigError> {
+        self.over(self.config.config())
+    }
+
+    /// `preset` with the numbers that were given, checked together.
+    pub fn over(&self, preset: ModelConfig) -> Result<ModelConfig, ConfigError> {
+        let config = ModelConfig {
+            vocabulary: self.vocab.unwrap_or(preset.vocabulary),
+            hidden: self.hidden.unwrap_or(preset.hidden),
+            layers: self.layers.unwrap_or(preset.layers),
+            heads: self.heads.unwrap_or(preset.heads),
+            kv_heads: self.kv_heads.unwrap_or(preset.kv_heads),
+            ffn: self.ffn.unwrap_or(preset.ffn),
+            sequence_length: self.seq_len.unwrap_or(preset.sequence_length),
+            batch_size: self.batch_size.unwrap_or(preset.batch_size),
+        };
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// What `target` trains with under these flags; profile pass, trace and sample are left off.
+    ///
+    /// # Errors
+    /// When they make no sense together, or name what this target does not have.
+    pub fn options(&self, target: Target) -> Result<Options> {
+        let options = self.options_of_any(target)?;
+        let refused = target.engine.check(target, &options);
+        refused.map_err(UsageError)?;
+        Ok(options)
+    }
+
+    /// The same for one target of several: what another one of them is told means nothing to it.
+    ///
+    /// # Errors
+    /// When the flags make no sense together.
+    pub fn options_of_any(&self, target: Target) -> Result<Options> {
+        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
+            bail!(UsageError(format!(
+                "--learning-rate {} has to be a positive number",
+                self.learning_rate
+            )));
+        }
+        if self.num_steps == 0 {
+            bail!(UsageError(
+                "--num-steps is 0: at least one step has to be counted".into()
+            ));
+        }
+        let timing = match self.switches.fix {
+            Some(fix) => fix.applied(target.recipe, target.timing).1,
+            None => target.timing,
+        };
+        if self.on.deterministic && !self.on.repeatability.is_on() {
+            bail!(UsageError(
+                "--deterministic compares two repeats of a step, which --repeatability off leaves out: give one of them"
+                    .into()
+            ));
+        }
+        Ok(Options {
+            target: target.name,
+            recipe: self.switches.apply(target)?,
+            config: self.model_config()?,
+            backend: self.on.backend,
+            device: self.on.device.clone(),
+            steps: self.num_steps,
+            warmup: self.warmup,
+            learning_rate: self.learning_rate,
+            weight_decay: 0.01,
+            seed: self.seed,
+            operand_dtype: self.dtype.into(),
+            or_f16: self.dtype == Dtype::Half,
+            matmul_precision: self.switches.matmul_precision,
+            gemm: self.switches.gemm,
+            tuning: self.switches.tuning,
+            synchronize: self.on.sync.unwrap_or(timing),
+            capture: self.switches.ultra.is_on(),
+            block: self.switches.block,
+            profile_steps: 0,
+            diagnose: false,
+            deterministic: self.on.deterministic,
+            check_repeatability: self.on.deterministic || self.on.repeatability.is_on(),
+            sample: 0,
+            trace: None,
+            count_work: false,
+            kernels: vec![],
+            ranks: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::targets::{stage5, stage6, v1, v2, v3, v4};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        training: TrainingArgs,
+    }
+
+    #[test]
+    fn switches_are_refused_where_they_mean_nothing() {
+        let options = |target: Target, flag: &str| {
+            let line = Line::try_parse_from(["tutor", flag]).unwrap();
+            line.training.options(target)
+        };
+        for (target, flag, remedy) in [
+            (v1::TARGET, "--gemm=vendor", "take v4"),
+            (stage5::TARGET, "--gemm=vendor", "take v4"),
+            (v2::TARGET, "--block=single", "v4's"),
+            (v1::TARGET, "--ultra=off", "v4's"),
+            (v3::TARGET, "--matmul-precision=f32", "v4's"),
+        ] {
+            let error = options(target, flag).unwrap_err();
+            assert!(error.is::<UsageError>());
+            let text = error.to_string();
+            assert!(
+                text.contains(flag.split('=').next().unwrap()) && text.contains(remedy),
+                "{text}"
+            );
+        }
+        for (target, flag) in [
+            (v4::TARGET, "--gemm=vendor"),
+            (v4::TARGET, "--gemm=cubek"),
+            (v4::TARGET, "--block=single"),
+            (v4::TARGET, "--ultra=off"),
+            (v3::TARGET, "--gemm=cubek"),
+            (stage6::TARGET, "--gemm=auto"),
+        ] {
+            assert!(options(target, flag).is_ok(), "{target} {flag}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What a training run and the tutor that starts it agree on.
+//!
+//! A run is a child process. The tutor starts it with the flags of [`flags::RunFlags`] and reads one JSON object per line,
+//! each an [`Event`]. Both sides share what these name: [`targets::Target`], [`model::ModelConfig`], [`model::Recipe`].
+//! No type here opens a device or trains, so a reader builds without burn.
+//!
+//! ```
+//! use tinyllama_contract::{Body, Event, flags::RunSpec};
+//!
+//! let spec = RunSpec::parse("v3", ["--num-steps", "5"])?;
+//! assert_eq!(spec.target.name, "v3");
+//!
+//! let line = r#"{"t":0.5,"event":"note","message":"first step"}"#;
+//! let event: Event = serde_json::from_str(line)?;
+//! assert!(matches!(event.body, Body::Note(_)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod ceilings;
+mod device;
+pub mod event;
+pub mod flags;
+mod matrix_products;
+pub mod model;
+mod options;
+pub mod ranges;
+pub mod targets;
+pub mod turns;
+
+pub use device::{Backend, BackendChoice, FORGET_TUNING, Tuning};
+pub use event::{
+    Activations, Body, DataSource, Event, Failure, FailureCode, Hello, Kernel, Kernels, Note,
+    PartWork, Parts, Phase, PhaseName, RankCheck, Repeatability, Sample, Spread, Step, Summary,
+};
+pub use matrix_products::{MatrixProducts, Operands};
+pub use options::{
+    Arrays, BlockForm, ElementType, Gemm, KernelInPlace, LaunchShape, MatmulPrecision, Options,
+    RankOptions, Synchronize, adamw,
+};

@@ -1,0 +1,69 @@
+//! What the engines take and refuse, as far as flags have to know it.
+
+use super::Target;
+use crate::{BackendChoice, ElementType, Gemm, MatmulPrecision, Options};
+
+/// Which engine carries the steps of a target out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineKind {
+    /// burn's tensors: autodiff records the forward pass and runs the backward pass.
+    Autodiff,
+    /// A schedule of launches that is planned once.
+    Scheduled,
+}
+
+impl EngineKind {
+    /// Refuses flags that `target` does not have with this engine.
+    ///
+    /// # Errors
+    /// Flag and remedy, for people.
+    pub fn check(self, target: Target, options: &Options) -> Result<(), String> {
+        match self {
+            EngineKind::Autodiff => check_autodiff(target, options),
+            EngineKind::Scheduled => check_scheduled(options),
+        }
+    }
+
+    /// Whether it has code for the type of operands on the device that `options` choose.
+    pub fn computes(self, options: &Options) -> bool {
+        let on_gpu = !matches!(options.backend, BackendChoice::Auto | BackendChoice::Cpu);
+        match (self, options.operand_dtype) {
+            (EngineKind::Autodiff, _) | (_, ElementType::F32) => true,
+            (EngineKind::Scheduled, ElementType::Bf16) => on_gpu || options.gemm == Gemm::Cubek,
+            (EngineKind::Scheduled, ElementType::F16) => false,
+        }
+    }
+
+    /// Whether the kernels of a recipe are launched in block sizes that a run can be given.
+    pub fn takes_block_sizes(self) -> bool {
+        self == EngineKind::Autodiff
+    }
+}
+
+fn check_autodiff(target: Target, options: &Options) -> Result<(), String> {
+    if options.gemm == Gemm::Vendor {
+        return Err(format!(
+            "--gemm vendor: {target} multiplies through burn, whose products are cubek's; take v4"
+        ));
+    }
+    let only_scheduled = match options {
+        Options { block: Some(_), .. } => "--block single",
+        Options { capture: false, .. } => "--ultra off",
+        _ if options.matmul_precision != MatmulPrecision::Auto => "--matmul-precision",
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "{only_scheduled} is v4's: {target} has no such choice"
+    ))
+}
+
+fn check_scheduled(options: &Options) -> Result<(), String> {
+    let on_cpu = options.backend == BackendChoice::Cpu;
+    match options.matmul_precision {
+        MatmulPrecision::Tf32 if on_cpu => Err(
+            "--matmul-precision tf32: a CPU multiplies in f32; take auto, or the backend of a GPU"
+                .into(),
+        ),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,239 @@
+//! What a device was measured to reach: arithmetic, bandwidth, launches and waiting. Kept once for each device.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::store::{device_file, read_json, write_json};
+use tinyllama_base::device_facts::DeviceFacts;
+use tinyllama_base::file::inside;
+use tinyllama_contract::ceilings::{ComputeCeiling, Latency, Sampled};
+pub use tinyllama_contract::ceilings::{Level, Measured, Unit};
+
+/// Changes when a reader of an older file would misread it.
+pub const VERSION: u32 = 1;
+
+const KIND: &str = "calibration";
+
+/// The ceilings of one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    pub version: u32,
+    /// Seconds since 1970.
+    pub measured: u64,
+    /// Version of the program that measured.
+    pub program: String,
+    #[serde(flatten)]
+    pub reached: Measured,
+}
+
+impl Deref for Calibration {
+    type Target = Measured;
+
+    fn deref(&self) -> &Measured {
+        &self.reached
+    }
+}
+
+impl Calibration {
+    /// What has changed since it was measured; empty when it still holds.
+    pub fn staleness(&self, now: &DeviceFacts) -> Vec<String> {
+        let then = &self.facts;
+        let mut changes = Vec::new();
+        for (what, then, now) in [
+            ("device", Some(&then.device), Some(&now.device)),
+            ("backend", Some(&then.backend), Some(&now.backend)),
+            ("driver", then.driver.as_ref(), now.driver.as_ref()),
+            ("architecture", then.arch.as_ref(), now.arch.as_ref()),
+        ] {
+            if then != now {
+                let text =
+                    |value: Option<&String>| value.map_or("not reported".into(), String::clone);
+                changes.push(format!("{what}: {} then, {} now", text(then), text(now)));
+            }
+        }
+        changes
+    }
+
+    /// A line for each ceiling, for `doctor` and for the command itself.
+    pub fn summary(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for ceiling in &self.compute {
+            let (scale, name) = match ceiling.flops_per_s.median {
+                rate if rate < 1e12 => (1e9, "GFLOP/s"),
+                _ => (1e12, "TFLOP/s"),
+            };
+            let ComputeCeiling {
+                dtype, unit, how, ..
+            } = ceiling;
+            let rate = ceiling.flops_per_s.median / scale;
+            let spread = spread(&ceiling.flops_per_s, scale);
+            lines.push(format!("{dtype} {unit}: {rate:.1} {name}{spread} ({how})"));
+        }
+        for ceiling in &self.bandwidth {
+            let (rate, how) = (ceiling.bytes_per_s.median / 1e9, &ceiling.how);
+            let spread = spread(&ceiling.bytes_per_s, 1e9);
+            lines.push(format!("{}: {rate:.0} GB/s{spread} ({how})", ceiling.level));
+        }
+        let latencies = [("a launch", &self.launch), ("waiting", &self.synchronise)];
+        for (name, latency) in latencies {
+            if let Some(latency) = latency {
+                let Latency { microseconds, how } = latency;
+                let (median, spread) = (microseconds.median, spread(microseconds, 1.0));
+                lines.push(format!("{name}: {median:.2} us{spread} ({how})"));
+            }
+        }
+        lines.extend(self.notes.iter().cloned());
+        lines
+    }
+
+    /// Where the calibration of a device lies below the state folder.
+    pub fn path(root: &Path, backend: &str, device: &str) -> PathBuf {
+        device_file(root, KIND, backend, device)
+    }
+
+    /// Keeps it, whole or not at all, and says where.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, root: &Path) -> Result<PathBuf> {
+        let path = Self::path(root, &self.facts.backend, &self.facts.device);
+        write_json(&path, self)
+    }
+
+    /// The calibration of a device; none when it was never measured, or by a version that meant something else.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn load(root: &Path, backend: &str, device: &str) -> Result<Option<Self>> {
+        let found: Option<Self> = read_json(&Self::path(root, backend, device))?;
+        Ok(found.filter(|found| found.version == VERSION))
+    }
+
+    /// Every calibration that is kept; files that cannot be understood are named in the second list.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn load_all(root: &Path) -> Result<(Vec<Self>, Vec<String>)> {
+        let folder = root.join(KIND);
+        let entries =
+            inside(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        let mut found: Vec<Self> = Vec::new();
+        let mut damaged = Vec::new();
+        for path in entries {
+            match read_json::<Self>(&path) {
+                Ok(Some(calibration)) if calibration.version == VERSION => found.push(calibration),
+                Ok(_) => {}
+                Err(error) => damaged.push(format!("{error:#}")),
+            }
+        }
+        found.sort_by(|a, b| a.facts.device.cmp(&b.facts.device));
+        Ok((found, damaged))
+    }
+}
+
+fn spread(sampled: &Sampled, scale: f64) -> String {
+    let (low, high, repeats) = (sampled.p10 / scale, sampled.p90 / scale, sampled.repeats);
+    format!(", {low:.2} to {high:.2} in {repeats} repeats")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::fs;
+
+    use super::*;
+    use tinyllama_contract::ceilings::BandwidthCeiling;
+
+    pub fn example() -> Calibration {
+        let sampled = |value: f64| Sampled::of(&[0.99 * value, value, 1.01 * value]).unwrap();
+        let compute = |dtype: &str, unit, rate| ComputeCeiling {
+            dtype: dtype.into(),
+            unit,
+            flops_per_s: sampled(rate),
+            how: "8192^3".into(),
+        };
+        Calibration {
+            version: VERSION,
+            measured: 1_700_000_000,
+            program: "0.1.0".into(),
+            reached: Measured {
+                facts: DeviceFacts {
+                    backend: "cuda".into(),
+                    device: "NVIDIA H200".into(),
+                    arch: Some("sm_90".into()),
+                    driver: Some("1.0".into()),
+                    memory: Some(1 << 37),
+                },
+                compute: vec![
+                    compute("f32", Unit::Vector, 5e13),
+                    compute("f32", Unit::Matrix, 5.1e13),
+                    compute("bf16", Unit::Matrix, 6.5e14),
+                ],
+                bandwidth: vec![
+                    BandwidthCeiling {
+                        level: Level::Cold,
+                        bytes_per_s: sampled(4e12),
+                        working_set: 1 << 33,
+                        how: "copy".into(),
+                    },
+                    BandwidthCeiling {
+                        level: Level::Warm,
+                        bytes_per_s: sampled(9e12),
+                        working_set: 1 << 24,
+                        how: "copy".into(),
+                    },
+                ],
+                launch: Some(Latency {
+                    microseconds: sampled(4.0),
+                    how: "1000 empty kernels".into(),
+                }),
+                synchronise: None,
+                notes: vec!["waiting: not measured on this backend".into()],
+            },
+        }
+    }
+
+    #[test]
+    fn the_faster_unit_counts_unless_one_is_asked_for() {
+        let calibration = example();
+        assert_eq!(calibration.flops_per_s("f32", None), Some(5.1e13));
+        assert_eq!(
+            calibration.flops_per_s("f32", Some(Unit::Vector)),
+            Some(5e13)
+        );
+        assert_eq!(calibration.flops_per_s("f64", None), None);
+        assert_eq!(calibration.bytes_per_s(Level::Cold), Some(4e12));
+        assert!(Sampled::of(&[1.0, f64::NAN]).is_none() && Sampled::of(&[]).is_none());
+    }
+
+    #[test]
+    fn it_is_kept_for_each_device_and_a_new_driver_makes_it_stale() {
+        let root = tempfile::tempdir().unwrap();
+        let calibration = example();
+        let path = calibration.save(root.path()).unwrap();
+        let load = |device| Calibration::load(root.path(), "cuda", device).unwrap();
+        assert_eq!(load("NVIDIA H200"), Some(calibration.clone()));
+        assert_eq!(load("NVIDIA H100"), None);
+        assert!(calibration.staleness(&calibration.facts).is_empty());
+        let mut now = calibration.facts.clone();
+        now.driver = None;
+        assert_eq!(
+            calibration.staleness(&now),
+            ["driver: 1.0 then, not reported now"]
+        );
+        assert!(
+            calibration
+                .summary()
+                .iter()
+                .any(|line| line.contains("650.0 TFLOP/s"))
+        );
+
+        fs::write(path.with_file_name("cuda-broken.json"), "{").unwrap();
+        let (all, damaged) = Calibration::load_all(root.path()).unwrap();
+        assert_eq!((all.len(), damaged.len()), (1, 1));
+        fs::write(&path, r#"{"version": 99}"#).unwrap();
+        assert!(Calibration::load(root.path(), "cuda", "NVIDIA H200").is_err());
+    }
+}

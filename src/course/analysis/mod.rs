@@ -1,0 +1,27 @@
+//! What measured numbers allow one to say: spread, comparisons with their uncertainty, and what a run reports.
+
+pub mod ablation;
+pub mod batch_size;
+pub mod calibration;
+pub mod comparison;
+pub mod gpus;
+pub mod least_squares;
+pub mod parts;
+pub mod prediction;
+pub mod ranks;
+pub mod regression;
+pub mod relative;
+pub mod roofline;
+pub mod runner;
+pub mod scaling;
+pub mod stages;
+pub mod store;
+pub mod sweep;
+pub mod tuning;
+pub mod workshop;
+
+pub use crate::run::{Measurements, Metric, Statistic, Unit, metric};
+pub use calibration::Calibration;
+pub use regression::Baseline;
+pub use runner::{MeasuredRun, RunFailure, Runner, Stop, Variant};
+pub use sweep::Pool;

@@ -1,0 +1,201 @@
+//! Whether today's runs are worse than those of a baseline, with intervals where there is a spread.
+
+mod baseline;
+
+use serde::Serialize;
+
+pub use baseline::{Baseline, RunFigures};
+
+use super::relative::{RelativeTime, USUAL_MARGIN};
+use tinyllama_base::named;
+use tinyllama_base::statistics::{Interval, Series, Verdict as Bound, ratio_of_medians};
+
+named! {
+    /// What is compared with the baseline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Figure {
+        StepTime = "step time",
+        Throughput = "throughput",
+        Memory = "memory",
+        Launches = "launches",
+        FinalLoss = "final loss",
+        /// Against another target of today, not against the baseline.
+        Speedup = "speed-up",
+    }
+}
+
+named! {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Passed = "passed",
+    /// Worse than the tolerance allows, as sure as the confidence says where there is an interval.
+    Regression = "REGRESSION",
+    /// The interval holds the bound.
+    Inconclusive = "inconclusive",
+    /// One side does not report it, or there is no baseline.
+    NotCompared = "not compared",
+}
+}
+
+/// One figure of one target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    pub target: String,
+    pub figure: Figure,
+    pub verdict: Verdict,
+    /// Today over baseline; for a speed-up the other target's time over this one's.
+    pub ratio: Option<f64>,
+    pub interval: Option<Interval>,
+    /// In words, with the numbers.
+    pub message: String,
+}
+
+/// Compares today's runs of a target with its baseline; `tolerance` is a share, 0.05 for 5 %.
+pub fn check(
+    target: &str,
+    today: &[RunFigures],
+    baseline: &[RunFigures],
+    tolerance: f64,
+    confidence: f64,
+) -> Vec<Outcome> {
+    let outcome = |figure, (verdict, ratio, interval, message)| Outcome {
+        target: target.to_string(),
+        figure,
+        verdict,
+        ratio,
+        interval,
+        message,
+    };
+    let spread = |figure, of: fn(&RunFigures) -> _, allowed| {
+        let (today, baseline) = (series(today, of), series(baseline, of));
+        outcome(figure, with_spread(&today, &baseline, allowed, confidence))
+    };
+    let plain = |figure, of: fn(&RunFigures) -> Option<f64>| {
+        outcome(
+            figure,
+            exact(worst(today, of), worst(baseline, of), tolerance),
+        )
+    };
+    let least = Allowed::AtLeast(1.0 - tolerance);
+    vec![
+        spread(
+            Figure::StepTime,
+            |run| run.step_ms.clone(),
+            Allowed::AtMost(1.0 + tolerance),
+        ),
+        spread(Figure::Throughput, RunFigures::throughput_of_steps, least),
+        plain(Figure::Memory, |run| run.peak_bytes),
+        plain(Figure::Launches, |run| run.launches),
+        plain(Figure::FinalLoss, |run| run.final_loss),
+    ]
+}
+
+/// Whether a target is at least `least` times as fast as another one, whose runs took turns with its own.
+pub fn check_speedup(
+    target: &str,
+    runs: &[Series],
+    against: &str,
+    others: &[Series],
+    least: f64,
+    confidence: f64,
+) -> Outcome {
+    let time = RelativeTime::in_rounds(runs, others, confidence, USUAL_MARGIN);
+    let interval = time.as_ref().and_then(|time| time.interval);
+    let verdict = match interval.map(|interval| interval.judge(None, Some(1.0 / least))) {
+        Some(Bound::Passed) => Verdict::Passed,
+        Some(Bound::NotYet) => Verdict::Regression,
+        Some(Bound::Inconclusive { .. }) | None => Verdict::Inconclusive,
+    };
+    Outcome {
+        target: target.to_string(),
+        figure: Figure::Speedup,
+        verdict,
+        ratio: time.as_ref().map(|time| 1.0 / time.ratio),
+        interval,
+        message: format!(
+            "{} over {against}; asked for: at least {least}x",
+            time.map_or("not known".into(), |time| time.speedup_text())
+        ),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Allowed {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+type Judged = (Verdict, Option<f64>, Option<Interval>, String);
+
+fn series(runs: &[RunFigures], values: impl Fn(&RunFigures) -> Vec<f64>) -> Vec<Series> {
+    runs.iter()
+        .filter_map(|run| Series::new(values(run)).ok())
+        .collect()
+}
+
+fn with_spread(today: &[Series], baseline: &[Series], allowed: Allowed, confidence: f64) -> Judged {
+    let interval = match ratio_of_medians(today, baseline, confidence) {
+        Ok(interval) => interval,
+        Err(error) => return (Verdict::NotCompared, None, None, error.to_string()),
+    };
+    let (bound, at_least, at_most, side) = match allowed {
+        Allowed::AtMost(bound) => (bound, None, Some(bound), "at most"),
+        Allowed::AtLeast(bound) => (bound, Some(bound), None, "at least"),
+    };
+    let (verdict, more) = match interval.judge(at_least, at_most) {
+        Bound::Passed => (Verdict::Passed, String::new()),
+        Bound::NotYet => (Verdict::Regression, String::new()),
+        Bound::Inconclusive { further_steps } => (
+            Verdict::Inconclusive,
+            further_steps.map_or(String::new(), |steps| {
+                format!("; about {steps} further steps on each side should settle it")
+            }),
+        ),
+    };
+    let [value, low, high, bound] =
+        [interval.value, interval.low, interval.high, bound].map(percent);
+    let message =
+        format!("{value} of the baseline ({low} to {high}); allowed: {side} {bound}{more}");
+    (verdict, Some(interval.value), Some(interval), message)
+}
+
+/// Figures that a run has one of, and that hardly scatter: the worst of the runs counts.
+fn exact(today: Option<f64>, baseline: Option<f64>, tolerance: f64) -> Judged {
+    let (Some(today), Some(baseline)) = (today, baseline) else {
+        let message = "not reported on both sides".into();
+        return (Verdict::NotCompared, None, None, message);
+    };
+    // A loss that is not finite is worse than any other, whatever it is divided by.
+    if !today.is_finite() {
+        let message = format!("{today} instead of {baseline}");
+        return (Verdict::Regression, None, None, message);
+    }
+    let ratio = today / baseline;
+    let verdict = if today <= baseline * (1.0 + tolerance) {
+        Verdict::Passed
+    } else {
+        Verdict::Regression
+    };
+    let message = format!(
+        "{} of the baseline ({today} for {baseline}); allowed: at most {}",
+        percent(ratio),
+        percent(1.0 + tolerance)
+    );
+    (verdict, ratio.is_finite().then_some(ratio), None, message)
+}
+
+/// The largest, where every run reports one; not finite if one of them is not.
+fn worst(runs: &[RunFigures], value: impl Fn(&RunFigures) -> Option<f64>) -> Option<f64> {
+    let values = runs.iter().map(value).collect::<Option<Vec<f64>>>()?;
+    let nan = values.iter().copied().find(|value| value.is_nan());
+    nan.or(values.into_iter().reduce(f64::max))
+}
+
+fn percent(ratio: f64) -> String {
+    format!("{:.1} %", 100.0 * ratio)
+}
+
+#[cfg(test)]
+mod tests;

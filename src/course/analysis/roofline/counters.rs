@@ -1,0 +1,55 @@
+//! Counted work against what hardware counters saw.
+
+use serde::Serialize;
+
+use super::points::{is_product, plain};
+use crate::profiler::model::Profile;
+use crate::profiler::show::roofline::points;
+use tinyllama_base::roofline::{Point, Roofline};
+
+/// A kernel counted both ways, a launch.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CounterCheck {
+    /// As the profiler names it.
+    pub kernel: String,
+    /// The point it was matched with.
+    pub point: String,
+    /// From shapes.
+    pub counted_flops: f64,
+    pub counted_bytes: f64,
+    pub counter_flops: f64,
+    pub counter_bytes: f64,
+}
+
+/// Matches kernels of a profile that collected counters with the roofline's, by name. A pass that takes several kernels, as
+/// all matrix products do, has no single one to be compared with and is left out.
+pub fn against_counters(roofline: &Roofline, profile: &Profile) -> Vec<CounterCheck> {
+    points(profile)
+        .iter()
+        .filter_map(|seen| check(roofline, seen))
+        .collect()
+}
+
+fn check(roofline: &Roofline, seen: &Point) -> Option<CounterCheck> {
+    let kernel = seen.kernels.first()?;
+    let name = plain(kernel);
+    let (point, _) = roofline
+        .points
+        .iter()
+        .filter_map(|point| match point.kernels.as_slice() {
+            [single] if !is_product(&point.name) => Some((point, plain(single))),
+            _ => None,
+        })
+        .filter(|(_, single)| name.contains(single.as_str()))
+        // A naive kernel's name may hold that of another one.
+        .max_by_key(|(_, single)| single.len())?;
+    let launches = point.launches.filter(|launches| *launches > 0.0)?;
+    Some(CounterCheck {
+        kernel: kernel.clone(),
+        point: point.name.clone(),
+        counted_flops: point.flops / launches,
+        counted_bytes: point.bytes / launches,
+        counter_flops: seen.flops,
+        counter_bytes: seen.bytes,
+    })
+}

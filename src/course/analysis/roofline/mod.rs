@@ -1,0 +1,49 @@
+//! The roofline of a training step: as a whole, by phase, by part and by kernel.
+//!
+//! Operations and bytes are counted from shapes, times are measured, ceilings are measured where the device was calibrated
+//! and else those of its data sheet.
+
+mod ceilings;
+mod counters;
+mod points;
+
+pub use ceilings::{ceilings, named, product_units};
+pub use counters::{CounterCheck, against_counters};
+pub use points::{KernelWork, has_products};
+
+use super::MeasuredRun;
+use super::calibration::Calibration;
+use super::gpus;
+use tinyllama_base::roofline::Roofline;
+
+/// Of a run that counted its work and, where the device gives time stamps, timed its kernels. Ceilings are those of its device:
+/// as `calibration` has them, and of its data sheet.
+pub fn of_run(
+    run: &MeasuredRun,
+    calibration: Option<&Calibration>,
+    works: &[KernelWork],
+) -> Roofline {
+    let hello = &run.hello;
+    let units = product_units(&hello.dtype, &hello.matmul_precision);
+    let sheet = gpus::find(&hello.device);
+    let ceilings = ceilings(&units, calibration, sheet.as_ref());
+    let mut notes = Vec::new();
+    let points = points::of(run, works, &mut notes);
+    if ceilings.memory().is_none() {
+        notes.push(
+            "No ceilings are known: run `tinyllama-tutor calibrate`; this device is not in the table of data sheets either."
+                .into(),
+        );
+    }
+    let title = format!(
+        "{} on {} ({}), products in {}",
+        hello.target, hello.device, hello.backend, hello.dtype
+    );
+    Roofline {
+        notes,
+        ..Roofline::new(title, "shapes, a step", ceilings, points)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! The debugging scenario on this device: what each stage measures, and whether the effect it is about shows here.
+
+mod effects;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+pub use effects::{Effect, effects};
+
+use super::comparison::{Comparison, Row, Side, total_series};
+use super::relative::{RelativeTime, USUAL_MARGIN};
+use super::store::{device_file, write_json};
+use super::workshop::{FIGURES, OfStage};
+use tinyllama_base::statistics::Series;
+use tinyllama_contract::model::ModelConfig;
+
+/// Said beside the workshop's column.
+pub const WORKSHOP_NOTES: [&str; 2] = [
+    "Workshop: as its debugging guide prints it, for an MI325X; its stage files were never published, so nobody can repeat those figures.",
+    "Its 5.5x is that of kernels without a backward pass, which stage 6 here shows for what it is.",
+];
+
+/// A stage in the table.
+#[derive(Clone, Debug, Serialize)]
+pub struct StageRow {
+    #[serde(flatten)]
+    pub row: Row,
+    /// What is wrong with it.
+    pub issue: String,
+    pub workshop: OfStage,
+    /// Time over that of the stage before; null for the first, and where that one did not run.
+    pub relative_to_before: Option<RelativeTime>,
+}
+
+/// Everything about the stages that ran, in order; the baseline is the comparison's first row.
+pub fn rows(comparison: &Comparison, stages: &[Side], confidence: f64) -> Vec<StageRow> {
+    let series = |target: &str| -> Vec<Series> {
+        let stage = stages.iter().find(|stage| stage.name == target);
+        stage.map_or(vec![], |stage| total_series(&stage.runs))
+    };
+    let with_stage = |row: &Row| {
+        let all = &FIGURES.stages;
+        let place = all.iter().position(|stage| stage.target == row.name)?;
+        // The baseline is none.
+        let before = (place > 1).then(|| series(&all[place - 1].target));
+        Some(StageRow {
+            row: row.clone(),
+            issue: all[place].issue.clone(),
+            workshop: all[place].workshop.clone(),
+            relative_to_before: before.and_then(|before| {
+                RelativeTime::in_rounds(&series(&row.name), &before, confidence, USUAL_MARGIN)
+            }),
+        })
+    };
+    comparison.rows.iter().filter_map(with_stage).collect()
+}
+
+const VERSION: u32 = 1;
+
+/// What was found about the effects on one device, for lessons to read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    pub version: u32,
+    pub backend: String,
+    pub device: String,
+    pub driver: Option<String>,
+    /// Seconds since 1970.
+    pub found: u64,
+    /// Version of the program.
+    pub program: String,
+    pub config: ModelConfig,
+    pub rounds: usize,
+    pub confidence: f64,
+    pub effects: Vec<Effect>,
+}
+
+impl Findings {
+    /// Of runs that took turns; none without a run.
+    pub fn of(stages: &[Side], confidence: f64, found: u64) -> Option<Self> {
+        let first = &stages.iter().find(|stage| !stage.runs.is_empty())?.runs;
+        let hello = &first.first()?.hello;
+        Some(Findings {
+            version: VERSION,
+            backend: hello.backend.clone(),
+            device: hello.device.clone(),
+            driver: hello.driver.clone(),
+            found,
+            program: env!("CARGO_PKG_VERSION").into(),
+            config: hello.config,
+            rounds: first.len(),
+            confidence,
+            effects: effects(stages, confidence),
+        })
+    }
+
+    /// Keeps the findings of this device below the state folder `root`, and says where.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, root: &Path) -> Result<PathBuf> {
+        let path = device_file(root, "stages", &self.backend, &self.device);
+        write_json(&path, self)
+    }
+}

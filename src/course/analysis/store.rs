@@ -1,0 +1,80 @@
+//! Small JSON files about a device, kept in the state folder.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use tinyllama_base::file::{create_private, if_there, replace};
+use tinyllama_base::foreign;
+
+/// Writes a JSON file, whole or not at all, and creates its folder; returns where it is.
+///
+/// # Errors
+/// What the file system says, with the path.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<PathBuf> {
+    let write = || -> std::io::Result<()> {
+        path.parent().map_or(Ok(()), create_private)?;
+        let mut text = serde_json::to_vec_pretty(value)?;
+        text.push(b'\n');
+        replace(path, &text)
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path.to_owned())
+}
+
+/// Reads a JSON file; none when there is none.
+///
+/// # Errors
+/// When it cannot be read or holds something else; the file is left as it is.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let text = if_there(foreign::read_text(path, foreign::MOST_BYTES))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let found = text.map(|text| serde_json::from_str(&text)).transpose();
+    found.with_context(|| not_understood(path))
+}
+
+pub(super) fn not_understood(path: &Path) -> String {
+    let path = path.display();
+    format!("{path} cannot be understood; remove it to start anew")
+}
+
+/// `root/kind/DEVICE.json`, where every device of every backend has a name of its own.
+pub fn device_file(root: &Path, kind: &str, backend: &str, device: &str) -> PathBuf {
+    let name = format!("{backend}-{device}").to_ascii_lowercase();
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words = itertools::join(words.filter(|word| !word.is_empty()), "-");
+    root.join(kind).join(format!("{words}.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_come_back_and_damage_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let path = device_file(
+            root.path(),
+            "tuning",
+            "vulkan",
+            "AMD Radeon RX 7900 XTX (RADV/navi31)",
+        );
+        assert!(
+            path.ends_with("tuning/vulkan-amd-radeon-rx-7900-xtx-radv-navi31.json"),
+            "{path:?}"
+        );
+        assert_eq!(read_json::<Vec<u32>>(&path).unwrap(), None);
+        write_json(&path, &vec![1, 2]).unwrap();
+        assert_eq!(read_json::<Vec<u32>>(&path).unwrap(), Some(vec![1, 2]));
+        fs::write(&path, "[1, ").unwrap();
+        let error = format!("{:#}", read_json::<Vec<u32>>(&path).unwrap_err());
+        assert!(
+            error.contains("navi31.json") && error.contains("line 1"),
+            "{error}"
+        );
+    }
+}

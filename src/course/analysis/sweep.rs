@@ -1,0 +1,189 @@
+//! The runs of a series several at a time, each where the launcher finds a place. What was finished is kept until all are, so
+//! that a series that was broken off goes on where it was; a run that lost its place is made again.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::runner::{Failed, MeasuredRun, RunFailure, Runner, Variant};
+use crate::run::{Ended, Processes, RunExit, Start};
+use tinyllama_base::file::{create_private, replace};
+use tinyllama_base::foreign;
+use tinyllama_contract::event::FailureCode;
+
+/// How often a run is started whose place is lost.
+const ATTEMPTS: usize = 3;
+const TICK: Duration = Duration::from_millis(200);
+const MOST_BYTES: u64 = 1 << 20;
+
+type Outcome = Result<MeasuredRun, RunFailure>;
+
+/// Runs that were made ahead, by their words, in the order in which they were asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Pool(Arc<Mutex<HashMap<Vec<String>, VecDeque<Outcome>>>>);
+
+impl Pool {
+    pub(super) fn put(&self, variant: &Variant, outcome: Outcome) {
+        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.entry(words(variant)).or_default().push_back(outcome);
+    }
+
+    pub(super) fn take(&self, variant: &Variant) -> Option<Outcome> {
+        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.get_mut(&words(variant))?.pop_front()
+    }
+}
+
+fn words(variant: &Variant) -> Vec<String> {
+    let target = variant.spec.target.name.to_string();
+    std::iter::once(target)
+        .chain(variant.spec.words())
+        .collect()
+}
+
+/// Which pieces of a series are finished: `sweeps/KEY.json`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Finished {
+    /// Ids of runs, by piece.
+    runs: BTreeMap<usize, String>,
+}
+
+/// Makes `pieces`, at most `at_once` at a time, and puts them into the runner's pool; tells how many are done with the name of
+/// each.
+///
+/// # Errors
+/// When the launcher has no several places, nothing can be started, or a stop was requested.
+pub fn make(
+    runner: &Runner,
+    pieces: &[Variant],
+    at_once: usize,
+    tell: &mut dyn FnMut(usize, &str),
+) -> Result<(), RunFailure> {
+    let record = record(runner, pieces);
+    let mut finished: Finished = foreign::read_json(&record, MOST_BYTES).unwrap_or_default();
+    let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
+    for (at, run) in &finished.runs {
+        if let Ok(run) = MeasuredRun::read(&runner.root.join("runs").join(run)) {
+            outcomes.insert(*at, Ok(run));
+        }
+    }
+    if !outcomes.is_empty() {
+        tell(outcomes.len(), "finished before");
+    }
+    let left: Vec<usize> = (0..pieces.len())
+        .filter(|at| !outcomes.contains_key(at))
+        .collect();
+    let specs: Vec<_> = left.iter().map(|at| &pieces[*at].spec).collect();
+    let starts = runner.launcher.several(&specs, at_once)?;
+    let todo: Vec<(usize, Start)> = left.into_iter().zip(starts).collect();
+    let (next, processes) = (AtomicUsize::new(0), Processes::default());
+    let (sender, ended) = channel();
+    thread::scope(|scope| -> Result<(), RunFailure> {
+        for _ in 0..at_once.min(todo.len()) {
+            let (sender, todo, next, processes) = (sender.clone(), &todo, &next, &processes);
+            scope.spawn(move || {
+                while let Some((at, start)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = piece(runner, &pieces[*at], start, processes);
+                    if sender.send((*at, outcome)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        loop {
+            match ended.recv_timeout(TICK) {
+                Ok((at, outcome)) => {
+                    if let Ok(run) = &outcome {
+                        let id = run.path.file_name().unwrap_or_default();
+                        finished.runs.insert(at, id.to_string_lossy().into_owned());
+                        save(&record, &finished)?;
+                    }
+                    outcomes.insert(at, outcome);
+                    tell(outcomes.len(), &pieces[at].name);
+                }
+                Err(RecvTimeoutError::Timeout) if runner.stop.stopped().is_some() => {
+                    processes.ask_to_end();
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+    })?;
+    runner.check_stop()?;
+    if outcomes.values().all(Result::is_ok) {
+        // The series is whole: the next of the same kind begins anew.
+        drop(std::fs::remove_file(&record));
+    }
+    for (at, outcome) in outcomes {
+        runner.pool.put(&pieces[at], outcome);
+    }
+    Ok(())
+}
+
+fn record(runner: &Runner, pieces: &[Variant]) -> PathBuf {
+    let mut digest = Sha256::new();
+    digest.update(env!("CARGO_PKG_VERSION"));
+    digest.update(runner.launcher.json());
+    for word in pieces.iter().flat_map(words) {
+        digest.update(word);
+        digest.update([0]);
+    }
+    let name = &format!("{:x}", digest.finalize())[..16];
+    runner.root.join("sweeps").join(format!("{name}.json"))
+}
+
+fn save(record: &std::path::Path, finished: &Finished) -> anyhow::Result<()> {
+    if let Some(folder) = record.parent() {
+        create_private(folder)?;
+    }
+    replace(record, &serde_json::to_vec(finished)?)?;
+    Ok(())
+}
+
+/// One run, made again where it lost its place.
+fn piece(runner: &Runner, variant: &Variant, start: &Start, processes: &Processes) -> Outcome {
+    let mut start = start.clone();
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        runner.check_stop()?;
+        let (ended, steps) = runner.see(&start, &processes.control(), &mut |_| {})?;
+        if attempt == ATTEMPTS || !lost_its_place(&ended) {
+            return MeasuredRun::ended(variant, ended, steps);
+        }
+        let again = runner.launcher.several(&[&variant.spec], 1)?;
+        start = again.into_iter().next().unwrap_or(start);
+    }
+}
+
+fn lost_its_place(ended: &Ended) -> bool {
+    match (&ended.run.failure, ended.exit) {
+        (Some(failure), _) => failure.code == FailureCode::Launcher,
+        (None, RunExit::Status(status)) => status > 128,
+        (None, exit) => !exit.is_success(),
+    }
+}
+
+impl MeasuredRun {
+    /// # Errors
+    /// When it did not come to its end.
+    pub(super) fn ended(
+        variant: &Variant,
+        ended: Ended,
+        steps: Vec<tinyllama_contract::event::Step>,
+    ) -> Outcome {
+        let measured = MeasuredRun::of(&ended.run, steps);
+        measured.filter(|_| ended.exit.is_success()).ok_or_else(|| {
+            let variant = variant.name.clone();
+            RunFailure::Failed(Box::new(Failed { variant, ended }))
+        })
+    }
+}

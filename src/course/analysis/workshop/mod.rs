@@ -1,0 +1,186 @@
+//! What the original workshop's documents state, as figures of the workshop: never mixed with what is measured here.
+
+pub mod scaling;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::Row;
+use super::metric::Unit;
+use super::relative::factor;
+use tinyllama_base::units::or_not_reported;
+
+/// All of it. The file is part of the program; a test holds it to its form.
+pub static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
+    let text = include_str!("../../../../assets/workshop-figures.yaml");
+    serde_yaml::from_str(text).unwrap_or_default()
+});
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    versions: Vec<Claim>,
+    growth: Growth,
+    /// The baseline, then the stages of the debugging scenario.
+    pub stages: Vec<Stage>,
+}
+
+/// A row of the comparison of the four versions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    what: String,
+    /// Empty where there is none.
+    claimed: [String; 4],
+    /// Where in the workshop's documents.
+    source: String,
+    figure: Figure,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Growth {
+    time_by_batch: BTreeMap<usize, [f64; 4]>,
+    time_with_length: Vec<String>,
+    memory_with_length: Vec<String>,
+    v4_by_length: Vec<(usize, String)>,
+}
+
+/// A stage as the workshop describes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    pub target: String,
+    /// What is wrong with it, for the summary at the end.
+    pub issue: String,
+    pub workshop: OfStage,
+}
+
+/// Empty where the guide has none.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfStage {
+    pub loss: String,
+    pub samples_per_s: String,
+    pub to_v1: String,
+    pub memory: String,
+}
+
+/// The figure of a run here that a claim is set beside.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Figure {
+    Forward,
+    Attention,
+    Ffn,
+    Norm,
+    Nothing,
+    Memory,
+    Launches,
+    SpeedUp,
+    SamplesPerS,
+}
+
+impl Figure {
+    /// None where it is not reported.
+    fn of(self, row: &Row) -> Option<f64> {
+        let part = |kind: &str| row.parts.iter().find(|part| part.part == kind)?.device_ms;
+        match self {
+            Figure::Forward => row.phases.forward_ms,
+            Figure::Attention => part("attention"),
+            Figure::Ffn => part("ffn"),
+            Figure::Norm => part("norm"),
+            Figure::Nothing => None,
+            Figure::Memory => row.peak_bytes().map(|bytes| bytes as f64),
+            Figure::Launches => row.forward_launches,
+            Figure::SpeedUp => match &row.relative_time {
+                Some(time) => Some(1.0 / time.ratio),
+                // The row everything is compared with.
+                None => (row.target == "v1").then_some(1.0),
+            },
+            Figure::SamplesPerS => row.samples_per_s,
+        }
+    }
+
+    fn show(self, value: f64) -> String {
+        match self {
+            Figure::SpeedUp => format!("{}x", factor(value)),
+            Figure::Memory => Unit::Bytes.show(value),
+            Figure::Launches => Unit::Count("launches").show(value),
+            Figure::SamplesPerS => Unit::One.show(value),
+            _ => Unit::Milliseconds.show(value),
+        }
+    }
+}
+
+/// What stands beside the table, for the claims must not be read as facts.
+pub const NOTES: [&str; 4] = [
+    "Workshop: as printed in the original's documents, on an AMD GPU of theirs. Measured: on this machine, now, with the flags of this comparison.",
+    "The documents contradict each other: version 1 is given with 4119 MB and with 522 MB, version 3 with speed-ups of 2.2, 3.0 and 5.5.",
+    "The original's versions 3 and 4 compute a gradient for 1 of 74 parameters; their speed is that of not training. Every version here trains.",
+    "Speed-up here is of the whole training step. Parts are device times of the forward pass; residual sums are inside attention and feed-forward.",
+];
+
+/// A claim beside what was measured for one version.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Confronted {
+    pub what: String,
+    pub version: String,
+    pub workshop: String,
+    pub source: String,
+    /// Null where it was not reported here.
+    pub measured: Option<f64>,
+    #[serde(skip)]
+    pub measured_text: String,
+}
+
+/// Every claim about the versions among `rows`, claim by claim.
+pub fn confront(rows: &[Row]) -> Vec<Confronted> {
+    let beside = |claim: &Claim, row: &Row| {
+        let workshop = &claim.claimed[version(&row.target)?];
+        let measured = claim.figure.of(row).filter(|value| value.is_finite());
+        let text = measured.map(|value| claim.figure.show(value));
+        (!workshop.is_empty()).then(|| Confronted {
+            what: claim.what.clone(),
+            version: row.name.clone(),
+            workshop: workshop.clone(),
+            source: claim.source.clone(),
+            measured,
+            measured_text: or_not_reported(text),
+        })
+    };
+    let claims = FIGURES.versions.iter();
+    claims
+        .flat_map(|claim| rows.iter().filter_map(move |row| beside(claim, row)))
+        .collect()
+}
+
+/// `v1` is the first of four.
+fn version(target: &str) -> Option<usize> {
+    ["v1", "v2", "v3", "v4"]
+        .iter()
+        .position(|name| *name == target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_read_and_every_version_and_stage_has_some() {
+        assert_eq!((FIGURES.versions.len(), FIGURES.stages.len()), (12, 7));
+        assert_eq!(FIGURES.growth.time_by_batch[&8][3], 118.4);
+        assert_eq!(FIGURES.growth.v4_by_length.len(), 3);
+        for version in 0..4 {
+            let claims = FIGURES.versions.iter();
+            assert!(
+                claims
+                    .filter(|claim| !claim.claimed[version].is_empty())
+                    .count()
+                    > 5
+            );
+        }
+    }
+}

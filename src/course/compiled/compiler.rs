@@ -1,0 +1,175 @@
+//! Calling a clang that knows AMD GPUs. No ROCm is needed: the few things kernels take from HIP's headers come from
+//! `device.h` beside this file.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+use thiserror::Error;
+
+use tinyllama_base::rocm;
+
+/// Names the compiler to use, before any that is found.
+const VARIABLE: &str = "TINYLLAMA_CLANG";
+
+/// The oldest version that knows gfx942 and the builtins of `device.h`.
+const OLDEST: u32 = 17;
+
+/// Looked for by number, the newest first; anything newer is found as `clang`.
+const VERSIONS: std::ops::RangeInclusive<u32> = OLDEST..=24;
+
+const DEVICE_HEADER: &str = include_str!("device.h");
+
+/// What kernels written by hand need in front of them; those that cubecl emits bring their own.
+pub const HAND_WRITTEN: &str = include_str!("hand_written.h");
+
+/// Headers the sources include and `device.h` stands in for.
+const REPLACED_HEADERS: [&str; 3] = ["hip_bf16.h", "hip_fp16.h", "hip_runtime.h"];
+
+#[derive(Debug, Error)]
+pub enum CompilerError {
+    #[error(
+        "no clang of version {OLDEST} or later that compiles for AMD GPUs was found; Debian's package clang-19 is one, ROCm brings one, \
+         and the variable {VARIABLE} names any other"
+    )]
+    NoCompiler,
+    #[error("{path}: {reason}", path = .path.display())]
+    Unusable { path: PathBuf, reason: String },
+    #[error("`{kernel}` does not compile for {architecture}:\n{log}")]
+    Refused {
+        kernel: String,
+        architecture: String,
+        log: String,
+    },
+    #[error("files for the compiler: {0}")]
+    Files(#[from] std::io::Error),
+}
+
+/// A clang and a folder for its files.
+#[derive(Debug)]
+pub struct Compiler {
+    path: PathBuf,
+    /// `clang 19.1.7`.
+    pub version: String,
+    folder: TempDir,
+}
+
+impl Compiler {
+    /// The compiler that [`VARIABLE`] names, or the newest that is found.
+    pub fn find() -> Result<Compiler, CompilerError> {
+        if let Some(named) = std::env::var_os(VARIABLE) {
+            let path = PathBuf::from(named);
+            let version = version_of(&path).ok_or_else(|| CompilerError::Unusable {
+                path: path.clone(),
+                reason: format!(
+                    "{VARIABLE} names it, but it is no clang of version {OLDEST} or later that compiles for AMD GPUs"
+                ),
+            })?;
+            return Compiler::new(path, version);
+        }
+        let numbered = VERSIONS.rev().map(|version| format!("clang-{version}"));
+        let names = numbered.chain(["clang".to_owned(), "amdclang".to_owned()]);
+        for path in names.map(PathBuf::from).chain(rocm::clangs()) {
+            if let Some(version) = version_of(&path) {
+                return Compiler::new(path, version);
+            }
+        }
+        Err(CompilerError::NoCompiler)
+    }
+
+    fn new(path: PathBuf, version: String) -> Result<Compiler, CompilerError> {
+        let folder = tempfile::Builder::new()
+            .prefix("tinyllama-tutor-compile")
+            .tempdir()?;
+        std::fs::write(folder.path().join("device.h"), DEVICE_HEADER)?;
+        let hip = folder.path().join("hip");
+        std::fs::create_dir(&hip)?;
+        for header in REPLACED_HEADERS {
+            std::fs::write(hip.join(header), "")?;
+        }
+        Ok(Compiler {
+            path,
+            version,
+            folder,
+        })
+    }
+
+    /// The assembly of HIP C++ `source` for `architecture`. `kernel` names it in errors.
+    pub fn assembly(
+        &self,
+        kernel: &str,
+        source: &str,
+        architecture: &str,
+    ) -> Result<String, CompilerError> {
+        let mut input = tempfile::Builder::new()
+            .suffix(".hip")
+            .tempfile_in(self.folder.path())?;
+        input.write_all(source.as_bytes())?;
+        let output = input.path().with_extension("s");
+        let folder = self.folder.path();
+        let compiled = Command::new(&self.path)
+            .args(["-x", "hip", "--offload-device-only", "-S"])
+            .arg(format!("--offload-arch={architecture}"))
+            // Neither HIP's headers nor AMD's device libraries, which may not be installed.
+            .args(["-nogpuinc", "-nogpulib", "-fdeclspec", "-O3", "-std=c++17"])
+            .arg("-Wno-everything")
+            .arg("-I")
+            .arg(folder)
+            .arg("-include")
+            .arg(folder.join("device.h"))
+            .arg(input.path())
+            .arg("-o")
+            .arg(&output)
+            .output()?;
+        if !compiled.status.success() {
+            return Err(CompilerError::Refused {
+                kernel: kernel.to_owned(),
+                architecture: architecture.to_owned(),
+                log: String::from_utf8_lossy(&compiled.stderr).into_owned(),
+            });
+        }
+        let assembly = std::fs::read_to_string(&output)?;
+        std::fs::remove_file(&output)?;
+        Ok(assembly)
+    }
+}
+
+/// `clang 19.1.7` where `path` is a clang that is new enough and has the AMDGPU target.
+fn version_of(path: &Path) -> Option<String> {
+    let says = |argument: &str| {
+        let output = Command::new(path).arg(argument).output().ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let version = number_in(&says("--version")?)?;
+    let major: u32 = version.split('.').next()?.parse().ok()?;
+    (major >= OLDEST && says("--print-targets")?.contains("amdgcn"))
+        .then(|| format!("clang {version}"))
+}
+
+/// `19.1.7` of `Debian clang version 19.1.7 (3+b1)`.
+fn number_in(text: &str) -> Option<String> {
+    let after = text.split_once("clang version ")?.1;
+    let number: String = after
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == '.')
+        .collect();
+    (!number.is_empty()).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_clang_prints() {
+        let debian = "Debian clang version 19.1.7 (3+b1)\nTarget: x86_64-pc-linux-gnu\n";
+        assert_eq!(number_in(debian).as_deref(), Some("19.1.7"));
+        let amd = "AMD clang version 18.0.0git (https://github.com/RadeonOpenCompute)";
+        assert_eq!(number_in(amd).as_deref(), Some("18.0.0"));
+        assert_eq!(number_in("gcc (Debian 12.2.0)"), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The table of what kernels take on which architecture.
+
+use serde::{Deserialize, Serialize};
+use tinyllama_base::architecture;
+
+use super::assembly::Resources;
+use crate::profiler::model::{Profile, Variant};
+use crate::profiler::show::occupancy::{Occupancy, occupancy};
+
+/// The architectures that stand for the others, which `all` means: CDNA 2 and 3 with waves of 64, RDNA 3 with waves of 32.
+pub const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
+
+/// The architectures whose figures are part of the program: also RDNA 3.5 and 4.
+pub const RECORDED_ARCHITECTURES: [&str; 6] = [
+    "gfx90a", "gfx942", "gfx1100", "gfx1151", "gfx1200", "gfx1201",
+];
+
+const RECORDED: &str = include_str!("../../../assets/kernel-resources.json");
+
+/// A compiled table: who compiled it, and one row a kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// Such as `clang 19.1.7`.
+    pub compiler: String,
+    pub kernels: Vec<KernelFacts>,
+}
+
+/// One kernel compiled for one architecture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelFacts {
+    pub architecture: String,
+    /// The operation it is part of.
+    pub operation: String,
+    pub kernel: String,
+    pub dtype: String,
+    /// Sizes and block sizes.
+    pub case: String,
+    /// Threads of a workgroup.
+    pub threads: u32,
+    /// Bytes of local memory a workgroup.
+    pub lds_bytes: u32,
+    #[serde(flatten)]
+    pub resources: Resources,
+    /// SHA-256 of the HIP C++.
+    pub source: String,
+}
+
+impl KernelFacts {
+    /// Waves a compute unit can hold at once, and what keeps more out.
+    pub fn occupancy(&self) -> Option<Occupancy> {
+        let architecture = architecture::find(&self.architecture)?;
+        let mut names = Profile::default();
+        let Resources { vgprs, agprs, .. } = self.resources;
+        let launch = Variant {
+            workgroup: Some([self.threads, 1, 1]),
+            lds: Some(self.lds_bytes),
+            // The compiler counts accumulation registers among the vector registers.
+            vgpr: Some(vgprs.saturating_sub(agprs)),
+            accum_vgpr: Some(agprs),
+            sgpr: Some(self.resources.sgprs),
+            ..Variant::unknown(names.name_id(&self.kernel))
+        };
+        occupancy(&launch, architecture)
+    }
+
+    /// Waves a SIMD can hold at once.
+    pub fn waves_per_simd(&self) -> Option<f64> {
+        let simds = architecture::find(&self.architecture)?.simds_per_compute_unit;
+        let waves = self.occupancy()?.waves_per_compute_unit;
+        Some(f64::from(waves) / f64::from(simds))
+    }
+}
+
+/// The table this program was built with: typical variants for [`RECORDED_ARCHITECTURES`].
+pub fn recorded() -> Result<Facts, serde_json::Error> {
+    serde_json::from_str(RECORDED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profiler::show::occupancy::Limiter;
+
+    #[test]
+    fn occupancy_counts_what_the_launch_adds() {
+        let kernel = KernelFacts {
+            architecture: "gfx942".into(),
+            operation: "flash_attention".into(),
+            kernel: "flash_attention_forward".into(),
+            dtype: "f32".into(),
+            case: "small".into(),
+            threads: 128,
+            lds_bytes: 32 << 10,
+            resources: Resources {
+                target: "amdgcn-amd-amdhsa--gfx942".into(),
+                wave_size: 64,
+                vgprs: 84,
+                agprs: 0,
+                sgprs: 54,
+                vgpr_spills: 0,
+                sgpr_spills: 0,
+                scratch_bytes: 0,
+            },
+            source: String::new(),
+        };
+        // Two workgroups of two waves fit into 64 KiB, on four SIMDs.
+        let occupancy = kernel.occupancy().unwrap();
+        assert_eq!(occupancy.limiter, Limiter::LocalMemory);
+        assert_eq!(occupancy.waves_per_compute_unit, 4);
+        assert_eq!(kernel.waves_per_simd(), Some(1.0));
+        // Without local memory, 88 registers of 512: five waves a SIMD.
+        let registers = KernelFacts {
+            lds_bytes: 0,
+            ..kernel
+        };
+        assert_eq!(
+            registers.occupancy().unwrap().limiter,
+            Limiter::VectorRegisters
+        );
+        assert_eq!(registers.waves_per_simd(), Some(5.0));
+    }
+}

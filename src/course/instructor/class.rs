@@ -1,0 +1,167 @@
+//! A class folder and the learners in it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use thiserror::Error;
+
+pub use crate::session::class_rights::PERMISSIONS;
+use crate::session::{Damage, Place, SessionError, State, check_name, store};
+
+#[derive(Debug, Error)]
+pub enum ClassError {
+    #[error("the class folder {} cannot be read: {why}", path.display())]
+    Folder { path: PathBuf, why: String },
+    #[error("there is no learner `{name}` in {}; there are: {known}", path.display())]
+    NoLearner {
+        name: String,
+        path: PathBuf,
+        known: String,
+    },
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+impl ClassError {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            ClassError::Folder { .. } => {
+                format!("Give the folder with --class DIR or TINYLLAMA_CLASS. {PERMISSIONS}")
+            }
+            ClassError::NoLearner { .. } => "`instructor list` shows everyone.".into(),
+            ClassError::Session(error) => error.remedy(),
+        }
+    }
+}
+
+/// A class, with what was read of it before.
+#[derive(Debug)]
+pub struct Class {
+    pub folder: PathBuf,
+    known: HashMap<String, Known>,
+}
+
+/// A session as it was when its log had this length and time.
+#[derive(Debug)]
+struct Known {
+    stamp: (u64, Option<SystemTime>),
+    state: State,
+    damage: Vec<Damage>,
+}
+
+/// A learner's session, or why it cannot be seen.
+#[derive(Debug)]
+pub struct Learner<'a> {
+    pub place: Place,
+    pub state: Result<(&'a State, &'a [Damage]), String>,
+}
+
+impl Class {
+    /// # Errors
+    /// When the folder is missing or may not be read.
+    pub fn open(folder: &Path) -> Result<Self, ClassError> {
+        names(folder)?;
+        Ok(Self {
+            folder: folder.to_path_buf(),
+            known: HashMap::new(),
+        })
+    }
+
+    /// Everyone with a session, by name. A session that did not change since the last time is not read again.
+    ///
+    /// # Errors
+    /// When the folder may not be read any more.
+    pub fn learners(&mut self) -> Result<Vec<Learner<'_>>, ClassError> {
+        let names = names(&self.folder)?;
+        let refreshed = names.into_iter().map(|name| (self.refresh(&name), name));
+        let refreshed: Vec<(Result<(), String>, String)> = refreshed.collect();
+        let learners = refreshed.into_iter().filter_map(|(refreshed, name)| {
+            let place = self.place_of(&name);
+            let state = match (refreshed, self.known.get(&name)) {
+                (Err(why), _) => Err(why),
+                (Ok(()), known) => known.map(|known| Ok((&known.state, &*known.damage)))?,
+            };
+            Some(Learner { place, state })
+        });
+        Ok(learners.collect())
+    }
+
+    /// Where a learner's session lies. A name is only used once it is known to be one of this class.
+    ///
+    /// # Errors
+    /// When nobody is called so.
+    pub fn place(&self, name: &str) -> Result<Place, ClassError> {
+        check_name(name)?;
+        let names = names(&self.folder)?;
+        if names.iter().any(|known| known == name) {
+            return Ok(self.place_of(name));
+        }
+        Err(ClassError::NoLearner {
+            name: name.into(),
+            path: self.folder.clone(),
+            known: match names.is_empty() {
+                true => "nobody yet".into(),
+                false => names.join(", "),
+            },
+        })
+    }
+
+    fn place_of(&self, name: &str) -> Place {
+        Place {
+            folder: self.folder.join(name),
+            learner: name.into(),
+        }
+    }
+
+    /// Reads a session if its log changed. A folder without a session is nobody.
+    fn refresh(&mut self, name: &str) -> Result<(), String> {
+        let place = self.place_of(name);
+        let found = match fs::metadata(place.events()) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.known.remove(name);
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return Err("you may not look into this session".into());
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let stamp = (found.len(), found.modified().ok());
+        if self
+            .known
+            .get(name)
+            .is_some_and(|known| known.stamp == stamp)
+        {
+            return Ok(());
+        }
+        let (state, damage) = store::read_only(&place).map_err(|error| error.to_string())?;
+        let known = Known {
+            stamp,
+            state,
+            damage,
+        };
+        self.known.insert(name.into(), known);
+        Ok(())
+    }
+}
+
+/// Names of the folders that can be a learner's, sorted. Links are not followed: they could lead anywhere.
+fn names(folder: &Path) -> Result<Vec<String>, ClassError> {
+    let entries = fs::read_dir(folder).map_err(|error| ClassError::Folder {
+        path: folder.to_path_buf(),
+        why: error.to_string(),
+    })?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| check_name(name).is_ok())
+        .collect();
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,53 @@
+//! Collecting a class's sessions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::instructor::{Class, ClassError};
+use crate::session::{archive, scan};
+use tinyllama_base::if_there;
+
+/// What was collected of one learner.
+#[derive(Debug)]
+pub struct Collected {
+    pub learner: String,
+    /// The export, or why there is none.
+    pub file: Result<PathBuf, String>,
+}
+
+/// Exports every session of a class to `NAME-HASH.tar.gz` in `output`, with the start of its last record's hash: a session
+/// that went on since the last time gets a new file, and none is ever overwritten.
+///
+/// # Errors
+/// When the class cannot be read or `output` cannot be made.
+pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<Collected>, ClassError> {
+    let unusable = |why: std::io::Error| ClassError::Folder {
+        path: output.to_path_buf(),
+        why: why.to_string(),
+    };
+    fs::create_dir_all(output).map_err(unusable)?;
+    let learners = class.learners()?;
+    let collected = learners.iter().map(|learner| Collected {
+        learner: learner.place.learner.clone(),
+        file: match &learner.state {
+            Err(why) => Err(why.clone()),
+            Ok(_) => export(&learner.place, output).map_err(|error| error.to_string()),
+        },
+    });
+    Ok(collected.collect())
+}
+
+fn export(place: &crate::session::Place, output: &Path) -> anyhow::Result<PathBuf> {
+    let hash = scan(&place.events())?.last_hash;
+    let short: String = hash.chars().take(8).collect();
+    let file = output.join(format!("{}-{short}.tar.gz", place.learner));
+    if file.exists() {
+        return Ok(file);
+    }
+    // Under another name until it is whole: a cut export must not be taken for a hand-in.
+    let unfinished = output.join(format!(".{}-{short}.unfinished", place.learner));
+    if_there(fs::remove_file(&unfinished))?;
+    archive::export(place, &unfinished)?;
+    fs::rename(&unfinished, &file)?;
+    Ok(file)
+}

@@ -1,0 +1,23 @@
+//! Looking after a class: who stands where, who is stuck, and what can be done about it.
+//!
+//! There is no server: everything goes through the class folder, with the rights the file system gives.
+
+pub mod act;
+pub mod carry_out;
+pub mod class;
+pub mod dashboard;
+pub mod hand_ins;
+pub mod ladder;
+pub mod scope;
+pub mod solve;
+pub mod stuck;
+pub mod view;
+
+pub use class::Learner;
+pub use dashboard::{Dashboard, Deed, Entry};
+pub use scope::{Named, ScopeError};
+pub use stuck::Sign;
+pub use view::{LearnerView, views};
+
+pub use act::{Delivery, deliver};
+pub use class::{Class, ClassError};

@@ -1,0 +1,108 @@
+//! Doing a step for a learner: its golden path, really run.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::lesson::{Step, StepKind};
+use crate::run::{Control, Launcher, Line, RunSpec, Told, stream_of, supervise};
+use crate::session::{Action, AnswerGiven, Event, RunExit, SolvedRun, StepRef};
+use tinyllama_base::host_name;
+use tinyllama_contract::{Body, Step as TrainStep};
+
+/// Carries out what the step asks for and returns it as an order. A run step is trained on this machine; `progress` is
+/// called with each of its steps.
+///
+/// # Errors
+/// When a run cannot be started or does not end well.
+pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> Result<Action> {
+    let golden = &step.golden;
+    let here = at.clone();
+    let event = match &step.kind {
+        StepKind::Read | StepKind::Compare { .. } => None,
+        // What a profiler or a kernel's author leaves behind cannot be made up; the step is marked as solved all the same.
+        StepKind::Profile { .. } | StepKind::Kernel { .. } => None,
+        // What a command says is about the learner's machine.
+        StepKind::Command { .. } => None,
+        StepKind::Investigate(case) => case.guilty().map(|suspect| {
+            let suspect = suspect.id.clone();
+            Event::Suspected { at: here, suspect }
+        }),
+        StepKind::Predict { .. } => {
+            let guess = |value| Event::Predicted { at: here, value };
+            golden.number.map(guess)
+        }
+        StepKind::Quiz(quiz) => quiz.solution().map(|answer| Event::Answered {
+            at: here,
+            given: AnswerGiven {
+                answer: answer.as_number(),
+                correct: true,
+            },
+        }),
+        StepKind::Reflect => golden.text.as_ref().map(|text| {
+            let text = text.trim().into();
+            Event::Reflected { at: here, text }
+        }),
+        StepKind::Run { target, flags, .. } => {
+            let flags = golden.flags.as_ref().unwrap_or(flags);
+            let (made, events) = train(&at, target, flags, progress)?;
+            let run = Some(made);
+            return Ok(Action::Solve { at, events, run });
+        }
+    };
+    let events = event.into_iter().collect();
+    Ok(Action::Solve {
+        at,
+        events,
+        run: None,
+    })
+}
+
+/// Trains in a folder of its own; what came of it travels within the order, so that the learner owns the files.
+fn train(
+    at: &StepRef,
+    target: &str,
+    flags: &[String],
+    progress: &mut dyn FnMut(&TrainStep),
+) -> Result<(SolvedRun, Vec<Event>)> {
+    let folder = tempfile::tempdir().context("no folder for the run")?;
+    let start = Launcher::of_this_program().run(&RunSpec::parse(target, flags)?);
+    let mut command = Vec::new();
+    let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {
+        match told {
+            Told::Started { command: words, .. } => command = words,
+            Told::Line(Line::Event(event)) => {
+                if let Body::Step(step) = &event.body {
+                    progress(step);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if !ended.exit.is_success() {
+        bail!("the run ended with {}:\n{}", ended.exit, ended.stderr);
+    }
+    let stream = fs::read_to_string(stream_of(&ended.run.path));
+    let stream = stream.context("the run left no events")?;
+    let id = ended.run.id();
+    let events = vec![
+        Event::RunStarted {
+            run: id.clone(),
+            at: Some(at.clone()),
+            target: target.into(),
+            command,
+            host: host_name(),
+        },
+        Event::RunFinished {
+            run: id.clone(),
+            exit: RunExit::Status(0),
+            values: ended.run.figures(),
+        },
+        Event::Sealed {
+            run: id.clone(),
+            sha256: ended.run.sha256.clone(),
+        },
+    ];
+    Ok((SolvedRun { id, stream }, events))
+}

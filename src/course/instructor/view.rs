@@ -1,0 +1,198 @@
+//! What an instructor sees of one learner: plain data, for lists, JSON and the dashboard.
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::stuck::{Sign, signs};
+use crate::instructor::{Class, ClassError, Learner};
+use crate::lesson::Course;
+use crate::session::progress::progress;
+use crate::session::{Holder, LessonProgress, State, Status, StepRef, inbox, lock};
+use tinyllama_base::plain as printable;
+
+/// One line of the dashboard.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LearnerView {
+    pub name: String,
+    /// Why nothing can be seen; the figures are zero then.
+    pub problem: Option<String>,
+    pub position: Option<Position>,
+    /// UTC, of the last record the learner caused.
+    pub last: Option<String>,
+    /// Since then, by this machine's clock; null when the record is from the future.
+    pub idle_minutes: Option<f64>,
+    /// The tutor that has the session open.
+    pub open_in: Option<Holder>,
+    /// What is being trained now.
+    pub running: Option<String>,
+    pub steps_finished: usize,
+    pub steps: usize,
+    /// In the order of the course.
+    pub lessons: Vec<LessonView>,
+    pub attempts: u32,
+    pub hints: usize,
+    pub minutes: f64,
+    pub signs: Vec<Sign>,
+    pub damaged_lines: usize,
+    /// Orders the learner's tutor has not taken yet.
+    pub orders_waiting: usize,
+}
+
+/// How far a learner is in a lesson.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LessonView {
+    pub id: String,
+    /// Steps done or skipped.
+    pub finished: usize,
+    pub of: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Position {
+    pub at: StepRef,
+    /// Titles, where the course has them.
+    pub lesson: String,
+    pub step: String,
+    /// `Step 3 of 7`; null when the course does not have the step.
+    pub number: Option<usize>,
+    pub of: usize,
+    pub status: String,
+}
+
+impl LearnerView {
+    /// What an instructor should know, in a line.
+    pub fn remarks(&self, with_damage: bool) -> String {
+        let mut remarks: Vec<String> = self.signs.iter().map(|sign| sign.in_words()).collect();
+        remarks.extend(self.running.iter().map(|target| format!("runs {target}")));
+        remarks.extend(self.problem.clone());
+        if with_damage && self.damaged_lines > 0 {
+            remarks.push(format!("{} damaged lines", self.damaged_lines));
+        }
+        if self.orders_waiting > 0 {
+            remarks.push(format!("{} orders wait", self.orders_waiting));
+        }
+        if self.open_in.is_some() && self.running.is_none() {
+            remarks.push("open".into());
+        }
+        remarks.join("; ")
+    }
+
+    /// How long ago the learner did something: `now`, `12 min`; a dash where that is not known.
+    pub fn last_seen(&self) -> String {
+        match self.idle_minutes {
+            None => "-".into(),
+            Some(minutes) if minutes < 1.0 => "now".into(),
+            Some(minutes) if minutes < 120.0 => format!("{minutes:.0} min"),
+            Some(minutes) if minutes < 2880.0 => format!("{:.0} h", minutes / 60.0),
+            Some(minutes) => format!("{:.0} days", minutes / 1440.0),
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    /// `welcome/doctor (2 of 5)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number.map_or("?".into(), |number| number.to_string());
+        write!(
+            f,
+            "{}/{} ({number} of {})",
+            self.at.lesson, self.at.step, self.of
+        )
+    }
+}
+
+/// Everyone in the class, those who need help first.
+///
+/// # Errors
+/// When the class folder may not be read.
+pub fn views(class: &mut Class, course: &Course) -> Result<Vec<LearnerView>, ClassError> {
+    let now = OffsetDateTime::now_utc();
+    let learners = class.learners()?;
+    let mut views: Vec<LearnerView> = learners
+        .iter()
+        .map(|learner| view(learner, course, now))
+        .collect();
+    views.sort_by_cached_key(|view| (Reverse(view.signs.len()), view.name.clone()));
+    Ok(views)
+}
+
+fn view(learner: &Learner, course: &Course, now: OffsetDateTime) -> LearnerView {
+    let mut view = LearnerView {
+        name: learner.place.learner.clone(),
+        open_in: lock::holder(&learner.place.lock()),
+        steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
+        orders_waiting: inbox::waiting(&learner.place).map_or(0, |names| names.len()),
+        ..LearnerView::default()
+    };
+    match &learner.state {
+        Ok((state, damage)) => {
+            view.damaged_lines = damage.len();
+            fill(&mut view, state, course, now);
+        }
+        Err(why) => view.problem = Some(why.clone()),
+    }
+    view
+}
+
+fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateTime) {
+    for step in state.lessons.values().flat_map(|steps| steps.values()) {
+        view.steps_finished += usize::from(step.status != Status::Open);
+        view.attempts += step.attempts;
+        view.hints += step.hints.len();
+        view.minutes += step.seconds / 60.0;
+    }
+    view.lessons = course
+        .lessons()
+        .map(|lesson| {
+            let LessonProgress { finished, of, .. } = progress(state, lesson);
+            let id = lesson.id.clone();
+            LessonView { id, finished, of }
+        })
+        .collect();
+    let running = state.runs.values().find(|run| run.exit.is_none());
+    view.running = running
+        .filter(|_| view.open_in.is_some())
+        .map(|run| printable(&run.target));
+    view.last = Some(state.last_active.clone());
+    view.idle_minutes = minutes_since(&state.last_active, now);
+    let Some(at) = &state.position else {
+        return;
+    };
+    view.position = Some(position(at, state, course));
+    let busy_or_away = view.running.is_some() || view.open_in.is_none();
+    let idle = view.idle_minutes.filter(|_| !busy_or_away);
+    let done = state.step(&at.lesson, &at.step);
+    if let (Some(step), Some(done)) = (course.step(&at.lesson, &at.step), done) {
+        view.signs = signs(step, done, idle);
+    }
+}
+
+/// None for a time that lies ahead: a clock was set back, and nothing can be said.
+fn minutes_since(time: &str, now: OffsetDateTime) -> Option<f64> {
+    let then = OffsetDateTime::parse(time, &Rfc3339).ok()?;
+    let minutes = (now - then).as_seconds_f64() / 60.0;
+    (minutes >= -1.0).then_some(minutes.max(0.0))
+}
+
+fn position(at: &StepRef, state: &State, course: &Course) -> Position {
+    let lesson = course.lesson(&at.lesson);
+    let index = lesson.and_then(|lesson| lesson.steps.iter().position(|step| step.id == at.step));
+    let step = lesson.and_then(|lesson| lesson.steps.get(index?));
+    let status = match state.step(&at.lesson, &at.step).map(|step| &step.status) {
+        Some(Status::Done) => "done",
+        Some(Status::Skipped(_)) => "skipped",
+        _ => "open",
+    };
+    Position {
+        at: StepRef::new(printable(&at.lesson), printable(&at.step)),
+        lesson: printable(lesson.map_or(&at.lesson, |lesson| &lesson.title)),
+        step: printable(step.map_or(&at.step, |step| &step.title)),
+        number: index.map(|index| index + 1),
+        of: lesson.map_or(0, |lesson| lesson.steps.len()),
+        status: status.into(),
+    }
+}

@@ -1,0 +1,131 @@
+//! How much a YAML text says once its anchors are repeated wherever an alias names them.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+/// What a text may say beyond its own length.
+const MOST_REPEATED: usize = 64 << 10;
+
+/// Whether a text says much more than stands in it. It is read to the bound and no further, and nothing of it is kept.
+pub(super) fn explode(text: &str) -> bool {
+    if !(text.contains('&') && text.contains('*')) {
+        return false;
+    }
+    // The longest escapes stand for twice as many bytes as they have.
+    let left = Cell::new(Some(2 * text.len() + MOST_REPEATED));
+    for document in serde_yaml::Deserializer::from_str(text) {
+        // What is wrong with it otherwise, its reader says.
+        if Count(&left).deserialize(document).is_err() {
+            break;
+        }
+    }
+    left.get().is_none()
+}
+
+/// Takes the bytes of every node from what is left.
+#[derive(Clone, Copy)]
+struct Count<'a>(&'a Cell<Option<usize>>);
+
+impl Count<'_> {
+    fn take<E: Error>(self, bytes: usize) -> Result<(), E> {
+        // A node has a place of its own even where it is empty.
+        let left = self.0.get().and_then(|left| left.checked_sub(bytes + 1));
+        self.0.set(left);
+        left.map(drop)
+            .ok_or_else(|| E::custom("it repeats too much of itself"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Count<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Count<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        self.take(1)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        self.take(1)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        self.take(1)
+    }
+
+    fn visit_i128<E: Error>(self, _: i128) -> Result<(), E> {
+        self.take(1)
+    }
+
+    fn visit_u128<E: Error>(self, _: u128) -> Result<(), E> {
+        self.take(1)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        self.take(1)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.take(text.len())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.take(0)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<(), E> {
+        self.take(0)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<(), D::Error> {
+        inner.deserialize_any(self)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<(), D::Error> {
+        inner.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        self.take(0)?;
+        while sequence.next_element_seed(self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.take(0)?;
+        while map.next_key_seed(self)?.is_some() {
+            map.next_value_seed(self)?;
+        }
+        Ok(())
+    }
+
+    fn visit_enum<A: serde::de::EnumAccess<'de>>(self, tagged: A) -> Result<(), A::Error> {
+        use serde::de::VariantAccess as _;
+        let (tag, inner) = tagged.variant_seed(Tag)?;
+        self.take(tag)?;
+        inner.newtype_variant_seed(self)
+    }
+}
+
+/// The length of a `!tag`.
+struct Tag;
+
+impl<'de> DeserializeSeed<'de> for Tag {
+    type Value = usize;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
+        String::deserialize(deserializer).map(|tag| tag.len())
+    }
+}

@@ -1,0 +1,435 @@
+//! Checks: a bound on what runs measured, and the verdict.
+
+use crate::analysis::Measurements;
+use crate::lesson::{Quantity, RunName, Term};
+use crate::recording::label;
+use crate::run::Metric;
+use tinyllama_base::statistics::interval_of_median;
+use tinyllama_base::{
+    Basis, CompareError, Interval, Series, named, ratio_in_rounds, ratio_of_medians, statistics,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// Confidence of a check that names none.
+pub const USUAL_CONFIDENCE: f64 = 0.95;
+
+/// Fewer rounds say nothing about how they scatter.
+const LEAST_ROUNDS: usize = 3;
+
+/// So many times away from a bound one run each has to lie to be believed on a GPU, which others may use: on an H200 beside
+/// another program they said 0.76 and 1.16 of runs that do the same.
+const ONE_RUN_EACH: f64 = 1.5;
+
+/// Share of the steps of a round that is left out, at either end.
+const LEFT_OUT: f64 = 0.1;
+
+/// What has to be true of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    pub id: String,
+    pub measure: Quantity,
+    pub at_least: Option<f64>,
+    pub at_most: Option<f64>,
+    /// Two-sided; none where the quantity is one number without a spread.
+    pub confidence: Option<f64>,
+    /// Whether missing it keeps the step open. An effect that a machine may not show is not required.
+    pub required: bool,
+    /// Whether only a GPU can show it: a run on a CPU is not asked.
+    pub on_gpu: bool,
+    pub passed: String,
+    pub not_yet: String,
+}
+
+/// Where a check finds its runs.
+pub trait Runs {
+    /// Runs of a step, oldest first: those that had the same command on the same machine as the newest one.
+    fn of(&self, name: &RunName) -> Vec<&Measurements>;
+
+    /// Rounds in which these two were run in turns, up to the newest runs of both.
+    fn rounds(&self, above: &RunName, below: &RunName) -> usize {
+        let _ = (above, below);
+        0
+    }
+
+    /// Counted steps of the shortest run of a step, whatever its command.
+    fn shortest(&self, name: &RunName) -> usize {
+        let _ = name;
+        usize::MAX
+    }
+
+    /// Where and when these runs were recorded; none where they were made here.
+    fn recorded(&self, name: &RunName) -> Option<&str> {
+        let _ = name;
+        None
+    }
+}
+
+named! {
+    /// What a check says, as events and reports write it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Verdict {
+        #[serde(rename = "passed")]
+        Passed = "passed",
+        #[serde(rename = "not yet")]
+        NotYet = "not yet",
+        #[serde(rename = "inconclusive")]
+        Inconclusive = "inconclusive",
+        /// Nobody asked, or what a newer program said.
+        #[default]
+        #[serde(rename = "not evaluated", other)]
+        NotEvaluated = "not evaluated",
+    }
+}
+
+/// Why a check cannot say yes or no.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Undecided {
+    /// The run was not started yet.
+    NotRun(RunName),
+    /// The run, or its backend, does not report this figure.
+    NotReported(String),
+    /// The figure is not a finite number.
+    NotFinite(String),
+    /// Two runs that were made here, on different devices.
+    OtherDevice { above: String, below: String },
+    /// The spread is larger than the effect.
+    Spread { further_steps: Option<usize> },
+    /// Too little was measured to know the spread.
+    TooLittle(CompareError),
+    /// Runs of a GPU that were not made in turns, which can differ by as much for what else ran.
+    OneRunEach,
+    /// One of the runs is a recording of another machine.
+    OtherMachine { recording: RunName },
+}
+
+/// A verdict and what it rests on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    pub verdict: Verdict,
+    /// Why it is inconclusive.
+    pub undecided: Option<Undecided>,
+    /// What was measured; none when nothing was.
+    pub value: Option<f64>,
+    /// Where a spread is known.
+    pub interval: Option<Interval>,
+    /// Where and when the runs were recorded; none where they were made here.
+    pub recorded: Option<String>,
+}
+
+impl Check {
+    pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
+        if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
+            // Not evaluated.
+            return Outcome::default();
+        }
+        let (judged, value, interval) = match self.measured(runs) {
+            Err(undecided) => (Err(undecided), None, None),
+            Ok(Measured::One(value)) => (Ok(self.accepts(value)), Some(value), None),
+            Ok(Measured::Spread(interval)) => {
+                let judged = match self.is_chance(&interval, runs) {
+                    true => Err(Undecided::OneRunEach),
+                    false => self.judge(&interval),
+                };
+                (judged, Some(interval.value), Some(interval))
+            }
+        };
+        Outcome {
+            verdict: match judged {
+                Ok(true) => Verdict::Passed,
+                Ok(false) => Verdict::NotYet,
+                Err(_) => Verdict::Inconclusive,
+            },
+            undecided: judged.err(),
+            value,
+            interval,
+            recorded: recorded(&self.measure, runs).map(str::to_owned),
+        }
+    }
+
+    /// The bounds in words, such as `at least 1.1`.
+    pub fn bounds(&self) -> String {
+        let unit = self.measure.unit();
+        bounds(self.at_least, self.at_most, |bound| unit.show(bound))
+    }
+
+    /// Whether a value lies within the bounds, without regard to spread. Never true of NaN.
+    pub fn accepts(&self, value: f64) -> bool {
+        lies_within(value, self.at_least, self.at_most)
+    }
+
+    fn judge(&self, interval: &Interval) -> Result<bool, Undecided> {
+        match interval.judge(self.at_least, self.at_most) {
+            statistics::Verdict::Passed => Ok(true),
+            statistics::Verdict::NotYet => Ok(false),
+            statistics::Verdict::Inconclusive { further_steps } => {
+                Err(Undecided::Spread { further_steps })
+            }
+        }
+    }
+
+    /// Whether what else ran on the GPU can have moved the ratio of two runs across a bound.
+    fn is_chance(&self, interval: &Interval, runs: &dyn Runs) -> bool {
+        let is_shared = |run| {
+            runs.of(run).last().is_some_and(|run| run.is_of_gpu()) && runs.recorded(run).is_none()
+        };
+        let is_near = |bound: &f64| (interval.value / bound).ln().abs() < ONE_RUN_EACH.ln();
+        interval.basis == Basis::Steps
+            && self.measure.compared().is_some()
+            && self.measure.runs().all(is_shared)
+            && self.at_least.iter().chain(&self.at_most).any(is_near)
+    }
+
+    fn measured(&self, runs: &dyn Runs) -> Result<Measured, Undecided> {
+        match self.confidence {
+            Some(confidence) => self.with_spread(runs, confidence).map(Measured::Spread),
+            None => exact(&self.measure, runs).map(Measured::One),
+        }
+    }
+
+    fn with_spread(&self, runs: &dyn Runs, confidence: f64) -> Result<Interval, Undecided> {
+        comparable(&self.measure, runs)?;
+        let numerator = all_series(&self.measure.numerator, runs)?;
+        let interval = match (&self.measure.denominator, numerator.last()) {
+            // What holds a step up lengthens all of its phases, so each step is compared within itself.
+            (Some(denominator), Some(above)) if denominator.run == self.measure.numerator.run => {
+                let below = all_series(denominator, runs)?;
+                let below = below.last().map_or(&[][..], Series::values);
+                let ratios = above.values().iter().zip(below).map(|(a, b)| a / b);
+                Series::new(ratios.collect())
+                    .map_err(|_| Undecided::NotFinite(self.measure.to_string()))
+                    .map(|ratios| interval_of_median(&ratios, confidence))?
+            }
+            (Some(denominator), _) => {
+                let below = all_series(denominator, runs)?;
+                let rounds = runs.rounds(&self.measure.numerator.run, &denominator.run);
+                match (last(&numerator, rounds), last(&below, rounds)) {
+                    // What drifts from round to round hits both alike, so each round is compared within itself.
+                    (Some(above), Some(below)) if rounds >= LEAST_ROUNDS => {
+                        ratio_in_rounds(above, below, middle, confidence)
+                    }
+                    _ => ratio_of_medians(&numerator, &below, confidence),
+                }
+            }
+            (None, Some(last)) => interval_of_median(last, confidence),
+            (None, None) => Err(CompareError::NoRun),
+        };
+        interval.map_err(Undecided::TooLittle)
+    }
+}
+
+/// Others on a device are served in slices, and whether the step in the middle of a round met one of theirs is chance: all count
+/// but the longest and the shortest.
+fn middle(run: &Series) -> f64 {
+    run.trimmed_mean(LEFT_OUT)
+}
+
+/// The last so many of a list; none where it has fewer.
+fn last<T>(list: &[T], count: usize) -> Option<&[T]> {
+    list.get(list.len().checked_sub(count)?..)
+}
+
+enum Measured {
+    One(f64),
+    Spread(Interval),
+}
+
+/// Where the first of `quantity`'s runs that is a recording was recorded.
+pub fn recorded<'a>(quantity: &Quantity, runs: &'a dyn Runs) -> Option<&'a str> {
+    quantity.runs().find_map(|run| runs.recorded(run))
+}
+
+/// A ratio of runs of two machines, or of two devices of one, says nothing about the runs.
+fn comparable(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    on_one_machine(quantity, runs)?;
+    on_one_device(quantity, runs)
+}
+
+fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    let were_run = quantity.runs().all(|run| !runs.of(run).is_empty());
+    let first = quantity.runs().next().and_then(|run| runs.recorded(run));
+    let differ = quantity.runs().any(|run| runs.recorded(run) != first);
+    let recording = quantity.runs().find(|run| runs.recorded(run).is_some());
+    match recording {
+        Some(recording) if were_run && differ => Err(Undecided::OtherMachine {
+            recording: recording.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The value of `quantity` in the newest runs, without regard to spread.
+pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
+    comparable(quantity, runs)?;
+    let numerator = newest(&quantity.numerator, runs)?;
+    let value = match &quantity.denominator {
+        Some(denominator) => match losses_of_one_step(&quantity.numerator, denominator, runs) {
+            Some([above, below]) => above / below,
+            None => numerator / newest(denominator, runs)?,
+        },
+        None => numerator,
+    };
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Undecided::NotFinite(quantity.to_string()))
+    }
+}
+
+/// Of two runs that ended at different steps, the losses at the last one that both have; none of two that ended at one. Who
+/// trains longer has learned more, and rounding has grown further.
+fn losses_of_one_step(above: &Term, below: &Term, runs: &dyn Runs) -> Option<[f64; 2]> {
+    let losses = |term: &Term| {
+        let newest = newest_run(term, runs).ok();
+        newest
+            .filter(|_| term.metric == Metric::FinalLoss)
+            .map(Measurements::losses)
+    };
+    let (a, b) = (losses(above)?, losses(below)?);
+    let shortest = [above, below].map(|term| runs.shortest(&term.run));
+    let steps = a.len().min(b.len()).min(shortest[0]).min(shortest[1]);
+    let at = |losses: &[f64]| losses.get(steps.checked_sub(1)?).copied();
+    (steps < a.len().max(b.len())).then_some([at(a)?, at(b)?])
+}
+
+fn on_one_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    let Some(denominator) = &quantity.denominator else {
+        return Ok(());
+    };
+    let (above, below) = (
+        newest_run(&quantity.numerator, runs)?,
+        newest_run(denominator, runs)?,
+    );
+    match (above.device(), below.device()) {
+        (Some(above), Some(below)) if above != below => Err(Undecided::OtherDevice {
+            above: above.into(),
+            below: below.into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn on_cpu(run: &RunName, runs: &dyn Runs) -> bool {
+    runs.of(run).last().is_some_and(|run| run.is_of_cpu())
+}
+
+fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
+    newest_run(term, runs)?
+        .value(term.metric, term.statistic)
+        .ok_or_else(|| Undecided::NotReported(term.to_string()))
+}
+
+fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, Undecided> {
+    let newest = runs.of(&term.run).pop();
+    newest.ok_or_else(|| Undecided::NotRun(term.run.clone()))
+}
+
+/// Bounds in words.
+pub(super) fn bounds(
+    least: Option<f64>,
+    most: Option<f64>,
+    show: impl Fn(f64) -> String,
+) -> String {
+    match (least.map(&show), most.map(&show)) {
+        (Some(least), Some(most)) => format!("between {least} and {most}"),
+        (Some(least), None) => format!("at least {least}"),
+        (None, Some(most)) => format!("at most {most}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Never true of NaN.
+pub(super) fn lies_within(value: f64, least: Option<f64>, most: Option<f64>) -> bool {
+    least.is_none_or(|least| value >= least)
+        && most.is_none_or(|most| value <= most)
+        && !value.is_nan()
+}
+
+fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
+    let runs = runs.of(&term.run);
+    if runs.is_empty() {
+        return Err(Undecided::NotRun(term.run.clone()));
+    }
+    let series = runs
+        .iter()
+        .map(|run| run.series(term.metric))
+        .collect::<Option<Vec<_>>>();
+    series.ok_or_else(|| Undecided::NotReported(term.to_string()))
+}
+
+impl Outcome {
+    /// What to tell the learner: the check's own words, the numbers, and what to do when it is undecided.
+    pub fn explain(&self, check: &Check) -> String {
+        let numbers = self.numbers(check);
+        match &self.undecided {
+            Some(undecided) => format!("{}{numbers}", undecided.explain()),
+            None if self.verdict == Verdict::NotEvaluated => {
+                "Only a GPU can show this, and this run was made on a CPU: nothing is asked of it here.".into()
+            }
+            None if self.verdict == Verdict::Passed => {
+                format!("{}\n{numbers}", check.passed.trim())
+            }
+            None => format!("{}\n{numbers}", check.not_yet.trim()),
+        }
+    }
+
+    fn numbers(&self, check: &Check) -> String {
+        let Some(value) = self.value else {
+            return String::new();
+        };
+        let unit = check.measure.unit();
+        let spread = self.interval.map_or(String::new(), |interval| {
+            let basis = match interval.basis {
+                Basis::Steps => "from the steps of one run each",
+                Basis::Runs | Basis::Rounds | Basis::Combinations => "from several runs each",
+            };
+            let (low, high) = (unit.show(interval.low), unit.show(interval.high));
+            format!(
+                " ({:.0} % interval {low} to {high}, {basis})",
+                100.0 * interval.confidence
+            )
+        });
+        let recorded = self.recorded.as_deref().map(label);
+        let recorded = recorded.map_or(String::new(), |label| format!(" ({label})"));
+        format!(
+            "{} is {}{spread}; asked for: {}.{recorded}",
+            check.measure,
+            unit.show(value),
+            check.bounds()
+        )
+    }
+}
+
+impl Undecided {
+    fn explain(&self) -> String {
+        match self {
+            Undecided::NotRun(run) => format!("This needs the run of step `{}`, which was not started yet.", run.step),
+            Undecided::NotReported(figure) => {
+                format!("This machine's backend does not report {figure}, so there is nothing to judge.")
+            }
+            Undecided::NotFinite(figure) => {
+                format!("{figure} is not a finite number: look at the run's loss and its log.")
+            }
+            Undecided::OtherDevice { above, below } => format!(
+                "The two runs come from different devices, {above} and {below}, so their ratio says nothing. Run both on one device."
+            ),
+            Undecided::Spread { further_steps: Some(steps) } => format!(
+                "The steps differ by more than the effect. About {steps} further steps on each side should settle it.\n"
+            ),
+            Undecided::Spread { further_steps: None } => {
+                "The value lies so close to the bound that measuring longer will not tell them apart.\n".into()
+            }
+            Undecided::OtherMachine { recording } => format!(
+                "The run of step `{}` is a recording of another machine: play recordings of both, or run both here.",
+                recording.step
+            ),
+            Undecided::OneRunEach => {
+                "One run of each says too little here: what else ran on this GPU can have made as much of a difference. Three of each, in turns, say more.\n".into()
+            }
+            Undecided::TooLittle(error) => format!("Too little was measured to know the spread: {error}."),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

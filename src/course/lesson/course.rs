@@ -1,0 +1,174 @@
+//! A course as the program uses it: read, checked, with every name resolved.
+
+use crate::workbench::Exercise;
+use std::collections::BTreeMap;
+
+pub use super::document::{Hint, Level, Session};
+use crate::analysis::Metric;
+use crate::lesson::{Case, Check, Command, Expect, Quantity, Quiz, RunName};
+pub use crate::profiler::commands::Task;
+
+/// Everything a learner can be taught.
+#[derive(Clone, Debug, Default)]
+pub struct Course {
+    pub title: String,
+    pub version: String,
+    pub summary: String,
+    pub sessions: Vec<Session>,
+    pub(super) lessons: BTreeMap<String, Lesson>,
+    /// Markdown pages by their path below `reference/`, such as `glossary.md`.
+    pub reference: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Lesson {
+    pub id: String,
+    pub session: String,
+    pub title: String,
+    pub minutes: u32,
+    pub level: Level,
+    pub requires: Vec<String>,
+    pub objectives: Vec<String>,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub id: String,
+    pub title: String,
+    /// Markdown with live values.
+    pub text: String,
+    pub kind: StepKind,
+    /// What was recorded on a GPU and shows what this step is about: a run, or the document of a command.
+    pub recording: Option<String>,
+    /// May be left out when time is short.
+    pub optional: bool,
+    pub checks: Vec<Check>,
+    pub hints: Vec<Hint>,
+    pub golden: Golden,
+}
+
+/// What a step asks for.
+#[derive(Clone, Debug)]
+pub enum StepKind {
+    Read,
+    Predict {
+        measure: Quantity,
+    },
+    Run {
+        target: String,
+        flags: Vec<String>,
+        editable: bool,
+        /// Whether the fastest correct step of the class is looked for.
+        contest: bool,
+    },
+    Command {
+        command: Command,
+        flags: Vec<String>,
+        editable: bool,
+        /// What has to be true of its document.
+        expects: Vec<Expect>,
+    },
+    Investigate(Case),
+    Compare {
+        runs: Vec<RunName>,
+        metrics: Vec<Metric>,
+    },
+    Profile {
+        task: Task,
+        target: String,
+        flags: Vec<String>,
+    },
+    Quiz(Quiz),
+    /// A kernel to write: an exercise of the workbench.
+    Kernel {
+        exercise: &'static Exercise,
+    },
+    Reflect,
+}
+
+/// What a learner who does everything right enters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Golden {
+    pub number: Option<f64>,
+    pub flags: Option<Vec<String>>,
+    pub text: Option<String>,
+    pub import: Option<String>,
+}
+
+impl Course {
+    pub fn lesson(&self, id: &str) -> Option<&Lesson> {
+        self.lessons.get(id)
+    }
+
+    /// Lessons in the order they are taught.
+    pub fn lessons(&self) -> impl Iterator<Item = &Lesson> {
+        self.sessions
+            .iter()
+            .flat_map(|session| &session.lessons)
+            .filter_map(|id| self.lessons.get(id))
+    }
+
+    pub fn session(&self, id: &str) -> Option<&Session> {
+        self.sessions.iter().find(|session| session.id == id)
+    }
+
+    pub fn step(&self, lesson: &str, step: &str) -> Option<&Step> {
+        self.lesson(lesson)?.step(step)
+    }
+
+    /// A step with its lesson.
+    pub fn at(&self, at: &RunName) -> Option<(&Lesson, &Step)> {
+        let lesson = self.lesson(&at.lesson)?;
+        Some((lesson, lesson.step(&at.step)?))
+    }
+
+    /// Every step with its lesson, in the order they are taught.
+    pub fn steps(&self) -> impl Iterator<Item = (&Lesson, &Step)> {
+        self.lessons()
+            .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+    }
+}
+
+impl Lesson {
+    pub fn step(&self, id: &str) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id == id)
+    }
+}
+
+/// Behind the id of an investigation: its runs with a fix.
+pub const FIXED: &str = "+fix";
+
+impl StepKind {
+    /// Whether runs of it are measured, so that checks and texts can name them.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, StepKind::Run { .. } | StepKind::Investigate(_))
+    }
+}
+
+impl Step {
+    /// Ids of everything that is checked, and whether it is required.
+    pub fn checked(&self) -> impl Iterator<Item = (&str, bool)> {
+        let expects: &[Expect] = match &self.kind {
+            StepKind::Command { expects, .. } => expects,
+            _ => &[],
+        };
+        let checks = self.checks.iter();
+        let checks = checks.map(|check| (check.id.as_str(), check.required));
+        let expects = expects.iter();
+        checks.chain(expects.map(|expect| (expect.id.as_str(), expect.required)))
+    }
+
+    /// The hints on offer after the checks in `failed` were not met, with their places among all hints, from 1.
+    pub fn hints_after(&self, failed: &[String]) -> Vec<(u32, &Hint)> {
+        let on_offer = |hint: &&Hint| {
+            hint.after
+                .as_ref()
+                .is_none_or(|check| failed.contains(check))
+        };
+        (1..)
+            .zip(&self.hints)
+            .filter(|(_, hint)| on_offer(hint))
+            .collect()
+    }
+}

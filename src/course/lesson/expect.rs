@@ -1,0 +1,74 @@
+//! What has to be true of a command's document.
+
+use super::check::{bounds, lies_within};
+use crate::lesson::{Figure, Outputs, Verdict};
+use tinyllama_base::figure;
+
+/// A bound on a number in the document, or the text that has to stand there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expect {
+    pub id: String,
+    pub figure: Figure,
+    pub at_least: Option<f64>,
+    pub at_most: Option<f64>,
+    pub is: Option<String>,
+    pub required: bool,
+    pub passed: String,
+    pub not_yet: String,
+}
+
+/// A verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    pub verdict: Verdict,
+    /// The number that stands there.
+    pub value: Option<f64>,
+    /// What stands there, in words.
+    shown: Option<String>,
+}
+
+impl Expect {
+    pub fn evaluate(&self, outputs: &dyn Outputs) -> Found {
+        let found = self.figure.value(outputs);
+        let value = found.as_ref().and_then(serde_json::Value::as_f64);
+        let value = value.filter(|value| value.is_finite());
+        let text = found.as_ref().map(|found| super::figure::show(found, ""));
+        let verdict = match (&self.is, value, &text) {
+            _ if outputs.document(&self.figure.step).is_none() => Verdict::Inconclusive,
+            (Some(wanted), _, Some(text)) if text == wanted => Verdict::Passed,
+            (None, Some(value), _) if self.accepts(value) => Verdict::Passed,
+            (None, None, _) => Verdict::Inconclusive,
+            _ => Verdict::NotYet,
+        };
+        Found {
+            verdict,
+            value,
+            shown: text,
+        }
+    }
+
+    /// Whether a number lies within the bounds.
+    pub fn accepts(&self, value: f64) -> bool {
+        lies_within(value, self.at_least, self.at_most)
+    }
+
+    /// The bounds in words.
+    pub fn bounds(&self) -> String {
+        match &self.is {
+            Some(text) => format!("`{text}`"),
+            None => bounds(self.at_least, self.at_most, figure),
+        }
+    }
+
+    /// What to tell the learner of it.
+    pub fn explain(&self, found: &Found) -> String {
+        let words = match found.verdict {
+            Verdict::Passed => self.passed.trim(),
+            Verdict::NotYet => self.not_yet.trim(),
+            _ => "The document does not say.",
+        };
+        let shown = found.shown.as_deref().unwrap_or("not there");
+        let (figure, bounds) = (&self.figure, self.bounds());
+        format!("{words}\n{figure} is {shown}; asked for: {bounds}.")
+    }
+}

@@ -1,0 +1,339 @@
+//! `step: path` and `path >= 3`: how lessons name what stands in a command's JSON document, and ask whether it is so.
+//!
+//! A path goes down by keys with points between them. `[2]` takes an element of a list, `[name=v1]` the first one that has
+//! this value, `[least=ms]` and `[most=ms]` the one with the smallest and the largest; `#` counts.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::analysis::Unit;
+use crate::lesson::RunName;
+use tinyllama_base::{figure, rate};
+
+/// Where outputs of commands are found.
+pub trait Outputs {
+    /// The newest output of a step; none as long as it was not run.
+    fn document(&self, name: &RunName) -> Option<&Value>;
+}
+
+/// One way down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Key(String),
+    Index(usize),
+    With(Path, String),
+    Least(Path),
+    Most(Path),
+    Count,
+}
+
+/// Where in a document something stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path(Vec<Part>);
+
+impl Path {
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong =
+            || format!("`{text}` is no path: write `key.key[0].key`, or `list[name=v1].key`");
+        let mut parts = Vec::new();
+        let mut rest = text.trim();
+        if rest.is_empty() {
+            return Err(wrong());
+        }
+        while !rest.is_empty() {
+            if let Some(inside) = rest.strip_prefix('[') {
+                let (selector, after) = inside.split_once(']').ok_or_else(wrong)?;
+                parts.push(select(selector).ok_or_else(wrong)?);
+                rest = after;
+            } else {
+                let end = rest.find(['.', '[']).unwrap_or(rest.len());
+                let (key, after) = rest.split_at(end);
+                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+                parts.push(match key {
+                    "#" => Part::Count,
+                    key if !key.is_empty() && key.chars().all(plain) => Part::Key(key.into()),
+                    _ => return Err(wrong()),
+                });
+                rest = after;
+            }
+            rest = match rest.strip_prefix('.') {
+                Some("") => return Err(wrong()),
+                Some(next) => next,
+                None if rest.is_empty() || rest.starts_with('[') => rest,
+                None => return Err(wrong()),
+            };
+        }
+        Ok(Self(parts))
+    }
+
+    /// What stands there; none where there is nothing, or `null`.
+    pub fn find(&self, document: &Value) -> Option<Value> {
+        let mut at = document;
+        for part in &self.0 {
+            at = match part {
+                Part::Key(key) => at.get(key)?,
+                Part::Index(index) => at.get(index)?,
+                Part::With(key, wanted) => at
+                    .as_array()?
+                    .iter()
+                    .find(|row| key.find(row).is_some_and(|value| plain(&value) == *wanted))?,
+                Part::Least(key) => extreme(at, key, -1.0)?,
+                Part::Most(key) => extreme(at, key, 1.0)?,
+                Part::Count => return Some(at.as_array()?.len().into()),
+            };
+        }
+        (!at.is_null()).then(|| at.clone())
+    }
+}
+
+fn select(text: &str) -> Option<Part> {
+    if let Ok(index) = text.parse() {
+        return Some(Part::Index(index));
+    }
+    let (key, value) = text.split_once('=')?;
+    Some(match key {
+        "least" => Part::Least(Path::parse(value).ok()?),
+        "most" => Part::Most(Path::parse(value).ok()?),
+        key => Part::With(Path::parse(key).ok()?, value.into()),
+    })
+}
+
+fn extreme<'a>(list: &'a Value, key: &Path, sign: f64) -> Option<&'a Value> {
+    let numbered = list.as_array()?.iter().filter_map(|row| {
+        let value = key.find(row)?.as_f64()?;
+        Some((sign * value, row))
+    });
+    numbered
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, row)| row)
+}
+
+/// As a person writes it: a text without its quotation marks, a list of one as that one.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(only) if only.len() == 1 => plain(&only[0]),
+        value => value.to_string(),
+    }
+}
+
+/// Something in the output of a step, or one number over another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    pub step: RunName,
+    path: Path,
+    over: Option<Path>,
+    text: String,
+}
+
+impl Figure {
+    /// Reads `path`, `path / path`, or either behind `step:`; without it `step` is meant.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str, step: &RunName) -> Result<Self, String> {
+        let (step, paths) = match text.split_once(':') {
+            Some((other, paths)) => (RunName::parse(other.trim(), &step.lesson), paths),
+            None => (step.clone(), text),
+        };
+        let (path, over) = match paths.split_once(" / ") {
+            Some((path, over)) => (path, Some(Path::parse(over)?)),
+            None => (paths, None),
+        };
+        Ok(Self {
+            step,
+            path: Path::parse(path)?,
+            over,
+            text: paths.trim().into(),
+        })
+    }
+
+    /// What stands there; none where the step was not run, or its output does not say.
+    pub fn value(&self, outputs: &dyn Outputs) -> Option<Value> {
+        let document = outputs.document(&self.step)?;
+        match &self.over {
+            None => self.path.find(document),
+            Some(over) => {
+                let number = |path: &Path| path.find(document)?.as_f64();
+                Some((number(&self.path)? / number(over)?).into())
+            }
+        }
+    }
+
+    pub fn number(&self, outputs: &dyn Outputs) -> Option<f64> {
+        let value = self.value(outputs)?.as_f64();
+        value.filter(|value| value.is_finite())
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A value in a unit, as a text shows it: `ms`, `%`, `x`, `B`, `FLOP/s`, or whatever else stands behind the number.
+pub fn show(value: &Value, unit: &str) -> String {
+    let Some(number) = value.as_f64() else {
+        return plain(value);
+    };
+    match unit {
+        "" => figure(number),
+        "ms" => Unit::Milliseconds.show(number),
+        "B" => Unit::Bytes.show(number),
+        "%" => format!("{:.1} %", 100.0 * number),
+        "x" => format!("{} times", figure(number)),
+        "FLOP/s" => rate(number, "FLOP"),
+        "B/s" => rate(number, "B"),
+        other => format!("{} {other}", figure(number)),
+    }
+}
+
+/// Whether something is so: comparisons joined by `&&`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition(Vec<Comparison>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Comparison {
+    figure: Figure,
+    sign: &'static str,
+    /// As written; `null` is what is not there.
+    wanted: String,
+}
+
+/// Longer signs first: `>` begins `>=`.
+const SIGNS: [&str; 6] = [" >= ", " <= ", " != ", " > ", " < ", " = "];
+
+impl Condition {
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str, step: &RunName) -> Result<Self, String> {
+        let one = |text: &str| {
+            let found = SIGNS.iter().find_map(|sign| {
+                let (figure, wanted) = text.split_once(sign)?;
+                Some((figure, *sign, wanted.trim()))
+            });
+            let (figure, sign, wanted) = found.ok_or_else(|| {
+                format!(
+                    "`{text}` compares nothing: write `path >= 3`, `path = text` or `path != null`"
+                )
+            })?;
+            let ordered = !matches!(sign, " = " | " != ");
+            if ordered && wanted.parse::<f64>().is_err() {
+                return Err(format!("`{wanted}` is no number to compare with"));
+            }
+            Ok(Comparison {
+                figure: Figure::parse(figure, step)?,
+                sign,
+                wanted: wanted.into(),
+            })
+        };
+        text.split(" && ")
+            .map(one)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        self.0.iter().map(|comparison| &comparison.figure)
+    }
+
+    /// None as long as a step it asks of was not run.
+    pub fn holds(&self, outputs: &dyn Outputs) -> Option<bool> {
+        let mut all = true;
+        for comparison in &self.0 {
+            let (figure, wanted) = (&comparison.figure, &comparison.wanted);
+            outputs.document(&figure.step)?;
+            let value = figure.value(outputs);
+            let number = value.as_ref().and_then(Value::as_f64);
+            let against = wanted.parse::<f64>().ok();
+            let ordered =
+                |so: fn(&f64, &f64) -> bool| number.zip(against).is_some_and(|(a, b)| so(&a, &b));
+            let equal = match (&value, number.zip(against)) {
+                (None, _) => wanted == "null",
+                (_, Some((a, b))) => a == b,
+                (Some(value), None) => plain(value) == *wanted,
+            };
+            all &= match comparison.sign {
+                " >= " => ordered(f64::ge),
+                " <= " => ordered(f64::le),
+                " > " => ordered(f64::gt),
+                " < " => ordered(f64::lt),
+                " = " => equal,
+                _ => !equal,
+            };
+        }
+        Some(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use serde_json::json;
+
+    use super::*;
+
+    pub struct Kept(pub HashMap<RunName, Value>);
+
+    impl Outputs for Kept {
+        fn document(&self, name: &RunName) -> Option<&Value> {
+            self.0.get(name)
+        }
+    }
+
+    fn kept() -> (Kept, RunName) {
+        let document = json!({
+            "rows": [{ "name": "v1", "ms": 40.0, "on": [] }, { "name": "v4", "ms": 2.0, "gone": null }],
+            "ready": true,
+        });
+        let name = RunName::parse("compare", "lesson");
+        (Kept(HashMap::from([(name.clone(), document)])), name)
+    }
+
+    #[test]
+    fn paths_lead_by_keys_places_values_and_extremes() {
+        let (kept, step) = kept();
+        for (text, expected) in [
+            ("rows[name=v4].ms", Some(json!(2.0))),
+            ("compare: rows[0].name", Some(json!("v1"))),
+            ("lesson/compare: rows[least=ms].name", Some(json!("v4"))),
+            ("rows[most=ms].name", Some(json!("v1"))),
+            ("rows.#", Some(json!(2))),
+            ("rows[name=v1].ms / rows[name=v4].ms", Some(json!(20.0))),
+            ("rows[1].gone", None),
+            ("rows[7].name", None),
+            ("other: ready", None),
+        ] {
+            let value = Figure::parse(text, &step).unwrap().value(&kept);
+            assert_eq!(value, expected, "{text}");
+        }
+        for text in ["", "a..b", "a.", "rows[", "rows[x]", "a b", "[0]b"] {
+            assert!(Figure::parse(text, &step).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_condition_holds_where_every_comparison_does_and_waits_for_the_output() {
+        let (kept, step) = kept();
+        for (text, expected) in [
+            ("rows[0].ms >= 40", Some(true)),
+            ("rows[0].ms > 40", Some(false)),
+            ("ready = true && rows[1].name != v1", Some(true)),
+            ("ready = true && rows[1].name = v1", Some(false)),
+            ("rows[1].gone = null", Some(true)),
+            ("rows[1].gone >= 0", Some(false)),
+            ("rows[least=ms].name = v4", Some(true)),
+            ("other: ready = true", None),
+        ] {
+            let condition = Condition::parse(text, &step).unwrap();
+            assert_eq!(condition.holds(&kept), expected, "{text}");
+        }
+        assert!(Condition::parse("ready", &step).is_err());
+        assert!(Condition::parse("rows[0].ms >= many", &step).is_err());
+    }
+}

@@ -1,0 +1,273 @@
+//! What makes a course worse without making it wrong: questions that give themselves away, numbers without help, figures
+//! that nobody can trace, words that a plain text does without.
+
+use serde_yaml::Value;
+
+use super::file::File;
+use super::load::WORKSHOP;
+use crate::lesson::{Choice, Course, Lesson, Problem, Quiz, Source, StepKind, live, problem_in};
+
+/// Units that a figure is measured in.
+const UNITS: [&str; 11] = [
+    "ms",
+    "us",
+    "GB/s",
+    "TB/s",
+    "GFLOP/s",
+    "TFLOP/s",
+    "samples/s",
+    "samples a second",
+    "tokens/s",
+    "milliseconds",
+    "microseconds",
+];
+
+/// Words to avoid, each with what to write instead.
+const WORDS: [(&str, &str); 20] = [
+    ("mend", "fix"),
+    ("mends", "fixes"),
+    ("mended", "fixed"),
+    ("processor", "CPU, or the part of it that is meant"),
+    ("processors", "CPUs, or the parts of them that are meant"),
+    ("quotient", "ratio"),
+    ("bethink", "think of"),
+    ("so-called", "nothing"),
+    ("lives from", "what it depends on"),
+    ("live from", "what they depend on"),
+    ("a few ten", "a few tens of"),
+    ("many a", "many"),
+    ("the like of", "the same as"),
+    ("as it comes", "by default"),
+    ("for ever", "forever"),
+    ("all is lost", "what is lost"),
+    ("plane", "wavefront"),
+    ("planes", "wavefronts"),
+    ("cube", "workgroup"),
+    ("cubes", "workgroups"),
+];
+
+/// A paragraph that says whose words these are may use them.
+const WHOSE: &str = "CubeCL";
+
+/// Keys of a course file whose text is read by learners.
+const TEXTS: [&str; 8] = [
+    "title",
+    "text",
+    "because",
+    "passed",
+    "not_yet",
+    "shows",
+    "objectives",
+    "summary",
+];
+
+/// Problems named of one file; each has its place looked up in all of it.
+const MOST_PROBLEMS: usize = 20;
+
+/// The page on which figures are written down, which texts then name.
+const RECORD: &str = "measured.md";
+
+/// Everything that is not as good as it should be.
+pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for lesson in course.lessons() {
+        let mut refuse = |path: String, message: String| {
+            problems.push(problem_in(source, lesson, &path, message));
+        };
+        given_away(lesson, &mut refuse);
+        for (index, step) in lesson.steps.iter().enumerate() {
+            if let StepKind::Quiz(Quiz::Number(_)) = step.kind
+                && !step.hints.iter().any(|hint| hint.after.is_none())
+            {
+                let message = "a number needs a hint: whoever gets it wrong is told it";
+                refuse(format!("steps/{index}"), message.into());
+            }
+        }
+    }
+    let lessons = course.lessons();
+    let lessons = lessons.map(|lesson| format!("{}/{}.yaml", lesson.session, lesson.id));
+    for path in lessons.chain([WORKSHOP.to_string()]) {
+        if let Ok(file) = File::open(source, &path)
+            && let Ok(document) = serde_yaml::from_str(&file.text)
+        {
+            let most = problems.len() + MOST_PROBLEMS;
+            texts(&document, "", false, &mut |path, text| {
+                let found = wording(&prose(&live::typed(text)), true);
+                let found = found.take(most.saturating_sub(problems.len()));
+                problems.extend(found.map(|message| file.problem(path, message)));
+            });
+        }
+    }
+    for name in course.reference.keys() {
+        if let Ok(file) = File::open(source, &format!("reference/{name}")) {
+            page(&file, name != RECORD, &mut problems);
+        }
+    }
+    problems
+}
+
+/// Every text of a course file, with the way to it.
+fn texts(value: &Value, path: &str, is_text: bool, found: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::Mapping(entries) => {
+            for (key, value) in entries {
+                let key = key.as_str().unwrap_or_default();
+                let path = format!("{path}{key}/");
+                texts(value, &path, TEXTS.contains(&key), found);
+            }
+        }
+        Value::Sequence(items) => {
+            for (index, value) in items.iter().enumerate() {
+                texts(value, &format!("{path}{index}/"), is_text, found);
+            }
+        }
+        Value::String(text) if is_text => found(path, text),
+        _ => {}
+    }
+}
+
+/// A reference page, paragraph by paragraph.
+fn page(file: &File, asks_for_sources: bool, problems: &mut Vec<Problem>) {
+    let text = prose(&live::typed(&file.text));
+    let mut line = 1;
+    let most = problems.len() + MOST_PROBLEMS;
+    for paragraph in text.split("\n\n") {
+        if problems.len() >= most {
+            break;
+        }
+        let found = wording(paragraph, asks_for_sources);
+        problems.extend(found.map(|message| file.problem_in_line(line, message)));
+        line += paragraph.matches('\n').count() + 2;
+    }
+}
+
+/// The longest choice is the right one too often.
+fn given_away(lesson: &Lesson, refuse: &mut dyn FnMut(String, String)) {
+    let questions = lesson.steps.iter().enumerate();
+    let questions = questions.filter_map(|(index, step)| match &step.kind {
+        StepKind::Quiz(Quiz::Choices(choices)) => Some((index, choices)),
+        _ => None,
+    });
+    let questions: Vec<(usize, &Vec<Choice>)> = questions.collect();
+    let told: Vec<usize> = questions
+        .iter()
+        .filter(|(_, choices)| is_longest(choices))
+        .map(|(index, _)| *index)
+        .collect();
+    if 3 * told.len() > questions.len() {
+        let message = format!(
+            "the right answer is the longest in {} of {} questions of this lesson; in more than a third of them it gives itself away",
+            told.len(),
+            questions.len()
+        );
+        refuse(format!("steps/{}/choices", told[0]), message);
+    }
+}
+
+fn is_longest(choices: &[Choice]) -> bool {
+    let length = |choice: &Choice| choice.text.trim().chars().count();
+    let right = choices.iter().find(|choice| choice.correct).map(length);
+    let wrong = choices.iter().filter(|choice| !choice.correct).map(length);
+    right > wrong.max()
+}
+
+/// What is wrong with the words and figures of a text.
+fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> + use<> {
+    let figure = bare_figure(text).filter(|_| asks_for_sources);
+    let figure = figure.map(|figure| {
+        format!(
+            "`{figure}` is typed: name where it comes from, as `{{{{ known: ID }}}}`, a recording or a document, or mark a made-up one as `{{{{ = {figure} }}}}`"
+        )
+    });
+    // Words with single blanks between them, and what stands between parts of a sentence as a word of its own.
+    let mut said = String::from(" ");
+    for c in text.chars() {
+        match c {
+            c if c.is_alphanumeric() || c == '-' => said.extend(c.to_lowercase()),
+            c if !c.is_whitespace() => said.push_str(" . "),
+            _ if !said.ends_with(' ') => said.push(' '),
+            _ => {}
+        }
+    }
+    said.push(' ');
+    let explained = text.contains(WHOSE);
+    let avoided = WORDS.into_iter().filter(move |(word, better)| {
+        let is_of_kernels = better.starts_with("wave") || better.starts_with("work");
+        said.contains(&format!(" {word} ")) && !(is_of_kernels && explained)
+    });
+    figure
+        .into_iter()
+        .chain(avoided.map(|(word, better)| format!("`{word}`: write {better}")))
+}
+
+/// A text without its code and drawings; lines stay where they are.
+fn prose(text: &str) -> String {
+    let mut prose = String::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code {
+            let outside = line.split('`').step_by(2);
+            prose.push_str(&outside.collect::<Vec<_>>().join(" "));
+        }
+        prose.push('\n');
+    }
+    prose
+}
+
+fn without_end<'a>(word: &&'a str) -> &'a str {
+    word.trim_end_matches(['.', ',', ';', ':', ')', '*', '?'])
+}
+
+/// The first number with a unit of measurement behind it.
+fn bare_figure(text: &str) -> Option<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.iter().enumerate().find_map(|(index, word)| {
+        let number = word.trim_start_matches(['(', '*', '|']);
+        let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+            && number
+                .chars()
+                .all(|c| c.is_ascii_digit() || ".,".contains(c));
+        let rest = words.get(index + 1..).filter(|_| is_number)?;
+        let unit = UNITS.iter().find(|unit| {
+            let mut said = rest.iter().map(without_end);
+            unit.split(' ').all(|wanted| said.next() == Some(wanted))
+        })?;
+        Some(format!("{number} {unit}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_page_full_of_figures_only_some_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "It took 42 ms.\n\n".repeat(1000);
+        std::fs::write(folder.path().join("page.md"), text).unwrap();
+        let source = Source::Folder(folder.path().into());
+        let file = File::open(&source, "page.md").map_err(|problem| problem.message);
+        let mut problems = Vec::new();
+        page(&file.ok().unwrap(), true, &mut problems);
+        assert_eq!(problems.len(), MOST_PROBLEMS);
+    }
+
+    #[test]
+    fn a_typed_figure_is_found_outside_code_alone() {
+        for (text, found) in [
+            ("It took 42.4 ms.", Some("42.4 ms")),
+            ("(1.98 ms)", Some("1.98 ms")),
+            ("reaches 5300 GB/s at most", Some("5300 GB/s")),
+            ("540 samples a second", Some("540 samples a second")),
+            ("`sleep 10 ms` and 7 kernels", None),
+            ("```text\n10 ms\n```", None),
+            ("{{ = 10 ms }} and {{ known: v1 }}", None),
+            ("8 bytes, 3 times", None),
+        ] {
+            let found_here = bare_figure(&prose(&live::typed(text)));
+            assert_eq!(found_here.as_deref(), found, "{text}");
+        }
+    }
+}

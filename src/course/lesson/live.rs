@@ -1,0 +1,384 @@
+//! What stands between double braces in a lesson's text is filled in by the program, and where it comes from is said below.
+//!
+//! | written | is |
+//! |---|---|
+//! | `run.metric`, `run.metric / run.metric` | what a run of this learner measured |
+//! | `step: path \| unit` | a figure in the document of a command step |
+//! | `recording v1: total_ms` | what a recorded run measured, or one over another |
+//! | `analysis compare: rows[name=v1].step_ms \| ms` | a figure in a recorded document |
+//! | `sheet NVIDIA H200: bandwidth` | what the maker prints |
+//! | `known: v1-step` | a figure of `assets/figures.yaml` |
+//! | `= 10 ms` | a figure of an exercise, which nobody measured |
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::figure::show as show_value;
+use crate::analysis::gpus;
+use crate::lesson::{Figure, Outputs, Quantity, RunName, Runs, Undecided, exact, recorded};
+use crate::recording::{Library, documents, label};
+
+/// A figure that does not depend on the learner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    text: String,
+    /// None where nobody measured it.
+    source: Option<String>,
+}
+
+/// What stands between double braces, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Run(Quantity),
+    /// With the unit it is shown in.
+    Output(Figure, String),
+    Known(Known),
+}
+
+impl Value {
+    /// For a step of `lesson`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str, lesson: &str) -> Result<Self, String> {
+        if let Some(given) = text.strip_prefix('=') {
+            return Ok(Value::Known(Known {
+                text: given.trim().into(),
+                source: None,
+            }));
+        }
+        let Some((name, what)) = text.split_once(':') else {
+            return Quantity::parse(text, lesson).map(Value::Run);
+        };
+        let (name, what) = (name.trim(), what.trim());
+        let (path, unit) = what.rsplit_once('|').unwrap_or((what, ""));
+        let unit = unit.trim().to_string();
+        match name.split_once(' ') {
+            Some(("recording", id)) => of_recording(id, what).map(Value::Known),
+            Some(("analysis", id)) => of_document(id, path, &unit).map(Value::Known),
+            Some(("sheet", device)) => of_sheet(device, what).map(Value::Known),
+            None if name == "known" => of_table(what).map(Value::Known),
+            _ => {
+                let step = RunName::parse(name, lesson);
+                Figure::parse(path, &step).map(|figure| Value::Output(figure, unit))
+            }
+        }
+    }
+}
+
+fn of_recording(id: &str, what: &str) -> Result<Known, String> {
+    // The other recording of a ratio is named as a run would be: `total_ms / v4.total_ms`.
+    let quantity = Quantity::parse(&format!("{id}.{what}"), "")?;
+    let mut origins = Vec::new();
+    let mut value = |term: &super::quantity::Term| {
+        let recording = &term.run.step;
+        let (measured, origin) = Library::built_in(recording)
+            .ok_or_else(|| format!("there is no recording `{recording}`"))?;
+        origins.push(origin);
+        let value = measured.value(term.metric, term.statistic);
+        value.ok_or_else(|| format!("recording `{recording}` does not report {}", term.metric))
+    };
+    let mut number = value(&quantity.numerator)?;
+    if let Some(term) = &quantity.denominator {
+        number /= value(term)?;
+    }
+    Ok(Known {
+        text: quantity.unit().show(number),
+        source: origins.first().map(|origin| label(origin)),
+    })
+}
+
+fn of_document(id: &str, path: &str, unit: &str) -> Result<Known, String> {
+    struct One<'a>(&'a serde_json::Value);
+    impl Outputs for One<'_> {
+        fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
+            Some(self.0)
+        }
+    }
+    let document =
+        documents::find(id).ok_or_else(|| format!("there is no recorded document `{id}`"))?;
+    let figure = Figure::parse(path, &RunName::parse(id, ""))?;
+    let value = figure.value(&One(&document.value));
+    let value = value.ok_or_else(|| format!("`{figure}` does not stand in `{id}.json`"))?;
+    Ok(Known {
+        text: show_value(&value, unit),
+        source: Some(format!("`{}`, {}", document.command, document.origin())),
+    })
+}
+
+fn of_sheet(device: &str, what: &str) -> Result<Known, String> {
+    let sheet = gpus::find(device).ok_or_else(|| format!("no data sheet of `{device}`"))?;
+    let text = match what {
+        "bandwidth" => Some(format!("{} GB/s", sheet.bandwidth)),
+        "memory" => Some(format!("{} GiB", sheet.memory)),
+        "units" => Some(sheet.units.to_string()),
+        "local_memory" => Some(format!("{} KiB", sheet.local_memory)),
+        dtype => sheet
+            .flops_per_s(dtype)
+            .map(|rate| format!("{} TFLOP/s", rate / 1e12)),
+    };
+    Ok(Known {
+        text: text.ok_or_else(|| format!("the data sheet of `{device}` has no `{what}`"))?,
+        source: Some(format!("data sheet of the {}", sheet.name)),
+    })
+}
+
+#[derive(Deserialize)]
+struct Table {
+    sources: BTreeMap<String, String>,
+    figures: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    value: String,
+    source: String,
+}
+
+static TABLE: LazyLock<Option<Table>> =
+    LazyLock::new(|| serde_yaml::from_str(include_str!("../../../assets/figures.yaml")).ok());
+
+fn of_table(id: &str) -> Result<Known, String> {
+    let table = TABLE.as_ref().ok_or("assets/figures.yaml cannot be read")?;
+    let known = table.figures.get(id);
+    let known = known.ok_or_else(|| format!("assets/figures.yaml has no figure `{id}`"))?;
+    let source = table.sources.get(&known.source);
+    let source = source.ok_or_else(|| format!("figure `{id}` has no source `{}`", known.source))?;
+    Ok(Known {
+        text: known.value.clone(),
+        source: Some(source.clone()),
+    })
+}
+
+/// `text` with every value filled in, for a step of `lesson`, and below it where the known ones come from. Figures of
+/// recordings say so; within a table only with a mark, which is explained below.
+pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
+    let mut filled = Filled::default();
+    let (found, rest) = pieces(text);
+    for (before, expression) in found {
+        filled.text.push_str(before);
+        match Value::parse(expression, lesson) {
+            Ok(Value::Known(known)) => filled.known(known),
+            Ok(value) => filled.measured(measured(&value, runs, outputs)),
+            Err(_) => drop(write!(filled.text, "{{{{ {expression} }}}}")),
+        }
+    }
+    filled.text.push_str(rest);
+    filled.end()
+}
+
+/// `text` with its figures filled in, where all of them are the same for every learner.
+///
+/// # Errors
+/// Which one is not, or what is wrong with it.
+pub fn settle(text: &str) -> Result<String, String> {
+    let mut filled = Filled::default();
+    let (found, rest) = pieces(text);
+    for (before, expression) in found {
+        filled.text.push_str(before);
+        let Value::Known(known) = Value::parse(expression, "")? else {
+            let why = "is a learner's own, which only the text of a step can show";
+            return Err(format!("`{{{{ {expression} }}}}` {why}"));
+        };
+        filled.known(known);
+    }
+    filled.text.push_str(rest);
+    Ok(filled.end())
+}
+
+/// A text as far as it is filled in.
+#[derive(Default)]
+struct Filled {
+    text: String,
+    /// Where the known figures come from.
+    sources: Vec<String>,
+    /// Of which recordings figures stand in tables.
+    marked: Vec<String>,
+}
+
+/// Behind a recorded figure in a table.
+const MARK: &str = "(r)";
+
+impl Filled {
+    fn known(&mut self, known: Known) {
+        self.text.push_str(&known.text);
+        let new = known.source.filter(|source| !self.sources.contains(source));
+        self.sources.extend(new);
+    }
+
+    fn measured(&mut self, (shown, recorded): (String, Option<String>)) {
+        self.text.push_str(&shown);
+        let Some(label) = recorded else {
+            return;
+        };
+        let line = self.text.lines().next_back().unwrap_or_default();
+        if line.trim_start().starts_with('|') {
+            let _ = write!(self.text, " {MARK}");
+            if !self.marked.contains(&label) {
+                self.marked.push(label);
+            }
+        } else {
+            let _ = write!(self.text, " ({label})");
+        }
+    }
+
+    fn end(mut self) -> String {
+        let mut below = Vec::new();
+        if !self.marked.is_empty() {
+            below.push(format!("{MARK}: {}", self.marked.join("; ")));
+        }
+        if !self.sources.is_empty() {
+            let many = if self.sources.len() == 1 { "" } else { "s" };
+            below.push(format!(
+                "Source{many} of the figures: {}",
+                self.sources.join("; ")
+            ));
+        }
+        if below.is_empty() {
+            return self.text;
+        }
+        let below = below.join(". ");
+        match ["\n\n", "\n|"]
+            .iter()
+            .any(|several| self.text.contains(several))
+        {
+            // Writing to a string cannot fail.
+            true => drop(write!(self.text, "\n\n*{below}.*\n")),
+            false => self.text = format!("{} ({below})", self.text.trim_end()),
+        }
+        self.text
+    }
+}
+
+/// Every run that the live values of `text` name, for a step of `lesson`.
+pub fn runs(text: &str, lesson: &str) -> Vec<RunName> {
+    values(text)
+        .filter_map(|expression| match Value::parse(expression, lesson) {
+            Ok(Value::Run(quantity)) => Some(quantity),
+            _ => None,
+        })
+        .flat_map(|quantity| quantity.runs().cloned().collect::<Vec<_>>())
+        .collect()
+}
+
+/// Every value of `text`, as written.
+pub(super) fn values(text: &str) -> impl Iterator<Item = &str> {
+    let (found, _) = pieces(text);
+    found.into_iter().map(|(_, expression)| expression)
+}
+
+/// `text` without what stands between double braces.
+pub(super) fn typed(text: &str) -> String {
+    let (found, rest) = pieces(text);
+    let typed = found.into_iter().map(|(before, _)| before);
+    typed.chain([rest]).collect()
+}
+
+/// What stands between double braces, each with the text before it, and the text behind the last.
+fn pieces(text: &str) -> (Vec<(&str, &str)>, &str) {
+    let mut rest = text;
+    let mut found = Vec::new();
+    while let Some((before, from)) = rest.split_once("{{")
+        && let Some((expression, after)) = from.split_once("}}")
+    {
+        found.push((before, expression.trim()));
+        rest = after;
+    }
+    (found, rest)
+}
+
+/// As it is shown, and the recording it is of.
+fn measured(value: &Value, runs: &dyn Runs, outputs: &dyn Outputs) -> (String, Option<String>) {
+    let (shown, origin) = match value {
+        Value::Known(known) => (known.text.clone(), None),
+        Value::Output(figure, unit) => match figure.value(outputs) {
+            Some(value) => (show_value(&value, unit), runs.recorded(&figure.step)),
+            None if outputs.document(&figure.step).is_none() => ("(not run yet)".into(), None),
+            None => ("(not reported)".into(), None),
+        },
+        Value::Run(quantity) => match exact(quantity, runs) {
+            Ok(value) => (quantity.unit().show(value), recorded(quantity, runs)),
+            Err(undecided) => (why_not(&undecided).into(), None),
+        },
+    };
+    (shown, origin.map(label))
+}
+
+fn why_not(undecided: &Undecided) -> &'static str {
+    match undecided {
+        Undecided::OtherMachine { .. } => "(one of the runs is a recording of another machine)",
+        Undecided::NotReported(_) => "(not reported)",
+        Undecided::NotFinite(_) => "(not a finite number)",
+        Undecided::OtherDevice { .. } => "(of different devices)",
+        _ => "(not measured yet)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Measurements;
+
+    struct Played(Measurements, Option<&'static str>);
+
+    impl Runs for Played {
+        fn of(&self, _: &RunName) -> Vec<&Measurements> {
+            vec![&self.0]
+        }
+        fn recorded(&self, _: &RunName) -> Option<&str> {
+            self.1
+        }
+    }
+
+    impl Outputs for Played {
+        fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_recorded_figure_names_its_recording_and_within_a_table_all_do_once() {
+        let (v1, origin) = Library::built_in("v1").unwrap();
+        let origin: &'static str = origin.leak();
+        let row = "| step | {{ a.total_ms }} |\n| loss | {{ a.first_loss }} |\n\n{{ a.first_loss }} at first.";
+        let shown = fill(
+            row,
+            "l",
+            &Played(v1.clone(), Some(origin)),
+            &Played(v1.clone(), None),
+        );
+        assert_eq!(shown.matches(" (r) |").count(), 2, "{shown}");
+        assert_eq!(
+            shown.matches("(r): recording: NVIDIA H200").count(),
+            1,
+            "{shown}"
+        );
+        assert_eq!(shown.matches(" (recording: NVIDIA").count(), 1, "{shown}");
+        let own = fill(row, "l", &Played(v1.clone(), None), &Played(v1, None));
+        assert!(!own.contains("(r)") && !own.contains("recording"), "{own}");
+    }
+
+    #[test]
+    fn a_text_for_all_learners_takes_figures_that_are_the_same_for_all() {
+        let settled = settle("It took {{ known: v1 }}.").unwrap();
+        assert!(
+            settled.starts_with(
+                "It took 42.4 ms. (Source of the figures: measured on one NVIDIA H200"
+            ),
+            "{settled}"
+        );
+        let page = settle("One.\n\n{{ = 10 ms }}, {{ known: v1 }}, {{ known: v2 }}.\n").unwrap();
+        assert_eq!(page.matches("Source").count(), 1, "{page}");
+        assert_eq!(settle("As it is."), Ok("As it is.".into()));
+        for (text, why) in [
+            ("{{ own.total_ms }}", "a learner's own"),
+            ("{{ known: nobody }}", "no figure `nobody`"),
+            ("{{ recording nobody: total_ms }}", "no recording `nobody`"),
+        ] {
+            assert!(settle(text).unwrap_err().contains(why), "{text}");
+        }
+    }
+}

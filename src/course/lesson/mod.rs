@@ -1,0 +1,54 @@
+//! The course: its files, what may stand in them, and what a run has to show to pass a check.
+//!
+//! A course is a `workshop.yaml`, one folder a session with one YAML file a lesson, and `reference/` pages in Markdown.
+//! The built-in one is part of the program. [`Course::load`] reads everything or says what is wrong, all of it, each
+//! problem with file, line and column.
+
+mod aliases;
+mod bounds;
+pub mod case;
+pub mod check;
+pub mod command;
+pub mod course;
+pub mod document;
+pub mod estimate;
+pub mod expect;
+pub mod figure;
+mod file;
+mod impossible;
+mod kinds;
+pub mod lint;
+pub mod live;
+mod load;
+mod locate;
+
+pub mod problem;
+pub mod quantity;
+pub mod quiz;
+pub mod scaffold;
+pub mod schema;
+pub mod source;
+mod step_reader;
+mod validate;
+
+pub use case::Deed;
+pub use check::{exact, recorded};
+pub use course::{FIXED, Golden, Session};
+pub use document::{Hint, LessonDocument, Mistake, StepDocument, WorkshopDocument};
+pub use figure::{Condition, Figure};
+pub use load::CommandCheck;
+pub use quantity::Term;
+pub use quiz::{Answer, Choice, Marked, Quiz};
+
+pub use bounds::refused_flag;
+pub use case::Case;
+pub use check::{Check, Runs, Undecided, Verdict};
+pub use command::Command;
+pub use course::{Course, Lesson, Step, StepKind};
+pub use expect::Expect;
+pub use figure::Outputs;
+pub use file::problem_in;
+pub use problem::{Problem, Problems, Style};
+pub use quantity::{Quantity, RunName};
+pub use source::Source;
+pub use validate::is_id;

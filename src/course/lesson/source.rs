@@ -1,0 +1,166 @@
+//! Where a course comes from: the one inside the program, or a folder.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, DirEntry, include_dir};
+
+use tinyllama_base::{foreign, inside};
+
+static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../lessons");
+
+/// Larger files are no lessons.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Where course files are read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    BuiltIn,
+    Folder(PathBuf),
+}
+
+impl Source {
+    /// The folder if one is given, else the built-in course.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        folder.map_or(Source::BuiltIn, Source::Folder)
+    }
+
+    /// How a report names a file of this course.
+    pub fn display(&self, path: &str) -> String {
+        match self {
+            Source::BuiltIn => format!("lessons/{path}"),
+            Source::Folder(folder) => folder.join(path).display().to_string(),
+        }
+    }
+
+    /// The text at `path`, relative to the course; the error says what to do.
+    pub fn read(&self, path: &str) -> Result<String, String> {
+        let bytes = match self {
+            Source::BuiltIn => BUILT_IN
+                .get_file(path)
+                .map(|file| file.contents().to_vec())
+                .ok_or_else(|| "the built-in course has no such file".to_string())?,
+            Source::Folder(folder) => read_file(&within(folder, path)?)?,
+        };
+        // Editors on Windows put a mark in front of a text.
+        let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+            Some(text) => text.to_vec(),
+            None => bytes,
+        };
+        String::from_utf8(bytes).map_err(|error| {
+            format!(
+                "is not UTF-8 text: byte {} cannot be read",
+                error.utf8_error().valid_up_to() + 1
+            )
+        })
+    }
+
+    /// A file of the course that is no text, or a folder of them, as something on disk: where it is, or a copy in `folder`.
+    pub fn extract(&self, path: &str, folder: &Path) -> Result<PathBuf, String> {
+        let missing = || "the course has no such file or folder".to_string();
+        let target = match self {
+            Source::Folder(root) => within(root, path)?,
+            Source::BuiltIn => {
+                let entry = BUILT_IN.get_entry(path).ok_or_else(missing)?;
+                let target = folder.join(path);
+                copy(entry, folder)
+                    .map_err(|error| format!("cannot write {}: {error}", target.display()))?;
+                target
+            }
+        };
+        target.exists().then_some(target).ok_or_else(missing)
+    }
+
+    /// Names of the files in a folder of the course that end in `extension`, sorted; empty where it has no such folder.
+    pub fn files(&self, folder: &str, extension: &str) -> Vec<String> {
+        let mut paths: Vec<PathBuf> = match self {
+            Source::BuiltIn => {
+                let files = BUILT_IN.get_dir(folder).into_iter().flat_map(Dir::files);
+                files.map(|file| file.path().to_path_buf()).collect()
+            }
+            Source::Folder(root) => inside(&root.join(folder)).unwrap_or_default(),
+        };
+        paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+        paths.sort();
+        let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
+        names.map(str::to_owned).collect()
+    }
+}
+
+/// Writes an entry of the built-in course below `folder`, under its own path.
+fn copy(entry: &DirEntry, folder: &Path) -> std::io::Result<()> {
+    let target = folder.join(entry.path());
+    match entry {
+        DirEntry::Dir(dir) => {
+            fs::create_dir_all(&target)?;
+            dir.entries()
+                .iter()
+                .try_for_each(|entry| copy(entry, folder))
+        }
+        DirEntry::File(file) => {
+            if let Some(parent) = target.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            fs::write(target, file.contents())
+        }
+    }
+}
+
+/// Where a file of the course lies once links are followed, which may not lead out of its folder.
+fn within(root: &Path, path: &str) -> Result<PathBuf, String> {
+    let found = |path: &Path| {
+        fs::canonicalize(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => "the course has no such file or folder".to_string(),
+            _ => format!("cannot be read: {error}"),
+        })
+    };
+    let (root, target) = (found(root)?, found(&root.join(path))?);
+    match target.starts_with(&root) {
+        true => Ok(target),
+        false => Err(
+            "is a link that leads out of the course, whose files have to lie in its folder".into(),
+        ),
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+    foreign::read(path, MOST_BYTES).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => {
+            format!("is too large: a course file has at most {MOST_BYTES} bytes")
+        }
+        _ => format!("cannot be read: {error}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_may_lead_anywhere_within_the_course_and_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("course");
+        fs::create_dir_all(root.join("reference")).unwrap();
+        fs::write(folder.path().join("secret"), "secret").unwrap();
+        fs::write(root.join("page.md"), "a page").unwrap();
+        symlink("../page.md", root.join("reference/inside.md")).unwrap();
+        symlink(
+            folder.path().join("secret"),
+            root.join("reference/outside.md"),
+        )
+        .unwrap();
+        symlink(folder.path(), root.join("out")).unwrap();
+        let source = Source::Folder(root);
+        assert_eq!(source.read("reference/inside.md").unwrap(), "a page");
+        for path in ["reference/outside.md", "out/secret"] {
+            assert!(
+                source.read(path).unwrap_err().contains("leads out"),
+                "{path}"
+            );
+            assert!(source.extract(path, folder.path()).is_err(), "{path}");
+        }
+    }
+}

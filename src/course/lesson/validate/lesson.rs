@@ -1,0 +1,160 @@
+//! One lesson: its length, its texts, and what each step says.
+
+use std::collections::BTreeSet;
+
+use super::id;
+use crate::lesson::file::File;
+use crate::lesson::impossible::{impossible, quiz_problems};
+use crate::lesson::{Case, Course, Lesson, Problem, Step, StepKind, is_id, live};
+use tinyllama_contract::targets;
+
+/// A lesson may take this much longer than planned before it is called too long.
+const LEEWAY: f64 = 1.25;
+/// Longer lessons are split.
+const MOST_MINUTES: u32 = 25;
+
+pub(super) struct LessonCheck<'a> {
+    pub course: &'a Course,
+    pub lesson: &'a Lesson,
+    pub file: &'a File,
+    pub problems: &'a mut Vec<Problem>,
+}
+
+impl LessonCheck<'_> {
+    pub fn all(mut self) {
+        self.requires();
+        self.length();
+        let mut ids = BTreeSet::new();
+        for (index, step) in self.lesson.steps.iter().enumerate() {
+            let at = format!("steps/{index}");
+            self.id(&step.id, &mut ids, "step", &format!("{at}/id"));
+            self.step(&at, index, step);
+        }
+        if self.lesson.objectives.is_empty() {
+            self.refuse("objectives", "a lesson states at least one objective");
+        }
+        if self.lesson.steps.is_empty() {
+            self.refuse("steps", "a lesson has at least one step");
+        }
+    }
+
+    pub(super) fn refuse(&mut self, path: &str, message: impl Into<String>) {
+        self.problems.push(self.file.problem(path, message));
+    }
+
+    fn id(&mut self, text: &str, seen: &mut BTreeSet<String>, what: &str, path: &str) {
+        self.problems.extend(id(text, seen, what, self.file, path));
+    }
+
+    fn length(&mut self) {
+        let (planned, estimated) = (self.lesson.minutes, self.lesson.estimated_minutes());
+        if planned > MOST_MINUTES {
+            let message =
+                format!("{planned} minutes: a lesson has at most {MOST_MINUTES}; split it");
+            self.refuse("minutes", message);
+        } else if estimated > LEEWAY * f64::from(planned) {
+            let message = format!(
+                "{planned} minutes are planned, but its texts, runs and questions take about {estimated:.0}"
+            );
+            self.refuse("minutes", message);
+        }
+    }
+
+    /// `at` is the way to the step in its file.
+    fn step(&mut self, at: &str, index: usize, step: &Step) {
+        self.text(at, index, step);
+        if let Some(recording) = &step.recording
+            && !is_id(recording)
+        {
+            let message = format!("`{recording}` is no id of a recording");
+            self.refuse(&format!("{at}/recording"), message);
+        }
+        self.golden(at, step);
+        let mut checks = BTreeSet::new();
+        for (c, check) in step.checks.iter().enumerate() {
+            let at = format!("{at}/checks/{c}");
+            self.id(&check.id, &mut checks, "check", &format!("{at}/id"));
+            for message in impossible(check) {
+                self.refuse(&at, message);
+            }
+            self.measured_before(index + 1, &check.measure, &format!("{at}/measure"));
+        }
+        for (h, hint) in step.hints.iter().enumerate() {
+            if let Some(after) = &hint.after
+                && !step.checked().any(|(id, _)| id == after)
+            {
+                let message = format!("this step has no check `{after}`");
+                self.refuse(&format!("{at}/hints/{h}/after"), message);
+            }
+        }
+        match &step.kind {
+            StepKind::Run { target, .. }
+            | StepKind::Profile { target, .. }
+            | StepKind::Investigate(Case { target, .. })
+                if !targets::names().any(|known| known == target) =>
+            {
+                let names: Vec<&str> = targets::names().collect();
+                let names = names.join(", ");
+                let message = format!("there is no target `{target}`; there are: {names}");
+                self.refuse(&format!("{at}/target"), message);
+            }
+            StepKind::Predict { measure } => self.prediction(at, index, measure),
+            StepKind::Compare { runs, .. } => self.compared(at, index, runs),
+            StepKind::Command { expects, .. } => {
+                let mut ids = BTreeSet::new();
+                for (e, expect) in expects.iter().enumerate() {
+                    self.id(&expect.id, &mut ids, "check", &format!("{at}/checks/{e}"));
+                }
+            }
+            StepKind::Quiz(quiz) => {
+                for (path, message) in quiz_problems(quiz) {
+                    self.refuse(&format!("{at}/{path}"), message);
+                }
+                if let Some(of) = quiz.asks_of() {
+                    self.output_before(index, of, at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, at: &str, index: usize, step: &Step) {
+        let path = format!("{at}/text");
+        let measurements = match &step.kind {
+            StepKind::Investigate(case) => &case.measurements[..],
+            _ => &[],
+        };
+        let shown = measurements.iter().map(|measurement| &measurement.shows);
+        let values: Vec<(&str, usize)> = live::values(&step.text)
+            .map(|value| (value, index))
+            // What a measurement shows is read after it.
+            .chain(shown.flat_map(|text| live::values(text).map(|value| (value, index + 1))))
+            .collect();
+        for (value, end) in values {
+            match live::Value::parse(value, &self.lesson.id) {
+                Ok(live::Value::Run(quantity)) => self.measured_before(end, &quantity, &path),
+                Ok(live::Value::Output(figure, _)) => {
+                    self.output_before(index, &figure.step, &path)
+                }
+                Ok(live::Value::Known(_)) => {}
+                Err(message) => self.refuse(&path, format!("`{{{{ {value} }}}}`: {message}")),
+            }
+        }
+        for page in linked_pages(&step.text) {
+            if !self.course.reference.contains_key(page) {
+                let message = format!("it links to reference/{page}, which does not exist");
+                self.refuse(&path, message);
+            }
+        }
+        if step.text.trim().is_empty() {
+            self.refuse(&path, "the text is empty");
+        }
+    }
+}
+
+/// The pages a text links to, as `(reference/page.md)` or `(reference/page.md#part)`.
+fn linked_pages(text: &str) -> impl Iterator<Item = &str> {
+    text.split("(reference/")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', '#']).next())
+}

@@ -1,0 +1,27 @@
+//! The tutor: everything that teaches, shows, launches and reads.
+//!
+//! A [`lesson::Course`] is read from YAML. A [`session::Session`] keeps what a learner did, as a chain of events. The
+//! screens in [`tui`] and the lines in [`plain`] show both; [`tutor`] is what they share. [`run`] starts a training run as
+//! a child process and reads its stream, [`profiler`] fills in AMD's profilers and reads their files, [`workbench`] checks
+//! kernels that learners write. Nothing here builds burn, cubecl or wgpu.
+//!
+//! ```
+//! use tinyllama_course::lesson::{Course, Source};
+//!
+//! let course = Course::load(&Source::BuiltIn).expect("the course of this program");
+//! assert!(course.lessons().count() > 10);
+//! ```
+
+pub mod analysis;
+pub mod compiled;
+pub mod instructor;
+pub mod lesson;
+pub mod plain;
+pub mod profiler;
+pub mod recording;
+pub mod report;
+pub mod run;
+pub mod session;
+pub mod tui;
+pub mod tutor;
+pub mod workbench;

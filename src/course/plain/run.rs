@@ -1,0 +1,337 @@
+//! Runs, recordings, comparisons and profiles as lines.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::dialogue::Dialogue;
+use crate::analysis::metric::Statistic;
+use crate::lesson::{Case, Deed, Runs, Step, StepKind};
+use crate::profiler::read::import;
+use crate::recording::{Library, RecordingError, label};
+use crate::run::{Control, Line, Speed, Start, Told, supervise};
+use crate::session::turns::{self, Turn};
+use crate::session::{Checked, Standing};
+use crate::tutor::profile::{prepare, tables};
+use crate::tutor::{
+    Ending, Job, Recorded, TutorError, folder_for, gpu, note_profile, own_flags, recorded, say,
+    tape,
+};
+use tinyllama_contract::Body;
+
+/// Between two lines about steps: a screen reader reads them all.
+const BETWEEN_STEPS: Duration = Duration::from_secs(2);
+
+impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
+    /// Starts the step's run, with other flags if some are given.
+    pub(super) fn run(&mut self, flags: Option<Vec<String>>) -> Result<(), TutorError> {
+        let Some((_, step)) = self.current() else {
+            return Ok(());
+        };
+        let flags = flags.unwrap_or_else(|| own_flags(step).to_vec());
+        let checked = self.start(&flags)?;
+        self.in_turns(step, checked)
+    }
+
+    /// Goes on until the step's effects are decided, or this machine is too restless for them.
+    pub(super) fn in_turns(
+        &mut self,
+        step: &Step,
+        mut checked: Vec<Checked>,
+    ) -> Result<(), TutorError> {
+        while let Some(turn) = self.turn(step, &checked)? {
+            match turn {
+                Turn::Enough(words) => return self.say(&words),
+                Turn::Again { runs, round } => {
+                    self.say(&format!(
+                        "Not decided yet: both once more, in turns (round {round})."
+                    ))?;
+                    let here = self.at.clone();
+                    let starts = turns::starts(&self.options.launcher, &runs)
+                        .map_err(|error| TutorError::Usage(error.0))?;
+                    for (run, start) in runs.into_iter().zip(starts) {
+                        self.at = Some(run.at);
+                        let started = self.see(&run.target, Ok(start), None, Speed::Real);
+                        self.at.clone_from(&here);
+                        // The second is the step's own.
+                        checked = started?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&self, step: &Step, checked: &[Checked]) -> Result<Option<Turn>, TutorError> {
+        let measured = self.measured()?;
+        self.state(|state| turns::next(self.course, state, &measured, step, checked))
+    }
+
+    /// Starts what the step starts, with these flags.
+    pub(super) fn start(&mut self, flags: &[String]) -> Result<Vec<Checked>, TutorError> {
+        let job = self.current().and_then(|(_, step)| Job::of(step));
+        let Some(job) = job else {
+            self.say("This step starts no run.")?;
+            return Ok(Vec::new());
+        };
+        let start = job.start(&self.options, flags);
+        self.see(job.name(), start.map_err(Into::into), None, Speed::Real)
+    }
+
+    /// Plays the recording of the step's run.
+    pub(super) fn play(&mut self, speed: Speed) -> Result<(), TutorError> {
+        let job = self.current().and_then(|(_, step)| Job::of(step));
+        let Some(job) = job else {
+            return self.say("Recordings are played at a step that starts a run.");
+        };
+        let found = self.recording(self.measured_last()?);
+        let found = found.and_then(|(library, recorded)| match recorded {
+            Some(recorded) => Ok(Some((tape(&library, &recorded.id)?, recorded))),
+            None => Ok(None),
+        });
+        match found {
+            Ok(None) => self.say("There is no recording of this run."),
+            Err(error) => self.say(&format!("{error}. {}", error.remedy())),
+            Ok(Some((tape, recorded))) => {
+                self.say(&label(&recorded.origin))?;
+                let start = Ok(Start::Recording(tape));
+                self.see(job.name(), start, Some(&recorded.origin), speed)
+                    .map(drop)
+            }
+        }
+    }
+
+    /// Sees a run to its end and checks the step where it ended well.
+    fn see(
+        &mut self,
+        target: &str,
+        start: anyhow::Result<Start>,
+        origin: Option<&str>,
+        speed: Speed,
+    ) -> Result<Vec<Checked>, TutorError> {
+        let control = self.processes.control();
+        control.set_speed(speed);
+        let ended = start.and_then(|start| self.tell(target, &start, origin, &control));
+        let ending = match ended {
+            Ok(ending) => ending,
+            Err(error) => match error.downcast::<TutorError>() {
+                Ok(error) => return Err(error),
+                Err(error) => Ending::not_started(&error, origin.is_some()),
+            },
+        };
+        self.say(&ending.words)?;
+        if let Some(remedy) = &ending.remedy {
+            self.say(remedy)?;
+        }
+        if ending.is_success() {
+            return self.check();
+        }
+        if !ending.stderr.is_empty() {
+            self.say(&format!("Its last lines:\n{}", ending.stderr))?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn tell(
+        &mut self,
+        target: &str,
+        start: &Start,
+        origin: Option<&str>,
+        control: &Control,
+    ) -> anyhow::Result<Ending> {
+        let (root, at) = (self.options.place.folder.clone(), self.at.clone());
+        let mut said = None;
+        let mut silence = Silence::default();
+        let ended = supervise(start, &root, control, &mut |told| {
+            match told {
+                Told::Started { run, command } => {
+                    self.with(|session| {
+                        session.start_run(&run, at.clone(), target, command)?;
+                        origin.map_or(Ok(()), |origin| session.mark_recording(&run, origin))
+                    })?;
+                }
+                Told::Line(line) => self.say_line(&line, &mut said)?,
+                Told::Clock { silent, .. } => {
+                    if let Some(words) = silence.words(silent) {
+                        self.say(&words)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let ending = Ending::of(&ended);
+        let run = ended.run.id();
+        self.with(|session| {
+            session.runs.add(ended.run);
+            session.run_ended(&run, ended.exit)
+        })?;
+        Ok(ending)
+    }
+
+    fn say_line(&mut self, line: &Line, said: &mut Option<Instant>) -> Result<(), TutorError> {
+        let Line::Event(event) = line else {
+            return Ok(());
+        };
+        if matches!(event.body, Body::Step(_)) {
+            if said.is_some_and(|said| said.elapsed() < BETWEEN_STEPS) {
+                return Ok(());
+            }
+            *said = Some(Instant::now());
+        }
+        say::event(event).map_or(Ok(()), |words| self.say(&words))
+    }
+
+    /// What to say of a recording at a step that starts a run; nothing where there is a GPU, or no recording.
+    pub(super) fn offer(&self) -> String {
+        let deed = Some(Deed::Measure(0));
+        match self.recording(deed) {
+            Ok((_, Some(recorded))) if !gpu::may_be_found(&self.options) => format!(
+                "\nNo GPU was found on this machine; `recording` plays {} instead ({}).",
+                recorded.what,
+                label(&recorded.origin)
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// What was recorded of the step; of an investigation, of this deed.
+    fn recording(&self, deed: Option<Deed>) -> Result<(Library, Option<Recorded>), RecordingError> {
+        let library = Library::load(self.options.recordings.clone())?;
+        let step = self.current().map(|(_, step)| step);
+        let found = step.and_then(|step| recorded(&library, step, own_flags(step), deed));
+        Ok((library, found))
+    }
+
+    /// The first measurement of an investigation that was not taken yet: what `recording` plays there.
+    fn measured_last(&self) -> Result<Option<Deed>, TutorError> {
+        let Some((_, step)) = self.current() else {
+            return Ok(None);
+        };
+        let StepKind::Investigate(case) = &step.kind else {
+            return Ok(None);
+        };
+        let standing = self.standing(case)?;
+        let left = (0..case.measurements.len()).find(|index| !standing.taken.contains(index));
+        let fix = standing.suspect.map(Deed::Fix);
+        Ok(left.map(Deed::Measure).or(fix))
+    }
+
+    /// How far the case that is open is.
+    pub(super) fn standing(&self, case: &Case) -> Result<Standing, TutorError> {
+        let progress = self.progress()?;
+        self.state(|state| Standing::of(case, &progress, state))
+    }
+
+    /// The runs of a comparison, a metric a line.
+    pub(super) fn comparison(&self, kind: &StepKind) -> Result<String, TutorError> {
+        let StepKind::Compare { runs, metrics } = kind else {
+            return Ok(String::new());
+        };
+        let measured = self.measured()?;
+        let mut text = String::new();
+        for metric in metrics {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{metric}:");
+            for name in runs {
+                let newest = measured.of(name).pop();
+                let value = newest.and_then(|run| run.value(*metric, Statistic::Median));
+                let value = value.map_or("not reported".into(), |value| metric.unit().show(value));
+                let _ = write!(text, " {} {value};", name.step);
+            }
+            text.push('\n');
+        }
+        text.push_str("Enter goes on.");
+        Ok(text)
+    }
+
+    pub(super) fn profile_command(&self, kind: &StepKind) -> String {
+        let (
+            Some(at),
+            StepKind::Profile {
+                task,
+                target,
+                flags,
+            },
+        ) = (&self.at, kind)
+        else {
+            return String::new();
+        };
+        let folder = folder_for(&self.options.place.folder, at);
+        let prepared = match prepare(&self.options, task, target, flags, folder) {
+            Ok(prepared) => prepared,
+            Err(error) => return format!("{error:#}"),
+        };
+        let tool = prepared.tool;
+        let how = match prepared.is_installed {
+            true => "Run it in another terminal".to_string(),
+            false => format!(
+                "{tool} is not installed here. {} Run it where it is",
+                tool.how_to_install()
+            ),
+        };
+        let notes = prepared.line.notes.iter();
+        let notes: String = notes.map(|note| format!("{note}\n")).collect();
+        format!(
+            "{}\n{notes}It shows {}.\n{how}, then type `import` with the folder it wrote.",
+            prepared.line.shell(),
+            prepared.shows
+        )
+    }
+
+    pub(super) fn import(&mut self, path: &str) -> Result<(), TutorError> {
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
+            return Ok(());
+        };
+        let StepKind::Profile { target, .. } = &step.kind else {
+            return self.say("Profiles are imported at a profile step.");
+        };
+        let found = match import(Path::new(path)) {
+            Ok(found) => found,
+            Err(error) => return self.say(&error.to_string()),
+        };
+        self.say(&tables(&found))?;
+        let command = ["profile", "import", path].map(str::to_owned).to_vec();
+        self.with(|session| note_profile(session, at, target, command))?;
+        self.check().map(drop)
+    }
+}
+
+/// When a run that says nothing was mentioned last. A screen reader reads every line: it is again when the silence has doubled.
+#[derive(Debug, Default)]
+struct Silence {
+    next: f64,
+}
+
+impl Silence {
+    /// What to say once a second, of a run that was heard so many seconds ago.
+    fn words(&mut self, silent: Option<f64>) -> Option<String> {
+        let Some(seconds) = silent else {
+            self.next = 0.0;
+            return None;
+        };
+        (seconds >= self.next).then(|| {
+            self.next = 2.0 * seconds;
+            say::silence(seconds, "Ctrl-C")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_is_told_when_it_begins_when_it_doubles_and_when_it_comes_back() {
+        let mut silence = Silence::default();
+        let mut told = |seconds: &[Option<f64>]| {
+            let words = seconds.iter().filter_map(|silent| silence.words(*silent));
+            words.collect::<Vec<_>>()
+        };
+        let first = told(&[None, Some(60.0), Some(61.0), Some(119.0)]);
+        assert_eq!(first.len(), 1);
+        assert!(first[0].contains("for 60 s") && first[0].contains("Ctrl-C ends it"));
+        assert_eq!(told(&[Some(120.0), Some(121.0)]).len(), 1);
+        assert_eq!(told(&[None, Some(60.0)]).len(), 1);
+    }
+}

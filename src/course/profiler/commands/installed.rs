@@ -1,0 +1,199 @@
+//! Which profiler is installed, and which version.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Tool;
+use super::version::{Flag, Version};
+use tinyllama_base::{process, rocm};
+
+/// A tool found on this machine, or assumed.
+#[derive(Clone, Debug, Default)]
+pub struct Installed {
+    pub program: PathBuf,
+    /// rocprofv3 and rocprof-sys: the version of ROCm; rocprof-compute: its own. `None` when it does not say.
+    pub version: Option<Version>,
+    /// What `--help` prints; empty when it could not be asked.
+    pub help: String,
+    /// The version of ROCm that is taken for granted, where no tool said its own.
+    pub assumed_rocm: Option<Version>,
+}
+
+/// The oldest version whose commands are known.
+pub const OLDEST_ROCM: Version = Version(6, 2);
+
+/// What a command line is written for where the tool is not installed and no version is asked for.
+pub const ASSUMED_ROCM: Version = Version(7, 2);
+
+impl Installed {
+    /// A tool that is not there, as `rocm` has it, for showing what its command line would be.
+    pub fn assumed(tool: Tool, rocm: Version) -> Self {
+        let about = tool.about();
+        // omnitrace and omniperf, until they got today's names.
+        let old_names = rocm < Version(6, 3);
+        let name = match old_names {
+            true => about.programs.last(),
+            false => about.programs.first(),
+        };
+        Installed {
+            program: PathBuf::from(name.copied().unwrap_or(about.name)),
+            version: Some((about.version_in)(rocm)),
+            help: String::new(),
+            assumed_rocm: Some(rocm),
+        }
+    }
+
+    /// For another program of the same tool, whose flags go by the version.
+    pub fn without_help(&self) -> Self {
+        Installed {
+            help: String::new(),
+            ..self.clone()
+        }
+    }
+
+    /// How the tool writes `flag`: by its own help where it has one, else by the table of versions.
+    pub fn spelling(&self, flag: &Flag) -> Option<&'static str> {
+        let mut spellings = flag.spellings.iter();
+        if names_flags(&self.help) {
+            let named = spellings.find(|spelling| mentions(&self.help, spelling.word));
+            return named.map(|spelling| spelling.word);
+        }
+        match self.version {
+            Some(version) => flag.spelling_in(version),
+            None => {
+                let of_today = spellings.find(|spelling| spelling.until.is_none());
+                of_today.map(|spelling| spelling.word)
+            }
+        }
+    }
+
+    pub fn knows(&self, flag: &Flag) -> bool {
+        self.spelling(flag).is_some()
+    }
+
+    /// Whether the version is known to be at least `version`.
+    pub fn is_at_least(&self, version: Version) -> bool {
+        self.version.is_some_and(|installed| installed >= version)
+    }
+}
+
+fn names_flags(help: &str) -> bool {
+    help.matches("--").count() > 5
+}
+
+/// Whether `flag` stands in the help as a word of its own.
+fn mentions(help: &str, flag: &str) -> bool {
+    help.match_indices(flag).any(|(at, _)| {
+        let is_part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let before = help[..at].chars().next_back();
+        let after = help[at + flag.len()..].chars().next();
+        !before.is_some_and(is_part_of_word) && !after.is_some_and(is_part_of_word)
+    })
+}
+
+/// The tool as it is installed, on the PATH or in ROCm's folders; `None` when it is not.
+pub fn find(tool: Tool) -> Option<Installed> {
+    let about = tool.about();
+    let program = about.programs.iter().find_map(|name| rocm::locate(name))?;
+    let help = full_help(&program, about.help);
+    let by_help = || match names_flags(&help) {
+        true => (about.version_by_help)(&|flag| mentions(&help, flag)),
+        false => None,
+    };
+    let version = ask(&program, &["--version"])
+        .and_then(|(_, text)| version_in(tool, &text))
+        .or_else(by_help)
+        .or_else(|| version_of_installation(tool, &program));
+    let says_nothing = version.is_none() && help.is_empty();
+    Some(Installed {
+        version: match says_nothing {
+            true => Some((about.version_in)(ASSUMED_ROCM)),
+            false => version,
+        },
+        program,
+        help,
+        assumed_rocm: says_nothing.then_some(ASSUMED_ROCM),
+    })
+}
+
+/// The same, or what a program to come is taken for, and whether it is there.
+pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
+    match find(tool) {
+        Some(found) => (found, true),
+        None => (Installed::assumed(tool, ASSUMED_ROCM), false),
+    }
+}
+
+/// The first answer that names flags. Some versions show everything only when asked for it, and others refuse that question.
+fn full_help(program: &Path, questions: &[&[&str]]) -> String {
+    let mut answers = questions.iter().filter_map(|words| ask(program, words));
+    let full = answers.find(|(succeeded, text)| *succeeded && names_flags(text));
+    full.map(|(_, text)| text).unwrap_or_default()
+}
+
+/// How long a tool may take to tell its version; Python tools on a network file system are slow.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether a program succeeds, and what it prints; `None` when it cannot be started or does not end.
+fn ask(program: &Path, words: &[&str]) -> Option<(bool, String)> {
+    let (status, text) = process::ask(program, words, PATIENCE).ok()??;
+    Some((status.success(), text))
+}
+
+/// The version in what `--version` printed.
+fn version_in(tool: Tool, text: &str) -> Option<Version> {
+    let lower = text.to_lowercase();
+    tool.about().version_labels.iter().find_map(|label| {
+        let after = &lower[lower.find(label)? + label.len()..];
+        after.trim_start_matches([' ', ':', '=', '\t']).parse().ok()
+    })
+}
+
+/// What came with the ROCm around the program, which notes its version in `.info/version` beside `bin` and `libexec`.
+fn version_of_installation(tool: Tool, program: &Path) -> Option<Version> {
+    let real = std::fs::canonicalize(program).ok()?;
+    let read = |root: &Path| std::fs::read_to_string(root.join(".info/version")).ok();
+    let text = real.ancestors().skip(1).find_map(read)?;
+    Some((tool.about().version_in)(text.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profiler::commands::version::Spelling;
+
+    #[test]
+    fn versions_are_found_in_what_tools_print() {
+        let rocprofv3 =
+            "             version: 1.0.0\n        git_revision: abc\n        rocm_version: 7.0.2\n";
+        assert_eq!(version_in(Tool::Rocprofv3, rocprofv3), Some(Version(7, 0)));
+        let compute = "----\nrocprofiler-compute version: 3.2.0 (release)\nGit revision:     dc8dc2c3\n----\n";
+        assert_eq!(
+            version_in(Tool::RocprofCompute, compute),
+            Some(Version(3, 2))
+        );
+        let sys = "rocprof-sys-run v1.1.0 (rev: 1234, compiler: GNU v11.4.0, rocm: v7.0.0)";
+        assert_eq!(version_in(Tool::RocprofSys, sys), Some(Version(7, 0)));
+        assert_eq!(
+            version_in(Tool::Rocprofv3, "error: unrecognized arguments: --version"),
+            None
+        );
+    }
+
+    #[test]
+    fn help_decides_over_the_table() {
+        const FLAG: Flag = Flag {
+            spellings: &[Spelling::new("--pmc", Version(6, 3))],
+            explanation: "",
+        };
+        let help = "usage: a --kernel-trace --stats --truncate-kernels --output-format --output-file --output-directory";
+        let installed = Installed {
+            version: Some(Version(7, 0)),
+            help: help.to_owned(),
+            ..Installed::default()
+        };
+        assert!(!installed.knows(&FLAG));
+        assert!(!mentions("--pmc-groups", "--pmc"));
+        assert!(mentions("[--pmc [PMC ...]]", "--pmc"));
+    }
+}

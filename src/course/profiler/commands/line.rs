@@ -1,0 +1,264 @@
+//! A command line whose every word can be explained.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::Request;
+use super::installed::Installed;
+use super::version::Flag;
+use tinyllama_base::table::push_wrapped;
+
+/// A flag with its values, or another part of the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub words: Vec<OsString>,
+    pub explanation: String,
+}
+
+/// A command ready to print, edit or run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandLine {
+    pub parts: Vec<Part>,
+    /// Files that must be there before it runs.
+    pub files: Vec<(PathBuf, String)>,
+    /// Folder the output goes to, which is made first.
+    pub folder: PathBuf,
+    /// What a reader should know: flags this version lacks, replays.
+    pub notes: Vec<String>,
+}
+
+impl CommandLine {
+    /// All words, the program first.
+    pub fn words(&self) -> Vec<OsString> {
+        let parts = self.parts.iter();
+        parts.flat_map(|part| part.words.clone()).collect()
+    }
+
+    /// The line as a shell takes it.
+    pub fn shell(&self) -> String {
+        quoted(&self.words())
+    }
+
+    /// The line as the user changed it; `None` when a quotation mark is left open. Explanations end with the edit.
+    pub fn edited(&self, shell: &str) -> Option<CommandLine> {
+        let words = shlex::split(shell)?;
+        Some(CommandLine {
+            parts: vec![Part {
+                words: words.into_iter().map(OsString::from).collect(),
+                explanation: "as you changed it".to_owned(),
+            }],
+            ..self.clone()
+        })
+    }
+
+    /// The line, then each part with what it does.
+    pub fn explained(&self, width: usize) -> String {
+        let mut text = format!("{}\n\n", self.shell());
+        for part in &self.parts {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}", quoted(&part.words));
+            push_wrapped(&mut text, &part.explanation, width);
+        }
+        for (path, content) in &self.files {
+            let _ = writeln!(text, "\n{} is written first:", path.display());
+            for line in content.lines() {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+        for note in &self.notes {
+            text.push('\n');
+            push_wrapped(&mut text, note, width);
+        }
+        text
+    }
+}
+
+fn quoted(words: &[OsString]) -> String {
+    // Only a word with a zero byte cannot be quoted, and no command line can hold one.
+    let bytes = shlex::bytes::try_join(words.iter().map(|word| word.as_bytes()));
+    String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+}
+
+/// A task needs a flag that the tool lacks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{tool} has no {flag}, which {does}: {why}")]
+pub struct LacksFlag {
+    tool: String,
+    flag: String,
+    does: &'static str,
+    why: String,
+    program: PathBuf,
+}
+
+impl LacksFlag {
+    fn new(request: &Request, installed: &Installed, flag: &Flag) -> Self {
+        let name = request.task.tool().name();
+        let tool = match installed.version {
+            Some(version) => format!("{name} {version}"),
+            None => format!("{name} of an unknown version"),
+        };
+        let why = match (flag.since(), installed.version) {
+            (Some(since), Some(version)) if version < since => format!("it came with {since}"),
+            _ => "its help does not name it".to_owned(),
+        };
+        LacksFlag {
+            tool,
+            flag: flag.words(),
+            does: flag.explanation,
+            why,
+            program: installed.program.clone(),
+        }
+    }
+
+    pub fn remedy(&self) -> String {
+        format!(
+            "Use a version that has it, or write the command yourself: `{} --help` names what this one has. `--for-rocm X.Y` shows the command for another version.",
+            self.program.display()
+        )
+    }
+}
+
+/// For flags without a value.
+pub const NO_VALUE: [&str; 0] = [];
+
+/// Builds a line part by part. A flag that the installed version lacks is never left out in silence: it ends the line with
+/// an error, or the learner reads what the output is without it.
+pub struct Builder<'a> {
+    line: CommandLine,
+    request: &'a Request,
+    installed: &'a Installed,
+    lacking: Option<LacksFlag>,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(request: &'a Request, installed: &'a Installed, program: &Path, does: &str) -> Self {
+        let mut builder = Builder {
+            line: CommandLine {
+                folder: request.folder.clone(),
+                ..CommandLine::default()
+            },
+            request,
+            installed,
+            lacking: None,
+        };
+        if !request.launcher.is_empty() {
+            let does = "launches the profiler where the GPU is";
+            builder.part(request.launcher.clone(), does);
+        }
+        builder.part(vec![program.into()], does);
+        if let Some(rocm) = installed.assumed_rocm {
+            let tool = request.task.tool();
+            builder.note(format!(
+                "Written for {}, because no installed tool said its version. Add `--for-rocm X.Y` to `tinyllama-tutor profile` for another version.",
+                tool.release(rocm)
+            ));
+        }
+        builder
+    }
+
+    pub fn part(&mut self, words: Vec<OsString>, explanation: &str) {
+        self.line.parts.push(Part {
+            words,
+            explanation: explanation.to_owned(),
+        });
+    }
+
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.line.notes.push(note.into());
+    }
+
+    pub fn file(&mut self, path: PathBuf, content: String) {
+        self.line.files.push((path, content));
+    }
+
+    /// Adds a flag without which the command does something else than its task.
+    pub fn need<V: Into<OsString>>(&mut self, flag: &Flag, values: impl IntoIterator<Item = V>) {
+        match self.installed.spelling(flag) {
+            Some(word) => self.flag(word, flag, values),
+            None => {
+                let lacking = LacksFlag::new(self.request, self.installed, flag);
+                self.lacking.get_or_insert(lacking);
+            }
+        }
+    }
+
+    /// Adds a flag that the command can do without. `without` says how its output differs then.
+    pub fn want<V: Into<OsString>>(
+        &mut self,
+        flag: &Flag,
+        values: impl IntoIterator<Item = V>,
+        without: &str,
+    ) {
+        match self.installed.spelling(flag) {
+            Some(word) => self.flag(word, flag, values),
+            None => self.note(format!("There is no {} here: {without}", flag.words())),
+        }
+    }
+
+    /// Adds a flag that the versions which have it need, and the others do without.
+    pub fn need_where_it_exists<V: Into<OsString>>(
+        &mut self,
+        flag: &Flag,
+        values: impl IntoIterator<Item = V>,
+    ) {
+        let version = self.installed.version;
+        let exists = version
+            .and_then(|version| flag.spelling_in(version))
+            .is_some();
+        if exists || self.installed.knows(flag) {
+            self.need(flag, values);
+        }
+    }
+
+    fn flag<V: Into<OsString>>(
+        &mut self,
+        word: &str,
+        flag: &Flag,
+        values: impl IntoIterator<Item = V>,
+    ) {
+        let mut words = vec![OsString::from(word)];
+        words.extend(values.into_iter().map(Into::into));
+        self.part(words, flag.explanation);
+    }
+
+    pub fn target(&mut self) {
+        let does = "ends the profiler's own flags; without it the profiler takes the program's name for a value";
+        self.part(vec!["--".into()], does);
+        let does = "the program to profile, with its own flags";
+        self.part(self.request.target.clone(), does);
+    }
+
+    /// # Errors
+    /// When the tool lacks a flag that the task needs.
+    pub fn finish(self) -> Result<CommandLine, LacksFlag> {
+        match self.lacking {
+            Some(lacking) => Err(lacking),
+            None => Ok(self.line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_a_shell_would_take_apart_are_quoted() {
+        let line = CommandLine {
+            parts: vec![Part {
+                words: ["rocprofv3", "-o", "a b", "it's", "$HOME", "--x=[1-2]"]
+                    .map(OsString::from)
+                    .to_vec(),
+                explanation: String::new(),
+            }],
+            ..CommandLine::default()
+        };
+        let back = shlex::split(&line.shell()).unwrap();
+        assert_eq!(
+            back,
+            ["rocprofv3", "-o", "a b", "it's", "$HOME", "--x=[1-2]"]
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! rocprof-sys (omnitrace in ROCm 6.2): host and device on one timeline, call trees, call stacks. Versions are those of ROCm.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::installed::Installed;
+use super::line::{Builder, CommandLine, LacksFlag, NO_VALUE};
+use super::version::{Version, flags};
+use super::{About, Kind, Request, Task};
+
+const V6_2: Version = Version(6, 2);
+/// From here on a database is written besides.
+const V10_1: Version = Version(10, 1);
+
+flags! {
+    TRACE = "--trace" V6_2: "writes a timeline for ui.perfetto.dev";
+    PROFILE = "--profile" V6_2: "writes a call tree with the time in each function (wall_clock); since ROCm 10.1 there is none unless asked for";
+    PROFILE_FORMAT = "--profile-format" V6_2: "forms of the call tree";
+    OUTPUT = "--output" V6_2: "folder for the output; a folder with date and time is made in it";
+    GENERATE = "-G" V6_2: "writes a file with every setting and its default";
+    ALL = "--all" V6_2: "includes descriptions of each setting";
+}
+
+pub const ABOUT: About = About {
+    name: "rocprof-sys",
+    programs: &["rocprof-sys-run", "omnitrace-run"],
+    how_to_install: "Install the package `rocprofiler-systems` (ROCm 6.3 to 7.12) or `amdrocm-profiler` (7.13 and later) from AMD's repository, then put /opt/rocm/bin (/opt/rocm/core/bin since 7.13) on the PATH. In ROCm 6.2 it was called omnitrace.",
+    // Since ROCm 7.13 the plain question is answered with a summary.
+    help: &[&["--help=all"], &["--help"]],
+    version_labels: &["rocm:", "rocm version"],
+    version_by_help: |_| None,
+    version_in: |rocm| rocm,
+    kinds: &[
+        Kind::new("run", "Timeline and call tree", Task::SystemTrace),
+        Kind::new("sample", "Call stacks at intervals", Task::Sample),
+        Kind::new("config", "A file with every setting", Task::Configuration),
+    ],
+    build,
+    sample_from: "the call tree of a conjugate gradient solver, published in AMD's documentation; not measured here",
+    sample: "region                       thread  calls     total    self\n\
+                   main                              0      1  13.360 s   18.2%\n\
+                   ompt_thread_initial               0      1  10.924 s    0.0%\n\
+                   ompt_parallel                     0      1  10.915 s    0.0%\n\
+                   conj_grad                         0     76  10.641 s    1.0%\n",
+};
+
+fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+    let (program, does) = match request.task {
+        Task::Configuration => return configuration(request, installed),
+        Task::Sample => (
+            "sample",
+            "takes the host's call stack at intervals instead of following every call",
+        ),
+        _ => ("run", "follows the program on host and device"),
+    };
+    let program = sibling(&installed.program, program);
+    let mut line = Builder::new(request, installed, &program, does);
+    line.need(&TRACE, NO_VALUE);
+    line.need(&PROFILE, NO_VALUE);
+    let without = "the tool chooses the forms of the call tree, and the tutor reads text and JSON.";
+    line.want(&PROFILE_FORMAT, ["text", "json"], without);
+    line.need(&OUTPUT, [&request.folder]);
+    line.target();
+    if installed.is_at_least(V10_1) {
+        line.note("A database, rocpd.db, is written besides: since ROCm 10.1 it is the tool's usual output. --output-format would replace --trace and --profile and cannot be combined with them.");
+    }
+    line.note("Device metrics are sampled along with it; a trace of many steps grows to gigabytes, so keep them few.");
+    line.finish()
+}
+
+fn configuration(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+    let program = sibling(&installed.program, "avail");
+    // The help at hand is that of the run program, not of this one.
+    let installed = installed.without_help();
+    let does = "lists settings and counters";
+    let mut line = Builder::new(request, &installed, &program, does);
+    let path = request.folder.join("rocprof-sys.cfg");
+    line.need(&GENERATE, [&path]);
+    line.want(
+        &ALL,
+        NO_VALUE,
+        "the file has no descriptions of the settings.",
+    );
+    line.note(format!(
+        "Edit the file, then say `export ROCPROFSYS_CONFIG_FILE={}` before a run.",
+        path.display()
+    ));
+    line.finish()
+}
+
+/// `rocprof-sys-run` as `rocprof-sys-sample`, in the same folder.
+fn sibling(run: &Path, program: &str) -> PathBuf {
+    let name = run.file_name().unwrap_or_default().to_string_lossy();
+    let base = name.strip_suffix("-run").unwrap_or(&name);
+    run.with_file_name(OsString::from(format!("{base}-{program}")))
+}

@@ -1,0 +1,289 @@
+//! rocprofv3: traces and hardware counters. Versions are those of ROCm.
+
+use std::path::{Path, PathBuf};
+
+use super::counters::{default_counters, passes};
+use super::installed::Installed;
+use super::line::{Builder, CommandLine, LacksFlag, NO_VALUE};
+use super::version::{Version, flags};
+use super::{About, Kind, Request, Task};
+
+const V6_2: Version = Version(6, 2);
+const V6_3: Version = Version(6, 3);
+const V6_4: Version = Version(6, 4);
+const V7_0: Version = Version(7, 0);
+const V7_1: Version = Version(7, 1);
+/// From here on several `--pmc` are several passes, and input files in plain text are deprecated.
+const V7_13: Version = Version(7, 13);
+/// From here on counters follow what the program selects. Before, 7.13 crashed and older versions counted everything.
+const V7_14: Version = Version(7, 14);
+
+flags! {
+    KERNEL_TRACE = "--kernel-trace" V6_2: "records every kernel the device runs, with start and end";
+    HIP_TRACE = "--hip-trace" V6_2: "records the program's calls into HIP";
+    MARKER_TRACE = "--marker-trace" V6_2: "records ranges the program marks itself (ROCTx)";
+    MEMORY_COPY_TRACE = "--memory-copy-trace" V6_2: "records copies between host and device";
+    RUNTIME_TRACE = "--runtime-trace" V6_3: "records HIP calls, kernels, copies, allocations and the program's own markers";
+    STATS = "--stats" V6_2: "adds a summary: calls, total, mean, least and most per kernel";
+    TRUNCATE = "--truncate-kernels" V6_2: "shortens kernel names to the function's; instances of one template then share a name";
+    PMC = "--pmc" V6_3: "hardware counters to read at every kernel, as many as fit one run of the program";
+    INPUT = "-i" V6_2: "reads counters and options from a file, one run of the program for each set";
+    SELECTED_REGIONS = "--selected-regions" V7_0:
+        "records only what the program selects (ROCTx): here its counted steps, without warm-up, tuning and comparing repeats";
+    KERNEL_RENAME = "--kernel-rename" V6_3: "calls each kernel by the range of the program that launched it: a phase of the step, a part of the model";
+    THREAD_TRACE = "--att" V7_0: "follows the instructions of a few wavefronts, one by one";
+    THREAD_TRACE_UNIT = "--att-target-cu" V7_0: "the compute unit whose wavefronts are followed";
+    SAMPLING = "--pc-sampling-beta-enabled" V6_4: "agrees to sampling, which AMD calls a beta";
+    SAMPLING_METHOD = "--pc-sampling-method" V6_4: "how samples are taken; `stochastic`, by the hardware, needs an MI300 or later and ROCm 7.0";
+    SAMPLING_UNIT = "--pc-sampling-unit" V6_4: "what the interval counts";
+    SAMPLING_INTERVAL = "--pc-sampling-interval" V6_4: "how far samples lie apart";
+    SUMMARY = "summary" V7_1: "adds up calls and times";
+    QUERY = "query" V7_1: "asks the database in SQL; `top_kernels`, `kernels` and `regions` are views of it";
+    DATABASE = "--input" V7_1: "the database that rocprofv3 wrote";
+    SQL = "--query" V7_1: "the question";
+    ATTACH = "--attach" V7_1: "the running process to follow, by its number";
+    ATTACH_DURATION = "--attach-duration-msec" V7_1: "how long it is followed";
+    OUTPUT_FORMAT = "--output-format" V6_2:
+        "form of the output; always said, because the default changed from CSV to a database with ROCm 7.0";
+    DIRECTORY = "-d" V6_2: "folder for the output";
+    NAME = "-o" V6_2: "name the output files begin with; %pid% keeps several processes from writing over each other";
+}
+
+pub const ABOUT: About = About {
+    name: "rocprofv3",
+    programs: &["rocprofv3"],
+    how_to_install: "It comes with ROCm 6.2 and later: install the package `rocprofiler-sdk`, or since ROCm 7.13 `amdrocm-profiler` (apt, dnf or zypper, from AMD's repository), then put /opt/rocm/bin (/opt/rocm/core/bin since 7.13) on the PATH.",
+    help: &[&["--help"]],
+    version_labels: &["rocm_version"],
+    version_by_help,
+    version_in: |rocm| rocm,
+    kinds: &[
+        Kind::new("hotspots", "Which kernels take the time", Task::Hotspots),
+        Kind::new("runtime", "A timeline for Perfetto", Task::Runtime),
+        Kind::new(
+            "counters",
+            "Hardware counters, in runs that fit",
+            Task::Counters(Vec::new()),
+        ),
+        Kind::new(
+            "renamed",
+            "Time by the program's own ranges instead of kernels",
+            Task::Renamed,
+        ),
+        Kind::new(
+            "pc-sampling",
+            "Which instructions of a kernel wavefronts wait at",
+            Task::PcSampling,
+        ),
+        Kind::new(
+            "thread-trace",
+            "Every instruction of a few wavefronts",
+            Task::ThreadTrace,
+        ),
+        Kind::new(
+            "attach",
+            "Follows a process that is running, --pid",
+            Task::Attach(0),
+        ),
+        Kind::new(
+            "input",
+            "What --input says",
+            Task::InputFile(PathBuf::new()),
+        ),
+    ],
+    build,
+    sample_from: "kernel statistics of a Jacobi solver, published in AMD's HPCTrainingExamples; not measured here",
+    sample: "kernel                 calls      total       mean   share\n\
+                   JacobiIterationKernel   1000  517.65 ms  517.65 us   42.6%\n\
+                   NormKernel1             1001  412.89 ms  412.48 us   34.0%\n\
+                   LocalLaplacianKernel    1000  269.62 ms  269.62 us   22.2%\n\
+                   HaloLaplacianKernel     1000   13.30 ms   13.30 us    1.1%\n\
+                   NormKernel2             1001    2.87 ms    2.87 us    0.2%\n",
+};
+
+/// There was no `--version` before 7.0; what the help offers tells the version apart.
+fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<Version> {
+    Some(if offers("--agent-index") {
+        Version(7, 0)
+    } else if offers("--collection-period") || offers("--list-avail") {
+        Version(6, 4)
+    } else if offers("--pmc") {
+        V6_3
+    } else {
+        V6_2
+    })
+}
+
+fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+    if let Task::Summary(path) | Task::Query(path, _) = &request.task {
+        return database(request, installed, path);
+    }
+    let does = "ROCm's tracer: follows the program and writes down what it does on the GPU";
+    let mut line = Builder::new(request, installed, &installed.program, does);
+    let mut form = "csv";
+    match &request.task {
+        Task::Runtime => {
+            runtime_trace(&mut line, installed);
+            counted_steps(&mut line);
+            form = "pftrace";
+        }
+        Task::Counters(counters) => {
+            count(&mut line, request, installed, counters);
+            match installed.is_at_least(V7_14) {
+                true => counted_steps(&mut line),
+                false => line.note(EVERYTHING_COUNTED),
+            }
+        }
+        Task::InputFile(path) => {
+            line.need(&INPUT, [path]);
+            if installed.is_at_least(V7_13)
+                && path.extension().is_some_and(|extension| extension == "txt")
+            {
+                line.note("Since ROCm 7.13 rocprofv3 warns of input files in plain text, and AMD announces their end: turn yours into JSON or YAML with a list of `jobs`.");
+            }
+        }
+        Task::Renamed => {
+            line.need(&KERNEL_TRACE, NO_VALUE);
+            line.need(&MARKER_TRACE, NO_VALUE);
+            line.need(&KERNEL_RENAME, NO_VALUE);
+            statistics(&mut line);
+            counted_steps(&mut line);
+        }
+        Task::PcSampling => sample(&mut line, request, installed),
+        Task::ThreadTrace => {
+            line.need(&THREAD_TRACE, NO_VALUE);
+            line.need(&THREAD_TRACE_UNIT, ["1"]);
+            line.note("The first launch of each kernel is followed; --kernel-include-regex NAME follows one kernel only. It needs AMD's library rocprof-trace-decoder, whose folder --att-library-path names. Open the folders it writes, ui_output_…, in ROCprof Compute Viewer.");
+        }
+        Task::Attach(process) => {
+            line.need(&ATTACH, [process.to_string()]);
+            line.need(&ATTACH_DURATION, ["10000"]);
+            line.need(&KERNEL_TRACE, NO_VALUE);
+            statistics(&mut line);
+        }
+        _ => {
+            line.need(&KERNEL_TRACE, NO_VALUE);
+            statistics(&mut line);
+            line.want(
+                &TRUNCATE,
+                NO_VALUE,
+                "kernels are listed with their whole names.",
+            );
+            line.want(
+                &MARKER_TRACE,
+                NO_VALUE,
+                "the program's own ranges are not recorded.",
+            );
+            counted_steps(&mut line);
+        }
+    }
+    line.need(&OUTPUT_FORMAT, [form]);
+    line.need(&DIRECTORY, [&request.folder]);
+    line.need(&NAME, [&format!("{}_%pid%", request.name)]);
+    // A process that runs already is no program to start.
+    if !matches!(request.task, Task::Attach(_)) {
+        line.target();
+    }
+    line.finish()
+}
+
+/// rocpd, which reads the databases and lies beside rocprofv3.
+fn database(
+    request: &Request,
+    installed: &Installed,
+    path: &Path,
+) -> Result<CommandLine, LacksFlag> {
+    // The help at hand is that of rocprofv3.
+    let installed = installed.without_help();
+    let program = installed.program.with_file_name("rocpd");
+    let mut line = Builder::new(request, &installed, &program, "ROCm's reader of databases");
+    match &request.task {
+        Task::Query(_, question) => {
+            line.need(&QUERY, NO_VALUE);
+            line.need(&DATABASE, [path]);
+            line.need(&SQL, [question]);
+        }
+        _ => {
+            line.need(&SUMMARY, NO_VALUE);
+            line.need(&DATABASE, [path]);
+        }
+    }
+    line.note(
+        "rocpd needs Python's pandas. The tutor reads databases without it: `profile import`.",
+    );
+    line.finish()
+}
+
+const EVERYTHING_COUNTED: &str = "--selected-regions is left out: before ROCm 7.14 counters do not follow it. Warm-up, tuning and the comparison of repeats are in these figures, so launches are more than those of the counted steps.";
+
+fn counted_steps(line: &mut Builder<'_>) {
+    line.want(&SELECTED_REGIONS, NO_VALUE, "it came with ROCm 7.0. Warm-up, tuning and the comparison of repeats are in these figures, so calls are more than those of the counted steps.");
+}
+
+fn statistics(line: &mut Builder<'_>) {
+    line.want(
+        &STATS,
+        NO_VALUE,
+        "the tool writes no sums, and the tutor adds up the trace.",
+    );
+}
+
+fn runtime_trace(line: &mut Builder<'_>, installed: &Installed) {
+    if installed.knows(&RUNTIME_TRACE) {
+        line.need(&RUNTIME_TRACE, NO_VALUE);
+        return;
+    }
+    line.note("--runtime-trace came with ROCm 6.3; the flags it stands for are given one by one.");
+    for flag in [&HIP_TRACE, &KERNEL_TRACE, &MEMORY_COPY_TRACE, &MARKER_TRACE] {
+        line.need(flag, NO_VALUE);
+    }
+}
+
+/// By the hardware where it can, else by interrupts of the host.
+fn sample(line: &mut Builder<'_>, request: &Request, installed: &Installed) {
+    let architecture = request.architecture.as_deref().unwrap_or_default();
+    let by_hardware = installed.is_at_least(V7_0)
+        && (architecture.starts_with("gfx94") || architecture == "gfx950");
+    let (method, unit, interval) = match by_hardware {
+        true => ("stochastic", "cycles", "1048576"),
+        false => ("host_trap", "time", "512"),
+    };
+    line.need(&SAMPLING, NO_VALUE);
+    line.need(&SAMPLING_METHOD, [method]);
+    line.need(&SAMPLING_UNIT, [unit]);
+    line.need(&SAMPLING_INTERVAL, [interval]);
+    line.note("`rocprofv3 -L` lists the methods and intervals that your GPU takes. Build what you sample with line numbers to see sources beside the instructions.");
+}
+
+fn count(line: &mut Builder<'_>, request: &Request, installed: &Installed, counters: &[String]) {
+    let architecture = request.architecture.as_deref();
+    let defaults;
+    let counters = if counters.is_empty() {
+        defaults = default_counters(architecture);
+        &defaults
+    } else {
+        counters
+    };
+    let passes = passes(counters, architecture);
+    let takes_several = installed.is_at_least(V7_13);
+    if installed.knows(&PMC) && (passes.len() <= 1 || takes_several) {
+        for pass in &passes {
+            line.need(&PMC, pass);
+        }
+    } else {
+        let path = request.folder.join("counters.txt");
+        let sets = passes.iter();
+        let sets = sets.map(|pass| format!("pmc: {}\n", pass.join(" ")));
+        line.file(path.clone(), sets.collect());
+        line.need(&INPUT, [path]);
+    }
+    if passes.len() > 1 {
+        line.note(format!(
+            "The counters do not fit into the hardware at once: the program runs {} times, each time with other counters, so it should be short and do the same each time.",
+            passes.len()
+        ));
+    }
+    if architecture.is_none() {
+        line.note("The GPU's architecture is not known here; --arch gfx942, for example, chooses counters that it has.");
+    }
+}

@@ -1,0 +1,32 @@
+//! AMD's profilers: their commands, their runs, and what their output says.
+//!
+//! [`commands`] fills in a command line for the installed version of a tool, [`run`] executes it and names what went
+//! wrong, [`read`] turns whatever files came out into one [`model::Profile`], [`show`] answers questions about it and
+//! [`export`] writes it for other programs. [`live`] reads a GPU's state beside a run. Nothing here knows of terminals.
+
+pub mod commands;
+pub mod export;
+pub mod live;
+pub mod model;
+pub mod name;
+pub mod read;
+pub mod run;
+pub mod show;
+
+pub use commands::installed::Installed;
+pub use commands::line::{CommandLine, LacksFlag};
+pub use commands::version::Version;
+pub use commands::{Request, Task, Tool, build};
+pub use live::{Source, sysfs::Sysfs};
+pub use model::{Dispatch, Interval, Lane, Profile, StatisticKind, Variant};
+pub use read::{Import, import};
+pub use run::{Ending, remedy::remedies};
+pub use show::comparison::{Change, compare};
+pub use show::copies::copies;
+pub use show::counters::{counters, tables};
+pub use show::derived::{DERIVED, memory_bytes, operations};
+pub use show::hotspots::{GroupBy, Hotspot, hotspots};
+pub use show::launches::launch_overhead;
+pub use show::parts::Parts;
+pub use show::report::{ReportOptions, api_calls, report};
+pub use show::{roofline::roofline, timeline::activity};

@@ -1,0 +1,265 @@
+//! What happened on the machine, one record each, and what a tool derived from it.
+
+use serde::Serialize;
+
+use super::{LaneId, NameId, ProcessId, VariantId};
+
+/// Start and end in nanoseconds of the profiler's clock; the end is never before the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    pub start: i64,
+    pub end: i64,
+}
+
+impl Interval {
+    /// `None` when the end lies before the start.
+    pub fn new(start: i64, end: i64) -> Option<Self> {
+        (end >= start).then_some(Interval { start, end })
+    }
+
+    /// Nanoseconds.
+    pub fn duration(&self) -> u64 {
+        self.end.abs_diff(self.start)
+    }
+}
+
+/// How a kernel was launched. `None` is a figure the format does not carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Variant {
+    pub kernel: NameId,
+    /// Work-items in a workgroup; formats with a single figure have it in the first place.
+    pub workgroup: Option<[u32; 3]>,
+    /// Work-items of the launch (not workgroups); formats with a single figure have it in the first place.
+    pub grid: Option<[u64; 3]>,
+    /// Bytes of local data share a workgroup.
+    pub lds: Option<u32>,
+    /// Bytes of scratch a work-item.
+    pub scratch: Option<u32>,
+    /// Vector registers a work-item.
+    pub vgpr: Option<u32>,
+    /// Accumulation registers a work-item, of the matrix cores.
+    pub accum_vgpr: Option<u32>,
+    /// Scalar registers a wave.
+    pub sgpr: Option<u32>,
+}
+
+impl Variant {
+    /// A launch of which only the name is known.
+    pub fn unknown(kernel: NameId) -> Self {
+        Variant {
+            kernel,
+            ..Variant::default()
+        }
+    }
+
+    pub fn workgroup_size(&self) -> Option<u64> {
+        self.workgroup
+            .map(|w| w.iter().map(|&n| u64::from(n.max(1))).product())
+    }
+}
+
+/// Where work runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lane {
+    pub process: ProcessId,
+    /// The profiler's number of the device.
+    pub agent: Option<u64>,
+    pub queue: Option<u64>,
+    pub stream: Option<u64>,
+    /// Host thread that launched it.
+    pub thread: Option<u64>,
+}
+
+/// One execution of a program: a rank, or a replay that collected other counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Process {
+    /// What the profiler named its files after, usually host and process id.
+    pub label: String,
+    /// Which replay of the program, where the profiler made several.
+    pub pass: Option<Pass>,
+}
+
+/// One of several replays of a program, each with other counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pass {
+    /// The folder that all replays of the program are in.
+    pub workload: String,
+    /// `pass_1`, `pmc_perf_0`: what the profiler called the replay.
+    pub name: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Dispatch {
+    pub variant: VariantId,
+    pub lane: LaneId,
+    /// The profiler's number of the dispatch; `None` in formats without.
+    pub id: Option<u64>,
+    /// Joins a dispatch with the API call that made it.
+    pub correlation: Option<u64>,
+    /// `None` where the file has no usable time stamps.
+    pub time: Option<Interval>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryCopy {
+    pub lane: LaneId,
+    /// As the profiler names it: `MEMORY_COPY_HOST_TO_DEVICE`, ….
+    pub direction: NameId,
+    pub source: Option<u64>,
+    pub destination: Option<u64>,
+    /// `None` in CSV, which has no sizes.
+    pub bytes: Option<u64>,
+    pub correlation: Option<u64>,
+    pub time: Interval,
+}
+
+/// A call of the host into a library, or a marker of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiCall {
+    pub domain: NameId,
+    pub function: NameId,
+    pub lane: LaneId,
+    pub correlation: Option<u64>,
+    pub time: Interval,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Allocation {
+    pub operation: NameId,
+    pub lane: LaneId,
+    /// 0 for a release.
+    pub bytes: Option<u64>,
+    pub address: Option<u64>,
+    pub time: Interval,
+}
+
+/// A hardware counter's value for one dispatch.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterSample {
+    pub variant: VariantId,
+    pub lane: LaneId,
+    pub dispatch: Option<u64>,
+    pub counter: NameId,
+    pub value: f64,
+    /// Time of the dispatch; collecting counters slows it down.
+    pub time: Option<Interval>,
+}
+
+/// What a summary table is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StatisticKind {
+    Kernel,
+    Api,
+    MemoryCopy,
+    Allocation,
+    Domain,
+}
+
+/// A row of a summary the profiler computed itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistic {
+    pub kind: StatisticKind,
+    /// Whose it is, where its file's name says so.
+    pub process: Option<ProcessId>,
+    pub name: NameId,
+    pub calls: u64,
+    pub total_ns: f64,
+    pub min_ns: Option<f64>,
+    pub max_ns: Option<f64>,
+    pub standard_deviation_ns: Option<f64>,
+}
+
+/// A node of the call tree of rocprof-sys, in the order of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    pub label: String,
+    pub thread: Option<u64>,
+    pub depth: u32,
+    pub calls: u64,
+    pub total_s: f64,
+    pub mean_s: f64,
+    pub min_s: Option<f64>,
+    pub max_s: Option<f64>,
+    /// Share of the node's time not spent in nodes below it, in percent.
+    pub self_percent: Option<f64>,
+}
+
+/// A device the profiler saw.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agent {
+    /// The number dispatches refer to it by; `None` where the tool describes a GPU and numbers it differently.
+    pub number: Option<u64>,
+    pub gpu: bool,
+    /// `gfx942` for a GPU.
+    pub name: String,
+    pub product: String,
+    pub compute_units: Option<u64>,
+    pub simds_per_compute_unit: Option<u64>,
+    pub max_waves_per_simd: Option<u64>,
+    pub wave_size: Option<u64>,
+    /// KiB of local data share a compute unit.
+    pub lds_kib: Option<u64>,
+    /// MHz.
+    pub max_clock: Option<u64>,
+}
+
+impl Agent {
+    /// With the figures that all of rocprofv3's formats have under the same names; 0 stands for one that is not known.
+    pub fn of_figures<E>(figure: impl Fn(&str) -> Result<Option<u64>, E>) -> Result<Self, E> {
+        let known = |name| Ok(figure(name)?.filter(|&figure| figure > 0));
+        Ok(Agent {
+            compute_units: known("cu_count")?,
+            simds_per_compute_unit: known("simd_per_cu")?,
+            max_waves_per_simd: known("max_waves_per_simd")?,
+            wave_size: known("wave_front_size")?,
+            lds_kib: known("lds_size_in_kb")?,
+            max_clock: known("max_engine_clk_fcompute")?,
+            ..Agent::default()
+        })
+    }
+}
+
+/// A ceiling that rocprof-compute measured with its own micro-benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredCeiling {
+    pub device: u64,
+    /// As in the file: `HBMBw`, `MFMABF16Flops`, ….
+    pub name: String,
+    /// GB/s for bandwidths, GFLOP/s or GOP/s otherwise.
+    pub value: f64,
+}
+
+impl MeasuredCeiling {
+    pub fn is_bandwidth(&self) -> bool {
+        self.name.ends_with("Bw")
+    }
+
+    pub fn unit(&self) -> &'static str {
+        if self.is_bandwidth() {
+            "GB/s"
+        } else {
+            "GFLOP/s"
+        }
+    }
+}
+
+/// A figure rocprof-compute derived.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metric {
+    /// Table it stands in: `System Speed-of-Light`, ….
+    pub table: String,
+    pub name: String,
+    /// `None` where the tool printed `N/A`.
+    pub value: Option<f64>,
+    pub unit: String,
+    pub peak: Option<f64>,
+    pub percent_of_peak: Option<f64>,
+    pub kernel: Option<String>,
+}
+
+/// Samples of the program counter at one instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstructionSamples {
+    pub instruction: NameId,
+    pub samples: u64,
+}

@@ -1,0 +1,148 @@
+//! Kernel names as people read them.
+
+use itertools::Itertools;
+
+/// The bare function name of a demangled kernel: no return type, namespaces, template or call arguments.
+///
+/// `void at::native::fill<4, float>(int, float*)` becomes `fill`. A name that is no C++ signature stays as it is.
+pub fn short(name: &str) -> &str {
+    let base = with_template(name);
+    let function = base.split('<').next().unwrap_or(base).trim();
+    if function.is_empty() {
+        strip_suffix(name)
+    } else {
+        function
+    }
+}
+
+/// The function name with its template arguments, which tell instances apart: `fill<4, float>`.
+pub fn with_template(name: &str) -> &str {
+    let name = strip_suffix(name);
+    let signature = &name[..arguments_start(name)];
+    let signature = match (
+        is_return_type_ahead(signature),
+        last_top_level(signature, b' '),
+    ) {
+        (true, Some(space)) => &signature[space + 1..],
+        _ => signature,
+    };
+    let base = match last_top_level(signature, b':') {
+        Some(colon) => &signature[colon + 1..],
+        None => signature,
+    };
+    base.trim()
+}
+
+/// The shortest form of each name that no other has: the function, with its template arguments, or the whole.
+pub fn apart<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let forms = [short, with_template, strip_suffix];
+    let counts = forms.map(|form| names.iter().copied().map(form).counts());
+    let shortest = |name: &'a str| {
+        let mut forms = forms.iter().zip(&counts);
+        let alone = forms.find_map(|(form, counts)| Some(form(name)).filter(|it| counts[it] == 1));
+        alone.unwrap_or(name)
+    };
+    names.iter().copied().map(shortest).collect()
+}
+
+/// The name without what tools append to it: `.kd`, ` (.kd)`, ` [clone .kd]`.
+pub fn strip_suffix(name: &str) -> &str {
+    let name = name.trim();
+    [" [clone .kd]", " (.kd)", ".kd"]
+        .iter()
+        .find_map(|suffix| name.strip_suffix(suffix))
+        .unwrap_or(name)
+}
+
+/// Where the call arguments begin: the first top-level `(` that is not `(anonymous namespace)` and not `operator()`.
+fn arguments_start(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let mut depth = 0usize;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth = depth.saturating_sub(1),
+            b'(' if depth == 0 => {
+                let before = &name[..at];
+                let after = &name[at..];
+                let is_part_of_name =
+                    after.starts_with("(anonymous namespace)") || before.ends_with("operator");
+                if at > 0 && !is_part_of_name {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+    }
+    name.len()
+}
+
+/// Position of the last `wanted` outside angle brackets and parentheses.
+fn last_top_level(name: &str, wanted: u8) -> Option<usize> {
+    let mut depth = 0i64;
+    let mut found = None;
+    for (at, &byte) in name.as_bytes().iter().enumerate() {
+        match byte {
+            b'<' | b'(' => depth += 1,
+            b'>' | b')' => depth -= 1,
+            _ if byte == wanted && depth <= 0 => found = Some(at),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn is_return_type_ahead(signature: &str) -> bool {
+    !signature.contains("operator ") && signature.contains(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{apart, short};
+
+    #[test]
+    fn instances_of_a_template_are_told_apart_by_what_differs() {
+        let names = [
+            "void norm(float*)",
+            "void mul<(type)2, true>(float*)",
+            "void mul<(type)8, true>(float*)",
+            "add<1>(int)",
+            "add<1>(float)",
+        ];
+        let told = [
+            "norm",
+            "mul<(type)2, true>",
+            "mul<(type)8, true>",
+            "add<1>(int)",
+            "add<1>(float)",
+        ];
+        assert_eq!(apart(&names), told);
+    }
+
+    #[test]
+    fn signatures_become_function_names() {
+        let cases = [
+            (
+                "void addition_kernel<float>(float*, float const*, int)",
+                "addition_kernel",
+            ),
+            (
+                "divide_kernel(float*, float const*, int, int)",
+                "divide_kernel",
+            ),
+            (
+                "void at::native::(anonymous namespace)::fused<c10::BFloat16, 1>(at::cuda::detail::TensorInfo<float>)",
+                "fused",
+            ),
+            ("vecCopy(double*, double*, int) [clone .kd]", "vecCopy"),
+            ("__amd_rocclr_copyBuffer.kd", "__amd_rocclr_copyBuffer"),
+            ("Cijk_Alik_Bljk_BBS_BH", "Cijk_Alik_Bljk_BBS_BH"),
+            ("matmul_entry_f32_2.kd", "matmul_entry_f32_2"),
+            ("", ""),
+            ("<(", "<("),
+        ];
+        for (full, expected) in cases {
+            assert_eq!(short(full), expected, "{full}");
+        }
+    }
+}

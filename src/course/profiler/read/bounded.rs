@@ -1,0 +1,179 @@
+//! Readers that refuse input that would fill the memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use serde::de::DeserializeOwned;
+
+use super::damage::{Damage, Place};
+use tinyllama_base::foreign;
+
+/// Bytes between two delimiters. Real names and messages stay far below.
+const LONGEST: usize = 8 << 20;
+
+/// Passes bytes on as long as a delimiter turns up often enough, so that no string or line can grow without end.
+struct LongestRun<R> {
+    input: R,
+    delimiter: u8,
+    run: usize,
+}
+
+impl<R: Read> LongestRun<R> {
+    fn new(input: R, delimiter: u8) -> BufReader<Self> {
+        BufReader::with_capacity(
+            1 << 16,
+            LongestRun {
+                input,
+                delimiter,
+                run: 0,
+            },
+        )
+    }
+}
+
+impl<R: Read> Read for LongestRun<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        match memchr::memrchr(self.delimiter, &buffer[..count]) {
+            Some(last) => self.run = count - last,
+            None => self.run += count,
+        }
+        if self.run > LONGEST {
+            let problem = "more than 8 MiB without an end in sight: this is no profile";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+        Ok(count)
+    }
+}
+
+/// Bytes that a compressed file may unpack to. A file of one megabyte can hold a thousand.
+const MOST_UNPACKED: u64 = 1 << 30;
+
+/// The content of a file, unpacked where it is compressed with gzip.
+pub enum Input {
+    Plain(File),
+    Packed(Box<Unpacked>),
+}
+
+impl Input {
+    pub fn is_packed(&self) -> bool {
+        matches!(self, Input::Packed(_))
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Input::Plain(file) => file.read(buffer),
+            Input::Packed(unpacked) => unpacked.read(buffer),
+        }
+    }
+}
+
+/// Unpacks gzip up to a bound.
+pub struct Unpacked {
+    decoder: MultiGzDecoder<BufReader<File>>,
+    left: u64,
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.decoder.read(buffer)?;
+        let left = self.left.checked_sub(count as u64);
+        self.left = left.ok_or_else(|| {
+            let problem = format!(
+                "it unpacks to more than {} MiB; if you trust it, unpack it with gunzip and import the result",
+                MOST_UNPACKED >> 20
+            );
+            io::Error::new(io::ErrorKind::FileTooLarge, problem)
+        })?;
+        Ok(count)
+    }
+}
+
+/// Opens a file that a profiler wrote: the one way to all of them.
+pub fn open(path: &Path) -> Result<Input, Damage> {
+    input(path, MOST_UNPACKED).map_err(|error| Damage::io(path, &error))
+}
+
+fn input(path: &Path, most_unpacked: u64) -> io::Result<Input> {
+    let mut file = foreign::open(path)?;
+    let mut start = Vec::new();
+    file.by_ref().take(2).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(match start.as_slice() {
+        b"\x1f\x8b" => Input::Packed(Box::new(Unpacked {
+            decoder: MultiGzDecoder::new(BufReader::new(file)),
+            left: most_unpacked,
+        })),
+        _ => Input::Plain(file),
+    })
+}
+
+/// The lines of a text with their numbers, without their ends; a line that is no UTF-8 or has no end is damage.
+pub fn lines(path: &Path) -> Result<impl Iterator<Item = Result<(u64, String), Damage>>, Damage> {
+    let lines = LongestRun::new(open(path)?, b'\n').lines();
+    Ok((1..).zip(lines).map(move |(number, line)| match line {
+        Ok(line) => Ok((number, line)),
+        Err(error) => {
+            let problem = format!("cannot be read: {error}");
+            Err(Damage::new(Place::line(path, number), problem))
+        }
+    }))
+}
+
+/// A document in JSON, or where it is none.
+pub fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Damage> {
+    let document = serde_json::from_reader(LongestRun::new(open(path)?, b'"'));
+    document.map_err(|error| {
+        let place = Place {
+            column: Some(error.column() as u64),
+            ..Place::line(path, error.line() as u64)
+        };
+        let hint = match error.is_eof() {
+            true => " (the file was cut off: profile again, and let the program end by itself)",
+            false => "",
+        };
+        Damage::new(place, format!("{error}{hint}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    /// Two parts behind each other, as `cat` makes them.
+    fn packed(folder: &Path, parts: [&[u8]; 2]) -> std::path::PathBuf {
+        let mut bytes = Vec::new();
+        for part in parts {
+            let mut encoder = GzEncoder::new(&mut bytes, Compression::fast());
+            encoder.write_all(part).unwrap();
+            encoder.finish().unwrap();
+        }
+        let path = folder.join("a.csv.gz");
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_compressed_file_is_unpacked_up_to_its_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = packed(folder.path(), [&[b'a'; 70_000], b"bc"]);
+        let mut content = Vec::new();
+        input(&path, 70_002)
+            .unwrap()
+            .read_to_end(&mut content)
+            .unwrap();
+        assert_eq!((content.len(), content.last()), (70_002, Some(&b'c')));
+        let error = input(&path, 70_001).unwrap().read_to_end(&mut Vec::new());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("unpacks to more"), "{error}");
+    }
+}

@@ -1,0 +1,246 @@
+//! SQLite databases: opened without the right to change them, their views read row by row.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+
+use super::Reading;
+use super::budget::{Budget, TOO_MUCH};
+use super::damage::{Damage, Place};
+use super::fields::{self, Columns, Field};
+use super::records::Records;
+
+/// A database; what it reads carries the name of the file.
+pub struct Database<'a> {
+    // Closed before its budget is dropped: fields are dropped in their order.
+    pub connection: Connection,
+    path: &'a Path,
+    budget: Budget,
+}
+
+impl<'a> Database<'a> {
+    pub fn open(path: &'a Path) -> Result<Self, Damage> {
+        let sql = |error| Damage::new(Place::file(path), explain(&error));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(sql)?;
+        // The views come with the file: they may compute, but call nothing that has an effect.
+        let trust = connection.pragma_update(None, "trusted_schema", false);
+        trust.map_err(sql)?;
+        let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
+        let budget = Budget::limit(&connection, bytes).map_err(sql)?;
+        Ok(Database {
+            connection,
+            path,
+            budget,
+        })
+    }
+
+    fn columns(&self, view: &str) -> rusqlite::Result<Vec<String>> {
+        self.strings("SELECT name FROM pragma_table_info(?1)", view)
+    }
+
+    fn strings(&self, query: &str, parameter: &str) -> rusqlite::Result<Vec<String>> {
+        let mut statement = self.connection.prepare(query)?;
+        let strings = statement.query_map([parameter], |row| row.get(0))?;
+        strings.collect()
+    }
+
+    /// Gives each row of a view to `add`, and returns how many it took. Columns that the view lacks are not reported: an
+    /// older schema has fewer. A view that is not there has no rows.
+    pub fn each(
+        &self,
+        view: &str,
+        reading: &mut Reading<'_>,
+        mut add: impl FnMut(&mut Records<'_>, &Row<'_, '_>) -> Result<(), String>,
+    ) -> Result<u64, Damage> {
+        let place = |row: String| Place {
+            name: Some(format!("view {view}{row}")),
+            ..Place::file(self.path)
+        };
+        let sql = |error| Damage::new(place(String::new()), explain(&error));
+        let mut names = self.columns(view).map_err(sql)?;
+        names.retain(|name| fields::is_known(name));
+        if names.is_empty() {
+            return Ok(0);
+        }
+        let columns = Columns::of(&names);
+        let query = format!("SELECT \"{}\" FROM \"{view}\"", names.join("\", \""));
+        let mut statement = self.connection.prepare(&query).map_err(sql)?;
+        let mut rows = statement.query([]).map_err(sql)?;
+        let process = reading.process();
+        let mut records = Records::new(reading.profile, process);
+        let (mut good, mut number) = (0, 0u64);
+        while let Some(row) = rows.next().map_err(sql)? {
+            number += 1;
+            if !self.budget.take_row() {
+                return Err(Damage::new(place(String::new()), TOO_MUCH));
+            }
+            let row = Row {
+                row,
+                columns: &columns,
+                names: &names,
+                budget: &self.budget,
+            };
+            match add(&mut records, &row) {
+                Ok(()) => good += 1,
+                Err(problem) if problem == TOO_MUCH => {
+                    return Err(Damage::new(place(String::new()), problem));
+                }
+                Err(problem) => {
+                    let place = place(format!(", row {number}"));
+                    reading.log.add(Damage::new(place, problem))?;
+                }
+            }
+        }
+        Ok(good)
+    }
+
+    /// The first row of a view as texts by column, for facts that are read by people; 0 where there is no such view.
+    pub fn facts(&self, view: &str, into: &mut BTreeMap<String, String>) -> Result<u64, Damage> {
+        let sql = |error| Damage::new(Place::file(self.path), explain(&error));
+        let columns = self.columns(view).map_err(sql)?;
+        if columns.is_empty() {
+            return Ok(0);
+        }
+        let query = format!("SELECT * FROM \"{view}\" LIMIT 1");
+        let mut statement = self.connection.prepare(&query).map_err(sql)?;
+        let mut rows = statement.query([]).map_err(sql)?;
+        let Some(row) = rows.next().map_err(sql)? else {
+            return Ok(0);
+        };
+        for (at, column) in columns.into_iter().enumerate() {
+            let text = match row.get_ref(at).map_err(sql)? {
+                ValueRef::Integer(number) => number.to_string(),
+                ValueRef::Real(number) => number.to_string(),
+                ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                ValueRef::Null | ValueRef::Blob(_) => continue,
+            };
+            if !self.budget.take_text(&text) {
+                return Err(Damage::new(Place::file(self.path), TOO_MUCH));
+            }
+            match serde_json::from_str::<BTreeMap<String, Value>>(&text) {
+                // Facts of a version that keeps them as a document.
+                Ok(facts) => {
+                    let text = |value: &Value| match value {
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    };
+                    into.extend(
+                        facts
+                            .iter()
+                            .map(|(name, value)| (name.clone(), text(value))),
+                    );
+                }
+                Err(_) => drop(into.insert(column, text)),
+            }
+        }
+        Ok(1)
+    }
+}
+
+/// Names of all tables and views.
+pub fn tables(path: &Path) -> Result<Vec<String>, Damage> {
+    let names = "SELECT name FROM sqlite_master WHERE type IN ('view', 'table') AND name <> ?1";
+    Database::open(path)?
+        .strings(names, "")
+        .map_err(|error| Damage::new(Place::file(path), explain(&error)))
+}
+
+fn explain(error: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode::{
+        DatabaseCorrupt, NotADatabase, OperationInterrupted, OutOfMemory, TooBig,
+    };
+    match error.sqlite_error_code() {
+        Some(DatabaseCorrupt | NotADatabase) => format!(
+            "the database is damaged ({error}); it was probably cut off: profile again, and let the program end by itself"
+        ),
+        Some(OperationInterrupted | OutOfMemory | TooBig) => TOO_MUCH.to_owned(),
+        _ => format!("cannot be read: {error}"),
+    }
+}
+
+/// A row, whose values SQLite may have stored under any type.
+pub struct Row<'a, 'stmt> {
+    row: &'a rusqlite::Row<'stmt>,
+    columns: &'a Columns,
+    names: &'a [String],
+    budget: &'a Budget,
+}
+
+impl Row<'_, '_> {
+    fn value(&self, field: Field) -> Result<ValueRef<'_>, String> {
+        match self.columns.at(field) {
+            Some(column) => self
+                .row
+                .get_ref(column)
+                .map_err(|error| format!("{}: {error}", self.names[column])),
+            None => Ok(ValueRef::Null),
+        }
+    }
+}
+
+impl fields::Row for Row<'_, '_> {
+    type Problem = String;
+
+    fn has(&self, field: Field) -> bool {
+        self.columns.at(field).is_some()
+    }
+
+    fn text(&self, field: Field) -> Result<Option<&str>, String> {
+        match self.value(field)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(text) => {
+                let text = std::str::from_utf8(text)
+                    .map_err(|_| self.problem(field, "is not UTF-8 text".to_owned()))?;
+                let is_affordable = self.budget.take_text(text);
+                is_affordable
+                    .then_some(Some(text))
+                    .ok_or_else(|| TOO_MUCH.to_owned())
+            }
+            _ => Err(self.problem(field, "is no text".to_owned())),
+        }
+    }
+
+    fn whole(&self, field: Field) -> Result<Option<u64>, String> {
+        let negative = |number| self.problem(field, format!("is negative: {number}"));
+        self.stamp(field)?
+            .map(|number| u64::try_from(number).map_err(|_| negative(number)))
+            .transpose()
+    }
+
+    fn number(&self, field: Field) -> Result<Option<f64>, String> {
+        match self.value(field)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(number) => Ok(Some(number as f64)),
+            ValueRef::Real(number) if number.is_finite() => Ok(Some(number)),
+            _ => Err(self.problem(field, "is no finite number".to_owned())),
+        }
+    }
+
+    fn any_number(&self, field: Field) -> Result<Option<f64>, String> {
+        match self.value(field)? {
+            ValueRef::Real(number) => Ok(Some(number)),
+            _ => self.number(field),
+        }
+    }
+
+    fn stamp(&self, field: Field) -> Result<Option<i64>, String> {
+        match self.value(field)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(number) => Ok(Some(number)),
+            _ => Err(self.problem(field, "is no whole number".to_owned())),
+        }
+    }
+
+    fn problem(&self, field: Field, problem: String) -> String {
+        let name = self.columns.at(field).map_or("?", |at| &self.names[at]);
+        format!("{name} {problem}")
+    }
+
+    fn disorder(&self, problem: String) -> String {
+        problem
+    }
+}

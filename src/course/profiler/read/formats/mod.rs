@@ -1,0 +1,71 @@
+//! The formats that are read, each in a file of its own.
+
+mod agents;
+mod allocations;
+mod analysis_database;
+mod analysis_text;
+mod api_trace;
+mod compute_ceilings;
+mod compute_system;
+mod counters;
+mod instructions;
+pub mod kernel_trace;
+mod launches;
+mod memory_copies;
+mod refused;
+pub mod rocpd;
+mod rocprofv3_json;
+mod statistics;
+mod summary_text;
+mod torch_trace;
+mod wall_clock;
+
+use super::sample::Sample;
+use super::{Reading, Rows};
+use tinyllama_base::known_by_name;
+
+/// A format a profiler writes.
+pub struct Format {
+    /// As lists of files name it; no two have the same.
+    pub name: &'static str,
+    pub recognises: fn(&Sample<'_>) -> bool,
+    /// Adds a file of this format to the profile.
+    pub read: fn(&mut Reading<'_>) -> Rows,
+}
+
+/// All of them; of several that recognise a file the first reads it.
+pub static FORMATS: &[Format] = &[
+    rocpd::FORMAT,
+    analysis_database::FORMAT,
+    rocprofv3_json::FORMAT,
+    torch_trace::FORMAT,
+    wall_clock::JSON,
+    wall_clock::TEXT,
+    summary_text::FORMAT,
+    analysis_text::FORMAT,
+    counters::FORMAT,
+    kernel_trace::FORMAT,
+    launches::FORMAT,
+    refused::DISPATCH_LIST,
+    refused::NATIVE_COUNTERS,
+    refused::STREAMING_COUNTERS,
+    api_trace::FORMAT,
+    memory_copies::FORMAT,
+    allocations::FORMAT,
+    statistics::FORMAT,
+    agents::FORMAT,
+    instructions::FORMAT,
+    compute_system::FORMAT,
+    compute_ceilings::FORMAT,
+    refused::PACKAGE,
+    refused::FIRST_ROCPROF_JSON,
+    refused::FIRST_ROCPROF_DATABASE,
+];
+
+/// Those that tell all of a run, so that other files of the run need not be read.
+pub const TELL_ALL: [Format; 2] = [rocpd::FORMAT, rocprofv3_json::FORMAT];
+
+/// Tables of launches with their counters.
+pub const HAVE_COUNTERS: [Format; 2] = [counters::FORMAT, launches::FORMAT];
+
+known_by_name!(Format);

@@ -1,0 +1,231 @@
+//! Reading what profilers wrote: one file or a whole folder, recognised by content.
+//!
+//! A format is one file in [`formats`] and a line in its list.
+
+mod bounded;
+mod budget;
+mod damage;
+mod database;
+mod fields;
+mod finish;
+pub mod formats;
+mod records;
+mod sample;
+mod selection;
+mod table;
+mod text_table;
+
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use self::damage::DamageLog;
+pub use self::damage::{Damage, Place};
+use self::formats::{FORMATS, Format};
+use self::records::Records;
+use self::sample::Sample;
+use self::table::{Row, Table};
+use crate::profiler::model::{ProcessId, Profile};
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub path: PathBuf,
+    pub format: &'static Format,
+    pub rows: u64,
+}
+
+/// A file that was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    pub path: PathBuf,
+    pub reason: String,
+}
+
+/// What an import found.
+#[derive(Debug)]
+pub struct Import {
+    pub profile: Profile,
+    pub taken: Vec<Taken>,
+    pub passed_over: Vec<PassedOver>,
+    /// Damaged places. Everything around them is in the profile.
+    pub damage: Vec<Damage>,
+    /// Marks of the databases read, which rows exported from them carry too.
+    guids: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("{}: {error}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+}
+
+/// Reads a file, or every file below a folder.
+pub fn import(path: &Path) -> Result<Import, ImportError> {
+    let files = selection::files(path).map_err(|error| ImportError::Unreadable {
+        path: path.to_owned(),
+        error,
+    })?;
+    let mut import = Import {
+        profile: Profile::default(),
+        taken: Vec::new(),
+        passed_over: Vec::new(),
+        damage: Vec::new(),
+        guids: Vec::new(),
+    };
+    for file in selection::in_order(files) {
+        import.add(&file);
+    }
+    finish::finish(&mut import.profile);
+    Ok(import)
+}
+
+impl Import {
+    /// Whether a file of this format was read.
+    pub fn took(&self, format: &Format) -> bool {
+        self.taken.iter().any(|taken| taken.format == format)
+    }
+
+    fn add(&mut self, path: &Path) {
+        let mut log = DamageLog::default();
+        let outcome = self.read(path, &mut log);
+        self.damage.append(&mut log.found);
+        let path = path.to_owned();
+        match outcome {
+            Ok((format, rows)) => {
+                self.profile.sources.push(path.clone());
+                self.taken.push(Taken { path, format, rows });
+            }
+            Err(Refusal::PassedOver(reason)) => self.passed_over.push(PassedOver { path, reason }),
+            Err(Refusal::Damaged(damage)) => self.damage.push(damage),
+        }
+    }
+
+    fn read(
+        &mut self,
+        path: &Path,
+        log: &mut DamageLog,
+    ) -> Result<(&'static Format, u64), Refusal> {
+        if let Some(reason) = selection::told_already(path, &self.taken) {
+            return Err(Refusal::PassedOver(reason));
+        }
+        let sample = Sample::of(path)?;
+        let known = FORMATS.iter().find(|format| (format.recognises)(&sample));
+        let format = known.ok_or_else(|| sample.unknown())?;
+        let mut reading = Reading {
+            path,
+            profile: &mut self.profile,
+            log,
+            guids: &mut self.guids,
+        };
+        Ok((format, (format.read)(&mut reading)?))
+    }
+}
+
+/// Why a file is not read, or not to its end.
+#[derive(Debug)]
+pub enum Refusal {
+    Damaged(Damage),
+    PassedOver(String),
+}
+
+impl From<Damage> for Refusal {
+    fn from(damage: Damage) -> Self {
+        Refusal::Damaged(damage)
+    }
+}
+
+/// The number of rows that were read.
+pub type Rows = Result<u64, Refusal>;
+
+/// A file on its way into a profile.
+pub struct Reading<'a> {
+    pub path: &'a Path,
+    pub profile: &'a mut Profile,
+    pub log: &'a mut DamageLog,
+    /// Marks of the databases read, which rows exported from them carry too.
+    pub guids: &'a mut Vec<String>,
+}
+
+impl<'a> Reading<'a> {
+    /// The file as lines with their numbers.
+    pub fn lines(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(u64, String), Damage>> + use<'a>, Damage> {
+        bounded::lines(self.path)
+    }
+
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Damage> {
+        bounded::json(self.path)
+    }
+
+    /// Notes what is wrong with a line, from the character `column` on.
+    pub fn damaged_line(
+        &mut self,
+        line: u64,
+        column: Option<u64>,
+        problem: String,
+    ) -> Result<(), Damage> {
+        let place = Place {
+            column,
+            ..Place::line(self.path, line)
+        };
+        self.log.add(Damage::new(place, problem))
+    }
+
+    /// Notes what is wrong with a record of JSON, named by its array and its number in it.
+    pub fn damaged_record(
+        &mut self,
+        array: &str,
+        at: usize,
+        problem: impl Into<String>,
+    ) -> Result<(), Damage> {
+        let place = Place {
+            name: Some(format!("{array}[{at}]")),
+            ..Place::file(self.path)
+        };
+        self.log.add(Damage::new(place, problem))
+    }
+
+    /// The process the file is about.
+    pub fn process(&mut self) -> ProcessId {
+        selection::process(self.path, self.profile)
+    }
+
+    /// The file as CSV, unless it was exported from a database that is read itself.
+    pub fn table(&self) -> Result<Table, Refusal> {
+        if let Some(guid) = self.guid()?.filter(|guid| self.guids.contains(guid)) {
+            return Err(Refusal::PassedOver(format!(
+                "was exported from the database {guid}, which is read itself"
+            )));
+        }
+        Ok(Table::open(self.path)?)
+    }
+
+    /// The mark of the database a file was exported from, in its first row.
+    fn guid(&self) -> Result<Option<String>, Damage> {
+        let mut table = Table::open(self.path)?;
+        let Some(column) = table.find("guid") else {
+            return Ok(None);
+        };
+        let row = table.next_row()?;
+        row.map(|row| Ok(row.text_at(column)?.to_owned()))
+            .transpose()
+    }
+
+    /// Gives every row of the CSV file to `add`, and returns how many it took.
+    pub fn rows(
+        &mut self,
+        mut add: impl FnMut(&mut Records<'_>, &Row<'_>) -> Result<(), Damage>,
+    ) -> Rows {
+        let mut table = self.table()?;
+        let process = self.process();
+        let mut records = Records::new(self.profile, process);
+        let rows = table.each(self.log, |row| add(&mut records, row))?;
+        self.profile.notes.extend(table.shortened());
+        Ok(rows)
+    }
+}

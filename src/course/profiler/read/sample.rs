@@ -1,0 +1,167 @@
+//! What is looked at to tell what kind of file something is.
+
+use std::cell::OnceCell;
+use std::io::Read;
+use std::path::Path;
+
+use super::damage::Damage;
+use super::table::Table;
+use super::{Refusal, bounded, database};
+
+/// Bytes looked at. A report of rocprof-compute opens with a logo and the machine's description before its first table.
+const HEAD: u64 = 1 << 16;
+
+/// Beginnings of files that are no text, with what they are and what to do.
+const BINARIES: &[(&[u8], &str)] = &[
+    (
+        b"\x1f\x8b",
+        "compressed with gzip twice: unpack it with gunzip and import the result",
+    ),
+    (b"%PDF", "a PDF"),
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "compressed with zstd: unpack it with unzstd and import the result",
+    ),
+    (
+        b"PK\x03\x04",
+        "a zip archive: unpack it and import the result",
+    ),
+];
+
+const PACKED_DATABASE: &str =
+    "an SQLite database compressed with gzip: unpack it with gunzip and import the result";
+
+/// Where an archive of tar says that it is one.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+
+const UTF_16: &str = "text in UTF-16: save it as UTF-8 and import the result";
+
+/// The beginning of a file.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    path: &'a Path,
+    pub content: Content,
+    columns: OnceCell<Vec<String>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Content {
+    Empty,
+    /// With the names of its tables and views.
+    Database(Vec<String>),
+    Json(String),
+    /// A protocol buffer, a PDF, a compressed file: bytes that are no text.
+    Binary(&'static str),
+    /// Perhaps a table with commas.
+    Text(String),
+}
+
+impl<'a> Sample<'a> {
+    pub fn of(path: &'a Path) -> Result<Self, Damage> {
+        let mut head = Vec::new();
+        let input = bounded::open(path)?;
+        let is_packed = input.is_packed();
+        input
+            .take(HEAD)
+            .read_to_end(&mut head)
+            .map_err(|error| Damage::io(path, &error))?;
+        let content = match head.starts_with(b"SQLite format 3\0") {
+            true if is_packed => Content::Binary(PACKED_DATABASE),
+            true => Content::Database(database::tables(path)?),
+            false => content(&head),
+        };
+        Ok(Sample {
+            path,
+            content,
+            columns: OnceCell::new(),
+        })
+    }
+
+    /// Whether it is text, no JSON, that has all of `parts` in it.
+    pub fn says(&self, parts: &[&str]) -> bool {
+        matches!(&self.content, Content::Text(text) if parts.iter().all(|part| text.contains(part)))
+    }
+
+    /// Whether it is JSON with all of `keys`.
+    pub fn has_keys(&self, keys: &[&str]) -> bool {
+        let has = |text: &str, key: &str| text.contains(&format!("\"{key}\""));
+        matches!(&self.content, Content::Json(text) if keys.iter().all(|key| has(text, key)))
+    }
+
+    /// Whether it is a database with this table.
+    pub fn has_table(&self, name: &str) -> bool {
+        matches!(&self.content, Content::Database(tables) if tables.iter().any(|table| table == name))
+    }
+
+    /// Whether it is a table with commas and all of `columns`.
+    pub fn has(&self, columns: &[&str]) -> bool {
+        columns.iter().all(|column| self.has_one_of(&[column]))
+    }
+
+    pub fn has_one_of(&self, columns: &[&str]) -> bool {
+        let found = self.columns.get_or_init(|| self.header());
+        found.iter().any(|name| columns.contains(&name.as_str()))
+    }
+
+    pub fn names_kernels(&self) -> bool {
+        self.has_one_of(&["kernel_name", "kernelname"])
+    }
+
+    pub fn is_timed(&self) -> bool {
+        self.has_one_of(&["start_timestamp", "beginns"])
+    }
+
+    pub fn is_csv(&self) -> bool {
+        matches!(&self.content, Content::Text(text) if text.lines().next().is_some_and(|line| line.contains(',')))
+    }
+
+    fn header(&self) -> Vec<String> {
+        let table = self.is_csv().then(|| Table::open(self.path));
+        let table = table.and_then(Result::ok);
+        table.map_or_else(Vec::new, |table| table.columns)
+    }
+
+    /// Why it is not read when no format knows it.
+    pub fn unknown(&self) -> Refusal {
+        let reason = match &self.content {
+            Content::Empty => "is empty".to_owned(),
+            Content::Binary(what) => format!("is {what}"),
+            Content::Database(_) => "is an SQLite database of no known form".to_owned(),
+            Content::Json(_) => "is JSON of no known form".to_owned(),
+            Content::Text(_) if self.is_csv() => match Table::open(self.path) {
+                Ok(_) => "is CSV with columns no profiler writes".to_owned(),
+                Err(damage) => return damage.into(),
+            },
+            Content::Text(_) => "is text of no known form".to_owned(),
+        };
+        Refusal::PassedOver(reason)
+    }
+}
+
+fn content(head: &[u8]) -> Content {
+    if let Some((_, what)) = BINARIES.iter().find(|(start, _)| head.starts_with(start)) {
+        return Content::Binary(what);
+    }
+    if head
+        .get(TAR.0..)
+        .is_some_and(|head| head.starts_with(TAR.1))
+    {
+        return Content::Binary("an archive of tar: unpack it and import the folder");
+    }
+    if head.contains(&0) {
+        return Content::Binary(
+            "binary; a Perfetto trace (.pftrace, .proto) opens in ui.perfetto.dev",
+        );
+    }
+    let text = String::from_utf8_lossy(head);
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.is_empty() {
+        Content::Empty
+    } else if text.starts_with(['{', '[']) {
+        Content::Json(text.to_owned())
+    } else {
+        Content::Text(text.to_owned())
+    }
+}

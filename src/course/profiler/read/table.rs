@@ -1,0 +1,339 @@
+//! CSV as profilers write it: columns by name, rows streamed, memory bounded, every error with its place.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use super::bounded::{self, Input};
+use super::damage::{Damage, DamageLog, Place};
+use super::fields::{self, Columns, Field};
+use crate::profiler::model::Interval;
+
+/// Bytes of one row. Kernel names run to kilobytes and the widest rows to 30 KB; beyond this a quote was left open.
+const LONGEST_ROW: usize = 4 << 20;
+const MOST_COLUMNS: usize = 1 << 16;
+
+/// A CSV file with a header.
+pub struct Table {
+    path: PathBuf,
+    input: BufReader<Input>,
+    parser: csv_core::Reader,
+    /// Fields of the current row, one after the other, and where each ends.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    pub columns: Vec<String>,
+    /// Names as the file spells them.
+    pub headers: Vec<String>,
+    fields: Columns,
+    /// Line the next byte of `input` stands in.
+    line: u64,
+    /// Whether a line says that rows were left out.
+    is_shortened: bool,
+}
+
+impl Table {
+    pub fn open(path: &Path) -> Result<Self, Damage> {
+        let mut table = Table {
+            path: path.to_owned(),
+            input: BufReader::with_capacity(1 << 18, bounded::open(path)?),
+            parser: csv_core::Reader::new(),
+            bytes: vec![0; 1 << 12],
+            ends: vec![0; 64],
+            columns: Vec::new(),
+            headers: Vec::new(),
+            fields: Columns::default(),
+            line: 1,
+            is_shortened: false,
+        };
+        let headers: Vec<String> = match table.next_row()? {
+            Some(row) => (0..row.ends.len())
+                .map(|column| String::from_utf8_lossy(row.bytes(column)).trim().to_owned())
+                .collect(),
+            None => Vec::new(),
+        };
+        table.columns = headers.iter().map(|header| normalised(header)).collect();
+        table.fields = Columns::of(&table.columns);
+        table.headers = headers;
+        Ok(table)
+    }
+
+    /// Whether the rows have a field.
+    pub fn has(&self, field: Field) -> bool {
+        self.fields.at(field).is_some()
+    }
+
+    /// The place of the column called `name`.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
+    /// What to say of a table in which `...` stands for rows.
+    pub fn shortened(&self) -> Option<String> {
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let note =
+            || format!("{file} has lines of `...`: rows are left out, and sums are too small");
+        self.is_shortened.then(note)
+    }
+
+    /// Gives every row as wide as the header to `add`; the number of those it took. The others are damage.
+    pub fn each(
+        &mut self,
+        log: &mut DamageLog,
+        mut add: impl FnMut(&Row<'_>) -> Result<(), Damage>,
+    ) -> Result<u64, Damage> {
+        let mut rows = 0;
+        while let Some(row) = self.next_row()? {
+            if row.stands_for_others() {
+                self.is_shortened = true;
+                continue;
+            }
+            match row.check_width().and_then(|()| add(&row)) {
+                Ok(()) => rows += 1,
+                Err(damage) => log.add(damage)?,
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The next row; `None` after the last. `Err` says that the file cannot be followed any further.
+    pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Damage> {
+        self.skip_line_ends()?;
+        let line = self.line;
+        let too_large = |problem| Damage::new(Place::line(&self.path, line), problem);
+        let (mut length, mut fields) = (0, 0);
+        loop {
+            let input = self.input.fill_buf();
+            let input = input.map_err(|error| Damage::io(&self.path, &error))?;
+            let (result, consumed, written, ended) =
+                self.parser
+                    .read_record(input, &mut self.bytes[length..], &mut self.ends[fields..]);
+            self.line += memchr::memchr_iter(b'\n', &input[..consumed]).count() as u64;
+            self.input.consume(consumed);
+            length += written;
+            fields += ended;
+            match result {
+                csv_core::ReadRecordResult::InputEmpty => {}
+                csv_core::ReadRecordResult::OutputFull => {
+                    let problem =
+                        "a row is longer than 4 MiB; a quotation mark was probably left open";
+                    make_room(&mut self.bytes, LONGEST_ROW).ok_or_else(|| too_large(problem))?;
+                }
+                csv_core::ReadRecordResult::OutputEndsFull => {
+                    let problem = "a row has more than 65536 fields";
+                    make_room(&mut self.ends, MOST_COLUMNS).ok_or_else(|| too_large(problem))?;
+                }
+                csv_core::ReadRecordResult::Record => break,
+                csv_core::ReadRecordResult::End => return Ok(None),
+            }
+        }
+        Ok(Some(Row {
+            path: &self.path,
+            line,
+            bytes: &self.bytes[..length],
+            ends: &self.ends[..fields],
+            columns: &self.columns,
+            fields: &self.fields,
+        }))
+    }
+
+    /// The parser would skip them too, but then the row's own line would be unknown.
+    fn skip_line_ends(&mut self) -> Result<(), Damage> {
+        loop {
+            let input = self.input.fill_buf();
+            let input = input.map_err(|error| Damage::io(&self.path, &error))?;
+            match input.first() {
+                Some(b'\n') => self.line += 1,
+                Some(b'\r') => {}
+                _ => return Ok(()),
+            }
+            self.input.consume(1);
+        }
+    }
+}
+
+/// Twice as many places, where that is not too many.
+fn make_room<T: Clone + Default>(places: &mut Vec<T>, most: usize) -> Option<()> {
+    let length = places.len();
+    (length < most).then(|| places.resize(length * 2, T::default()))
+}
+
+fn normalised(header: &str) -> String {
+    header.to_lowercase().replace([' ', '-'], "_")
+}
+
+/// A row of a [`Table`].
+pub struct Row<'a> {
+    path: &'a Path,
+    line: u64,
+    bytes: &'a [u8],
+    ends: &'a [usize],
+    pub columns: &'a [String],
+    fields: &'a Columns,
+}
+
+impl<'a> Row<'a> {
+    /// Whether somebody who printed the table left rows out here.
+    fn stands_for_others(&self) -> bool {
+        let is_dots = |text: &str| matches!(text.trim(), "..." | "\u{2026}");
+        self.ends.len() == 1 && std::str::from_utf8(self.bytes(0)).is_ok_and(is_dots)
+    }
+
+    /// An error unless the row has as many fields as the header.
+    fn check_width(&self) -> Result<(), Damage> {
+        if self.ends.len() == self.columns.len() {
+            return Ok(());
+        }
+        let place = Place {
+            column: Some(self.ends.len() as u64),
+            ..Place::line(self.path, self.line)
+        };
+        let (found, named) = (self.ends.len(), self.columns.len());
+        let problem = match found < named {
+            true => {
+                "the file was probably cut off here: profile again, and let the program end by itself"
+            }
+            false => "a name with a comma is probably not quoted",
+        };
+        let problem =
+            format!("the row has {found} fields where the header names {named}; {problem}");
+        Err(Damage::new(place, problem))
+    }
+
+    /// Bytes of a field; empty when the row has no such field.
+    fn bytes(&self, column: usize) -> &'a [u8] {
+        let start = match column {
+            0 => 0,
+            _ => self.ends.get(column - 1).copied().unwrap_or(0),
+        };
+        let end = self.ends.get(column).copied().unwrap_or(start);
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+
+    pub fn text_at(&self, column: usize) -> Result<&'a str, Damage> {
+        std::str::from_utf8(self.bytes(column))
+            .map(str::trim)
+            .map_err(|_| self.damage(column, "is not UTF-8 text".to_owned()))
+    }
+
+    /// A whole number, also when a program wrote it with a fraction, an exponent, in hex or as `Agent 4`. `None` for an empty field.
+    pub fn whole_at(&self, column: usize) -> Result<Option<u64>, Damage> {
+        let bytes = self.bytes(column);
+        if let Some(number) = decimal(bytes) {
+            return Ok(Some(number));
+        }
+        let text = self.text_at(column)?;
+        let text = text.strip_prefix("Agent ").unwrap_or(text);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if let Some(hex) = text.strip_prefix("0x") {
+            let problem = |_| format!("`{}` is no hexadecimal number", shown(text));
+            let number = u64::from_str_radix(hex, 16).map(Some).map_err(problem);
+            return number.map_err(|problem| self.damage(column, problem));
+        }
+        match text.parse::<f64>() {
+            // The largest float below 2^63.
+            Ok(number) if (0.0..=9.223_372_036_854_775e18).contains(&number) => {
+                Ok(Some(number.round() as u64))
+            }
+            _ => {
+                let problem = format!("`{}` is no number from 0 to 2^63", shown(text));
+                Err(self.damage(column, problem))
+            }
+        }
+    }
+
+    /// A finite number. `None` for an empty field, `N/A` and `nan`, which profilers write for "no value".
+    pub fn number_at(&self, column: usize) -> Result<Option<f64>, Damage> {
+        if let Some(number) = decimal(self.bytes(column)) {
+            return Ok(Some(number as f64));
+        }
+        let text = self.text_at(column)?;
+        if text.is_empty() || text.eq_ignore_ascii_case("n/a") || text.eq_ignore_ascii_case("nan") {
+            return Ok(None);
+        }
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Some(number)),
+            _ => Err(self.damage(column, format!("`{}` is no finite number", shown(text)))),
+        }
+    }
+
+    /// A whole number in the column called `name`; `None` where there is no such column.
+    pub fn whole_of(&self, name: &str) -> Result<Option<u64>, Damage> {
+        let column = self.columns.iter().position(|column| column == name);
+        column.map_or(Ok(None), |column| self.whole_at(column))
+    }
+
+    /// Whether a number was written with an exponent, as spreadsheets do when they round it.
+    fn is_rounded(&self, field: Field) -> bool {
+        let bytes = self.fields.at(field).map(|column| self.bytes(column));
+        bytes.is_some_and(|bytes| bytes.iter().any(|b| matches!(b, b'e' | b'E')))
+    }
+
+    pub fn damage(&self, column: usize, problem: String) -> Damage {
+        let place = Place {
+            column: Some(column as u64 + 1),
+            name: self.columns.get(column).cloned(),
+            ..Place::line(self.path, self.line)
+        };
+        Damage::new(place, problem)
+    }
+}
+
+impl fields::Row for Row<'_> {
+    type Problem = Damage;
+
+    fn has(&self, field: Field) -> bool {
+        self.fields.at(field).is_some()
+    }
+
+    fn text(&self, field: Field) -> Result<Option<&str>, Damage> {
+        let column = self.fields.at(field);
+        column.map(|column| self.text_at(column)).transpose()
+    }
+
+    fn whole(&self, field: Field) -> Result<Option<u64>, Damage> {
+        let column = self.fields.at(field);
+        column.map_or(Ok(None), |column| self.whole_at(column))
+    }
+
+    fn number(&self, field: Field) -> Result<Option<f64>, Damage> {
+        let column = self.fields.at(field);
+        column.map_or(Ok(None), |column| self.number_at(column))
+    }
+
+    fn stamp(&self, field: Field) -> Result<Option<i64>, Damage> {
+        let stamp = self.whole(field)?;
+        let no_time = |stamp| self.problem(field, format!("`{stamp}` is no time in nanoseconds"));
+        stamp
+            .map(|stamp| i64::try_from(stamp).map_err(|_| no_time(stamp)))
+            .transpose()
+    }
+
+    fn problem(&self, field: Field, problem: String) -> Damage {
+        self.damage(self.fields.at(field).unwrap_or(0), problem)
+    }
+
+    fn exact_time(&self) -> Result<Option<Interval>, Damage> {
+        let is_rounded = self.is_rounded(Field::Start) || self.is_rounded(Field::End);
+        Ok(self.time()?.filter(|_| !is_rounded))
+    }
+}
+
+/// At most 18 digits and nothing else: what nearly every field is.
+fn decimal(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() || bytes.len() > 18 {
+        return None;
+    }
+    bytes.iter().try_fold(0u64, |number, &byte| {
+        (byte.is_ascii_digit()).then(|| number * 10 + u64::from(byte - b'0'))
+    })
+}
+
+/// The beginning of a text, for a message.
+pub fn shown(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

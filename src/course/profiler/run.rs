@@ -1,0 +1,241 @@
+//! Running a profiler as a child, with its log kept and its failures named.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use signal_hook::consts::SIGINT;
+use signal_hook::low_level;
+
+use super::commands::line::CommandLine;
+use tinyllama_base::ends_with_this;
+
+pub mod remedy;
+
+use self::remedy::{Remedy, remedies};
+
+/// Where the child's output goes besides the log.
+pub enum Output<'a> {
+    /// Straight to this process' terminal, which is the child's while it runs; then there is no log.
+    Terminal,
+    /// Line by line to a panel or a plain listing.
+    Lines(&'a mut dyn FnMut(&str)),
+}
+
+/// How a run ended. A profiler that failed is a result like any other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Success,
+    /// Code the child exited with.
+    Failed(i32),
+    /// Signal that ended it.
+    Killed(i32),
+}
+
+#[derive(Clone, Debug)]
+pub struct Finished {
+    pub ending: Ending,
+    /// What the child printed; `None` when it had the terminal.
+    pub log: Option<PathBuf>,
+    /// Known troubles found in its output.
+    pub remedies: Vec<Remedy>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("{} is not installed", program.display())]
+    NotInstalled { program: PathBuf },
+    #[error("cannot start {}: {error}", program.display())]
+    Start { program: PathBuf, error: io::Error },
+    #[error("{}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+}
+
+/// Writes the line's files, runs it and waits. The log is `profiler.log` in the line's folder.
+///
+/// While the child runs, an interrupt from the keyboard is left to it: profilers write their output when the program
+/// ends, and would lose it if this process went first.
+pub fn run(line: &CommandLine, output: Output<'_>) -> Result<Finished, RunError> {
+    prepare(line)?;
+    let words = line.words();
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(RunError::NotInstalled {
+            program: PathBuf::new(),
+        });
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    match output {
+        Output::Terminal => {
+            let interrupts = Interrupts::start();
+            let status = interrupts.child(command)?.wait();
+            let status = status.map_err(|error| start_error(program, error))?;
+            Ok(Finished {
+                ending: ending(status),
+                log: None,
+                remedies: Vec::new(),
+            })
+        }
+        Output::Lines(each) => run_logged(line, command, each),
+    }
+}
+
+fn prepare(line: &CommandLine) -> Result<(), RunError> {
+    let file_error = |path: &Path| {
+        let path = path.to_owned();
+        move |error| RunError::File { path, error }
+    };
+    fs::create_dir_all(&line.folder).map_err(file_error(&line.folder))?;
+    for (path, content) in &line.files {
+        fs::write(path, content).map_err(file_error(path))?;
+    }
+    Ok(())
+}
+
+fn start_error(program: &OsStr, error: io::Error) -> RunError {
+    let program = PathBuf::from(program);
+    match error.kind() {
+        io::ErrorKind::NotFound => RunError::NotInstalled { program },
+        _ => RunError::Start { program, error },
+    }
+}
+
+fn run_logged(
+    line: &CommandLine,
+    mut command: Command,
+    each: &mut dyn FnMut(&str),
+) -> Result<Finished, RunError> {
+    let path = line.folder.join("profiler.log");
+    let file_error = |error| RunError::File {
+        path: path.clone(),
+        error,
+    };
+    let mut log = File::create(&path).map_err(file_error)?;
+    let (reader, writer) = io::pipe().map_err(file_error)?;
+    let errors = writer.try_clone().map_err(file_error)?;
+    let interrupts = Interrupts::start();
+    command.stdin(Stdio::null()).stdout(writer).stderr(errors);
+    let mut child = interrupts.child(command)?;
+    let mut seen = Vec::new();
+    let copied = copy_lines(reader, &mut log, |text| {
+        if seen.len() < KEPT {
+            seen.extend_from_slice(text.as_bytes());
+            seen.push(b'\n');
+        }
+        each(text);
+    });
+    // A full disk must not leave the child behind.
+    let status = child.wait().map_err(file_error)?;
+    copied.map_err(file_error)?;
+    let ending = ending(status);
+    let mut text = String::from_utf8_lossy(&seen).into_owned();
+    if text.len() >= KEPT {
+        text.push_str(&tail(&path).unwrap_or_default());
+    }
+    Ok(Finished {
+        remedies: remedies(&text, &ending),
+        ending,
+        log: Some(path),
+    })
+}
+
+/// Bytes of output that are searched for known troubles, from the beginning and from the end.
+const KEPT: usize = 1 << 20;
+
+/// Bytes of one line that are passed on; a line can be a whole progress bar.
+const LONGEST_LINE: u64 = 1 << 16;
+
+fn copy_lines(
+    reader: impl Read,
+    log: &mut impl Write,
+    mut each: impl FnMut(&str),
+) -> io::Result<()> {
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    let mut result = Ok(());
+    loop {
+        line.clear();
+        let mut longest = reader.by_ref().take(LONGEST_LINE);
+        if longest.read_until(b'\n', &mut line)? == 0 {
+            return result;
+        }
+        // Reading goes on when the log cannot be written: a full pipe would stop the child.
+        if let Err(error) = log.write_all(&line) {
+            result = result.and(Err(error));
+        }
+        each(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']));
+    }
+}
+
+fn tail(path: &Path) -> io::Result<String> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(KEPT as u64)))?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ending::Success,
+        (Some(code), _) => Ending::Failed(code),
+        (None, signal) => Ending::Killed(signal.unwrap_or(0)),
+    }
+}
+
+/// Keeps SIGINT from ending this process as long as it lives. The keyboard's reaches the child as well; without a terminal
+/// somebody sent it to this process alone, and it is handed on.
+struct Interrupts {
+    registration: Option<signal_hook::SigId>,
+    /// The group of a child that the keyboard does not reach; 0 as long as there is none.
+    child: Option<Arc<AtomicI32>>,
+}
+
+impl Interrupts {
+    fn start() -> Self {
+        let child = Arc::new(AtomicI32::new(0));
+        let group = Arc::clone(&child);
+        let hand_on = move || {
+            let group = group.load(Ordering::Relaxed);
+            if group != 0 {
+                // SAFETY: takes two numbers, and may be called wherever a signal arrives.
+                unsafe { libc::kill(-group, SIGINT) };
+            }
+        };
+        Interrupts {
+            // SAFETY: what it does is allowed in a handler.
+            registration: unsafe { low_level::register(SIGINT, hand_on) }.ok(),
+            child: File::open("/dev/tty").is_err().then_some(child),
+        }
+    }
+
+    /// Starts a child that ends when this process does, with what it is told in the meantime.
+    fn child(&self, mut command: Command) -> Result<Child, RunError> {
+        if self.child.is_some() {
+            command.process_group(0);
+        }
+        ends_with_this(&mut command, libc::SIGTERM);
+        let started = command.spawn();
+        let started = started.map_err(|error| start_error(command.get_program(), error))?;
+        if let (Some(child), Ok(group)) = (&self.child, i32::try_from(started.id())) {
+            child.store(group, Ordering::Relaxed);
+        }
+        Ok(started)
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        if let Some(registration) = self.registration {
+            low_level::unregister(registration);
+        }
+    }
+}

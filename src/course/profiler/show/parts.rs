@@ -1,0 +1,64 @@
+//! Which part of the model a kernel works for, as the event stream of the same run told.
+
+use std::collections::BTreeMap;
+
+use crate::profiler::name;
+use tinyllama_contract::event::Kernels;
+
+/// Kernel names with the part of the model that issued them.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    by_name: BTreeMap<String, Vec<String>>,
+}
+
+impl Parts {
+    /// Names are compared without what a profiler or compiler adds to them.
+    pub fn add(&mut self, kernel: &str, part: &str) {
+        let name = name::short(kernel).to_owned();
+        let parts = self.by_name.entry(name).or_default();
+        if !parts.iter().any(|known| known == part) {
+            parts.push(part.to_owned());
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// The parts that issued `kernel`; `None` when the run did not tell.
+    pub fn of(&self, kernel: &str) -> Option<String> {
+        const MOST_NAMED: usize = 3;
+        let parts = self.by_name.get(name::short(kernel))?;
+        let mut text = parts[..parts.len().min(MOST_NAMED)].join(", ");
+        if parts.len() > MOST_NAMED {
+            text.push_str(&format!(" and {} more", parts.len() - MOST_NAMED));
+        }
+        Some(text)
+    }
+
+    /// Of the kernels that runs timed.
+    pub fn of_kernels<'a>(timed: impl IntoIterator<Item = &'a Kernels>) -> Self {
+        let mut parts = Parts::default();
+        for kernel in timed.into_iter().flat_map(|kernels| &kernels.kernels) {
+            parts.add(&kernel.name, &kernel.part);
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_of_a_run_are_named_after_its_parts() {
+        let mut parts = Parts::default();
+        parts.add("rms_norm", "layer 0 attention");
+        parts.add("rms_norm", "layer 1 attention");
+        assert_eq!(
+            parts.of("void rms_norm<float>(float*)").as_deref(),
+            Some("layer 0 attention, layer 1 attention")
+        );
+        assert_eq!(parts.of("other"), None);
+    }
+}

@@ -1,0 +1,259 @@
+//! Everything a profile can answer, as tables.
+
+use std::collections::BTreeMap;
+
+use super::hotspots::{GroupBy, hotspots};
+use super::launches::is_marker;
+use super::parts::Parts;
+use super::{copies, counters, launches, occupancy, roofline, timeline};
+use crate::profiler::model::{
+    ApiCall, InstructionSamples, Metric, Profile, Region, Statistic, StatisticKind,
+};
+use crate::profiler::name;
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::{figure, or_not_reported, percent, time};
+
+/// How much to show.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportOptions {
+    pub group: GroupBy,
+    /// Lines of each table.
+    pub rows: usize,
+}
+
+/// The tables this profile has something to say in.
+pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<TextTable> {
+    let rows = options.rows;
+    let mut tables = vec![
+        hotspots(profile, options.group, parts).table(rows),
+        untimed(profile, rows),
+        timeline::table(profile, rows.min(3)),
+    ];
+    if launches::is_told(profile) {
+        tables.push(launches::launch_overhead(profile).table());
+    }
+    tables.extend([
+        calls(profile, rows),
+        markers(profile, rows),
+        copies::table(profile),
+        allocations(profile, rows),
+        domains(profile, rows),
+    ]);
+    tables.extend(counters::tables(profile, rows.min(5)));
+    tables.extend([
+        occupancy::table(profile, rows),
+        roofline::table(profile),
+        regions(profile, rows),
+        metrics(profile, rows),
+        instructions(profile, rows),
+        machine(profile, rows),
+    ]);
+    tables.retain(|table| !table.rows.is_empty());
+    tables
+}
+
+/// Launches of which nothing says how long they took: kernels with the numbers of their launches, by which
+/// `profile analyze --dispatch` asks for one.
+pub fn untimed(profile: &Profile, limit: usize) -> TextTable {
+    let is_told = profile.is_timed() || profile.summary(StatisticKind::Kernel).next().is_some();
+    let mut kernels: BTreeMap<&str, Vec<Option<u64>>> = BTreeMap::new();
+    for launch in profile.dispatches.iter().filter(|_| !is_told) {
+        let kernel = name::short(profile.kernel_name(launch.variant));
+        kernels.entry(kernel).or_default().push(launch.id);
+    }
+    let mut kernels: Vec<_> = kernels.into_iter().collect();
+    kernels.sort_by_key(|(_, launches)| std::cmp::Reverse(launches.len()));
+    let numbers = |launches: &[Option<u64>]| {
+        let first = launches.iter().flatten().take(NUMBERS_SHOWN);
+        let more = if launches.len() > NUMBERS_SHOWN {
+            ", ..."
+        } else {
+            ""
+        };
+        itertools::join(first, ", ") + more
+    };
+    let columns = Columns::of("Launches without times", &kernels)
+        .left("kernel", |(kernel, _)| (*kernel).to_owned())
+        .right("launches", |(_, launches)| launches.len().to_string())
+        .left("numbers", move |(_, launches)| numbers(launches));
+    with_rest(columns, limit)
+}
+
+/// Numbers of launches shown for a kernel.
+const NUMBERS_SHOWN: usize = 5;
+
+/// Name, calls and nanoseconds of what the host did.
+pub type Called<'a> = (&'a str, (u64, f64));
+
+/// API calls by time, from single calls or from the profiler's summary.
+pub fn api_calls(profile: &Profile) -> Vec<Called<'_>> {
+    let calls = || profile.calls.iter();
+    let mut sums = by_name(profile, calls().filter(|call| !is_marker(profile, call)));
+    let others = profile.only_summarised(StatisticKind::Api, calls().map(|call| call.lane));
+
+    let rows: Vec<&Statistic> = match profile.calls.is_empty() {
+        true => profile.summary(StatisticKind::Api).collect(),
+        false => others.map(|(row, _)| row).collect(),
+    };
+    for statistic in rows {
+        let entry = sums.entry(profile.name(statistic.name)).or_default();
+        entry.0 += statistic.calls;
+        entry.1 += statistic.total_ns;
+    }
+    longest_first(sums)
+}
+
+/// What the program marked itself, by time.
+pub fn marked(profile: &Profile) -> Vec<Called<'_>> {
+    let marked = profile.calls.iter().filter(|call| is_marker(profile, call));
+    longest_first(by_name(profile, marked))
+}
+
+fn by_name<'a>(
+    profile: &'a Profile,
+    calls: impl Iterator<Item = &'a ApiCall>,
+) -> BTreeMap<&'a str, (u64, f64)> {
+    let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    for call in calls {
+        let entry = sums.entry(profile.name(call.function)).or_default();
+        entry.0 += 1;
+        entry.1 += call.time.duration() as f64;
+    }
+    sums
+}
+
+fn longest_first<'a>(sums: BTreeMap<&'a str, (u64, f64)>) -> Vec<Called<'a>> {
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+    sums
+}
+
+pub fn calls(profile: &Profile, limit: usize) -> TextTable {
+    called("Calls of the host", "function", &api_calls(profile), limit)
+}
+
+pub fn markers(profile: &Profile, limit: usize) -> TextTable {
+    let title = "Ranges that the program marked";
+    called(title, "range", &marked(profile), limit)
+}
+
+/// Allocations and releases of memory, from single ones or from the profiler's summary.
+pub fn allocations(profile: &Profile, limit: usize) -> TextTable {
+    let mut sums = match profile.allocations.is_empty() {
+        true => summed(profile, StatisticKind::Allocation),
+        false => BTreeMap::new(),
+    };
+    for allocation in &profile.allocations {
+        let entry: &mut (u64, f64) = sums.entry(profile.name(allocation.operation)).or_default();
+        entry.0 += 1;
+        entry.1 += allocation.time.duration() as f64;
+    }
+    called("Allocations", "operation", &longest_first(sums), limit)
+}
+
+/// What the profiler summed up by domain.
+pub fn domains(profile: &Profile, limit: usize) -> TextTable {
+    let sums = longest_first(summed(profile, StatisticKind::Domain));
+    called("The profiler's sums by domain", "domain", &sums, limit)
+}
+
+fn summed(profile: &Profile, kind: StatisticKind) -> BTreeMap<&str, (u64, f64)> {
+    let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    for row in profile.summary(kind) {
+        let entry = sums.entry(profile.name(row.name)).or_default();
+        entry.0 += row.calls;
+        entry.1 += row.total_ns;
+    }
+    sums
+}
+
+fn called(title: &str, what: &'static str, calls: &[Called], limit: usize) -> TextTable {
+    let columns = Columns::of(title, calls)
+        .left(what, |(name, _)| (*name).to_owned())
+        .right("calls", |(_, (count, _))| count.to_string())
+        .right("total", |(_, (_, total))| time(*total))
+        .right("mean", |(_, (count, total))| {
+            time(total / (*count).max(1) as f64)
+        });
+    with_rest(columns, limit)
+}
+
+/// What is known of the machine that was profiled.
+pub fn machine(profile: &Profile, limit: usize) -> TextTable {
+    let facts: Vec<_> = profile.system.iter().collect();
+    let columns = Columns::of("The machine, as rocprof-compute found it", &facts)
+        .left("", |(name, _)| (*name).clone())
+        .left("", |(_, value)| (*value).clone());
+    with_rest(columns, limit)
+}
+
+/// The table, with the number of rows that it leaves out.
+fn with_rest<T>(columns: Columns<'_, T>, limit: usize) -> TextTable {
+    let all = columns.things.len();
+    let mut table = TextTable::from(columns.first(limit));
+    if all > limit {
+        table.note(format!("{} more; --rows N shows them", all - limit));
+    }
+    table
+}
+
+pub fn regions(profile: &Profile, limit: usize) -> TextTable {
+    let mut regions: Vec<&Region> = profile.regions.iter().collect();
+    regions.sort_by(|a, b| b.total_s.total_cmp(&a.total_s));
+    let columns = Columns::of("Call tree of rocprof-sys, longest first", &regions)
+        .left("region", |region| region.label.clone())
+        .right("thread", |region| {
+            let thread = region.thread;
+            thread.map_or("-".to_owned(), |thread| thread.to_string())
+        })
+        .right("calls", |region| region.calls.to_string())
+        .right("total", |region| time(region.total_s * 1e9))
+        .right("self", |region| {
+            or_not_reported(region.self_percent.map(percent))
+        });
+    with_rest(columns, limit)
+}
+
+pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
+    let mut metrics: Vec<&Metric> = profile
+        .metrics
+        .iter()
+        .filter(|metric| metric.value.is_some())
+        .collect();
+    let share = |metric: &Metric| metric.percent_of_peak.unwrap_or(-1.0);
+    metrics.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    let title = "Metrics of rocprof-compute, nearest to their peak first";
+    let columns = Columns::of(title, &metrics)
+        .left("metric", |metric| {
+            format!("{}: {}", metric.table, metric.name)
+        })
+        .left("kernel", |metric| {
+            metric
+                .kernel
+                .as_deref()
+                .map(|kernel| name::short(kernel).to_owned())
+        })
+        .right("value", |metric| or_not_reported(metric.value.map(figure)))
+        .left("unit", |metric| metric.unit.clone())
+        .right("peak", |metric| metric.peak.map(figure))
+        .right("of peak", |metric| {
+            or_not_reported(metric.percent_of_peak.map(percent))
+        });
+    with_rest(columns, limit)
+}
+
+pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
+    let mut samples: Vec<&InstructionSamples> = profile.instructions.iter().collect();
+    samples.sort_by_key(|sample| std::cmp::Reverse(sample.samples));
+    let total: u64 = samples.iter().map(|sample| sample.samples).sum();
+    let title = format!("Instructions the program counter was seen at ({total} samples)");
+    let columns = Columns::of(title, &samples)
+        .left("instruction", |sample| {
+            name::strip_suffix(profile.name(sample.instruction)).to_owned()
+        })
+        .right("samples", |sample| sample.samples.to_string())
+        .right("share", |sample| {
+            percent(100.0 * sample.samples as f64 / total.max(1) as f64)
+        });
+    with_rest(columns, limit)
+}

@@ -1,0 +1,186 @@
+//! What ran when, and where the device waited.
+
+use std::collections::BTreeMap;
+
+use crate::profiler::model::{Interval, Lane, NameId, ProcessId, Profile};
+use crate::profiler::name;
+use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::units::{or_not_reported, percent, time};
+
+/// A bar of the timeline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    pub name: NameId,
+    pub time: Interval,
+}
+
+/// What a row of the timeline shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Row {
+    /// Of an agent's queue.
+    Kernels(ProcessId, Option<u64>, Option<u64>),
+    Copies(ProcessId),
+    /// Of a thread.
+    Calls(ProcessId, Option<u64>),
+}
+
+/// Rows of bars, each sorted by start.
+pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
+    let mut rows: BTreeMap<Row, Vec<Span>> = BTreeMap::new();
+    for (lane, span) in kernels(profile) {
+        let row = Row::Kernels(lane.process, lane.agent, lane.queue);
+        rows.entry(row).or_default().push(span);
+    }
+    for copy in &profile.copies {
+        let (name, time) = (copy.direction, copy.time);
+        let row = Row::Copies(profile.lane(copy.lane).process);
+        rows.entry(row).or_default().push(Span { name, time });
+    }
+    for call in &profile.calls {
+        let lane = profile.lane(call.lane);
+        let (name, time) = (call.function, call.time);
+        let row = Row::Calls(lane.process, lane.thread);
+        rows.entry(row).or_default().push(Span { name, time });
+    }
+    for spans in rows.values_mut() {
+        spans.sort_by_key(|span| (span.time.start, span.time.end));
+    }
+    rows
+}
+
+/// Where each timed launch ran, and its bar.
+fn kernels(profile: &Profile) -> impl Iterator<Item = (&Lane, Span)> {
+    profile.timed().map(|(launch, time)| {
+        let name = profile.variant(launch.variant).kernel;
+        (profile.lane(launch.lane), Span { name, time })
+    })
+}
+
+/// A time in which nothing ran on a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gap {
+    pub time: Interval,
+    /// What ran before and after.
+    pub before: NameId,
+    pub after: NameId,
+}
+
+/// How busy a device was from its first kernel or copy to its last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activity {
+    pub process: ProcessId,
+    pub agent: Option<u64>,
+    pub span: Interval,
+    /// Nanoseconds in which at least one kernel or copy ran.
+    pub busy_ns: u64,
+    /// Longest first.
+    pub gaps: Vec<Gap>,
+}
+
+impl Activity {
+    /// Share of the span in which nothing ran, from 0 to 1; `None` for a span of no length.
+    pub fn idle_share(&self) -> Option<f64> {
+        let span = self.span.duration();
+        (span > 0).then(|| 1.0 - self.busy_ns as f64 / span as f64)
+    }
+}
+
+/// Activity of each device and process with timed kernels.
+pub fn activity(profile: &Profile) -> Vec<Activity> {
+    let mut work: BTreeMap<(ProcessId, Option<u64>), Vec<Span>> = BTreeMap::new();
+    for (lane, span) in kernels(profile) {
+        let device = work.entry((lane.process, lane.agent)).or_default();
+        device.push(span);
+    }
+    for copy in &profile.copies {
+        let process = profile.lane(copy.lane).process;
+        let (name, time) = (copy.direction, copy.time);
+        for agent in [copy.source, copy.destination] {
+            // A copy keeps the devices at both ends busy; processors have no kernels and thus no entry.
+            if let Some(device) = work.get_mut(&(process, agent)) {
+                device.push(Span { name, time });
+            }
+        }
+    }
+    work.into_iter()
+        .filter_map(|((process, agent), spans)| activity_of(process, agent, spans))
+        .collect()
+}
+
+fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> Option<Activity> {
+    spans.sort_by_key(|span| (span.time.start, span.time.end));
+    let first = *spans.first()?;
+    // What ends last so far: a short kernel may run inside a long one.
+    let mut last = first;
+    let mut busy_ns = first.time.duration();
+    let mut gaps = Vec::new();
+    for span in &spans[1..] {
+        if span.time.start > last.time.end {
+            gaps.push(Gap {
+                time: Interval {
+                    start: last.time.end,
+                    end: span.time.start,
+                },
+                before: last.name,
+                after: span.name,
+            });
+        }
+        if span.time.end > last.time.end {
+            busy_ns += span.time.end.abs_diff(span.time.start.max(last.time.end));
+            last = *span;
+        }
+    }
+    gaps.sort_by_key(|gap| std::cmp::Reverse(gap.time.duration()));
+    Some(Activity {
+        process,
+        agent,
+        span: Interval {
+            start: first.time.start,
+            end: last.time.end,
+        },
+        busy_ns,
+        gaps,
+    })
+}
+
+/// The devices' idle share with their longest gaps.
+pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
+    let activity = activity(profile);
+    let title = "Device activity, from the first kernel to the last";
+    let columns = Columns::of(title, &activity)
+        .left("device", |device| {
+            device_label(profile, device.process, device.agent)
+        })
+        .right("span", |device| time(device.span.duration() as f64))
+        .right("busy", |device| time(device.busy_ns as f64))
+        .right("idle", |device| {
+            or_not_reported(device.idle_share().map(|share| percent(100.0 * share)))
+        })
+        .right("gaps", |device| device.gaps.len().to_string());
+    let mut table = TextTable::from(columns);
+    let gaps = activity.iter().map(|device| device.gaps.iter());
+    for gap in gaps.flat_map(|gaps| gaps.take(gaps_shown)) {
+        let length = time(gap.time.duration() as f64);
+        let [before, after] = [gap.before, gap.after].map(|name| name::short(profile.name(name)));
+        table.note(format!("gap of {length} between {before} and {after}"));
+    }
+    table
+}
+
+/// `gfx942 (agent 4)`, with the process where there are several.
+pub fn device_label(profile: &Profile, process: ProcessId, agent: Option<u64>) -> String {
+    let known = agent.and_then(|number| profile.agent(number));
+    let mut label = match (known, agent) {
+        (Some(known), Some(number)) => format!("{} (agent {number})", known.name),
+        (None, Some(number)) => format!("agent {number}"),
+        _ => "device".to_owned(),
+    };
+    if profile.processes().len() > 1 {
+        let process = profile.process(process);
+        label.push_str(&format!(", {}", process.label));
+        if let Some(pass) = &process.pass {
+            label.push_str(&format!(" {}", pass.name));
+        }
+    }
+    label
+}

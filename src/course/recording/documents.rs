@@ -1,0 +1,74 @@
+//! What commands printed on another machine: `assets/analysis`, one JSON document an entry of its index.
+
+use std::sync::LazyLock;
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+use serde_json::Value;
+use time::Date;
+
+use crate::run::Tape;
+
+static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/analysis");
+
+/// A document with where it comes from.
+#[derive(Debug, Deserialize)]
+pub struct Document {
+    pub id: String,
+    /// The command line behind the program's name.
+    pub command: String,
+    pub machine: String,
+    #[serde(deserialize_with = "super::date")]
+    date: Date,
+    #[serde(skip)]
+    pub value: Value,
+}
+
+static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
+    // Files of this program's own: a test reads every one of them.
+    let text = |name: &str| BUILT_IN.get_file(name)?.contents_utf8();
+    let index = text("INDEX.yaml").unwrap_or_default();
+    let mut documents: Vec<Document> = serde_yaml::from_str(index).unwrap_or_default();
+    for document in &mut documents {
+        let file = text(&format!("{}.json", document.id)).unwrap_or_default();
+        document.value = serde_json::from_str(file).unwrap_or_default();
+    }
+    documents
+});
+
+/// The document of this id.
+pub fn find(id: &str) -> Option<&'static Document> {
+    DOCUMENTS.iter().find(|document| document.id == id)
+}
+
+impl Document {
+    /// `NVIDIA H200, 21 November 2026`, as recordings have it.
+    pub fn origin(&self) -> String {
+        super::origin(&self.machine, self.date)
+    }
+
+    /// To be played as what a command prints.
+    pub fn tape(&self) -> Tape {
+        let command = ["tinyllama-tutor", "recordings", "play", &self.id];
+        Tape {
+            command: command.map(str::to_owned).to_vec(),
+            lines: vec![(0.0, self.value.to_string())],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_document_of_the_index_can_be_read_and_none_is_left_out() {
+        let files = BUILT_IN.files().map(|file| file.path());
+        let json = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
+        assert_eq!(DOCUMENTS.len(), json.count());
+        for document in DOCUMENTS.iter() {
+            assert!(!document.value.is_null(), "{}", document.id);
+            assert_eq!(document.origin(), "NVIDIA H200, 24 November 2026");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What is said of a class: `class.json`, version 1.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the document.
+pub const FORMAT: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassReport {
+    /// Version of this document: 1.
+    pub format: u32,
+    /// Version of the program that wrote it.
+    pub program: String,
+    /// UTC, RFC 3339.
+    pub written: String,
+    pub learners: Vec<LearnerRow>,
+    pub lessons: Vec<LessonRow>,
+    /// Most often missed first.
+    pub checks: Vec<CheckRow>,
+    /// Most common first.
+    pub wrong_answers: Vec<WrongAnswerRow>,
+    pub predictions: Vec<PredictionRow>,
+    pub devices: Vec<DeviceRow>,
+    /// Hand-ins that could not be read, and what else is worth knowing.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LearnerRow {
+    /// The name, or `learner 3` for an anonymous hand-in.
+    pub name: String,
+    pub steps_finished: usize,
+    pub steps: usize,
+    pub lessons_finished: usize,
+    pub minutes: f64,
+    pub attempts: u32,
+    pub hints: usize,
+    pub runs: usize,
+    /// UTC.
+    pub last: String,
+    pub device: Option<String>,
+    /// Whether its records are what was written; null where it carries none, or where those it stands on are not at hand.
+    pub intact: Option<bool>,
+    /// What could not be checked, and why.
+    #[serde(default)]
+    pub unchecked: Vec<String>,
+}
+
+/// Middle and spread of some numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Middle {
+    pub count: usize,
+    pub median: f64,
+    pub p10: f64,
+    pub p90: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LessonRow {
+    pub id: String,
+    pub title: String,
+    pub planned_minutes: Option<u32>,
+    pub begun: usize,
+    pub finished: usize,
+    /// Minutes of those who finished it.
+    pub minutes: Option<Middle>,
+    /// Hints and attempts of everyone who began it.
+    pub hints: usize,
+    pub attempts: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckRow {
+    pub lesson: String,
+    pub step: String,
+    pub check: String,
+    /// Learners it was evaluated for.
+    pub learners: usize,
+    /// Learners who missed it at least once.
+    pub missed_by: usize,
+    /// All misses.
+    pub misses: u32,
+    /// Learners for whom it is passed now.
+    pub passed: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WrongAnswerRow {
+    pub lesson: String,
+    pub step: String,
+    pub title: String,
+    pub answer: String,
+    /// Learners who gave it.
+    pub learners: usize,
+    /// Learners who answered this question at all.
+    pub of: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PredictionRow {
+    pub lesson: String,
+    pub step: String,
+    pub title: String,
+    /// predicted / measured.
+    pub ratio: Middle,
+}
+
+/// One target in one size on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceRow {
+    pub device: String,
+    pub backend: String,
+    pub target: String,
+    /// Numbers of the model, in short.
+    pub model: String,
+    pub dtype: String,
+    pub recording: bool,
+    pub learners: usize,
+    /// Median step times of the learners, in milliseconds; each learner counts once, with the newest run.
+    pub step_ms: Middle,
+    /// Speed-ups to each learner's own baseline.
+    pub speedup: Option<Middle>,
+}

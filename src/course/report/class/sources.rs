@@ -1,0 +1,225 @@
+//! Where a class's reports come from: a class folder, hand-ins in a folder, or files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::lesson::Course;
+use crate::report::hand_in::{is_export, read_report, with_unpacked};
+use crate::report::{Findings, HandInError, Options, Report, collect, hand_in};
+use crate::session::earlier::{KeptLog, logs};
+use crate::session::{Place, Run, State, check_name};
+use tinyllama_base::inside;
+
+/// One learner's report and whether its records hold.
+#[derive(Clone, Debug)]
+pub struct HandIn {
+    /// As its records and files give it; as it was handed in where it carries none.
+    pub report: Report,
+    /// None where it carries no records.
+    pub intact: Option<bool>,
+    pub problems: Vec<String>,
+    /// What could not be checked of it, and why.
+    pub unchecked: Vec<String>,
+    /// Its folder in the class: there a learner goes by that name, whatever the records say.
+    pub folder: Option<String>,
+    pub chain: Chain,
+}
+
+/// What tells one session from another, whatever name stands in it.
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    /// Of every record, in order; empty where it carries none.
+    pub hashes: Vec<String>,
+    /// The last record of the log that this one took the place of.
+    pub continues: Option<String>,
+    /// What no two sessions have in common, whatever name stands in them: what the session is called among all, its runs, the
+    /// checksums of what they reported.
+    pub marks: BTreeSet<Mark>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    Session(String),
+    Run(String),
+    Stream(String),
+}
+
+/// The marks of a session's records.
+fn marks(state: &State) -> impl Iterator<Item = Mark> {
+    let session = Some(state.session.clone()).filter(|name| !name.is_empty());
+    // Documents of commands and recordings are the same on every machine.
+    let is_training =
+        |run: &&Run| run.recording.is_none() && run.command.iter().any(|word| word == "run");
+    let streams = state.runs.values().filter(is_training);
+    let streams = streams.filter_map(|run| run.sha256.clone());
+    let runs = state.runs.keys().cloned().map(Mark::Run);
+    let all = runs.chain(streams.map(Mark::Stream));
+    let all: Vec<Mark> = all.chain(session.map(Mark::Session)).collect();
+    all.into_iter()
+}
+
+impl Chain {
+    /// Of a session's log and the report that is made of it.
+    fn of(log: Option<&KeptLog>, report: &Report) -> Self {
+        let runs = report.runs.iter().map(|run| Mark::Run(run.id.clone()));
+        let Some(log) = log else {
+            return Self {
+                marks: runs.collect(),
+                ..Self::default()
+            };
+        };
+        let replaced = log.replaced();
+        Self {
+            hashes: log.scan.hashes.clone(),
+            continues: replaced.map(|replaced| replaced.last_hash.to_string()),
+            marks: runs.chain(marks(&State::of(&log.scan.records))).collect(),
+        }
+    }
+}
+
+/// What was found, and in words what could not be read. One bad hand-in spoils no other.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub hand_ins: Vec<HandIn>,
+    pub unreadable: Vec<String>,
+}
+
+/// Reads every hand-in named, and every one in the folders named.
+pub fn read(paths: &[PathBuf], course: &Course) -> Found {
+    let mut found = Found::default();
+    for path in paths {
+        let candidates = match candidates(path) {
+            Ok(candidates) => candidates,
+            Err(error) => {
+                found
+                    .unreadable
+                    .push(format!("{}: {error}", path.display()));
+                continue;
+            }
+        };
+        if candidates.is_empty() {
+            found.unreadable.push(format!(
+                "{} holds no session, no session.json and no exported session.",
+                path.display()
+            ));
+        }
+        let (exports, others): (Vec<_>, Vec<_>) = candidates
+            .into_iter()
+            .partition(|candidate| !candidate.is_dir() && is_export(candidate));
+        let is_class = path.is_dir() && !path.join("events.jsonl").exists();
+        let one = |candidate: &PathBuf| read_one(candidate, is_class, course);
+        // What takes memory is read one after the other.
+        let (large, small): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| is_large(path));
+        let mut read: Vec<_> = small.par_iter().map(one).collect();
+        read.extend(large.iter().map(one));
+        // As what an archive unpacks to, which is not known before.
+        read.extend(
+            exports
+                .iter()
+                .map(|export| with_unpacked(export, |folder| from_session(folder, None, course))),
+        );
+        for read in read {
+            match read {
+                Ok(hand_in) => found.hand_ins.push(hand_in),
+                Err(error) => found.unreadable.push(error.to_string()),
+            }
+        }
+    }
+    found
+}
+
+/// The hand-ins below a path: itself, or what lies in it, sorted by name.
+fn candidates(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !path.is_dir() || path.join("events.jsonl").exists() {
+        fs::metadata(path)?;
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let mut inside = inside(path)?;
+    inside.retain(|path| {
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => check_name(name).is_ok() && holds_report(path),
+            Ok(found) => found.is_file() && (is_report(name) || name.ends_with(".tar.gz")),
+            Err(_) => false,
+        }
+    });
+    // A learner's folder with both a session and reports counts once, as the session.
+    let inside = inside
+        .into_iter()
+        .map(|path| match path.join("session.json") {
+            report if path.is_dir() && !path.join("events.jsonl").exists() && report.exists() => {
+                report
+            }
+            _ => path,
+        });
+    Ok(inside.collect())
+}
+
+fn holds_report(folder: &Path) -> bool {
+    folder.join("events.jsonl").exists() || folder.join("session.json").exists()
+}
+
+fn is_report(name: &str) -> bool {
+    // What begins with a dot is the tutor's own, such as the lesson a class is pinned to.
+    name.ends_with(".json") && name != "class.json" && !name.starts_with('.')
+}
+
+/// Whether reading this takes so much memory that several at a time may not fit.
+fn is_large(path: &Path) -> bool {
+    const LARGE: u64 = 8 << 20;
+    let file = match path.is_dir() {
+        true => path.join("events.jsonl"),
+        false => path.to_path_buf(),
+    };
+    fs::metadata(file).is_ok_and(|found| found.len() > LARGE)
+}
+
+fn read_one(path: &Path, is_class: bool, course: &Course) -> Result<HandIn, HandInError> {
+    if path.is_dir() {
+        let name = path.file_name().and_then(|name| name.to_str());
+        return from_session(path, name.filter(|_| is_class), course);
+    }
+    let checked = hand_in::of_report(&read_report(path)?, None, course)?;
+    let findings = checked.findings;
+    Ok(HandIn {
+        intact: findings.intact(),
+        problems: remarks(&findings),
+        unchecked: findings.unchecked,
+        folder: None,
+        chain: Chain::of(checked.logs.first(), &checked.report),
+        report: checked.report,
+    })
+}
+
+fn from_session(folder: &Path, name: Option<&str>, course: &Course) -> Result<HandIn, HandInError> {
+    let place = Place {
+        folder: folder.to_path_buf(),
+        learner: name.unwrap_or_default().into(),
+    };
+    let report = collect(&place, course, Options::default())?;
+    let findings = hand_in::of_session(folder, "session", None, course)?;
+    Ok(HandIn {
+        intact: findings.intact(),
+        problems: remarks(&findings),
+        unchecked: findings.unchecked,
+        folder: name.map(str::to_string),
+        chain: Chain::of(logs(folder)?.first(), &report),
+        report,
+    })
+}
+
+/// What an instructor should read of a check.
+fn remarks(findings: &Findings) -> Vec<String> {
+    let unusual = findings
+        .unusual
+        .iter()
+        .map(|what| format!("unusual: {what}"));
+    findings.problems.iter().cloned().chain(unusual).collect()
+}

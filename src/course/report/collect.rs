@@ -1,0 +1,197 @@
+//! From a session's files to a [`Report`].
+
+pub(super) mod ceilings;
+mod lessons;
+mod predictions;
+mod profiles;
+mod runs;
+mod warnings;
+
+use std::collections::BTreeMap;
+
+use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
+use crate::lesson::Course;
+use crate::report::{KernelReport, LessonReport, Report, anonymous, ratios};
+use crate::run::FinishedRuns;
+use crate::session::earlier::logs;
+use crate::session::runs::events_file;
+use crate::session::state::KernelAttempt;
+use crate::session::{
+    Event, KernelDid, MOST_LOG_BYTES, MeasuredRuns, Place, Record, Scan, SessionError, State, scan,
+};
+use tinyllama_base::{foreign, now};
+
+/// The largest event stream of a run that travels with a report; real ones have some hundred kilobytes.
+pub const MOST_STREAM_BYTES: u64 = 4 << 20;
+/// All logs before the last compaction together.
+const MOST_EARLIER_BYTES: usize = 64 << 20;
+/// All streams of a report together.
+const MOST_STREAMS_BYTES: usize = 64 << 20;
+
+/// What goes into a report.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Leave out names of people and machines.
+    pub anonymous: bool,
+}
+
+/// Reads a session and all its runs. Nothing is written; the session may be open elsewhere.
+///
+/// # Errors
+/// When there is no session at `place` or its log cannot be read. A run that cannot be read becomes a warning.
+pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Report, SessionError> {
+    let scan = scan(&place.events())?.begun(&place.folder)?;
+    let state = State::of(&scan.records);
+    let files = FinishedRuns::new(place.runs());
+    let measured = MeasuredRuns::read(course, &state, &files)?;
+    let calibrations = ceilings::calibrations(place);
+    let (mut runs, devices) = runs::collect(&state, &files, &calibrations);
+    ratios::compare_with_baselines(&mut runs);
+    let lessons = lessons::collect(&state, course, &measured);
+    let mut report = Report {
+        format: FORMAT,
+        program: env!("CARGO_PKG_VERSION").into(),
+        written: now(),
+        anonymous: false,
+        learner: Some(state.learner.clone()),
+        course: state
+            .course
+            .clone()
+            .map(|(title, version)| CourseName { title, version }),
+        session: facts(&scan, &state),
+        totals: totals(&lessons, course),
+        predictions: predictions::collect(&state, course, &measured),
+        stages: ratios::stages(&runs),
+        profiles: profiles::collect(&state, &files),
+        kernels: state.kernels.iter().map(kernel).collect(),
+        lessons,
+        devices,
+        runs,
+        warnings: Vec::new(),
+        chain: Chain {
+            records: scan.records.len(),
+            last_hash: scan.last_hash.clone(),
+            lines: Some(log_lines(place, &scan)?),
+            streams: Some(streams(place, &state)),
+            earlier: earlier_lines(place)?,
+        },
+    };
+    report.warnings = warnings::collect(&report, &scan);
+    if options.anonymous {
+        anonymous::strip(&mut report);
+    }
+    Ok(report)
+}
+
+fn facts(scan: &Scan, state: &State) -> SessionFacts {
+    let time =
+        |record: Option<&Record>| record.map_or_else(String::new, |record| record.time.clone());
+    let mut facts = SessionFacts {
+        begun: time(scan.records.first()),
+        last: time(scan.records.last()),
+        notes: state.notes.clone(),
+        damaged_lines: scan
+            .damage
+            .iter()
+            .map(|damage| format!("line {}: {}", damage.line, damage.why))
+            .collect(),
+        ..SessionFacts::default()
+    };
+    for record in &scan.records {
+        if let Event::Created { version, host, .. } | Event::Opened { version, host, .. } =
+            &record.event
+        {
+            add_new(&mut facts.tutor_versions, version);
+            add_new(&mut facts.hosts, host);
+        }
+    }
+    facts
+}
+
+fn add_new(list: &mut Vec<String>, value: &str) {
+    if !list.iter().any(|known| known == value) {
+        list.push(value.to_string());
+    }
+}
+
+fn totals(lessons: &[LessonReport], course: &Course) -> Totals {
+    Totals {
+        steps_finished: lessons.iter().map(|lesson| lesson.finished).sum(),
+        steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
+        lessons_finished: lessons.iter().filter(|lesson| lesson.is_finished()).count(),
+        lessons: course.lessons().count(),
+        minutes: lessons.iter().map(|lesson| lesson.minutes).sum(),
+        planned_minutes: lessons
+            .iter()
+            .filter_map(|lesson| lesson.planned_minutes)
+            .sum(),
+        attempts: lessons.iter().map(|lesson| lesson.attempts).sum(),
+        hints: lessons.iter().map(|lesson| lesson.hints).sum(),
+    }
+}
+
+/// The event streams of all runs that have one, so that a reader can derive what the report says of them.
+fn streams(place: &Place, state: &State) -> BTreeMap<String, Option<String>> {
+    let mut room = MOST_STREAMS_BYTES;
+    let stream = |id: &String| {
+        let path = events_file(&place.runs(), id);
+        if !path.exists() {
+            return None;
+        }
+        let bytes = foreign::read(&path, MOST_STREAM_BYTES).ok();
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = text.filter(|text| text.len() <= room);
+        room -= text.as_ref().map_or(0, String::len);
+        Some((id.clone(), text))
+    };
+    state.runs.keys().filter_map(stream).collect()
+}
+
+/// The log as it is, up to the records that were read: what is torn or written meanwhile is left out.
+fn log_lines(place: &Place, scan: &Scan) -> Result<Vec<String>, SessionError> {
+    let path = place.events();
+    let bytes = foreign::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
+    Ok(lines(bytes.get(..scan.whole_bytes).unwrap_or(&bytes)))
+}
+
+fn lines(log: &[u8]) -> Vec<String> {
+    let lines = log
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    lines
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect()
+}
+
+/// The logs that were compacted, oldest first; none where there are too many to travel with a report.
+fn earlier_lines(place: &Place) -> Result<Vec<Vec<String>>, SessionError> {
+    let logs = logs(&place.folder)?;
+    let earlier = logs.get(1..).unwrap_or_default();
+    let bytes: usize = earlier.iter().map(|log| log.bytes.len()).sum();
+    Ok(match bytes > MOST_EARLIER_BYTES {
+        true => Vec::new(),
+        false => earlier.iter().rev().map(|log| lines(&log.bytes)).collect(),
+    })
+}
+
+fn kernel(attempt: &KernelAttempt) -> KernelReport {
+    let mut report = KernelReport {
+        exercise: attempt.exercise.clone(),
+        time: attempt.time.clone(),
+        sha256: attempt.sha256.clone(),
+        ..KernelReport::default()
+    };
+    match &attempt.did {
+        KernelDid::Checked { passed, findings } => {
+            report.passed = Some(*passed);
+            report.findings.clone_from(findings);
+        }
+        KernelDid::Timed(timed) => {
+            report.device = Some(timed.device.clone());
+            report.milliseconds = Some(timed.milliseconds);
+            report.gigabytes_per_s = Some(timed.gigabytes_per_s);
+            report.gigaflops_per_s = Some(timed.gigaflops_per_s);
+        }
+    }
+    report
+}

@@ -1,0 +1,51 @@
+//! What the devices of a session reach: measured by `calibrate` where it was done, else from the maker's data sheet.
+
+use crate::analysis::calibration::Calibration;
+use crate::analysis::gpus;
+use crate::analysis::roofline::{ceilings, product_units};
+use crate::report::document::{CeilingKind, CeilingLine};
+use crate::run::state_folder;
+use crate::session::Place;
+use tinyllama_contract::Hello;
+
+/// How the warning begins that a calibration is out of date.
+pub const STALE: &str = "The ceilings of its roofline were measured when something was different";
+
+/// Calibrations kept by this user. An instructor's are another machine's as far as a learner's session goes.
+pub fn calibrations(place: &Place) -> Vec<Calibration> {
+    if !place.is_own() {
+        return Vec::new();
+    }
+    let kept = state_folder().and_then(|root| Calibration::load_all(&root));
+    // A damaged calibration is named by `calibrate --show`; the report goes on without it.
+    kept.map(|(calibrations, _)| calibrations)
+        .unwrap_or_default()
+}
+
+/// The lines for a run, and what a reader has to know about them. What a recording shows was not made on this machine.
+pub fn of_run(
+    hello: &Hello,
+    calibrations: &[Calibration],
+    is_recording: bool,
+) -> (Vec<CeilingLine>, Option<String>) {
+    let now = hello.facts();
+    let same = |known: &&Calibration| {
+        known.facts.backend == now.backend && known.facts.device == now.device
+    };
+    let calibration = calibrations.iter().find(same).filter(|_| !is_recording);
+    let stale = calibration.map_or_else(Vec::new, |known| known.staleness(&now));
+    let warning = (!stale.is_empty()).then(|| format!("{STALE}: {}.", stale.join("; ")));
+    let sheet = gpus::find(&hello.device);
+    let products = product_units(&hello.dtype, &hello.matmul_precision);
+    let known = ceilings(&products, calibration, sheet.as_ref());
+    let lines = known.iter().map(|line| CeilingLine {
+        kind: match line.roof.is_arithmetic() {
+            true => CeilingKind::Arithmetic,
+            false => CeilingKind::Bandwidth,
+        },
+        label: line.label.clone(),
+        value: line.value,
+        source: line.source.to_string(),
+    });
+    (lines.collect(), warning)
+}

@@ -1,0 +1,85 @@
+//! Hot spots of the profiles that lie beside a run, in `runs/ID/profiles`.
+
+use std::path::{Path, PathBuf};
+
+use crate::profiler::read::import;
+use crate::profiler::show::hotspots::{GroupBy, hotspots};
+use crate::profiler::show::parts::Parts;
+use crate::report::{HotspotRow, ProfileReport};
+use crate::run::FinishedRuns;
+use crate::session::State;
+use tinyllama_base::inside;
+
+/// Kernels listed of a profile.
+const MOST_KERNELS: usize = 10;
+
+pub fn collect(state: &State, runs: &FinishedRuns) -> Vec<ProfileReport> {
+    let folders = state.runs.keys().flat_map(|run| {
+        let found = folders(&runs.folder.join(run).join("profiles"));
+        found.into_iter().map(move |folder| (run, folder))
+    });
+    folders
+        .filter_map(|(run, folder)| profile(runs, run, &folder))
+        .collect()
+}
+
+/// One folder a profile; files that lie there directly are one, too.
+fn folders(profiles: &Path) -> Vec<PathBuf> {
+    let entries = inside(profiles).unwrap_or_default();
+    match entries.iter().any(|path| path.is_file()) {
+        true => vec![profiles.to_path_buf()],
+        false => entries.into_iter().filter(|path| path.is_dir()).collect(),
+    }
+}
+
+fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileReport> {
+    let name = folder.file_name()?.to_string_lossy().into_owned();
+    let report = |hotspots, total_ns, notes| {
+        Some(ProfileReport {
+            run: run.into(),
+            folder: name,
+            hotspots,
+            total_ns,
+            notes,
+        })
+    };
+    let import = match import(folder) {
+        Ok(import) => import,
+        Err(error) => {
+            let notes = vec![format!("It cannot be read: {error}")];
+            return report(Vec::new(), 0.0, notes);
+        }
+    };
+    let finished = runs.get(run).ok().flatten();
+    let kernels = finished.iter().filter_map(|run| run.kernels.as_ref());
+    let parts = Parts::of_kernels(kernels);
+    let found = hotspots(&import.profile, GroupBy::ShortName, &parts);
+    if found.kernels.is_empty() {
+        return None;
+    }
+    let mut notes = Vec::new();
+    if found.kernels.len() > MOST_KERNELS {
+        notes.push(format!(
+            "{} more kernels",
+            found.kernels.len() - MOST_KERNELS
+        ));
+    }
+    if !import.damage.is_empty() {
+        notes.push(format!(
+            "{} damaged places were left out",
+            import.damage.len()
+        ));
+    }
+    let rows = found
+        .kernels
+        .into_iter()
+        .take(MOST_KERNELS)
+        .map(|kernel| HotspotRow {
+            kernel: kernel.name,
+            part: kernel.part,
+            calls: kernel.calls,
+            total_ns: kernel.total_ns,
+            percent: kernel.percent,
+        });
+    report(rows.collect(), found.total_ns, notes)
+}

@@ -1,0 +1,195 @@
+//! Every run with its circumstances, figures and samples.
+
+use std::sync::Arc;
+
+use super::ceilings;
+use crate::analysis::Metric;
+use crate::analysis::calibration::Calibration;
+use crate::report::document::Samples;
+use crate::report::{Device, RunReport, StepTime, Work, words};
+use crate::run::{FinishedRun, FinishedRuns};
+use crate::session::{Run, RunExit, State};
+use tinyllama_base::Series;
+use tinyllama_contract::{Hello, Parts};
+
+/// A spread of the step times above this share of their median is called noise.
+const NOISY: f64 = 0.10;
+
+/// The runs in the order they were started, and the devices they name.
+pub fn collect(
+    state: &State,
+    files: &FinishedRuns,
+    calibrations: &[Calibration],
+) -> (Vec<RunReport>, Vec<Device>) {
+    let mut devices = Vec::new();
+    let mut runs: Vec<RunReport> = state
+        .runs
+        .iter()
+        .map(|(id, run)| of_run(id, run, files, calibrations, &mut devices))
+        .collect();
+    runs.sort_by(|a, b| (&a.started, &a.id).cmp(&(&b.started, &b.id)));
+    (runs, devices)
+}
+
+fn of_run(
+    id: &str,
+    run: &Run,
+    files: &FinishedRuns,
+    calibrations: &[Calibration],
+    devices: &mut Vec<Device>,
+) -> RunReport {
+    let mut warnings = Vec::new();
+    let finished = match files.get(id) {
+        Ok(Some(finished)) => finished,
+        Ok(None) => {
+            warnings.push("Its files are gone; what stands here was kept in the session.".into());
+            Arc::default()
+        }
+        Err(error) => {
+            warnings.push(format!("Its files cannot be read: {error}"));
+            Arc::default()
+        }
+    };
+    let work = finished
+        .parts
+        .as_ref()
+        .map(|parts| work(parts, &finished, run, calibrations, &mut warnings));
+    let hello = finished.hello.as_ref();
+    let series = finished.measurements.series(Metric::TotalMs);
+    let step_time = series.as_ref().map(step_time);
+    if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
+        warnings.push(format!(
+            "Noisy: the middle four fifths of its steps spread over {} of the median.",
+            words::percent(time.spread)
+        ));
+    }
+    let synchronized = finished.synchronized;
+    if synchronized == Some(false) {
+        warnings
+            .push("Not synchronised: its clock was read before the device had finished.".into());
+    }
+    let (with, of) = ("parameters_with_gradient", "parameter_tensors");
+    if let (Some(with), Some(of)) = (run.values.get(with), run.values.get(of))
+        && with < of
+    {
+        warnings.push(format!(
+            "Only {with} of {of} parameter tensors received a gradient: this is not training."
+        ));
+    }
+    let at = run.at.as_ref();
+    RunReport {
+        id: id.into(),
+        lesson: at.map(|at| at.lesson.clone()),
+        step: at.map(|at| at.step.clone()),
+        target: run.target.clone(),
+        command: command_line(&run.command),
+        started: run.started.clone(),
+        host: Some(run.host.clone()),
+        exit: words::exit(run.exit.as_ref()),
+        complete: run.exit == Some(RunExit::Status(0)),
+        recording: run.recording.clone(),
+        device: hello.map(|hello| device(hello, run.recording.is_some(), devices)),
+        config: hello.map(|hello| hello.config),
+        dtype: hello.map(|hello| hello.dtype.clone()),
+        seed: hello.map(|hello| hello.seed),
+        warmup: hello.map(|hello| hello.warmup),
+        synchronized,
+        figures: run.values.clone(),
+        step_time,
+        ratio: None,
+        samples: samples(&finished),
+        work,
+        kernels: finished
+            .kernels
+            .as_ref()
+            .map(|kernels| kernels.kernels.clone())
+            .unwrap_or_default(),
+        error: finished
+            .failure
+            .as_ref()
+            .map(|failure| failure.message.clone()),
+        warnings,
+        sha256: run.sha256.clone(),
+    }
+}
+
+/// As it would be typed into a shell.
+fn command_line(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
+fn device(hello: &Hello, recording: bool, devices: &mut Vec<Device>) -> usize {
+    let found = Device {
+        name: hello.device.clone(),
+        arch: hello.arch.clone(),
+        backend: hello.backend.clone(),
+        driver: hello.driver.clone(),
+        memory: hello.device_memory,
+        recording,
+        runs: 0,
+    };
+    let new = |known: &Device| Device {
+        runs: 0,
+        ..known.clone()
+    };
+    let known = devices.iter().position(|known| new(known) == found);
+    let place = known.unwrap_or_else(|| {
+        devices.push(found);
+        devices.len() - 1
+    });
+    devices[place].runs += 1;
+    place
+}
+
+fn step_time(series: &Series) -> StepTime {
+    StepTime {
+        median: series.median(),
+        p10: series.quantile(0.1),
+        p90: series.quantile(0.9),
+        spread: series.relative_spread(),
+        steps: series.values().len(),
+    }
+}
+
+fn samples(run: &FinishedRun) -> Samples {
+    let values = |metric| {
+        run.measurements
+            .series(metric)
+            .map_or_else(Vec::new, |series: Series| series.values().to_vec())
+    };
+    Samples {
+        total_ms: values(Metric::TotalMs),
+        forward_ms: values(Metric::ForwardMs),
+        backward_ms: values(Metric::BackwardMs),
+        optimizer_ms: values(Metric::OptimizerMs),
+        loss: run
+            .losses
+            .iter()
+            .map(|loss| Some(*loss).filter(|loss| loss.is_finite()))
+            .collect(),
+    }
+}
+
+fn work(
+    parts: &Parts,
+    finished: &FinishedRun,
+    run: &Run,
+    calibrations: &[Calibration],
+    warnings: &mut Vec<String>,
+) -> Work {
+    let (ceilings, stale) = finished
+        .hello
+        .as_ref()
+        .map_or_else(Default::default, |hello| {
+            ceilings::of_run(hello, calibrations, run.recording.is_some())
+        });
+    warnings.extend(stale);
+    Work {
+        source: parts.source.clone(),
+        flops_per_step: parts.flops_per_step,
+        bytes_per_step: parts.bytes_per_step,
+        achieved_flops_per_s: parts.achieved_flops_per_s,
+        parts: parts.parts.clone(),
+        ceilings,
+    }
+}

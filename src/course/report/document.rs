@@ -1,0 +1,440 @@
+//! What a report holds: `session.json`, version 1. The other formats are renderings of it.
+//!
+//! A figure that was not reported is null or absent, never 0. The JSON Schema generated from these types is
+//! `assets/report.schema.json`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::parts::{PartSum, by_kind};
+use crate::lesson::Verdict;
+use tinyllama_contract::model::ModelConfig;
+use tinyllama_contract::{Kernel, PartWork, Parts};
+
+/// Version of the document; it changes when a reader of the old one would misread the new one.
+pub const FORMAT: u32 = 1;
+
+/// One learner's session.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Version of this document: 1.
+    pub format: u32,
+    /// Version of the program that wrote it.
+    pub program: String,
+    /// UTC, RFC 3339.
+    pub written: String,
+    /// Whether names of people and machines were left out.
+    pub anonymous: bool,
+    /// Null in an anonymous report.
+    pub learner: Option<String>,
+    pub course: Option<CourseName>,
+    pub session: SessionFacts,
+    pub devices: Vec<Device>,
+    pub totals: Totals,
+    pub lessons: Vec<LessonReport>,
+    pub predictions: Vec<Prediction>,
+    pub runs: Vec<RunReport>,
+    /// The newest complete run of each debugging stage, in the order of the stages.
+    pub stages: Vec<StageRow>,
+    pub profiles: Vec<ProfileReport>,
+    /// Attempts at kernels of the workbench, oldest first.
+    #[serde(default)]
+    pub kernels: Vec<KernelReport>,
+    /// What a reader should know before believing the figures.
+    pub warnings: Vec<String>,
+    pub chain: Chain,
+}
+
+impl Report {
+    /// Every step that was begun, with its lesson.
+    pub fn steps(&self) -> impl Iterator<Item = (&LessonReport, &StepReport)> {
+        let lessons = self.lessons.iter();
+        lessons.flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+    }
+}
+
+/// One attempt at a kernel: a check, or a time on a GPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelReport {
+    pub exercise: String,
+    pub time: String,
+    /// SHA-256 of the file as it was.
+    pub sha256: String,
+    /// Of a check.
+    pub passed: Option<bool>,
+    /// Kinds of what was wrong.
+    pub findings: Vec<String>,
+    /// Of a time; the rest is null where it was a check.
+    pub device: Option<String>,
+    pub milliseconds: Option<f64>,
+    pub gigabytes_per_s: Option<f64>,
+    pub gigaflops_per_s: Option<f64>,
+}
+
+impl KernelReport {
+    /// What came of it, in words.
+    pub fn outcome(&self) -> String {
+        match (self.passed, self.milliseconds, self.gigabytes_per_s) {
+            (Some(true), ..) => "passed".into(),
+            (Some(false), ..) => self.findings.join(", "),
+            (None, Some(ms), Some(rate)) => format!("{ms:.4} ms, {rate:.0} GB/s"),
+            _ => "not reported".into(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CourseName {
+    pub title: String,
+    pub version: String,
+}
+
+/// When, where and with what.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionFacts {
+    /// Time of the first record, UTC.
+    pub begun: String,
+    /// Time of the last record, UTC.
+    pub last: String,
+    /// Versions of the program that worked on it, oldest first.
+    pub tutor_versions: Vec<String>,
+    /// Machines the tutor ran on; empty in an anonymous report.
+    pub hosts: Vec<String>,
+    /// Repairs and other remarks of the session about itself.
+    pub notes: Vec<String>,
+    /// Lines of the log that are not what was written.
+    pub damaged_lines: Vec<String>,
+}
+
+/// What runs were made on, as they said themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Device {
+    pub name: String,
+    pub arch: Option<String>,
+    pub backend: String,
+    /// Driver or runtime version; with the backend `rocm` that of ROCm. Null where the backend does not say.
+    pub driver: Option<String>,
+    /// Bytes.
+    pub memory: Option<u64>,
+    /// Whether only recordings come from it.
+    pub recording: bool,
+    pub runs: usize,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    pub steps_finished: usize,
+    pub steps: usize,
+    pub lessons_finished: usize,
+    pub lessons: usize,
+    /// Attention, not wall-clock.
+    pub minutes: f64,
+    /// Of the lessons that were begun.
+    pub planned_minutes: u32,
+    pub attempts: u32,
+    pub hints: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LessonReport {
+    pub id: String,
+    pub title: String,
+    /// Title of the course's session; null when the lesson is no longer in the course.
+    pub session: Option<String>,
+    pub planned_minutes: Option<u32>,
+    pub minutes: f64,
+    pub finished: usize,
+    pub of: usize,
+    pub skipped: usize,
+    pub attempts: u32,
+    pub hints: usize,
+    /// Steps that were begun.
+    pub steps: Vec<StepReport>,
+}
+
+impl LessonReport {
+    pub fn is_finished(&self) -> bool {
+        self.of > 0 && self.finished == self.of
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepReport {
+    pub id: String,
+    pub title: String,
+    /// `open`, `done`, `skipped` or `solved` (by an instructor).
+    pub status: String,
+    /// Why it was skipped, or who solved it.
+    pub remark: Option<String>,
+    pub minutes: f64,
+    pub attempts: u32,
+    /// Hints shown, and how many there are.
+    pub hints: usize,
+    pub hints_of: usize,
+    pub answers: Vec<AnswerReport>,
+    /// Of a question that was answered: `first try`, `later`, or `not yet`.
+    #[serde(default)]
+    pub marked: Option<String>,
+    #[serde(default)]
+    pub case: Option<CaseReport>,
+    #[serde(default)]
+    pub command: Option<CommandReport>,
+    pub checks: Vec<CheckReport>,
+    pub reflection: Option<String>,
+    pub runs: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnswerReport {
+    /// A number, or the place of a choice, from 0.
+    pub answer: f64,
+    /// The answer in words.
+    pub text: String,
+    pub correct: bool,
+}
+
+/// An investigation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseReport {
+    /// Who was suspected, oldest first, each with the runs made before.
+    pub suspicions: Vec<String>,
+    /// What it cost.
+    pub measurements: usize,
+    /// Fixes that were run, oldest first.
+    pub fixes: Vec<String>,
+    pub solved: bool,
+}
+
+/// What a command of the tutor said last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandReport {
+    /// Its run's id; its files lie in the folder of this name.
+    pub run: String,
+    /// The command line, quoted for a shell.
+    pub command: String,
+    /// The machine it was recorded on, where it was not run here.
+    pub recording: Option<String>,
+    /// The document; null where its files are gone.
+    pub document: Option<serde_json::Value>,
+    /// SHA-256 of the document.
+    pub sha256: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckReport {
+    pub id: String,
+    /// `passed`, `not yet`, `inconclusive` or `not evaluated`.
+    #[schemars(with = "String")]
+    pub verdict: Verdict,
+    /// Whether missing it keeps the step open.
+    pub required: bool,
+    /// How often it was missed.
+    pub missed: u32,
+    pub value: Option<f64>,
+    /// What was measured against what, in words.
+    pub explanation: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    pub lesson: String,
+    pub step: String,
+    pub title: String,
+    /// As the course writes it, such as `baseline.total_ms`.
+    pub quantity: String,
+    pub predicted: f64,
+    pub predicted_text: String,
+    /// Null while nothing was measured.
+    pub measured: Option<f64>,
+    pub measured_text: Option<String>,
+    /// predicted / measured.
+    pub ratio: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RunReport {
+    pub id: String,
+    pub lesson: Option<String>,
+    pub step: Option<String>,
+    pub target: String,
+    /// The exact command line, quoted for a shell.
+    pub command: String,
+    /// UTC.
+    pub started: String,
+    /// Null in an anonymous report.
+    pub host: Option<String>,
+    /// `0`, `exit status 1`, `signal 9`, `running` or `lost`.
+    pub exit: String,
+    /// Whether it came to its planned end with exit status 0.
+    pub complete: bool,
+    /// The machine it was recorded on, where it was not made here.
+    pub recording: Option<String>,
+    /// Place in `devices`.
+    pub device: Option<usize>,
+    pub config: Option<ModelConfig>,
+    pub dtype: Option<String>,
+    pub seed: Option<u64>,
+    pub warmup: Option<usize>,
+    /// Whether the clock was read only after the device had finished.
+    pub synchronized: Option<bool>,
+    /// By metric name, as the run's summary gives them.
+    pub figures: BTreeMap<String, f64>,
+    pub step_time: Option<StepTime>,
+    pub ratio: Option<Ratio>,
+    pub samples: Samples,
+    pub work: Option<Work>,
+    /// Longest first; from a profile pass of its own, per step.
+    pub kernels: Vec<Kernel>,
+    /// What the run said went wrong.
+    pub error: Option<String>,
+    pub warnings: Vec<String>,
+    /// SHA-256 of the event stream when the run ended.
+    pub sha256: Option<String>,
+}
+
+/// Milliseconds of the measured steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepTime {
+    pub median: f64,
+    pub p10: f64,
+    pub p90: f64,
+    /// (p90 - p10) / median.
+    pub spread: f64,
+    pub steps: usize,
+}
+
+/// How many times shorter the median step is than the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    /// Id of the run it is compared with.
+    pub baseline: String,
+    /// Baseline's median over this run's: above 1 is faster.
+    pub speedup: f64,
+    /// Null where too few steps were measured to know.
+    pub interval: Option<RatioInterval>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RatioInterval {
+    pub low: f64,
+    pub high: f64,
+    /// Two-sided, between 0 and 1.
+    pub confidence: f64,
+}
+
+/// Raw values of the measured steps, in order; empty where they were not reported.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Samples {
+    pub total_ms: Vec<f64>,
+    pub forward_ms: Vec<f64>,
+    pub backward_ms: Vec<f64>,
+    pub optimizer_ms: Vec<f64>,
+    /// Of every step, warm-up included; null where it was not finite.
+    pub loss: Vec<Option<f64>>,
+}
+
+/// Counted work of a step.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    /// How it was counted.
+    pub source: String,
+    pub flops_per_step: f64,
+    pub bytes_per_step: f64,
+    pub achieved_flops_per_s: Option<f64>,
+    pub parts: Vec<PartWork>,
+    /// Lines of the roofline; of each kind the first is the one that counts. Empty where the device was not calibrated and is
+    /// in no table.
+    #[serde(default)]
+    pub ceilings: Vec<CeilingLine>,
+}
+
+/// What arithmetic or memory reaches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Ceiling")]
+pub struct CeilingLine {
+    pub kind: CeilingKind,
+    pub label: String,
+    /// FLOP/s for arithmetic, bytes/s for a bandwidth.
+    pub value: f64,
+    /// `measured` by `calibrate` on this device, or `data sheet`.
+    pub source: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CeilingKind {
+    Arithmetic,
+    Bandwidth,
+}
+
+impl Work {
+    /// Alike parts of all layers taken together.
+    pub fn by_kind(&self) -> Vec<PartSum> {
+        by_kind(&Parts {
+            source: self.source.clone(),
+            parts: self.parts.clone(),
+            flops_per_step: self.flops_per_step,
+            bytes_per_step: self.bytes_per_step,
+            achieved_flops_per_s: self.achieved_flops_per_s,
+        })
+    }
+}
+
+/// A stage of the debugging scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageRow {
+    pub stage: String,
+    pub run: String,
+    pub first_loss: Option<f64>,
+    pub final_loss: Option<f64>,
+    pub step_ms: Option<f64>,
+    pub forward_ms: Option<f64>,
+    pub backward_ms: Option<f64>,
+    pub peak_bytes: Option<f64>,
+    pub with_gradient: Option<f64>,
+    pub tensors: Option<f64>,
+    /// Step time of the stage before over this one's.
+    pub to_stage_before: Option<f64>,
+    pub synchronized: Option<bool>,
+}
+
+/// What a vendor's profiler said about a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileReport {
+    pub run: String,
+    /// Folder below the run's `profiles`.
+    pub folder: String,
+    pub hotspots: Vec<HotspotRow>,
+    /// Time of all kernels in nanoseconds.
+    pub total_ns: f64,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HotspotRow {
+    pub kernel: String,
+    pub part: Option<String>,
+    pub calls: u64,
+    pub total_ns: f64,
+    /// Of the time of all kernels.
+    pub percent: f64,
+}
+
+/// The session's own record, by which the report can be checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Chain {
+    pub records: usize,
+    /// Hash of the last line.
+    pub last_hash: String,
+    /// The lines of `events.jsonl` as they are; null in an anonymous report, since they carry names.
+    pub lines: Option<Vec<String>>,
+    /// The event stream of each run that has one, by the run's id; null for one that is too large. Null altogether in an
+    /// anonymous report.
+    #[serde(default)]
+    pub streams: Option<BTreeMap<String, Option<String>>>,
+    /// The lines of the logs that were compacted before, the oldest first; none in an anonymous report.
+    #[serde(default)]
+    pub earlier: Vec<Vec<String>>,
+}

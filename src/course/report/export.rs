@@ -1,0 +1,64 @@
+//! A report as files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::report::{Report, html, junit, markdown};
+use tinyllama_base::{file, named};
+
+named! {
+    /// A format of a report, and its file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+    pub enum Format {
+        /// session.json: everything, with raw samples
+        Json = "session.json",
+        /// report.md
+        #[value(name = "md")]
+        Markdown = "report.md",
+        /// report.html: one file, no script
+        Html = "report.html",
+        /// junit.xml: one case a check
+        Junit = "junit.xml",
+    }
+}
+
+impl Format {
+    fn render(self, report: &Report) -> Result<String> {
+        Ok(match self {
+            Format::Json => serde_json::to_string_pretty(report)?,
+            Format::Markdown => markdown::render(report),
+            Format::Html => html::render(report),
+            Format::Junit => junit::render(report)?,
+        })
+    }
+}
+
+/// Writes a report into `folder`, a file a format; returns their paths.
+///
+/// # Errors
+/// What the file system says, with the path.
+pub fn write(
+    report: &Report,
+    folder: &Path,
+    formats: impl IntoIterator<Item = Format>,
+) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for format in formats {
+        let path = folder.join(format.name());
+        save(&path, &format.render(report)?)?;
+        files.push(path);
+    }
+    Ok(files)
+}
+
+/// Writes a file whole or not at all.
+///
+/// # Errors
+/// What the file system says, with the path.
+pub fn save(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    file::replace(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+}

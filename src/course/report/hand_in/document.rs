@@ -1,0 +1,448 @@
+//! A document derived again from its records and the files of its runs, and held against what it says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use super::difference::differences;
+use super::history::History;
+use super::session::{log_up_to, no_stream};
+use super::{Document, records, unreadable};
+use crate::lesson::Course;
+use crate::report::collect::MOST_STREAM_BYTES;
+use crate::report::collect::ceilings::STALE;
+use crate::report::{Findings, HandInError, Options, Report, collect, some_of};
+use crate::run::{FinishedRuns, RunExit};
+use crate::session::earlier::{self, KeptLog};
+use crate::session::runs::events_file;
+use crate::session::{Place, SessionError, State, check_name};
+use tinyllama_base::{foreign, plural};
+
+const ANONYMOUS: &str = "The report is anonymous and carries no records. Name the session it was made from with --against to check it.";
+
+/// What no record and no sealed file tells.
+const NEVER_TOLD: [&str; 6] = [
+    "written",
+    "program",
+    "profiles",
+    "runs/*/work/ceilings",
+    // Held against the seals one by one.
+    "chain/streams",
+    // Held against the sum that the log begins with.
+    "chain/earlier",
+];
+
+/// What only the file of a run tells of it.
+const OF_A_RUN: [&str; 12] = [
+    "device",
+    "config",
+    "dtype",
+    "seed",
+    "warmup",
+    "synchronized",
+    "step_time",
+    "samples",
+    "work",
+    "kernels",
+    "error",
+    "warnings",
+];
+
+/// What is computed from the files of all runs together.
+const OF_ALL_RUNS: [&str; 10] = [
+    "devices",
+    "stages",
+    "warnings",
+    "predictions/*/measured",
+    "predictions/*/measured_text",
+    "predictions/*/ratio",
+    "runs/*/ratio",
+    "runs/*/device",
+    "lessons/*/steps/*/checks/*/explanation",
+    "lessons/*/steps/*/command/document",
+];
+
+/// What only the course tells.
+const OF_THE_COURSE: [&str; 19] = [
+    "predictions",
+    "lessons/order",
+    "lessons/*/title",
+    "lessons/*/session",
+    "lessons/*/planned_minutes",
+    "lessons/*/of",
+    "lessons/*/steps/order",
+    "lessons/*/steps/*/title",
+    "lessons/*/steps/*/hints_of",
+    "lessons/*/steps/*/answers/*/text",
+    "lessons/*/steps/*/case",
+    "lessons/*/steps/*/command",
+    "lessons/*/steps/*/checks/order",
+    "lessons/*/steps/*/checks/*/required",
+    "lessons/*/steps/*/checks/*/explanation",
+    "totals/steps",
+    "totals/lessons",
+    "totals/lessons_finished",
+    "totals/planned_minutes",
+];
+
+/// A report that was held against its records.
+#[derive(Debug)]
+pub struct Checked {
+    pub findings: Findings,
+    /// What records and files give; what the document says where it carries no records.
+    pub report: Report,
+    /// The records it carries or, in the session it was held against, ends with, newest log first.
+    pub logs: Vec<KeptLog>,
+}
+
+/// Derives the document again and compares all of it.
+///
+/// # Errors
+/// When the session it is held against cannot be read, or there is no room for a copy.
+pub fn of_report(
+    document: &Document,
+    session: Option<&Path>,
+    course: &Course,
+) -> Result<Checked, HandInError> {
+    let said = &document.report;
+    let mut findings = Findings {
+        kind: "report",
+        learner: said.learner.clone(),
+        records: said.chain.records,
+        last_hash: said.chain.last_hash.clone(),
+        ..Findings::default()
+    };
+    let unchecked = |mut findings: Findings, problem: Option<String>| {
+        findings.problems.extend(problem);
+        findings.not_compared.push("*".into());
+        Checked {
+            findings,
+            report: said.clone(),
+            logs: Vec::new(),
+        }
+    };
+    let known = match session {
+        Some(folder) => match log_up_to(folder, &said.chain.last_hash)? {
+            Some(logs) => Some(logs),
+            None => {
+                let why = "Its last record is not one of the session's.".to_string();
+                return Ok(unchecked(findings, Some(why)));
+            }
+        },
+        None => None,
+    };
+    let logs = match carried_logs(said) {
+        // A report of an older program carries none of the earlier ones.
+        Ok(Some(logs)) if logs.len() == 1 => Some(known.unwrap_or(logs)),
+        Ok(logs) => logs.or(known),
+        Err(error) => return Ok(unchecked(findings, Some(error.to_string()))),
+    };
+    let Some(logs) = logs else {
+        findings.unchecked.push(ANONYMOUS.into());
+        return Ok(unchecked(findings, None));
+    };
+    let again = match Again::new(logs, said, session, &mut findings) {
+        Ok(again) => again,
+        Err(Failed::Records(problem)) => return Ok(unchecked(findings, Some(problem))),
+        Err(Failed::Copy(error)) => return Err(unreadable(Path::new("a copy of it"), error)),
+    };
+    let runs = FinishedRuns::new(again.place.runs());
+    let records = records::check(&again.logs, course, &runs);
+    findings.unchecked.extend(records.unchecked(course));
+    findings.problems.extend(records.problems);
+    findings.unusual.extend(records.unusual);
+    let derived = again.compare(document, course, &mut findings)?;
+    Ok(Checked {
+        findings,
+        report: derived,
+        logs: again.logs,
+    })
+}
+
+/// The log that a report carries and those before it, newest first; none where it carries none.
+fn carried_logs(said: &Report) -> Result<Option<Vec<KeptLog>>, SessionError> {
+    let Some(lines) = &said.chain.lines else {
+        return Ok(None);
+    };
+    let logs = [lines].into_iter().chain(said.chain.earlier.iter().rev());
+    let read = |lines: &Vec<String>| KeptLog::of(lines.join("\n").into(), Path::new("a record"));
+    logs.map(read).collect::<Result<_, _>>().map(Some)
+}
+
+enum Failed {
+    Records(String),
+    Copy(io::Error),
+}
+
+/// A session laid out anew from the records and the files of its runs.
+struct Again {
+    place: Place,
+    /// Newest first, as far as they hold together.
+    logs: Vec<KeptLog>,
+    /// Whether the file of some run is not at hand that was there when the document was written.
+    lacks_files: bool,
+    _folder: TempDir,
+}
+
+impl Again {
+    fn new(
+        mut logs: Vec<KeptLog>,
+        said: &Report,
+        session: Option<&Path>,
+        findings: &mut Findings,
+    ) -> Result<Self, Failed> {
+        let folder = tempfile::tempdir().map_err(Failed::Copy)?;
+        let place = Place {
+            folder: folder.path().to_path_buf(),
+            learner: "derived".into(),
+        };
+        let history = History::of(&logs);
+        findings.unchecked.extend(history.unchecked());
+        findings.unseen_records = history.unseen;
+        findings.problems.extend(history.problems);
+        logs.truncate(history.logs);
+        if logs.first().is_none_or(|log| log.scan.records.is_empty()) {
+            return Err(Failed::Records("It carries no records.".into()));
+        }
+        let mut again = Self {
+            place,
+            logs,
+            lacks_files: false,
+            _folder: folder,
+        };
+        again.copy_logs().map_err(Failed::Copy)?;
+        again.copy_streams(said, session, findings)?;
+        Ok(again)
+    }
+
+    /// Puts the log and those before it where they were.
+    fn copy_logs(&self) -> io::Result<()> {
+        let earlier = self.logs.iter().filter_map(KeptLog::replaced);
+        let earlier = earlier.map(|replaced| earlier::file(&self.place.folder, replaced.records));
+        fs::create_dir_all(self.place.backups())?;
+        let mut files = [self.place.events()]
+            .into_iter()
+            .chain(earlier)
+            .zip(&self.logs);
+        files.try_for_each(|(path, log)| fs::write(path, &log.bytes))
+    }
+
+    fn state(&self) -> State {
+        let records = self.logs.first().map(|log| log.scan.records.as_slice());
+        State::of(records.unwrap_or_default())
+    }
+
+    /// Puts the event streams of the runs where they were: sealed ones from wherever they still are what was sealed.
+    fn copy_streams(
+        &mut self,
+        said: &Report,
+        session: Option<&Path>,
+        findings: &mut Findings,
+    ) -> Result<(), Failed> {
+        let state = self.state();
+        let nothing = BTreeMap::new();
+        let carried = said.chain.streams.as_ref().unwrap_or(&nothing);
+        let (mut unsealed, mut missing) = (Vec::new(), Vec::new());
+        for (id, run) in &state.runs {
+            if check_name(id).is_err() {
+                findings
+                    .problems
+                    .push(format!("`{id}` cannot be the name of a run."));
+                continue;
+            }
+            let of_document = carried.get(id).cloned().flatten().map(String::into_bytes);
+            // What an unfinished run wrote since is none of the document's.
+            let of_session = session
+                .filter(|_| run.exit.is_some())
+                .map(|folder| events_file(&folder.join("runs"), id))
+                .and_then(|path| foreign::read(&path, MOST_STREAM_BYTES).ok());
+            let found = [of_document, of_session].into_iter().flatten();
+            let stream = match &run.sha256 {
+                None => found.reduce(|first, _| first),
+                Some(sealed) => {
+                    let (whole, changed): (Vec<_>, Vec<_>) =
+                        found.partition(|bytes| sha256(bytes) == *sealed);
+                    if !changed.is_empty() {
+                        findings.problems.push(changed_stream(id));
+                    }
+                    whole.into_iter().next()
+                }
+            };
+            let Some(stream) = stream else {
+                // A stream that is too large is named without its text.
+                if run.exit == Some(RunExit::SUCCESS) && !carried.contains_key(id) {
+                    findings.problems.push(no_stream(id));
+                }
+                // Where the document knows its streams and has none of this run, there was none.
+                if said.chain.streams.is_none() || carried.contains_key(id) {
+                    missing.push(id.as_str());
+                }
+                continue;
+            };
+            if run.sha256.is_none() {
+                unsealed.push(id.as_str());
+            }
+            let path = events_file(&self.place.runs(), id);
+            let write = || {
+                fs::create_dir_all(path.with_file_name(""))?;
+                fs::write(&path, stream)
+            };
+            write().map_err(Failed::Copy)?;
+        }
+        for id in carried.keys().filter(|id| !state.runs.contains_key(*id)) {
+            findings.problems.push(format!(
+                "The event stream of run {id} is not among its records."
+            ));
+        }
+        if !unsealed.is_empty() {
+            findings.unchecked.push(format!(
+                "{} ended without a checksum, so the event stream counts as it is: {}.",
+                plural(unsealed.len(), "run"),
+                some_of(&unsealed)
+            ));
+        }
+        self.lacks_files = !missing.is_empty();
+        if self.lacks_files {
+            findings.unchecked.push(format!(
+                "The files of {} are not at hand, so devices, samples and whatever is computed from them are not compared: {}.",
+                plural(missing.len(), "run"),
+                some_of(&missing)
+            ));
+            for field in OF_A_RUN {
+                let of_runs = missing.iter().map(|id| format!("runs/{id}/{field}"));
+                findings.not_compared.extend(of_runs);
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds the document against the one derived, which is returned.
+    fn compare(
+        &self,
+        document: &Document,
+        course: &Course,
+        findings: &mut Findings,
+    ) -> Result<Report, HandInError> {
+        let said = &document.report;
+        let mut left_out: Vec<&str> = NEVER_TOLD.to_vec();
+        if self.lacks_files {
+            left_out.extend(OF_ALL_RUNS);
+        }
+        let of_course = self.state().course;
+        let same_course = of_course
+            .as_ref()
+            .is_none_or(|(title, version)| *title == course.title && *version == course.version);
+        let nothing = Course::default();
+        if !same_course {
+            left_out.extend(OF_THE_COURSE);
+            let (title, version) = of_course.clone().unwrap_or_default();
+            findings.unchecked.push(format!(
+                "Titles, answers and other words of the course: it was done with {title} ({version}), and this is {} ({}). \
+                 Name the other one with --lessons.",
+                course.title, course.version
+            ));
+        }
+        findings
+            .not_compared
+            .extend(left_out.iter().map(|path| (*path).to_string()));
+        findings.never_checked.extend(never_told(said));
+        let anonymous = said.anonymous;
+        let known = if same_course { course } else { &nothing };
+        let derived = collect(&self.place, known, Options { anonymous })?;
+        let mut value = serde_json::to_value(&derived)
+            .map_err(|error| unreadable(Path::new("the derived report"), error))?;
+        let mut said_value = document.value.clone();
+        for value in [&mut value, &mut said_value] {
+            leave_out(value, same_course);
+        }
+        let leave = |path: &[String]| findings.leaves(path);
+        let found = differences(&said_value, &value, &leave);
+        findings.problems.extend(found);
+        if said.written < said.session.last {
+            findings.unusual.push(format!(
+                "It says to be written {}, before its last record of {}.",
+                said.written, said.session.last
+            ));
+        }
+        match same_course {
+            true => Ok(derived),
+            // In the words of the course that this program has, as everywhere else in a class.
+            false => Ok(collect(&self.place, course, Options { anonymous })?),
+        }
+    }
+}
+
+impl Findings {
+    /// Whether what stands at this path of the document was not compared.
+    pub fn leaves(&self, path: &[String]) -> bool {
+        self.not_compared.iter().any(|pattern| {
+            let parts: Vec<&str> = pattern.split('/').collect();
+            parts.len() <= path.len()
+                && parts
+                    .iter()
+                    .zip(path)
+                    .all(|(part, name)| *part == "*" || part == name)
+        })
+    }
+}
+
+/// What stands in the document that nothing tells but itself.
+fn never_told(said: &Report) -> Vec<String> {
+    let mut unchecked = vec![format!(
+        "When it was written, and by which version: it says {}, {}.",
+        said.written, said.program
+    )];
+    if !said.profiles.is_empty() {
+        unchecked.push(format!(
+            "{} of a vendor's tools: their files carry no seal.",
+            plural(said.profiles.len(), "profile")
+        ));
+    }
+    let has_ceilings = |run: &crate::report::document::RunReport| {
+        run.work
+            .as_ref()
+            .is_some_and(|work| !work.ceilings.is_empty())
+    };
+    if said.runs.iter().any(has_ceilings) {
+        unchecked.push("The ceilings of rooflines: they belong to the learner's machine.".into());
+    }
+    unchecked
+}
+
+/// Takes out of a document what depends on the machine it is derived on, and verdicts of checks that only the course knows.
+fn leave_out(document: &mut Value, same_course: bool) {
+    let of_machine = |warning: &Value| warning.as_str().is_some_and(|text| text.starts_with(STALE));
+    for run in entries(document, "runs") {
+        if let Some(Value::Array(warnings)) = run.get_mut("warnings") {
+            warnings.retain(|warning| !of_machine(warning));
+        }
+    }
+    if same_course {
+        return;
+    }
+    let steps = entries(document, "lessons").flat_map(|lesson| entries(lesson, "steps"));
+    for step in steps {
+        if let Some(Value::Array(checks)) = step.get_mut("checks") {
+            checks.retain(|check| check.get("verdict") != Some(&"not evaluated".into()));
+        }
+    }
+}
+
+fn entries<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
+    let list = value.get_mut(name).and_then(Value::as_array_mut);
+    list.into_iter().flatten()
+}
+
+pub(super) fn changed_stream(id: &str) -> String {
+    format!("The event stream of run {id} is not what it was when the run ended.")
+}
+
+/// As lower-case hexadecimal digits.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}

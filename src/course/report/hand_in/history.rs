@@ -1,0 +1,88 @@
+//! Whether the sum that a compacted log begins with is that of the records it replaced.
+
+use serde_json::Value;
+
+use super::difference::differences;
+use super::session::damage;
+use crate::report::some_of;
+use crate::session::earlier::{KeptLog, Replaced};
+use crate::session::{Scan, State};
+
+/// Differences named of one sum.
+const MOST: usize = 3;
+
+/// What lies before a session's log.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// Logs that hold together, of those given.
+    pub logs: usize,
+    /// Records that are not at hand, at least one where a log is not: nobody knows whether they say what the sum of them does.
+    pub unseen: u64,
+    pub problems: Vec<String>,
+}
+
+impl History {
+    /// Looks at the log of a session and those before it, newest first.
+    pub fn of(logs: &[KeptLog]) -> Self {
+        let mut history = Self::default();
+        for (index, log) in logs.iter().enumerate() {
+            history.logs += 1;
+            history.problems.extend(damage(&log.scan));
+            let (replaced, earlier) = (log.replaced(), logs.get(index + 1));
+            match (replaced, earlier) {
+                (None, None) => break,
+                (None, Some(_)) => {
+                    let what = "There are records before the first one of the session.";
+                    history.problems.push(what.into());
+                    break;
+                }
+                (Some(replaced), None) => {
+                    history.unseen = replaced.records.max(1);
+                    break;
+                }
+                (Some(replaced), Some(earlier)) if earlier.scan.last_hash != replaced.last_hash => {
+                    history.problems.push(format!(
+                        "The log up to record {} is not the one that was compacted.",
+                        replaced.records
+                    ));
+                    history.unseen = replaced.records.max(1);
+                    break;
+                }
+                (Some(replaced), Some(earlier)) => {
+                    history.problems.extend(other_sum(&replaced, &earlier.scan));
+                }
+            }
+        }
+        history
+    }
+
+    /// What is not known of a session whose beginning is not at hand, in words.
+    pub fn unchecked(&self) -> Option<String> {
+        (self.unseen > 0).then(|| {
+            format!(
+                "Everything up to record {}: the log was compacted, and the records before that are not at hand, so that nothing \
+                 shows what their sum says.",
+                self.unseen
+            )
+        })
+    }
+}
+
+/// What a sum says differently from the records it is the sum of.
+fn other_sum(said: &Replaced, earlier: &Scan) -> Option<String> {
+    let place = format!("The sum of the records up to {}", said.records);
+    let Ok(state) = serde_json::from_value::<State>(said.state.clone()) else {
+        return Some(format!("{place} cannot be understood."));
+    };
+    let value = |state: &State| serde_json::to_value(state).unwrap_or(Value::Null);
+    // What an older program did not sum up yet.
+    let is_unknown = |path: &[String]| {
+        path.first()
+            .is_some_and(|name| path.len() == 1 && said.state.get(name).is_none())
+    };
+    let derived = value(&State::of(&earlier.records));
+    let mut found = differences(&value(&state), &derived, &is_unknown);
+    found.truncate(MOST);
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    (!found.is_empty()).then(|| format!("{place} is not what they give: {}", some_of(&found)))
+}

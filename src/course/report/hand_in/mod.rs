@@ -1,0 +1,278 @@
+//! Whether a hand-in is what the tutor wrote: its records against their chain and against what can be, the files of its
+//! runs against their seals, and the whole document against the one that records and files give again.
+//!
+//! `docs/trust.md` says what this can show and what it cannot.
+
+mod difference;
+mod document;
+mod history;
+mod records;
+mod session;
+
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::document::FORMAT;
+use crate::lesson::Course;
+use crate::report::Report;
+use crate::session::{Place, SessionError, archive};
+use tinyllama_base::foreign;
+
+pub use document::{Checked, of_report};
+pub use session::of_session;
+
+/// What checking a hand-in cannot show.
+pub const NOT_PROVEN: &str = "This finds damage and careless edits. It does not prove who did the work, nor on which machine, nor that nothing \
+     was cut off at the end: whoever rewrites all of the file can compute every checksum anew. Compare with the session in the class \
+     folder where it matters.";
+
+/// A larger document is no hand-in.
+const MOST_BYTES: u64 = foreign::MOST_BYTES;
+
+/// One of more values would take gigabytes of memory; a long course has some hundred thousand.
+const MOST_VALUES: usize = 4_000_000;
+
+#[derive(Debug, Error)]
+pub enum HandInError {
+    #[error("{file} cannot be read: {why}")]
+    Unreadable { file: String, why: String },
+    #[error("{file} is of format {found}; this program reads format {FORMAT}")]
+    Format { file: String, found: u64 },
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Findings {
+    /// `report`, `export` or `session`.
+    pub kind: &'static str,
+    pub learner: Option<String>,
+    pub records: usize,
+    pub last_hash: String,
+    /// What does not agree, in words. Nothing when the hand-in is intact.
+    pub problems: Vec<String>,
+    /// What can be and is not usual: worth a question.
+    pub unusual: Vec<String>,
+    /// What could not be checked of this one, and why.
+    pub unchecked: Vec<String>,
+    /// What no hand-in of its kind shows.
+    pub never_checked: Vec<String>,
+    /// Records before its log that are not at hand: what was done until then is not checked.
+    pub unseen_records: u64,
+    /// The same as paths of the document: `*` stands for any name or number, and what lies below a path belongs to it.
+    pub not_compared: Vec<String>,
+}
+
+impl Findings {
+    /// Whether nothing that was checked disagrees. Where [`Findings::is_unchecked`], nothing was.
+    pub fn is_intact(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Whether it is what was written; none where what it stands on was not at hand.
+    pub fn intact(&self) -> Option<bool> {
+        let is_known = !self.is_unchecked() && self.unseen_records == 0;
+        (!self.is_intact() || is_known).then(|| self.is_intact())
+    }
+
+    /// Whether there was nothing to hold the hand-in against.
+    pub fn is_unchecked(&self) -> bool {
+        self.not_compared.iter().any(|path| path == "*")
+    }
+
+    /// No more than was checked, in a sentence.
+    pub fn verdict(&self) -> &'static str {
+        match (self.is_intact(), self.is_unchecked(), self.kind) {
+            (false, ..) => "Not intact.",
+            (true, true, _) => "Nothing was checked.",
+            (true, false, _) if self.unseen_records > 0 => {
+                "Intact from its compaction on; what was done before was not checked."
+            }
+            (true, false, "report") => {
+                "Intact as far as it was checked: the records are a whole chain, and what the document says follows from them."
+            }
+            (true, false, _) => {
+                "Intact as far as it was checked: the records are a whole chain, and the runs' files are what they were."
+            }
+        }
+    }
+}
+
+/// Checks a report in JSON, an exported session, or a session's folder.
+///
+/// `against` is the session the report claims to be of, as an export or a folder.
+///
+/// # Errors
+/// When a file is missing, or is no report and no session.
+pub fn verify(
+    file: &Path,
+    against: Option<&Path>,
+    course: &Course,
+) -> Result<Findings, HandInError> {
+    let check = |session: Option<&Path>| match kind(file)? {
+        Kind::Folder => of_session(file, "session", session, course),
+        Kind::Export => with_unpacked(file, |folder| of_session(folder, "export", session, course)),
+        Kind::Report => Ok(of_report(&read_report(file)?, session, course)?.findings),
+    };
+    match against {
+        None => check(None),
+        Some(session) => match kind(session)? {
+            Kind::Export => with_unpacked(session, |folder| check(Some(folder))),
+            Kind::Folder => check(Some(session)),
+            Kind::Report => Err(unreadable(
+                session,
+                "it is no session: give an export or a session's folder",
+            )),
+        },
+    }
+}
+
+enum Kind {
+    Folder,
+    Export,
+    Report,
+}
+
+fn kind(file: &Path) -> Result<Kind, HandInError> {
+    if file.is_dir() {
+        return Ok(Kind::Folder);
+    }
+    foreign::open(file).map_err(|error| unreadable(file, error))?;
+    match is_export(file) {
+        true => Ok(Kind::Export),
+        false => Ok(Kind::Report),
+    }
+}
+
+fn unreadable(file: &Path, why: impl ToString) -> HandInError {
+    HandInError::Unreadable {
+        file: file.display().to_string(),
+        why: why.to_string(),
+    }
+}
+
+/// A report as it was handed in.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub report: Report,
+    /// The same with everything that stands in it, known or not.
+    value: serde_json::Value,
+}
+
+/// Reads `session.json`.
+///
+/// # Errors
+/// When it cannot be read, is no report, or is of another version.
+pub fn read_report(file: &Path) -> Result<Document, HandInError> {
+    let bytes = foreign::read(file, MOST_BYTES).map_err(|error| unreadable(file, error))?;
+    if values(&bytes) > MOST_VALUES {
+        let why = format!("it has more than the {MOST_VALUES} values that are read of a report");
+        return Err(unreadable(file, why));
+    }
+    let value: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| unreadable(file, error))?;
+    drop(bytes);
+    match value.get("format").and_then(serde_json::Value::as_u64) {
+        Some(format) if format == u64::from(FORMAT) => {}
+        Some(found) => {
+            return Err(HandInError::Format {
+                file: file.display().to_string(),
+                found,
+            });
+        }
+        None => {
+            return Err(unreadable(
+                file,
+                "it is no session.json: it has no `format`",
+            ));
+        }
+    }
+    match Report::deserialize(&value) {
+        Ok(report) => Ok(Document { report, value }),
+        Err(error) => Err(unreadable(file, error)),
+    }
+}
+
+/// About how many values a JSON text has: what it takes in memory follows from them, not from its length.
+fn values(json: &[u8]) -> usize {
+    let (mut values, mut at) = (1, 0);
+    while let Some(found) = json
+        .get(at..)
+        .and_then(|rest| memchr::memchr3(b'"', b',', b'[', rest))
+    {
+        at += found + 1;
+        match json[at - 1] {
+            b'"' => at = end_of_string(json, at),
+            _ => values += 1,
+        }
+    }
+    values
+}
+
+/// The place behind the string that began before `at`.
+fn end_of_string(json: &[u8], mut at: usize) -> usize {
+    while let Some(found) = json
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
+        at += found + 1;
+        match json[at - 1] {
+            b'"' => return at,
+            // Whatever is behind a backslash ends nothing.
+            _ => at += 1,
+        }
+    }
+    json.len()
+}
+
+/// Unpacks an export, uses it and removes it again.
+///
+/// # Errors
+/// When it cannot be unpacked, and those of `then`.
+pub fn with_unpacked<T>(
+    file: &Path,
+    then: impl FnOnce(&Path) -> Result<T, HandInError>,
+) -> Result<T, HandInError> {
+    let folder = tempfile::tempdir().map_err(|error| unreadable(file, error))?;
+    let place = Place {
+        folder: folder.path().join("session"),
+        learner: "unpacked".into(),
+    };
+    archive::import(file, &place)?;
+    then(&place.folder)
+}
+
+/// Whether a file can be opened as a gzip stream; an export that was cut off fails only when it is unpacked.
+pub fn is_export(file: &Path) -> bool {
+    foreign::open(file).is_ok_and(|file| GzDecoder::new(file).header().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for (json, count) in [
+            ("{}", 1),
+            (r#"{"a": [1, 2, 3], "b": {"c": 1}}"#, 5),
+            (r#"["a,,[[,\",,", "\\"]"#, 3),
+            (r#"["open, , ,"#, 2),
+        ] {
+            assert_eq!(values(json.as_bytes()), count, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_would_fill_the_memory_is_refused_before_it_is_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let list = "1,".repeat(MOST_VALUES);
+        std::fs::write(file.path(), format!("{{\"format\":1,\"list\":[{list}1]}}")).unwrap();
+        let error = read_report(file.path()).unwrap_err().to_string();
+        assert!(error.contains("values"), "{error}");
+    }
+}

@@ -1,0 +1,307 @@
+//! What records cannot say, whatever their checksums: things out of order, done without what it takes, at impossible times.
+
+use std::collections::BTreeSet;
+
+use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime};
+
+use crate::lesson::{Answer, Course, Quiz, Step, StepKind};
+use crate::report::some_of;
+use crate::run::FinishedRuns;
+use crate::session::earlier::KeptLog;
+use crate::session::progress::shows_done;
+use crate::session::{AnswerGiven, Event, MeasuredRuns, Record, Scan, State, StepRef};
+use tinyllama_base::plural;
+
+/// A clock that is set right may go back this far without a word.
+const CLOCK_SET: Duration = Duration::MINUTE;
+/// Nobody works on a course with a break like this.
+const LONG_BREAK: Duration = Duration::days(366);
+/// No session is older than the program.
+const FIRST_YEAR: i32 = 2025;
+/// Records of the same kind that are named.
+const MOST: usize = 10;
+
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What the program never writes.
+    pub problems: Vec<String>,
+    /// What a wrong clock can also explain.
+    pub unusual: Vec<String>,
+    /// Other courses than the one at hand, which nobody can judge steps and answers by.
+    pub other_courses: BTreeSet<String>,
+}
+
+impl Found {
+    /// What that leaves unchecked, in words.
+    pub fn unchecked(&self, course: &Course) -> Option<String> {
+        let others: Vec<&str> = self.other_courses.iter().map(String::as_str).collect();
+        (!others.is_empty()).then(|| {
+            format!(
+                "Whether answers are right and steps were done: some were done with {}, and this is {} ({}). Name the other one with --lessons.",
+                some_of(&others),
+                course.title,
+                course.version
+            )
+        })
+    }
+}
+
+/// Looks through all records in their order, those of `logs` from the last to the first. Behind damage some of it is missing, so
+/// that only the rest is judged. `runs` are those of the session, as far as they are at hand.
+pub fn check(logs: &[KeptLog], course: &Course, runs: &FinishedRuns) -> Found {
+    let mut found = Found::default();
+    for log in logs.iter().rev() {
+        let of_log = check_log(&log.scan, course, runs);
+        found.problems.extend(of_log.problems);
+        found.unusual.extend(of_log.unusual);
+        found.other_courses.extend(of_log.other_courses);
+    }
+    for list in [&mut found.problems, &mut found.unusual] {
+        let more = list.len().saturating_sub(MOST);
+        list.truncate(MOST);
+        if more > 0 {
+            list.push(format!("{more} more of the kind."));
+        }
+    }
+    found
+}
+
+fn check_log(scan: &Scan, course: &Course, runs: &FinishedRuns) -> Found {
+    let mut replay = Replay {
+        course,
+        runs,
+        state: State::default(),
+        whole: scan.damage.is_empty(),
+        n: None,
+        time: None,
+        attention: 0.0,
+        clock_was_set: false,
+        started: None,
+        ordered: BTreeSet::new(),
+        found: Found::default(),
+    };
+    for record in &scan.records {
+        replay.record(record);
+    }
+    replay.end();
+    replay.found
+}
+
+struct Replay<'a> {
+    course: &'a Course,
+    runs: &'a FinishedRuns,
+    state: State,
+    /// Whether no line is damaged or missing.
+    whole: bool,
+    n: Option<u64>,
+    time: Option<OffsetDateTime>,
+    /// Seconds of attention.
+    attention: f64,
+    clock_was_set: bool,
+    started: Option<OffsetDateTime>,
+    /// Runs that an instructor's order brought.
+    ordered: BTreeSet<String>,
+    found: Found,
+}
+
+impl Replay<'_> {
+    fn record(&mut self, record: &Record) {
+        self.number(record);
+        self.clock(record);
+        self.event(record.n, &record.event);
+        self.state.apply(record);
+    }
+
+    fn problem(&mut self, n: u64, what: impl std::fmt::Display) {
+        self.found.problems.push(format!("Record {n}: {what}."));
+    }
+
+    fn number(&mut self, record: &Record) {
+        let n = record.n;
+        let begins = matches!(
+            record.event,
+            Event::Created { .. } | Event::Compacted { .. }
+        );
+        match self.n {
+            None if !begins && self.whole => self.problem(n, "a session does not begin so"),
+            Some(_) if begins => self.problem(n, "a session begins only once"),
+            None if matches!(record.event, Event::Compacted { previous_records, .. }
+                if previous_records.checked_add(1) != Some(n)) =>
+            {
+                self.problem(n, "it is not the one behind those that it replaces");
+            }
+            Some(before) if self.whole && Some(n) != before.checked_add(1) => {
+                self.problem(n, format!("it follows record {before}"));
+            }
+            _ => {}
+        }
+        self.n = Some(n);
+    }
+
+    fn clock(&mut self, record: &Record) {
+        let n = record.n;
+        let Ok(now) = OffsetDateTime::parse(&record.time, &Rfc3339) else {
+            return self.problem(n, format!("`{}` is no time", record.time));
+        };
+        let mut unusual = |what: String| self.found.unusual.push(format!("Record {n}: {what}."));
+        let before = self.time;
+        // Of a row of them the first is told.
+        let begins = |is: &dyn Fn(OffsetDateTime) -> bool| is(now) && !before.is_some_and(is);
+        let step = before.map_or(Duration::ZERO, |before| now - before);
+        if step < -CLOCK_SET {
+            unusual(format!("the clock went back by {}", words(-step)));
+        }
+        if step > LONG_BREAK {
+            unusual(format!("{} after the one before", words(step)));
+        }
+        if begins(&|time| time.year() < FIRST_YEAR) {
+            unusual(format!(
+                "it is of {}, before this program was made",
+                now.year()
+            ));
+        }
+        let tomorrow = OffsetDateTime::now_utc() + Duration::DAY;
+        if begins(&|time| time > tomorrow) {
+            unusual(format!("its time, {}, lies ahead", record.time));
+        }
+        self.clock_was_set |= step < Duration::ZERO;
+        self.time = Some(now);
+        self.started.get_or_insert(now);
+    }
+
+    fn event(&mut self, n: u64, event: &Event) {
+        let is_judged = matches!(event, Event::StepDone { .. } | Event::Answered { .. });
+        if is_judged && !self.is_this_course() {
+            let named = |(title, version): &(String, String)| format!("{title} ({version})");
+            let name = self.state.course.as_ref().map(named);
+            let name = name.unwrap_or("a course that is not named".into());
+            self.found.other_courses.insert(name);
+        }
+        let known = |run: &String| self.state.runs.contains_key(run) || self.ordered.contains(run);
+        match event {
+            Event::TimeSpent { seconds, .. } if !(seconds.is_finite() && *seconds >= 0.0) => {
+                self.problem(n, format!("{seconds} seconds cannot be spent"));
+            }
+            Event::TimeSpent { seconds, .. } => self.attention += seconds,
+            Event::RunStarted { run, .. } if known(run) => {
+                self.problem(n, format!("run {run} is started a second time"));
+            }
+            Event::RunFinished { run, .. }
+            | Event::Sealed { run, .. }
+            | Event::Recorded { run, .. }
+                if self.whole && !known(run) =>
+            {
+                self.problem(n, format!("run {run} was never started"));
+            }
+            Event::Sealed { run, .. }
+                if self
+                    .state
+                    .runs
+                    .get(run)
+                    .is_some_and(|run| run.sha256.is_some()) =>
+            {
+                self.problem(n, format!("run {run} is sealed a second time"));
+            }
+            Event::Answered { at, given } => self.answer(n, at, given),
+            Event::HintShown { at, hint }
+                if self
+                    .step(at)
+                    .is_some_and(|step| *hint as usize > step.hints.len() || *hint == 0) =>
+            {
+                self.problem(n, format!("{at} has no hint {hint}"));
+            }
+            Event::StepDone { at } if self.whole => {
+                let shown = self
+                    .step(at)
+                    .is_none_or(|step| shows_done(step, &self.state.progress(at), &self.state));
+                if !shown {
+                    self.problem(n, format!("{at} is done, and nothing shows that it was"));
+                }
+            }
+            Event::Ordered { events, .. } => {
+                for event in events {
+                    if !event.may_be_ordered() {
+                        self.problem(n, "it does what no order does");
+                    } else if let Event::RunStarted { run, .. } = event {
+                        self.ordered.insert(run.clone());
+                    } else {
+                        self.event(n, event);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the course that was open then is the one to judge by.
+    fn is_this_course(&self) -> bool {
+        let opened = self.state.course.as_ref();
+        opened.is_some_and(|(title, version)| {
+            *title == self.course.title && *version == self.course.version
+        })
+    }
+
+    fn step(&self, at: &StepRef) -> Option<&Step> {
+        match self.is_this_course() {
+            true => self.course.step(&at.lesson, &at.step),
+            false => None,
+        }
+    }
+
+    fn answer(&mut self, n: u64, at: &StepRef, given: &AnswerGiven) {
+        let Some(StepKind::Quiz(quiz)) = self.step(at).map(|step| &step.kind) else {
+            return;
+        };
+        // Where a command's document decides, by what it said when the answer was given.
+        let resolved = match quiz.asks_of() {
+            None => Some(quiz.clone()),
+            Some(_) => MeasuredRuns::read(self.course, &self.state, self.runs)
+                .ok()
+                .and_then(|measured| quiz.resolved(&measured)),
+        };
+        let Some(quiz) = resolved else {
+            return;
+        };
+        let answer = match quiz {
+            Quiz::Number(_) => Answer::Number(given.answer),
+            // A position: what is none is no choice either.
+            _ => Answer::Choice(given.answer as usize),
+        };
+        let marked = quiz.mark(answer).map(|marked| marked.correct);
+        if marked != Some(given.correct) {
+            let as_what = if given.correct { "right" } else { "wrong" };
+            self.problem(n, format!("the answer to {at} is not {as_what}"));
+        }
+    }
+
+    fn end(&mut self) {
+        let unsealed = self.state.runs.iter().filter(|(_, run)| run.is_unsealed());
+        let unsealed: Vec<&str> = unsealed.map(|(id, _)| id.as_str()).collect();
+        if self.whole && !unsealed.is_empty() {
+            self.found.problems.push(format!(
+                "{} ended well without the checksum of what was reported, which the tutor always records: {}.",
+                plural(unsealed.len(), "run"),
+                some_of(&unsealed)
+            ));
+        }
+        let Some((first, last)) = self.started.zip(self.time) else {
+            return;
+        };
+        let passed = (last - first).as_seconds_f64() + CLOCK_SET.as_seconds_f64();
+        if !self.clock_was_set && self.attention > passed {
+            self.found.unusual.push(format!(
+                "{:.0} minutes of attention are recorded within {:.0} minutes.",
+                self.attention / 60.0,
+                passed / 60.0
+            ));
+        }
+    }
+}
+
+fn words(duration: Duration) -> String {
+    match duration.whole_days() {
+        0 => format!("{} minutes", duration.whole_minutes()),
+        days => format!("{days} days"),
+    }
+}

@@ -1,0 +1,150 @@
+//! A session's folder: its chain, and the files of its runs against their seals.
+
+use std::path::Path;
+
+use super::document::{changed_stream, sha256};
+use super::history::History;
+use super::records;
+use crate::lesson::Course;
+use crate::report::{Findings, HandInError, some_of};
+use crate::run::{ENERGY, FinishedRun, FinishedRuns, RunExit};
+use crate::session::earlier::{KeptLog, logs};
+use crate::session::runs::events_file;
+use crate::session::{MOST_LOG_BYTES, Run, Scan, SessionError, State, chain};
+use tinyllama_base::{foreign, plural};
+
+/// Relative difference between a median and the same median computed by another build.
+const ROUNDING: f64 = 1e-9;
+
+/// Checks a session's folder, and that its records begin the session `against` where one is given.
+///
+/// # Errors
+/// When there is no session or its log cannot be read.
+pub fn of_session(
+    folder: &Path,
+    kind: &'static str,
+    against: Option<&Path>,
+    course: &Course,
+) -> Result<Findings, HandInError> {
+    let logs = logs(folder)?;
+    let Some(KeptLog { scan, .. }) = logs.first().filter(|log| !log.scan.records.is_empty()) else {
+        return Err(SessionError::no_events(folder).into());
+    };
+    let runs = FinishedRuns::new(folder.join("runs"));
+    let history = History::of(&logs);
+    let records = records::check(&logs[..history.logs], course, &runs);
+    let state = State::of(&scan.records);
+    let unseen = history.unchecked();
+    let mut problems = history.problems;
+    problems.extend(records.problems.iter().cloned());
+    let (mut unsealed, mut missing) = (Vec::new(), Vec::new());
+    for (id, run) in &state.runs {
+        let path = events_file(&folder.join("runs"), id);
+        match (&run.sha256, path.is_file()) {
+            (_, false) if run.exit == Some(RunExit::SUCCESS) => problems.push(no_stream(id)),
+            (None, _) if run.is_unsealed() => {}
+            (None, _) => unsealed.push(id.as_str()),
+            (Some(_), false) => missing.push(id.as_str()),
+            (Some(sealed), true) => problems.extend(changed(id, run, sealed, &path)),
+        }
+    }
+    let named = |runs: &[&str], what: &str| {
+        (!runs.is_empty())
+            .then(|| format!("{} {what}: {}.", plural(runs.len(), "run"), some_of(runs)))
+    };
+    if let Some(other) = against
+        && log_up_to(other, &scan.last_hash)?.is_none()
+    {
+        problems.push("Its last record is not one of the session's.".into());
+    }
+    let unchecked = [
+        unseen,
+        records.unchecked(course),
+        named(&unsealed, "ended without a checksum"),
+        named(&missing, "whose files are not there"),
+    ];
+    Ok(Findings {
+        kind,
+        learner: Some(state.learner),
+        records: scan.records.len(),
+        last_hash: scan.last_hash.clone(),
+        problems,
+        unusual: records.unusual,
+        unchecked: unchecked.into_iter().flatten().collect(),
+        unseen_records: history.unseen,
+        ..Findings::default()
+    })
+}
+
+/// What does not agree between a run's seal, its file and its recorded figures.
+fn changed(id: &str, run: &Run, sealed: &str, path: &Path) -> Option<String> {
+    match foreign::read(path, MOST_LOG_BYTES) {
+        Ok(bytes) if sha256(&bytes) == *sealed => {}
+        Ok(_) => return Some(changed_stream(id)),
+        Err(error) => {
+            return Some(format!(
+                "The event stream of run {id} cannot be read: {error}."
+            ));
+        }
+    }
+    let file = FinishedRun::read(path.parent()?).ok()?.figures();
+    let differs = |(name, recorded): (&String, &f64)| {
+        let of_file = file.get(name).filter(|_| !ENERGY.contains(&name.as_str()));
+        of_file.is_some_and(|value| {
+            (value - recorded).abs() > ROUNDING * recorded.abs().max(value.abs())
+        })
+    };
+    let wrong: Vec<&str> = run
+        .values
+        .iter()
+        .filter(|figure| differs(*figure))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    (!wrong.is_empty()).then(|| {
+        format!(
+            "The recorded figures of run {id} are not those of its event stream: {}.",
+            some_of(&wrong)
+        )
+    })
+}
+
+pub(super) fn damage(scan: &Scan) -> Vec<String> {
+    let lines = scan
+        .damage
+        .iter()
+        .map(|damage| format!("Record in line {}: {}.", damage.line, damage.why));
+    let torn = (scan.torn_bytes > 0).then(|| "Its last record is cut off.".to_string());
+    lines.chain(torn).collect()
+}
+
+pub(super) fn no_stream(id: &str) -> String {
+    format!("Run {id} ended well, and its event stream is not there.")
+}
+
+/// The log of a session up to the record of this hash, and those before it, newest first; none where it has no such record.
+/// A log that was compacted since lies among the backups, chained to the one that took its place.
+pub(super) fn log_up_to(folder: &Path, hash: &str) -> Result<Option<Vec<KeptLog>>, HandInError> {
+    let mut logs = logs(folder)?;
+    let holding = History::of(&logs).logs;
+    let has = |log: &KeptLog| log.scan.hashes.iter().any(|known| known == hash);
+    let Some(at) = logs[..holding].iter().position(has) else {
+        return Ok(None);
+    };
+    let mut logs = logs.split_off(at);
+    if let Some(bytes) = cut(&logs[0].bytes, hash) {
+        logs[0] = KeptLog::of(bytes.to_vec(), folder)?;
+    }
+    Ok(Some(logs))
+}
+
+fn cut<'a>(bytes: &'a [u8], hash: &str) -> Option<&'a [u8]> {
+    let mut end = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        end += line.len();
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        if chain::decode(line).is_ok_and(|intact| intact.hash == hash) {
+            return Some(&bytes[..end]);
+        }
+    }
+    None
+}

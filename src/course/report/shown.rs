@@ -1,0 +1,158 @@
+//! What a learner's report shows, whatever its layout: tables, sentences and pictures.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::html::pictures;
+use crate::analysis::Metric;
+use crate::report::{
+    AnswerReport, CheckReport, LessonReport, ProfileReport, Report, RunReport, StepReport, Table,
+    Work, words,
+};
+use tinyllama_base::{NOT_REPORTED, or_not_reported};
+
+/// How much of a long session is shown; the JSON document has all of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub runs: usize,
+    /// Characters of a reflection.
+    pub reflection: usize,
+}
+
+impl Limits {
+    pub const NONE: Limits = Limits {
+        runs: usize::MAX,
+        reflection: usize::MAX,
+    };
+}
+
+pub fn shown(report: &Report, limits: Limits) -> Value {
+    let earlier = report.runs.len().saturating_sub(limits.runs);
+    let runs = &report.runs[earlier..];
+    let started = |run: &RunReport| {
+        let remarks: Vec<String> = words::remarks(run).collect();
+        json!({"id": run.id, "command": run.command, "remarks": remarks})
+    };
+    let device = |run: &&RunReport| match run.device.and_then(|at| report.devices.get(at)) {
+        Some(device) => device.name.clone(),
+        None => NOT_REPORTED.into(),
+    };
+    let begun = report.steps().map(|(lesson, step)| Begun {
+        lesson: &lesson.title,
+        step,
+    });
+    json!({
+        "learner": report.learner,
+        "course": report.course,
+        "session": report.session,
+        "totals": report.totals,
+        "devices": report.devices.iter().map(words::device).collect::<Vec<_>>(),
+        "warnings": report.warnings,
+        "written": report.written,
+        "program": report.program,
+        "records": report.chain.records,
+        "last_hash": report.chain.last_hash,
+        "most_of_a_reflection": limits.reflection,
+        "steps": begun.collect::<Vec<_>>(),
+        "lessons": words::lessons(report),
+        "lessons_alone": words::lessons(report).without("Session"),
+        "predictions": words::predictions(report),
+        "earlier_runs": earlier,
+        "runs": words::runs(runs),
+        "runs_on_devices": words::runs(runs).text("Device", device),
+        "started": runs.iter().map(started).collect::<Vec<_>>(),
+        "energy": words::energy(&report.runs),
+        "stages": words::stages(report),
+        "counted": counted(report),
+        "profiles": profiles(report),
+        "checks": checks(report),
+        "checks_by_path": checks_by_path(report),
+        "answers": answers(report),
+        "cases": words::cases(report),
+        "kernels": words::kernels(report),
+        "charts": {
+            "time": pictures::time(report),
+            "steps": pictures::steps(runs),
+            "loss": pictures::loss(runs),
+            "stages": pictures::stages(report),
+        },
+    })
+}
+
+/// A step, with the title of its lesson.
+#[derive(Serialize)]
+struct Begun<'a> {
+    lesson: &'a str,
+    #[serde(flatten)]
+    step: &'a StepReport,
+}
+
+/// Of every step that was begun, what of it is shown, each with the step.
+fn each<'a, T: 'a, I: IntoIterator<Item = T> + 'a>(
+    report: &'a Report,
+    of: impl Fn(&'a StepReport) -> I + 'a,
+) -> impl Iterator<Item = (&'a LessonReport, &'a StepReport, T)> {
+    let steps = report.steps();
+    steps.flat_map(move |(lesson, step)| of(step).into_iter().map(move |one| (lesson, step, one)))
+}
+
+type Check<'a> = (&'a LessonReport, &'a StepReport, &'a CheckReport);
+
+/// With columns for how each went.
+fn went<'a>(checks: Table<Check<'a>>) -> Table<Check<'a>> {
+    checks
+        .verdict("Verdict", |(.., check)| check.verdict.name())
+        .number("Missed", |(.., check)| check.missed)
+        .text("Measured", |(.., check)| check.explanation.clone())
+}
+
+fn checks(report: &Report) -> Table<Check<'_>> {
+    let checks = Table::of(each(report, |step| &step.checks))
+        .text("Step", |(lesson, step, _)| title(lesson, step))
+        .code("Check", |(.., check)| check.id.clone());
+    went(checks)
+}
+
+fn checks_by_path(report: &Report) -> Table<Check<'_>> {
+    let path =
+        |(lesson, step, check): &Check| format!("{} / {} / {}", lesson.id, step.id, check.id);
+    went(Table::of(each(report, |step| &step.checks)).code("Check", path))
+}
+
+fn title(lesson: &LessonReport, step: &StepReport) -> String {
+    format!("{}: {}", lesson.title, step.title)
+}
+
+fn answers(report: &Report) -> Table<(&LessonReport, &StepReport, &AnswerReport)> {
+    let right = |given: &AnswerReport| if given.correct { "right" } else { "wrong" };
+    Table::of(each(report, |step| &step.answers))
+        .text("Question", |(lesson, step, _)| title(lesson, step))
+        .text("Answer", |(.., given)| given.text.clone())
+        .verdict("Right", move |(.., given)| right(given))
+}
+
+fn counted(report: &Report) -> Vec<Value> {
+    let one = |(run, work): (&RunReport, &Work)| {
+        let rate = |rate| Metric::AchievedFlopsPerS.unit().show(rate);
+        json!({
+            "target": run.target,
+            "id": run.id,
+            "flops": Metric::FlopsPerStep.unit().show(work.flops_per_step),
+            "bytes": Metric::BytesPerStep.unit().show(work.bytes_per_step),
+            "achieved": or_not_reported(work.achieved_flops_per_s.map(rate)),
+            "source": work.source,
+            "chart": pictures::roofline(work),
+            "ceilings": words::ceilings(work),
+            "parts": words::work(work),
+        })
+    };
+    words::counted(report).map(one).collect()
+}
+
+fn profiles(report: &Report) -> Vec<Value> {
+    let one = |profile: &ProfileReport| {
+        let hotspots = words::hotspots(profile);
+        json!({"run": profile.run, "folder": profile.folder, "hotspots": hotspots, "notes": profile.notes})
+    };
+    report.profiles.iter().map(one).collect()
+}

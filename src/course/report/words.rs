@@ -1,0 +1,316 @@
+//! Values in words, the same in every format.
+
+use crate::analysis::Metric;
+use crate::analysis::parts::PartSum;
+use crate::report::{
+    CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
+    Report, RunReport, StageRow, StepTime, Table, Work,
+};
+use crate::run::{ENERGY, Joules};
+use crate::session::RunExit;
+use tinyllama_base::{human_bytes, number_or_not, or_not_reported, plural};
+
+/// What stands for a figure that a backend cannot report.
+pub use tinyllama_base::units::NOT_REPORTED;
+
+pub fn milliseconds(value: Option<f64>) -> String {
+    value.map_or(NOT_REPORTED.into(), |value| match value {
+        value if value < 10.0 => format!("{value:.3} ms"),
+        value if value < 1000.0 => format!("{value:.1} ms"),
+        value => format!("{:.2} s", value / 1e3),
+    })
+}
+
+pub fn minutes(value: f64) -> String {
+    // The sum of nothing is -0.
+    format!("{:.0} min", value.abs())
+}
+
+pub fn percent(share: f64) -> String {
+    match 100.0 * share {
+        percent if percent != 0.0 && percent.abs() < 1.0 => format!("{percent:.2} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// A speed-up with two decimals, such as `2.31x`.
+pub fn times(value: f64) -> String {
+    format!("{value:.2}x")
+}
+
+/// A list that stays readable.
+pub fn some_of(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    match names.len() {
+        count if count > SHOWN => {
+            format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN)
+        }
+        _ => names.join(", "),
+    }
+}
+
+pub fn exit(exit: Option<&RunExit>) -> String {
+    match exit {
+        None => "running".into(),
+        Some(RunExit::Status(0)) => "0".into(),
+        Some(RunExit::Status(status)) => format!("exit status {status}"),
+        Some(RunExit::Signal(signal)) => format!("signal {signal}"),
+        Some(RunExit::Lost) => "lost: the tutor ended first".into(),
+    }
+}
+
+/// A date and time without the letters that RFC 3339 puts between them.
+pub fn moment(time: &str) -> String {
+    match time.split_once('T') {
+        Some((date, rest)) => format!("{date} {} UTC", rest.trim_end_matches('Z')),
+        None => time.to_string(),
+    }
+}
+
+pub const RATIO_NOTE: &str = "Speed-up: the median step of the first v1 run with the same model on the same device over this run's, \
+     with its 95 % interval from the steps of both runs; what differs from one start of the program to the next is not in it.";
+
+/// Runs whose counted work is shown; the JSON document has all.
+const MOST_ROOFLINES: usize = 3;
+
+pub fn device(device: &Device) -> String {
+    let mut text = device.name.clone();
+    if let Some(arch) = &device.arch {
+        text.push_str(&format!(" ({arch})"));
+    }
+    let driver = device.driver.as_deref().unwrap_or(NOT_REPORTED);
+    text.push_str(&format!(
+        ", backend {}, driver or runtime {driver}",
+        device.backend
+    ));
+    if let Some(memory) = device.memory {
+        text.push_str(&format!(", {}", human_bytes(memory)));
+    }
+    text.push_str(&format!("; {}", plural(device.runs, "run")));
+    if device.recording {
+        text.push_str(", recordings only");
+    }
+    text
+}
+
+pub fn figure(run: &RunReport, metric: Metric) -> String {
+    run.figures
+        .get(metric.name())
+        .map_or_else(|| NOT_REPORTED.into(), |value| metric.unit().show(*value))
+}
+
+/// `2.31x (2.20x to 2.43x)`; a dash for the baseline itself.
+pub fn ratio(ratio: Option<&Ratio>) -> String {
+    match ratio {
+        None => "-".into(),
+        Some(ratio) => {
+            let interval = ratio
+                .interval
+                .map_or("interval unknown".into(), |interval| {
+                    format!("{} to {}", times(interval.low), times(interval.high))
+                });
+            format!("{} ({interval})", times(ratio.speedup))
+        }
+    }
+}
+
+pub fn lessons(report: &Report) -> Table<&LessonReport> {
+    let planned = |lesson: &&LessonReport| match lesson.planned_minutes {
+        Some(planned) => format!("{planned} min"),
+        None => "-".into(),
+    };
+    Table::of(&report.lessons)
+        .text("Lesson", |lesson| lesson.title.clone())
+        .text("Session", |lesson| match &lesson.session {
+            Some(session) => session.clone(),
+            None => "no longer in the course".into(),
+        })
+        .number("Steps", |lesson| {
+            format!("{} of {}", lesson.finished, lesson.of)
+        })
+        .number("Skipped", |lesson| lesson.skipped)
+        .number("Time", |lesson| minutes(lesson.minutes))
+        .number("Planned", planned)
+        .number("Attempts", |lesson| lesson.attempts)
+        .number("Hints", |lesson| lesson.hints)
+}
+
+pub fn runs(runs: &[RunReport]) -> Table<&RunReport> {
+    let range = |time: StepTime| {
+        let [low, high] = [time.p10, time.p90].map(|ms| milliseconds(Some(ms)));
+        format!("{low} to {high}")
+    };
+    Table::of(runs)
+        .id("Run", |run| run.id.clone())
+        .text("Target", |run| run.target.clone())
+        .text("Exit", |run| run.exit.clone())
+        .number("Step, median", |run| {
+            milliseconds(run.step_time.map(|time| time.median))
+        })
+        .number("p10 to p90", |run| {
+            or_not_reported(run.step_time.map(range))
+        })
+        .number("Launches", |run| figure(run, Metric::LaunchesPerStep))
+        .number("Peak memory", |run| figure(run, Metric::PeakBytesInUse))
+        .number("Speed-up", |run| ratio(run.ratio.as_ref()))
+}
+
+pub fn predictions(report: &Report) -> Table<&Prediction> {
+    Table::of(&report.predictions)
+        .text("Question", |guess| guess.title.clone())
+        .code("Quantity", |guess| guess.quantity.clone())
+        .number("Predicted", |guess| guess.predicted_text.clone())
+        .number("Measured", |guess| match &guess.measured_text {
+            Some(measured) => measured.clone(),
+            None => "not measured yet".into(),
+        })
+        .number("Predicted / measured", |guess| {
+            guess.ratio.map_or("-".into(), times)
+        })
+}
+
+pub fn cases(report: &Report) -> Table<(&str, &CaseReport)> {
+    let list = |items: &[String]| match items.is_empty() {
+        true => "-".to_string(),
+        false => items.join(", then "),
+    };
+    let cases = report
+        .steps()
+        .filter_map(|(_, step)| Some((&*step.title, step.case.as_ref()?)));
+    Table::of(cases)
+        .text("Case", |(title, _)| title.to_string())
+        .text("Suspected", |(_, case)| list(&case.suspicions))
+        .text("Measurements", |(_, case)| case.measurements)
+        .text("Fixes run", |(_, case)| list(&case.fixes))
+        .text(
+            "Verdict",
+            |(_, case)| if case.solved { "solved" } else { "open" },
+        )
+}
+
+pub fn kernels(report: &Report) -> Table<&KernelReport> {
+    Table::of(&report.kernels)
+        .code("Kernel", |attempt| attempt.exercise.clone())
+        .text("Time", |attempt| moment(&attempt.time))
+        .text("Outcome", |attempt| attempt.outcome())
+        .text("Device", |attempt| {
+            attempt.device.clone().unwrap_or_default()
+        })
+}
+
+pub fn stages(report: &Report) -> Table<&StageRow> {
+    let phase = |row: &StageRow, value| match row.synchronized {
+        Some(false) => format!("{}, unsynchronised", milliseconds(value)),
+        _ => milliseconds(value),
+    };
+    let memory = |bytes| Metric::PeakBytesInUse.unit().show(bytes);
+    let loss = |value| number_or_not(value, 3);
+    let losses =
+        |row: &&StageRow| format!("{}, then {}", loss(row.first_loss), loss(row.final_loss));
+    let of = |(with, of): (f64, f64)| format!("{with} of {of}");
+    Table::of(&report.stages)
+        .text("Stage", |row| row.stage.clone())
+        .number("Step, median", |row| milliseconds(row.step_ms))
+        .number("Forward", |row| phase(row, row.forward_ms))
+        .number("Backward", |row| phase(row, row.backward_ms))
+        .number("Peak memory", |row| {
+            or_not_reported(row.peak_bytes.map(memory))
+        })
+        .number("Loss", losses)
+        .number("With gradient", |row| {
+            or_not_reported(row.with_gradient.zip(row.tensors).map(of))
+        })
+        .number("To the stage before", |row| {
+            row.to_stage_before.map_or("-".into(), times)
+        })
+}
+
+/// A row for each kind of part. Its limit is what the ceilings allow; a part that only moves data has one, too.
+pub fn work(work: &Work) -> Table<PartSum> {
+    let roofline = work.roofline();
+    let share = |part: &PartSum| {
+        let mut points = roofline.points.iter();
+        points.find(|point| point.name == part.part)?.share
+    };
+    let rate = |part: &PartSum| {
+        let ms = part.device_ms.filter(|ms| *ms > 0.0)?;
+        Some(
+            Metric::AchievedFlopsPerS
+                .unit()
+                .show(part.flops / (ms / 1e3)),
+        )
+    };
+    Table::of(work.by_kind())
+        .text("Part", |part| part.part.clone())
+        .number("FLOP", |part| Metric::FlopsPerStep.unit().show(part.flops))
+        .number("Bytes", |part| Metric::BytesPerStep.unit().show(part.bytes))
+        .number("FLOP/byte", |part| match part.bytes > 0.0 {
+            true => format!("{:.2}", part.flops / part.bytes),
+            false => "-".into(),
+        })
+        .number("Device time", |part| milliseconds(part.device_ms))
+        .number("FLOP/s", |part| or_not_reported(rate(part)))
+        .number("Of its limit", |part| {
+            share(part).map_or("-".into(), percent)
+        })
+}
+
+/// The ceilings in a sentence.
+pub fn ceilings(work: &Work) -> String {
+    let lines = itertools::join(work.roofline().ceilings.iter(), ", ");
+    if lines.is_empty() {
+        return "No ceilings are known: `calibrate` measures them.".into();
+    }
+    format!("Ceilings: {lines}.")
+}
+
+pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measured, whatever else ran on it: its power, sampled once a second \
+     beside the run, with the 95 % interval of the mean. Errors of the sensor are not in it.";
+
+/// Of the runs whose energy was measured.
+pub fn energy(runs: &[RunReport]) -> Table<(&RunReport, [String; 2])> {
+    let joules = |run: &RunReport, [value, error]: [usize; 2]| {
+        let figure = |place: usize| run.figures.get(ENERGY[place]).copied();
+        let (joules, uncertainty) = figure(value).zip(figure(error))?;
+        Some(
+            Joules {
+                joules,
+                uncertainty,
+            }
+            .to_string(),
+        )
+    };
+    let of = |run| Some((run, [joules(run, [0, 1])?, joules(run, [2, 3])?]));
+    Table::of(runs.iter().filter_map(of))
+        .id("Run", |(run, _)| run.id.clone())
+        .text("Target", |(run, _)| run.target.clone())
+        .number("A step", |(_, [step, _])| step.clone())
+        .number("A training sample", |(_, [_, sample])| sample.clone())
+}
+
+pub fn hotspots(profile: &ProfileReport) -> Table<&HotspotRow> {
+    Table::of(&profile.hotspots)
+        .code("Kernel", |row| row.kernel.clone())
+        .text("Part of the model", |row| {
+            row.part.clone().unwrap_or_else(|| "-".into())
+        })
+        .number("Calls", |row| row.calls)
+        .number("Time", |row| milliseconds(Some(row.total_ns / 1e6)))
+        .number("Share", |row| format!("{:.1} %", row.percent))
+}
+
+/// The runs whose counted work is shown, newest first.
+pub fn counted(report: &Report) -> impl Iterator<Item = (&RunReport, &Work)> {
+    let counted = report.runs.iter().rev();
+    let counted = counted.filter_map(|run| Some((run, run.work.as_ref()?)));
+    counted.take(MOST_ROOFLINES)
+}
+
+/// What is to be known of a run beside its figures.
+pub fn remarks(run: &RunReport) -> impl Iterator<Item = String> {
+    let recording = run.recording.iter();
+    let recording = recording.map(|machine| format!("Recording of {machine}."));
+    recording
+        .chain(run.error.clone())
+        .chain(run.warnings.clone())
+}

@@ -1,0 +1,198 @@
+//! What a run reported: heard while it went, or read once from its files.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+
+use crate::run::{Line, Measurements, Metric, RunEnergy, RunRecord, Statistic, read_line};
+use tinyllama_base::foreign::Lines;
+use tinyllama_base::if_there;
+use tinyllama_contract::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
+
+/// A run's event stream, in its folder.
+pub const EVENTS: &str = "events.jsonl";
+
+/// The figures of a run's energy, joules; the uncertainty is half the 95 % interval.
+pub const ENERGY: [&str; 4] = [
+    "joules_per_step",
+    "joules_per_step_uncertainty",
+    "joules_per_sample",
+    "joules_per_sample_uncertainty",
+];
+
+/// Everything a run said of itself but its single steps. What is none was not reported.
+#[derive(Clone, Debug, Default)]
+pub struct FinishedRun {
+    /// Folder, or the file it was read from.
+    pub path: PathBuf,
+    pub hello: Option<Hello>,
+    pub summary: Option<Summary>,
+    pub parts: Option<Parts>,
+    pub kernels: Option<Kernels>,
+    pub failure: Option<Failure>,
+    pub measurements: Measurements,
+    /// Of every step, warm-up included.
+    pub losses: Vec<f64>,
+    /// Whether the first measured step waited for the device.
+    pub synchronized: Option<bool>,
+    /// Measured beside it by whoever kept its files.
+    pub energy: Option<RunEnergy>,
+    /// Of the event stream.
+    pub sha256: String,
+}
+
+impl FinishedRun {
+    /// Takes note of an event.
+    pub fn hear(&mut self, event: &Event) {
+        self.measurements.add(&event.body);
+        match &event.body {
+            Body::Hello(hello) => self.hello = Some((**hello).clone()),
+            Body::Step(step) => {
+                self.losses.push(step.loss);
+                if step.measured {
+                    self.synchronized.get_or_insert(step.synchronized);
+                }
+            }
+            Body::Summary(summary) => self.summary = Some((**summary).clone()),
+            Body::Parts(parts) => self.parts = Some(parts.clone()),
+            Body::Kernels(kernels) => self.kernels = Some(kernels.clone()),
+            Body::Error(failure) => self.failure = Some(failure.clone()),
+            _ => {}
+        }
+    }
+
+    /// Reads a kept run: its folder, or an event stream.
+    ///
+    /// # Errors
+    /// What the file system says. What is no event is passed over, as readers must.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        Self::read_with(path, |_| {})
+    }
+
+    /// The same for whoever wants to see every event, too.
+    ///
+    /// # Errors
+    /// As [`FinishedRun::read`].
+    pub fn read_with(path: &Path, mut see: impl FnMut(&Event)) -> io::Result<Self> {
+        let record = RunRecord::read(path);
+        let mut run = FinishedRun {
+            path: path.to_path_buf(),
+            energy: record.and_then(|record| record.energy),
+            ..FinishedRun::default()
+        };
+        let mut stream = Lines::open(&stream_of(path))?;
+        let mut digest = Sha256::new();
+        let mut line = Vec::new();
+        while stream.next_into(&mut line)? {
+            digest.update(&line);
+            if let Line::Event(event) = read_line(String::from_utf8_lossy(&line).trim_end()) {
+                run.hear(&event);
+                see(&event);
+            }
+        }
+        run.sha256 = format!("{:x}", digest.finalize());
+        Ok(run)
+    }
+
+    /// The run's id: the name of its folder.
+    pub fn id(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Every figure it reported, by metric name, and its energy under the names of [`ENERGY`].
+    pub fn figures(&self) -> BTreeMap<String, f64> {
+        let reported = Metric::ALL.into_iter().filter_map(|metric| {
+            let value = self.measurements.value(metric, Statistic::Median)?;
+            Some((metric.name().to_string(), value))
+        });
+        let energy = self.energy.as_ref().and_then(|energy| {
+            let (step, sample) = (energy.per_step()?, energy.per_sample()?);
+            Some([step, sample].map(|joules| [joules.joules, joules.uncertainty]))
+        });
+        let names = ENERGY.map(str::to_string).into_iter();
+        reported
+            .chain(names.zip(energy.into_iter().flatten().flatten()))
+            .collect()
+    }
+}
+
+/// The event stream at `path`, which is a run's folder or the stream itself.
+pub fn stream_of(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        path.join(EVENTS)
+    } else {
+        path.to_path_buf()
+    }
+}
+
+/// Finished runs by their id, each read from its folder once, or never where it was heard.
+#[derive(Debug, Default)]
+pub struct FinishedRuns {
+    pub folder: PathBuf,
+    known: Mutex<HashMap<String, Arc<FinishedRun>>>,
+}
+
+impl FinishedRuns {
+    /// Those whose folders lie in `folder`.
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            ..Self::default()
+        }
+    }
+
+    /// Remembers a run that just ended.
+    pub fn add(&self, run: Arc<FinishedRun>) {
+        self.known.lock().insert(run.id(), run);
+    }
+
+    /// None where the run's files are gone.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn get(&self, id: &str) -> io::Result<Option<Arc<FinishedRun>>> {
+        let path = self.folder.join(id);
+        if !path.join(EVENTS).exists() {
+            self.known.lock().remove(id);
+            return Ok(None);
+        }
+        if let Some(run) = self.known.lock().get(id) {
+            return Ok(Some(Arc::clone(run)));
+        }
+        let run = if_there(FinishedRun::read(&path))?.map(Arc::new);
+        if let Some(run) = &run {
+            self.known.lock().insert(id.to_string(), Arc::clone(run));
+        }
+        Ok(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::RunFolder;
+
+    #[test]
+    fn a_finished_run_is_read_once_and_never_where_it_was_heard() {
+        let root = tempfile::tempdir().unwrap();
+        let finished = || {
+            let folder = RunFolder::create(root.path(), vec!["run".into()]).unwrap();
+            Arc::new(folder.finish("exit status: 0", None).unwrap())
+        };
+        let runs = FinishedRuns::new(root.path().join("runs"));
+        let get = |run: &FinishedRun| runs.get(&run.id()).unwrap();
+        let kept = finished();
+        let read = get(&kept).unwrap();
+        assert!(Arc::ptr_eq(&read, &get(&kept).unwrap()));
+        let heard = finished();
+        runs.add(Arc::clone(&heard));
+        assert!(Arc::ptr_eq(&heard, &get(&heard).unwrap()));
+        std::fs::remove_dir_all(&heard.path).unwrap();
+        assert!(get(&heard).is_none(), "its files are gone");
+    }
+}

@@ -1,0 +1,190 @@
+//! The files of a run: `runs/ID/` with `run.json`, `events.jsonl` and `stderr.log`.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::run::{EVENTS, FinishedRun, Line, RunEnergy, read_line};
+use tinyllama_base::{create_private, create_private_file, foreign, replace, since_1970};
+use tinyllama_contract::{Failure, Hello, Summary};
+
+const RECORD: &str = "run.json";
+const MOST_RECORD_BYTES: u64 = 16 << 20;
+
+/// A run's error stream, in its folder.
+pub const STDERR: &str = "stderr.log";
+
+/// Where progress and runs are kept: `$XDG_STATE_HOME/tinyllama-tutor`.
+///
+/// # Errors
+/// When there is neither XDG_STATE_HOME nor HOME.
+pub fn state_folder() -> Result<PathBuf> {
+    let strategy = etcetera::choose_base_strategy()
+        .context("no home directory: set HOME or XDG_STATE_HOME")?;
+    let state = strategy
+        .state_dir()
+        .context("this system has no folder for state")?;
+    Ok(state.join("tinyllama-tutor"))
+}
+
+/// Creates `folder` and a file in it, and removes the file again.
+///
+/// # Errors
+/// What the file system says.
+pub fn check_writable(folder: &Path) -> Result<()> {
+    create_private(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    tempfile::NamedTempFile::new_in(folder)
+        .with_context(|| format!("cannot write in {}", folder.display()))?;
+    Ok(())
+}
+
+/// What `run.json` says of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The command line, program first.
+    pub command: Vec<String>,
+    /// Seconds since 1970 at the start.
+    pub started: u64,
+    /// `exit status: 1`, `signal 9 (KILL)`; null while it runs or when the keeper died with it.
+    pub exit: Option<String>,
+    pub hello: Option<Hello>,
+    pub summary: Option<Summary>,
+    pub error: Option<Failure>,
+    /// From power sampled beside the run; null where there was no sensor, or the run was too short for its pace.
+    #[serde(default)]
+    pub energy: Option<RunEnergy>,
+}
+
+impl RunRecord {
+    /// That of the run whose folder this is; none where there is no such file, or one of something else.
+    pub fn read(folder: &Path) -> Option<Self> {
+        foreign::read_json(&folder.join(RECORD), MOST_RECORD_BYTES).ok()
+    }
+}
+
+/// A run's folder, being written.
+#[derive(Debug)]
+pub struct RunFolder {
+    events: File,
+    digest: Sha256,
+    pub command: Vec<String>,
+    started: u64,
+    /// What the run reported so far.
+    pub run: FinishedRun,
+}
+
+impl RunFolder {
+    /// Makes `runs/ID` under `root`; ids sort by time and never collide.
+    ///
+    /// # Errors
+    /// What the file system says, with the path.
+    pub fn create(root: &Path, command: Vec<String>) -> Result<Self> {
+        let now = since_1970();
+        let runs = root.join("runs");
+        create_private(&runs).with_context(|| format!("cannot create {}", runs.display()))?;
+        let prefix = format!("{:010}-{:03}-", now.as_secs(), now.subsec_millis());
+        let path = tempfile::Builder::new()
+            .prefix(&prefix)
+            .rand_bytes(4)
+            .tempdir_in(&runs)
+            .with_context(|| format!("cannot create a folder in {}", runs.display()))?
+            .keep();
+        let events = path.join(EVENTS);
+        let folder = RunFolder {
+            events: create_private_file(&events)
+                .with_context(|| format!("cannot write {}", events.display()))?,
+            digest: Sha256::new(),
+            command,
+            started: now.as_secs(),
+            run: FinishedRun {
+                path,
+                ..FinishedRun::default()
+            },
+        };
+        folder.save(None)?;
+        Ok(folder)
+    }
+
+    /// Where the child's error stream goes.
+    pub fn stderr_path(&self) -> PathBuf {
+        self.run.path.join(STDERR)
+    }
+
+    /// Keeps a line as the child printed it, notes what it says of the run, and understands it.
+    ///
+    /// # Errors
+    /// When the copy cannot be kept.
+    pub fn keep(&mut self, bytes: &[u8]) -> Result<Line> {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end_matches(['\n', '\r']);
+        let kept = format!("{text}\n");
+        self.digest.update(&kept);
+        self.events
+            .write_all(kept.as_bytes())
+            .with_context(|| format!("cannot write in {}", self.run.path.display()))?;
+        let line = read_line(text);
+        if let Line::Event(event) = &line {
+            self.run.hear(event);
+        }
+        Ok(line)
+    }
+
+    /// Completes the record of a run that is over.
+    ///
+    /// # Errors
+    /// What the file system says, with the path.
+    pub fn finish(mut self, exit: &str, energy: Option<RunEnergy>) -> Result<FinishedRun> {
+        self.run.energy = energy;
+        self.save(Some(exit.into()))?;
+        self.run.sha256 = format!("{:x}", self.digest.finalize());
+        Ok(self.run)
+    }
+
+    /// Writes `run.json`, whole or not at all.
+    fn save(&self, exit: Option<String>) -> Result<()> {
+        let record = RunRecord {
+            command: self.command.clone(),
+            started: self.started,
+            exit,
+            hello: self.run.hello.clone(),
+            summary: self.run.summary.clone(),
+            error: self.run.failure.clone(),
+            energy: self.run.energy.clone(),
+        };
+        let text = serde_json::to_vec_pretty(&record)?;
+        replace(&self.run.path.join(RECORD), &text)
+            .with_context(|| format!("cannot write run.json in {}", self.run.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_moment_get_folders_of_their_own() {
+        let root = tempfile::tempdir().unwrap();
+        let mut a = RunFolder::create(root.path(), vec!["run".into()]).unwrap();
+        let b = RunFolder::create(root.path(), vec!["run".into()]).unwrap();
+        assert_ne!(a.run.path, b.run.path);
+        a.keep(b"{}\r\n").unwrap();
+        let run = a.finish("exit status: 0", None).unwrap();
+        let record = RunRecord::read(&run.path).unwrap();
+        assert_eq!(record.exit.as_deref(), Some("exit status: 0"));
+        // What was heard is what is read again.
+        let read = FinishedRun::read(&run.path).unwrap();
+        assert_eq!(read.sha256, run.sha256);
+    }
+
+    #[test]
+    fn a_root_that_is_a_file_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let message = format!("{:#}", RunFolder::create(file.path(), vec![]).unwrap_err());
+        assert!(message.contains("cannot create"), "{message}");
+    }
+}

@@ -1,0 +1,114 @@
+//! The settings of a site name programs that start as whoever learns there: they are shown before they do for the first time.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use uzers::{get_effective_uid, get_user_by_uid};
+
+use super::Settings;
+use crate::run::{UsageError, state_folder};
+use tinyllama_base::{create_private, foreign, plain, replace};
+
+/// In the state folder: the checksum of every file that was shown, a line each.
+const SHOWN: &str = "site-files";
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Shows what a site's file starts, once for each content. A file of somebody else's has to be agreed to.
+///
+/// # Errors
+/// When nobody agreed.
+pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), UsageError> {
+    let programs = programs(settings);
+    let sum = format!("{:x}", Sha256::digest(text));
+    if programs.is_empty() || was_shown(&sum) {
+        return Ok(());
+    }
+    let owner = fs::metadata(path).map_or(0, |found| found.uid());
+    let name = get_user_by_uid(owner).map_or(owner.to_string(), |user| {
+        user.name().to_string_lossy().into_owned()
+    });
+    let file = plain(&path.display().to_string());
+    eprintln!("note: {file}, a file of {name}, says what starts here with your rights:");
+    for (key, words) in &programs {
+        eprintln!("       {key:<14} {}", plain(words));
+    }
+    if owner != get_effective_uid() {
+        agree(path)?;
+    }
+    remember(&sum);
+    Ok(())
+}
+
+/// Every key that names a program or gives words to one.
+fn programs(settings: &Settings) -> Vec<(&'static str, String)> {
+    let joined = |words: &[String]| {
+        let words = shlex::try_join(words.iter().map(String::as_str));
+        words.unwrap_or_default()
+    };
+    let launcher = settings.launcher.clone();
+    let program = settings.program.as_ref();
+    let all = [
+        ("launcher", launcher.filter(|name| name != "local")),
+        ("program", program.map(|path| path.display().to_string())),
+        ("modules", Some(settings.modules.join(" "))),
+        ("container", Some(joined(&settings.container))),
+        ("slurm.options", Some(joined(&settings.slurm.options))),
+        ("ssh.options", Some(joined(&settings.ssh.options))),
+    ];
+    let named = all
+        .into_iter()
+        .filter_map(|(key, words)| Some((key, words?)));
+    named.filter(|(_, words)| !words.is_empty()).collect()
+}
+
+fn agree(path: &Path) -> Result<(), UsageError> {
+    let refused = |why: &str| {
+        UsageError(format!(
+            "{}: {why}; it names programs that start with your rights. Ask whoever made the class, or leave out --class",
+            path.display()
+        ))
+    };
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(refused(
+            "nobody has agreed to this file yet: start `tinyllama-tutor doctor` for this class in a terminal once",
+        ));
+    }
+    eprint!("Start these from now on? [y/N] ");
+    drop(io::stderr().flush());
+    let mut line = String::new();
+    let answer = io::stdin()
+        .read_line(&mut line)
+        .map(|_| line.trim().to_lowercase());
+    match answer.as_deref() {
+        Ok("y" | "yes") => Ok(()),
+        _ => Err(refused("you did not agree to this file")),
+    }
+}
+
+fn shown_file() -> Option<PathBuf> {
+    Some(state_folder().ok()?.join(SHOWN))
+}
+
+fn read_shown() -> String {
+    let text = shown_file().and_then(|path| foreign::read_text(&path, MOST_BYTES).ok());
+    text.unwrap_or_default()
+}
+
+fn was_shown(sum: &str) -> bool {
+    read_shown().lines().any(|line| line == sum)
+}
+
+/// Where it cannot be written, it is shown again the next time.
+fn remember(sum: &str) {
+    let Some(path) = shown_file() else { return };
+    if let Some(folder) = path.parent() {
+        drop(create_private(folder));
+    }
+    drop(replace(
+        &path,
+        format!("{}{sum}\n", read_shown()).as_bytes(),
+    ));
+}

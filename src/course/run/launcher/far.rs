@@ -1,0 +1,299 @@
+//! The far end of a launch: on the compute node, starts the run and keeps its stream, so that a connection may break.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGURG};
+use signal_hook::iterator::Signals;
+
+use super::VARIABLE;
+use super::mark::Mark;
+use super::stream::{Piece, Stream};
+use crate::run::{each_line, signal_group, state_folder};
+use tinyllama_base::host_name;
+use tinyllama_contract::event::NODES;
+
+/// What the near end says to end the run.
+pub(super) const STOP: &str = "stop";
+/// How long a run goes on that nobody listens to.
+const UNHEARD: Duration = Duration::from_secs(600);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+
+/// A stream's files by the name that both ends know: a path, or a name below this machine's state folder.
+pub(super) fn stream(name: &Path) -> Result<Stream> {
+    match name.is_absolute() {
+        true => Ok(Stream::new(name.to_path_buf())),
+        false => Ok(Stream::new(state_folder()?.join(name))),
+    }
+}
+
+/// A run to start.
+#[derive(Debug, Args)]
+pub struct Far {
+    pub stream: PathBuf,
+    /// Taken where this machine has it.
+    #[arg(long)]
+    pub folder: Option<PathBuf>,
+    /// Whether the standard input is a line to the near end.
+    #[arg(long)]
+    pub attended: bool,
+    #[arg(last = true, required = true)]
+    pub words: Vec<OsString>,
+}
+
+impl Far {
+    /// Runs it to its end, whoever listens.
+    ///
+    /// # Errors
+    /// When it cannot be started, or its stream cannot be kept.
+    pub fn run(&self) -> Result<()> {
+        let stream = stream(&self.stream)?;
+        let keep = || {
+            format!(
+                "cannot keep the run's stream in {}",
+                stream.path().display()
+            )
+        };
+        let mut file = stream.create().with_context(keep)?;
+        stream
+            .is_written_by(std::process::id())
+            .with_context(keep)?;
+        let mut out = Listener::default();
+        out.say(Mark::Begins { node: node() }.line().as_bytes());
+        let mut child = self.command()?.spawn().with_context(|| {
+            let program = self.words.first().cloned().unwrap_or_default();
+            format!("cannot start {} on {}", program.to_string_lossy(), node())
+        })?;
+        let leader = child.id();
+        end_on_signals(leader)?;
+        if self.attended {
+            let stream = stream.clone();
+            thread::spawn(move || attend(leader, &stream));
+        }
+        let errors = child.stderr.take().map(|stderr| {
+            // A learner who is gone must not end the run by it.
+            thread::spawn(move || {
+                each_line(stderr, |line| {
+                    line.is_ok_and(|line| {
+                        drop(io::stderr().write_all(&line));
+                        true
+                    })
+                })
+            })
+        });
+        let mut lines = BufReader::new(child.stdout.take().context("the run has no output")?);
+        let mut line = Vec::new();
+        while lines
+            .read_until(b'\n', &mut line)
+            .context("reading the run's output failed")?
+            > 0
+        {
+            if line.last() != Some(&b'\n') {
+                line.push(b'\n');
+            }
+            file.write_all(&line).with_context(keep)?;
+            out.say(&line);
+            line.clear();
+        }
+        let status = shells(child.wait().context("waiting for the run failed")?);
+        if let Some(errors) = errors {
+            // All that it can end with is an end.
+            drop(errors.join());
+        }
+        stream.ends(status).with_context(keep)?;
+        out.say(Mark::Ends { status }.line().as_bytes());
+        Ok(())
+    }
+
+    fn command(&self) -> Result<Command> {
+        let (program, arguments) = self.words.split_first().context("nothing to start")?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            // What it starts in its turn, it starts here.
+            .env(VARIABLE, "local")
+            .env(NODES[0], node())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(folder) = self.folder.as_ref().filter(|folder| folder.is_dir()) {
+            command.current_dir(folder);
+        }
+        Ok(command)
+    }
+}
+
+/// What Slurm calls this machine, or what it calls itself.
+fn node() -> String {
+    env::var(NODES[1]).unwrap_or_else(|_| host_name())
+}
+
+fn shells(status: ExitStatus) -> i32 {
+    let by_signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(by_signal).unwrap_or(1)
+}
+
+/// The standard output, until nobody listens any more.
+#[derive(Default)]
+struct Listener {
+    is_gone: bool,
+}
+
+impl Listener {
+    fn say(&mut self, line: &[u8]) {
+        let mut out = io::stdout().lock();
+        self.is_gone = self.is_gone || out.write_all(line).and_then(|()| out.flush()).is_err();
+    }
+}
+
+/// Hands the end on. A connection that hangs up is none.
+fn end_on_signals(leader: u32) -> Result<()> {
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP, SIGURG]).context("cannot listen for signals")?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => {}
+                // Of Slurm's `scancel`, which sends a signal to whatever is in a step, the run too: that leaves this one aside.
+                SIGURG => signal_group(leader, SIGTERM),
+                other => signal_group(leader, other),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Ends the run when told to, and when nobody came back for it.
+fn attend(leader: u32, stream: &Stream) {
+    if hears_stop() {
+        return signal_group(leader, SIGTERM);
+    }
+    let since = Instant::now();
+    loop {
+        thread::sleep(Duration::from_secs(5));
+        let unread = stream.unread_for().unwrap_or_else(|| since.elapsed());
+        if unread > UNHEARD {
+            return signal_group(leader, SIGTERM);
+        }
+    }
+}
+
+/// Waits for the standard input to say so; false when it ends without a word.
+fn hears_stop() -> bool {
+    let mut lines = io::stdin().lock().lines().map_while(Result::ok);
+    lines.any(|line| line == STOP)
+}
+
+/// Reads a stream that was begun, from some byte on, to its end: for a near end whose connection broke.
+///
+/// # Errors
+/// When its files cannot be read.
+pub fn follow(name: &Path, from: u64) -> Result<()> {
+    let stream = stream(name)?;
+    let no_stream = || format!("no run left its stream in {}", stream.path().display());
+    let mut out = Listener::default();
+    let mut reader = match stream.reader(from) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            out.say(Mark::Lost.line().as_bytes());
+            return Ok(());
+        }
+        reader => reader.with_context(no_stream)?,
+    };
+    let (sender, asked) = channel();
+    thread::spawn(move || {
+        // Whoever reads may be gone first.
+        let _ = sender.send(hears_stop());
+    });
+    out.say(Mark::Begins { node: node() }.line().as_bytes());
+    while !out.is_gone {
+        match reader.next().context("reading the run's stream failed")? {
+            Piece::Line(line) => out.say(&line),
+            Piece::End(status) => {
+                // Its files stay: whether this line arrived, only the near end knows.
+                out.say(Mark::Ends { status }.line().as_bytes());
+                return Ok(());
+            }
+            Piece::Nothing => {
+                let writer = stream.writer().filter(|writer| is_writer(*writer, name));
+                if writer.is_none() && !stream.is_over() {
+                    out.say(Mark::Lost.line().as_bytes());
+                    return Ok(());
+                }
+                stream.is_read().with_context(no_stream)?;
+                match asked.recv_timeout(BETWEEN_LOOKS) {
+                    Ok(true) => ask(writer.filter(|writer| is_writer(*writer, name)), SIGTERM),
+                    // The connection broke once more.
+                    Ok(false) => return Ok(()),
+                    Err(RecvTimeoutError::Disconnected) => thread::sleep(BETWEEN_LOOKS),
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ask(process: Option<u32>, signal: i32) {
+    if let Some(process) = process.and_then(|process| i32::try_from(process).ok()) {
+        // SAFETY: two numbers; the process was just seen to be a far end.
+        unsafe { libc::kill(process, signal) };
+    }
+}
+
+/// Whether the number stands for a living process that writes this stream. It comes from a file on a folder that others may
+/// write into, and numbers are given again: only a process whose own words name the stream is taken for it.
+fn is_writer(process: u32, name: &Path) -> bool {
+    const FIRST_OF_OTHERS: u32 = 2;
+    if process < FIRST_OF_OTHERS || i32::try_from(process).is_err() {
+        return false;
+    }
+    // SAFETY: as above; signal 0 only looks.
+    let is_alive = unsafe { libc::kill(process.cast_signed(), 0) } == 0;
+    let words = match fs::read(format!("/proc/{process}/cmdline")) {
+        Ok(words) => words,
+        // Where a system shows no such file, a living process is all there is to see.
+        Err(_) => return is_alive && !cfg!(target_os = "linux"),
+    };
+    let mut words = words.split(|byte| *byte == 0);
+    is_alive && words.any(|word| word == name.as_os_str().as_encoded_bytes())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_names_the_stream_is_taken_for_its_writer() {
+        let name = Path::new("/shared/launched-1/a stream");
+        // Nobody, everybody of a group, the first of all, and this test, which writes nothing.
+        for process in [0, 1, std::process::id(), u32::MAX] {
+            assert!(!is_writer(process, name), "{process}");
+        }
+        let mut writer = Command::new("sh")
+            .args(["-c", "read word", "far"])
+            .arg(name)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its words are there once the shell has begun.
+        let mut looks = (0..500).map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            is_writer(writer.id(), name)
+        });
+        assert!(looks.any(|is_writer| is_writer));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        assert!(!is_writer(writer.id(), name));
+    }
+}

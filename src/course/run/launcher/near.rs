@@ -1,0 +1,508 @@
+//! The near end of a launch: waits for a place, starts the far end there, hands its stream on, and picks it up again where a
+//! connection broke.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use super::far::{STOP, stream};
+use super::mark::Mark;
+use super::slurm::Slurm;
+use super::slurm::array::take_errors;
+use super::ssh::Ssh;
+use super::stream::Piece;
+use super::trouble::Trouble;
+use super::{launch, wrap};
+use crate::run::supervise::STOPPED;
+use crate::run::{Kind, Launcher, each_line, ends_with_this, signal_group};
+use tinyllama_base::{host_name, since_1970};
+use tinyllama_contract::{Body, Event, Phase, PhaseName};
+
+const TICK: Duration = Duration::from_millis(200);
+/// What an end that was asked for may take before the line itself is cut.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// The last words of an error stream that are looked at.
+const LAST_WORDS: usize = 4 << 10;
+/// Status of a run that was not made, or was lost, for reasons of the place.
+pub const NO_PLACE: i32 = 3;
+
+/// Set by the first signal that asks for the end, which from now on does nothing else.
+pub(super) fn end_signals() -> Result<Arc<AtomicBool>> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register(signal, Arc::clone(&asked)).context("cannot listen for signals")?;
+    }
+    Ok(asked)
+}
+
+/// How a far end is reached.
+pub(super) trait Way {
+    /// Of the place, for people.
+    fn name(&self) -> String;
+    /// Waits until there is a place.
+    fn ready(&mut self, teller: &mut Teller) -> Result<(), Trouble>;
+    /// The command line that starts `far` there.
+    fn start(&self, far: Vec<OsString>) -> Vec<OsString>;
+    /// Whether what goes into that command's standard input reaches the far end.
+    fn has_a_line(&self) -> bool;
+    /// Asks what runs there to end.
+    fn end(&self);
+    /// What to do where the connection broke in the middle of a run.
+    fn again(&mut self, follow: &[OsString], stream: &Path, said: &str) -> Again;
+    /// The far end was heard.
+    fn is_back(&mut self);
+    /// Why nothing was started, or what was started is gone, by what the way's command said.
+    fn trouble(&self, said: &str) -> Trouble;
+    /// What such a line means for somebody who waits.
+    fn waits(&self, _line: &str) -> Option<&'static str> {
+        None
+    }
+}
+
+pub(super) enum Again {
+    /// This command line goes on with the stream.
+    With(Vec<OsString>),
+    /// The stream's file is read from here: what writes it goes on, or is done.
+    Read,
+    Never(Trouble),
+}
+
+/// Says what happens, as events among those of the run.
+pub(super) struct Teller {
+    began: Instant,
+    /// Of the far end's beginning, which its run's times are counted from.
+    zero: f64,
+    last: String,
+    /// The last phase of the run itself, as its line.
+    phase: Vec<u8>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Teller {
+    fn new() -> Result<Self> {
+        Ok(Teller {
+            began: Instant::now(),
+            zero: 0.0,
+            last: String::new(),
+            phase: Vec::new(),
+            stop: end_signals()?,
+        })
+    }
+
+    /// Whether the end was asked for.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits this long, or until the end is asked for; false then.
+    pub(super) fn wait(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        while !self.is_stopped() && Instant::now() < until {
+            thread::sleep(TICK.min(time));
+        }
+        !self.is_stopped()
+    }
+
+    /// What is waited for, once as long as it stays the same; with the seconds it is expected to take.
+    pub(super) fn phase(&mut self, message: &str, eta_s: Option<f64>) {
+        if self.last == message {
+            return;
+        }
+        self.last = message.into();
+        self.event(Body::Phase(Phase {
+            phase: PhaseName::Queue,
+            progress: None,
+            eta_s,
+            message: message.into(),
+        }));
+    }
+
+    fn event(&mut self, body: Body) {
+        let t = self.began.elapsed().as_secs_f64();
+        if let Ok(line) = serde_json::to_string(&Event { t, body }) {
+            self.say(format!("{line}\n").as_bytes());
+        }
+    }
+
+    fn say(&mut self, line: &[u8]) {
+        let mut out = io::stdout().lock();
+        if out.write_all(line).and_then(|()| out.flush()).is_err() {
+            // Whoever listened has seen enough.
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A line of the run, its time counted from this end's beginning.
+    fn hand_on(&mut self, line: &[u8]) {
+        let later = later(line, self.zero);
+        let line = later.as_deref().unwrap_or(line);
+        if memchr::memmem::find(line, br#","event":"phase","#).is_some() {
+            self.phase = line.to_vec();
+        }
+        self.say(line);
+    }
+
+    /// What the run was busy with before a connection broke.
+    fn say_its_phase_again(&mut self) {
+        self.last.clear();
+        let line = std::mem::take(&mut self.phase);
+        self.say(&line);
+        self.phase = line;
+    }
+}
+
+/// An event's line with its time so much later; none for other lines.
+fn later(line: &[u8], seconds: f64) -> Option<Vec<u8>> {
+    const BEFORE: &[u8] = br#"{"t":"#;
+    let rest = line.strip_prefix(BEFORE)?;
+    let end = memchr::memchr(b',', rest)?;
+    let t: f64 = str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
+    let t = serde_json::to_vec(&(t + seconds)).ok()?;
+    Some([BEFORE, &t, &rest[end..]].concat())
+}
+
+/// What the way's command says.
+enum Heard {
+    Out(Vec<u8>),
+    Error(Vec<u8>),
+}
+
+/// How one connection ended.
+enum Ended {
+    /// With the run's own status, and what was said beside it.
+    Run { status: i32, said: String },
+    /// The far end looked, and there is no run any more.
+    Lost,
+    /// Without a word of the run's end.
+    Broken { said: String },
+}
+
+/// A launch under way.
+struct Near<'a> {
+    way: Box<dyn Way + 'a>,
+    teller: Teller,
+    /// Bytes of the run's stream that were handed on.
+    got: u64,
+    has_begun: bool,
+    /// When the end was asked for, once it was passed on.
+    asked: Option<Instant>,
+}
+
+/// Carries `words` out where `launcher` says, and returns their status. `allocation` is where this session keeps one.
+///
+/// # Errors
+/// When this machine cannot even begin.
+pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString]) -> Result<i32> {
+    let way: Box<dyn Way> = match &launcher.kind {
+        Kind::Ssh(host) => Box::new(Ssh {
+            host,
+            settings: &launcher.settings,
+            away: None,
+        }),
+        _ => Box::new(Slurm::new(&launcher.settings, allocation)?),
+    };
+    let name = stream_name(launcher);
+    let mut near = Near::new(way)?;
+    let status = near.see(launcher, &name, words);
+    near.conclude(status, &name)
+}
+
+/// Waits for a task of a job array, hands its stream on, and returns its status.
+///
+/// # Errors
+/// When this machine cannot even begin.
+pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
+    let mut near = Near::new(Box::new(Slurm::task(&launcher.settings, job)))?;
+    let status = near.see_task(name);
+    drop(io::stderr().write_all(&take_errors(stream(name)?.path())));
+    near.conclude(status, name)
+}
+
+/// A stream's name that no other launch has.
+pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
+    let now = since_1970().as_nanos();
+    let node = host_name().replace('/', "-");
+    let name = format!("{node}-{}-{now}", std::process::id());
+    let user = uzers::get_effective_uid();
+    let shared = launcher.settings.shared.as_ref();
+    let shared = shared.map(|folder| folder.join(format!("launched-{user}")));
+    shared.unwrap_or_else(|| "launched".into()).join(name)
+}
+
+impl<'a> Near<'a> {
+    fn new(way: Box<dyn Way + 'a>) -> Result<Self> {
+        Ok(Near {
+            way,
+            teller: Teller::new()?,
+            got: 0,
+            has_begun: false,
+            asked: None,
+        })
+    }
+
+    /// Says why there is no status, where there is none.
+    fn conclude(mut self, status: Result<i32, Trouble>, name: &Path) -> Result<i32> {
+        stream(name)?.remove();
+        let trouble = match status {
+            Ok(status) => return Ok(status),
+            Err(_) if self.teller.is_stopped() => return Ok(STOPPED),
+            Err(trouble) => trouble,
+        };
+        let failure = trouble.failure();
+        eprintln!("error: {}\n       {}", failure.message, failure.remedy);
+        self.teller.event(Body::Error(failure));
+        Ok(NO_PLACE)
+    }
+
+    fn see_task(&mut self, name: &Path) -> Result<i32, Trouble> {
+        self.way.ready(&mut self.teller)?;
+        self.teller.zero = self.teller.began.elapsed().as_secs_f64();
+        let path = stream(name).map_err(|_| Trouble::Lost)?;
+        while !path.path().exists() {
+            if let Again::Never(trouble) = self.way.again(&[], name, "") {
+                return Err(trouble);
+            }
+            if !self.teller.wait(TICK) {
+                self.way.end();
+                return Ok(STOPPED);
+            }
+        }
+        self.read(name)
+    }
+
+    fn see(
+        &mut self,
+        launcher: &Launcher,
+        name: &Path,
+        words: &[OsString],
+    ) -> Result<i32, Trouble> {
+        self.way.ready(&mut self.teller)?;
+        if self.teller.is_stopped() {
+            return Ok(STOPPED);
+        }
+        let far = far(launcher, name, words, self.way.has_a_line());
+        let mut line = self.way.start(far);
+        let mut pause = Duration::from_secs(1);
+        loop {
+            let said = match self.connect(&line)? {
+                Ended::Run { status, said } => return self.why(status, &said),
+                Ended::Lost => return Err(Trouble::Lost),
+                Ended::Broken { said } => said,
+            };
+            if self.asked.is_some() {
+                return Ok(STOPPED);
+            }
+            if !self.has_begun {
+                return Err(self.way.trouble(&said));
+            }
+            let place = self.way.name();
+            self.teller.phase(
+                &format!("the connection to {place} broke; the run goes on there"),
+                None,
+            );
+            self.teller.wait(pause);
+            pause = (2 * pause).min(Duration::from_secs(10));
+            let mut follow = launch(&launcher.program_there(), "follow");
+            follow.extend([name.into(), format!("--from={}", self.got).into()]);
+            match self.way.again(&follow, name, &said) {
+                Again::With(words) => line = words,
+                Again::Read => return self.read(name),
+                Again::Never(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// A run that was ended from outside ends in order, too; whoever did it may have said why.
+    fn why(&self, status: i32, said: &str) -> Result<i32, Trouble> {
+        if status <= 128 || self.teller.is_stopped() {
+            return Ok(status);
+        }
+        match self.way.trouble(said) {
+            Trouble::Other(_) => Ok(status),
+            trouble => Err(trouble),
+        }
+    }
+
+    /// One connection, until it ends.
+    fn connect(&mut self, words: &[OsString]) -> Result<Ended, Trouble> {
+        let mut child = start(words, self.way.has_a_line())?;
+        let heard = listen(&mut child);
+        let mut said = Vec::new();
+        let (mut status, mut lost) = (None, false);
+        loop {
+            if self.teller.is_stopped() {
+                self.pass_on_the_end(&mut child);
+            }
+            match heard.recv_timeout(TICK) {
+                Ok(Heard::Error(line)) => self.error_line(line, &mut said),
+                // A piece of a line is what a cut left: the rest comes with the next connection, from its beginning.
+                Ok(Heard::Out(line)) if line.last() != Some(&b'\n') => {}
+                Ok(Heard::Out(line)) => match Mark::read(&line) {
+                    None => {
+                        self.got += line.len() as u64;
+                        self.teller.hand_on(&line);
+                    }
+                    Some(Mark::Begins { node }) => self.begins(&node),
+                    Some(Mark::Ends { status: its_own }) => status = Some(its_own),
+                    Some(Mark::Lost) => lost = true,
+                },
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        // Both its streams are closed; there is nobody to tell what its own status says less well than they did.
+        drop(child.wait());
+        let said = String::from_utf8_lossy(&said).into_owned();
+        Ok(match status {
+            Some(status) => Ended::Run { status, said },
+            None if lost => Ended::Lost,
+            None => Ended::Broken { said },
+        })
+    }
+
+    fn begins(&mut self, node: &str) {
+        self.way.is_back();
+        if self.has_begun {
+            return self.teller.say_its_phase_again();
+        }
+        self.has_begun = true;
+        self.teller.zero = self.teller.began.elapsed().as_secs_f64();
+        self.teller.phase(&format!("starting on {node}"), None);
+    }
+
+    fn error_line(&mut self, line: Vec<u8>, said: &mut Vec<u8>) {
+        if let Some(message) = self.way.waits(&String::from_utf8_lossy(&line)) {
+            self.teller.phase(message, None);
+        }
+        // Kept by whoever supervises this, if there still is anybody.
+        drop(io::stderr().write_all(&line));
+        said.extend(line);
+        let surplus = said.len().saturating_sub(LAST_WORDS);
+        said.drain(..surplus);
+    }
+
+    /// In the way's own words first, then by cutting the line.
+    fn pass_on_the_end(&mut self, child: &mut Child) {
+        let Some(asked) = self.asked else {
+            self.asked = Some(Instant::now());
+            if let Some(stdin) = &mut child.stdin {
+                // A line that is broken says nothing any more.
+                drop(writeln!(stdin, "{STOP}").and_then(|()| stdin.flush()));
+            }
+            return self.way.end();
+        };
+        if asked.elapsed() > PATIENCE {
+            signal_group(child.id(), SIGTERM);
+        }
+    }
+
+    /// The stream's file, to its end.
+    fn read(&mut self, name: &Path) -> Result<i32, Trouble> {
+        let lost = |_| Trouble::Lost;
+        let mut reader = stream(name)
+            .map_err(|_| Trouble::Lost)?
+            .reader(self.got)
+            .map_err(lost)?;
+        loop {
+            match reader.next().map_err(lost)? {
+                Piece::Line(line) => self.teller.hand_on(&line),
+                Piece::End(status) => return self.why(status, ""),
+                Piece::Nothing => {
+                    if !self.teller.wait(Duration::from_secs(1)) {
+                        self.way.end();
+                        return Ok(STOPPED);
+                    }
+                    // What went wrong, when what writes it is gone.
+                    if let Again::Never(trouble) = self.way.again(&[], name, "") {
+                        return Err(trouble);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The far end's command line.
+fn far(launcher: &Launcher, name: &Path, words: &[OsString], attended: bool) -> Vec<OsString> {
+    let mut far = wrap(&launcher.settings);
+    far.extend(launch(&launcher.program_there(), "far"));
+    far.push(name.into());
+    if let Ok(folder) = env::current_dir() {
+        far.extend(["--folder".into(), folder.into()]);
+    }
+    if attended {
+        far.push("--attended".into());
+    }
+    far.push("--".into());
+    far.extend_from_slice(words);
+    far
+}
+
+fn start(words: &[OsString], has_a_line: bool) -> Result<Child, Trouble> {
+    let (program, arguments) = words.split_first().ok_or(Trouble::Lost)?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(if has_a_line {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ended in order, by this process.
+        .process_group(0);
+    ends_with_this(&mut command, SIGTERM);
+    command
+        .spawn()
+        .map_err(|_| Trouble::NotInstalled(program.to_string_lossy().into_owned()))
+}
+
+fn listen(child: &mut Child) -> Receiver<Heard> {
+    let (sender, heard) = channel();
+    if let Some(stdout) = child.stdout.take() {
+        hear(stdout, sender.clone(), Heard::Out);
+    }
+    if let Some(stderr) = child.stderr.take() {
+        hear(stderr, sender, Heard::Error);
+    }
+    heard
+}
+
+fn hear(from: impl Read + Send + 'static, to: Sender<Heard>, of: fn(Vec<u8>) -> Heard) {
+    thread::spawn(move || {
+        each_line(from, |line| {
+            line.is_ok_and(|line| to.send(of(line)).is_ok())
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_events_go_on_where_the_queue_left_off_and_other_lines_stay() {
+        let later =
+            |line: &str| later(line.as_bytes(), 2.5).map(|line| String::from_utf8(line).unwrap());
+        assert_eq!(
+            later("{\"t\":0.25,\"event\":\"note\"}\n").as_deref(),
+            Some("{\"t\":2.75,\"event\":\"note\"}\n")
+        );
+        for line in ["{\n", "{\"t\":\"x\",", "", "rocprofv3: {\"t\":1,"] {
+            assert_eq!(later(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What a user or a site says of how runs are started: TOML files, put over one another.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+
+use super::consent;
+use crate::run::UsageError;
+use tinyllama_base::foreign;
+
+/// In a class folder; no learner can be called this, for names do not begin with a dot.
+const SITE: &str = ".site.toml";
+const MOST_BYTES: u64 = 1 << 16;
+
+/// What a file may say. Between processes of this program it goes as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `local`, `slurm`, `ssh:HOST`, or a command to put before every run.
+    pub launcher: Option<String>,
+    /// This program where runs are made; where none is named, the path it has here.
+    pub program: Option<PathBuf>,
+    /// Folder that both machines see, for the streams of runs in progress; usually in the state folder.
+    pub shared: Option<PathBuf>,
+    /// Names for `module load`.
+    pub modules: Vec<String>,
+    /// Command to put before the program on the compute node.
+    pub container: Vec<String>,
+    pub slurm: SlurmSettings,
+    pub ssh: SshSettings,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SlurmSettings {
+    pub partition: Option<String>,
+    pub account: Option<String>,
+    pub qos: Option<String>,
+    pub time: Option<String>,
+    pub gres: Option<String>,
+    pub cpus: Option<u32>,
+    /// Minutes without a run after which an allocation is given back.
+    pub idle_minutes: Option<u32>,
+    /// Further words for `sbatch` and `srun`.
+    pub options: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SshSettings {
+    /// Further words for `ssh`.
+    pub options: Vec<String>,
+}
+
+/// Settings, and where the launcher among them was named.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub settings: Settings,
+    pub named_in: Option<PathBuf>,
+}
+
+/// The user's file over the site's.
+///
+/// # Errors
+/// What is wrong in a file, with its place, and a site's file that nobody agreed to.
+pub(super) fn find(class: Option<&Path>) -> Result<Found, UsageError> {
+    let mut found = Found::default();
+    let mut together = toml::Table::new();
+    let files = [class.map(|class| class.join(SITE)), users_file()];
+    for (path, is_site) in files.into_iter().zip([true, false]) {
+        let Some(path) = path else { continue };
+        let Some(text) = text(&path, is_site)? else {
+            continue;
+        };
+        let settings = parse(&path, &text)?;
+        if is_site {
+            consent::ask(&path, &text, &settings)?;
+        }
+        if settings.launcher.is_some() {
+            found.named_in = Some(path.clone());
+        }
+        put_over(&mut together, text.parse().unwrap_or_default());
+    }
+    // Each was read for itself.
+    found.settings = together.try_into().unwrap_or_default();
+    Ok(found)
+}
+
+/// `~/.config/tinyllama-tutor/config.toml`.
+fn users_file() -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.config_dir().join("tinyllama-tutor/config.toml"))
+}
+
+/// None where there is no such file.
+fn text(path: &Path, is_site: bool) -> Result<Option<String>, UsageError> {
+    let wrong = |why: String| UsageError(format!("{}: {why}", path.display()));
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(None);
+    }
+    if is_site && !foreign::is_of_the_folders_owner(path) {
+        return Err(wrong(
+            "it names programs to run, so it has to belong to the owner of the class folder, who alone may write it: \
+             `chmod go-w` it, or remove it"
+                .into(),
+        ));
+    }
+    let bytes = foreign::read(path, MOST_BYTES).map_err(|error| wrong(error.to_string()))?;
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| wrong("it is no UTF-8 text".into()))
+}
+
+fn parse(path: &Path, text: &str) -> Result<Settings, UsageError> {
+    let at = |byte: usize| text[..byte.min(text.len())].matches('\n').count() + 1;
+    let settings: Settings = toml::from_str(text).map_err(|error| {
+        let line = error
+            .span()
+            .map_or(String::new(), |span| format!("{}:", at(span.start)));
+        let message = error.message().replace('\n', ", ");
+        UsageError(format!(
+            "{}:{line} {message}; docs/cluster.md lists what may stand there",
+            path.display()
+        ))
+    })?;
+    settings
+        .check()
+        .map_err(|why| UsageError(format!("{}: {why}", path.display())))?;
+    Ok(settings)
+}
+
+/// Tables are joined, everything else is replaced.
+fn put_over(under: &mut toml::Table, over: toml::Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(toml::Value::Table(under)), toml::Value::Table(over)) => put_over(under, over),
+            (_, value) => drop(under.insert(key, value)),
+        }
+    }
+}
+
+impl Settings {
+    /// What no program could be given, or would take for something else.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let slurm = &self.slurm;
+        let single = [
+            ("launcher", &self.launcher),
+            ("slurm.partition", &slurm.partition),
+            ("slurm.account", &slurm.account),
+            ("slurm.qos", &slurm.qos),
+            ("slurm.time", &slurm.time),
+            ("slurm.gres", &slurm.gres),
+        ];
+        let single = single
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        let lists = [
+            ("modules", &self.modules),
+            ("container", &self.container),
+            ("slurm.options", &slurm.options),
+            ("ssh.options", &self.ssh.options),
+        ];
+        let lists = lists
+            .into_iter()
+            .flat_map(|(key, list)| list.iter().map(move |value| (key, value)));
+        for (key, value) in single.chain(lists) {
+            if value.is_empty() || value.contains(char::is_control) {
+                return Err(format!(
+                    "{key}: {value:?} is empty or has a control character: remove the key or write a name"
+                ));
+            }
+        }
+        let first = |list: &[String]| list.first().is_some_and(|word| word.starts_with('-'));
+        if first(&self.container) || self.modules.iter().any(|name| name.starts_with('-')) {
+            return Err("`modules` lists names, and `container` begins with a program: neither with a hyphen".into());
+        }
+        let is_time = |time: &String| time.chars().all(|c| c.is_ascii_digit() || "-:".contains(c));
+        if !slurm.time.iter().all(is_time) {
+            return Err("slurm.time: write minutes, HOURS:MINUTES:SECONDS or DAYS-HOURS".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        parse(Path::new("site.toml"), text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line_and_what_may_stand_there() {
+        let unknown = wrong("launcher = \"slurm\"\n[slurm]\npartion = \"gpu\"\n");
+        assert!(
+            unknown.starts_with("site.toml:3: ")
+                && unknown.contains("partion")
+                && unknown.contains("partition"),
+            "{unknown}"
+        );
+        let kind = wrong("modules = \"rocm\"\n");
+        assert!(kind.starts_with("site.toml:1: "), "{kind}");
+        for text in [
+            "container = [\"--exec\"]",
+            "modules = [\"-x\"]",
+            "slurm.account = \"a\\nb\"",
+            "slurm.time = \"1 hour\"",
+            "launcher = \"\"",
+        ] {
+            assert!(wrong(text).starts_with("site.toml: "), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_users_file_stands_over_the_sites_key_by_key() {
+        let mut together: toml::Table =
+            "launcher = \"slurm\"\nmodules = [\"a\"]\n[slurm]\npartition = \"gpu\"\ntime = \"10\""
+                .parse()
+                .unwrap();
+        put_over(
+            &mut together,
+            "modules = []\n[slurm]\ntime = \"20\"".parse().unwrap(),
+        );
+        let settings: Settings = together.try_into().unwrap();
+        assert_eq!(settings.slurm.partition.as_deref(), Some("gpu"));
+        assert_eq!(settings.slurm.time.as_deref(), Some("20"));
+        assert!(settings.modules.is_empty());
+    }
+}

@@ -1,0 +1,107 @@
+//! Runs of a series as the tasks of one job array.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::{SUBMITTED, asked, queue};
+use crate::run::Launcher;
+use crate::run::launcher::far::{Far, stream};
+use crate::run::launcher::{launch, near, wrap};
+use tinyllama_base::{create_private, foreign, replace};
+
+/// Its words are those that `sbatch` was given after it.
+const SCRIPT: &str = "#!/bin/sh\nexec \"$@\"\n";
+const PIECES: &str = "pieces.json";
+const MOST_BYTES: u64 = 16 << 20;
+/// Where the tutor's keeper finds what to cancel.
+pub(super) const ARRAYS: &str = "arrays";
+
+/// Submits command lines of this program, at most `at_once` of which run at a time; for each the words that wait for it here.
+pub(in crate::run::launcher) fn submit(
+    launcher: &Launcher,
+    pieces: &[Vec<OsString>],
+    at_once: usize,
+) -> Result<Vec<Vec<OsString>>> {
+    let name = near::stream_name(launcher);
+    let folder = stream(&name)?.path().to_path_buf();
+    let broken = || format!("cannot write in {}", folder.display());
+    create_private(&folder).with_context(broken)?;
+    let all = pieces.iter().map(|piece| {
+        let words = piece.iter().map(|word| word.to_string_lossy());
+        words.collect::<Vec<_>>()
+    });
+    let all: Vec<_> = all.collect();
+    replace(&folder.join(PIECES), &serde_json::to_vec(&all)?).with_context(broken)?;
+    let script = folder.join("piece.sh");
+    replace(&script, SCRIPT.as_bytes()).with_context(broken)?;
+    let mut flags = own_flags(&folder, pieces.len(), at_once);
+    flags.extend(asked(&launcher.settings));
+    flags.push(script.into());
+    flags.extend(wrap(&launcher.settings));
+    flags.extend(launch(&launcher.program_there(), "piece"));
+    flags.push(name.clone().into());
+    let job = queue::submit(&flags, "")?;
+    if let Some(keeper) = launcher.keeper() {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .create(true)
+            .append(true)
+            .open(keeper.folder.join(ARRAYS))?;
+        writeln!(file, "{job}")?;
+    }
+    let wait = |at: usize| {
+        let mut words = launch(&launcher.program, "wait");
+        words.push(format!("--launcher={}", launcher.json()).into());
+        words.extend([
+            format!("--job={job}_{at}").into(),
+            name.join(at.to_string()).into(),
+        ]);
+        words
+    };
+    Ok((0..pieces.len()).map(wait).collect())
+}
+
+fn own_flags(folder: &Path, pieces: usize, at_once: usize) -> Vec<OsString> {
+    // In file names Slurm obeys what follows a per cent sign.
+    let plain = folder.to_string_lossy().replace('%', "%%");
+    let own = SUBMITTED.into_iter().map(OsString::from);
+    let named = [
+        format!("--array=0-{}%{at_once}", pieces - 1),
+        format!("--error={plain}/%a.err"),
+    ];
+    own.chain(named.map(OsString::from)).collect()
+}
+
+/// On the compute node: the piece of this task's number.
+///
+/// # Errors
+/// When this is no task of an array, or its files are gone.
+pub fn piece(name: &Path) -> Result<()> {
+    let number = std::env::var("SLURM_ARRAY_TASK_ID").unwrap_or_default();
+    let at: usize = number.parse().context("this is no task of a job array")?;
+    let file = stream(name)?.path().join(PIECES);
+    let pieces: Vec<Vec<String>> = foreign::read_json(&file, MOST_BYTES)
+        .with_context(|| format!("cannot read {}", file.display()))?;
+    let mut pieces = pieces.into_iter();
+    let words = pieces.nth(at).context("the array has no such piece")?;
+    Far {
+        stream: name.join(&number),
+        folder: None,
+        attended: false,
+        words: words.into_iter().map(OsString::from).collect(),
+    }
+    .run()
+}
+
+/// What a piece wrote to its error stream, taken away.
+pub(in crate::run::launcher) fn take_errors(stream: &Path) -> Vec<u8> {
+    let path: PathBuf = stream.with_extension("err");
+    let text = foreign::read(&path, MOST_BYTES).unwrap_or_default();
+    // Where there is none there is nothing to take.
+    drop(fs::remove_file(path));
+    text
+}

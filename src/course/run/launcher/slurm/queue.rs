@@ -1,0 +1,233 @@
+//! What Slurm says of jobs and steps, in the formats that its programs print for others.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use crate::run::launcher::near::Teller;
+use crate::run::launcher::trouble::Trouble;
+use tinyllama_base::since_1970;
+
+/// A job as the queue has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Job {
+    /// `PENDING`, `RUNNING`, `TIMEOUT`, ….
+    pub state: String,
+    /// Seconds since 1970 at which it starts, or is expected to.
+    pub start: Option<u64>,
+    /// Why it waits.
+    pub reason: String,
+}
+
+/// Runs one of Slurm's programs, `input` on its standard input.
+pub(super) fn ask(
+    program: &str,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    input: &str,
+) -> Result<Output, Trouble> {
+    let missing = |_| Trouble::NotInstalled(program.into());
+    let mut child = Command::new(program)
+        .args(arguments)
+        // As numbers, whatever the user's taste.
+        .env("SLURM_TIME_FORMAT", "%s")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(missing)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that ends without reading says why.
+        drop(stdin.write_all(input.as_bytes()));
+    }
+    child.wait_with_output().map_err(missing)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_string()
+}
+
+/// None for one that Slurm has forgotten.
+pub(super) fn job(id: &str) -> Result<Option<Job>, Trouble> {
+    let jobs = format!("--jobs={id}");
+    let flags = [
+        "--noheader",
+        "--states=all",
+        "--array",
+        "--format=%T|%S|%r",
+        &jobs,
+    ];
+    let told = ask("squeue", flags, "")?;
+    let said = text(&told.stderr);
+    if let Some(job) = read(&text(&told.stdout)) {
+        return Ok(Some(job));
+    }
+    if !told.status.success() && !said.to_lowercase().contains("invalid job id") {
+        return Err(Trouble::of_slurms_words(&said));
+    }
+    // Only where the site keeps accounts.
+    let flags = [
+        "--noheader",
+        "--parsable2",
+        "--allocations",
+        "--format=State",
+        &jobs,
+    ];
+    let kept = ask("sacct", flags, "")
+        .map(|told| text(&told.stdout))
+        .unwrap_or_default();
+    let state = kept.split_whitespace().next().map(str::to_string);
+    Ok(state.map(|state| Job {
+        state,
+        start: None,
+        reason: String::new(),
+    }))
+}
+
+fn read(line: &str) -> Option<Job> {
+    let mut fields = line.lines().next()?.splitn(3, '|');
+    let state = fields.next().filter(|state| !state.is_empty())?;
+    Some(Job {
+        state: state.into(),
+        start: fields.next()?.parse().ok(),
+        reason: fields.next()?.into(),
+    })
+}
+
+/// Waits until a job runs, or is over; says what it waits for, until the end is asked for.
+pub(super) fn wait_for(id: &str, teller: &mut Teller) -> Result<(), Trouble> {
+    const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+    let mut pause = Duration::from_millis(250);
+    loop {
+        // What was over long ago left its stream.
+        let Some(found) = job(id)?.filter(|job| job.state != "RUNNING" && job.is_alive()) else {
+            return Ok(());
+        };
+        if let Some(trouble) = found.never_starts() {
+            cancel(id);
+            return Err(trouble);
+        }
+        let message = match found.state.as_str() {
+            "PENDING" => format!("job {id} waits: {}", found.waits_for()),
+            state => format!("job {id}: {}", state.to_lowercase()),
+        };
+        teller.phase(&message, found.seconds_left());
+        if !teller.wait(pause) {
+            return Ok(());
+        }
+        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
+impl Job {
+    /// Whether it is not over.
+    pub(super) fn is_alive(&self) -> bool {
+        const ALIVE: [&str; 5] = [
+            "PENDING",
+            "CONFIGURING",
+            "RUNNING",
+            "SUSPENDED",
+            "COMPLETING",
+        ];
+        ALIVE.contains(&self.state.as_str())
+    }
+
+    /// Why it waits, in words; what Slurm calls it where there are none.
+    pub(super) fn waits_for(&self) -> String {
+        match self.reason.as_str() {
+            "None" | "" => "Slurm has not looked at it yet".into(),
+            "Resources" => "nodes that suit are busy (Resources)".into(),
+            "Priority" => "other jobs go first (Priority)".into(),
+            "ReqNodeNotAvail" => "nodes that suit are down or reserved (ReqNodeNotAvail)".into(),
+            "BeginTime" => "its time has not come (BeginTime)".into(),
+            "JobArrayTaskLimit" => "others of its series go first (JobArrayTaskLimit)".into(),
+            reason if reason.contains("Limit") => format!("a limit of yours is reached ({reason})"),
+            reason => reason.into(),
+        }
+    }
+
+    /// Why no time will make it start; none where some will.
+    pub(super) fn never_starts(&self) -> Option<Trouble> {
+        match self.reason.as_str() {
+            "InvalidAccount" | "AccountNotAllowed" => Some(Trouble::Account),
+            "InvalidQOS" | "QOSNotAllowed" => Some(Trouble::Qos),
+            "PartitionConfig" | "PartitionTimeLimit" | "PartitionNodeLimit" | "BadConstraints" => {
+                Some(Trouble::NeverStarts(self.waits_for()))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn seconds_left(&self) -> Option<f64> {
+        let left = self.start?.checked_sub(since_1970().as_secs())?;
+        Some(left as f64)
+    }
+}
+
+/// The number of the step of a job that has this name.
+pub(super) fn step(job: &str, name: &str) -> Result<Option<String>, Trouble> {
+    let jobs = format!("--jobs={job}");
+    let flags = ["--steps", "--noheader", "--format=%i|%j", &jobs];
+    let told = text(&ask("squeue", flags, "")?.stdout);
+    let mut steps = told.lines().filter_map(|line| line.trim().split_once('|'));
+    Ok(steps
+        .find(|(_, of)| *of == name)
+        .map(|(id, _)| id.to_string()))
+}
+
+/// Submits a script; its number.
+pub(super) fn submit(flags: &[OsString], script: &str) -> Result<String, Trouble> {
+    let told = ask("sbatch", flags, script)?;
+    let said = text(&told.stdout);
+    // `NUMBER;CLUSTER` where there are several.
+    let job = said.split(';').next().unwrap_or_default();
+    match told.status.success() && job.parse::<u64>().is_ok() {
+        true => Ok(job.to_string()),
+        false => Err(Trouble::of_slurms_words(&text(&told.stderr))),
+    }
+}
+
+pub(super) fn cancel(job: &str) {
+    // What cannot be cancelled is over, or nobody can be asked.
+    drop(ask("scancel", ["--quiet", job], ""));
+}
+
+pub(super) fn signal(what: &str, signal: &str) {
+    drop(ask(
+        "scancel",
+        ["--quiet", &format!("--signal={signal}"), what],
+        "",
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_read_with_its_expected_start_and_why_it_waits() {
+        let job = read("PENDING|1795385110|Resources\n").unwrap();
+        assert_eq!(job.start, Some(1_795_385_110));
+        assert!(job.waits_for().contains("busy"));
+        let waiting = read("PENDING|N/A|(Nodes required | for job are DOWN)").unwrap();
+        assert_eq!(waiting.start, None);
+        assert_eq!(waiting.waits_for(), "(Nodes required | for job are DOWN)");
+        for (reason, trouble) in [
+            ("Resources", None),
+            ("AssocGrpCpuLimit", None),
+            (
+                "PartitionTimeLimit",
+                Some(Trouble::NeverStarts(
+                    "a limit of yours is reached (PartitionTimeLimit)".into(),
+                )),
+            ),
+            ("AccountNotAllowed", Some(Trouble::Account)),
+            ("InvalidAccount", Some(Trouble::Account)),
+            ("QOSNotAllowed", Some(Trouble::Qos)),
+        ] {
+            let job = read(&format!("PENDING|N/A|{reason}")).unwrap();
+            assert_eq!(job.never_starts(), trouble, "{reason}");
+        }
+        assert_eq!(read(""), None);
+    }
+}

@@ -1,0 +1,158 @@
+//! A run's stream in a file that both ends see, and how it ended, beside it.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tinyllama_base::{create_private, create_private_file, replace};
+
+/// Streams that nobody fetched are removed after this long.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The files of a run's stream.
+#[derive(Clone, Debug)]
+pub struct Stream(PathBuf);
+
+/// What is read next.
+pub(super) enum Piece {
+    /// A whole line, with its newline.
+    Line(Vec<u8>),
+    /// Not yet.
+    Nothing,
+    /// All was read, and the run ended so.
+    End(i32),
+}
+
+impl Stream {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// An empty one to write, and none of earlier days beside it.
+    pub(super) fn create(&self) -> io::Result<File> {
+        if let Some(folder) = self.0.parent() {
+            create_private(folder)?;
+            for entry in fs::read_dir(folder)?.flatten() {
+                let changed = entry.metadata().and_then(|found| found.modified());
+                let age = changed.map(|time| SystemTime::now().duration_since(time));
+                if age.is_ok_and(|age| age.is_ok_and(|age| age > KEPT)) {
+                    // A file, or the folder of an array; somebody else may have been first.
+                    drop(
+                        fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path())),
+                    );
+                }
+            }
+        }
+        create_private_file(&self.0)
+    }
+
+    fn beside(&self, name: &str) -> PathBuf {
+        self.0.with_extension(name)
+    }
+
+    /// Notes who writes it.
+    pub(super) fn is_written_by(&self, process: u32) -> io::Result<()> {
+        replace(&self.beside("pid"), process.to_string().as_bytes())
+    }
+
+    pub(super) fn writer(&self) -> Option<u32> {
+        fs::read_to_string(self.beside("pid")).ok()?.parse().ok()
+    }
+
+    /// Notes that somebody reads it.
+    pub(super) fn is_read(&self) -> io::Result<()> {
+        replace(&self.beside("seen"), b"")
+    }
+
+    /// For how long nobody did.
+    pub(super) fn unread_for(&self) -> Option<Duration> {
+        let seen = fs::metadata(self.beside("seen")).ok()?.modified().ok()?;
+        SystemTime::now().duration_since(seen).ok()
+    }
+
+    pub(super) fn ends(&self, status: i32) -> io::Result<()> {
+        replace(&self.beside("end"), status.to_string().as_bytes())
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.end().is_some()
+    }
+
+    fn end(&self) -> Option<i32> {
+        fs::read_to_string(self.beside("end")).ok()?.parse().ok()
+    }
+
+    /// Removes all of it.
+    pub(super) fn remove(&self) {
+        let files = ["pid", "seen", "end"].map(|name| self.beside(name));
+        for file in files.iter().chain([&self.0]) {
+            // Where the other machine has a disk of its own there is nothing.
+            drop(fs::remove_file(file));
+        }
+    }
+
+    pub(super) fn reader(&self, from: u64) -> io::Result<Reader> {
+        let mut file = File::open(&self.0)?;
+        file.seek(SeekFrom::Start(from))?;
+        Ok(Reader {
+            stream: self.clone(),
+            file,
+            ahead: Vec::new(),
+        })
+    }
+}
+
+/// Reads a stream that may still be growing.
+pub(super) struct Reader {
+    stream: Stream,
+    file: File,
+    ahead: Vec<u8>,
+}
+
+impl Reader {
+    pub(super) fn next(&mut self) -> io::Result<Piece> {
+        // Before the rest is read: what is written after its end there is not.
+        let end = self.stream.end();
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.ahead) {
+                let rest = self.ahead.split_off(at + 1);
+                return Ok(Piece::Line(std::mem::replace(&mut self.ahead, rest)));
+            }
+            let mut more = [0; 1 << 14];
+            match self.file.read(&mut more)? {
+                0 => break,
+                read => self.ahead.extend_from_slice(&more[..read]),
+            }
+        }
+        Ok(end.map_or(Piece::Nothing, Piece::End))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_growing_stream_is_read_by_whole_lines_from_any_place_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let stream = Stream::new(folder.path().join("it's/a run"));
+        let mut file = stream.create().unwrap();
+        file.write_all(b"one\ntwo\nth").unwrap();
+        let mut reader = stream.reader(4).unwrap();
+        assert!(matches!(reader.next().unwrap(), Piece::Line(line) if line == b"two\n"));
+        assert!(matches!(reader.next().unwrap(), Piece::Nothing));
+        file.write_all(b"ree\n").unwrap();
+        stream.ends(3).unwrap();
+        assert!(matches!(reader.next().unwrap(), Piece::Line(line) if line == b"three\n"));
+        assert!(matches!(reader.next().unwrap(), Piece::End(3)));
+        stream.remove();
+        assert!(!stream.path().exists());
+    }
+}

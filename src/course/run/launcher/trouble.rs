@@ -1,0 +1,205 @@
+//! Why a launch came to nothing, in words, and what to do about it.
+
+use thiserror::Error;
+
+use tinyllama_base::plain;
+use tinyllama_contract::{Failure, FailureCode};
+
+/// What a scheduler, or the way to another machine, has against a run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Trouble {
+    #[error("the time of the allocation was up")]
+    TimeLimit,
+    #[error("Slurm gave the node to a job that goes first")]
+    Preempted,
+    #[error("the node failed, or Slurm lost it")]
+    NodeFailed,
+    #[error("the run took more memory than the allocation has")]
+    Memory,
+    #[error("somebody cancelled the job")]
+    Cancelled,
+    #[error("Slurm does not take this account here")]
+    Account,
+    #[error("Slurm does not have this partition, or not for you")]
+    Partition,
+    #[error("Slurm does not have this quality of service, or not for you")]
+    Qos,
+    #[error("Slurm's limits for you, or for your account, are reached")]
+    Limit,
+    #[error("no node of the partition has what was asked for")]
+    Nodes,
+    #[error("such a job never starts: {0}")]
+    NeverStarts(String),
+    #[error("Slurm does not answer")]
+    Silent,
+    #[error("`{0}` is not installed here")]
+    NotInstalled(String),
+    #[error("this program is not where the run was to be made")]
+    Program,
+    #[error("{0} does not answer")]
+    Host(String),
+    #[error("{0} does not let you in without a question")]
+    Login(String),
+    #[error("the run was lost with its machine, or ended by somebody: it left no status")]
+    Lost,
+    #[error("it was not started there: {0}")]
+    Other(String),
+}
+
+/// What Slurm's programs print, in lower case.
+const SAID: [(&str, Trouble); 18] = [
+    ("due to time limit", Trouble::TimeLimit),
+    ("due to preemption", Trouble::Preempted),
+    ("node failure", Trouble::NodeFailed),
+    ("due to node failure", Trouble::NodeFailed),
+    ("oom-kill", Trouble::Memory),
+    ("oom killed", Trouble::Memory),
+    ("invalid account", Trouble::Account),
+    ("account not permitted", Trouble::Account),
+    ("invalid partition", Trouble::Partition),
+    ("not permitted to use this partition", Trouble::Partition),
+    ("invalid qos", Trouble::Qos),
+    ("violates accounting/qos policy", Trouble::Limit),
+    ("node configuration is not available", Trouble::Nodes),
+    ("invalid generic resource", Trouble::Nodes),
+    ("unable to contact slurm controller", Trouble::Silent),
+    ("could not establish a configuration", Trouble::Silent),
+    ("execve()", Trouble::Program),
+    ("no such file or directory", Trouble::Program),
+];
+
+impl Trouble {
+    /// By a job's state; none while it is as it should be.
+    pub(super) fn of_state(state: &str) -> Option<Self> {
+        Some(match state {
+            "TIMEOUT" | "DEADLINE" => Trouble::TimeLimit,
+            "PREEMPTED" => Trouble::Preempted,
+            "NODE_FAIL" | "BOOT_FAIL" => Trouble::NodeFailed,
+            "OUT_OF_MEMORY" => Trouble::Memory,
+            "CANCELLED" | "REVOKED" => Trouble::Cancelled,
+            _ => return None,
+        })
+    }
+
+    /// By what Slurm's programs printed.
+    pub(super) fn of_slurms_words(words: &str) -> Self {
+        let lower = words.to_lowercase();
+        let known = SAID.iter().find(|(said, _)| lower.contains(said));
+        known.map_or_else(|| Trouble::other(words), |(_, trouble)| trouble.clone())
+    }
+
+    pub(super) fn other(words: &str) -> Self {
+        let last = words.lines().rev().find(|line| !line.trim().is_empty());
+        Trouble::Other(plain(last.unwrap_or("nobody says why").trim()))
+    }
+
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Trouble::TimeLimit => {
+                "Run it again: a new allocation is asked for. slurm.time in the settings makes the next one longer."
+            }
+            Trouble::Preempted => {
+                "Run it again. A partition or quality of service that is not preempted is slurm.partition or slurm.qos."
+            }
+            Trouble::NodeFailed => {
+                "Run it again: Slurm takes another node. `sinfo -R` says why nodes are down."
+            }
+            Trouble::Memory => {
+                "Lower --batch-size or --seq-len, or ask for more with slurm.options = [\"--mem=32G\"]."
+            }
+            Trouble::Cancelled => "Run it again; `sacct -j JOB` tells who it was.",
+            Trouble::Account => {
+                "`sacctmgr show associations user=$USER` lists yours: write one as slurm.account."
+            }
+            Trouble::Partition => "`sinfo` lists partitions: write one as slurm.partition.",
+            Trouble::Qos => {
+                "`sacctmgr show qos` lists them: write one as slurm.qos, or remove the key."
+            }
+            Trouble::Limit => {
+                "Wait until another job of yours ends, or ask for less: slurm.time, slurm.gres, --jobs."
+            }
+            Trouble::Nodes => {
+                "`sinfo -o '%P %G'` lists what partitions have: correct slurm.gres and slurm.partition."
+            }
+            Trouble::NeverStarts(_) => {
+                "It was taken back. `sinfo -o '%P %l %G'` lists what partitions allow: correct slurm.time, slurm.gres or slurm.partition."
+            }
+            Trouble::Silent => {
+                "Ask those who look after the cluster; `scontrol ping` shows whether it is back. --launcher local runs here."
+            }
+            Trouble::NotInstalled(_) => {
+                "Log in to a machine of the cluster, or choose another way with --launcher; `doctor` says who chose this one."
+            }
+            Trouble::Program => {
+                "Put it on a folder that both machines see, or say where it is there with program = \"/path\" in the settings."
+            }
+            Trouble::Host(_) => "Check the name, and that `ssh HOST true` works.",
+            Trouble::Login(_) => {
+                "It takes a key that asks for nothing, and a host whose key you accepted: `ssh HOST` once by hand, then ssh-copy-id or ssh-agent."
+            }
+            Trouble::Lost => "Run it again; what it measured until then is kept.",
+            Trouble::Other(_) => {
+                "The lines below say more. `tinyllama-tutor doctor` tries the launcher."
+            }
+        }
+    }
+
+    pub(super) fn failure(&self) -> Failure {
+        Failure {
+            code: FailureCode::Launcher,
+            message: self.to_string(),
+            remedy: self.remedy().into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Slurm 22.05 printed it.
+    #[test]
+    fn slurms_words_are_understood() {
+        let of = Trouble::of_slurms_words;
+        let known = [
+            (
+                "srun: error: Node failure on n2\nsrun: Job step aborted",
+                Trouble::NodeFailed,
+            ),
+            (
+                "sbatch: error: invalid partition specified: none\nsbatch: error: Batch job submission failed: Invalid partition name specified",
+                Trouble::Partition,
+            ),
+            (
+                "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+                Trouble::Nodes,
+            ),
+            (
+                "sbatch: error: Invalid generic resource (gres) specification",
+                Trouble::Nodes,
+            ),
+            (
+                "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+                Trouble::Account,
+            ),
+            (
+                "sbatch: error: Batch job submission failed: Job's account not permitted to use this partition (gpu allows a not b)",
+                Trouble::Account,
+            ),
+            (
+                "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22T22:05:04 DUE TO TIME LIMIT ***",
+                Trouble::TimeLimit,
+            ),
+            (
+                "slurmstepd: error: execve(): /no/tutor: No such file or directory",
+                Trouble::Program,
+            ),
+        ];
+        for (words, trouble) in known {
+            assert_eq!(of(words), trouble, "{words}");
+        }
+        assert_eq!(of("a\n\u{1b}[2Jb\n"), Trouble::Other("^[[2Jb".into()));
+        assert_eq!(Trouble::of_state("NODE_FAIL"), Some(Trouble::NodeFailed));
+        assert_eq!(Trouble::of_state("RUNNING"), None);
+    }
+}

@@ -1,0 +1,41 @@
+//! Runs: what to run, starting it, hearing it until its end, keeping its files, and reading what they say.
+//!
+//! A run's start is a value ([`Start`]): a command behind a launcher, or a recording that is played. [`supervise`] makes
+//! either into a [`FinishedRun`] with a folder of its own, whoever looks on.
+
+pub mod children;
+mod control;
+pub mod energy;
+mod exit;
+pub mod finished;
+pub mod folder;
+pub mod launcher;
+mod line;
+pub mod measurements;
+pub mod metric;
+pub mod play;
+mod round;
+mod start;
+pub mod steps;
+mod supervise;
+
+pub use children::each_line;
+pub use energy::{Joules, RunEnergy};
+pub use finished::{ENERGY, EVENTS, stream_of};
+pub use folder::{RunRecord, state_folder};
+pub use launcher::Kind;
+pub use play::{Player, Speed};
+pub use tinyllama_base::ends_with_this;
+pub use tinyllama_contract::flags::{Flag, RankArgs, TrainingArgs, merged, split};
+
+pub use control::{Control, Processes, signal_group};
+pub use exit::{RunExit, signal_name};
+pub use finished::{FinishedRun, FinishedRuns};
+pub use folder::RunFolder;
+pub use launcher::Launcher;
+pub use line::{Line, read_line};
+pub use measurements::Measurements;
+pub use metric::{Metric, Statistic, Unit};
+pub use start::{NotStarted, Start, Tape};
+pub use supervise::{Ended, Told, last_words, supervise};
+pub use tinyllama_contract::flags::{RunSpec, UsageError};

@@ -1,0 +1,179 @@
+//! Playing a recorded stream, as fast as somebody wants it.
+
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use super::control::Going;
+use super::supervise::Next;
+use crate::run::Control;
+use tinyllama_base::named;
+
+named! {
+    /// A multiple of the time the run took, or no waiting at all.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Speed {
+        #[default]
+        Real = "1",
+        Four = "4",
+        Sixteen = "16",
+        /// Straight to the end.
+        End = "end",
+    }
+}
+
+impl Speed {
+    /// None where nothing is waited for.
+    fn factor(self) -> Option<f64> {
+        match self {
+            Speed::Real => Some(1.0),
+            Speed::Four => Some(4.0),
+            Speed::Sixteen => Some(16.0),
+            Speed::End => None,
+        }
+    }
+
+    pub fn faster(self) -> Self {
+        Speed::ALL
+            .into_iter()
+            .find(|other| *other > self)
+            .unwrap_or(self)
+    }
+
+    pub fn slower(self) -> Self {
+        Speed::ALL
+            .into_iter()
+            .rev()
+            .find(|other| *other < self)
+            .unwrap_or(self)
+    }
+}
+
+impl FromStr for Speed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Speed::of_name(text.trim_start_matches('x'))
+            .ok_or_else(|| format!("`{text}` is no speed: 1, 4, 16 or end"))
+    }
+}
+
+/// Where in the recorded time a player is, while its speed may change.
+#[derive(Clone, Copy, Debug)]
+pub struct Playhead {
+    /// Recorded seconds at `since`.
+    position: f64,
+    since: Duration,
+    speed: Speed,
+}
+
+impl Playhead {
+    /// At the beginning, at `now` by a clock that is never set.
+    pub fn new(speed: Speed, now: Duration) -> Self {
+        Self {
+            position: 0.0,
+            since: now,
+            speed,
+        }
+    }
+
+    /// Recorded seconds that were played.
+    pub fn position(&self, now: Duration) -> f64 {
+        let elapsed = now.saturating_sub(self.since).as_secs_f64();
+        self.position + elapsed * self.speed.factor().unwrap_or(0.0)
+    }
+
+    pub fn turn_to(&mut self, speed: Speed, now: Duration) {
+        self.position = self.position(now);
+        self.since = now;
+        self.speed = speed;
+    }
+
+    /// What was recorded at `t` is on; waiting for it was not longer than needed.
+    pub fn reached(&mut self, t: f64, now: Duration) {
+        if self.position(now) < t {
+            self.position = t;
+            self.since = now;
+        }
+    }
+
+    /// How long to wait for what was recorded at `t` seconds.
+    pub fn wait(&self, t: f64, now: Duration) -> Duration {
+        let Some(factor) = self.speed.factor() else {
+            return Duration::ZERO;
+        };
+        let seconds = (t - self.position(now)) / factor;
+        Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::ZERO)
+    }
+}
+
+/// A tape, line by line, each when it is due.
+#[derive(Debug)]
+pub struct Player<'a> {
+    rest: std::slice::Iter<'a, (f64, String)>,
+    control: &'a Control,
+    begun: Instant,
+    head: Playhead,
+}
+
+impl<'a> Player<'a> {
+    pub fn new(lines: &'a [(f64, String)], control: &'a Control) -> Self {
+        control.goes(Some(Going::Recording));
+        Self {
+            rest: lines.iter(),
+            control,
+            begun: Instant::now(),
+            head: Playhead::new(control.speed(), Duration::ZERO),
+        }
+    }
+
+    /// Whether every line was played.
+    pub(super) fn is_over(&self) -> bool {
+        self.rest.as_slice().is_empty()
+    }
+
+    /// Recorded seconds that were played.
+    pub(super) fn seconds(&self) -> f64 {
+        self.head.position(self.begun.elapsed())
+    }
+
+    /// Waits until the next line is due, or `until`, or a change of the speed.
+    pub(super) fn next_before(&mut self, until: Instant) -> Next<&'a str> {
+        let Some((t, text)) = self.rest.as_slice().first() else {
+            return Next::End;
+        };
+        if self.control.stopped().is_some() {
+            return Next::End;
+        }
+        let (now, speed) = (self.begun.elapsed(), self.control.speed());
+        self.head.turn_to(speed, now);
+        let wait = self.head.wait(*t, now);
+        if !wait.is_zero() {
+            let left = until.saturating_duration_since(Instant::now());
+            self.control.wait(wait.min(left), speed);
+            return Next::Nothing;
+        }
+        self.head.reached(*t, now);
+        self.rest.next();
+        Next::Line(text)
+    }
+}
+
+impl Drop for Player<'_> {
+    fn drop(&mut self) {
+        self.control.goes(None);
+    }
+}
+
+impl<'a> Iterator for Player<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        loop {
+            match self.next_before(Instant::now() + Duration::from_secs(1)) {
+                Next::Line(text) => return Some(text),
+                Next::Nothing => {}
+                Next::End => return None,
+            }
+        }
+    }
+}

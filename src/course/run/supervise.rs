@@ -1,0 +1,417 @@
+//! The one supervisor of runs: starts them, hears what they say, ends them, keeps their files.
+
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+
+use super::control::Going;
+use super::energy::EnergyMeter;
+use super::folder::STDERR;
+use crate::profiler::live::GpuStatus;
+use crate::run::{
+    Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, Start, each_line,
+    ends_with_this,
+};
+use tinyllama_base::create_private_file;
+use tinyllama_contract::{Body, turns};
+
+/// How long a child may take to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(10);
+const SECOND: Duration = Duration::from_secs(1);
+/// How long a run says nothing before that is told, and of how many of its own steps' time that has to be.
+const SILENCE: Duration = Duration::from_secs(60);
+const SILENT_STEPS: f64 = 20.0;
+/// Lines of a child that may wait to be told. One that prints faster waits, too.
+const LINES_AHEAD: usize = 64;
+/// The same of one that must not wait.
+const LINES_OF_A_RUN: usize = 1 << 16;
+/// Lines of the error stream that are shown when a run fails.
+const STDERR_LINES: usize = 20;
+/// What a shell reports of a program that was asked to end.
+pub(super) const STOPPED: i32 = 128 + libc::SIGTERM;
+
+/// What happens to a run while it goes.
+#[derive(Debug)]
+pub enum Told {
+    /// It has a folder.
+    Started {
+        run: String,
+        command: Vec<String>,
+    },
+    Line(Line),
+    /// Once a second.
+    Clock {
+        /// Since the run was started, or since the recorded one was.
+        seconds: f64,
+        /// Seconds since the last word of a run that says nothing for longer than is usual.
+        silent: Option<f64>,
+        /// This machine's GPUs beside a run, and what the figures come from.
+        gpus: Option<(Vec<GpuStatus>, &'static str)>,
+    },
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Ended {
+    pub run: Arc<FinishedRun>,
+    pub exit: RunExit,
+    /// Whether it was asked to end.
+    pub stopped: bool,
+    pub is_recording: bool,
+    /// Last lines of its error stream.
+    pub stderr: String,
+}
+
+/// Sees a run from its start to its end, on this thread, and keeps its files below `root`. The child leads a process group
+/// of its own; it is told to end when this thread or process is killed, and ended when an error is returned.
+///
+/// # Errors
+/// When the folder cannot be written, the program cannot be started or read, or `tell` fails.
+pub fn supervise(
+    start: &Start,
+    root: &Path,
+    control: &Control,
+    tell: &mut dyn FnMut(Told) -> Result<()>,
+) -> Result<Ended> {
+    let create = || RunFolder::create(root, start.printable());
+    let (mut folder, mut source): (_, Box<dyn Source>) = match start {
+        Start::Command { words, .. } => {
+            let folder = create()?;
+            let process = Process::start(words, &folder, control, None)?;
+            (folder, Box::new(process))
+        }
+        Start::InTurns(turn) => {
+            let (folder, process) = turn.process(root, control)?;
+            (folder, Box::new(process))
+        }
+        Start::Recording(tape) => (create()?, Box::new(Player::new(&tape.lines, control))),
+    };
+    let mut meter = match start {
+        Start::Command { is_local, .. } => Some(EnergyMeter::start(*is_local)),
+        // The device's power is that of both.
+        Start::InTurns(_) | Start::Recording(_) => None,
+    };
+    tell(Told::Started {
+        run: folder.run.id(),
+        command: folder.command.clone(),
+    })?;
+    let mut tick = Instant::now() + SECOND;
+    let (mut heard, mut step_ms) = (Instant::now(), 0.0);
+    loop {
+        match source.next_before(tick)? {
+            Next::Line(bytes) => {
+                let line = folder.keep(&bytes)?;
+                heard = Instant::now();
+                if let (Line::Event(event), Some(meter)) = (&line, &mut meter) {
+                    meter.hear(event);
+                    if let Body::Step(step) = &event.body {
+                        step_ms = step.total_ms;
+                    }
+                }
+                tell(Told::Line(line))?;
+            }
+            Next::Nothing => {}
+            Next::End => break,
+        }
+        if Instant::now() >= tick {
+            let gpus = meter.as_ref().and_then(EnergyMeter::gpus);
+            tell(Told::Clock {
+                seconds: source.seconds(),
+                // A recording is silent where its run was.
+                silent: meter.as_ref().and(silent(heard.elapsed(), step_ms)),
+                gpus,
+            })?;
+            tick = Instant::now() + SECOND;
+        }
+    }
+    let exit = source.end(&folder.run)?;
+    let stderr = tail(&folder.stderr_path(), STDERR_LINES);
+    let energy = meter.and_then(EnergyMeter::finish);
+    Ok(Ended {
+        run: Arc::new(folder.finish(&exit.to_string(), energy)?),
+        exit,
+        stopped: control.stopped().is_some(),
+        is_recording: matches!(start, Start::Recording(_)),
+        stderr,
+    })
+}
+
+/// The seconds for which nothing was heard, where they are many for a run with steps of this length.
+fn silent(quiet: Duration, step_ms: f64) -> Option<f64> {
+    let seconds = quiet.as_secs_f64();
+    let usual = SILENCE.as_secs_f64().max(SILENT_STEPS * step_ms / 1e3);
+    (seconds >= usual).then_some(seconds)
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next<T> {
+    Line(T),
+    /// Not yet.
+    Nothing,
+    End,
+}
+
+/// Where a run's lines come from.
+trait Source {
+    /// Waits until there is a line, but no longer than `until`.
+    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>>;
+
+    fn seconds(&self) -> f64;
+
+    /// Waits for the end of what said `run`.
+    fn end(&mut self, run: &FinishedRun) -> Result<RunExit>;
+}
+
+impl Source for Player<'_> {
+    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>> {
+        Ok(match Player::next_before(self, until) {
+            Next::Line(text) => Next::Line(text.as_bytes().to_vec()),
+            Next::Nothing => Next::Nothing,
+            Next::End => Next::End,
+        })
+    }
+
+    fn seconds(&self) -> f64 {
+        Player::seconds(self)
+    }
+
+    fn end(&mut self, run: &FinishedRun) -> Result<RunExit> {
+        Ok(RunExit::Status(match &run.failure {
+            _ if !self.is_over() => STOPPED,
+            Some(_) => 1,
+            None => 0,
+        }))
+    }
+}
+
+/// A running child. Dropping it ends it, with everything it started.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    going: Going,
+    is_over: bool,
+    lines: Receiver<std::io::Result<Vec<u8>>>,
+    control: Control,
+    begun: Instant,
+    /// When patience ends, once it was asked to end.
+    deadline: Option<Instant>,
+}
+
+impl Process {
+    /// `turn`: which turn it takes, and the other run.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(super) fn start(
+        words: &[OsString],
+        folder: &RunFolder,
+        control: &Control,
+        turn: Option<(&str, UnixStream)>,
+    ) -> Result<Self> {
+        let (program, arguments) = words
+            .split_first()
+            .ok_or_else(|| anyhow!("nothing to start"))?;
+        let stderr = folder.stderr_path();
+        let stderr = create_private_file(&stderr)
+            .with_context(|| format!("cannot write {}", stderr.display()))?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            // A group of its own, so that it can be ended with everything it started.
+            .process_group(0);
+        let mut ahead = LINES_AHEAD;
+        if let Some((turn, other)) = turn {
+            command.env(turns::TURN, turn).stdin(OwnedFd::from(other));
+            // Whoever waits to be heard keeps the other waiting.
+            ahead = LINES_OF_A_RUN;
+        }
+        ends_with_this(&mut command, libc::SIGTERM);
+        let mut child = command.spawn().map_err(NotStarted::of(program))?;
+        let stdout = child.stdout.take();
+        let (sender, lines) = sync_channel(ahead);
+        let going = Going::Child {
+            leader: child.id(),
+            output: stdout.as_ref().and_then(pipe_of),
+        };
+        control.goes(Some(going.clone()));
+        let process = Process {
+            child,
+            going,
+            is_over: false,
+            lines,
+            control: control.clone(),
+            begun: Instant::now(),
+            deadline: None,
+        };
+        let stdout = stdout.ok_or_else(|| anyhow!("the child has no output"))?;
+        thread::spawn(move || each_line(stdout, |line| sender.send(line).is_ok()));
+        Ok(process)
+    }
+
+    /// The same under another control.
+    pub(super) fn under(mut self, control: &Control) -> Self {
+        self.control = control.clone();
+        self.control.goes(Some(self.going.clone()));
+        self
+    }
+
+    /// Makes an end where asking for it did not help in time.
+    fn insist(&mut self) {
+        if self.control.stopped().is_none() {
+            return;
+        }
+        let now = Instant::now();
+        if now >= *self.deadline.get_or_insert(now + PATIENCE) {
+            self.control.kill();
+            self.deadline = Some(now + PATIENCE);
+        }
+    }
+}
+
+impl Source for Process {
+    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>> {
+        self.insist();
+        let left = until.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) => Ok(Next::Line(line.context("reading the run's output failed")?)),
+            Err(RecvTimeoutError::Timeout) => Ok(Next::Nothing),
+            Err(RecvTimeoutError::Disconnected) => Ok(Next::End),
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn end(&mut self, _: &FinishedRun) -> Result<RunExit> {
+        let status = self.child.wait().context("waiting for the run failed")?;
+        self.is_over = true;
+        Ok(status.into())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.control.kill();
+        }
+        self.control.goes(None);
+        if self.is_over {
+            return;
+        }
+        // Collected so that no zombie stays; there is no one to tell of an error.
+        drop(self.child.wait());
+    }
+}
+
+/// The pipe of a child's output, as the system names it for whoever has one of its ends.
+fn pipe_of(stdout: &ChildStdout) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", stdout.as_raw_fd())).ok()
+}
+
+/// The last lines that a kept run wrote to its error stream.
+pub fn last_words(folder: &Path) -> String {
+    tail(&folder.join(STDERR), STDERR_LINES)
+}
+
+/// The last `count` lines of a file; empty when it cannot be read.
+fn tail(path: &Path, count: usize) -> String {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Tape;
+    use crate::run::folder::RunRecord;
+    use crate::run::play::Speed;
+
+    fn note(t: f64) -> (f64, String) {
+        let line = format!(r#"{{"t":{t},"event":"note","message":"at {t}"}}"#);
+        (t, line)
+    }
+
+    /// What is kept of a recording that is played while `look` looks on; the number of lines with it.
+    fn played(
+        lines: Vec<(f64, String)>,
+        control: &Control,
+        mut look: impl FnMut(&Told),
+    ) -> (Ended, usize) {
+        let root = tempfile::tempdir().unwrap();
+        let command = ["recordings", "play", "a"].map(str::to_owned).to_vec();
+        let start = Start::Recording(Tape { command, lines });
+        let ended = supervise(&start, root.path(), control, &mut |told| {
+            look(&told);
+            Ok(())
+        });
+        let ended = ended.unwrap();
+        let record = RunRecord::read(&ended.run.path).unwrap();
+        assert_eq!(record.exit, Some(ended.exit.to_string()));
+        assert_eq!(record.command.last().map(String::as_str), Some("a"));
+        let kept = std::fs::read_to_string(ended.run.path.join("events.jsonl")).unwrap();
+        (ended, kept.lines().count())
+    }
+
+    #[test]
+    fn a_minute_is_long_for_a_run_of_short_steps_and_not_for_one_of_long_ones() {
+        let after = |seconds, step_ms| silent(Duration::from_secs(seconds), step_ms);
+        assert_eq!((after(59, 20.0), after(60, 20.0)), (None, Some(60.0)));
+        assert_eq!((after(99, 5e3), after(100, 5e3)), (None, Some(100.0)));
+        assert_eq!(after(60, f64::NAN), Some(60.0), "a step without a time");
+    }
+
+    /// An hour of recorded time passes at once when asked to.
+    #[test]
+    fn a_change_of_speed_takes_effect_while_a_line_is_waited_for() {
+        let control = Control::default();
+        let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |told| {
+            if matches!(told, Told::Line(_)) {
+                let control = control.clone();
+                thread::spawn(move || control.set_speed(Speed::End));
+            }
+        });
+        assert!(ended.exit.is_success() && ended.is_recording && !ended.stopped);
+        assert_eq!(kept, 2);
+    }
+
+    #[test]
+    fn a_recording_that_is_stopped_keeps_what_was_played() {
+        let control = Control::default();
+        let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |told| {
+            if matches!(told, Told::Line(_)) {
+                let control = control.clone();
+                thread::spawn(move || control.stop(libc::SIGINT));
+            }
+        });
+        assert_eq!(ended.exit, RunExit::Status(STOPPED));
+        assert!(ended.stopped);
+        assert_eq!(kept, 1);
+    }
+
+    /// Whoever looks on.
+    #[test]
+    fn the_recording_of_a_run_that_failed_ends_as_one() {
+        let error = r#"{"t":1,"event":"error","code":"not-finite","message":"no","remedy":"none"}"#;
+        let control = Control::default();
+        control.set_speed(Speed::End);
+        let (ended, _) = played(vec![note(0.0), (1.0, error.into())], &control, |_| {});
+        assert_eq!(ended.exit, RunExit::Status(1));
+        assert!(ended.run.failure.is_some() && !ended.stopped);
+    }
+}

@@ -1,0 +1,189 @@
+//! A session as one file: to hand in, to move to another machine.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write, repeat};
+use std::path::{Component, Path};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use tar::{Archive, Builder, Entry, EntryType, Header};
+
+use crate::run::EVENTS;
+use crate::session::{Place, SessionError, log};
+use tinyllama_base::{file, foreign, if_there, inside};
+
+/// What belongs to a session; the lock and the cache do not travel.
+const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];
+
+/// An archive that unpacks to more is refused.
+const MOST_BYTES: u64 = 1 << 30;
+/// More files and folders than a session ever has.
+const MOST_ENTRIES: usize = 100_000;
+/// Deepest path: `runs/ID/profiles/NAME/...`
+const DEEPEST: usize = 12;
+/// Longest path, which an archive may give in a piece of its own.
+const LONGEST_PATH: u64 = 1 << 12;
+
+/// Writes the session to a new `.tar.gz`. An existing file is not overwritten.
+pub fn export(place: &Place, to: &Path) -> Result<(), SessionError> {
+    let file = File::create_new(to).map_err(SessionError::io("creating", to))?;
+    let written = write(place, file, to);
+    if written.is_err() {
+        // Half an archive would stand in the way of the next try.
+        drop(fs::remove_file(to));
+    }
+    written
+}
+
+fn write(place: &Place, file: File, to: &Path) -> Result<(), SessionError> {
+    let io = |action| SessionError::io(action, to);
+    let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
+    for part in PARTS {
+        add(&mut archive, &place.folder, Path::new(part))?;
+    }
+    let file = archive
+        .into_inner()
+        .and_then(GzEncoder::finish)
+        .map_err(io("writing"))?;
+    file.sync_all().map_err(io("saving"))
+}
+
+/// Packs a file or a folder with all in it. A tutor may be writing meanwhile: of a file, as many bytes are taken as it had.
+fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<(), SessionError> {
+    let path = root.join(part);
+    let io = |action| SessionError::io(action, &path);
+    let Some(found) = if_there(fs::symlink_metadata(&path)).map_err(io("packing"))? else {
+        return Ok(());
+    };
+    if found.is_dir() {
+        archive.append_dir(part, &path).map_err(io("packing"))?;
+        let found = inside(&path).map_err(io("packing"))?;
+        let mut names = found.iter().filter_map(|path| path.file_name());
+        return names.try_for_each(|name| add(archive, root, &part.join(name)));
+    }
+    if !found.is_file() {
+        return Ok(());
+    }
+    let file = File::open(&path).map_err(io("packing"))?;
+    let mut header = Header::new_gnu();
+    header.set_metadata(&found);
+    // A file that shrinks meanwhile is filled up, or the archive would be unreadable behind it.
+    let content = file.take(found.len()).chain(repeat(0)).take(found.len());
+    archive
+        .append_data(&mut header, part, content)
+        .map_err(io("packing"))
+}
+
+/// Unpacks an archive as the session at `place`, where there must be none yet. Returns its damaged lines.
+///
+/// Everything is unpacked and read beside the place first: a bad archive leaves nothing behind.
+pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionError> {
+    if place.events().exists() {
+        return Err(SessionError::Exists {
+            path: place.folder.clone(),
+        });
+    }
+    let parent = place.folder.parent().unwrap_or(Path::new("."));
+    super::place::create_private(parent)?;
+    let unpacked = tempfile::Builder::new()
+        .prefix(".import-")
+        .tempdir_in(parent)
+        .map_err(SessionError::io("creating", parent))?;
+    unpack(from, unpacked.path())?;
+    let scan = log::scan(&unpacked.path().join("events.jsonl"))?;
+    if scan.records.is_empty() {
+        let why = "it holds no events".into();
+        return Err(SessionError::NoExport {
+            path: from.to_path_buf(),
+            why,
+        });
+    }
+    place.create()?;
+    // The events come last: a session exists once they do.
+    for part in PARTS.iter().rev() {
+        let (source, target) = (unpacked.path().join(part), place.folder.join(part));
+        if source.is_dir() {
+            fs::remove_dir(&target).map_err(SessionError::io("replacing", &target))?;
+        }
+        if source.exists() {
+            fs::rename(&source, &target).map_err(SessionError::io("moving to", &target))?;
+        }
+    }
+    file::sync_folder(&place.events()).map_err(SessionError::io("saving", &place.folder))?;
+    share(place)?;
+    Ok(scan.damage)
+}
+
+/// Lets the instructors of a shared class look at what they see of a session that began there.
+fn share(place: &Place) -> Result<(), SessionError> {
+    let runs = place.runs();
+    let made = inside(&runs).map_err(SessionError::io("reading", &runs))?;
+    let streams = made.iter().map(|run| run.join(EVENTS));
+    let mut all = [place.events(), runs].into_iter().chain(streams);
+    all.try_for_each(|path| place.share(&path))?;
+    made.iter().try_for_each(|run| place.share(run))
+}
+
+fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
+    let io = |action| SessionError::io(action, from);
+    let refuse = |why: String| SessionError::NoExport {
+        path: from.to_path_buf(),
+        why,
+    };
+    let open = || {
+        let file = foreign::open(from).map_err(io("opening"))?;
+        // Headers and padding come on top of what the files hold.
+        Ok(Archive::new(GzDecoder::new(file).take(2 * MOST_BYTES)))
+    };
+    // Pieces that say something about the next one are read whole by whoever understands them: first without.
+    let is_plain = |kind| matches!(kind, EntryType::Regular | EntryType::Directory);
+    let mut raw = open()?;
+    let mut bytes = 0;
+    for (count, entry) in raw.entries().map_err(io("reading"))?.raw(true).enumerate() {
+        let entry = entry.map_err(io("reading"))?;
+        let (kind, size) = (entry.header().entry_type(), entry.size());
+        bytes += size;
+        if bytes > MOST_BYTES || count >= MOST_ENTRIES {
+            return Err(refuse("it unpacks to more than a session can hold".into()));
+        }
+        let is_long_name = kind == EntryType::GNULongName && size <= LONGEST_PATH;
+        if !(is_long_name || is_plain(kind)) {
+            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            return Err(refuse(format!("`{path}` does not belong in a session")));
+        }
+    }
+    let mut archive = open()?;
+    for entry in archive.entries().map_err(io("reading"))? {
+        let mut entry = entry.map_err(io("reading"))?;
+        let path = entry.path().map_err(io("reading"))?.into_owned();
+        if !is_plain(entry.header().entry_type()) || !belongs(&path) {
+            let path = path.display();
+            return Err(refuse(format!("`{path}` does not belong in a session")));
+        }
+        unpack_entry(&mut entry, &to.join(&path)).map_err(io("unpacking"))?;
+    }
+    Ok(())
+}
+
+/// Writes a file or folder for its owner alone, whatever rights the archive gives it.
+fn unpack_entry(entry: &mut Entry<impl Read>, target: &Path) -> io::Result<()> {
+    if entry.header().entry_type() == EntryType::Directory {
+        return file::create_private(target);
+    }
+    if let Some(folder) = target.parent() {
+        file::create_private(folder)?;
+    }
+    io::copy(entry, &mut file::create_private_file(target)?).map(drop)
+}
+
+/// Whether a path is one of [`PARTS`] or below, without a way out.
+fn belongs(path: &Path) -> bool {
+    let mut components = path.components();
+    let Some(Component::Normal(first)) = components.next() else {
+        return false;
+    };
+    PARTS.iter().any(|part| first == *part)
+        && path.components().count() <= DEEPEST
+        && components.all(|component| matches!(component, Component::Normal(_)))
+}

@@ -1,0 +1,138 @@
+//! Resets that can be undone: progress stays in the events, workbench files are copied before they go.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::log::{replace, replace_json};
+use super::place::create_private;
+use crate::session::{Event, Scope, Session, SessionError, check_name};
+use tinyllama_base::{foreign, now};
+
+const MANIFEST: &str = "backup.json";
+
+/// What a backup holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    scope: Scope,
+    by: String,
+    time: String,
+    workbench: Vec<String>,
+}
+
+impl Session {
+    /// Takes back the progress in `scope` and the named workbench files, and returns the backup's name.
+    ///
+    /// The files are copied and noted before anything is taken away.
+    pub fn reset(
+        &mut self,
+        scope: Scope,
+        workbench: &[String],
+        by: &str,
+    ) -> Result<String, SessionError> {
+        let (event, name) = self.prepare_reset(scope, workbench, by)?;
+        self.record(event)?;
+        self.finish_resets()?;
+        Ok(name)
+    }
+
+    /// Copies what a reset will take away; nothing is taken yet. The event does the rest when it is recorded.
+    pub(super) fn prepare_reset(
+        &self,
+        scope: Scope,
+        workbench: &[String],
+        by: &str,
+    ) -> Result<(Event, String), SessionError> {
+        let name = format!("reset-{}", self.state().backups.len() + 1);
+        let folder = self.place.backups().join(&name);
+        create_private(&folder)?;
+        let mut kept = Vec::new();
+        for file in workbench {
+            check_name(file)?;
+            if self.place.workbench().join(file).is_file() {
+                copy(&self.place.workbench(), &folder, file)?;
+                kept.push(file.clone());
+            }
+        }
+        let manifest = Manifest {
+            scope: scope.clone(),
+            by: by.into(),
+            time: now(),
+            workbench: kept,
+        };
+        replace_json(&folder.join(MANIFEST), &manifest)?;
+        let event = Event::Reset {
+            backup: name.clone(),
+            scope,
+            by: by.into(),
+        };
+        Ok((event, name))
+    }
+
+    /// Removes the workbench files that the newest reset has copied, as long as they are what was copied.
+    pub(super) fn finish_resets(&mut self) -> Result<(), SessionError> {
+        let newest = format!("reset-{}", self.state().backups.len());
+        let folder = self.place.backups().join(&newest);
+        let known = self.state().backups.get(&newest);
+        if known.is_none_or(|known| known.restored) {
+            return Ok(());
+        }
+        for file in read_manifest(&folder)?.workbench {
+            check_name(&file)?;
+            let path = self.place.workbench().join(&file);
+            let (Ok(now), Ok(copied)) = (fs::read(&path), fs::read(folder.join(&file))) else {
+                continue;
+            };
+            if now == copied {
+                fs::remove_file(&path).map_err(SessionError::io("removing", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes a reset. Workbench files written since are kept beside the backup.
+    pub fn restore(&mut self, backup: &str, by: &str) -> Result<(), SessionError> {
+        let event = self.prepare_restore(backup, by)?;
+        self.record(event)
+    }
+
+    /// Puts the workbench files of a backup back; the event does the rest when it is recorded.
+    pub(super) fn prepare_restore(&self, backup: &str, by: &str) -> Result<Event, SessionError> {
+        let known = self
+            .state()
+            .backups
+            .get(backup)
+            .ok_or_else(|| SessionError::NoBackup(backup.into()))?;
+        if known.restored {
+            return Err(SessionError::AlreadyRestored(backup.into()));
+        }
+        let folder = self.place.backups().join(backup);
+        let manifest = read_manifest(&folder)?;
+        let replaced = folder.join("replaced");
+        for file in &manifest.workbench {
+            check_name(file)?;
+            if self.place.workbench().join(file).exists() {
+                create_private(&replaced)?;
+                copy(&self.place.workbench(), &replaced, file)?;
+            }
+            copy(&folder, &self.place.workbench(), file)?;
+        }
+        Ok(Event::Restored {
+            backup: backup.into(),
+            by: by.into(),
+        })
+    }
+}
+
+fn read_manifest(folder: &Path) -> Result<Manifest, SessionError> {
+    let path = folder.join(MANIFEST);
+    foreign::read_json(&path, foreign::MOST_BYTES).map_err(SessionError::io("reading", &path))
+}
+
+fn copy(from: &Path, to: &Path, file: &str) -> Result<(), SessionError> {
+    let (from, to) = (from.join(file), to.join(file));
+    let content =
+        foreign::read(&from, foreign::MOST_BYTES).map_err(SessionError::io("reading", &from))?;
+    replace(&to, &content)
+}

@@ -1,0 +1,272 @@
+//! How far an investigation is: what was measured, who is suspected, which fix was run.
+
+use itertools::Itertools as _;
+
+use crate::lesson::{Case, Deed};
+use crate::session::{State, StepProgress, StepRef};
+use tinyllama_base::plural;
+
+/// What a learner has done about a case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// What it cost: measurements taken until it was convicted and fixed, the same one twice counted twice.
+    pub measurements: usize,
+    /// Which ones, by position.
+    pub taken: Vec<usize>,
+    /// Who is suspected now, by position.
+    pub suspect: Option<usize>,
+    /// Whose fixes were run, by position, oldest first.
+    pub fixed: Vec<usize>,
+}
+
+/// One line of what can be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    pub deed: Deed,
+    pub text: String,
+    /// Whether it was done already.
+    pub done: bool,
+}
+
+impl Standing {
+    pub fn of(case: &Case, progress: &StepProgress, state: &State) -> Self {
+        let mut standing = Self {
+            suspect: progress
+                .suspicions
+                .last()
+                .and_then(|last| case.suspect(&last.suspect)),
+            ..Self::default()
+        };
+        let runs = progress.runs.iter().filter_map(|id| state.runs.get(id));
+        for run in runs.filter(|run| run.exit.is_some_and(|exit| exit.is_success())) {
+            match case.deed_of(&run.command) {
+                Some(Deed::Fix(index)) => standing.fixed.push(index),
+                Some(Deed::Measure(index)) => {
+                    standing.measurements += usize::from(!standing.is_closed(case));
+                    standing.taken.push(index);
+                }
+                _ => {}
+            }
+        }
+        standing
+    }
+
+    /// Whether the guilty one was named, convicted by a measurement, and fixed.
+    pub fn is_solved(&self, case: &Case) -> bool {
+        let suspect = self.suspect.and_then(|index| case.suspects.get(index));
+        suspect.is_some_and(|suspect| suspect.guilty) && self.is_closed(case)
+    }
+
+    /// Whether the guilty one was convicted and fixed: what runs after it costs nothing.
+    fn is_closed(&self, case: &Case) -> bool {
+        let is_guilty = |index: &usize| case.suspects.get(*index).is_some_and(|it| it.guilty);
+        let convicts = |index: &usize| case.measurements.get(*index).is_some_and(|it| it.convicts);
+        self.taken.iter().any(convicts) && self.fixed.iter().any(is_guilty)
+    }
+
+    /// What is missing for a verdict, in a sentence.
+    pub fn missing(&self, case: &Case) -> &'static str {
+        let convicts = |index: &usize| case.measurements.get(*index).is_some_and(|it| it.convicts);
+        match self.suspect {
+            None if self.taken.is_empty() => "Take a measurement, then name a suspect.",
+            None => "Name a suspect, or measure more.",
+            Some(_) if self.is_solved(case) => "Solved.",
+            Some(suspect) if !self.fixed.contains(&suspect) => {
+                "Run the fix of your suspect, or measure more."
+            }
+            Some(suspect) if case.suspects.get(suspect).is_some_and(|it| it.guilty) => {
+                match self.taken.iter().any(convicts) {
+                    true => "Run the fix of your suspect.",
+                    false => "The fix helped. Which measurement would have convicted it? Take it.",
+                }
+            }
+            Some(_) => "That fix changed nothing: name another suspect.",
+        }
+    }
+
+    /// What can be done: measure, suspect, and fix what is suspected.
+    pub fn menu(&self, case: &Case) -> Vec<Item> {
+        let measurements = case.measurements.iter().enumerate();
+        let measurements = measurements.map(|(index, measurement)| Item {
+            deed: Deed::Measure(index),
+            text: format!("Measure: {}", measurement.text),
+            done: self.taken.contains(&index),
+        });
+        let suspects = case.suspects.iter().enumerate();
+        let suspects = suspects.map(|(index, suspect)| Item {
+            deed: Deed::Suspect(index),
+            text: format!("Suspect: {}", suspect.text),
+            done: self.suspect == Some(index),
+        });
+        let fix = self.suspect.and_then(|index| {
+            let suspect = case.suspects.get(index)?;
+            Some(Item {
+                deed: Deed::Fix(index),
+                text: format!("Fix it: run {} --fix {}", case.target, suspect.fix),
+                done: self.fixed.contains(&index),
+            })
+        });
+        measurements.chain(suspects).chain(fix).collect()
+    }
+
+    /// What the measurements and fixes so far tell, in the order they were first made.
+    pub fn evidence<'c>(&self, case: &'c Case) -> Vec<&'c str> {
+        let taken = self.taken.iter();
+        let shows = taken.filter_map(|index| Some(&*case.measurements.get(*index)?.shows));
+        let fixed = self.fixed.iter();
+        let reasons = fixed.filter_map(|index| Some(&*case.suspects.get(*index)?.because));
+        shows.chain(reasons).unique().collect()
+    }
+}
+
+/// Suspicions in words, each with how many runs came before it.
+pub fn suspicions(case: &Case, state: &State, at: &StepRef) -> Vec<String> {
+    let progress = state.progress(at);
+    let told = progress.suspicions.iter().map(|suspicion| {
+        let suspect = case
+            .suspect(&suspicion.suspect)
+            .and_then(|index| case.suspects.get(index));
+        let text = suspect.map_or(suspicion.suspect.as_str(), |suspect| &suspect.text);
+        format!("{text} (after {})", plural(suspicion.after_runs, "run"))
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::lesson::case::{Measurement, Suspect};
+    use crate::session::event::{Event, Record, RunExit};
+
+    fn case() -> Case {
+        let suspect = |id: &str, guilty| Suspect {
+            id: id.into(),
+            text: id.into(),
+            fix: id.into(),
+            guilty,
+            recording: None,
+            because: format!("what {id} showed"),
+        };
+        let measurement = |id: &str, flags: &[&str], convicts| Measurement {
+            id: id.into(),
+            text: id.into(),
+            flags: flags.iter().map(ToString::to_string).collect(),
+            recording: Some(format!("{id}-recorded")),
+            shows: format!("what {id} shows"),
+            convicts,
+        };
+        Case {
+            target: "stage2".into(),
+            flags: vec!["--config".into(), "tiny".into()],
+            suspects: vec![suspect("init", false), suspect("layout", true)],
+            measurements: vec![
+                measurement("plain", &[], false),
+                measurement("kernels", &["--profile-steps", "3"], true),
+            ],
+        }
+    }
+
+    /// A learner's deeds, as the session records them.
+    fn after(deeds: &[&str]) -> Standing {
+        let (case, at) = (case(), StepRef::new("stages", "stage2"));
+        let mut state = State::default();
+        let mut n = 0;
+        let mut record = |event| {
+            n += 1;
+            let time = String::new();
+            state.apply(&Record { n, time, event });
+        };
+        for (index, deed) in deeds.iter().enumerate() {
+            let (what, which) = deed.split_once(' ').unwrap();
+            let command = match what {
+                "suspect" => {
+                    let suspect = which.to_string();
+                    record(Event::Suspected {
+                        at: at.clone(),
+                        suspect,
+                    });
+                    continue;
+                }
+                "play" => vec!["recordings".into(), "play".into(), which.to_string()],
+                "fix" => case
+                    .flags_of(Deed::Fix(case.suspect(which).unwrap()))
+                    .unwrap(),
+                _ => {
+                    let index = case.measurements.iter().position(|it| it.id == which);
+                    case.flags_of(Deed::Measure(index.unwrap())).unwrap()
+                }
+            };
+            let run = format!("run-{index}");
+            record(Event::RunStarted {
+                run: run.clone(),
+                at: Some(at.clone()),
+                target: "stage2".into(),
+                command,
+                host: String::new(),
+            });
+            record(Event::RunFinished {
+                run,
+                exit: RunExit::SUCCESS,
+                values: BTreeMap::new(),
+            });
+        }
+        Standing::of(&case, &state.progress(&at), &state)
+    }
+
+    #[test]
+    fn a_case_is_solved_by_name_conviction_and_fix_and_by_nothing_less() {
+        let case = case();
+        let solved = |deeds: &[&str]| after(deeds).is_solved(&case);
+        assert!(solved(&["measure kernels", "suspect layout", "fix layout"]));
+        assert!(solved(&[
+            "play kernels-recorded",
+            "suspect layout",
+            "fix layout"
+        ]));
+        for deeds in [
+            &["suspect layout", "fix layout"][..],
+            &["measure plain", "suspect layout", "fix layout"],
+            &["measure kernels", "suspect layout"],
+            &["measure kernels", "fix layout"],
+            &["measure kernels", "suspect init", "fix init"],
+            &[
+                "measure kernels",
+                "suspect layout",
+                "fix layout",
+                "suspect init",
+            ],
+        ] {
+            assert!(!solved(deeds), "{deeds:?}");
+        }
+    }
+
+    #[test]
+    fn what_it_cost_and_what_is_known_follow_from_the_runs() {
+        let case = case();
+        let convicted = ["measure kernels", "suspect layout", "fix layout"];
+        let more = [&convicted[..], &["measure kernels", "measure plain"]].concat();
+        let (solved, curious) = (after(&convicted), after(&more));
+        assert_eq!((solved.measurements, curious.measurements), (1, 1));
+        assert_eq!(curious.taken, [1, 1, 0]);
+        let standing = after(&["measure plain", "measure plain", "suspect init", "fix init"]);
+        assert_eq!(
+            (standing.measurements, &standing.taken[..]),
+            (2, &[0, 0][..])
+        );
+        assert_eq!(
+            standing.evidence(&case),
+            ["what plain shows", "what init showed"]
+        );
+        assert!(standing.missing(&case).contains("changed nothing"));
+        let menu = standing.menu(&case);
+        assert!(menu.last().unwrap().text.contains("run stage2 --fix init"));
+        assert!(
+            !after(&[])
+                .menu(&case)
+                .iter()
+                .any(|item| item.text.contains("--fix"))
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! What holds for a whole class: `.class.json` in the class folder, written by the instructor, read by every tutor.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::log::replace_json;
+use crate::session::{Place, SessionError};
+use tinyllama_base::foreign;
+
+/// No learner can be called this: names do not begin with a dot.
+const NAME: &str = ".class.json";
+
+/// A larger file is none of ours.
+const MOST_BYTES: u64 = 1 << 16;
+
+/// The lesson a class works on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// None when everybody is free.
+    pub lesson: Option<String>,
+    pub by: String,
+}
+
+fn path(class: &Path) -> PathBuf {
+    class.join(NAME)
+}
+
+/// Pins the class to a lesson, or sets it free.
+pub fn write(class: &Path, pin: &Pin) -> Result<(), SessionError> {
+    let path = path(class);
+    replace_json(&path, pin)?;
+    // Learners are other users.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644))
+        .map_err(SessionError::io("writing", &path))
+}
+
+/// What holds for the class this session lies in; none outside a class, or where nobody said anything.
+///
+/// Others may write into a class folder, so only a file of the folder's own owner counts.
+pub(super) fn read_for(place: &Place) -> Result<Option<Pin>, SessionError> {
+    place.folder.parent().map_or(Ok(None), read)
+}
+
+/// The pin of a class.
+pub fn read(class: &Path) -> Result<Option<Pin>, SessionError> {
+    let path = path(class);
+    let found = match fs::symlink_metadata(&path) {
+        Ok(found) => found,
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::PermissionDenied
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(SessionError::io("reading", &path)(error)),
+    };
+    let owner = fs::metadata(class)
+        .map_err(SessionError::io("reading", class))?
+        .uid();
+    if !found.is_file() || found.len() > MOST_BYTES || found.uid() != owner {
+        return Ok(None);
+    }
+    let text = foreign::read(&path, MOST_BYTES).map_err(SessionError::io("reading", &path))?;
+    // A file of a newer program, or a damaged one, must not stop a learner.
+    Ok(serde_json::from_slice(&text).ok())
+}

@@ -1,0 +1,159 @@
+//! Whether the rights of a class folder keep its learners apart: who could read, reset or replace another's session.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use uzers::{
+    get_effective_gid, get_effective_uid, get_group_by_gid, get_user_by_uid, get_user_groups,
+    group_access_list,
+};
+
+use crate::session::SessionError;
+use tinyllama_base::inside;
+
+/// How a class folder is made so that instructors see and learners do not.
+pub const PERMISSIONS: &str = "Rights are those of the file system. An instructor owns the class folder: \
+     `chgrp GROUP DIR; chmod 3773 DIR` with a group only instructors are in, before the learners begin. \
+     Instructors can look at sessions and act on them then, and learners not at each other's.";
+
+const STICKY: u32 = 0o1000;
+const SET_GROUP: u32 = 0o2000;
+const GROUP_WRITES: u32 = 0o020;
+const OTHERS_WRITE: u32 = 0o002;
+const ROOT: u32 = 0;
+
+/// Refuses a class in which other learners could get at the session of whoever runs this.
+///
+/// # Errors
+/// With the first of its dangers.
+pub fn check(class: &Path) -> Result<(), SessionError> {
+    for_learner(class).into_iter().next().map_or(Ok(()), |why| {
+        let path = class.to_path_buf();
+        Err(SessionError::UnsafeClass { path, why })
+    })
+}
+
+/// What endangers the session of whoever runs this, in a sentence each.
+pub fn for_learner(class: &Path) -> Vec<String> {
+    let Ok(found) = fs::metadata(class) else {
+        return Vec::new();
+    };
+    let me = get_effective_uid();
+    let groups = group_access_list().unwrap_or_default();
+    let is_member =
+        get_effective_gid() == found.gid() || groups.iter().any(|group| group.gid() == found.gid());
+    let is_learner = me != found.uid() && me != ROOT;
+    let read = (is_shared(&found) && is_learner && is_member).then(|| {
+        format!(
+            "you are in the group {}, which may read every session of the class and give orders to it, and so is whoever \
+             else is in it",
+            group_name(&found)
+        )
+    });
+    replaced(&found).into_iter().chain(read).collect()
+}
+
+/// What endangers the sessions of a class, in a sentence each, as far as this user may see.
+pub fn for_instructor(class: &Path) -> Vec<String> {
+    let Ok(found) = fs::metadata(class) else {
+        return Vec::new();
+    };
+    let members: Vec<String> = match is_shared(&found) {
+        true => owners(class)
+            .filter(|owner| *owner != found.uid() && *owner != ROOT)
+            .filter_map(|owner| member_name(owner, found.gid()))
+            .collect(),
+        false => Vec::new(),
+    };
+    let read = (!members.is_empty()).then(|| {
+        format!(
+            "the group {} may read every session of the class and give orders to it, and learners are in it: {}",
+            group_name(&found),
+            members.join(", ")
+        )
+    });
+    replaced(&found).into_iter().chain(read).collect()
+}
+
+fn is_shared(class: &Metadata) -> bool {
+    class.mode() & SET_GROUP != 0
+}
+
+/// Without the sticky bit whoever may write into the folder may move a learner's folder away and put another in its place.
+fn replaced(class: &Metadata) -> Option<String> {
+    let mode = class.mode();
+    let writers = match () {
+        () if mode & STICKY != 0 => return None,
+        () if mode & OTHERS_WRITE != 0 => "everybody".to_string(),
+        () if mode & GROUP_WRITES != 0 && !has_private_group(class) => {
+            format!("the group {}", group_name(class))
+        }
+        () => return None,
+    };
+    Some(format!(
+        "{writers} may write into it and it has no sticky bit, so that anyone of them can replace another's session"
+    ))
+}
+
+/// Many systems give every user a group of the same name and of nobody else.
+fn has_private_group(class: &Metadata) -> bool {
+    let group = get_group_by_gid(class.gid());
+    let owner = get_user_by_uid(class.uid());
+    group
+        .zip(owner)
+        .is_some_and(|(group, owner)| group.name() == owner.name())
+}
+
+fn group_name(class: &Metadata) -> String {
+    let group = get_group_by_gid(class.gid());
+    group.map_or(class.gid().to_string(), |group| {
+        group.name().to_string_lossy().into_owned()
+    })
+}
+
+/// Numbers of the users whose folders lie in the class.
+fn owners(class: &Path) -> impl Iterator<Item = u32> {
+    let folders = inside(class).unwrap_or_default().into_iter();
+    let found = folders.filter_map(|folder| fs::symlink_metadata(folder).ok());
+    let mut owners: Vec<u32> = found
+        .filter(Metadata::is_dir)
+        .map(|found| found.uid())
+        .collect();
+    owners.sort_unstable();
+    owners.dedup();
+    owners.into_iter()
+}
+
+/// The user's name, where the password database has the user in the group.
+fn member_name(user: u32, group: u32) -> Option<String> {
+    let user = get_user_by_uid(user)?;
+    let groups = get_user_groups(user.name(), user.primary_group_id())?;
+    groups
+        .iter()
+        .any(|known| known.gid() == group)
+        .then(|| user.name().to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_all_may_write_needs_the_sticky_bit() {
+        let class = tempfile::tempdir().unwrap();
+        for (mode, is_safe) in [
+            (0o777, false),
+            (0o1777, true),
+            (0o755, true),
+            (0o3773, true),
+        ] {
+            fs::set_permissions(class.path(), Permissions::from_mode(mode)).unwrap();
+            assert_eq!(check(class.path()).is_ok(), is_safe, "{mode:o}");
+            assert_eq!(for_instructor(class.path()).is_empty(), is_safe, "{mode:o}");
+        }
+    }
+}

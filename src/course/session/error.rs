@@ -1,0 +1,168 @@
+//! What can go wrong with a session, and what to do about it.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::session::{Holder, class_rights};
+
+#[derive(Debug, Error)]
+pub enum SessionError {
+    #[error("another tutor has this session open: {holder}")]
+    Held { holder: Holder },
+    #[error("{} cannot be locked: {source}", path.display())]
+    LockUnsupported { path: PathBuf, source: io::Error },
+    #[error("{} is of format {found}; this program reads up to format {known}", path.display())]
+    NewerFormat {
+        path: PathBuf,
+        found: u32,
+        known: u32,
+    },
+    #[error("{} is no session: {why}", path.display())]
+    NoSession { path: PathBuf, why: String },
+    #[error("{} holds a session already", path.display())]
+    Exists { path: PathBuf },
+    #[error("{} is no exported session: {why}", path.display())]
+    NoExport { path: PathBuf, why: String },
+    #[error("`{name}` cannot be a learner's name: {rule}")]
+    Name { name: String, rule: &'static str },
+    #[error("no folder for sessions: {why}")]
+    NoPlace { why: String },
+    #[error("no session in a class: {why}")]
+    NoClass { why: String },
+    #[error("{} does not keep its learners apart: {why}", path.display())]
+    UnsafeClass { path: PathBuf, why: String },
+    #[error("this was not kept: {} {what}, and is read no further", path.display())]
+    TooLarge { path: PathBuf, what: String },
+    #[error("this cannot be recorded, because it would not read back: {0}")]
+    NotRecordable(String),
+    #[error("there is no backup `{0}`")]
+    NoBackup(String),
+    #[error("every reset was restored already, or there was none")]
+    NothingToRestore,
+    #[error("backup `{0}` was restored already")]
+    AlreadyRestored(String),
+    #[error("{} belongs to another user, number {owner}", path.display())]
+    NotYours { path: PathBuf, owner: u32 },
+    #[error("{} is not where this tutor opened it: the folder was removed or moved", path.display())]
+    Gone { path: PathBuf },
+    #[error("{} not kept: {source}", match events {
+        0 => "what was done since the tutor was opened is".to_string(),
+        1 => "1 event is".to_string(),
+        events => format!("{events} events are"),
+    })]
+    NotKept {
+        events: usize,
+        source: Box<SessionError>,
+    },
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+}
+
+impl SessionError {
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| SessionError::Io {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
+    pub fn no_events(folder: &Path) -> Self {
+        SessionError::NoSession {
+            path: folder.to_path_buf(),
+            why: "it has no events".into(),
+        }
+    }
+
+    /// Whether a session of which this cannot be written may still be looked at.
+    pub(super) fn lets_look(&self) -> bool {
+        matches!(
+            self,
+            SessionError::Io { .. } | SessionError::TooLarge { .. }
+        )
+    }
+
+    /// Whether trying again cannot help.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(
+            self,
+            SessionError::Name { .. }
+                | SessionError::NotRecordable(_)
+                | SessionError::TooLarge { .. }
+                | SessionError::NoBackup(_)
+                | SessionError::NothingToRestore
+                | SessionError::AlreadyRestored(_)
+        )
+    }
+
+    /// What a learner can do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            SessionError::Held { .. } => {
+                "Close it there first. For a second session beside it, set XDG_STATE_HOME to another folder; in a class, \
+                 take another name with --learner NAME."
+                    .into()
+            }
+            SessionError::LockUnsupported { .. } => "The file system does not support locks, as some network file systems do \
+                 not. Set XDG_STATE_HOME to a folder on a local disk, or ask for locks to be enabled."
+                .into(),
+            SessionError::NewerFormat { .. } => "Update tinyllama-tutor; nothing was changed.".into(),
+            SessionError::NoSession { .. } => "`tinyllama-tutor` begins one. `tinyllama-tutor session path` says where yours is looked for; \
+                 --class DIR and --learner NAME name another."
+                .into(),
+            SessionError::Exists { path } => format!(
+                "Nothing was changed. Move {} away first, or set XDG_STATE_HOME to another folder; in a class, import under \
+                 another name with --learner NAME.",
+                path.display()
+            ),
+            SessionError::NoExport { .. } => "Nothing was changed. `session export FILE` writes one.".into(),
+            SessionError::Name { .. } => "Give another name with --learner.".into(),
+            SessionError::NoPlace { .. } => "Set HOME, or XDG_STATE_HOME, to a folder you may write to.".into(),
+            SessionError::NoClass { .. } => {
+                "Give the class's folder with --class DIR or TINYLLAMA_CLASS; an instructor makes it first.".into()
+            }
+            SessionError::UnsafeClass { .. } => format!("Ask whoever made it. {}", class_rights::PERMISSIONS),
+            SessionError::TooLarge { .. } => {
+                "Everything before is kept. Enter less at once; `tinyllama-tutor session compact` makes room in a log that is full.".into()
+            }
+            SessionError::NotRecordable(_) => "Enter a finite number.".into(),
+            SessionError::NoBackup(_)
+            | SessionError::NothingToRestore
+            | SessionError::AlreadyRestored(_) => {
+                "Nothing was changed. `session show` lists the backups and which of them were restored.".into()
+            }
+            SessionError::NotYours { .. } => "A session is written by its learner alone. Use a name of your own with \
+                 --learner NAME, or ask whoever owns the folder to remove it."
+                .into(),
+            SessionError::Gone { .. } => "Put the folder back where it was, while the tutor is open: what is not saved yet is written with the next step. \
+                 Ended now, it is lost."
+                .into(),
+            SessionError::NotKept { .. } => "It is lost; what was saved before is not. Make room, or put the folder back, before you go on.".into(),
+            SessionError::Io { path, source, .. } => io_remedy(source.kind(), path),
+        }
+    }
+}
+
+fn io_remedy(kind: ErrorKind, path: &Path) -> String {
+    let folder = path.parent().unwrap_or(path).display();
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!(
+            "The disk or your quota is full. Free some space; what is not saved yet is kept in memory and \
+             written with the next step. `du -sh {folder}` shows what the session takes."
+        ),
+        ErrorKind::InvalidInput => format!(
+            "Something else stands there: move {} away, and start again.",
+            path.display()
+        ),
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => format!(
+            "You may not write to {folder}. Set XDG_STATE_HOME to a folder you may write to, or ask whoever owns it."
+        ),
+        _ => "Nothing that was saved before is affected.".into(),
+    }
+}

@@ -1,0 +1,202 @@
+//! Orders on their way: files in a session's `inbox`, each written whole and taken once.
+
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::order::FORMAT;
+use super::place::create_folder;
+use super::runs::events_file;
+use crate::session::{
+    Action, Event, Notice, Order, Place, Session, SessionError, SolvedRun, check_name, class_file,
+};
+use tinyllama_base::{foreign, if_there, inside, since_1970};
+
+/// A larger file is no order.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Puts an order into the inbox of a session, for the learner's tutor to take within two seconds or when it next opens.
+/// Returns the order's name.
+pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
+    let inbox = place.inbox();
+    let io = |action| SessionError::io(action, &inbox);
+    if !place.events().exists() {
+        return Err(SessionError::no_events(&place.folder));
+    }
+    place.create_inbox()?;
+    let name = new_name();
+    let text = serde_json::to_vec(order).map_err(|error| io("writing")(error.into()))?;
+    let mut file = tempfile::NamedTempFile::new_in(&inbox).map_err(io("writing in"))?;
+    file.write_all(&text).map_err(io("writing in"))?;
+    // The learner has to read what another user wrote; the folder keeps everybody else out.
+    file.as_file()
+        .set_permissions(Permissions::from_mode(0o644))
+        .map_err(io("writing in"))?;
+    file.as_file().sync_all().map_err(io("saving in"))?;
+    file.persist_noclobber(inbox.join(format!("{name}.json")))
+        .map_err(|error| io("writing in")(error.error))?;
+    Ok(name)
+}
+
+/// A name for an order or a session. Names sort by the time they were made; two of the same moment differ in the process or the nanosecond.
+pub fn new_name() -> String {
+    let now = since_1970();
+    format!(
+        "{:012}-{:09}-{}",
+        now.as_secs(),
+        now.subsec_nanos(),
+        std::process::id()
+    )
+}
+
+/// Names of the orders that wait, oldest first.
+pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
+    let inbox = place.inbox();
+    let files = inside(&inbox).map_err(SessionError::io("reading", &inbox))?;
+    let names = files.iter().filter_map(|file| {
+        let name = file.file_name()?.to_str()?.strip_suffix(".json")?;
+        check_name(name).is_ok().then(|| name.to_string())
+    });
+    Ok(names.collect())
+}
+
+/// Reads an order; the error says in words why it is none.
+fn read(path: &Path) -> Result<Order, String> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if is_link {
+        return Err("it is a link".into());
+    }
+    let order: Order = foreign::read_json(path, MOST_BYTES).map_err(|error| error.to_string())?;
+    if let Action::Solve { events, .. } = &order.action
+        && !events.iter().all(Event::may_be_ordered)
+    {
+        return Err("it does what no order does".into());
+    }
+    match order.format {
+        FORMAT => Ok(order),
+        newer => Err(format!(
+            "it is of format {newer}; this program reads format {FORMAT}"
+        )),
+    }
+}
+
+impl Session {
+    /// Takes the orders that wait and says what they did. Cheap when there are none: one folder and one file are looked at.
+    ///
+    /// # Errors
+    /// When the disk does not let it; the order stays and is taken the next time.
+    pub fn poll_notices(&mut self) -> Result<Vec<Notice>, SessionError> {
+        // An order counts as taken only once its record is on the disk.
+        self.save()?;
+        let mut notices = Vec::new();
+        for name in waiting(&self.place)? {
+            let path = self.place.inbox().join(format!("{name}.json"));
+            match read(&path) {
+                Ok(order) => {
+                    notices.extend(self.take(&name, &path, &order)?);
+                    if_there(fs::remove_file(&path))
+                        .map_err(SessionError::io("removing", &path))?;
+                }
+                Err(why) => notices.push(set_aside(&path, &why)?),
+            }
+        }
+        notices.extend(self.poll_pin()?);
+        Ok(notices)
+    }
+
+    fn take(
+        &mut self,
+        name: &str,
+        path: &Path,
+        order: &Order,
+    ) -> Result<Option<Notice>, SessionError> {
+        if self.state().orders.contains(name) {
+            // The tutor was killed between the record and what follows it.
+            self.finish_order(order)?;
+            return Ok(None);
+        }
+        match self.obey(name, order) {
+            Ok(notice) => Ok(Some(notice)),
+            Err(error) if error.is_final() => set_aside(path, &error.to_string()).map(Some),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does what an order asks, recorded as one event.
+    pub fn obey(&mut self, name: &str, order: &Order) -> Result<Notice, SessionError> {
+        let by = order.by.clone();
+        let mut events = Vec::new();
+        let done = match &order.action {
+            Action::Reset { scope, workbench } => {
+                self.prepare_reset(scope.clone(), workbench, &by)?.0
+            }
+            Action::Restore { backup } => self.prepare_restore(backup, &by)?,
+            Action::Unlock { lesson } => Event::Unlocked {
+                lesson: lesson.clone(),
+                by,
+            },
+            Action::Message { text } => Event::Message {
+                from: by,
+                text: text.clone(),
+            },
+            Action::Solve {
+                at,
+                events: before,
+                run,
+            } => {
+                if let Some(run) = run {
+                    keep_run(&self.place.runs(), run)?;
+                }
+                events.clone_from(before);
+                Event::Solved { at: at.clone(), by }
+            }
+        };
+        events.push(done.clone());
+        self.record(Event::Ordered {
+            order: name.into(),
+            events,
+        })?;
+        self.finish_order(order)?;
+        Ok(Notice::Done(done))
+    }
+
+    /// What follows the record of an order; doing it twice does no harm.
+    fn finish_order(&mut self, order: &Order) -> Result<(), SessionError> {
+        match &order.action {
+            Action::Reset { .. } => self.finish_resets(),
+            _ => Ok(()),
+        }
+    }
+
+    fn poll_pin(&mut self) -> Result<Option<Notice>, SessionError> {
+        let Some(pin) = class_file::read_for(&self.place)? else {
+            return Ok(None);
+        };
+        if pin.lesson == self.state().pinned {
+            return Ok(None);
+        }
+        let pinned = Event::Pinned {
+            lesson: pin.lesson,
+            by: pin.by,
+        };
+        self.record(pinned.clone())?;
+        Ok(Some(Notice::Done(pinned)))
+    }
+}
+
+fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
+    check_name(&run.id)?;
+    create_folder(&runs.join(&run.id), false)?;
+    let path = events_file(runs, &run.id);
+    fs::write(&path, &run.stream).map_err(SessionError::io("writing", &path))
+}
+
+/// Renames what is no order, so that it is told of once and kept.
+fn set_aside(path: &Path, why: &str) -> Result<Notice, SessionError> {
+    let kept: PathBuf = path.with_extension("refused");
+    fs::rename(path, &kept).map_err(SessionError::io("renaming", path))?;
+    Ok(Notice::Refused {
+        why: format!("{why} (kept as {})", kept.display()),
+    })
+}

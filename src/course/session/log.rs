@@ -1,0 +1,359 @@
+//! Reading, mending and extending `events.jsonl`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::chain::START;
+use super::event::FORMAT;
+use super::place::create_private;
+use crate::session::{Event, Record, SessionError, chain};
+use tinyllama_base::{file, foreign, if_there};
+
+/// A larger log is neither written nor read: no session of this program comes near.
+pub const MOST_LOG_BYTES: u64 = 256 << 20;
+
+/// Damaged lines that are told one by one.
+const MOST_DAMAGE: usize = 1000;
+
+/// A line that is not what was written, or lines that are gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// From 1.
+    pub line: usize,
+    pub why: String,
+}
+
+/// What a log holds.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Every intact record, in order.
+    pub records: Vec<Record>,
+    pub damage: Vec<Damage>,
+    /// Hash of every intact line, in order.
+    pub hashes: Vec<String>,
+    /// Hash of the last intact line; [`START`] when there is none.
+    pub last_hash: String,
+    /// Bytes up to the end of the last complete line.
+    pub whole_bytes: usize,
+    /// Bytes after it that are no line.
+    pub torn_bytes: usize,
+    /// Whether the last line is intact but lacks its newline.
+    pub lacks_newline: bool,
+}
+
+impl Scan {
+    /// Refuses a log without records: nobody began a session in `folder`.
+    pub fn begun(self, folder: &Path) -> Result<Self, SessionError> {
+        match self.records.is_empty() {
+            true => Err(SessionError::no_events(folder)),
+            false => Ok(self),
+        }
+    }
+}
+
+/// Reads all of a log. Damage is reported, not fatal; only a format from the future is.
+pub fn scan(path: &Path) -> Result<Scan, SessionError> {
+    let bytes = if_there(foreign::read(path, MOST_LOG_BYTES));
+    let bytes = bytes.map_err(SessionError::io("reading", path))?;
+    scan_bytes(&bytes.unwrap_or_default(), path)
+}
+
+pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
+    let mut scan = Scan {
+        last_hash: START.to_string(),
+        ..Scan::default()
+    };
+    let mut after_damage = false;
+    let mut more = 0;
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let content = line.strip_suffix(b"\n");
+        let damage = |why: String| Damage {
+            line: index + 1,
+            why,
+        };
+        match chain::decode(content.unwrap_or(line)) {
+            Ok(intact) => {
+                // A broken link right behind a damaged line is explained by that line.
+                if intact.previous != scan.last_hash && !after_damage {
+                    scan.damage
+                        .push(damage("lines before it are missing or were changed".into()));
+                }
+                after_damage = false;
+                scan.last_hash = intact.hash.to_string();
+                scan.hashes.push(intact.hash.to_string());
+                scan.lacks_newline = content.is_none();
+                match Record::read(intact.record.get()) {
+                    Ok(record) => scan.records.push(upgrade(record, path)?),
+                    Err(error) => scan
+                        .damage
+                        .push(damage(format!("its record cannot be understood ({error})"))),
+                }
+            }
+            Err(_) if content.is_none() => {
+                scan.torn_bytes = line.len();
+                break;
+            }
+            Err(broken) => {
+                after_damage = true;
+                scan.damage.push(damage(broken.to_string()));
+            }
+        }
+        scan.whole_bytes += line.len();
+        // A file of something else has as many damaged lines as lines.
+        more += scan
+            .damage
+            .drain(scan.damage.len().min(MOST_DAMAGE)..)
+            .count();
+    }
+    if more > 0 {
+        let line = bytes.split(|byte| *byte == b'\n').count();
+        let why = format!("{more} more lines are damaged");
+        scan.damage.push(Damage { line, why });
+    }
+    Ok(scan)
+}
+
+/// Brings a record of an older format to this one. There is only one format so far.
+fn upgrade(record: Record, path: &Path) -> Result<Record, SessionError> {
+    match record.event {
+        Event::Created { format, .. } | Event::Compacted { format, .. } if format > FORMAT => {
+            Err(SessionError::NewerFormat {
+                path: path.to_path_buf(),
+                found: format,
+                known: FORMAT,
+            })
+        }
+        _ => Ok(record),
+    }
+}
+
+/// The open end of a log.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    file: File,
+    /// Bytes that are known to be whole lines on the disk.
+    bytes: u64,
+    /// Of the last line: what a report quotes so that a hand-in can be checked.
+    pub last_hash: String,
+    /// Whether a failed write may have left part of a line behind.
+    torn: bool,
+}
+
+impl Log {
+    /// Opens the log behind its last intact record. Torn bytes are moved to `backups`; the text says what was done.
+    pub fn open(
+        path: &Path,
+        scan: &Scan,
+        backups: &Path,
+    ) -> Result<(Self, Option<String>), SessionError> {
+        let io = |action| SessionError::io(action, path);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(io("opening"))?;
+        let mut bytes = scan.whole_bytes as u64;
+        let mut note = None;
+        if scan.torn_bytes > 0 {
+            let kept = keep_torn(path, scan, backups)?;
+            file.set_len(bytes).map_err(io("mending"))?;
+            note = Some(format!(
+                "The last line was cut off when the tutor or the machine stopped. Its {} bytes were moved to {kept}; everything before is intact.",
+                scan.torn_bytes
+            ));
+        } else if scan.lacks_newline {
+            file.write_all(b"\n").map_err(io("mending"))?;
+            bytes += 1;
+            note = Some("The last line lacked its end and was completed; nothing is lost.".into());
+        }
+        // What was found whole needs no waiting for the disk.
+        if note.is_some() || scan.whole_bytes == 0 {
+            file.sync_all().map_err(io("saving"))?;
+            file::sync_folder(path).map_err(io("saving"))?;
+        }
+        let log = Self {
+            path: path.to_path_buf(),
+            file,
+            bytes,
+            last_hash: scan.last_hash.clone(),
+            torn: false,
+        };
+        Ok((log, note))
+    }
+
+    /// Refuses records behind which the next tutor could not read the log.
+    pub fn check_room<'a>(
+        &self,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Result<(), SessionError> {
+        self.encode(records).map(drop)
+    }
+
+    /// The lines of records and the hash of the last one.
+    fn encode<'a>(
+        &self,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Result<(String, String), SessionError> {
+        let mut lines = String::new();
+        let mut last_hash = self.last_hash.clone();
+        for record in records {
+            let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
+            let (line, hash) = chain::encode(&last_hash, &text);
+            if line.len() as u64 > foreign::LONGEST_LINE {
+                return Err(self.too_large("would get a line of more than", foreign::LONGEST_LINE));
+            }
+            lines.push_str(&line);
+            if self.bytes + lines.len() as u64 > MOST_LOG_BYTES {
+                return Err(self.too_large("would have more than", MOST_LOG_BYTES));
+            }
+            last_hash = hash;
+        }
+        Ok((lines, last_hash))
+    }
+
+    fn too_large(&self, what: &str, most: u64) -> SessionError {
+        SessionError::TooLarge {
+            path: self.path.clone(),
+            what: format!("{what} {most} bytes"),
+        }
+    }
+
+    /// Writes `records` and returns when they are on the disk. After a failure the file is as it was before.
+    pub fn append(&mut self, records: &[Record]) -> Result<(), SessionError> {
+        self.check_in_place()?;
+        let (lines, last_hash) = self.encode(records)?;
+        self.write(lines.as_bytes())
+            .map_err(|error| self.error(error))?;
+        self.bytes += lines.len() as u64;
+        self.last_hash = last_hash;
+        Ok(())
+    }
+
+    /// Whether the file that is written is still the one that the next tutor will find.
+    pub fn check_in_place(&self) -> Result<(), SessionError> {
+        let same = |found: fs::Metadata| {
+            let own = self.file.metadata()?;
+            Ok((found.dev(), found.ino()) == (own.dev(), own.ino()))
+        };
+        match fs::metadata(&self.path).and_then(same) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.gone()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Err(self.gone())
+            }
+            Err(error) => Err(self.error(error)),
+        }
+    }
+
+    fn gone(&self) -> SessionError {
+        SessionError::Gone {
+            path: self.path.clone(),
+        }
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if self.torn {
+            self.file.set_len(self.bytes)?;
+        }
+        self.torn = true;
+        if let Err(error) = self
+            .file
+            .write_all(lines)
+            .and_then(|()| self.file.sync_data())
+        {
+            self.torn = self.file.set_len(self.bytes).is_err();
+            return Err(error);
+        }
+        self.torn = false;
+        Ok(())
+    }
+
+    fn error(&self, source: io::Error) -> SessionError {
+        SessionError::io("saving to", &self.path)(source)
+    }
+}
+
+fn keep_torn(path: &Path, scan: &Scan, backups: &Path) -> Result<String, SessionError> {
+    let bytes = fs::read(path).map_err(SessionError::io("reading", path))?;
+    create_private(backups)?;
+    let name = format!("torn-{}-{}.txt", scan.records.len() + 1, scan.torn_bytes);
+    let target = backups.join(&name);
+    fs::write(&target, bytes.get(scan.whole_bytes..).unwrap_or_default())
+        .map_err(SessionError::io("writing", &target))?;
+    Ok(format!("backups/{name}"))
+}
+
+/// Replaces a file in one step: readers see the old content or the new one.
+pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SessionError> {
+    file::replace(path, content).map_err(SessionError::io("writing", path))
+}
+
+/// The same with a value as JSON.
+pub(super) fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), SessionError> {
+    let text = serde_json::to_vec(value);
+    let text = text.map_err(|error| SessionError::io("writing", path)(error.into()))?;
+    replace(path, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    fn note(text: &str) -> Record {
+        Record {
+            n: 1,
+            time: String::new(),
+            event: Event::Note { text: text.into() },
+        }
+    }
+
+    fn log(path: PathBuf, file: File, bytes: u64) -> Log {
+        Log {
+            path,
+            file,
+            bytes,
+            last_hash: START.into(),
+            torn: false,
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_written() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let open = || OpenOptions::new().append(true).open(file.path()).unwrap();
+        let mut full = log(file.path().into(), open(), MOST_LOG_BYTES - 100);
+        let error = full.append(&[note("")]).unwrap_err();
+        assert!(matches!(error, SessionError::TooLarge { .. }), "{error}");
+        assert!(error.remedy().contains("session compact"));
+        assert_eq!(fs::metadata(file.path()).unwrap().len(), 0);
+        let mut empty = log(file.path().into(), open(), 0);
+        empty.append(&[note("")]).unwrap();
+    }
+
+    /// A pipe takes bytes and has no disk to put them on: whoever does not ask for the disk does not notice.
+    #[test]
+    fn a_record_is_kept_only_once_it_is_on_the_disk() {
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+        if !path.exists() {
+            eprintln!("SKIPPED: this system does not show the files of a process");
+            return;
+        }
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        assert!(log(path, file, 0).append(&[note("")]).is_err());
+    }
+}

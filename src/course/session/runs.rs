@@ -1,0 +1,273 @@
+//! Measurements of the runs a learner started, by step.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use itertools::Itertools;
+use serde_json::Value;
+
+use crate::lesson::case::fix_of;
+use crate::lesson::{Course, Deed, FIXED, Outputs, RunName, Runs, Step, StepKind};
+use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
+use crate::session::turns::MOST_ROUNDS;
+use crate::session::{Run, SessionError, State};
+use tinyllama_contract::flags::USUAL_STEPS;
+
+/// Where a run's event stream is kept, below the session's `runs`.
+pub fn events_file(runs: &Path, run: &str) -> PathBuf {
+    runs.join(run).join(EVENTS)
+}
+
+/// What a run's files say; none where they are gone.
+pub(super) fn known(
+    runs: &FinishedRuns,
+    run: &str,
+) -> Result<Option<Arc<FinishedRun>>, SessionError> {
+    let unreadable = |error: io::Error| SessionError::io("reading", &runs.folder.join(run))(error);
+    runs.get(run).map_err(unreadable)
+}
+
+/// A command's document that has more is none of this program's.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// Measurements of every run step of a course, and documents of every command step.
+#[derive(Debug, Default)]
+pub struct MeasuredRuns {
+    runs: HashMap<RunName, Repeats>,
+    outputs: HashMap<RunName, Value>,
+}
+
+/// Runs of one step under the same circumstances.
+#[derive(Debug, Default)]
+struct Repeats {
+    /// Oldest first.
+    runs: Vec<Arc<FinishedRun>>,
+    /// Where and when they were recorded; none where they were made here.
+    recorded: Option<String>,
+    /// Of the runs, in the same order, with their places among all of the session's.
+    ids: Vec<(usize, String)>,
+    /// Counted steps of the shortest run, those under other circumstances among them.
+    shortest: Option<usize>,
+    /// Those that the newest one was started with.
+    asked: Option<usize>,
+}
+
+impl MeasuredRuns {
+    /// Of each step the newest finished run counts, with the earlier ones that had the same command on the same machine.
+    /// A run whose files were removed counts as not run.
+    pub fn read(course: &Course, state: &State, runs: &FinishedRuns) -> Result<Self, SessionError> {
+        let mut measured = Self::default();
+        // Their names begin with the time.
+        let places: HashMap<&String, usize> = state.runs.keys().zip(0..).collect();
+        for (lesson, step) in course.steps() {
+            for (name, wanted) in names(&lesson.id, step) {
+                let repeats = repeats(state, &lesson.id, &step.id, &wanted);
+                let mut found = Repeats {
+                    shortest: finished(state, &lesson.id, &step.id, &wanted)
+                        .filter(|(_, run)| run.recording.is_none())
+                        .map(|(_, run)| steps_asked(run))
+                        .min(),
+                    asked: repeats.last().map(|(_, run)| steps_asked(run)),
+                    ..Repeats::default()
+                };
+                if let Some((id, newest)) = repeats.last() {
+                    found.recorded.clone_from(&newest.recording);
+                    if matches!(step.kind, StepKind::Command { .. })
+                        && let Some(output) = output(&runs.folder.join(id))
+                    {
+                        measured.outputs.insert(name.clone(), output);
+                    }
+                }
+                for (id, _) in &repeats {
+                    if let Some(run) = known(runs, id)? {
+                        found.runs.push(run);
+                        found.ids.push((places[*id], (*id).clone()));
+                    }
+                }
+                measured.runs.insert(name, found);
+            }
+        }
+        Ok(measured)
+    }
+
+    /// Whether a shorter run than the newest one was made.
+    pub fn is_longer(&self, name: &RunName) -> bool {
+        let repeats = self.runs.get(name);
+        repeats
+            .is_some_and(|repeats| repeats.shortest.is_some() && repeats.asked > repeats.shortest)
+    }
+
+    /// Counted steps that the newest run was started with.
+    pub fn asked(&self, name: &RunName) -> Option<usize> {
+        self.runs.get(name)?.asked
+    }
+
+    /// The newest run that counts under a name.
+    pub fn newest(&self, name: &RunName) -> Option<&String> {
+        let (_, id) = self.runs.get(name)?.ids.last()?;
+        Some(id)
+    }
+}
+
+/// Which of a step's runs count under a name.
+type Wanted<'a> = Box<dyn Fn(&Run) -> bool + 'a>;
+
+/// The names under which a step's runs are known: those of an investigation with its fix apart from the others.
+fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, Wanted<'a>)> {
+    let name = |id: String| RunName::new(lesson, id);
+    let all: Wanted = Box::new(|_| true);
+    match &step.kind {
+        StepKind::Investigate(case) => {
+            let is_fixed = |run: &Run| match case.deed_of(&run.command) {
+                Some(deed) => matches!(deed, Deed::Fix(_)),
+                None => fix_of(&run.command).is_some(),
+            };
+            let guilty = case.guilty().map_or("", |suspect| suspect.fix.as_str());
+            let of_guilty = move |run: &Run| match case.deed_of(&run.command) {
+                Some(Deed::Fix(index)) => case.suspects[index].fix == guilty,
+                _ => false,
+            };
+            vec![
+                (name(step.id.clone()), Box::new(move |run| !is_fixed(run))),
+                (name(format!("{}{FIXED}", step.id)), Box::new(of_guilty)),
+            ]
+        }
+        StepKind::Run { .. } | StepKind::Command { .. } => vec![(name(step.id.clone()), all)],
+        _ => Vec::new(),
+    }
+}
+
+/// The document that a command left as its stream.
+fn output(folder: &Path) -> Option<Value> {
+    let stream = File::open(folder.join(EVENTS)).ok()?;
+    serde_json::from_reader(BufReader::new(stream.take(MOST_BYTES))).ok()
+}
+
+impl Outputs for MeasuredRuns {
+    fn document(&self, name: &RunName) -> Option<&Value> {
+        self.outputs.get(name)
+    }
+}
+
+impl Runs for MeasuredRuns {
+    fn of(&self, name: &RunName) -> Vec<&Measurements> {
+        let repeats = self.runs.get(name).into_iter();
+        let runs = repeats.flat_map(|repeats| &repeats.runs);
+        runs.map(|run| &run.measurements).collect()
+    }
+
+    fn rounds(&self, above: &RunName, below: &RunName) -> usize {
+        let places = |name| {
+            let repeats = self.runs.get(name).into_iter();
+            repeats.flat_map(|repeats| repeats.ids.iter().rev().map(|(place, _)| *place))
+        };
+        in_turns(places(above), places(below))
+    }
+
+    fn shortest(&self, name: &RunName) -> usize {
+        let repeats = self.runs.get(name);
+        repeats
+            .and_then(|repeats| repeats.shortest)
+            .unwrap_or(usize::MAX)
+    }
+
+    fn recorded(&self, name: &RunName) -> Option<&str> {
+        self.runs.get(name)?.recorded.as_deref()
+    }
+}
+
+/// How many pairs of places, newest first, are neighbours: what else ran between two runs of a round says that time went by.
+fn in_turns(a: impl Iterator<Item = usize>, b: impl Iterator<Item = usize>) -> usize {
+    a.zip(b).take_while(|(a, b)| a.abs_diff(*b) == 1).count()
+}
+
+/// The finished runs of a step, newest first.
+fn finished<'a>(
+    state: &'a State,
+    lesson: &str,
+    step: &str,
+    wanted: &Wanted,
+) -> impl Iterator<Item = (&'a String, &'a Run)> {
+    let ids = state.step(lesson, step).map_or(&[][..], |step| &step.runs);
+    ids.iter().rev().filter_map(move |id| {
+        let run = state.runs.get(id)?;
+        (run.exit == Some(RunExit::SUCCESS) && wanted(run)).then_some((id, run))
+    })
+}
+
+/// Counted steps that a run was started with.
+fn steps_asked(run: &Run) -> usize {
+    let mut words = run.flags().flat_map(|word| word.split('=')).tuple_windows();
+    let number = words.find_map(|(flag, number)| (flag == "--num-steps").then_some(number));
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(USUAL_STEPS)
+}
+
+/// The finished runs of a step with the newest one's command, oldest first.
+fn repeats<'a>(
+    state: &'a State,
+    lesson: &str,
+    step: &str,
+    wanted: &Wanted,
+) -> Vec<(&'a String, &'a Run)> {
+    let finished = finished(state, lesson, step, wanted);
+    let circumstances = |run: &'a Run| (&run.command, &run.host, &run.recording);
+    let mut newest = None;
+    let mut same: Vec<_> = finished
+        .take_while(|(_, run)| *newest.get_or_insert(circumstances(run)) == circumstances(run))
+        .take(MOST_ROUNDS)
+        .collect();
+    same.reverse();
+    same
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::turns::steps;
+
+    #[test]
+    fn a_round_makes_both_runs_as_long_as_the_longer_one_within_reason() {
+        let [a, b] = ["a", "b"].map(|step| RunName::parse(step, "here"));
+        let repeats = |[asked, shortest]: [usize; 2]| Repeats {
+            asked: Some(asked),
+            shortest: Some(shortest),
+            ..Repeats::default()
+        };
+        for (first, second, expected) in [
+            ([51, 20], [20, 20], Some(51)),
+            ([20, 20], [51, 20], Some(51)),
+            ([51, 20], [51, 20], None),
+            ([51, 20], [174, 20], Some(174)),
+            ([5000, 20], [20, 20], Some(1000)),
+        ] {
+            let runs = [(a.clone(), repeats(first)), (b.clone(), repeats(second))];
+            let measured = MeasuredRuns {
+                runs: runs.into(),
+                ..MeasuredRuns::default()
+            };
+            assert_eq!(steps(&measured, [&a, &b]), expected, "{first:?} {second:?}");
+        }
+    }
+
+    #[test]
+    fn rounds_are_pairs_between_which_nothing_else_ran() {
+        for (a, b, rounds) in [
+            (vec![1, 3, 5], vec![2, 4, 6], 3),
+            (vec![2, 3, 6], vec![1, 4, 5], 3),
+            // The first of both ran in lessons far apart.
+            (vec![1, 7, 9], vec![6, 8, 10], 2),
+            // Three of one, then three of the other.
+            (vec![1, 2, 3], vec![4, 5, 6], 0),
+            (vec![1, 2, 3, 5], vec![4, 6], 2),
+            (vec![1], vec![], 0),
+        ] {
+            let found = in_turns(a.iter().copied().rev(), b.iter().copied().rev());
+            assert_eq!(found, rounds, "{a:?} {b:?}");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! Where a learner stands, computed from the events alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::lesson::Verdict;
+use crate::session::{AnswerGiven, Event, KernelTime, Record, RunExit, Scope, StepRef};
+
+/// The sum of all events.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    pub learner: String,
+    /// What tells this session from all others: learner, machine and time of its beginning.
+    #[serde(default)]
+    pub identity: String,
+    /// The name it was given when it began, which no other session has.
+    #[serde(default)]
+    pub session: String,
+    /// Title and version of the course last opened.
+    pub course: Option<(String, String)>,
+    /// Where the learner was last.
+    pub position: Option<StepRef>,
+    /// By lesson, then by step.
+    pub lessons: BTreeMap<String, BTreeMap<String, StepProgress>>,
+    /// Lessons opened by an instructor, with who did it.
+    pub unlocked: BTreeMap<String, String>,
+    /// By run.
+    pub runs: BTreeMap<String, Run>,
+    pub backups: BTreeMap<String, Backup>,
+    pub messages: Vec<Message>,
+    /// Attempts at kernels, oldest first.
+    #[serde(default)]
+    pub kernels: Vec<KernelAttempt>,
+    /// The lesson the class works on.
+    #[serde(default)]
+    pub pinned: Option<String>,
+    /// Orders of instructors that were taken.
+    #[serde(default)]
+    pub orders: BTreeSet<String>,
+    pub notes: Vec<String>,
+    /// Events this program does not know.
+    pub unknown_events: u64,
+    /// The last record's number and time.
+    pub records: u64,
+    pub last_time: String,
+    /// Time of the last record the learner caused.
+    #[serde(default)]
+    pub last_active: String,
+}
+
+/// One step, as far as the learner came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepProgress {
+    pub status: Status,
+    pub seconds: f64,
+    /// Runs started and answers given.
+    pub attempts: u32,
+    /// Places of the hints shown, from 1.
+    pub hints: BTreeSet<u32>,
+    pub prediction: Option<f64>,
+    pub answers: Vec<AnswerGiven>,
+    pub reflection: Option<String>,
+    /// Of an investigation, oldest first.
+    #[serde(default)]
+    pub suspicions: Vec<Suspicion>,
+    /// Last verdict of each check.
+    pub checks: BTreeMap<String, CheckResult>,
+    /// Oldest first.
+    pub runs: Vec<String>,
+    /// Who did the step for the learner.
+    #[serde(default)]
+    pub solved_by: Option<String>,
+    /// The learner's kernel passed its check here.
+    #[serde(default)]
+    pub kernel_passed: bool,
+}
+
+/// One attempt at a kernel of the workbench.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelAttempt {
+    pub exercise: String,
+    pub time: String,
+    /// Of the file as it was.
+    pub sha256: String,
+    #[serde(flatten)]
+    pub did: KernelDid,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelDid {
+    Checked {
+        passed: bool,
+        /// Kinds of what was wrong.
+        findings: Vec<String>,
+    },
+    Timed(KernelTime),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    #[default]
+    Open,
+    Done,
+    /// With the learner's reason.
+    Skipped(String),
+}
+
+/// Who was thought to be to blame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspicion {
+    pub suspect: String,
+    /// Runs made before it was named.
+    pub after_runs: usize,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CheckResult {
+    pub verdict: Verdict,
+    pub value: Option<f64>,
+    /// How often the verdict was `not yet`.
+    #[serde(default)]
+    pub missed: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub target: String,
+    pub command: Vec<String>,
+    pub host: String,
+    pub at: Option<StepRef>,
+    pub started: String,
+    /// None while it runs.
+    pub exit: Option<RunExit>,
+    /// Figures by metric name; what was not reported is absent.
+    pub values: BTreeMap<String, f64>,
+    /// The machine it was recorded on, where it was not made here.
+    #[serde(default)]
+    pub recording: Option<String>,
+    /// SHA-256 of its event stream when it ended.
+    #[serde(default)]
+    pub sha256: Option<String>,
+}
+
+impl Run {
+    /// Whether it ended well and nothing holds its stream fast, as the tutor never leaves one.
+    pub fn is_unsealed(&self) -> bool {
+        self.exit == Some(RunExit::SUCCESS) && self.sha256.is_none()
+    }
+
+    /// The flags it was started with.
+    pub fn flags(&self) -> impl Iterator<Item = &String> {
+        let words = self.command.iter();
+        words.skip_while(|word| *word != "--events").skip(1)
+    }
+}
+
+/// What a reset took away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backup {
+    pub scope: Scope,
+    pub by: String,
+    pub time: String,
+    pub removed: BTreeMap<String, BTreeMap<String, StepProgress>>,
+    pub restored: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub from: String,
+    pub text: String,
+    pub time: String,
+}
+
+impl State {
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut state = Self::default();
+        for record in records {
+            state.apply(record);
+        }
+        state
+    }
+
+    pub fn step(&self, lesson: &str, step: &str) -> Option<&StepProgress> {
+        self.lessons.get(lesson)?.get(step)
+    }
+
+    /// One step, untouched where nothing happened yet.
+    pub fn progress(&self, at: &StepRef) -> StepProgress {
+        self.step(&at.lesson, &at.step).cloned().unwrap_or_default()
+    }
+
+    pub fn apply(&mut self, record: &Record) {
+        self.apply_event(&record.event, &record.time);
+        self.records = record.n;
+        self.last_time.clone_from(&record.time);
+        if !matches!(
+            record.event,
+            Event::Ordered { .. } | Event::Pinned { .. } | Event::Note { .. } | Event::Unknown
+        ) {
+            self.last_active.clone_from(&record.time);
+        }
+    }
+
+    fn apply_event(&mut self, event: &Event, time: &str) {
+        match event {
+            Event::Created {
+                learner,
+                host,
+                session,
+                ..
+            } => {
+                self.learner.clone_from(learner);
+                self.session.clone_from(session);
+                self.identity = format!("{learner} {host} {time}");
+            }
+            Event::Compacted { state, .. } => match serde_json::from_value(*state.clone()) {
+                Ok(earlier) => *self = earlier,
+                Err(error) => self.notes.push(format!(
+                    "The state before compacting cannot be understood: {error}"
+                )),
+            },
+            Event::Opened {
+                course,
+                course_version,
+                ..
+            } => {
+                self.course = Some((course.clone(), course_version.clone()));
+            }
+            Event::StepEntered { at } => self.position = Some(at.clone()),
+            Event::TimeSpent { at, seconds } => {
+                // A negative or unknown time would spoil the sum for good.
+                if seconds.is_finite() && *seconds > 0.0 {
+                    self.at(at).seconds += seconds;
+                }
+            }
+            Event::Predicted { at, value } => self.at(at).prediction = Some(*value),
+            Event::RunStarted {
+                run,
+                at,
+                target,
+                command,
+                host,
+            } => {
+                if let Some(at) = at {
+                    let step = self.at(at);
+                    step.attempts += 1;
+                    step.runs.push(run.clone());
+                }
+                let started = Run {
+                    target: target.clone(),
+                    command: command.clone(),
+                    host: host.clone(),
+                    at: at.clone(),
+                    started: time.into(),
+                    ..Run::default()
+                };
+                self.runs.insert(run.clone(), started);
+            }
+            Event::RunFinished { run, exit, values } => {
+                if let Some(run) = self.runs.get_mut(run) {
+                    run.exit = Some(*exit);
+                    run.values.clone_from(values);
+                }
+            }
+            Event::Checked {
+                at,
+                check,
+                verdict,
+                value,
+            } => {
+                let result = self.at(at).checks.entry(check.clone()).or_default();
+                result.verdict = *verdict;
+                result.value = *value;
+                result.missed += u32::from(*verdict == Verdict::NotYet);
+            }
+            Event::Answered { at, given } => {
+                let step = self.at(at);
+                step.attempts += 1;
+                step.answers.push(given.clone());
+            }
+            Event::Suspected { at, suspect } => {
+                let step = self.at(at);
+                let after_runs = step.runs.len();
+                step.attempts += 1;
+                step.suspicions.push(Suspicion {
+                    suspect: suspect.clone(),
+                    after_runs,
+                });
+            }
+            Event::HintShown { at, hint } => drop(self.at(at).hints.insert(*hint)),
+            Event::Reflected { at, text } => self.at(at).reflection = Some(text.clone()),
+            Event::StepDone { at } => self.at(at).status = Status::Done,
+            Event::StepSkipped { at, note } => self.at(at).status = Status::Skipped(note.clone()),
+            Event::Unlocked { lesson, by } => {
+                drop(self.unlocked.insert(lesson.clone(), by.clone()))
+            }
+            Event::Reset { backup, scope, by } => self.reset(time, backup, scope, by),
+            Event::Restored { backup, .. } => self.restore(backup),
+            Event::Message { from, text } => {
+                self.messages.push(Message {
+                    from: from.clone(),
+                    text: text.clone(),
+                    time: time.into(),
+                });
+            }
+            Event::Note { text } => self.notes.push(text.clone()),
+            Event::Recorded { run, machine } => {
+                if let Some(run) = self.runs.get_mut(run) {
+                    run.recording = Some(machine.clone());
+                }
+            }
+            Event::Sealed { run, sha256 } => {
+                if let Some(run) = self.runs.get_mut(run) {
+                    run.sha256 = Some(sha256.clone());
+                }
+            }
+            Event::Solved { at, by } => {
+                let step = self.at(at);
+                step.status = Status::Done;
+                step.solved_by = Some(by.clone());
+            }
+            Event::KernelChecked {
+                at,
+                exercise,
+                passed,
+                findings,
+                sha256,
+            } => {
+                if let Some(at) = at {
+                    let step = self.at(at);
+                    step.attempts += 1;
+                    step.kernel_passed |= passed;
+                }
+                self.kernels.push(KernelAttempt {
+                    exercise: exercise.clone(),
+                    time: time.into(),
+                    sha256: sha256.clone(),
+                    did: KernelDid::Checked {
+                        passed: *passed,
+                        findings: findings.clone(),
+                    },
+                });
+            }
+            Event::KernelTimed {
+                exercise,
+                timed,
+                sha256,
+            } => self.kernels.push(KernelAttempt {
+                exercise: exercise.clone(),
+                time: time.into(),
+                sha256: sha256.clone(),
+                did: KernelDid::Timed(timed.clone()),
+            }),
+            Event::Pinned { lesson, .. } => self.pinned.clone_from(lesson),
+            Event::Ordered { order, events } => {
+                for event in events {
+                    self.apply_event(event, time);
+                }
+                self.orders.insert(order.clone());
+            }
+            Event::Unknown => self.unknown_events += 1,
+        }
+    }
+
+    fn at(&mut self, at: &StepRef) -> &mut StepProgress {
+        self.lessons
+            .entry(at.lesson.clone())
+            .or_default()
+            .entry(at.step.clone())
+            .or_default()
+    }
+
+    fn reset(&mut self, time: &str, backup: &str, scope: &Scope, by: &str) {
+        let mut removed: BTreeMap<String, BTreeMap<String, StepProgress>> = BTreeMap::new();
+        for (lesson, steps) in &mut self.lessons {
+            let (gone, kept) = std::mem::take(steps)
+                .into_iter()
+                .partition(|(step, _)| scope.covers(lesson, step));
+            *steps = kept;
+            let gone: BTreeMap<String, StepProgress> = gone;
+            if !gone.is_empty() {
+                removed.insert(lesson.clone(), gone);
+            }
+        }
+        self.lessons.retain(|_, steps| !steps.is_empty());
+        let kept = Backup {
+            scope: scope.clone(),
+            by: by.to_string(),
+            time: time.into(),
+            removed,
+            restored: false,
+        };
+        self.backups.insert(backup.to_string(), kept);
+    }
+
+    /// Steps that were begun again since the reset give way to the ones restored.
+    fn restore(&mut self, backup: &str) {
+        let Some(kept) = self.backups.get_mut(backup) else {
+            return;
+        };
+        kept.restored = true;
+        for (lesson, steps) in std::mem::take(&mut kept.removed) {
+            self.lessons.entry(lesson).or_default().extend(steps);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! An open session: the one that may write.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::sync::Arc;
+
+use super::chain::START;
+use super::event::FORMAT;
+use super::inbox::new_name;
+use super::lock::Lock;
+use super::log::Log;
+use super::runs::{events_file, known};
+use crate::lesson::Course;
+use crate::run::FinishedRuns;
+use crate::session::{
+    Damage, Event, MeasuredRuns, Place, Record, Run, RunExit, SessionError, State, StepRef, chain,
+    check_name, earlier, lock, log,
+};
+use tinyllama_base::{host_name, now};
+
+/// A session this process holds. Dropping it writes the cache and lets the lock go.
+#[derive(Debug)]
+pub struct Session {
+    pub place: Place,
+    state: State,
+    /// Its finished runs, as far as they were heard or read.
+    pub runs: Arc<FinishedRuns>,
+    log: Log,
+    /// Events that happened but could not be written yet; they go first with the next write.
+    unsaved: Vec<Record>,
+    /// What happened since somebody who follows last asked.
+    news: Option<Vec<Record>>,
+    /// Lines of the log that are not what was written; everything else was kept.
+    pub damage: Vec<Damage>,
+    /// The lock outlives the log: fields are dropped in this order.
+    _lock: Lock,
+}
+
+impl Session {
+    /// Opens the session at `place`, or begins it there. Repairs are noted in the session itself.
+    pub fn open(place: Place) -> Result<Self, SessionError> {
+        place.create()?;
+        let (lock, crashed) = lock::acquire(&place.lock())?;
+        place.share(&place.lock())?;
+        let scan = log::scan(&place.events())?;
+        let (log, repaired) = Log::open(&place.events(), &scan, &place.backups())?;
+        place.share(&place.events())?;
+        let mut session = Self {
+            state: State::of(&scan.records),
+            runs: Arc::new(FinishedRuns::new(place.runs())),
+            log,
+            unsaved: Vec::new(),
+            news: None,
+            damage: scan.damage,
+            _lock: lock,
+            place,
+        };
+        let first = scan.records.is_empty().then(|| session.created());
+        let repaired = repaired.map(|text| Event::Note { text });
+        let crashed = crashed.map(|holder| Event::Note {
+            text: format!("The tutor before this one ({holder}) did not end in order."),
+        });
+        let lost = session
+            .state
+            .runs
+            .iter()
+            .filter(|(_, run)| run.exit.is_none())
+            .map(|(run, _)| Event::RunFinished {
+                run: run.clone(),
+                exit: RunExit::Lost,
+                values: BTreeMap::new(),
+            });
+        let found = first
+            .into_iter()
+            .chain(repaired)
+            .chain(crashed)
+            .chain(lost)
+            .chain(session.unsealed())
+            .collect();
+        let is_new = scan.records.is_empty();
+        match session.record_all(found) {
+            // A full disk or log must not keep a learner from looking; what is not written yet counts as unsaved.
+            Err(error) if is_new || !error.lets_look() => Err(error),
+            _ => Ok(session),
+        }
+    }
+
+    /// Seals of runs that ended well before a power cut took the record behind their end.
+    fn unsealed(&self) -> Vec<Event> {
+        let runs = self.state.runs.iter();
+        let open = runs.filter(|(_, run)| run.is_unsealed());
+        let seal = |(run, _): (&String, &Run)| {
+            let sha256 = self.runs.get(run).ok()??.sha256.clone();
+            let run = run.clone();
+            Some(Event::Sealed { run, sha256 })
+        };
+        open.filter_map(seal).collect()
+    }
+
+    fn created(&self) -> Event {
+        Event::Created {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            learner: self.place.learner.clone(),
+            host: host_name(),
+            session: new_name(),
+        }
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What the runs of a course's steps measured.
+    pub fn measured(&self, course: &Course) -> Result<MeasuredRuns, SessionError> {
+        MeasuredRuns::read(course, &self.state, &self.runs)
+    }
+
+    /// The records since this was called before, for whoever keeps a [`State`] of their own up to date.
+    pub fn news(&mut self) -> Vec<Record> {
+        self.news.replace(Vec::new()).unwrap_or_default()
+    }
+
+    /// Events that are not on the disk yet because writing failed.
+    pub fn unsaved(&self) -> usize {
+        self.unsaved.len()
+    }
+
+    /// Records what happened. When this returns `Ok` the event is on the disk.
+    ///
+    /// After an error the event counts all the same and is kept in memory; it is written with the next one.
+    pub fn record(&mut self, event: Event) -> Result<(), SessionError> {
+        self.record_all(vec![event])
+    }
+
+    /// Records several events with one write; none of them where that would make the log larger than what is read.
+    pub fn record_all(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
+        for event in &events {
+            reads_back(event)?;
+        }
+        let records = (self.state.records + 1..).zip(events);
+        let records: Vec<Record> = records
+            .map(|(n, event)| Record {
+                n,
+                time: now(),
+                event,
+            })
+            .collect();
+        // What can never be written must not count either.
+        self.log.check_room(self.unsaved.iter().chain(&records))?;
+        for record in records {
+            self.state.apply(&record);
+            if let Some(news) = &mut self.news {
+                news.push(record.clone());
+            }
+            self.unsaved.push(record);
+        }
+        self.save()
+    }
+
+    /// Writes what could not be written before.
+    pub fn save(&mut self) -> Result<(), SessionError> {
+        if !self.unsaved.is_empty() {
+            self.log.append(&self.unsaved)?;
+            self.unsaved.clear();
+        }
+        Ok(())
+    }
+
+    /// Notes that a tutor with this course is at work.
+    pub fn opened(&mut self, course: &str, course_version: &str) -> Result<(), SessionError> {
+        let opened = Event::Opened {
+            version: env!("CARGO_PKG_VERSION").into(),
+            host: host_name(),
+            pid: std::process::id(),
+            course: course.into(),
+            course_version: course_version.into(),
+        };
+        match self.record(opened) {
+            // As in [`Session::open`].
+            Err(error) if error.lets_look() => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Whether everything is kept where the next tutor will find it; what could be written by now is.
+    pub fn finish(&mut self) -> Result<(), SessionError> {
+        let finished = self.save().and_then(|()| self.log.check_in_place());
+        finished.map_err(|source| SessionError::NotKept {
+            events: self.unsaved(),
+            source: Box::new(source),
+        })
+    }
+
+    /// Notes that a run was started. `run` is the name of its folder below `runs`.
+    pub fn start_run(
+        &mut self,
+        run: &str,
+        at: Option<StepRef>,
+        target: &str,
+        command: Vec<String>,
+    ) -> Result<(), SessionError> {
+        check_name(run)?;
+        self.place.share(&self.place.runs().join(run))?;
+        let host = host_name();
+        self.record(Event::RunStarted {
+            run: run.into(),
+            at,
+            target: target.into(),
+            command,
+            host,
+        })
+    }
+
+    /// Notes how a run ended, with what it reported and what was measured beside it.
+    pub fn run_ended(&mut self, run: &str, exit: RunExit) -> Result<(), SessionError> {
+        let figures = known(&self.runs, run)?.map(|run| run.figures());
+        self.finish_run(run, exit, figures.unwrap_or_default())
+    }
+
+    /// Notes how a run ended. A figure that is no finite number is left out, as one that was not reported.
+    pub fn finish_run(
+        &mut self,
+        run: &str,
+        exit: RunExit,
+        mut values: BTreeMap<String, f64>,
+    ) -> Result<(), SessionError> {
+        values.retain(|_, value| value.is_finite());
+        self.place.share(&events_file(&self.place.runs(), run))?;
+        let finished = Event::RunFinished {
+            run: run.into(),
+            exit,
+            values,
+        };
+        let sealed = known(&self.runs, run)?.map(|known| Event::Sealed {
+            run: run.into(),
+            sha256: known.sha256.clone(),
+        });
+        self.record_all([finished].into_iter().chain(sealed).collect())
+    }
+
+    /// Notes that what a run shows was recorded on another machine and is only played here.
+    ///
+    /// Called once the run is started. `machine` is how it is labelled wherever its figures show: device and date. Reports
+    /// neither hold such a run against runs made here nor measure it by this machine's ceilings.
+    pub fn mark_recording(&mut self, run: &str, machine: &str) -> Result<(), SessionError> {
+        self.record(Event::Recorded {
+            run: run.into(),
+            machine: machine.into(),
+        })
+    }
+
+    /// Writes `state.json` for other readers. Cheap enough for the end of a step, not for every event.
+    pub fn write_cache(&self) -> Result<(), SessionError> {
+        log::replace_json(&self.place.state(), &self.state)
+    }
+
+    /// Replaces the log by one that begins with its sum; the long one is kept among the backups.
+    pub fn compact(mut self) -> Result<(), SessionError> {
+        self.save()?;
+        let events = self.place.events();
+        let state = serde_json::to_value(&self.state)
+            .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
+        let kept = earlier::file(&self.place.folder, self.state.records);
+        fs::copy(&events, &kept).map_err(SessionError::io("copying to", &kept))?;
+        File::open(&kept)
+            .and_then(|file| file.sync_all())
+            .map_err(SessionError::io("saving", &kept))?;
+        let first = Record {
+            n: self.state.records + 1,
+            time: now(),
+            event: Event::Compacted {
+                format: FORMAT,
+                version: env!("CARGO_PKG_VERSION").into(),
+                previous_hash: self.log.last_hash.clone(),
+                previous_records: self.state.records,
+                state: Box::new(state),
+            },
+        };
+        let text = serde_json::to_string(&first)
+            .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
+        let (line, _) = chain::encode(START, &text);
+        if line.len() as u64 > log::MOST_LOG_BYTES {
+            let what = format!("would have more than {} bytes", log::MOST_LOG_BYTES);
+            return Err(SessionError::TooLarge { path: events, what });
+        }
+        log::replace(&events, line.as_bytes())
+    }
+}
+
+/// JSON has no NaN and no infinity: an event that holds one would be written and never be read again, or read as one
+/// without the number. Comparing what was read would ask too much: a number's last digit may change on the way.
+fn reads_back(event: &Event) -> Result<(), SessionError> {
+    if let Event::Checked {
+        value: Some(value), ..
+    } = event
+        && !value.is_finite()
+    {
+        return Err(SessionError::NotRecordable("a number is not finite".into()));
+    }
+    serde_json::to_string(event)
+        .and_then(|text| serde_json::from_str::<Event>(&text))
+        .map(drop)
+        .map_err(|error| SessionError::NotRecordable(error.to_string()))
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The events are the truth; a cache that cannot be written is rebuilt by whoever needs it.
+        drop(self.save());
+        drop(self.write_cache());
+    }
+}
+
+/// The state of a session that may be open elsewhere, from its events; nothing is written.
+pub fn read_only(place: &Place) -> Result<(State, Vec<Damage>), SessionError> {
+    let scan = log::scan(&place.events())?.begun(&place.folder)?;
+    Ok((State::of(&scan.records), scan.damage))
+}

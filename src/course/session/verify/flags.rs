@@ -1,0 +1,92 @@
+//! Flags of a lesson's run, changed for verifying.
+
+use crate::run::{RunSpec, UsageError, split};
+use tinyllama_contract::model::Preset;
+
+/// The size that `--fast` puts in place of `tiny`, which is so small that a run takes well under a second. A length and a
+/// batch that a lesson changed stay changed by the same factor.
+const SMALL: [(&str, usize); 8] = [
+    ("--hidden", 32),
+    ("--layers", 2),
+    ("--heads", 4),
+    ("--kv-heads", 2),
+    ("--ffn", 64),
+    ("--seq-len", 16),
+    ("--batch-size", 2),
+    ("--vocab", 64),
+];
+/// Enough for so small a model to learn in as few steps as a lesson asks for.
+const FAST_LEARNING_RATE: &str = "0.001";
+
+/// Flags of the small size by themselves, for commands that start runs.
+pub(super) fn shrinking() -> Vec<String> {
+    small(|_| None)
+}
+
+/// The same with the model shrunk.
+pub(super) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
+    let (tiny, given) = (Preset::Tiny.config(), &spec.flags.training);
+    let changed = |flag: &str| match flag {
+        "--seq-len" => Some((given.seq_len?, tiny.sequence_length)),
+        "--batch-size" => Some((given.batch_size?, tiny.batch_size)),
+        _ => None,
+    };
+    spec.within(&[], &small(changed))
+}
+
+/// The small sizes, each by the factor by which a lesson changed it, as (of the lesson, of `tiny`).
+fn small(changed: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<String> {
+    let sizes = SMALL.iter().flat_map(|(flag, small)| {
+        let size = changed(flag).map_or(*small, |(given, tiny)| (small * given / tiny).max(1));
+        [(*flag).to_string(), size.to_string()]
+    });
+    let slow = ["--learning-rate", FAST_LEARNING_RATE].map(str::to_owned);
+    sizes.chain(slow).collect()
+}
+
+/// Whether `flags` put a model of another size in the place of a lesson's.
+pub(super) fn resizes(flags: &[String]) -> bool {
+    let sizes = || SMALL.iter().map(|(flag, _)| *flag).chain(["--config"]);
+    let flags = split(flags);
+    flags
+        .iter()
+        .any(|flag| sizes().any(|size| flag.name() == size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_string).collect()
+    }
+
+    #[test]
+    fn a_shrunk_run_keeps_what_its_lesson_changed() {
+        let given = words("--config tiny --num-steps 30 --batch-size 16 --flops");
+        let spec = RunSpec::parse("v1", given).unwrap();
+        let line = shrunk(&spec).unwrap().line();
+        assert!(
+            line.starts_with("--config tiny --num-steps 30 --flops"),
+            "{line}"
+        );
+        for part in [
+            "--hidden 32",
+            "--batch-size 4",
+            "--seq-len 16",
+            "--learning-rate 0.001",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert_eq!(line.matches("--batch-size").count(), 1);
+    }
+
+    #[test]
+    fn flags_of_another_size_are_told_from_others() {
+        assert!(resizes(&words("--backend cuda --config small")));
+        assert!(resizes(&words("--seq-len=64")));
+        assert!(!resizes(&words(
+            "--backend cuda --num-steps 60 --dtype bf16"
+        )));
+    }
+}

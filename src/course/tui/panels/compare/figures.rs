@@ -1,0 +1,237 @@
+//! Figures of the runs, and what may be said about one of them.
+
+use ratatui::text::{Line, Span};
+
+use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
+use crate::analysis::{Metric, Statistic};
+use crate::recording::label;
+use crate::tui::{Cell, ComparedRun, NOT_REPORTED, Table, Theme, Tone, cut, labelled, paragraph};
+use tinyllama_base::{Align, Finding, Series};
+
+/// Columns of a run's label at most.
+pub const LABEL: usize = 18;
+
+/// In words, for people.
+pub fn name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::TotalMs => "step time",
+        Metric::ForwardMs => "forward",
+        Metric::BackwardMs => "backward",
+        Metric::OptimizerMs => "optimizer",
+        Metric::FirstStepMs => "first step",
+        Metric::SamplesPerS => "throughput",
+        Metric::TokensPerS => "tokens",
+        Metric::LaunchesPerStep => "launches a step",
+        Metric::PeakBytesInUse => "peak memory",
+        Metric::PeakBytesReserved => "peak reserved",
+        Metric::FirstLoss => "first loss",
+        Metric::FinalLoss => "final loss",
+        Metric::Parameters => "parameters",
+        Metric::ParameterTensors => "tensors",
+        Metric::ParametersWithGradient => "with gradient",
+        Metric::LossDifference => "loss difference",
+        Metric::GradientDifference => "gradient diff.",
+        Metric::FlopsPerStep => "work a step",
+        Metric::BytesPerStep => "bytes a step",
+        Metric::AchievedFlopsPerS => "achieved",
+    }
+}
+
+/// The figure of a run: for times the median of the repeats' medians, else that of the last repeat that reports it.
+pub fn value(run: &ComparedRun, metric: Metric) -> Option<f64> {
+    if metric.is_per_step() {
+        return middle(&series(run, metric));
+    }
+    let mut repeats = run.repeats.iter().rev();
+    repeats.find_map(|repeat| repeat.value(metric, Statistic::Median))
+}
+
+pub fn series(run: &ComparedRun, metric: Metric) -> Vec<Series> {
+    run.repeats
+        .iter()
+        .filter_map(|repeat| repeat.series(metric))
+        .collect()
+}
+
+/// Which runs are recordings; empty where all were made here.
+pub fn origins(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for run in runs {
+        if let Some(origin) = &run.recorded {
+            let text = format!("{}: {}", run.label, label(origin));
+            lines.extend(paragraph(&text, wide, theme.warning()));
+        }
+    }
+    if runs
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if a.recorded != b.recorded))
+    {
+        let text = "Runs of different machines are not held against each other.";
+        lines.extend(paragraph(text, wide, theme.muted()));
+    }
+    lines
+}
+
+/// The run's figure against that of the first run.
+enum Against {
+    Time(RelativeTime),
+    /// A plain ratio; nothing is known of its spread.
+    Plain(f64),
+}
+
+fn against(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<Against> {
+    if run.recorded != base.recorded {
+        return None;
+    }
+    if metric.is_per_step() {
+        return RelativeTime::of_runs(
+            &series(run, metric),
+            &series(base, metric),
+            USUAL_CONFIDENCE,
+            USUAL_MARGIN,
+        )
+        .map(Against::Time);
+    }
+    let (value, base) = (value(run, metric)?, value(base, metric)?);
+    let ratio = value / base;
+    (ratio.is_finite() && base != 0.0).then_some(Against::Plain(ratio))
+}
+
+/// What is said where the same command gave other times.
+const DIFFERS: &str = "differs";
+
+/// Whether a difference cannot come from what was changed, because nothing was.
+fn is_chance(run: &ComparedRun, base: Option<&ComparedRun>, relative: &RelativeTime) -> bool {
+    base.is_some_and(|base| run.is_set_up_as(base))
+        && matches!(relative.finding, Some(Finding::Faster | Finding::Slower))
+}
+
+fn tone(relative: &RelativeTime) -> Tone {
+    match relative.finding {
+        Some(Finding::Faster) => Tone::Good,
+        Some(Finding::Slower) => Tone::Bad,
+        Some(Finding::NoDifference) => Tone::Plain,
+        Some(Finding::TooNoisy { .. }) | None => Tone::Warning,
+    }
+}
+
+pub fn table(runs: &[ComparedRun], metrics: &[Metric], theme: &Theme) -> Table {
+    let mut table = Table::new(&[("", Align::Left)]);
+    for (at, run) in runs.iter().enumerate() {
+        table
+            .columns
+            .push((cut(&run.label, LABEL, theme), Align::Right));
+        if at > 0 {
+            table.columns.push(("of the first".to_owned(), Align::Left));
+        }
+    }
+    for metric in metrics {
+        let mut row = vec![Cell::from(name(*metric))];
+        for (at, run) in runs.iter().enumerate() {
+            row.push(Cell::figure(
+                value(run, *metric).map(|value| metric.unit().show(value)),
+            ));
+            if at > 0 {
+                row.push(ratio_cell(run, runs.first(), *metric, theme));
+            }
+        }
+        table.rows.push(row);
+    }
+    table
+}
+
+fn ratio_cell(
+    run: &ComparedRun,
+    base: Option<&ComparedRun>,
+    metric: Metric,
+    theme: &Theme,
+) -> Cell {
+    let times = theme.glyphs.times;
+    match base.and_then(|base| against(run, base, metric)) {
+        None => Cell::new("-", Tone::Muted),
+        Some(Against::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
+        Some(Against::Time(relative)) => {
+            let (word, tone) = match relative.finding {
+                _ if is_chance(run, base, &relative) => (DIFFERS.to_owned(), Tone::Warning),
+                Some(finding) => (finding.to_string(), tone(&relative)),
+                None => ("unknown".to_owned(), tone(&relative)),
+            };
+            Cell::new(format!("{:.2}{times} {word}", relative.ratio), tone)
+        }
+    }
+}
+
+/// Spread and verdict of every run for one figure.
+pub fn detail(
+    runs: &[ComparedRun],
+    metric: Metric,
+    wide: u16,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let title = format!("{}: {}", name(metric), metric.origin());
+    let title = cut(&title, wide.into(), theme);
+    let mut lines = vec![Line::styled(title, theme.emphasis())];
+    for (at, run) in runs.iter().enumerate() {
+        let label = format!(" {}", cut(&run.label, LABEL, theme));
+        let base = runs.first().filter(|_| at > 0);
+        let (text, tone) = sentence(run, base, metric, theme);
+        let text = Span::styled(text, tone.style(theme));
+        lines.extend(labelled(&label, LABEL + 2, text, wide, theme));
+    }
+    lines
+}
+
+fn sentence(
+    run: &ComparedRun,
+    base: Option<&ComparedRun>,
+    metric: Metric,
+    theme: &Theme,
+) -> (String, Tone) {
+    let Some(value) = value(run, metric) else {
+        return (NOT_REPORTED.to_owned(), Tone::Muted);
+    };
+    let unit = metric.unit();
+    let mut text = unit.show(value);
+    let series = series(run, metric);
+    match &series[..] {
+        [] => {}
+        [only] => text.push_str(&format!(
+            ", p10 {}, p90 {}, {} steps",
+            unit.show(only.quantile(0.1)),
+            unit.show(only.quantile(0.9)),
+            only.values().len()
+        )),
+        several => {
+            let medians = several.iter().map(Series::median);
+            text.push_str(&format!(
+                ", the middle of {} runs from {} to {}",
+                several.len(),
+                unit.show(medians.clone().fold(f64::INFINITY, f64::min)),
+                unit.show(medians.fold(0.0, f64::max)),
+            ));
+        }
+    }
+    let mut meant = Tone::Plain;
+    match base.and_then(|base| against(run, base, metric)) {
+        Some(Against::Time(relative)) if is_chance(run, base, &relative) => {
+            meant = Tone::Warning;
+            text.push_str(&format!(
+                "; {:.2}{} the first, though nothing was changed: {DIFFERS}, because something else was at work",
+                relative.ratio, theme.glyphs.times
+            ));
+        }
+        Some(Against::Time(relative)) => {
+            meant = tone(&relative);
+            let speedup = relative.speedup_text().replacen('x', theme.glyphs.times, 1);
+            text.push_str(&format!(
+                "; speed {speedup} that of the first: {}",
+                relative.finding_text()
+            ));
+        }
+        Some(Against::Plain(ratio)) => {
+            text.push_str(&format!("; {ratio:.3}{} the first", theme.glyphs.times));
+        }
+        None => {}
+    }
+    (text, meant)
+}

@@ -1,0 +1,215 @@
+//! A learner's kernel: the file and what its check came to, side by side where there is room, else one after the other.
+
+use std::path::PathBuf;
+
+use ratatui::prelude::{Constraint, Line};
+
+use crate::session::Tried;
+use crate::tui::{Command, Pane, Panel, PanelAction, Scroll, Tabs, Theme};
+use crate::workbench::{find, words};
+use tinyllama_base::{push_wrapped, wrapped};
+
+/// Columns from which file and results stand side by side.
+const SIDE_BY_SIDE: usize = 130;
+
+const RESULTS: usize = 0;
+const FILE: usize = 1;
+const PICTURE: usize = 2;
+const NAMES: [&str; 3] = ["results", "file", "memory"];
+
+#[derive(Debug, Default)]
+pub struct KernelPanel {
+    path: PathBuf,
+    results: Vec<String>,
+    file: Vec<String>,
+    /// Lines of the file that findings name, from 1.
+    named: Vec<u32>,
+    picture: [Vec<String>; 2],
+    passed: bool,
+    tabs: Tabs,
+    scrolls: [Scroll; 3],
+}
+
+impl KernelPanel {
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            results: vec!["The check runs; its results come here.".into()],
+            path,
+            ..Self::default()
+        }
+    }
+
+    /// What a check came to.
+    pub fn take(&mut self, tried: &Tried) {
+        self.results = tried.lines();
+        self.passed = tried.checked.passed;
+        if let (true, Ok(exercise)) = (self.passed, find(&tried.checked.exercise)) {
+            let mut question = String::new();
+            push_wrapped(&mut question, &exercise.question, 80);
+            let asks = "To be answered by measuring, where there is a GPU:";
+            self.results.extend([String::new(), asks.into()]);
+            self.results.extend(question.lines().map(str::to_owned));
+        }
+        let numbered = tried.file.text.lines().zip(1..);
+        self.file = numbered
+            .map(|(text, number)| format!("{number:>4} {}", text.replace('\t', "    ")))
+            .collect();
+        let findings = tried.checked.findings.iter();
+        self.named = findings
+            .flat_map(|finding| finding.line.into_iter().chain(finding.other_line))
+            .collect();
+        self.picture =
+            [false, true].map(|unicode| words::pictures(&tried.checked, &tried.file, unicode));
+    }
+
+    fn lines(&self, tab: usize, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let styled = |(index, text): (usize, &String)| -> Vec<Line<'static>> {
+            let named = tab == FILE && self.named.iter().any(|line| *line as usize == index + 1);
+            let style = match (tab, index) {
+                _ if named => theme.bad(),
+                (RESULTS, 0) if self.passed => theme.good(),
+                (RESULTS, 0) => theme.emphasis(),
+                _ => theme.text(),
+            };
+            // What to do stands in the results; a file and a picture keep their columns.
+            let parts = match tab {
+                RESULTS if !text.contains(" | ") => wrapped(text, wide),
+                _ => vec![text.clone()],
+            };
+            let parts = parts.into_iter();
+            parts.map(|part| Line::styled(part, style)).collect()
+        };
+        let lines = match tab {
+            RESULTS => &self.results,
+            FILE => &self.file,
+            _ => &self.picture[usize::from(theme.glyphs.unicode)],
+        };
+        lines.iter().enumerate().flat_map(styled).collect()
+    }
+
+    fn put(&self, tab: usize, pane: &mut Pane) {
+        let lines = self.lines(tab, pane.width(), pane.theme);
+        if lines.is_empty() {
+            return pane.remark("Nothing to see yet: it comes once the kernel compiles.");
+        }
+        let first = self.scrolls[tab].first(lines.len(), pane.area.height.into());
+        pane.put(lines.into_iter().skip(first));
+    }
+}
+
+impl Panel for KernelPanel {
+    fn title(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn paint(&self, pane: &mut Pane) {
+        let wide = pane.width();
+        let head = self.tabs.line(&NAMES, wide, pane.theme);
+        pane.put([head, Line::default()]);
+        if wide < SIDE_BY_SIDE || self.tabs.at == FILE {
+            return self.put(self.tabs.at, pane);
+        }
+        let [left, _, right] = pane.columns([
+            Constraint::Fill(1),
+            Constraint::Length(2),
+            Constraint::Length(80),
+        ]);
+        self.put(FILE, &mut pane.at(left));
+        self.put(self.tabs.at, &mut pane.at(right));
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        self.tabs.act(action, NAMES.len()) || {
+            let scroll = &self.scrolls[self.tabs.at.min(PICTURE)];
+            scroll.act(action, scroll.page())
+        }
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        vec![(PanelAction::NextSection, "file, memory")]
+    }
+
+    fn hidden(&self) -> (usize, usize) {
+        self.scrolls[self.tabs.at.min(PICTURE)].hidden()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+
+    use super::*;
+    use crate::workbench::check::{Checked, WavePictures};
+    use crate::workbench::picture::Picture;
+    use crate::workbench::{File, Finding, Kind};
+
+    fn tried() -> Tried {
+        let said = serde_json::json!({
+            "kind": "picture", "line": 2, "access": "read", "array": "x", "local": false, "width": 4,
+            "requests": 1, "lines": 4, "fewest": 1, "sectors": 4, "first": 0, "lanes": [0, 128, 256, 384],
+        });
+        let mut finding = Finding::new(
+            Kind::Race,
+            Some(2),
+            "thread 0 writes y[1], which thread 1 reads in line 1",
+        );
+        finding.other_line = Some(1);
+        Tried {
+            file: File {
+                path: "rope.hip".into(),
+                text: "float a = y[1];\ny[i] = x[i];\n".into(),
+            },
+            checked: Checked {
+                exercise: "rope".into(),
+                findings: vec![finding],
+                cases: 2,
+                pictures: vec![WavePictures {
+                    wave: 64,
+                    pictures: Picture::of_stand_in(&said).into_iter().collect(),
+                }],
+                ..Checked::default()
+            },
+        }
+    }
+
+    fn drawn(panel: &KernelPanel, columns: u16, rows: u16, theme: &Theme) -> String {
+        let area = Rect::new(0, 0, columns, rows);
+        let mut buffer = Buffer::empty(area);
+        panel.draw(Pane::new(area, &mut buffer, theme));
+        let line = |y| {
+            (0..columns)
+                .map(|x| buffer[(x, y)].symbol())
+                .collect::<String>()
+        };
+        (0..rows).map(|y| line(y) + "\n").collect()
+    }
+
+    #[test]
+    fn results_file_and_memory_stand_one_after_the_other_or_side_by_side() {
+        let mut panel = KernelPanel::new("rope.hip".into());
+        panel.take(&tried());
+        let theme = Theme::of(true, false);
+        let results = drawn(&panel, 80, 24, &theme);
+        assert!(
+            results.contains("race, line 2") && !results.contains("   1 float"),
+            "{results}"
+        );
+        let wide = drawn(&panel, 150, 24, &theme);
+        assert!(
+            wide.contains("race, line 2") && wide.contains("   1 float"),
+            "{wide}"
+        );
+        assert!(panel.act(PanelAction::NextSection));
+        assert!(drawn(&panel, 80, 24, &theme).contains("   1 float"));
+        assert!(panel.act(PanelAction::NextSection));
+        let memory = drawn(&panel, 80, 24, &theme);
+        assert!(
+            memory.contains("4 cache lines a wavefront of 1 needed"),
+            "{memory}"
+        );
+        for (columns, rows) in [(1, 1), (20, 3), (60, 20)] {
+            drawn(&panel, columns, rows, &theme);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The kernels of this project: what each does and must move, what can be chosen, and its source.
+
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use ratatui::prelude::{Constraint, Line, Span};
+use tinyllama_kernel_catalog::Kernel;
+
+pub use self::sources::{KernelEntry, SourceFile, kernels};
+
+use crate::tui::{
+    Action, Command, Cursor, Deed, Do, Pane, Panel, PanelAction, Scroll, Table, Tabs, Theme, cut,
+    paragraph, width,
+};
+use tinyllama_base::Align;
+
+pub const PANEL: Deed = (
+    Action::Panel("kernels"),
+    "K",
+    "kernels of this project",
+    Do::Any(|model| model.open(KernelsPanel::new(kernels()))),
+);
+
+/// Rows a page goes by.
+const PAGE: usize = 15;
+
+/// Columns of the list beside a kernel.
+const LIST: u16 = 18;
+
+/// The sections, by their places among the tabs.
+const LIST_OF_ALL: usize = 0;
+const ABOUT: usize = 1;
+const SOURCE: usize = 2;
+const SECTIONS: usize = 3;
+
+#[derive(Clone, Debug, Default)]
+pub struct KernelsPanel {
+    kernels: Vec<KernelEntry>,
+    section: Tabs,
+    cursor: Cursor,
+    file: usize,
+    scroll: Scroll,
+}
+
+impl KernelsPanel {
+    pub fn new(kernels: Vec<KernelEntry>) -> Self {
+        KernelsPanel {
+            kernels,
+            ..KernelsPanel::default()
+        }
+    }
+
+    fn kernel(&self) -> Option<&KernelEntry> {
+        self.kernels.get(self.cursor.row)
+    }
+
+    fn source(&self) -> Option<&SourceFile> {
+        self.kernel()?.files.get(self.file)
+    }
+
+    fn list_table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("kernel", Align::Left),
+            ("launches", Align::Left),
+            ("what it does", Align::Left),
+        ]);
+        for KernelEntry { kernel, .. } in &self.kernels {
+            let cells = [kernel.name, kernel.launches, kernel.summary];
+            table.rows.push(cells.map(Into::into).into());
+        }
+        table.at(self.cursor)
+    }
+
+    /// Names only, for beside a kernel.
+    fn names(&self, mut pane: Pane) {
+        let (theme, selected) = (pane.theme, self.cursor.row);
+        let room = usize::from(pane.area.height).max(1);
+        let kernels = self.kernels.iter().enumerate();
+        let names = kernels.skip(selected.saturating_sub(room - 1));
+        pane.put(names.map(|(at, kernel)| {
+            let (mark, style) = match at == selected {
+                true => (theme.glyphs.here, theme.accent()),
+                false => (" ", theme.muted()),
+            };
+            Line::styled(format!("{mark} {}", kernel.kernel.name), style)
+        }));
+    }
+
+    /// What it does, costs and lets one choose.
+    fn facts(kernel: &Kernel, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+        let mut lines = paragraph(kernel.summary, wide, theme.text());
+        let launches = format!("launches: {}", kernel.launches);
+        lines.extend(paragraph(&launches, wide, theme.muted()));
+        lines.push(Line::default());
+        let heading = "What a perfect launch moves and computes";
+        lines.push(Line::styled(heading, theme.emphasis()));
+        for pass in kernel.passes {
+            let [reads, writes, flops] = pass.formulas.map(|formula| formula.replace(" * ", " · "));
+            let name = pass.name;
+            let text = format!("{name}: reads {reads} bytes, writes {writes}, {flops} FLOP");
+            lines.extend(paragraph(&text, wide, theme.code()));
+        }
+        let with = format!("with {}", kernel.shape);
+        lines.extend(paragraph(&with, wide, theme.muted()));
+        lines.push(Line::default());
+        lines.push(Line::styled("What can be chosen", theme.emphasis()));
+        for [name, means] in kernel.block {
+            let room = usize::from(wide).saturating_sub(width(name) + 2);
+            lines.push(Line::from(vec![
+                Span::styled(*name, theme.code()),
+                Span::raw(format!("  {}", cut(means, room, theme))),
+            ]));
+        }
+        if kernel.block_size.is_some() {
+            let try_it = format!("run v3 --block-size {}=N tries another size", kernel.name);
+            lines.extend(paragraph(&try_it, wide, theme.muted()));
+        }
+        lines
+    }
+
+    /// The facts, and what the source says of itself.
+    fn about(entry: &KernelEntry, pane: &Pane) -> Vec<Line<'static>> {
+        let mut lines = vec![Line::styled(entry.kernel.name, pane.theme.heading())];
+        lines.extend(Self::facts(entry.kernel, pane.area.width, pane.theme));
+        let about = entry.about();
+        if !about.is_empty() {
+            lines.push(Line::default());
+            lines.extend(pane.markdown(&about));
+        }
+        lines
+    }
+
+    fn draw_source(&self, entry: &KernelEntry, mut pane: Pane) {
+        let theme = pane.theme;
+        let Some(file) = self.source() else {
+            return pane.remark("The sources of this kernel are not in this program.");
+        };
+        let lines: Vec<Line> = match pane.highlighter {
+            Some(highlighter) => highlighter.lines(&file.text, file.language, theme),
+            None => {
+                let lines = file.text.lines();
+                lines.map(|line| Line::raw(line.to_owned())).collect()
+            }
+        };
+        let room = usize::from(pane.area.height).saturating_sub(1);
+        let first = self.scroll.first(lines.len(), room);
+        let title = format!(
+            "{}/{}  file {} of {}, lines {} to {} of {}",
+            entry.kernel.name,
+            file.name,
+            self.file + 1,
+            entry.files.len(),
+            first + 1,
+            (first + room).min(lines.len()),
+            lines.len()
+        );
+        pane.heading(&title);
+        let digits = lines.len().to_string().len();
+        let numbered = lines.into_iter().enumerate().skip(first).map(|(at, line)| {
+            let mut spans = vec![Span::styled(format!("{:>digits$} ", at + 1), theme.muted())];
+            spans.extend(line.spans);
+            Line::from(spans)
+        });
+        pane.put(numbered);
+    }
+
+    fn turn_file(&mut self, forwards: bool) -> bool {
+        let files = self.kernel().map_or(0, |kernel| kernel.files.len()).max(1);
+        self.file = (self.file + if forwards { 1 } else { files - 1 }) % files;
+        self.scroll = Scroll::default();
+        true
+    }
+
+    fn choose(&mut self, action: PanelAction) -> bool {
+        let moved = self.cursor.act(action, self.kernels.len(), 0);
+        if moved {
+            self.file = 0;
+            self.scroll = Scroll::default();
+        }
+        moved
+    }
+
+    fn turn(&mut self, action: PanelAction) -> bool {
+        self.scroll = Scroll::default();
+        self.section.act(action, SECTIONS)
+    }
+}
+
+impl Panel for KernelsPanel {
+    fn title(&self) -> String {
+        "Kernels".into()
+    }
+
+    fn paint(&self, pane: &mut Pane) {
+        let Some(kernel) = self.kernel() else {
+            return pane.remark("There is no kernel to show.");
+        };
+        let (area, section) = (pane.area, self.section.at);
+        if section == LIST_OF_ALL {
+            let table = self.list_table();
+            let mut facts = vec![Line::default()];
+            facts.extend(Self::facts(kernel.kernel, area.width, pane.theme));
+            return table.draw_over(facts, area.height.saturating_sub(table.height()), pane);
+        }
+        let mut body = area;
+        if area.width >= 100 {
+            let columns = [LIST, 1, area.width - LIST - 1].map(Constraint::Length);
+            let [names, _, rest] = pane.columns(columns);
+            self.names(pane.at(names));
+            body = rest;
+        }
+        let mut pane = pane.at(body);
+        if section == SOURCE {
+            return self.draw_source(kernel, pane);
+        }
+        let lines = Self::about(kernel, &pane);
+        let first = self.scroll.first(lines.len(), body.height.into());
+        pane.put(lines.into_iter().skip(first));
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        match (action, self.section.at) {
+            (PanelAction::NextSection | PanelAction::PreviousSection, _) => self.turn(action),
+            (PanelAction::Select, LIST_OF_ALL | ABOUT) => self.turn(PanelAction::NextSection),
+            (PanelAction::Toggle | PanelAction::Right, SOURCE) => self.turn_file(true),
+            (PanelAction::Left, SOURCE) => self.turn_file(false),
+            (PanelAction::Right, ABOUT) => self.choose(PanelAction::Down),
+            (PanelAction::Left, ABOUT) => self.choose(PanelAction::Up),
+            (_, LIST_OF_ALL) => self.choose(action),
+            _ => self.scroll.act(action, PAGE),
+        }
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        match self.section.at {
+            LIST_OF_ALL => vec![
+                (PanelAction::Select, "about it"),
+                (PanelAction::PreviousSection, "source"),
+            ],
+            ABOUT => vec![
+                (PanelAction::Select, "source"),
+                (PanelAction::Right, "next kernel"),
+                (PanelAction::PreviousSection, "list"),
+            ],
+            _ => vec![
+                (PanelAction::Toggle, "next file"),
+                (PanelAction::NextSection, "list"),
+            ],
+        }
+    }
+}

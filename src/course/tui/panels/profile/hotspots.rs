@@ -1,0 +1,182 @@
+//! Kernels by the time they take, under names short or full or split by launch shape.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::profiler::read::Import;
+use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
+use crate::profiler::show::parts::Parts;
+use crate::tui::{
+    Cell, Command, Cursor, Pane, Panel, PanelAction, Table, Theme, Tone, grouped, name_lines,
+};
+use tinyllama_base::{Align, percent, time};
+
+/// A key's words, and which kernel comes first then.
+type Order = (&'static str, fn(&Hotspot, &Hotspot) -> Ordering);
+
+/// Equals are ordered by their names.
+const ORDERS: [Order; 4] = [
+    ("sort by time", |a, b| b.total_ns.total_cmp(&a.total_ns)),
+    ("sort by calls", |a, b| b.calls.cmp(&a.calls)),
+    ("sort by mean", |a, b| b.mean_ns().total_cmp(&a.mean_ns())),
+    ("sort by name", |_, _| Ordering::Equal),
+];
+
+const GROUPS: [(&str, GroupBy); 3] = [
+    ("short names", GroupBy::ShortName),
+    ("full names", GroupBy::FullName),
+    ("by launch shape", GroupBy::Variant),
+];
+
+/// Columns of the bar beside a share.
+const BAR: usize = 8;
+
+#[derive(Debug)]
+pub struct HotspotTable {
+    import: Arc<Import>,
+    parts: Parts,
+    group: usize,
+    order: usize,
+    pub(super) found: Hotspots,
+    cursor: Cursor,
+}
+
+impl HotspotTable {
+    pub fn new(import: Arc<Import>, parts: Parts) -> Self {
+        HotspotTable {
+            group: 0,
+            order: 0,
+            found: hotspots(&import.profile, GroupBy::ShortName, &parts),
+            cursor: Cursor::default(),
+            import,
+            parts,
+        }
+    }
+
+    fn next_group(&self) -> usize {
+        (self.group + 1) % GROUPS.len()
+    }
+
+    fn next_order(&self) -> usize {
+        (self.order + 1) % ORDERS.len()
+    }
+
+    fn sort(&mut self) {
+        let (_, by) = ORDERS[self.order];
+        let kernels = &mut self.found.kernels;
+        kernels.sort_by(|a, b| by(a, b).then_with(|| a.name.cmp(&b.name)));
+        self.cursor.row = 0;
+    }
+
+    fn table(&self, theme: &Theme) -> Table {
+        let kernels = &self.found.kernels;
+        let has = |what: fn(&Hotspot) -> bool| kernels.iter().any(what);
+        let shapes = has(|kernel| kernel.variant.is_some());
+        let parts = has(|kernel| kernel.part.is_some());
+        let mut table = Table::new(&[
+            ("kernel", Align::Left),
+            ("share", Align::Right),
+            ("", Align::Left),
+            ("total", Align::Right),
+            ("calls", Align::Right),
+            ("mean", Align::Right),
+            ("min", Align::Right),
+            ("max", Align::Right),
+        ]);
+        if shapes {
+            let more = ["workgroup", "grid", "VGPRs"].map(|title| (title.to_owned(), Align::Right));
+            table.columns.extend(more);
+        }
+        if parts {
+            table
+                .columns
+                .push(("part of the model".into(), Align::Left));
+        }
+        let longest = kernels
+            .iter()
+            .map(|kernel| kernel.percent)
+            .fold(0.0, f64::max);
+        for kernel in kernels {
+            let share = kernel.percent / longest.max(1e-9);
+            let bar = theme.glyphs.bar[0].repeat((share * BAR as f64).round() as usize);
+            let mut row = vec![
+                Cell::from(kernel.name.as_str()),
+                percent(kernel.percent).into(),
+                Cell::new(bar, Tone::Emphasis),
+                time(kernel.total_ns).into(),
+                grouped(kernel.calls).into(),
+                time(kernel.mean_ns()).into(),
+                Cell::figure(kernel.min_ns.map(time)),
+                Cell::figure(kernel.max_ns.map(time)),
+            ];
+            if shapes {
+                let variant = kernel.variant.as_ref();
+                let workgroup = variant.and_then(|variant| variant.workgroup);
+                let workgroup = workgroup.map(|sizes| axes(sizes.map(u64::from)));
+                let grid = variant.and_then(|variant| variant.grid).map(axes);
+                let registers = variant.and_then(|variant| variant.vgpr);
+                let registers = registers.map(|count| count.to_string());
+                row.extend([workgroup, grid, registers].map(Cell::figure));
+            }
+            if parts {
+                row.push(kernel.part.as_deref().unwrap_or("").into());
+            }
+            table.rows.push(row);
+        }
+        table
+    }
+}
+
+impl Panel for HotspotTable {
+    fn paint(&self, pane: &mut Pane) {
+        let (found, theme) = (&self.found, pane.theme);
+        let mut title = format!("{} on the device in all", time(found.total_ns));
+        if found.from_summary {
+            title.push_str(", from the profiler's own summary");
+        }
+        for process in &found.summarised {
+            title.push_str(&format!(", of {process} from a summary"));
+        }
+        if found.untimed > 0 {
+            title.push_str(&format!("; {} launches have no time", found.untimed));
+        }
+        pane.heading(&title);
+        let table = self.table(theme).at(self.cursor);
+        let foot = name_lines(table.selected_name(), pane.area.width, theme);
+        table.draw_over(foot, pane.area.height / 3, pane);
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        match action {
+            PanelAction::Sort => self.order = self.next_order(),
+            PanelAction::Toggle => {
+                self.group = self.next_group();
+                let (_, group) = GROUPS[self.group];
+                self.found = hotspots(&self.import.profile, group, &self.parts);
+            }
+            _ => {
+                let table = self.table(&Theme::default());
+                return table.move_cursor(&mut self.cursor, action);
+            }
+        }
+        self.sort();
+        true
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        vec![
+            (PanelAction::Sort, ORDERS[self.next_order()].0),
+            (PanelAction::Toggle, GROUPS[self.next_group()].0),
+        ]
+    }
+}
+
+/// `64`, `16x16`, without axes of one at the end.
+fn axes(sizes: [u64; 3]) -> String {
+    let used = match sizes {
+        [_, 1, 1] => 1,
+        [_, _, 1] => 2,
+        _ => 3,
+    };
+    itertools::join(&sizes[..used], "x")
+}

@@ -1,0 +1,94 @@
+//! What a profile has something to say about.
+
+use std::sync::Arc;
+
+use super::hotspots::HotspotTable;
+use super::tables::Tables;
+use super::timeline::Timeline;
+use crate::profiler::read::Import;
+use crate::profiler::show::parts::Parts;
+use crate::profiler::show::{copies, counters, launches, occupancy, report, roofline, timeline};
+use crate::tui::panels::sections::Section;
+use crate::tui::{Page, RooflinePanel, Text, Tone};
+use tinyllama_base::TextTable;
+
+/// Rows of a table at most; a screen is for reading, exports are for everything.
+const ROWS: usize = 500;
+
+/// Kernels whose counters get a table.
+const KERNELS_WITH_COUNTERS: usize = 20;
+
+/// Sections with something in them; none for an empty import.
+pub fn of(import: &Arc<Import>, parts: &Parts) -> Vec<Section> {
+    let profile = &import.profile;
+    let mut sections: Vec<Section> = Vec::new();
+    let timed = profile.is_timed();
+    if timed || !profile.statistics.is_empty() {
+        let hotspots = HotspotTable::new(Arc::clone(import), parts.clone());
+        sections.push(("Hotspots", Box::new(hotspots)));
+    }
+    if timed {
+        sections.push(("Timeline", Box::new(Timeline::new(Arc::clone(import)))));
+    }
+    let mut host = Vec::new();
+    if timed || !profile.calls.is_empty() {
+        host.push(launches::launch_overhead(profile).table());
+    }
+    host.push(timeline::table(profile, 5));
+    host.push(report::calls(profile, ROWS));
+    host.push(copies::table(profile));
+    add(&mut sections, "Launches", host);
+    let tables = counters::tables(profile, KERNELS_WITH_COUNTERS);
+    add(&mut sections, "Counters", tables);
+    let occupancy = occupancy::table(profile, ROWS);
+    add(&mut sections, "Occupancy", vec![occupancy]);
+    let under_roof = roofline::roofline(profile);
+    if under_roof.picture().is_some() {
+        sections.push(("Roofline", Box::new(RooflinePanel::new(under_roof))));
+    } else {
+        // Kernels that only move bytes have no place in the picture, but they have a bandwidth.
+        add(&mut sections, "Roofline", vec![roofline::table(profile)]);
+    }
+    let more = [
+        report::metrics(profile, ROWS),
+        report::regions(profile, ROWS),
+        report::instructions(profile, ROWS),
+    ];
+    add(&mut sections, "More", more.into());
+    let files = files(import);
+    if !files.is_empty() {
+        let page = Page::new("Files", Text::Paragraphs(files));
+        sections.push(("Files", Box::new(page)));
+    }
+    sections
+}
+
+fn add(sections: &mut Vec<Section>, name: &'static str, mut tables: Vec<TextTable>) {
+    tables.retain(|table| !table.rows.is_empty());
+    if !tables.is_empty() {
+        sections.push((name, Box::new(Tables::new(tables))));
+    }
+}
+
+/// What was read, what was not and why, what is damaged.
+fn files(import: &Import) -> Vec<(String, Tone)> {
+    let damaged = import.damage.iter().map(|damage| {
+        let text = format!("damaged: {}: {}", damage.place, damage.problem);
+        (text, Tone::Bad)
+    });
+    let taken = import.taken.iter().map(|taken| {
+        let path = taken.path.display();
+        let text = format!("read: {path}: {}, {} rows", taken.format, taken.rows);
+        (text, Tone::Plain)
+    });
+    let passed = import.passed_over.iter().map(|passed| {
+        let text = format!("passed over: {}: {}", passed.path.display(), passed.reason);
+        (text, Tone::Muted)
+    });
+    let notes = import.profile.notes.iter();
+    let notes = notes.map(|note| (format!("note: {note}"), Tone::Emphasis));
+    let commands = import.profile.commands.iter();
+    let commands = commands.map(|command| (format!("profiled: {command}"), Tone::Muted));
+    let all = damaged.chain(taken).chain(passed);
+    all.chain(notes).chain(commands).collect()
+}

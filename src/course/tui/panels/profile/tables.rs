@@ -1,0 +1,65 @@
+//! Tables made for plain text, one at a time.
+
+use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Table, paragraph, width};
+use tinyllama_base::TextTable;
+
+/// Names up to so many columns are whole in every table.
+const SHORT_NAME: usize = 14;
+
+#[derive(Debug, Default)]
+pub struct Tables {
+    tables: Vec<TextTable>,
+    at: usize,
+    cursor: Cursor,
+}
+
+impl Tables {
+    pub fn new(tables: Vec<TextTable>) -> Self {
+        Tables {
+            tables,
+            ..Tables::default()
+        }
+    }
+}
+
+impl Panel for Tables {
+    fn paint(&self, pane: &mut Pane) {
+        let Some(text) = self.tables.get(self.at) else {
+            return;
+        };
+        let (theme, wide) = (pane.theme, pane.area.width);
+        let mut title = text.title.clone();
+        if self.tables.len() > 1 {
+            title.push_str(&format!(" ({} of {})", self.at + 1, self.tables.len()));
+        }
+        pane.heading(&title);
+        let table = Table::of_text(text).at(self.cursor);
+        let selected = table.selected.and_then(|row| text.rows.get(row)?.first());
+        let name = selected.filter(|name| width(name) > SHORT_NAME);
+        let name = name.map(|name| paragraph(name, wide, theme.code()));
+        let notes = text.notes.iter();
+        let notes = notes.map(|note| paragraph(note, wide, theme.muted()));
+        let foot = name.into_iter().chain(notes).flatten().collect();
+        // At most half of the room: the figures come first.
+        table.draw_over(foot, pane.area.height / 2, pane);
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        if action == PanelAction::Toggle {
+            self.at = (self.at + 1) % self.tables.len().max(1);
+            self.cursor = Cursor::default();
+            return self.tables.len() > 1;
+        }
+        let table = self.tables.get(self.at);
+        table.is_some_and(|table| {
+            self.cursor
+                .act(action, table.rows.len(), table.columns.len())
+        })
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        let mut commands = vec![(PanelAction::Toggle, "next table")];
+        commands.truncate(self.tables.len().saturating_sub(1));
+        commands
+    }
+}

@@ -1,0 +1,253 @@
+//! Kernels or parts of the model under the ceilings of memory and arithmetic.
+
+mod open;
+#[cfg(test)]
+mod tests;
+
+use ratatui::prelude::{Constraint, Layout, Line, Rect};
+
+pub use self::open::PANEL;
+
+use crate::tui::{
+    Axis, Cell, Command, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelAction, Plot, Scale,
+    Series, Shape, Table, Tabs, Theme, Tone, bare, paragraph,
+};
+use tinyllama_base::roofline::{Bound, Grain, Source};
+use tinyllama_base::{Align, Ceiling, Point, Roofline};
+
+/// The picture and the table, where there is no room for both.
+const SECTIONS: usize = 2;
+
+#[derive(Clone, Debug, Default)]
+pub struct RooflinePanel {
+    roofline: Roofline,
+    /// Of each point that the picture shows.
+    letters: Vec<Option<char>>,
+    section: Tabs,
+    cursor: Cursor,
+    /// What measures the ceilings, where there are none yet.
+    calibrate: Option<Vec<String>>,
+}
+
+impl RooflinePanel {
+    pub fn new(roofline: Roofline) -> Self {
+        RooflinePanel {
+            letters: roofline.letters(),
+            roofline,
+            ..RooflinePanel::default()
+        }
+    }
+
+    /// With a way to measure the ceilings of the backend it ran on.
+    pub fn without_ceilings(self, backend: &str) -> Self {
+        let words = ["calibrate", "--backend", backend].map(String::from);
+        Self {
+            calibrate: Some(words.into()),
+            ..self
+        }
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("", Align::Left),
+            ("FLOP/byte", Align::Right),
+            ("reached", Align::Right),
+            ("bound by", Align::Left),
+            ("FLOP/s", Align::Right),
+            ("B/s", Align::Right),
+        ]);
+        for (point, letter) in self.roofline.points.iter().zip(&self.letters) {
+            let reached = point.share.map(|share| {
+                let tone = match point.bound {
+                    Some(Bound::Overhead) => Tone::Warning,
+                    _ if share >= 0.6 => Tone::Good,
+                    _ => Tone::Plain,
+                };
+                Cell::new(format!("{:.1} %", 100.0 * share), tone)
+            });
+            table.rows.push(vec![
+                format!("{} {}", letter.unwrap_or(' '), name(point)).into(),
+                match point.has_place() {
+                    true => format!("{:.2}", point.intensity).into(),
+                    false => Cell::new("no FLOP", Tone::Muted),
+                },
+                reached.unwrap_or_else(|| Cell::new("no ceiling", Tone::Muted)),
+                Cell::figure(point.bound.map(|bound| bound.to_string())),
+                bare(point.flops_per_s).into(),
+                bare(point.bytes_per_s).into(),
+            ]);
+        }
+        table.at(self.cursor)
+    }
+
+    fn plot(&self) -> Option<Plot> {
+        let picture = self.roofline.picture()?;
+        let line = |(at, (ceiling, from, to)): (usize, &(&Ceiling, _, _))| {
+            Series::new(short(ceiling), 1 + at, Shape::Line(vec![*from, *to]))
+        };
+        let mut series: Vec<Series> = picture.lines.iter().enumerate().map(line).collect();
+        // Where points lie on each other the selected one is seen, else the one with the longer time.
+        let selected = self.letters.get(self.cursor.row).copied().flatten();
+        let mut points: Vec<_> = picture.points.iter().rev().collect();
+        points.sort_by_key(|(letter, _)| Some(*letter) == selected);
+        series.extend(points.into_iter().map(|(letter, point)| {
+            let shape = Shape::Letter(point.intensity, point.flops_per_s, *letter);
+            Series::new("", 0, shape)
+        }));
+        let axis = |(low, high): (f64, f64), label: &str| Axis {
+            low: 10_f64.powf(low),
+            high: 10_f64.powf(high),
+            scale: Scale::Log,
+            label: label.into(),
+        };
+        Some(Plot {
+            title: "FLOP/s over FLOP/byte".to_owned(),
+            x: axis(picture.x, "FLOP/byte"),
+            y: axis(picture.y, "FLOP/s"),
+            series,
+        })
+    }
+
+    /// The selected point in sentences, and where all figures come from.
+    fn detail(&self, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
+        if let Some(point) = self.roofline.points.get(self.cursor.row) {
+            lines.extend(paragraph(&self.sentence(point), wide, theme.text()));
+            if let Some(advice) = &point.what_would_help {
+                let text = format!("{} {advice}", theme.glyphs.arrow);
+                lines.extend(paragraph(&text, wide, theme.accent()));
+            }
+        }
+        let ceilings: Vec<String> = self
+            .roofline
+            .ceilings
+            .iter()
+            .map(Ceiling::to_string)
+            .collect();
+        let ceilings = match ceilings.as_slice() {
+            [] if self.calibrate.is_some() => {
+                "no ceiling is known yet: Enter measures them, then open this page again".into()
+            }
+            [] => "no ceiling is known".into(),
+            some => format!("ceilings {}", some.join(", ")),
+        };
+        let Roofline {
+            title, work, notes, ..
+        } = &self.roofline;
+        let source = format!("{title}: work from {work}; {ceilings}");
+        for text in std::iter::once(&source).chain(notes) {
+            lines.extend(paragraph(text, wide, theme.muted()));
+        }
+        lines
+    }
+
+    fn sentence(&self, point: &Point) -> String {
+        let name = name(point);
+        let Some(judgement) = self.roofline.ceilings.judge(point) else {
+            return format!("{name}: no ceiling to hold it against.");
+        };
+        let reached = 100.0 * judgement.share;
+        let (label, source) = (&judgement.ceiling.label, judgement.ceiling.source);
+        match judgement.bound {
+            Bound::Overhead => format!(
+                "{name} reaches only {reached:.1} % of {label} ({source}), its nearest limit: something that is not in this picture costs its time, such as launching, waiting or too little parallel work."
+            ),
+            bound => format!(
+                "{name} is bound by {bound}: it reaches {reached:.1} % of {label} ({source})."
+            ),
+        }
+    }
+}
+
+fn name(point: &Point) -> String {
+    match point.grain {
+        Grain::Step => "the whole step".into(),
+        Grain::Phase => format!("{} (host)", point.name),
+        Grain::Part | Grain::Kernel => point.name.clone(),
+    }
+}
+
+fn short(ceiling: &Ceiling) -> String {
+    match ceiling.source {
+        Source::Measured => ceiling.label.clone(),
+        Source::DataSheet => format!("{} (sheet)", ceiling.label),
+    }
+}
+
+impl Panel for RooflinePanel {
+    fn title(&self) -> String {
+        "Roofline".into()
+    }
+
+    fn paint(&self, pane: &mut Pane) {
+        if self.roofline.points.is_empty() {
+            let text = "There is no point to draw: a point needs counted work and a time measured on the device. On a GPU, --profile-steps 5 and --flops give both.";
+            return pane.remark(text);
+        }
+        let table = self.table();
+        let [picture, figures] = self.areas(pane.area, &table);
+        if let Some(plot) = self.plot() {
+            plot.draw(&mut pane.at(picture));
+        } else {
+            pane.at(picture)
+                .remark("No picture: nothing here computes.");
+        }
+        let detail = self.detail(figures.width, pane.theme);
+        let least = figures.height.min(table.height()).min(4);
+        table.draw_over(detail, figures.height - least, &mut pane.at(figures));
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        let table = self.table();
+        match action {
+            PanelAction::Toggle => self.section.act(PanelAction::NextSection, SECTIONS),
+            _ => self.section.act(action, SECTIONS) || table.move_cursor(&mut self.cursor, action),
+        }
+    }
+
+    fn effects(&self, action: PanelAction) -> Effects {
+        let words = self.calibrate.clone();
+        let words = words.filter(|_| action == PanelAction::Select)?;
+        Some(vec![Effect::HandOver(HandOver::Command(words))])
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        if self.roofline.points.is_empty() {
+            return Vec::new();
+        }
+        let measure = (PanelAction::Select, "measure the ceilings");
+        let measure = self.calibrate.as_ref().map(|_| measure);
+        let other = match self.section.at {
+            0 => "table",
+            _ => "picture",
+        };
+        let others = [
+            (PanelAction::Down, "next point"),
+            (PanelAction::NextSection, other),
+        ];
+        measure.into_iter().chain(others).collect()
+    }
+}
+
+impl RooflinePanel {
+    /// Where the picture and the figures go; on a small screen one of them.
+    fn areas(&self, area: Rect, table: &Table) -> [Rect; 2] {
+        let nothing = Rect { height: 0, ..area };
+        if area.width >= 140 {
+            // Names of kernels are long.
+            let left = area.width * 9 / 20;
+            let columns = [left, 2, area.width - left - 2].map(Constraint::Length);
+            let [picture, _, figures] = Layout::horizontal(columns).areas(area);
+            return [picture, figures];
+        }
+        if area.height >= 18 && area.width >= 76 {
+            let wanted = table.height().saturating_add(6);
+            let below = wanted.clamp(8, area.height / 2);
+            return Layout::vertical([area.height - below, below]).areas(area);
+        }
+        match self.section.at {
+            0 => [area, nothing],
+            _ => [nothing, area],
+        }
+    }
+}

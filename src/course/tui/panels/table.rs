@@ -1,0 +1,387 @@
+//! A table that fits: the first column gives way, and columns that still have no room wait to the right.
+
+use ratatui::prelude::{Line, Span, Style};
+
+use super::text::cut_middle;
+use crate::tui::{Cursor, Pane, PanelAction, Theme, bar, width};
+use tinyllama_base::{Align, TextTable};
+
+/// How a cell is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    #[default]
+    Plain,
+    Muted,
+    Emphasis,
+    Good,
+    Warning,
+    Bad,
+}
+
+impl Tone {
+    pub fn style(self, theme: &Theme) -> Style {
+        match self {
+            Tone::Plain => theme.text(),
+            Tone::Muted => theme.muted(),
+            Tone::Emphasis => theme.emphasis(),
+            Tone::Good => theme.good(),
+            Tone::Warning => theme.warning(),
+            Tone::Bad => theme.bad(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    pub text: String,
+    pub tone: Tone,
+}
+
+impl Cell {
+    pub fn new(text: impl Into<String>, tone: Tone) -> Self {
+        Cell {
+            text: text.into(),
+            tone,
+        }
+    }
+
+    /// A figure, or that there is none.
+    pub fn figure(text: Option<String>) -> Self {
+        match text {
+            Some(text) => Cell::new(text, Tone::Plain),
+            None => Cell::new(super::text::NOT_REPORTED, Tone::Muted),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Cell::new(text, Tone::Plain)
+    }
+}
+
+/// The first column keeps at least this many columns of the screen.
+const NARROWEST_FIRST: usize = 14;
+
+/// Columns of words are cut down to this, columns of figures never.
+const NARROWEST_TEXT: usize = 10;
+
+const GAP: usize = 2;
+
+/// Columns of a name beside bars.
+const LONGEST_NAME: usize = 40;
+
+/// Narrower bars say nothing.
+const LEAST_BAR: usize = 8;
+
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub columns: Vec<(String, Align)>,
+    pub rows: Vec<Vec<Cell>>,
+    /// The row that is acted upon; it is always in view.
+    pub selected: Option<usize>,
+    /// Columns after the first that were scrolled past.
+    pub shift: usize,
+}
+
+impl Table {
+    pub fn new(columns: &[(&str, Align)]) -> Self {
+        Table {
+            columns: columns
+                .iter()
+                .map(|(title, align)| ((*title).to_owned(), *align))
+                .collect(),
+            ..Table::default()
+        }
+    }
+
+    /// A table made for plain text.
+    pub fn of_text(table: &TextTable) -> Self {
+        let mut of_text = Table::new(&table.columns);
+        of_text.rows = table
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| cell.as_str().into()).collect())
+            .collect();
+        of_text
+    }
+
+    /// With the row and columns where the cursor is.
+    pub fn at(mut self, cursor: Cursor) -> Self {
+        let last = self.rows.len().checked_sub(1);
+        self.selected = last.map(|last| cursor.row.min(last));
+        self.shift = cursor.shift;
+        self
+    }
+
+    /// With a bar for each figure of a column of per cents, over the columns that are left of `room`, the greatest in full.
+    /// Names give way to it: the whole name of a selected row stands below.
+    pub fn with_bars(mut self, column: usize, room: usize, theme: &Theme) -> Self {
+        let value = |row: &Vec<Cell>| -> Option<f64> {
+            let text = &row.get(column)?.text;
+            text.trim_end_matches(['%', ' ']).parse().ok()
+        };
+        let greatest = self.rows.iter().filter_map(value).fold(0.0, f64::max);
+        let natural = self.natural();
+        let longest = LONGEST_NAME.min(room / 3);
+        let names = natural.first().copied().unwrap_or(0).min(longest);
+        let others: usize = natural.iter().skip(1).map(|width| GAP + width).sum();
+        let left = room.saturating_sub(names + others + GAP);
+        if greatest <= 0.0 || left < LEAST_BAR {
+            return self;
+        }
+        for row in &mut self.rows {
+            let share = value(row).unwrap_or(0.0) / greatest;
+            row.resize(self.columns.len(), Cell::default());
+            let (full, _) = bar(share, left, theme);
+            row.push(Cell::new(format!("{full:<left$}"), Tone::Muted));
+        }
+        self.columns.push((String::new(), Align::Left));
+        self
+    }
+
+    /// Moves a cursor over it; false where it stays.
+    pub fn move_cursor(&self, cursor: &mut Cursor, action: PanelAction) -> bool {
+        cursor.act(action, self.rows.len(), self.columns.len())
+    }
+
+    /// What the selected row is called, in full.
+    pub fn selected_name(&self) -> &str {
+        let cell = self.selected.and_then(|row| self.rows.get(row)?.first());
+        cell.map_or("", |cell| cell.text.as_str())
+    }
+
+    /// Draws it, with at most so many lines of what is said about it below.
+    pub fn draw_over(&self, foot: Vec<Line<'static>>, most: u16, pane: &mut Pane) {
+        let most = most.min(pane.area.height);
+        let foot_height = most.min(u16::try_from(foot.len()).unwrap_or(u16::MAX));
+        let room = pane.area.height - foot_height;
+        self.draw(&mut pane.take(room.min(self.height())));
+        pane.put(foot.into_iter().take(most.into()));
+    }
+
+    /// Draws header and rows; the last line tells of rows that have no room.
+    pub fn draw(&self, pane: &mut Pane) {
+        if pane.area.is_empty() {
+            return;
+        }
+        let layout = self.layout(pane.width());
+        self.header(&layout, &mut pane.take(1));
+        let room = usize::from(pane.area.height);
+        let all_fit = self.rows.len() <= room;
+        let shown = room.saturating_sub(usize::from(!all_fit));
+        let row = self.selected.unwrap_or(0);
+        let first = Cursor { row, shift: 0 }.first_shown(self.rows.len(), shown);
+        let last = (first + shown).min(self.rows.len());
+        for (at, row) in self.rows.iter().enumerate().take(last).skip(first) {
+            let cell = |column: usize| match row.get(column) {
+                Some(cell) => (cell.text.as_str(), cell.tone.style(pane.theme)),
+                None => ("", Style::new()),
+            };
+            let line = self.line(&layout, cell, pane.theme);
+            let mut pane = pane.take(1);
+            if self.selected == Some(at) {
+                let style = pane.theme.selection();
+                pane.buffer.set_style(pane.area, style);
+            }
+            pane.put([line]);
+        }
+        if !all_fit {
+            let of = self.rows.len();
+            let text = format!("rows {} to {last} of {of}", (first + 1).min(of));
+            pane.remark(&text);
+        }
+    }
+
+    /// Lines it would like to have.
+    pub fn height(&self) -> u16 {
+        u16::try_from(self.rows.len() + 1).unwrap_or(u16::MAX)
+    }
+
+    /// Columns that each column would like to have.
+    fn natural(&self) -> Vec<usize> {
+        let longest = |(at, (title, _)): (usize, &(String, Align))| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            let cells = cells.map(|cell| width(&cell.text));
+            cells.chain([width(title)]).max().unwrap_or(0)
+        };
+        self.columns.iter().enumerate().map(longest).collect()
+    }
+
+    /// Columns shown with their widths, and how many wait to the right.
+    fn layout(&self, total: usize) -> Layout {
+        let natural = self.natural();
+        let Some((&first, others)) = natural.split_first() else {
+            return Layout::default();
+        };
+        let all: usize = others.iter().map(|width| GAP + width).sum();
+        let least = first.min(NARROWEST_FIRST);
+        let everything_fits = least + all <= total;
+        let shift = if everything_fits {
+            0
+        } else {
+            self.shift.min(others.len().saturating_sub(1))
+        };
+        // Room for the arrow that says there is more.
+        let arrows = if everything_fits { 0 } else { 2 };
+        // One figure at least is whole, whatever that costs the name.
+        let figure = others.get(shift).map_or(0, |width| GAP + width);
+        let least = least.min(total.saturating_sub(figure + arrows));
+        let mut left = total.saturating_sub(least + arrows);
+        let mut shown = Vec::new();
+        for (at, &width) in others.iter().enumerate().skip(shift) {
+            let wanted = GAP + width;
+            // The start of a text is of use; that of a number is not.
+            let may_be_cut = self.is_text(at + 1) && left >= GAP + NARROWEST_TEXT;
+            if wanted > left && !shown.is_empty() && !may_be_cut {
+                break;
+            }
+            let given = wanted.min(left);
+            if given <= GAP {
+                break;
+            }
+            shown.push((at + 1, given - GAP));
+            left -= given;
+        }
+        let hidden_right = others.len() - shift - shown.len();
+        Layout {
+            first: (least + left).min(first).min(total),
+            shown,
+            hidden_left: shift,
+            hidden_right,
+        }
+    }
+
+    fn is_text(&self, column: usize) -> bool {
+        let align = self.columns.get(column).map(|column| column.1);
+        align == Some(Align::Left)
+    }
+
+    fn header(&self, layout: &Layout, pane: &mut Pane) {
+        let theme = pane.theme;
+        let cell = |at: usize| {
+            let title = self.columns.get(at).map_or("", |(title, _)| title);
+            (title, theme.emphasis())
+        };
+        let area = pane.area;
+        pane.put([self.line(layout, cell, theme)]);
+        let arrows = match (layout.hidden_left > 0, layout.hidden_right > 0) {
+            (true, true) => "<>",
+            (true, false) => "< ",
+            (false, true) => " >",
+            (false, false) => return,
+        };
+        let span = Span::styled(arrows, theme.accent());
+        let x = area.right().saturating_sub(2).max(area.x);
+        pane.buffer.set_span(x, area.y, &span, area.width.min(2));
+    }
+
+    fn line<'a>(
+        &self,
+        layout: &Layout,
+        cell: impl Fn(usize) -> (&'a str, Style),
+        theme: &Theme,
+    ) -> Line<'static> {
+        let mut spans = Vec::new();
+        let first = std::iter::once((0, layout.first));
+        for (at, wide) in first.chain(layout.shown.iter().copied()) {
+            let (text, style) = cell(at);
+            let text = cut_middle(text, wide, theme);
+            let gap = " ".repeat(wide.saturating_sub(width(&text)));
+            if at > 0 {
+                spans.push(Span::raw(" ".repeat(GAP)));
+            }
+            match self.is_text(at) {
+                true => spans.extend([Span::styled(text, style), Span::raw(gap)]),
+                false => spans.extend([Span::raw(gap), Span::styled(text, style)]),
+            }
+        }
+        Line::from(spans)
+    }
+}
+
+#[derive(Default)]
+struct Layout {
+    first: usize,
+    /// Column and width.
+    shown: Vec<(usize, usize)>,
+    hidden_left: usize,
+    hidden_right: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+
+    use super::*;
+    use crate::tui::sheet;
+
+    fn drawn(table: &Table, width: u16, height: u16) -> String {
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        let theme = Theme::of(true, true);
+        table.draw(&mut Pane::new(area, &mut buffer, &theme));
+        sheet::text(&buffer)
+    }
+
+    fn table() -> Table {
+        let mut table = Table::new(&[
+            ("kernel", Align::Left),
+            ("calls", Align::Right),
+            ("total", Align::Right),
+        ]);
+        for n in 0..9 {
+            table.rows.push(vec![
+                format!("a_kernel_with_quite_a_long_name_{n}").into(),
+                (n * 1000).to_string().into(),
+                "12.50 ms".into(),
+            ]);
+        }
+        table
+    }
+
+    #[test]
+    fn figures_are_whole_at_every_width_and_wait_to_the_right_where_there_is_no_room() {
+        let mut table = table();
+        for width in 31..80 {
+            let text = drawn(&table, width, 12);
+            assert_eq!(text.matches("12.50 ms").count(), 9, "{width}:\n{text}");
+            assert!(text.contains(" 8000 "), "{width}:\n{text}");
+        }
+        let narrow = drawn(&table, 24, 12);
+        assert!(
+            narrow.contains(" 8000") && !narrow.contains("12.5"),
+            "{narrow}"
+        );
+        assert!(
+            narrow.starts_with("kernel") && narrow.contains(" >"),
+            "{narrow}"
+        );
+        table.shift = 1;
+        let shifted = drawn(&table, 24, 12);
+        assert!(
+            shifted.contains("12.5") && !shifted.contains("8000"),
+            "{shifted}"
+        );
+        for width in 0..30 {
+            drawn(&table, width, 5);
+        }
+    }
+
+    #[test]
+    fn the_selected_row_is_in_view_and_hidden_rows_are_told() {
+        let mut table = table();
+        for selected in 0..9 {
+            table.selected = Some(selected);
+            let text = drawn(&table, 60, 6);
+            assert!(
+                text.contains(&format!("_{selected} ")),
+                "{selected}:\n{text}"
+            );
+            assert!(text.contains("of 9"), "{text}");
+            assert_eq!(text.lines().count(), 6);
+        }
+        assert!(!drawn(&table, 60, 10).contains("of 9"));
+    }
+}

@@ -1,0 +1,216 @@
+//! Words and numbers as panels write them.
+
+use ratatui::prelude::{Line, Span, Style};
+use unicode_truncate::UnicodeTruncateStr;
+use unicode_width::UnicodeWidthStr;
+
+use crate::analysis::Metric;
+use crate::tui::{Theme, hanging, wrap};
+
+/// Stands where a figure is not known; never 0.
+pub use tinyllama_base::units::{NOT_REPORTED, grouped};
+
+/// The timed parts of a step, in their order; everywhere the `n`th of them looks like the series `n + 1`.
+pub const PARTS_OF_A_STEP: [(Metric, &str); 3] = [
+    (Metric::ForwardMs, "forward"),
+    (Metric::BackwardMs, "backward"),
+    (Metric::OptimizerMs, "optimizer"),
+];
+
+/// Columns `text` takes.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// The start of `text` in at most `most` columns, with an ellipsis where something is missing.
+pub fn cut(text: &str, most: usize, theme: &Theme) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let ellipsis = theme.glyphs.ellipsis;
+    let (kept, _) = text.unicode_truncate(most.saturating_sub(width(ellipsis)));
+    let (end, _) = ellipsis.unicode_truncate(most);
+    format!("{kept}{end}")
+}
+
+/// Both ends of `text`: what tells the names of kernels apart is often at their end.
+pub fn cut_middle(text: &str, most: usize, theme: &Theme) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let ellipsis = theme.glyphs.ellipsis;
+    let room = most.saturating_sub(width(ellipsis));
+    if room < 6 {
+        return cut(text, most, theme);
+    }
+    let (front, _) = text.unicode_truncate(room.div_ceil(2));
+    let (back, _) = text.unicode_truncate_start(room / 2);
+    format!("{front}{ellipsis}{back}")
+}
+
+/// Wrapped text in one style, as one paragraph; at least one line.
+pub fn paragraph(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
+    wrap(vec![Span::styled(text.to_owned(), style)], width.into())
+}
+
+/// A name in a column of its own, and text wrapped behind it.
+pub fn labelled(
+    label: &str,
+    columns: usize,
+    text: Span<'static>,
+    width: u16,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let label = Span::styled(format!("{label:<columns$}"), theme.muted());
+    let blank = Span::styled(" ".repeat(columns), theme.muted());
+    // Where there is hardly any room, the end of the text is cut off.
+    let width = usize::from(width).max(columns + 8);
+    hanging(vec![label], blank, vec![text], width)
+}
+
+/// Lines for the whole name of a kernel; names of templates go on for kilobytes.
+const NAME_LINES: usize = 3;
+
+/// The whole name of a kernel below a table: generated ones are long, and their ends tell them apart.
+pub fn name_lines(name: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let name = paragraph(name, width, theme.code()).into_iter();
+    std::iter::once(Line::default())
+        .chain(name.take(NAME_LINES))
+        .collect()
+}
+
+/// A text at the left end of a line and one at its right end; the left one gives way. Between them are at least `gap` blanks.
+pub fn both_ends(
+    left: Vec<Span<'static>>,
+    right: Span<'static>,
+    gap: usize,
+    width: u16,
+    theme: &Theme,
+) -> Line<'static> {
+    let width = usize::from(width);
+    let taken = right.width();
+    let gap = if taken > 0 { gap } else { 0 };
+    let room = width.saturating_sub(taken + gap);
+    let mut used = 0;
+    let mut spans = Vec::new();
+    for span in left {
+        let text = cut(&span.content, room.saturating_sub(used), theme);
+        used += self::width(&text);
+        spans.push(Span::styled(text, span.style));
+    }
+    spans.push(Span::raw(" ".repeat(width.saturating_sub(used + taken))));
+    spans.push(right);
+    Line::from(spans)
+}
+
+/// A bar of `columns`, filled by `share` (0 to 1); anything above nothing shows.
+pub fn bar(share: f64, columns: usize, theme: &Theme) -> (String, String) {
+    let share = if share.is_finite() { share } else { 0.0 };
+    let mut full = (share.clamp(0.0, 1.0) * columns as f64).round() as usize;
+    if share > 0.0 {
+        full = full.max(1).min(columns);
+    }
+    let [filled, empty] = theme.glyphs.bar;
+    (filled.repeat(full), empty.repeat(columns - full))
+}
+
+/// Seconds in the unit a person would say.
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return NOT_REPORTED.to_owned();
+    }
+    let seconds = seconds.max(0.0);
+    if seconds < 9.95 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    match whole {
+        0..=119 => format!("{whole} s"),
+        120..=7199 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// Milliseconds with three or four digits that mean something.
+pub fn milliseconds(ms: f64) -> String {
+    crate::analysis::Unit::Milliseconds.show(ms)
+}
+
+/// A number of what the heading above it names.
+pub fn bare(value: f64) -> String {
+    let shown = crate::analysis::Unit::Count("").show(value);
+    shown.trim_end().to_owned()
+}
+
+/// A mean count: whole where it is.
+pub fn count(value: f64) -> String {
+    if value.fract().abs() < 0.05 && value.abs() < 1e15 {
+        grouped(value.round().max(0.0) as u64)
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+/// Plus or minus.
+pub fn plus_minus(theme: &Theme) -> &'static str {
+    if theme.glyphs.unicode { "±" } else { "+/-" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, most: u16) -> Vec<String> {
+        let lines = paragraph(text, most, Style::new());
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn text_is_cut_and_wrapped_by_columns_and_nothing_is_lost() {
+        let ascii = Theme::of(true, true);
+        assert_eq!(cut("attention", 6, &ascii), "att...");
+        assert_eq!(cut("attention", 9, &ascii), "attention");
+        assert_eq!(cut("attention", 2, &ascii), "..");
+        assert_eq!(
+            cut_middle("rmsnorm_forward_f32_wave64", 15, &ascii),
+            "rmsnor...wave64"
+        );
+        // Characters of two columns.
+        assert!(width(&cut("学习学习学习", 7, &ascii)) <= 7);
+        let text = "the words of a sentence, and averyveryverylongword";
+        for most in 1..60 {
+            let lines = lines(text, most);
+            assert!(
+                lines.iter().all(|line| width(line) <= most.into()),
+                "{lines:?}"
+            );
+            let squeeze = |text: &str| text.replace(' ', "");
+            assert_eq!(squeeze(&lines.concat()), squeeze(text));
+        }
+        assert_eq!(lines("", 10), [""]);
+        assert_eq!(lines("学学", 1).concat(), "学学");
+    }
+
+    #[test]
+    fn numbers_read_like_numbers() {
+        assert_eq!(grouped(1_234_567), "1 234 567");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(count(2803.0), "2 803");
+        assert_eq!(count(2803.5), "2803.5");
+        assert_eq!(duration(3.21), "3.2 s");
+        assert_eq!(duration(61.0), "61 s");
+        assert_eq!(duration(135.0), "2 min 15 s");
+        assert_eq!(duration(7384.0), "2 h 03 min");
+        assert_eq!(duration(f64::NAN), NOT_REPORTED);
+    }
+
+    #[test]
+    fn a_bar_shows_the_least_share_and_never_overflows() {
+        let theme = Theme::of(true, true);
+        assert_eq!(bar(0.001, 4, &theme), ("#".into(), "...".into()));
+        assert_eq!(bar(0.0, 4, &theme), (String::new(), "....".into()));
+        assert_eq!(bar(7.0, 4, &theme), ("####".into(), String::new()));
+        assert_eq!(bar(f64::NAN, 4, &theme).0, "");
+        assert_eq!(bar(0.5, 0, &theme), (String::new(), String::new()));
+    }
+}

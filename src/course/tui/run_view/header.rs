@@ -1,0 +1,203 @@
+//! What runs, where, how far it is, and how it ended: the lines above every section.
+
+use ratatui::prelude::{Line, Span, Style};
+
+use signal_hook::low_level::signal_name;
+
+use super::state::RunState;
+use crate::session::RunExit;
+use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
+use crate::tutor::{Ending, say};
+use tinyllama_contract::{FailureCode, PhaseName};
+
+/// The device, and the phase with its progress; once the run is over, how it ended.
+pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let elapsed = Span::styled(duration(state.clock), theme.muted());
+    let place = Span::styled(place(state), theme.text());
+    let second = match &state.ended {
+        None => progress(state, wide, theme),
+        Some(ending) => outcome(state, ending, wide, theme),
+    };
+    vec![both_ends(vec![place], elapsed, 1, wide, theme), second]
+}
+
+/// `v1 on NVIDIA H200 (cuda, sm_90), bf16`; what was recorded says so first.
+fn place(state: &RunState) -> String {
+    match &state.context.recording {
+        Some(recording) => format!("{recording}: {}", made(state)),
+        None => made(state),
+    }
+}
+
+fn made(state: &RunState) -> String {
+    let Some(hello) = &state.hello else {
+        // A newer version may describe itself in words this one does not know; its steps still count.
+        let doing = if state.step.is_some() {
+            "running"
+        } else {
+            "starting"
+        };
+        return format!("{}: {doing}", state.context.target);
+    };
+    let backend = match &hello.arch {
+        Some(arch) => format!("{}, {arch}", hello.backend),
+        None => hello.backend.clone(),
+    };
+    if state.context.recording.is_some() {
+        // Its label names the device.
+        return format!("{} ({backend}), {}", hello.target, hello.dtype);
+    }
+    format!(
+        "{} on {} ({backend}), {}",
+        hello.target, hello.device, hello.dtype
+    )
+}
+
+fn phase_name(phase: PhaseName) -> &'static str {
+    match phase {
+        PhaseName::Queue => "waiting",
+        PhaseName::Setup => "setting up",
+        PhaseName::Compile => "compiling",
+        PhaseName::Tune => "tuning",
+        PhaseName::WarmUp => "warming up",
+        PhaseName::Measure => "measuring",
+        PhaseName::Profile => "timing kernels",
+    }
+}
+
+fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
+    if let Some(seconds) = state.silent {
+        let text = format!("nothing heard for {}", duration(seconds));
+        return Line::styled(text, theme.warning());
+    }
+    let Some((_, phase)) = &state.phase else {
+        return Line::styled("waiting for its first word", theme.muted());
+    };
+    let name = phase_name(phase.phase);
+    let counted = matches!(phase.phase, PhaseName::WarmUp | PhaseName::Measure);
+    let steps = state.step.as_ref().filter(|_| counted);
+    let mut text = match steps {
+        Some((_, step)) => format!(" step {} of {}", step.n, step.of),
+        None => String::new(),
+    };
+    if let Some(left) = state.seconds_left().filter(|left| *left >= 0.05) {
+        text.push_str(&format!(", about {} left", duration(left)));
+    }
+    let mut spans = vec![Span::styled(name, theme.accent())];
+    match state.progress() {
+        Some(share) => {
+            let room = usize::from(wide).saturating_sub(width(name) + width(&text) + 10);
+            let (full, empty) = bar(share, room.min(30), theme);
+            spans.extend([
+                Span::raw(" "),
+                Span::styled(full, theme.accent()),
+                Span::styled(empty, theme.muted()),
+                Span::raw(format!(" {:.0} %", 100.0 * share)),
+            ]);
+            let text = text.trim_start_matches([',', ' ']).to_owned();
+            if !text.is_empty() {
+                spans.push(Span::raw(format!("  {text}")));
+            }
+        }
+        None => spans.push(Span::raw(format!("{text}: {}", phase.message))),
+    }
+    Line::from(spans)
+}
+
+fn outcome(state: &RunState, ending: &Ending, wide: u16, theme: &Theme) -> Line<'static> {
+    let (glyph, text, style) = if state.succeeded() {
+        let text = match &state.summary {
+            Some(summary) => format!(
+                "finished: {} measured of {} steps",
+                summary.measured_steps, summary.steps
+            ),
+            None => "finished without a summary".to_owned(),
+        };
+        (theme.glyphs.check, text, theme.good())
+    } else {
+        let (text, style) = failed(state, ending, theme);
+        (theme.glyphs.cross, text, style)
+    };
+    let text = cut(&text, usize::from(wide).saturating_sub(2), theme);
+    Line::styled(format!("{glyph} {text}"), style)
+}
+
+/// How it ended when not as planned, in one line.
+fn failed(state: &RunState, ending: &Ending, theme: &Theme) -> (String, Style) {
+    let after = after(state);
+    let code = state.failure.as_ref().map(|failure| failure.code);
+    match &ending.exit {
+        None => ("did not start".to_owned(), theme.bad()),
+        Some(RunExit::Lost) => (format!("lost{after}: the tutor ended first"), theme.bad()),
+        _ if ending.stopped => (format!("stopped{after}"), theme.warning()),
+        Some(RunExit::Signal(signal)) => {
+            let name = signal_name(*signal).unwrap_or("unknown");
+            let text = format!("ended by signal {signal} ({name}){after}");
+            (text, theme.bad())
+        }
+        Some(RunExit::Status(_)) if code == Some(FailureCode::Interrupted) => {
+            (format!("stopped{after}"), theme.warning())
+        }
+        Some(RunExit::Status(0)) => (
+            format!("ended before its last step{after}"),
+            theme.warning(),
+        ),
+        Some(RunExit::Status(status)) => {
+            let text = match code {
+                Some(code) => format!("{}{after}", failure_name(code)),
+                None => format!("ended with status {status}{after}"),
+            };
+            (text, theme.bad())
+        }
+    }
+}
+
+fn after(state: &RunState) -> String {
+    match &state.step {
+        Some((_, step)) => format!(" after step {} of {}", step.n, step.of),
+        None => " before its first step".to_owned(),
+    }
+}
+
+fn failure_name(code: FailureCode) -> &'static str {
+    match code {
+        FailureCode::Usage => "the command line was refused",
+        FailureCode::Environment => "no usable device",
+        FailureCode::OutOfMemory => "out of memory",
+        FailureCode::Device => "the device refused or lost work",
+        FailureCode::Launcher => "it found no place to run, or lost it",
+        FailureCode::NotFinite => "the loss is no longer finite",
+        FailureCode::Interrupted => "stopped",
+        FailureCode::Internal => "a bug of this program",
+    }
+}
+
+/// What went wrong and what to do about it; empty when nothing did.
+pub fn trouble(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if let Some(seconds) = state.silent.filter(|_| state.is_running()) {
+        let text = say::silence(seconds, "Stopping the run");
+        lines.extend(paragraph(&text, wide, theme.warning()));
+    }
+    let ending = state.ended.as_ref();
+    let lost = |ending: &&Ending| matches!(ending.exit, None | Some(RunExit::Lost));
+    if let Some(ending) = ending.filter(lost) {
+        lines.extend(paragraph(&ending.words, wide, theme.text()));
+    }
+    let failure = state.failure.as_ref();
+    if let Some(failure) = failure {
+        lines.extend(paragraph(&failure.message, wide, theme.text()));
+    }
+    let told = failure.map(|failure| &failure.remedy);
+    let known = ending.and_then(|ending| ending.remedy.as_ref());
+    let known = known.filter(|known| told != Some(*known));
+    for remedy in told
+        .into_iter()
+        .chain(known)
+        .filter(|text| !text.is_empty())
+    {
+        let text = format!("{} {remedy}", theme.glyphs.arrow);
+        lines.extend(paragraph(&text, wide, theme.emphasis()));
+    }
+    lines
+}

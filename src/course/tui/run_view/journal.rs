@@ -1,0 +1,93 @@
+//! What a run said in words: notes, log lines, its error stream, samples of text. Bounded; the oldest lines go first.
+
+use std::collections::VecDeque;
+
+use tinyllama_base::named;
+
+/// Lines kept.
+const MOST: usize = 2000;
+
+/// Longest line kept; a learner needs its start, and a binary dump must not fill memory.
+const LONGEST: usize = 2000;
+
+named! {
+    /// Who said it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Voice {
+        /// The run, about its own figures.
+        Note = "note",
+        /// The trained model.
+        Sample = "sample",
+        /// Output that is no event.
+        Output = "output",
+        /// The error stream.
+        Stderr = "stderr",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub voice: Voice,
+    /// One line without control characters.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    pub entries: VecDeque<Entry>,
+}
+
+impl Journal {
+    pub fn add(&mut self, voice: Voice, text: &str) {
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            if self.entries.len() == MOST {
+                self.entries.pop_front();
+            }
+            let text = printable(line);
+            self.entries.push_back(Entry { voice, text });
+        }
+    }
+
+    pub fn of(&self, voice: Voice) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries
+            .iter()
+            .filter(move |entry| entry.voice == voice)
+    }
+}
+
+/// Without colours, bells and tabs, which would move the cursor behind the picture's back.
+fn printable(line: &str) -> String {
+    console::strip_ansi_codes(line)
+        .replace('\t', "    ")
+        .chars()
+        .filter(|character| !character.is_control())
+        .take(LONGEST)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_out_printable_and_the_oldest_go_first() {
+        let mut journal = Journal::default();
+        journal.add(Voice::Output, "\x1b[31mred\x1b[0m\tand\u{7} bell\n\nsecond");
+        let texts: Vec<&str> = journal
+            .entries
+            .iter()
+            .map(|entry| entry.text.as_str())
+            .collect();
+        assert_eq!(texts, ["red    and bell", "second"]);
+        for n in 0..3000 {
+            journal.add(Voice::Output, &format!("line {n}"));
+        }
+        assert_eq!(journal.entries.len(), MOST);
+        assert_eq!(
+            journal.entries.iter().next_back().unwrap().text,
+            "line 2999"
+        );
+        journal.add(Voice::Stderr, "a\nb\nc");
+        assert_eq!(journal.of(Voice::Stderr).count(), 3);
+    }
+}

@@ -1,0 +1,87 @@
+//! Pictures of real screens for the README and the documents: drawn by the program itself, and held against what is kept, so
+//! that none shows what is no longer so. `UPDATE_SCREENS=1 cargo test --workspace --lib pictures` draws them anew.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use crossterm::event::Event;
+use ratatui::prelude::{Buffer, Rect};
+
+use super::script::Script;
+use super::svg::svg;
+use crate::lesson::{Course, Source};
+use crate::recording::{self, Library};
+use crate::session::StepRef;
+use crate::tui::view::draw;
+
+/// A screen: its file, what it shows, its size, and the keys that lead there once a guess was made and its run has ended;
+/// none for what a learner sees first.
+type Screen = (&'static str, &'static str, (u16, u16), Option<&'static str>);
+
+const SCREENS: [Screen; 5] = [
+    (
+        "run",
+        "A run that has ended, beside its step",
+        (140, 36),
+        Some(""),
+    ),
+    ("first", "What a learner sees first", (80, 24), None),
+    ("end", "The end of a run at 80 columns", (80, 24), Some("")),
+    (
+        "kernels",
+        "Where a step's time goes",
+        (100, 24),
+        Some("tab tab tab tab enter"),
+    ),
+    ("reading", "A step to read", (100, 30), Some("v n")),
+];
+
+fn picture((columns, rows): (u16, u16), keys: Option<&str>, title: &str) -> String {
+    let course = Course::load(&Source::BuiltIn).expect("the course is sound");
+    let mut script = Script::of(course);
+    script.event(Event::Resize(columns, rows));
+    if let Some(keys) = keys {
+        let library = Library::load(recording::Source::BuiltIn).expect("recordings");
+        script.model.recordings = Arc::new(library);
+        let state = Arc::make_mut(&mut script.model.state);
+        let unlocked = &mut state.unlocked;
+        unlocked.insert("first-baseline".into(), "a picture".into());
+        script.model.lift_all();
+        script.open(StepRef::new("first-baseline", "guess-time"));
+        script.keys("enter 3 0 enter n r");
+        let (id, recording) = script.played().expect("a recording");
+        let library = Arc::clone(&script.model.recordings);
+        let tape = library.tape(library.find(&recording).expect("it"));
+        let lines = tape.expect("its tape").lines.into_iter();
+        let lines: Vec<String> = lines.map(|(_, line)| line).collect();
+        script.finish_with(id, &lines.join("\n"));
+        script.keys(keys);
+    }
+    let area = Rect::new(0, 0, columns, rows);
+    let mut buffer = Buffer::empty(area);
+    draw(&script.model, area, &mut buffer);
+    svg(&buffer, title)
+}
+
+#[test]
+fn pictures_of_screens_show_what_is_so() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/screens");
+    let updates = std::env::var_os("UPDATE_SCREENS").is_some();
+    let mut stale = Vec::new();
+    for (name, title, size, keys) in SCREENS {
+        let drawn = picture(size, keys, title);
+        let path = folder.join(format!("{name}.svg"));
+        if updates {
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(&path, &drawn).expect("a file");
+        }
+        if fs::read_to_string(&path).unwrap_or_default() != drawn {
+            stale.push(name);
+        }
+    }
+    assert!(
+        stale.is_empty(),
+        "{stale:?} show what is no longer so; look at `UPDATE_SCREENS=1 cargo test --workspace --lib pictures`"
+    );
+}

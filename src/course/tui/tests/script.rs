@@ -1,0 +1,378 @@
+//! A tutor on the loop of every tutor, with keys and messages from a test and a terminal in memory; what would reach
+//! beyond the screen is noted.
+
+use std::io;
+use std::num::NonZeroU16;
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use crate::lesson::{Course, Source};
+use crate::recording::{self, Library};
+use crate::run::{Told, read_line};
+use crate::session::event::{RunExit, StepRef};
+use crate::session::{Place, Session};
+use crate::tui::Theme;
+use crate::tui::desk::Work;
+use crate::tui::keys::{Key, KeyMap};
+use crate::tui::message::{Effect, HandOver, Message, RunId};
+use crate::tui::model::Model;
+use crate::tui::runtime::clerk::answer;
+use crate::tui::runtime::screen::Device;
+use crate::tui::runtime::stage::{Input, Stage};
+use crate::tui::runtime::{Hands, Tutor, on_one_thread};
+use crate::tui::update::navigate;
+use crate::tui::view::document;
+use crate::tutor::{Ending, TutorError};
+
+/// A run of eight quick steps, as its event stream.
+const STREAM: &str = include_str!("../script/run.jsonl");
+
+/// Columns and rows of the terminal at first.
+const SIZE: (u16, u16) = (80, 24);
+
+pub struct Script {
+    tutor: Tutor<Notes>,
+    stage: Stage,
+    messages: mpsc::Receiver<Message>,
+    keys: mpsc::UnboundedSender<Event>,
+    runtime: Runtime,
+    terminal: Terminal,
+    /// Whether the last key or message changed anything that is shown.
+    pub changed: bool,
+    folder: TempDir,
+}
+
+/// What a tutor's hands were asked for. The session is a real one, and answers at once.
+pub struct Notes {
+    pub session: Session,
+    course: Arc<Course>,
+    sender: mpsc::Sender<Message>,
+    /// Effects that are no requests to the session, in order.
+    pub effects: Vec<Effect>,
+    pub handed_over: Vec<HandOver>,
+}
+
+impl Hands for Notes {
+    fn carry_out(&mut self, effect: Effect, _: &Model) {
+        match effect {
+            Effect::Session(request) => {
+                let reply = answer(&mut self.session, &self.course, request);
+                let reply = Message::Session(Box::new(reply));
+                self.sender.try_send(reply).expect("room for a reply");
+            }
+            effect => self.effects.push(effect),
+        }
+    }
+
+    fn prepare(&mut self, request: HandOver) -> Result<Work, String> {
+        self.handed_over.push(request);
+        let job = Box::new(|_: &_| {});
+        Ok(Work { meanwhile: "", job })
+    }
+
+    fn lend(&mut self, _: Work) {}
+
+    fn take_back(&mut self) {}
+}
+
+/// A terminal in memory, which shows what a real one would.
+#[derive(Clone)]
+struct Terminal(Arc<Mutex<vt100::Parser>>);
+
+impl Device for Terminal {
+    fn set_raw(&mut self, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut parser = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parser.process(bytes);
+        Ok(())
+    }
+
+    fn size(&self) -> io::Result<(u16, u16)> {
+        Ok(SIZE)
+    }
+
+    fn mouse(&self) -> bool {
+        false
+    }
+}
+
+impl Deref for Script {
+    type Target = Tutor<Notes>;
+
+    fn deref(&self) -> &Tutor<Notes> {
+        &self.tutor
+    }
+}
+
+impl DerefMut for Script {
+    fn deref_mut(&mut self) -> &mut Tutor<Notes> {
+        &mut self.tutor
+    }
+}
+
+pub fn test_course() -> Course {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/course");
+    Course::load(&Source::Folder(folder)).expect("the tests' course is sound")
+}
+
+impl Script {
+    /// A learner's first visit, the welcome closed.
+    pub fn in_new_folder() -> Self {
+        let mut script = Self::at_first();
+        script.model.lift_all();
+        script
+    }
+
+    /// What a learner sees first.
+    pub fn at_first() -> Self {
+        Self::of(test_course())
+    }
+
+    /// A learner's first visit of a course.
+    pub fn of(course: Course) -> Self {
+        Self::at(tempfile::tempdir().expect("a temporary folder"), course)
+    }
+
+    fn at(folder: TempDir, course: Course) -> Self {
+        let course = Arc::new(course);
+        let place = Place {
+            folder: folder.path().to_path_buf(),
+            learner: "ada".into(),
+        };
+        let mut session = Session::open(place).expect("a session");
+        session.news();
+        let mut state = session.state().clone();
+        // The order of choices depends on who the learner is.
+        state.identity = "ada".into();
+        let state = Arc::new(state);
+        let mut model = Model::new(
+            Arc::clone(&course),
+            state,
+            KeyMap::default(),
+            Theme::default(),
+        );
+        let recordings =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/recordings");
+        let recordings = recording::Source::Folder(recordings);
+        model.recordings = Arc::new(Library::load(recordings).expect("the tests' recordings"));
+        let runtime = on_one_thread().expect("a runtime");
+        let (sender, messages) = mpsc::channel(4096);
+        let (keys, pressed) = mpsc::unbounded_channel();
+        let pressed = UnboundedReceiverStream::new(pressed);
+        let pressed = tokio_stream::StreamExt::map(pressed, Ok);
+        let waiting: Mutex<Option<Input>> = Mutex::new(Some(Box::pin(pressed)));
+        // Whoever listens again after the terminal was lent hears nothing more.
+        let listen = move || -> Input {
+            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let again = || -> Input { Box::pin(tokio_stream::pending()) };
+            waiting.take().unwrap_or_else(again)
+        };
+        let [columns, rows] = [SIZE.0, SIZE.1].map(|size| NonZeroU16::new(size).expect("a size"));
+        let terminal = Terminal(Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0))));
+        let mut stage = Stage::on(terminal.clone(), listen).expect("a stage");
+        let hands = Notes {
+            session,
+            course,
+            sender,
+            effects: Vec::new(),
+            handed_over: Vec::new(),
+        };
+        let mut tutor = Tutor::new(model, hands);
+        tutor.begin(&mut stage).expect("a beginning");
+        let mut script = Self {
+            tutor,
+            stage,
+            messages,
+            keys,
+            runtime,
+            terminal,
+            changed: true,
+            folder,
+        };
+        script.turn().expect("the session's first words");
+        script
+    }
+
+    /// The same learner, later.
+    pub fn reopened(self) -> Self {
+        let Script { tutor, folder, .. } = self;
+        drop(tutor);
+        Self::at(folder, test_course())
+    }
+
+    /// One round of the loop.
+    fn turn(&mut self) -> Result<(), TutorError> {
+        let turn = self.stage.turn(&mut self.tutor, &mut self.messages);
+        let turned = self.runtime.block_on(turn);
+        self.changed = self.tutor.model.dirty;
+        turned.and_then(|()| self.stage.show(&mut self.tutor))
+    }
+
+    pub fn send(&mut self, message: Message) {
+        let sender = &self.tutor.hands.sender;
+        sender.try_send(message).expect("room for a message");
+        self.turn().expect("the loop goes on");
+    }
+
+    pub fn event(&mut self, event: Event) {
+        self.keys.send(event).expect("a loop that listens");
+        self.turn().expect("the loop goes on");
+    }
+
+    /// Keys by name, separated by spaces: `n enter 1`.
+    pub fn keys(&mut self, keys: &str) {
+        for name in keys.split_whitespace() {
+            let key = Key::parse(name).expect("a key");
+            self.event(Event::Key(KeyEvent::new(key.code, key.modifiers)));
+        }
+    }
+
+    pub fn type_text(&mut self, text: &str) {
+        for c in text.chars() {
+            let event = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+            self.event(Event::Key(event));
+        }
+    }
+
+    /// What the terminal shows once everything was drawn, however little time went by.
+    pub fn look(&mut self) -> String {
+        let (columns, rows) = self.tutor.model.size;
+        self.event(Event::Resize(columns, rows));
+        self.screen()
+    }
+
+    /// What the terminal shows.
+    pub fn screen(&self) -> String {
+        let parser = self
+            .terminal
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        parser.screen().contents()
+    }
+
+    /// The step's text as it is shown.
+    pub fn text(&self) -> String {
+        let lines = document(&self.tutor.model).lines;
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    }
+
+    pub fn notice(&self) -> &str {
+        self.tutor
+            .model
+            .notice
+            .as_ref()
+            .map_or("", |notice| notice.text.as_str())
+    }
+
+    pub fn step(&self) -> &str {
+        self.tutor
+            .model
+            .step
+            .as_ref()
+            .map_or("", |view| view.at.step.as_str())
+    }
+
+    /// The run that was asked to be started last, taken from the effects.
+    pub fn started(&mut self) -> Option<RunId> {
+        let effects = &mut self.tutor.hands.effects;
+        let position = effects
+            .iter()
+            .rposition(|effect| matches!(effect, Effect::StartRun { .. }))?;
+        match effects.remove(position) {
+            Effect::StartRun { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// What the work that was asked for last is called, taken from the effects; not that for later, which has no name.
+    pub fn worked(&mut self) -> Option<&'static str> {
+        let effects = &mut self.tutor.hands.effects;
+        let position = effects.iter().rposition(
+            |effect| matches!(effect, Effect::Work(work) if !work.meanwhile.is_empty()),
+        )?;
+        match effects.remove(position) {
+            Effect::Work(work) => Some(work.meanwhile),
+            _ => None,
+        }
+    }
+
+    /// The recording that was asked to be played last, taken from the effects.
+    pub fn played(&mut self) -> Option<(RunId, String)> {
+        let effects = &mut self.tutor.hands.effects;
+        let position = effects
+            .iter()
+            .rposition(|effect| matches!(effect, Effect::PlayRecording { .. }))?;
+        match effects.remove(position) {
+            Effect::PlayRecording { id, recording, .. } => Some((id, recording)),
+            _ => None,
+        }
+    }
+
+    /// Opens a step as the outline would.
+    pub fn open(&mut self, at: StepRef) {
+        let effects = navigate::open(&mut self.tutor.model, at);
+        let Tutor { model, hands, .. } = &mut self.tutor;
+        for effect in effects.into_iter().flatten() {
+            hands.carry_out(effect, model);
+        }
+        self.turn().expect("the loop goes on");
+    }
+
+    /// Lets a run that was started go to its planned end.
+    pub fn finish(&mut self, id: RunId) {
+        self.finish_with(id, STREAM);
+    }
+
+    /// The same with another event stream.
+    pub fn finish_with(&mut self, id: RunId, stream: &str) {
+        let run = self.begin_run_with(id, stream);
+        for line in stream.lines() {
+            let line = read_line(line);
+            self.send(Message::Run(id, Told::Line(line)));
+        }
+        let ending = Ending {
+            exit: Some(RunExit::Status(0)),
+            words: "The run ended as planned.".into(),
+            remedy: None,
+            ..Ending::default()
+        };
+        self.send(Message::RunEnded {
+            id,
+            run: Some(run),
+            ending,
+        });
+    }
+
+    /// Lets a run begin, with its files in place; returns its id in the session.
+    pub fn begin_run(&mut self, id: RunId) -> String {
+        self.begin_run_with(id, STREAM)
+    }
+
+    fn begin_run_with(&mut self, id: RunId, stream: &str) -> String {
+        let run = format!("run-{}", id.0);
+        let folder = self.tutor.hands.session.place.runs().join(&run);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("events.jsonl"), stream).expect("a file");
+        let command = vec!["tinyllama-tutor".into(), "run".into(), "v1".into()];
+        self.send(Message::Run(
+            id,
+            Told::Started {
+                run: run.clone(),
+                command,
+            },
+        ));
+        run
+    }
+}

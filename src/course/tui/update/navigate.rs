@@ -1,0 +1,268 @@
+//! Moving through the course.
+
+use std::sync::Arc;
+
+use crossterm::event::KeyCode;
+
+use super::primary::{Primary, primary};
+use super::{note_time, profiler, runs, scroll};
+use crate::lesson::{Quiz, StepKind};
+use crate::session::progress::progress;
+use crate::session::{
+    Access, Status, StepRef, access, beside, next as next_unfinished, unfinished,
+};
+use crate::tui::panels::lesson_end;
+use crate::tui::view::document;
+use crate::tui::{
+    Action, Area, Effect, Effects, Here, Key, Model, PanelAction, Request, Reveal, Row, Run,
+    Screen, StepView, text_area,
+};
+use crate::tutor::{Job, say};
+
+/// Opens where the learner was; a first visit begins at the outline.
+pub fn resume(model: &mut Model) -> Effects {
+    let at = model.state.position.clone()?;
+    match model.course.step(&at.lesson, &at.step) {
+        Some(_) => open(model, at),
+        None => model.tell("The step you were at is no longer part of this course."),
+    }
+}
+
+/// To where there is something to do: the step that is open, the last position, or the first unfinished step.
+pub fn proceed(model: &mut Model) -> Effects {
+    if model.step.is_some() {
+        model.screen = Screen::Step;
+        return None;
+    }
+    match next_unfinished(&model.course, &model.state) {
+        Some(at) => open(model, at),
+        None => model.tell("Everything that is open is done."),
+    }
+}
+
+/// To the outline, and from there back to the step.
+pub fn outline(model: &mut Model) -> Effects {
+    model.lift_all();
+    if model.screen == Screen::Outline && model.step.is_some() {
+        model.screen = Screen::Step;
+        return None;
+    }
+    model.screen = Screen::Outline;
+    if let Some(view) = &model.step {
+        model.outline.select(&model.course, &view.at.lesson);
+    }
+    None
+}
+
+pub fn through_outline(model: &mut Model, action: PanelAction) -> Effects {
+    let rows = model.outline.rows(&model.course, &model.state).len();
+    model.outline.cursor.act(action, rows, 0);
+    None
+}
+
+/// Opens what the cursor of the outline is on.
+pub fn open_row(model: &mut Model) -> Effects {
+    let course = Arc::clone(&model.course);
+    let rows = model.outline.rows(&course, &model.state);
+    let mut rows = rows.into_iter().skip(model.outline.cursor.row);
+    match (rows.next(), rows.next()) {
+        (Some(Row::Step { at, .. }), _) => open(model, at),
+        (Some(Row::Lesson { lesson, .. }), _)
+            if model.outline.open.as_ref() == Some(&lesson.id) =>
+        {
+            open_lesson(model, &lesson.id)
+        }
+        // A session opens at its first lesson, which stands below it.
+        (Some(Row::Lesson { lesson, .. }), _)
+        | (Some(Row::Session { .. }), Some(Row::Lesson { lesson, .. })) => {
+            model.outline.select(&course, &lesson.id);
+            None
+        }
+        (Some(Row::Session { .. }), _) => through_outline(model, PanelAction::Down),
+        (Some(Row::Planned(_)), _) => {
+            model.tell("This lesson is announced; it is not part of the course yet.")
+        }
+        (None, _) => None,
+    }
+}
+
+/// Opens a lesson at its first unfinished step.
+pub fn open_lesson(model: &mut Model, id: &str) -> Effects {
+    let lesson = model.course.lesson(id)?;
+    let first = lesson.steps.first().map(|step| StepRef::new(id, &step.id));
+    open(model, unfinished(&model.state, lesson).or(first)?)
+}
+
+/// Turns to a step, if its lesson is open.
+pub fn open(model: &mut Model, at: StepRef) -> Effects {
+    let course = Arc::clone(&model.course);
+    let (lesson, step) = course.at(&at)?;
+    if let Access::Locked(missing) = access(&course, &model.state, lesson) {
+        let needs = say::requires(&course, &missing);
+        return model.warn(format!("\"{}\" {needs}.", lesson.title));
+    }
+    let mut effects: Vec<Effect> = note_time(model).into_iter().collect();
+    model.outline.open = Some(lesson.id.clone());
+    let rows = model.outline.rows(&course, &model.state);
+    let mut rows = rows.iter();
+    let is_here = |row: &Row| matches!(row, Row::Step { at: row, .. } if *row == at);
+    if let Some(index) = rows.position(is_here) {
+        model.outline.cursor.row = index;
+    }
+    let shown = |run: &Run| run.phase.is_alive() && matches!(run.job, Job::Run(_));
+    model.step = Some(StepView {
+        panel_open: model.run_at(&at).is_some_and(shown),
+        at: at.clone(),
+        ..StepView::default()
+    });
+    let progress = model.progress_at(&at);
+    model.screen = Screen::Step;
+    model.lift_all();
+    effects.push(Effect::Session(Request::Enter(at.clone())));
+    if !progress.checks.is_empty() {
+        effects.push(Effect::Session(Request::Look(at.clone())));
+    }
+    match &step.kind {
+        StepKind::Profile {
+            task,
+            target,
+            flags,
+        } => {
+            let (target, flags) = (target.clone(), flags.clone());
+            effects.push(profiler::prepare(at, task.clone(), target, flags));
+        }
+        StepKind::Run { target, .. } if model.run_at(&at).is_none() => {
+            effects.extend(runs::read_last(model, &at, target));
+        }
+        _ => {}
+    }
+    Some(effects)
+}
+
+/// The end of a text that was seen is noted, once.
+pub fn read_to_its_end(model: &Model) -> Option<Effect> {
+    let view = model.step.as_ref()?;
+    let is_shown = model.screen == Screen::Step && model.overlay.is_none();
+    let here = model.here(&model.course)?;
+    let is_text = matches!(here.step.kind, StepKind::Read);
+    if !is_shown || !is_text || model.progress_at(&here.at).status == Status::Done {
+        return None;
+    }
+    is_at_its_end(model, view).then(|| Effect::Session(Request::Read(here.at)))
+}
+
+/// Whether the last line of the step's text is on the screen, drawn already or not.
+fn is_at_its_end(model: &Model, view: &StepView) -> bool {
+    let (lines, room) = (document(model).lines.len(), text_area(model).height);
+    view.scroll.first(lines, room.into()) + usize::from(room) >= lines
+}
+
+/// On through the text as long as there is more of it, then to the next step.
+pub fn forward(model: &mut Model, here: &Here) -> Effects {
+    let view = model.step.as_ref()?;
+    if !is_at_its_end(model, view) {
+        scroll::text(model, PanelAction::PageDown);
+        return None;
+    }
+    match primary(model, here) {
+        Some(Primary::Next) => next(model, here),
+        Some(Primary::Do(does, _)) => {
+            let [act, next] =
+                [Action::Act, Action::Next].map(|it| model.keys.shown(Area::Step, it));
+            model.tell(format!("{act}: {does}. {next}: on without it."))
+        }
+        None => model.tell("This is under way; one moment."),
+    }
+}
+
+pub fn next(model: &mut Model, here: &Here) -> Effects {
+    match beside(&model.course, &here.at, 1) {
+        Some(at) => open(model, at),
+        None => end_of_lesson(model, here),
+    }
+}
+
+fn end_of_lesson(model: &mut Model, here: &Here) -> Effects {
+    let course = Arc::clone(&model.course);
+    let Here { lesson, .. } = here;
+    let done = progress(&model.state, lesson);
+    if !done.is_finished() {
+        let left = done.of - done.finished;
+        let unfinished = open_lesson(model, &lesson.id);
+        let steps = if left == 1 { "step is" } else { "steps are" };
+        model.tell(format!(
+            "End of the lesson, and {left} {steps} left open: this is the first."
+        ));
+        return unfinished;
+    }
+    let lessons = course.lessons().skip_while(|other| other.id != lesson.id);
+    let mut lessons = lessons.skip(1);
+    let following = lessons.find(|lesson| access(&course, &model.state, lesson) == Access::Open);
+    let page = lesson_end::page(model, lesson, following);
+    let effects = match following {
+        Some(following) => open_lesson(model, &following.id),
+        None => {
+            model.screen = Screen::Outline;
+            None
+        }
+    };
+    // It lies over what comes next: closing it goes on.
+    model.open(page);
+    effects
+}
+
+pub fn previous(model: &mut Model, here: &Here) -> Effects {
+    match beside(&model.course, &here.at, -1) {
+        Some(at) => open(model, at),
+        None => model.tell("This is the lesson's first step."),
+    }
+}
+
+/// Through the choices of a question that is open, else through the text.
+pub fn through_step(model: &mut Model, action: PanelAction) -> Effects {
+    let choices = open_choices(model);
+    let moved = model.step.as_ref().and_then(|view| match action {
+        PanelAction::Up => view.choice.unwrap_or(choices).checked_sub(1),
+        PanelAction::Down => {
+            let next = view.choice.map_or(0, |choice| choice + 1);
+            Some(next).filter(|choice| *choice < choices)
+        }
+        _ => None,
+    });
+    match moved.filter(|_| choices > 0) {
+        Some(choice) => choose(model, choice),
+        None => scroll::text(model, action),
+    }
+    None
+}
+
+fn choose(model: &mut Model, choice: usize) {
+    if let Some(view) = &mut model.step {
+        view.choice = Some(choice);
+        view.reveal.set(Some(Reveal::Choice));
+    }
+}
+
+/// A digit goes to a choice; false where there is none of this number.
+pub fn to_choice(model: &mut Model, key: Key) -> bool {
+    let digits = ('1'..='9').zip(0..open_choices(model));
+    let mut meant = digits.filter(|(digit, _)| key.code == KeyCode::Char(*digit));
+    let choice = meant.next().map(|(_, choice)| choice);
+    if let Some(choice) = choice {
+        choose(model, choice);
+    }
+    choice.is_some()
+}
+
+/// How many lines of a menu can be chosen from.
+fn open_choices(model: &Model) -> usize {
+    if model.screen != Screen::Step || model.overlay.is_some() || model.has_panel_open() {
+        return 0;
+    }
+    let here = model.here(&model.course);
+    match here.map(|here| &here.step.kind) {
+        Some(StepKind::Quiz(Quiz::Choices(choices))) => choices.len(),
+        Some(StepKind::Investigate(_)) => model.menu().len(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,106 @@
+//! The line above the command bar: a word to the learner, else what goes on in the background.
+
+use ratatui::prelude::{Line, Style};
+
+use crate::run::Speed;
+use crate::tui::panels::messages;
+use crate::tui::{Action, Area, Model, Pane, Phase, Played, Row, Run, Screen, paragraph};
+use crate::tutor::say;
+use tinyllama_base::plural;
+
+/// Lines that something to say may take: a remedy is of no use without its end.
+const MOST: usize = 4;
+
+/// Columns at the right end, where lines above and below are told.
+const END: u16 = 14;
+
+pub fn draw(model: &Model, mut pane: Pane) {
+    let lines = lines(model, pane.area.width);
+    pane.area.x += 1;
+    pane.put(lines);
+}
+
+/// Lines it takes; one at least.
+pub fn height(model: &Model, width: u16) -> u16 {
+    u16::try_from(lines(model, width).len()).unwrap_or(1).max(1)
+}
+
+fn lines(model: &Model, width: u16) -> Vec<Line<'static>> {
+    let (text, style) = line(model);
+    let mut lines = paragraph(&text, width.saturating_sub(END), style);
+    lines.truncate(MOST);
+    lines
+}
+
+fn line(model: &Model) -> (String, Style) {
+    let theme = &model.theme;
+    if let Some(notice) = &model.notice {
+        let style = match notice.is_trouble {
+            true => theme.warning(),
+            false => theme.emphasis(),
+        };
+        return (notice.text.clone(), style);
+    }
+    if model.unsaved > 0 {
+        let text = format!(
+            "{} NOT SAVED: disk full or folder gone; tried again with your next step.",
+            plural(model.unsaved, "event")
+        );
+        return (text, theme.warning());
+    }
+    if let Some(needs) = needs(model) {
+        return (needs, theme.muted());
+    }
+    if let Some(run) = model.running() {
+        return (running(model, run), theme.accent());
+    }
+    let messages = match model.unread_messages() {
+        0 => return (String::new(), theme.text()),
+        count => plural(count, "unread message"),
+    };
+    let key = model.keys.shown(Area::Everywhere, messages::ACTION);
+    (format!("{messages}: press {key}"), theme.accent())
+}
+
+fn running(model: &Model, run: &Run) -> String {
+    let what = match (&run.phase, &run.played) {
+        (Phase::Stopping, _) => "stopping".to_string(),
+        (_, Some(played)) => playing(model, played),
+        _ => "running".to_string(),
+    };
+    let is_here = model.step.as_ref().is_some_and(|view| view.at == run.at);
+    let place = match is_here {
+        true => String::new(),
+        false => format!(" for step \"{}\"", run.at.step),
+    };
+    let queued = match model.queued() {
+        0 => String::new(),
+        count => format!("; {count} queued"),
+    };
+    format!("{} is {what}{place}{queued}", run.job.name())
+}
+
+/// How fast a recording is played, and how to change it.
+fn playing(model: &Model, played: &Played) -> String {
+    let [faster, slower] =
+        [Action::Faster, Action::Slower].map(|action| model.keys.shown(Area::Step, action));
+    let speed = match played.speed {
+        Speed::End => "playing to its end".to_string(),
+        speed => format!("playing at {}{speed}", model.theme.glyphs.times),
+    };
+    format!("{speed} ({faster} faster, {slower} slower)")
+}
+
+/// What the lesson under the cursor of the outline needs before it opens.
+fn needs(model: &Model) -> Option<String> {
+    if model.screen != Screen::Outline {
+        return None;
+    }
+    let rows = model.outline.rows(&model.course, &model.state);
+    match rows.get(model.outline.cursor.row)? {
+        Row::Lesson { missing, .. } if !missing.is_empty() => {
+            Some(say::requires(&model.course, missing))
+        }
+        _ => None,
+    }
+}

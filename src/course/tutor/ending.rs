@@ -1,0 +1,211 @@
+//! How a run ended, in words, and what to do about it.
+
+use std::io;
+
+use crate::run::{Ended, RunExit, UsageError, signal_name};
+use tinyllama_base::file::is_full;
+use tinyllama_contract::Failure;
+
+const WRONG_FLAGS: &str = "The flags were not understood: change them and run it again.";
+
+/// A run that is over, for its learner.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ending {
+    /// None where the program could not even be started.
+    pub exit: Option<RunExit>,
+    /// In a sentence.
+    pub words: String,
+    /// What to do; none where all went well.
+    pub remedy: Option<String>,
+    /// Last lines of the error stream; empty where it is silent.
+    pub stderr: String,
+    /// Whether somebody asked it to end.
+    pub stopped: bool,
+}
+
+impl Ending {
+    pub fn of(ended: &Ended) -> Self {
+        let said = |words: &str| (words.to_string(), None);
+        let (words, remedy) = match (ended.exit, ended.is_recording) {
+            (RunExit::SUCCESS, true) => said("The recording was played to its end."),
+            (RunExit::SUCCESS, false) => said("The run ended as planned."),
+            (_, true) if ended.stopped => said("The recording was stopped."),
+            (_, false) if ended.stopped => said("The run was stopped."),
+            (_, true) => said("The recorded run did not end as planned."),
+            (exit, false) => failed(exit, ended.run.failure.as_ref(), &ended.stderr),
+        };
+        Self {
+            exit: Some(ended.exit),
+            words,
+            remedy,
+            stderr: ended.stderr.clone(),
+            stopped: ended.stopped,
+        }
+    }
+
+    /// Of a run of an earlier day, from what its files say; `exit` is none where it never came to an end.
+    pub fn kept(exit: Option<RunExit>, failure: Option<&Failure>, stderr: String) -> Self {
+        let exit = exit.unwrap_or(RunExit::Lost);
+        let stopped = matches!(
+            exit,
+            RunExit::Status(130 | 143) | RunExit::Signal(libc::SIGINT | libc::SIGTERM)
+        ) && failure.is_none();
+        let (words, remedy) = match exit {
+            RunExit::SUCCESS => ("The run ended as planned.".into(), None),
+            _ if stopped => ("The run was stopped.".into(), None),
+            RunExit::Lost => (
+                "The tutor ended before this run did: what it measured until then is kept.".into(),
+                Some("Start it again.".into()),
+            ),
+            exit => failed(exit, failure, &stderr),
+        };
+        Self {
+            exit: Some(exit),
+            words,
+            remedy,
+            stderr,
+            stopped,
+        }
+    }
+
+    /// What happened and what to do about it.
+    pub fn in_full(&self) -> String {
+        itertools::join([&self.words].into_iter().chain(&self.remedy), " ")
+    }
+
+    /// Of a run or a recording that could not be started, read or kept to its end.
+    pub fn not_started(error: &anyhow::Error, is_recording: bool) -> Self {
+        let full = error.chain().filter_map(|cause| cause.downcast_ref());
+        let is_full = full
+            .into_iter()
+            .any(|cause: &io::Error| is_full(cause.kind()));
+        let (what, remedy) = if is_full {
+            let what = match is_recording {
+                true => "recording could not be kept",
+                false => "run could not be kept and was ended",
+            };
+            (
+                what,
+                "The disk or your quota is full. Make room and start it again; what it reported until then stays in its folder.",
+            )
+        } else if is_recording {
+            (
+                "recording could not be played",
+                "Check that the disk is not full; `tinyllama-tutor recordings list` names what can be played.",
+            )
+        } else if error.is::<UsageError>() {
+            ("run could not be started", WRONG_FLAGS)
+        } else {
+            (
+                "run could not be started",
+                "Check that the program and its launcher exist and that the disk is not full.",
+            )
+        };
+        Self {
+            exit: None,
+            words: format!("The {what}: {error:#}."),
+            remedy: Some(remedy.into()),
+            ..Self::default()
+        }
+    }
+
+    pub fn is_success(&self) -> bool {
+        self.exit.is_some_and(RunExit::is_success)
+    }
+}
+
+fn failed(exit: RunExit, failure: Option<&Failure>, stderr: &str) -> (String, Option<String>) {
+    let how = match exit {
+        RunExit::Status(code) => format!("The run ended with status {code}"),
+        RunExit::Signal(signal) => format!("The run was ended by {}", signal_name(signal)),
+        RunExit::Lost => "The run was lost".to_string(),
+    };
+    match failure {
+        Some(failure) => (
+            format!("{how}: {}", failure.message),
+            Some(failure.remedy.clone()).filter(|remedy| !remedy.is_empty()),
+        ),
+        None => (format!("{how}."), Some(guess(exit, stderr).into())),
+    }
+}
+
+/// What usually helps when the run itself did not live to say it.
+fn guess(exit: RunExit, stderr: &str) -> &'static str {
+    let lower = stderr.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if says(&[
+        "out of memory",
+        "outofmemory",
+        "cannot allocate",
+        "can't allocate",
+    ]) {
+        return "The device or the machine ran out of memory. Lower --batch-size or --seq-len, or end other programs.";
+    }
+    if says(&[
+        "memory access fault",
+        "illegal memory access",
+        "page fault",
+        "gpu hang",
+        "device lost",
+    ]) {
+        return "The GPU refused an access to memory or was reset. `tinyllama-tutor doctor` shows the driver's state; \
+                with --backend cpu the lesson goes on without it.";
+    }
+    match exit {
+        RunExit::Signal(libc::SIGKILL) => {
+            "Nobody says why. Usually the system ran out of memory and chose this process \
+             (`dmesg` tells), or a scheduler's time was up. Lower --batch-size, or run it again."
+        }
+        RunExit::Signal(libc::SIGSEGV | libc::SIGABRT | libc::SIGBUS | libc::SIGILL) => {
+            "The program or a driver crashed. Run it again; if it happens twice, take --backend cpu and report the lines below."
+        }
+        RunExit::Status(2) => WRONG_FLAGS,
+        RunExit::Status(126 | 127) => {
+            "The program, or its launcher, was not found on this machine."
+        }
+        _ => "The lines below say more. `tinyllama-tutor doctor` checks the machine.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tinyllama_contract::event::FailureCode;
+
+    #[test]
+    fn a_full_disk_is_told_as_one() {
+        let error = anyhow::Error::from(io::Error::from_raw_os_error(libc::ENOSPC));
+        let ending = Ending::not_started(&error.context("cannot write in runs/1"), false);
+        assert!(!ending.words.contains("started"), "{}", ending.words);
+        assert!(
+            ending
+                .remedy
+                .unwrap()
+                .contains("disk or your quota is full")
+        );
+        let error = anyhow::Error::from(io::Error::from_raw_os_error(libc::ENOENT));
+        let ending = Ending::not_started(&error, false);
+        assert!(ending.words.contains("could not be started"));
+    }
+
+    #[test]
+    fn a_crash_is_named_with_what_usually_helps() {
+        let (words, remedy) = failed(RunExit::Signal(libc::SIGKILL), None, "");
+        assert!(words.contains("signal 9 (KILL)"), "{words}");
+        assert!(remedy.is_some_and(|text| text.contains("dmesg")));
+        let (_, remedy) = failed(
+            RunExit::Signal(libc::SIGABRT),
+            None,
+            "Memory access fault by GPU node-1",
+        );
+        assert!(remedy.is_some_and(|text| text.contains("doctor")));
+        let failure = Failure {
+            code: FailureCode::OutOfMemory,
+            message: "no room".into(),
+            remedy: "Lower --batch-size.".into(),
+        };
+        let (words, remedy) = failed(RunExit::Status(1), Some(&failure), "");
+        assert!(words.contains("no room"));
+        assert_eq!(remedy.as_deref(), Some("Lower --batch-size."));
+    }
+}

@@ -1,0 +1,123 @@
+//! A profile step's command, filled in for this machine.
+
+use std::path::{Path, PathBuf};
+
+use crate::profiler::commands::installed::find_or_assume;
+use crate::profiler::commands::line::CommandLine;
+use crate::profiler::commands::{Request, Task, Tool, build};
+use crate::profiler::live::sysfs;
+use crate::profiler::read::Import;
+use crate::profiler::show::hotspots::GroupBy;
+use crate::profiler::show::parts::Parts;
+use crate::profiler::show::report::{ReportOptions, report};
+use crate::run::{FinishedRuns, RunExit, RunFolder, RunRecord, RunSpec};
+use crate::session::{Session, SessionError, StepRef};
+use crate::tutor::Options;
+use tinyllama_base::inside;
+
+/// Lines of each table of an import.
+const TABLE_ROWS: usize = 15;
+/// Columns they may take.
+const TABLE_WIDTH: usize = 100;
+
+/// A profiler's command line, and whether it can be run here.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub line: CommandLine,
+    pub tool: Tool,
+    pub is_installed: bool,
+    /// What one sees afterwards.
+    pub shows: &'static str,
+}
+
+/// Looks for the tool and fills its command in. `folder` is where its output goes. Starts programs to ask for versions:
+/// not for a thread that draws.
+///
+/// # Errors
+/// When `run` does not take the flags, or the installed tool lacks one that the task needs.
+pub fn prepare(
+    options: &Options,
+    task: &Task,
+    target: &str,
+    flags: &[String],
+    folder: PathBuf,
+) -> anyhow::Result<Prepared> {
+    let tool = task.tool();
+    let (installed, is_installed) = find_or_assume(tool);
+    let spec = RunSpec::parse(target, flags)?.within(&task.run_flags(), &[])?;
+    let launcher = &options.launcher;
+    let request = Request {
+        task: task.clone(),
+        target: launcher.program_for(spec.target.name, spec.words()),
+        launcher: launcher.before_a_profiler()?,
+        folder,
+        name: target.into(),
+        architecture: sysfs::architecture_here(),
+    };
+    Ok(Prepared {
+        line: build(&request, &installed)?,
+        tool,
+        is_installed,
+        shows: task.shows(),
+    })
+}
+
+/// A folder for a step's profile that is not there yet: `profiles/lesson-step`, or with a number behind it.
+pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
+    let base = root.join("profiles");
+    let name = format!("{}-{}", at.lesson, at.step);
+    let mut folder = base.join(&name);
+    let mut number = 2;
+    while folder.exists() {
+        folder = base.join(format!("{name}-{number}"));
+        number += 1;
+    }
+    folder
+}
+
+/// Which part of the model issued which kernel, as the newest run of `target` that timed its kernels tells; empty where
+/// there is none. Kernels are called the same in every run of a target on a machine.
+pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
+    // Their names begin with the time.
+    let folders = inside(&runs.folder).unwrap_or_default();
+    let told = folders.iter().rev().find_map(|folder| {
+        let hello = RunRecord::read(folder)?.hello?;
+        let id = folder.file_name()?.to_str()?;
+        let run = (hello.target == target).then(|| runs.get(id))?.ok()??;
+        run.kernels.is_some().then_some(run)
+    });
+    Parts::of_kernels(told.iter().filter_map(|run| run.kernels.as_ref()))
+}
+
+/// Notes a profile that was made or imported for a step: it counts as a run, with a folder that says where it came from.
+pub fn note_profile(
+    session: &mut Session,
+    at: StepRef,
+    target: &str,
+    command: Vec<String>,
+) -> Result<(), SessionError> {
+    let folder = RunFolder::create(&session.place.folder, command.clone())
+        .and_then(|folder| folder.finish(&RunExit::SUCCESS.to_string(), None));
+    let run = folder.map_err(|error| SessionError::NoPlace {
+        why: format!("{error:#}"),
+    })?;
+    session.start_run(&run.id(), Some(at), target, command)?;
+    session.run_ended(&run.id(), RunExit::SUCCESS)
+}
+
+/// What was imported, as tables.
+pub fn tables(import: &Import) -> String {
+    let options = ReportOptions {
+        group: GroupBy::ShortName,
+        rows: TABLE_ROWS,
+    };
+    let mut text = String::new();
+    for table in report(&import.profile, &Parts::default(), options) {
+        text.push_str(&table.render(TABLE_WIDTH));
+        text.push('\n');
+    }
+    for damage in &import.damage {
+        text.push_str(&format!("damaged: {damage}\n"));
+    }
+    text
+}

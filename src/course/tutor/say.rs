@@ -1,0 +1,143 @@
+//! Sentences that both faces of the tutor say.
+
+use std::fmt::Write;
+
+use crate::lesson::{Course, Quantity, Runs, exact, recorded};
+use crate::recording::label;
+use crate::session::progress::progress;
+use crate::session::{LessonProgress, State, StepProgress};
+use tinyllama_contract::{Body, Event};
+
+/// `3 min of 9` for a lesson.
+pub fn minutes(progress: &LessonProgress, planned: u32) -> String {
+    format!("{} of {planned} min", whole(progress.minutes))
+}
+
+/// Whole minutes; the sum of no minutes would print as -0.
+pub fn whole(minutes: f64) -> String {
+    format!("{:.0}", minutes.max(0.0) + 0.0)
+}
+
+/// A guess beside what was measured; none as long as nothing was guessed.
+pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) -> Option<String> {
+    let guess = step?.prediction?;
+    let unit = quantity.unit();
+    let mut text = format!("You guessed {}.", unit.show(guess));
+    match exact(quantity, runs) {
+        Ok(measured) => {
+            let place = recorded(quantity, runs);
+            let place = place.map_or("here".into(), |origin| format!("({})", label(origin)));
+            let _ = write!(text, " Measured {place}: {}", unit.show(measured));
+            if guess > 0.0 && measured > 0.0 {
+                let factor = (measured / guess).max(guess / measured);
+                let _ = match factor {
+                    factor if factor < 1.05 => write!(text, ", as good as exact"),
+                    factor => write!(text, ", a factor of {factor:.1} away"),
+                };
+            }
+            text.push('.');
+        }
+        Err(_) => {
+            let run = &quantity.numerator.run.step;
+            let _ = write!(text, " The run `{run}` will tell.");
+        }
+    }
+    Some(text)
+}
+
+/// Of a run of which nothing was heard for so long; `stopping` names what ends it.
+pub fn silence(seconds: f64, stopping: &str) -> String {
+    format!(
+        "Nothing was heard of the run for {seconds:.0} s. It may compile or take one slow step; a GPU that hangs never \
+         answers (`tinyllama-tutor doctor` and `dmesg`, in another terminal, tell). {stopping} ends it within seconds, \
+         and what it said until now is kept."
+    )
+}
+
+/// `2026-11-22T17:42:17Z` as `2026-11-22 17:42 UTC`.
+pub fn moment(time: &str) -> String {
+    match (time.get(..10), time.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+        _ => time.to_owned(),
+    }
+}
+
+/// What a locked lesson needs, by title.
+pub fn requires(course: &Course, missing: &[String]) -> String {
+    let titles = missing.iter().map(|id| match course.lesson(id) {
+        Some(lesson) => &lesson.title,
+        None => id,
+    });
+    format!("opens after: {}", itertools::join(titles, ", "))
+}
+
+/// Minutes spent and planned, and lessons finished, for all of a course.
+pub fn course_progress(course: &Course, state: &State) -> (f64, u32, usize, usize) {
+    let lessons: Vec<_> = course.lessons().collect();
+    let done: Vec<LessonProgress> = lessons
+        .iter()
+        .map(|lesson| progress(state, lesson))
+        .collect();
+    (
+        done.iter().map(|lesson| lesson.minutes).sum(),
+        lessons.iter().map(|lesson| lesson.minutes).sum(),
+        done.iter().filter(|lesson| lesson.is_finished()).count(),
+        lessons.len(),
+    )
+}
+
+/// Reads a number the way people type one: `1 000`, `1e3`, `2,5`.
+pub fn number(text: &str) -> Option<f64> {
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let point = match (compact.contains('.'), compact.matches(',').count()) {
+        (false, 1) => compact.replace(',', "."),
+        _ => compact.replace(',', ""),
+    };
+    point.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// An event in a line; none for those that only a screen can show.
+pub fn event(event: &Event) -> Option<String> {
+    Some(match &event.body {
+        Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),
+        Body::Phase(phase) => phase.message.clone(),
+        Body::Step(step) => format!(
+            "step {} of {}: loss {:.3}, {:.1} ms",
+            step.n, step.of, step.loss, step.total_ms
+        ),
+        Body::Note(note) => note.message.clone(),
+        Body::Summary(summary) => {
+            let median = summary.total_ms.map_or("not reported".into(), |spread| {
+                format!("{:.1} ms", spread.median)
+            });
+            let loss = match (summary.first_loss, summary.final_loss) {
+                (Some(first), Some(last)) => format!("loss {first:.3} to {last:.3}"),
+                _ => "loss not reported".into(),
+            };
+            format!("{} steps, median {median}, {loss}", summary.measured_steps)
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_people_type_them_and_nothing_else_is_one() {
+        for (text, value) in [
+            ("6.9", 6.9),
+            (" 2,5 ", 2.5),
+            ("1 000", 1000.0),
+            ("1,000.5", 1000.5),
+            ("1e3", 1000.0),
+            ("-4", -4.0),
+        ] {
+            assert_eq!(number(text), Some(value), "{text}");
+        }
+        for text in ["", "nan", "inf", "about 5", "1.2.3"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+}

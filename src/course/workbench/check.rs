@@ -1,0 +1,274 @@
+//! A kernel checked without a GPU: every case of its exercise, at waves of 64 and 32.
+
+use anyhow::Result;
+use itertools::Itertools;
+use serde::Serialize;
+
+use super::compile;
+use super::exercise::{Exercise, Limits};
+use super::file::File;
+use super::finding::{Finding, Kind};
+use super::picture::Picture;
+use super::problem::Problem;
+use super::stand_in::{self, Answer, Output};
+use super::toolchain::Toolchain;
+
+/// CDNA and RDNA (NVIDIA's warps have 32 lanes as well).
+pub const WAVES: [u32; 2] = [64, 32];
+
+/// Below this numbers are as good as 0: f32 has no full digits there.
+const SMALLEST: f64 = 1e-30;
+
+/// Wrong elements of an output that are told.
+const TOLD: usize = 3;
+
+/// What a check came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Checked {
+    pub exercise: String,
+    pub passed: bool,
+    /// Cases carried out, over all wave sizes.
+    pub cases: usize,
+    pub findings: Vec<Finding>,
+    pub warnings: Vec<Finding>,
+    /// Of the first case, for each wave size.
+    pub pictures: Vec<WavePictures>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WavePictures {
+    pub wave: u32,
+    pub pictures: Vec<Picture>,
+}
+
+/// Checks `file` as an answer to `exercise`. `say` hears what takes long.
+///
+/// # Errors
+/// Where this machine cannot compile or run kernels: a [`ToolchainError`](super::toolchain::ToolchainError) among others.
+/// What is wrong with the kernel is no error but a finding.
+pub fn check(
+    exercise: &Exercise,
+    file: &File,
+    waves: &[u32],
+    say: &mut dyn FnMut(&str),
+) -> Result<Checked> {
+    let mut checked = Checked {
+        exercise: exercise.name.clone(),
+        ..Checked::default()
+    };
+    let toolchain = Toolchain::ready(say)?;
+    let module = match compile::compile(&toolchain, exercise, file)? {
+        Ok(module) => module,
+        Err(findings) => {
+            checked.findings = findings;
+            return Ok(checked);
+        }
+    };
+    checked.warnings.clone_from(&module.warnings);
+    for (turn, &wave) in waves.iter().enumerate() {
+        // From the second wave size on, numbers that depend on the file: no file can hold the answers to its own.
+        let salt = if turn == 0 { 0 } else { file.salt() };
+        for (index, sizes) in exercise.cases.iter().enumerate() {
+            let problem = Problem::salted(exercise, sizes, wave, salt)?;
+            let first = index == 0;
+            let answer = stand_in::run(&toolchain, &module, &problem, first)?;
+            checked.cases += 1;
+            let mut findings = wrong_results(&problem, &answer)?;
+            let whole = answer.outputs.is_some();
+            if first && whole {
+                findings.extend(
+                    answer
+                        .pictures
+                        .iter()
+                        .filter_map(|one| over_limit(one, &exercise.limits)),
+                );
+            }
+            let endless = answer
+                .findings
+                .iter()
+                .any(|finding| finding.kind == Kind::Endless);
+            let all = answer.findings.into_iter().chain(findings).collect();
+            checked.add_all(all, wave, &problem);
+            if first {
+                let pictures = answer.pictures;
+                checked.pictures.push(WavePictures { wave, pictures });
+            }
+            if endless {
+                // The other cases would take as long.
+                break;
+            }
+        }
+    }
+    checked.passed = checked.findings.is_empty();
+    Ok(checked)
+}
+
+impl Checked {
+    /// Kinds of what was found, each once.
+    pub fn kinds(&self) -> Vec<String> {
+        let kinds = self.findings.iter().map(|finding| finding.kind.name());
+        kinds.unique().map(str::to_owned).collect()
+    }
+
+    /// A mistake is told once, with the first case that showed it.
+    pub fn add_all(&mut self, findings: Vec<Finding>, wave: u32, problem: &Problem<'_>) {
+        for mut finding in findings {
+            let known = self
+                .findings
+                .iter_mut()
+                .find(|known| known.is_again(&finding));
+            match known {
+                Some(known) if known.waves.contains(&wave) => {}
+                Some(known) => known.waves.push(wave),
+                None => {
+                    finding.waves = vec![wave];
+                    finding.case = Some(problem.describe());
+                    self.findings.push(finding);
+                }
+            }
+        }
+    }
+}
+
+/// Elements that are not what they should be: one finding an output and line.
+fn wrong_results(problem: &Problem<'_>, answer: &Answer) -> Result<Vec<Finding>> {
+    let Some(outputs) = &answer.outputs else {
+        return Ok(vec![]);
+    };
+    let mut findings = vec![];
+    for (name, expected) in problem.expected()? {
+        if let Some(output) = outputs.get(name) {
+            findings.extend(compare(name, output, &expected, problem.exercise.tolerance));
+        }
+    }
+    Ok(findings)
+}
+
+/// Where an element is not what it should be.
+pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) -> Option<Finding> {
+    let got = |i: usize| {
+        output
+            .words
+            .get(i)
+            .map_or(f64::NAN, |bits| f64::from(f32::from_bits(*bits)))
+    };
+    let written = |i: usize| output.lines.get(i).copied().unwrap_or(0);
+    let typical =
+        (expected.iter().map(|x| x * x).sum::<f64>() / expected.len().max(1) as f64).sqrt();
+    let right = |i: usize| {
+        let distance = (got(i) - expected[i]).abs();
+        distance <= tolerance * (expected[i].abs() + typical) + SMALLEST
+    };
+    let wrong: Vec<usize> = (0..expected.len()).filter(|i| !right(*i)).collect();
+    let first = *wrong.first()?;
+    // What nobody wrote holds a NaN that says nothing.
+    let nan = wrong
+        .iter()
+        .copied()
+        .find(|i| got(*i).is_nan() && written(*i) > 0);
+    let kind = nan.map_or(Kind::Wrong, |_| Kind::Nan);
+    let told = nan.into_iter().chain(wrong.iter().copied()).unique();
+    let told = told.take(TOLD).map(|i| match written(i) {
+        0 => format!(
+            "{name}[{i}]: expected {}, nobody wrote it",
+            short(expected[i])
+        ),
+        _ if got(i).is_nan() => format!("{name}[{i}] is NaN, expected {}", short(expected[i])),
+        _ => format!(
+            "{name}[{i}]: expected {}, got {}",
+            short(expected[i]),
+            short(got(i))
+        ),
+    });
+    let told = itertools::join(told, "; ");
+    let line = written(nan.unwrap_or(first));
+    let message = format!(
+        "{} of {} elements of {name} are wrong. {told}",
+        wrong.len(),
+        expected.len()
+    );
+    Some(Finding::new(kind, Some(line), message))
+}
+
+/// Six digits, as f32 has them.
+fn short(value: f64) -> String {
+    let magnitude = value.abs();
+    match magnitude {
+        0.0 => "0".into(),
+        1e-3..1e6 => {
+            let digits = (5 - magnitude.log10().floor() as i32).clamp(0, 8) as usize;
+            let text = format!("{value:.digits$}");
+            match text.contains('.') {
+                true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+                false => text,
+            }
+        }
+        _ => format!("{value:.5e}"),
+    }
+}
+
+/// A load or store that meets memory worse than the exercise allows.
+fn over_limit(picture: &Picture, limits: &Limits) -> Option<Finding> {
+    let line = Some(picture.line);
+    let what = picture.what();
+    if picture.local {
+        limits.conflicts.filter(|most| picture.degree > *most)?;
+        let (degree, passes, groups) = (picture.degree, picture.passes, picture.groups);
+        let message =
+            format!("{what}: {degree}-way bank conflict, {passes} passes where {groups} would do");
+        return Some(Finding::new(Kind::BankConflict, line, message));
+    }
+    let most = limits.lines?;
+    let [lines, fewest] = [picture.lines, picture.fewest].map(|many| picture.a_request(many));
+    (lines > most * fewest).then(|| {
+        let message = format!("{what}: a wavefront touches {lines:.0} cache lines of 128 bytes where {fewest:.0} would do");
+        Finding::new(Kind::Uncoalesced, line, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(values: &[f32], lines: &[u32]) -> Output {
+        Output {
+            words: values.iter().map(|value| value.to_bits()).collect(),
+            lines: lines.to_vec(),
+        }
+    }
+
+    #[test]
+    fn wrong_elements_are_told_with_the_line_that_wrote_them() {
+        let right = output(&[1.0, 2.0], &[4, 4]);
+        assert_eq!(compare("y", &right, &[1.0, 2.000_001], 1e-5), None);
+        let found = compare("y", &output(&[1.0, 2.5], &[4, 5]), &[1.0, 2.0], 1e-5).unwrap();
+        assert_eq!((found.kind, found.line), (Kind::Wrong, Some(5)));
+        assert!(
+            found.message.contains("y[1]: expected 2, got 2.5"),
+            "{}",
+            found.message
+        );
+        let found = compare("y", &output(&[1.0, f32::NAN], &[4, 0]), &[1.0, 2.0], 1e-5).unwrap();
+        assert_eq!((found.kind, found.line), (Kind::Wrong, None));
+        assert!(
+            found.message.contains("nobody wrote it"),
+            "{}",
+            found.message
+        );
+        let found = compare("y", &output(&[0.0, f32::NAN], &[4, 7]), &[1.0, 2.0], 1e-5).unwrap();
+        assert_eq!((found.kind, found.line), (Kind::Nan, Some(7)));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (2.0, "2"),
+            (0.1234567, "0.123457"),
+            (123456.7, "123457"),
+            (1e-9, "1.00000e-9"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(short(value), text);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What an exercise says of itself: `kernels/workbench/NN-name/exercise.yaml` and the kernels beside it.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+
+use super::expression::Expression;
+use tinyllama_base::named;
+
+static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/workbench");
+
+/// Names of sizes and their values.
+pub type Sizes = BTreeMap<String, f64>;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exercise {
+    /// Position in the list, from 1.
+    #[serde(skip)]
+    pub number: usize,
+    #[serde(skip)]
+    folder: &'static str,
+    pub name: String,
+    pub title: String,
+    pub learns: String,
+    /// The task, Markdown.
+    pub text: String,
+    pub launches: Vec<LaunchText>,
+    pub arguments: Vec<Argument>,
+    /// |got - expected| <= tolerance · (|expected| + rms(expected)).
+    pub tolerance: f64,
+    /// The first is a regular one; the access picture is taken there.
+    pub cases: Vec<Sizes>,
+    pub bench: Sizes,
+    /// The least that must move, and what must be computed.
+    pub bytes: Expression,
+    pub flops: Expression,
+    #[serde(default)]
+    pub limits: Limits,
+    pub hints: Vec<String>,
+    pub question: String,
+    pub answer: String,
+    #[serde(default)]
+    pub wrong: Vec<Wrong>,
+}
+
+/// One launch.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchText {
+    pub entry: String,
+    pub arguments: Vec<String>,
+    pub grid: Vec<Expression>,
+    pub block: Vec<Expression>,
+    #[serde(default)]
+    pub shared: Option<Expression>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Argument {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: ArgumentType,
+    /// Elements of a buffer.
+    #[serde(default)]
+    pub size: Option<Expression>,
+    /// What a buffer holds at first; without it nobody wrote it.
+    #[serde(default)]
+    pub values: Option<String>,
+    /// Of a number.
+    #[serde(default)]
+    pub value: Option<Expression>,
+    #[serde(default)]
+    pub output: bool,
+}
+
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+    pub enum ArgumentType {
+        #[serde(rename = "const float*")]
+        ConstFloats = "const float *",
+        #[serde(rename = "float*")]
+        Floats = "float *",
+        #[serde(rename = "const int*")]
+        ConstInts = "const int *",
+        #[serde(rename = "int*")]
+        Ints = "int *",
+        #[serde(rename = "float")]
+        Float = "float ",
+        #[serde(rename = "int")]
+        Int = "int ",
+    }
+}
+
+impl ArgumentType {
+    /// Without `const`.
+    pub fn plain(self) -> &'static str {
+        self.name().trim_start_matches("const ")
+    }
+
+    pub fn is_buffer(self) -> bool {
+        !matches!(self, ArgumentType::Float | ArgumentType::Int)
+    }
+
+    pub fn is_float(self) -> bool {
+        use ArgumentType::{ConstFloats, Float, Floats};
+        matches!(self, ConstFloats | Floats | Float)
+    }
+}
+
+/// What the access picture of the first case may show at most.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Cache lines for each that is needed.
+    pub lines: Option<f64>,
+    /// Lanes of one bank.
+    pub conflicts: Option<u64>,
+}
+
+/// A typical mistake, and what it shows.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wrong {
+    pub file: String,
+    pub shows: super::Kind,
+    #[serde(default)]
+    pub waves: Option<Vec<u32>>,
+    #[serde(default)]
+    pub says: Option<String>,
+    #[serde(default)]
+    pub line: Option<u32>,
+}
+
+impl Exercise {
+    fn read(folder: &'static Dir<'static>) -> Result<Exercise> {
+        let name = folder.path().to_str().unwrap_or_default();
+        let file = folder.get_file(folder.path().join("exercise.yaml"));
+        let text = file.and_then(|file| file.contents_utf8());
+        let text = text.ok_or_else(|| anyhow!("kernels/workbench/{name}: no exercise.yaml"))?;
+        let exercise: Exercise = serde_yaml::from_str(text)
+            .with_context(|| format!("kernels/workbench/{name}/exercise.yaml"))?;
+        if name.split_once('-').map(|(_, rest)| rest) != Some(exercise.name.as_str()) {
+            bail!("kernels/workbench/{name}: its name is `{}`", exercise.name);
+        }
+        Ok(Exercise {
+            folder: name,
+            ..exercise
+        })
+    }
+
+    /// A file of the exercise's folder.
+    ///
+    /// # Errors
+    /// Where there is none of that name.
+    pub fn file(&self, name: &str) -> Result<&'static str> {
+        let path = format!("{}/{name}", self.folder);
+        let file = FOLDER.get_file(&path).and_then(|file| file.contents_utf8());
+        file.ok_or_else(|| anyhow!("kernels/workbench/{path} is missing"))
+    }
+
+    /// # Errors
+    /// As [`Exercise::file`].
+    pub fn starter(&self) -> Result<&'static str> {
+        self.file("starter.hip")
+    }
+
+    /// # Errors
+    /// As [`Exercise::file`].
+    pub fn solution(&self) -> Result<&'static str> {
+        self.file("solution.hip")
+    }
+
+    /// Name of a learner's file.
+    pub fn file_name(&self) -> String {
+        format!("{}.hip", self.name)
+    }
+
+    pub fn argument(&self, name: &str) -> Option<&Argument> {
+        self.arguments.iter().find(|argument| argument.name == name)
+    }
+
+    /// The kernel's head, as it has to stand in the file. What an earlier launch had is only read.
+    pub fn signature(&self, launch: &LaunchText) -> String {
+        let earlier = self
+            .launches
+            .iter()
+            .take_while(|one| one.entry != launch.entry);
+        let earlier: Vec<&String> = earlier.flat_map(|one| &one.arguments).collect();
+        let parameter = |name: &String| {
+            let kind = self.argument(name).map(|argument| argument.kind);
+            let words = kind.map_or("", ArgumentType::name);
+            let reads = kind.is_some_and(ArgumentType::is_buffer) && earlier.contains(&name);
+            let is_const = words.starts_with("const");
+            let before = if reads && !is_const { "const " } else { "" };
+            format!("{before}{words}{name}")
+        };
+        let parameters = itertools::join(launch.arguments.iter().map(parameter), ", ");
+        format!(
+            "extern \"C\" __global__ void {}({parameters})",
+            launch.entry
+        )
+    }
+}
+
+/// All exercises, in their order.
+///
+/// # Errors
+/// What is wrong with the first that cannot be read.
+pub fn exercises() -> Result<&'static [Exercise]> {
+    static ALL: OnceLock<Result<Vec<Exercise>, String>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let mut folders: Vec<_> = FOLDER.dirs().collect();
+        folders.sort_by_key(|folder| folder.path());
+        let read = folders.into_iter().zip(1..).map(|(folder, number)| {
+            let exercise = Exercise::read(folder).map_err(|error| format!("{error:#}"))?;
+            Ok(Exercise { number, ..exercise })
+        });
+        read.collect()
+    });
+    all.as_deref().map_err(|error| anyhow!("{error}"))
+}
+
+/// The exercise of this name, number, or numbered name.
+///
+/// # Errors
+/// With the names there are, where there is none.
+pub fn find(wanted: &str) -> Result<&'static Exercise> {
+    let all = exercises()?;
+    let found = all.iter().find(|exercise| {
+        exercise.name == wanted
+            || exercise.folder == wanted
+            || wanted.parse() == Ok(exercise.number)
+    });
+    found.ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|exercise| exercise.name.as_str()).collect();
+        let near = names.iter().max_by(|a, b| {
+            let near = |name: &str| strsim::jaro_winkler(name, wanted);
+            near(a).total_cmp(&near(b))
+        });
+        let near = near.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+        anyhow!(crate::run::UsageError(format!(
+            "no exercise is called `{wanted}`{near} There are: {}",
+            names.join(", ")
+        )))
+    })
+}

@@ -1,0 +1,308 @@
+//! A learner's file: read with care, and its lines.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use sha2::{Digest as _, Sha256};
+
+use super::finding::{Finding, Kind};
+use super::tokens::{LinePlace, Token, TokenKind, tokens};
+use tinyllama_base::foreign;
+
+/// A kernel is far smaller.
+const MOST_BYTES: u64 = 256 << 10;
+
+/// The text of a kernel, and where it is from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct File {
+    pub path: PathBuf,
+    pub text: String,
+}
+
+impl File {
+    /// A file as it is, or what keeps it from being a kernel.
+    ///
+    /// # Errors
+    /// Where it cannot be read at all.
+    pub fn read(path: &Path) -> Result<Result<File, Finding>> {
+        let refuse = |why: String| Ok(Err(Finding::new(Kind::Compile, None, why)));
+        let size = std::fs::metadata(path)
+            .with_context(|| format!("{}", path.display()))?
+            .len();
+        if size > MOST_BYTES {
+            return refuse(format!(
+                "the file has {} KiB, and a kernel has {} at most: is it the right one?",
+                size >> 10,
+                MOST_BYTES >> 10
+            ));
+        }
+        // A pipe or a device has no length.
+        let bytes =
+            foreign::read(path, MOST_BYTES).with_context(|| format!("{}", path.display()))?;
+        match String::from_utf8(bytes) {
+            Ok(text) if text.contains('\0') => {
+                refuse("the file is binary, not the text of a kernel".into())
+            }
+            Ok(text) if text.trim().is_empty() => {
+                refuse("the file is empty: `workbench reset` brings the starter back".into())
+            }
+            Ok(text) => Ok(Ok(File {
+                path: path.to_owned(),
+                text,
+            })),
+            Err(_) => refuse("the file is no text (UTF-8)".into()),
+        }
+    }
+
+    /// What the attempt is recognised by.
+    pub fn digest(&self) -> String {
+        format!("{:x}", Sha256::digest(self.text.as_bytes()))
+    }
+
+    /// A number that depends on every byte of the text.
+    pub fn salt(&self) -> u64 {
+        let digest = Sha256::digest(self.text.as_bytes());
+        digest
+            .iter()
+            .take(8)
+            .fold(0, |salt, byte| salt << 8 | u64::from(*byte))
+    }
+
+    pub fn line(&self, number: u32) -> Option<&str> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.text.lines().nth(index)
+    }
+
+    /// Directives that reach outside the file. A kernel needs none, and a compiler that shows the lines of any file is no
+    /// harmless tool.
+    pub fn refused(&self) -> Option<Finding> {
+        let refuse = |line: u32, why: String| {
+            let why = format!("{why} is refused: a kernel of the workbench {REMEDY}");
+            Some(Finding::new(Kind::Compile, Some(line), why))
+        };
+        // Both are read in one way by some compilers and in another by the rest.
+        for (part, what) in [
+            ("\r", "a carriage return within a line"),
+            ("??/", "a trigraph"),
+            ("??=", "a trigraph"),
+        ] {
+            let text = self.text.replace("\r\n", "\n");
+            if let Some(at) = text.find(part) {
+                let line = 1 + text[..at].matches('\n').count();
+                return refuse(u32::try_from(line).unwrap_or(u32::MAX), what.to_owned());
+            }
+        }
+        let tokens = tokens(&self.text);
+        for (index, token) in tokens.iter().enumerate() {
+            let rest = &tokens[index + 1..];
+            let what = match (&*token.text, token.kind) {
+                ("#", TokenKind::Sign) => refused_directive(rest),
+                ("_Pragma" | "__pragma", _) => Some(format!("`{}`", token.text)),
+                (word, TokenKind::Word)
+                    if word.starts_with("__has_include") || word == "__has_embed" =>
+                {
+                    Some(format!("`{word}`"))
+                }
+                (_, TokenKind::RawString) => Some("a raw string".into()),
+                _ => None,
+            };
+            if let Some(what) = what {
+                return refuse(token.line, what);
+            }
+        }
+        None
+    }
+
+    /// Words that take a kernel out of the stand-in's checks or into the program that runs it.
+    pub fn refused_on_stand_in(&self) -> Option<Finding> {
+        let refuses = |token: &Token| {
+            let word = &*token.text;
+            let is_word = token.kind == TokenKind::Word;
+            let starts = || OF_THE_STAND_IN.iter().any(|start| word.starts_with(start));
+            let why = match word {
+                "##" if token.kind == TokenKind::Sign => {
+                    "makes words that nobody has read: write them out"
+                }
+                "asm" | "__asm" | "__asm__" if is_word => {
+                    "is assembly, which the stand-in does not run: write C++"
+                }
+                _ if is_word && UNCHECKED_WORDS.contains(&word) => {
+                    "takes code or memory out of the checks: leave it out"
+                }
+                _ if is_word && starts() => {
+                    "belongs to the program that runs the kernel: take another name"
+                }
+                _ => return None,
+            };
+            Some(Finding::new(
+                Kind::Compile,
+                Some(token.line),
+                format!("`{word}` is refused: it {why}"),
+            ))
+        };
+        tokens(&self.text).iter().find_map(refuses)
+    }
+
+    /// The first line with this word in it.
+    pub fn line_of(&self, word: &str) -> Option<u32> {
+        let all = tokens(&self.text);
+        all.iter()
+            .find(|token| token.text == word)
+            .map(|token| token.line)
+    }
+}
+
+const REMEDY: &str =
+    "includes <hip/hip_runtime.h> or nothing, and `#pragma unroll` is the only pragma it needs";
+
+/// Headers of HIP that are there for the sake of other compilers, and empty here.
+pub const HEADERS: [&str; 3] = ["hip_runtime.h", "hip_fp16.h", "hip_bf16.h"];
+
+/// Attributes and functions of the compiler that pass by the calls before each access, or change where a function goes on.
+pub const UNCHECKED_WORDS: [&str; 22] = [
+    "no_sanitize",
+    "__no_sanitize__",
+    "no_sanitize_address",
+    "__no_sanitize_address__",
+    "no_address_safety_analysis",
+    "__no_address_safety_analysis__",
+    "disable_sanitizer_instrumentation",
+    "__disable_sanitizer_instrumentation__",
+    "naked",
+    "__naked__",
+    "address_space",
+    "__address_space__",
+    "__seg_fs",
+    "__seg_gs",
+    "__builtin_return_address",
+    "__builtin_frame_address",
+    "__builtin_extract_return_addr",
+    "__builtin_setjmp",
+    "__builtin_longjmp",
+    "__builtin_eh_return",
+    "__builtin_unwind_init",
+    "__builtin_thread_pointer",
+];
+
+const OF_THE_STAND_IN: [&str; 7] = [
+    "STAND_IN",
+    "stand_in",
+    "hip_stand_in",
+    "__asan",
+    "__ubsan",
+    "__sanitizer",
+    "__builtin_ia32",
+];
+
+/// What a directive does that it may not; `tokens` begin behind its `#`.
+fn refused_directive(tokens: &[Token]) -> Option<String> {
+    let line = tokens.iter().enumerate();
+    let line = line.take_while(|(index, token)| *index == 0 || token.place == LinePlace::Later);
+    let words: Vec<&str> = line.map(|(_, token)| &*token.text).collect();
+    let shown = || format!("`#{} {}`", words[0], words[1..].concat());
+    match *words.first()? {
+        "include" => {
+            let is_known = HEADERS
+                .iter()
+                .any(|header| words[1..].concat() == format!("<hip/{header}>"));
+            (!is_known).then(shown)
+        }
+        "include_next" | "import" | "embed" | "line" | "ident" | "sccs" => Some(shown()),
+        "pragma"
+            if words
+                .get(1)
+                .is_some_and(|word| ["unroll", "nounroll", "once"].contains(word)) =>
+        {
+            None
+        }
+        "pragma" => Some(shown()),
+        number if number.starts_with(|c: char| c.is_ascii_digit()) => Some(shown()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> Option<(u32, String)> {
+        let file = File {
+            path: "k.hip".into(),
+            text: text.into(),
+        };
+        let finding = file.refused()?;
+        Some((finding.line.unwrap_or(0), finding.message))
+    }
+
+    #[test]
+    fn only_hips_own_header_is_included() {
+        for text in [
+            "#include <hip/hip_runtime.h>\n",
+            "#pragma unroll 4\n",
+            "#define A 1\n#if A\n#endif\n",
+            "// #include \"/etc/passwd\"\n",
+            "/*\n#include \"/etc/passwd\"\n*/\n",
+            "#if 0\nit's \"\n#endif\r\nfloat x = 1'000.0f;\n",
+        ] {
+            assert_eq!(refused(text), None, "{text}");
+        }
+        for text in [
+            "\n#include \"/etc/passwd\"\n",
+            "\n # /**/ include </etc/passwd>\n",
+            "\n#inc\\\nlude \"/etc/passwd\"\n",
+            "\n#inc\\ \t\nlude \"/etc/passwd\"\n",
+            "\n#\\\r\ninclude \"/etc/passwd\"\n",
+            "/*\n*/ #include \"/etc/passwd\"\n",
+            "/*\n*/ /**/ # /*\n*/ include \"/etc/passwd\"\n",
+            "\nint b;\r#include \"/etc/passwd\"\n",
+            "\n\u{a0}#include \"/etc/passwd\"\n",
+            "\n%:include \"/etc/passwd\"\n",
+            "\n??=include \"/etc/passwd\"\n",
+            "// ??/\n??/\n#include \"/etc/passwd\"\n",
+            "\n#include <hip/../../etc/passwd>\n",
+            "\n#include <hip/hip_ext.h>\n",
+            "\n#include <hip/hip_runtime.h> <x>\n",
+            "\n#define X \"/etc/passwd\"\n#include X\n",
+            "\n#include_next <stdint.h>\n",
+            "\n#import \"/etc/passwd\"\n",
+            "\n#embed \"/etc/passwd\"\n",
+            "\n#if __has_include(\"/etc/passwd\")\n#endif\n",
+            "\n#if __has_embed(\"/etc/passwd\")\n#endif\n",
+            "\n#line 7 \"x\"\n",
+            "\n# 7 \"x\"\n",
+            "\n#pragma comment(lib, \"x\")\n",
+            "\n#pragma unrolled\n",
+            "\n_Pragma(\"comment(lib)\")\n",
+            "\nauto s = R\"(/*)\";\n#include \"/etc/passwd\"\n",
+        ] {
+            let (line, message) = refused(text).unwrap_or_else(|| panic!("{text:?} is taken"));
+            assert!((1..=3).contains(&line), "{text:?}: line {line}");
+            assert!(message.contains("refused"), "{message}");
+        }
+    }
+
+    #[test]
+    fn words_that_leave_the_checks_are_refused() {
+        let refused = |text: &str| {
+            let file = File {
+                path: "k.hip".into(),
+                text: text.into(),
+            };
+            Some(file.refused_on_stand_in()?.message)
+        };
+        assert_eq!(refused("int section = 1; // asm no_sanitize ##\n"), None);
+        for text in [
+            "asm(\"nop\");",
+            "#define J(a, b) a%:%:b",
+            "[[clang::no_sanitize(\"kernel-address\")]] void f();",
+            "no_sani\\\ntize",
+            "stand_in::hip_stand_in_lane",
+            "__builtin_ia32_maskmovdqu(a, b, c);",
+        ] {
+            assert!(
+                refused(text).is_some_and(|why| why.contains("refused")),
+                "{text}"
+            );
+        }
+    }
+}

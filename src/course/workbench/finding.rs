@@ -1,0 +1,189 @@
+//! What is wrong with a kernel, in the words that learners and tests read.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use tinyllama_base::foreign::plain_lines;
+use tinyllama_base::named;
+
+named! {
+    /// What kind of mistake.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Kind {
+        /// The file is refused or does not compile.
+        Compile = "does not compile",
+        OutOfBounds = "out of bounds",
+        Race = "race",
+        Barrier = "barrier not reached by all",
+        Unwritten = "read of memory nobody wrote",
+        Shuffle = "shuffle from an idle lane",
+        Nan = "NaN",
+        Endless = "endless",
+        Wrong = "wrong result",
+        Crash = "crash",
+        Uncoalesced = "uncoalesced",
+        BankConflict = "bank conflict",
+    }
+}
+
+/// One mistake, where it is, and in which wave sizes and cases it was seen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    pub kind: Kind,
+    /// Of the learner's file, from 1.
+    pub line: Option<u32>,
+    /// The other side of a race, or the other barrier.
+    pub other_line: Option<u32>,
+    pub message: String,
+    /// Empty where the kernel never ran.
+    pub waves: Vec<u32>,
+    /// The first case that showed it.
+    pub case: Option<String>,
+}
+
+impl Finding {
+    pub fn new(kind: Kind, line: Option<u32>, message: impl Into<String>) -> Finding {
+        Finding {
+            kind,
+            line: line.filter(|line| *line > 0),
+            other_line: None,
+            // A kernel's text and what it writes come in here.
+            message: plain_lines(&message.into()),
+            waves: vec![],
+            case: None,
+        }
+    }
+
+    /// Whether it is the same mistake, seen again.
+    pub fn is_again(&self, other: &Finding) -> bool {
+        let same = self.kind == other.kind && self.line == other.line;
+        same && self.other_line == other.other_line
+    }
+}
+
+/// What the stand-in says of a mistake; none where it says something else.
+pub fn of_stand_in(said: &Value) -> Option<Finding> {
+    let text = |name: &str| said[name].as_str().unwrap_or_default();
+    let number = |name: &str| said[name].as_i64().unwrap_or_default();
+    let line = |name: &str| u32::try_from(number(name)).ok().filter(|line| *line > 0);
+    let who = format!(
+        "thread {} of block {}",
+        place(&said["thread"]),
+        place(&said["block"])
+    );
+    let (verb, element) = (verb(text("access")), element(said));
+    let (kind, message) = match text("kind") {
+        "out-of-bounds" => (
+            Kind::OutOfBounds,
+            match said["array"].is_string() {
+                true => format!("{who} {verb} {element} of {} elements", number("size") / 4),
+                false => format!("{who} {verb} memory that belongs to no array"),
+            },
+        ),
+        "index" => (
+            Kind::OutOfBounds,
+            format!("{who} uses {}", text("words").replace('\'', "")),
+        ),
+        "race" => {
+            let did = if said["other_wrote"] == true {
+                "writes"
+            } else {
+                "reads"
+            };
+            let other = match said["other_block"] == true {
+                true => format!("thread {} of another block", number("other_thread")),
+                false => format!("thread {} of the same block", number("other_thread")),
+            };
+            let where_to =
+                line("other_line").map_or(String::new(), |line| format!(" in line {line}"));
+            let between = match said["local"] == true {
+                true => "no barrier between them orders the two",
+                false => "nothing orders the two",
+            };
+            (
+                Kind::Race,
+                format!("{who} {verb} {element}, which {other} {did}{where_to}: {between}"),
+            )
+        }
+        "unwritten" => (
+            Kind::Unwritten,
+            format!("{who} {verb} {element}, which nobody wrote"),
+        ),
+        "barrier" => (
+            Kind::Barrier,
+            match line("other_line") {
+                Some(other) => format!(
+                    "threads of block {} wait at different barriers: in line {} and in line {other}",
+                    place(&said["block"]),
+                    number("line")
+                ),
+                None => format!(
+                    "{} threads wait at the barrier of line {}, which {} threads never reach: {who} is one",
+                    number("count"),
+                    number("line"),
+                    number("missing")
+                ),
+            },
+        ),
+        "shuffle" => (
+            Kind::Shuffle,
+            format!(
+                "{who} takes the value of lane {}, which does not take part",
+                number("count")
+            ),
+        ),
+        "division" => (Kind::Crash, format!("{who} divides an integer by zero")),
+        "endless" => (
+            Kind::Endless,
+            format!("the kernel {}; {who} was here", text("words")),
+        ),
+        "crash" => (Kind::Crash, format!("{who} {}", text("words"))),
+        "too-much-lds" => (
+            Kind::Crash,
+            format!(
+                "a workgroup has {} bytes of local memory (LDS), and the kernel asks for {}",
+                number("missing"),
+                number("count")
+            ),
+        ),
+        "machine" => (Kind::Crash, text("words").to_owned()),
+        _ => return None,
+    };
+    let mut finding = Finding::new(kind, line("line"), message);
+    finding.other_line = line("other_line");
+    Some(finding)
+}
+
+pub(super) fn verb(access: &str) -> &'static str {
+    match access {
+        "write" => "writes",
+        "update" => "updates",
+        _ => "reads",
+    }
+}
+
+/// `(64, 0, 0)`, or `64` where the other two are 0.
+fn place(three: &Value) -> String {
+    let at = |i: usize| three[i].as_u64().unwrap_or_default();
+    match (at(1), at(2)) {
+        (0, 0) => at(0).to_string(),
+        (y, 0) => format!("({}, {y})", at(0)),
+        (y, z) => format!("({}, {y}, {z})", at(0)),
+    }
+}
+
+/// `x[300]`, and `x[300..303]` for a wide access. All arrays of exercises have elements of four bytes.
+fn element(said: &Value) -> String {
+    let name = match said["array"].as_str() {
+        Some("") => "local memory",
+        Some(name) => name,
+        None => return "memory".into(),
+    };
+    let first = said["offset"].as_i64().unwrap_or_default().div_euclid(4);
+    let count = said["bytes"].as_i64().unwrap_or(4) / 4;
+    match count {
+        0 | 1 => format!("{name}[{first}]"),
+        _ => format!("{name}[{first}..{}]", first + count - 1),
+    }
+}

@@ -1,0 +1,62 @@
+//! Where a learner's file lies, how it begins and is begun anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::exercise::Exercise;
+use crate::run::UsageError;
+
+/// The learner's file in `folder`, the session's. A file of that name in the current folder may be anybody's.
+pub fn of(exercise: &Exercise, folder: &Path) -> PathBuf {
+    folder.join(exercise.file_name())
+}
+
+/// Writes the starter where no file is yet, and says whether it did.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn start(exercise: &Exercise, path: &Path) -> Result<bool> {
+    if path.exists() {
+        return Ok(false);
+    }
+    write(path, exercise.starter()?)?;
+    Ok(true)
+}
+
+/// Puts the starter back; what was there is kept beside it, under the name that is returned.
+///
+/// # Errors
+/// Where there is no file to put back, or it cannot be written.
+pub fn reset(exercise: &Exercise, path: &Path) -> Result<PathBuf> {
+    let kept = (1..1000)
+        .map(|n| path.with_extension(format!("{n}.hip")))
+        .find(|kept| !kept.exists());
+    let Some(kept) = kept else {
+        bail!(
+            "{}: too many earlier versions lie beside it",
+            path.display()
+        );
+    };
+    fs::rename(path, &kept).map_err(|error| {
+        UsageError(format!(
+            "{}: {error}; `workbench start {}` writes it",
+            path.display(),
+            exercise.name
+        ))
+    })?;
+    write(path, exercise.starter()?)?;
+    Ok(kept)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let describe = || format!("{}", path.display());
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        fs::create_dir_all(folder).with_context(describe)?;
+    }
+    fs::write(path, text).with_context(describe)
+}

@@ -1,0 +1,329 @@
+//! One case of an exercise with its numbers: buffers filled, launches sized, and what is expected.
+
+use anyhow::{Result, anyhow, bail};
+use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
+use tinyllama_kernel_catalog::check::Random;
+
+use super::exercise::{Argument, Exercise, LaunchText, Sizes};
+use super::expression::Expression;
+use super::reference;
+use tinyllama_contract::LaunchShape;
+
+/// Elements that a case may have altogether: a mistyped size is no reason to fill the memory.
+const MOST_ELEMENTS: usize = 1 << 30;
+
+/// A case, ready to be carried out.
+#[derive(Debug)]
+pub struct Problem<'a> {
+    pub exercise: &'a Exercise,
+    pub wave: u32,
+    pub sizes: Sizes,
+    pub buffers: Vec<Buffer<'a>>,
+    pub launches: Vec<Planned<'a>>,
+}
+
+/// An array of words of four bytes.
+#[derive(Debug)]
+pub struct Buffer<'a> {
+    pub argument: &'a Argument,
+    pub elements: usize,
+    /// The bits of each element; none where nobody wrote it.
+    pub words: Option<Vec<u32>>,
+}
+
+/// A launch with its numbers.
+#[derive(Debug)]
+pub struct Planned<'a> {
+    pub entry: &'a str,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared: u32,
+    pub arguments: Vec<Passed>,
+}
+
+/// What a kernel is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// A buffer by its index.
+    Buffer(usize),
+    /// The bits of a number.
+    Word(u32),
+}
+
+/// Of a number as a kernel gets it.
+fn bits(value: f64, float: bool) -> u32 {
+    match float {
+        true => (value as f32).to_bits(),
+        false => (value as i32).cast_unsigned(),
+    }
+}
+
+impl<'a> Problem<'a> {
+    /// # Errors
+    /// Where the exercise's formulas do not give what they should.
+    pub fn new(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
+        Problem::with(exercise, sizes, wave, Some(0))
+    }
+
+    /// As [`Problem::new`], with other numbers in the buffers for every `salt`.
+    ///
+    /// # Errors
+    /// As [`Problem::new`].
+    pub fn salted(
+        exercise: &'a Exercise,
+        sizes: &Sizes,
+        wave: u32,
+        salt: u64,
+    ) -> Result<Problem<'a>> {
+        Problem::with(exercise, sizes, wave, Some(salt))
+    }
+
+    /// As [`Problem::new`], with buffers that nobody fills: for what only asks for shapes.
+    ///
+    /// # Errors
+    /// As [`Problem::new`].
+    pub fn shape(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
+        Problem::with(exercise, sizes, wave, None)
+    }
+
+    fn empty(exercise: &'a Exercise, sizes: Sizes, wave: u32) -> Problem<'a> {
+        Problem {
+            exercise,
+            wave,
+            sizes,
+            buffers: vec![],
+            launches: vec![],
+        }
+    }
+
+    fn with(
+        exercise: &'a Exercise,
+        sizes: &Sizes,
+        wave: u32,
+        salt: Option<u64>,
+    ) -> Result<Problem<'a>> {
+        let mut problem = Problem::empty(exercise, sizes.clone(), wave);
+        for (index, argument) in exercise.arguments.iter().enumerate() {
+            if argument.kind.is_buffer() {
+                let buffer = problem.buffer(argument, salt.map(|salt| salt ^ index as u64))?;
+                problem.buffers.push(buffer);
+            }
+        }
+        for launch in &exercise.launches {
+            let arguments = launch.arguments.iter().map(|name| problem.passed(name));
+            let arguments = arguments.collect::<Result<Vec<Passed>>>()?;
+            let (grid, block, shared) = problem.shape_of(launch)?;
+            problem.launches.push(Planned {
+                entry: &launch.entry,
+                grid,
+                block,
+                shared,
+                arguments,
+            });
+        }
+        Ok(problem)
+    }
+
+    /// Gives every launch another number of this name than the exercise does.
+    pub fn set_number(&mut self, name: &str, value: f32) {
+        for (planned, launch) in self.launches.iter_mut().zip(&self.exercise.launches) {
+            for (passed, argument) in planned.arguments.iter_mut().zip(&launch.arguments) {
+                if argument == name {
+                    *passed = Passed::Word(value.to_bits());
+                }
+            }
+        }
+    }
+
+    /// The first launch of an exercise for these sizes.
+    ///
+    /// # Errors
+    /// Where a formula cannot be computed.
+    pub fn launch_shape(exercise: &Exercise, sizes: Sizes, wave: u32) -> Result<LaunchShape> {
+        let problem = Problem::empty(exercise, sizes, wave);
+        let launch = exercise.launches.first();
+        let launch = launch.ok_or_else(|| anyhow!("{}: no launch", exercise.name))?;
+        problem.shape_of(launch)
+    }
+
+    fn shape_of(&self, launch: &LaunchText) -> Result<LaunchShape> {
+        let shared = launch.shared.as_ref();
+        let shared = shared.map_or(Ok(0), |shared| self.size(shared))?;
+        let (grid, block) = (self.three(&launch.grid)?, self.three(&launch.block)?);
+        Ok((grid, block, u32::try_from(shared)?))
+    }
+
+    /// `rows 4, width 256`.
+    pub fn describe(&self) -> String {
+        let sizes = self.sizes.iter();
+        itertools::join(sizes.map(|(name, value)| format!("{name} {value}")), ", ")
+    }
+
+    /// Least bytes and operations of the case.
+    ///
+    /// # Errors
+    /// Where a formula cannot be computed.
+    pub fn costs(&self) -> Result<(f64, f64)> {
+        let value = |formula: &Expression| formula.evaluate(&|name| self.name(name));
+        let costs =
+            value(&self.exercise.bytes).and_then(|bytes| Ok((bytes, value(&self.exercise.flops)?)));
+        costs.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
+    }
+
+    /// What the outputs have to be, by name, in f64.
+    ///
+    /// # Errors
+    /// Where there is no reference of this exercise.
+    pub fn expected(&self) -> Result<Vec<(&'static str, Vec<f64>)>> {
+        let compute = reference::of(&self.exercise.name)
+            .ok_or_else(|| anyhow!("no reference computes `{}`", self.exercise.name))?;
+        Ok(compute(self))
+    }
+
+    fn name(&self, name: &str) -> Option<f64> {
+        match name {
+            "wave" => Some(f64::from(self.wave)),
+            _ => self.sizes.get(name).copied(),
+        }
+    }
+
+    fn size(&self, formula: &Expression) -> Result<usize> {
+        let size = formula.size(&|name| self.name(name));
+        size.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
+    }
+
+    fn three(&self, sides: &[Expression]) -> Result<[u32; 3]> {
+        let mut three = [1; 3];
+        for (side, formula) in three.iter_mut().zip(sides) {
+            *side = u32::try_from(self.size(formula)?)?.max(1);
+        }
+        Ok(three)
+    }
+
+    pub fn passed(&self, name: &str) -> Result<Passed> {
+        let mut buffers = self.buffers.iter();
+        if let Some(index) = buffers.position(|buffer| buffer.argument.name == name) {
+            return Ok(Passed::Buffer(index));
+        }
+        let value = self.number(name)?;
+        let argument = self.exercise.argument(name);
+        let is_float = argument.is_some_and(|one| one.kind.is_float());
+        Ok(Passed::Word(bits(value, is_float)))
+    }
+
+    /// A number among the arguments.
+    pub(super) fn number(&self, name: &str) -> Result<f64> {
+        let argument = self.exercise.argument(name);
+        let formula = argument.and_then(|argument| argument.value.as_ref());
+        let exercise = &self.exercise.name;
+        let none = || anyhow!("{exercise}: `{name}` is no argument with a value");
+        let formula = formula.ok_or_else(none)?;
+        let value = formula.evaluate(&|name| self.name(name));
+        value.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
+    }
+
+    fn buffer(&self, argument: &'a Argument, seed: Option<u64>) -> Result<Buffer<'a>> {
+        let name = &argument.name;
+        let size = argument.size.as_ref();
+        let size = size.ok_or_else(|| anyhow!("{}: `{name}` has no size", self.exercise.name))?;
+        let elements = self.size(size)?;
+        let before: usize = self.buffers.iter().map(|buffer| buffer.elements).sum();
+        if before.saturating_add(elements) > MOST_ELEMENTS {
+            let exercise = &self.exercise.name;
+            bail!("{exercise}: {elements} elements of `{name}` are too many");
+        }
+        let filled = argument.values.as_deref().zip(seed);
+        let words = filled.map(|(values, seed)| {
+            self.values(values, elements, seed, argument.kind.is_float())
+                .map_err(|error| anyhow!("{}: values of `{name}`: {error}", self.exercise.name))
+        });
+        Ok(Buffer {
+            argument,
+            elements,
+            words: words.transpose()?,
+        })
+    }
+
+    fn values(
+        &self,
+        text: &str,
+        elements: usize,
+        seed: u64,
+        float: bool,
+    ) -> Result<Vec<u32>, String> {
+        let (kind, rest) = text.split_once('(').ok_or("no parentheses")?;
+        let inside = rest.trim_end().strip_suffix(')');
+        let inside = inside.ok_or("no `)` at the end")?;
+        let value = |text: &str| -> Result<f64, String> {
+            let formula: Expression =
+                serde_yaml::from_str(&format!("{text:?}")).map_err(|e| e.to_string())?;
+            formula.evaluate(&|name| self.name(name))
+        };
+        let range = || -> Result<[f64; 2], String> {
+            let (low, high) = inside.split_once(',').ok_or("two numbers are needed")?;
+            Ok([value(low)?, value(high)?])
+        };
+        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
+        let filled = |mut one: Box<dyn FnMut(usize) -> f64 + '_>| {
+            (0..elements).map(|i| bits(one(i), float)).collect()
+        };
+        Ok(match kind.trim() {
+            "uniform" => {
+                let [low, high] = range()?;
+                filled(Box::new(|_| low + (high - low) * random.share()))
+            }
+            "integers" => {
+                let [low, high] = range()?;
+                filled(Box::new(|_| (low + (high - low) * random.share()).floor()))
+            }
+            "constant" => {
+                let constant = value(inside)?;
+                filled(Box::new(|_| constant))
+            }
+            "index" => filled(Box::new(|i| i as f64)),
+            "rotary" => {
+                let features = value(inside)? as usize;
+                let table = tinyllama_kernel_catalog::rope::table(
+                    elements / features.max(1),
+                    features,
+                    tinyllama_contract::model::ROTARY_BASE,
+                );
+                filled(Box::new(|i| table.get(i).copied().map_or(0.0, f64::from)))
+            }
+            "adamw" => {
+                let usual = Hyperparameters {
+                    learning_rate: 1e-3,
+                    beta1: 0.9,
+                    beta2: 0.95,
+                    epsilon: 1e-8,
+                    weight_decay: 0.1,
+                };
+                let factors = Factors::new(&usual, 3).to_array();
+                filled(Box::new(|i| factors.get(i).copied().map_or(0.0, f64::from)))
+            }
+            other => return Err(format!("`{other}` is unknown")),
+        })
+    }
+
+    fn words(&self, name: &str) -> &[u32] {
+        let mut buffers = self.buffers.iter();
+        let buffer = buffers.find(|buffer| buffer.argument.name == name);
+        let words = buffer.and_then(|buffer| buffer.words.as_deref());
+        words.unwrap_or_default()
+    }
+
+    /// The floats that a buffer holds at first; none where nobody wrote it.
+    pub(super) fn floats(&self, name: &str) -> Vec<f64> {
+        let words = self.words(name).iter();
+        words.map(|bits| f64::from(f32::from_bits(*bits))).collect()
+    }
+
+    pub(super) fn indices(&self, name: &str) -> Vec<usize> {
+        self.words(name).iter().map(|bits| *bits as usize).collect()
+    }
+
+    /// A size of the case; 0 where it has none of that name.
+    pub fn extent(&self, name: &str) -> usize {
+        self.name(name).map_or(0, |value| value as usize)
+    }
+}

@@ -1,0 +1,182 @@
+//! One case of an exercise on the stand-in: a job for the child, and what it answers.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::child::{self, Ended, Stopped};
+use super::compile::{Module, SOURCE};
+use super::finding::{self, Finding, Kind};
+use super::picture::Picture;
+use super::problem::{Passed, Problem};
+use super::toolchain::Toolchain;
+
+/// Computing time of a case, in seconds: a hundred times what the slowest solution takes.
+pub const SECONDS: u32 = 5;
+
+/// Bytes of findings and pictures that are read of a run, beside the outputs.
+const MOST_SAID: u64 = 4 << 20;
+
+/// By the clock on the wall, for machines that are busy: the process ends itself after its computing time.
+const LONGEST: Duration = Duration::from_secs(30 * SECONDS as u64);
+
+/// What a case came to.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub findings: Vec<Finding>,
+    pub pictures: Vec<Picture>,
+    /// The outputs by name; none where the kernel did not come to its end by returning.
+    pub outputs: Option<BTreeMap<String, Output>>,
+}
+
+/// An output as the kernel left it.
+#[derive(Debug)]
+pub struct Output {
+    /// Bits of the elements.
+    pub words: Vec<u32>,
+    /// The line that wrote each last; 0: nobody did.
+    pub lines: Vec<u32>,
+}
+
+/// Runs `problem` on `module` in a process of its own.
+///
+/// # Errors
+/// Where the process cannot be started or talked to.
+pub fn run(
+    toolchain: &Toolchain,
+    module: &Module,
+    problem: &Problem<'_>,
+    pictures: bool,
+) -> Result<Answer> {
+    let secret = secret();
+    let job = job(problem, pictures, &secret);
+    let mut command = Command::new(toolchain.program());
+    command.arg(module.path()).env_clear().current_dir("/");
+    let outputs = problem.buffers.iter().filter(|one| one.argument.output);
+    let data = outputs
+        .map(|buffer| buffer.elements as u64 * 8)
+        .sum::<u64>();
+    let ended = child::run(&mut command, &job, MOST_SAID + data, LONGEST)
+        .with_context(|| format!("{}", toolchain.program().display()))?;
+    let mut answer = read(&ended.stdout, problem, &secret);
+    if !ended.status.success() || ended.stopped.is_some() {
+        answer.outputs = None;
+    }
+    let why = early_end(&ended).or_else(|| {
+        let nothing = answer.outputs.is_none() && answer.findings.is_empty();
+        nothing.then(|| crash("the kernel ended the process that ran it before its results were there: a kernel only returns"))
+    });
+    answer.findings.extend(why);
+    Ok(answer)
+}
+
+/// What the way in which the process ended says of the kernel; none where its own words do.
+fn early_end(ended: &Ended) -> Option<Finding> {
+    let endless = || {
+        let why = format!("the kernel did not end within {SECONDS} s of computing, and was ended");
+        Finding::new(Kind::Endless, None, why)
+    };
+    match (ended.stopped, ended.status.signal()) {
+        (Some(Stopped::TooMuch), _) => Some(crash(&format!(
+            "the kernel wrote more than {} MiB into its results, and was ended: a kernel writes to its arguments",
+            MOST_SAID >> 20
+        ))),
+        (Some(Stopped::TooLong), _) => Some(endless()),
+        (None, None) => None,
+        (None, Some(libc::SIGSYS)) => Some(crash(
+            "the kernel called the system, and was ended: a kernel computes, and has no files, network or processes",
+        )),
+        (None, Some(libc::SIGKILL | libc::SIGXCPU | libc::SIGALRM)) => Some(endless()),
+        (None, Some(signal)) => {
+            let why = format!("the kernel ended the process that ran it (signal {signal})");
+            Some(crash(&why))
+        }
+    }
+}
+
+fn crash(why: &str) -> Finding {
+    Finding::new(Kind::Crash, None, why)
+}
+
+/// What only this process and the one that runs the kernel know, for one run: the standard library's keys are the system's
+/// random numbers.
+fn secret() -> String {
+    let half = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
+}
+
+fn job(problem: &Problem<'_>, pictures: bool, secret: &str) -> Vec<u8> {
+    let mut head = format!(
+        "job {SOURCE} {} {SECONDS} {} {secret}\n",
+        problem.wave,
+        u8::from(pictures)
+    );
+    for buffer in &problem.buffers {
+        let (name, bytes) = (&buffer.argument.name, buffer.elements * 4);
+        let [filled, output] = [buffer.words.is_some(), buffer.argument.output].map(u8::from);
+        head += &format!("buffer {name} {bytes} {filled} {output}\n");
+    }
+    for launch in &problem.launches {
+        let sides = launch.grid.iter().chain(&launch.block).map(u32::to_string);
+        let sides = sides.collect::<Vec<_>>().join(" ");
+        head += &format!("launch {} {sides} {}\n", launch.entry, launch.shared);
+        for passed in &launch.arguments {
+            head += &match passed {
+                Passed::Buffer(index) => format!("b {index}\n"),
+                Passed::Word(bits) => format!("w {bits}\n"),
+            };
+        }
+    }
+    head += "data\n";
+    let mut job = head.into_bytes();
+    for words in problem
+        .buffers
+        .iter()
+        .filter_map(|buffer| buffer.words.as_ref())
+    {
+        job.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+    }
+    job
+}
+
+fn read(said: &[u8], problem: &Problem<'_>, secret: &str) -> Answer {
+    // The last line before the buffers.
+    let end = format!("{{\"kind\":\"end\",\"secret\":\"{secret}\"}}\n");
+    let (lines, data) = match memchr::memmem::find(said, end.as_bytes()) {
+        Some(at) => (&said[..at], Some(&said[at + end.len()..])),
+        None => (said, None),
+    };
+    let mut answer = Answer::default();
+    for line in lines.split(|byte| *byte == b'\n') {
+        let Ok(value) = serde_json::from_slice::<Value>(line) else {
+            continue;
+        };
+        answer.pictures.extend(Picture::of_stand_in(&value));
+        answer.findings.extend(finding::of_stand_in(&value));
+    }
+    answer.outputs = data.map(|mut data| {
+        let mut take = |elements: usize| {
+            let (now, rest) = data.split_at(data.len().min(elements * 4));
+            data = rest;
+            let words = now.as_chunks::<4>().0.iter();
+            words
+                .map(|bytes| u32::from_ne_bytes(*bytes))
+                .collect::<Vec<_>>()
+        };
+        let outputs = problem
+            .buffers
+            .iter()
+            .filter(|buffer| buffer.argument.output);
+        let outputs = outputs.map(|buffer| {
+            let [words, lines] = [take(buffer.elements), take(buffer.elements)];
+            (buffer.argument.name.clone(), Output { words, lines })
+        });
+        outputs.collect()
+    });
+    answer
+}

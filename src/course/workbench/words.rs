@@ -1,0 +1,100 @@
+//! A check in lines of text, the same for the command line, the plain course and the screen.
+
+use tinyllama_base::foreign::plain;
+use tinyllama_base::table::{push_wrapped, shortened};
+
+use super::check::Checked;
+use super::file::File;
+use super::finding::Finding;
+use super::picture::{ASCII, Glyphs, UNICODE};
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+/// What a check came to: the verdict, and every finding with the lines of the kernel it names.
+pub fn lines(checked: &Checked, file: &File) -> Vec<String> {
+    let mut lines = vec![verdict(checked)];
+    for finding in &checked.findings {
+        lines.push(String::new());
+        lines.extend(finding_lines(finding, file));
+    }
+    for warning in &checked.warnings {
+        lines.push(String::new());
+        let at = warning
+            .line
+            .map_or(String::new(), |line| format!(", line {line}"));
+        lines.push(format!("the compiler warns{at}: {}", warning.message));
+        lines.extend(warning.line.and_then(|line| quoted(file, line)));
+    }
+    lines
+}
+
+/// `rmsnorm: passed` in a line.
+pub fn verdict(checked: &Checked) -> String {
+    let (name, cases) = (&checked.exercise, checked.cases);
+    match checked.findings.len() {
+        0 => format!("{name}: passed, {cases} cases"),
+        1 => format!("{name}: not yet, 1 finding"),
+        count => format!("{name}: not yet, {count} findings"),
+    }
+}
+
+/// One finding: kind and place, the lines it names, what happened, and where it was seen.
+pub fn finding_lines(finding: &Finding, file: &File) -> Vec<String> {
+    let mut lines = vec![match finding.line {
+        Some(line) => format!("{}, line {line}", finding.kind.name()),
+        None => finding.kind.name().to_owned(),
+    }];
+    let mut named: Vec<u32> = finding.line.into_iter().chain(finding.other_line).collect();
+    named.sort_unstable();
+    named.dedup();
+    lines.extend(named.into_iter().filter_map(|line| quoted(file, line)));
+    for part in finding.message.lines() {
+        let mut wrapped = String::new();
+        push_wrapped(&mut wrapped, part, WIDTH);
+        lines.extend(wrapped.lines().map(str::to_owned));
+    }
+    if let Some(case) = &finding.case {
+        let waves = itertools::join(&finding.waves, " and ");
+        lines.push(format!("  seen at waves of {waves}, first with {case}"));
+    }
+    lines
+}
+
+/// `  12 | part[threadIdx.x] = v;`
+fn quoted(file: &File, line: u32) -> Option<String> {
+    let text = plain(&file.line(line)?.replace('\t', "    "));
+    Some(format!(
+        "  {line:>4} | {}",
+        shortened(text.trim_end(), WIDTH - 10)
+    ))
+}
+
+/// The access pictures of every wave size.
+pub fn pictures(checked: &Checked, file: &File, unicode: bool) -> Vec<String> {
+    let mut lines = vec![];
+    for wave in &checked.pictures {
+        if wave.pictures.is_empty() {
+            continue;
+        }
+        lines.push(format!(
+            "How a wavefront of {} lanes meets memory",
+            wave.wave
+        ));
+        for picture in &wave.pictures {
+            lines.push(String::new());
+            lines.extend(picture.draw(Some(file), unicode));
+        }
+        lines.push(String::new());
+    }
+    if !lines.is_empty() {
+        let Glyphs { free, once, often } = if unicode { UNICODE } else { ASCII };
+        lines.push(format!(
+            "{once} 4 bytes of one lane, {often} of several lanes, {free} of nobody. Global memory: a row"
+        ));
+        lines.push(
+            "is a cache line of 128 bytes. Local memory: a column is a bank, a row a pass.".into(),
+        );
+    }
+    lines
+}

@@ -1,0 +1,221 @@
+//! Emitting every kernel for an architecture and compiling it.
+
+use std::collections::{HashMap, HashSet};
+
+use clap::ValueEnum;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+use tinyllama_contract::model::Preset;
+use tinyllama_contract::model::kernels::{TYPICAL, preset_sizes};
+use tinyllama_course::compiled::assembly::{self, AssemblyError};
+use tinyllama_course::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
+use tinyllama_course::compiled::facts::KernelFacts;
+use tinyllama_engine::device::driver::Precision;
+use tinyllama_engine::targets::v4;
+use tinyllama_kernels::source::{Launch, SourceError, Target, variants};
+
+#[derive(Debug, Error)]
+pub enum CompileError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Compiler(#[from] CompilerError),
+    #[error("`{kernel}` for {architecture}: {error}")]
+    Assembly {
+        kernel: String,
+        architecture: String,
+        error: AssemblyError,
+    },
+}
+
+/// A launch and the variant it comes from.
+#[derive(Debug)]
+pub struct Candidate {
+    pub operation: &'static str,
+    pub dtype: &'static str,
+    pub case: String,
+    pub launch: Launch,
+}
+
+impl Candidate {
+    /// What the compiler gets.
+    pub fn text(&self) -> String {
+        let header = if self.operation == V4 {
+            HAND_WRITTEN
+        } else {
+            ""
+        };
+        format!("{header}\n{}", self.launch.source)
+    }
+}
+
+/// What V4's kernels are listed under.
+pub const V4: &str = "v4";
+
+/// The launches of all kernels for `target`, each once: of the typical variants, or of all. V4's come last.
+pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceError> {
+    let mut seen = HashSet::new();
+    let mut candidates = Vec::new();
+    let variants = variants(&preset_sizes(), &TYPICAL.to_string());
+    for variant in variants.iter().filter(|variant| all || variant.typical) {
+        // None where a device of this architecture refuses the block sizes.
+        for launch in variant.launches(target)?.unwrap_or_default() {
+            if seen.insert(launch.source.clone()) {
+                candidates.push(Candidate {
+                    operation: variant.kernel().name,
+                    dtype: variant.dtype_name(),
+                    case: variant.case.clone(),
+                    launch,
+                });
+            }
+        }
+    }
+    for preset in Preset::value_variants() {
+        if !all && *preset != TYPICAL {
+            continue;
+        }
+        for precision in Precision::ALL {
+            // The one GPU with matrix cores that round f32.
+            if precision == Precision::Tf32 && target.to_string() != "gfx942" {
+                continue;
+            }
+            let launches = v4::launches(target, &preset.config(), precision);
+            candidates.extend(launches.into_iter().map(|launch| Candidate {
+                operation: V4,
+                dtype: precision.name(),
+                case: preset.to_string(),
+                launch,
+            }));
+        }
+    }
+    Ok(candidates)
+}
+
+/// Compiles `candidates` for `target`, as many at a time as there are processors; `done` hears of every finished one.
+pub fn compile(
+    compiler: &Compiler,
+    target: &Target,
+    candidates: &[Candidate],
+    done: &(dyn Fn() + Sync),
+) -> Result<Vec<KernelFacts>, CompileError> {
+    let architecture = target.to_string();
+    // V4's kernels share a text, which is compiled once.
+    let texts: Vec<&[Candidate]> = candidates
+        .chunk_by(|one, next| one.launch.source == next.launch.source)
+        .collect();
+    let rows: Vec<Vec<KernelFacts>> = texts
+        .par_iter()
+        .map(|text| {
+            let launch = &text[0].launch;
+            let assembly = compiler.assembly(&launch.kernel, &text[0].text(), &architecture)?;
+            let rows = text.iter().map(|candidate| {
+                done();
+                row(candidate, &assembly, &architecture)
+            });
+            rows.collect()
+        })
+        .collect::<Result<_, CompileError>>()?;
+    Ok(rows.concat())
+}
+
+fn row(
+    candidate: &Candidate,
+    assembly: &str,
+    architecture: &str,
+) -> Result<KernelFacts, CompileError> {
+    let launch = &candidate.launch;
+    let read = assembly::resources(assembly, &launch.entry);
+    let (resources, fixed_lds_bytes) = read.map_err(|error| CompileError::Assembly {
+        kernel: launch.kernel.clone(),
+        architecture: architecture.to_owned(),
+        error,
+    })?;
+    Ok(KernelFacts {
+        architecture: architecture.to_owned(),
+        operation: candidate.operation.to_owned(),
+        kernel: launch.kernel.clone(),
+        dtype: candidate.dtype.to_owned(),
+        case: candidate.case.clone(),
+        threads: launch.threads(),
+        lds_bytes: fixed_lds_bytes + launch.shared_memory_bytes as u32,
+        resources,
+        source: fingerprint(launch),
+    })
+}
+
+/// What a launch's source is recognised by: its digest under the kernel's own name, because the entry's name ends in a number
+/// that differs from build to build.
+pub fn fingerprint(launch: &Launch) -> String {
+    digest(&launch.source.replace(&launch.entry, &launch.kernel))
+}
+
+/// SHA-256 of a source with its variables numbered anew, in hexadecimal: the generator's own numbers vary from run to run.
+fn digest(source: &str) -> String {
+    format!("{:x}", Sha256::digest(renumbered(source)))
+}
+
+/// `source` with every `v` and number counted from 0 in the order of appearance.
+fn renumbered(source: &str) -> String {
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut result = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(start) = rest.find(is_word) {
+        let (between, from) = rest.split_at(start);
+        let end = from.find(|c| !is_word(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        result += between;
+        match word.strip_prefix('v').map(str::parse::<u64>) {
+            Some(Ok(_)) => {
+                let next = numbers.len();
+                let number = *numbers.entry(word).or_insert(next);
+                result += &format!("v{number}");
+            }
+            _ => result += word,
+        }
+        rest = after;
+    }
+    result + rest
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use tinyllama_course::compiled::facts::{RECORDED_ARCHITECTURES, recorded};
+
+    use super::*;
+
+    #[test]
+    fn numbers_of_variables_do_not_matter_and_everything_else_does() {
+        let (a, b) = ("v7[0] = v12 + v7; vec2 v7_", "v3[0] = v99 + v3; vec2 v7_");
+        assert_eq!(digest(a), digest(b));
+        assert_ne!(digest(a), digest("v7[0] = v12 + v12; vec2 v7_"));
+        assert_ne!(digest(a), digest("v7[1] = v12 + v7; vec2 v7_"));
+    }
+
+    /// The recorded table is of the kernels as they are now. If not, write it anew:
+    /// `tinyllama-tutor kernels --arch gfx90a,gfx942,gfx1100,gfx1151,gfx1200,gfx1201 --compile --record
+    /// assets/kernel-resources.json`.
+    #[test]
+    fn the_recorded_table_is_current() {
+        let recorded = recorded().unwrap();
+        for name in RECORDED_ARCHITECTURES {
+            let target = Target::parse(name).unwrap();
+            let now: Vec<String> = candidates(&target, false)
+                .unwrap()
+                .iter()
+                .map(|candidate| fingerprint(&candidate.launch))
+                .collect();
+            let then: Vec<&String> = recorded
+                .kernels
+                .iter()
+                .filter(|kernel| kernel.architecture == name)
+                .map(|kernel| &kernel.source)
+                .collect();
+            assert_eq!(then, now.iter().collect::<Vec<_>>(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Burn's process-wide settings: fusion, and the caches that make a second start fast.
+//!
+//! Both are read once per process, before the first tensor exists.
+
+use std::path::PathBuf;
+use std::sync::Once;
+
+use burn::BurnConfig;
+use burn::cubecl::config::autotune::AutotuneLevel;
+use burn::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
+
+use tinyllama_base::file;
+use tinyllama_contract::{FORGET_TUNING, Tuning};
+
+/// What a run asks of the runtime.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheSettings {
+    /// Whether burn may fuse neighbouring operations into one kernel.
+    pub fusion: bool,
+    pub tuning: Tuning,
+}
+
+/// Samples of a kernel that is tried out where speed does not matter.
+const FEWEST_SAMPLES: usize = 2;
+
+/// Where compiled kernels and tuning results are kept: `$XDG_CACHE_HOME/tinyllama-tutor/kernels`.
+pub fn folder() -> Option<PathBuf> {
+    file::cached("kernels")
+}
+
+/// Applies `settings` and turns the persistent caches on. Must come before the first use of a device.
+///
+/// A `cubecl.toml` or `burn.toml` of the user's is respected for everything this does not set. The first call in a process
+/// settles it.
+pub fn configure_runtime(settings: CacheSettings) {
+    static SETTLED: Once = Once::new();
+    SETTLED.call_once(|| apply(settings));
+}
+
+fn apply(settings: CacheSettings) {
+    let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
+    config.compilation.cache = true;
+    config.autotune.disable_cache |= std::env::var_os(FORGET_TUNING).is_some();
+    super::tuning::record_decisions(&mut config);
+    let hurried = matches!(settings.tuning, Tuning::Minimal | Tuning::Off);
+    if hurried {
+        config.autotune.level = AutotuneLevel::Minimal;
+        config.autotune.bench.min_samples = FEWEST_SAMPLES;
+        config.autotune.bench.max_samples = FEWEST_SAMPLES;
+    }
+    if settings.tuning == Tuning::Rules {
+        // Only reductions are left to tune. The lower levels first measure what the device reaches at best, which takes longer
+        // than all their candidates: a cold v1 17.2 s instead of 22.5, v2 17.7 instead of 20.6, six side by side on an H200.
+        config.autotune.level = AutotuneLevel::Full;
+    }
+    let cubecl_is_new = CubeClRuntimeConfig::try_set(config);
+    if cubecl_is_new && let Some(folder) = folder() {
+        // A choice made in a hurry must not serve later runs.
+        burn::cubecl::environment::set_root(match hurried {
+            false => folder,
+            true => folder.join("hurried"),
+        });
+    }
+    if !settings.fusion {
+        BurnConfig::try_set(without_fusion(
+            BurnConfig::from_current_dir().override_from_env(),
+        ));
+    }
+}
+
+/// Burn keeps the fields of its fusion settings private; its serialised form is the door to them.
+fn without_fusion(config: BurnConfig) -> BurnConfig {
+    let mut json = serde_json::to_value(&config).unwrap_or_default();
+    json["fusion"]["beam_search"]["max_explorations"] = 0.into();
+    serde_json::from_value(json).unwrap_or(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fusion_can_be_switched_off() {
+        let config = without_fusion(BurnConfig::default());
+        assert_eq!(config.fusion().beam_search.max_explorations, Some(0));
+        assert_eq!(
+            BurnConfig::default().fusion().beam_search.max_explorations,
+            None
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! The ceilings of the CPU: the same matrix library V4's host form uses, and copies on all threads.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::{BandwidthCeiling, ComputeCeiling, Level, Measured, Sampled, Unit};
+use crate::matrix::{Parallelism, View, multiply};
+use tinyllama_base::device_facts::DeviceFacts;
+use tinyllama_base::units::human_bytes;
+
+/// How much is measured.
+pub(super) struct Effort {
+    pub repeats: usize,
+    /// Seconds a repeat should at least half take.
+    pub repeat_seconds: f64,
+    /// Largest side of the square matrices.
+    pub largest_side: usize,
+    /// Bytes of source and of target of a copy from memory, where the caches are not larger still.
+    pub cold_bytes: usize,
+}
+
+pub(super) const FULL: Effort = Effort {
+    repeats: 11,
+    repeat_seconds: 0.1,
+    largest_side: 4096,
+    cold_bytes: 256 << 20,
+};
+
+/// Taken for a core's L2 where the system does not report one: all x86-64 and ARM servers have as much.
+const LEAST_L2: usize = 256 << 10;
+
+pub(super) fn measure(
+    facts: DeviceFacts,
+    effort: &Effort,
+    progress: &mut dyn FnMut(&str),
+) -> Measured {
+    let mut measured = Measured::new(facts);
+    progress("matrix products in f32");
+    measured.compute.extend(products(effort));
+    progress("copies from memory and within the caches");
+    let caches = Caches::of_system();
+    measured.bandwidth.extend(cold_copies(effort, &caches));
+    measured.bandwidth.extend(warm_copies(effort, &caches));
+    measured.notes.push(
+        "launches and waiting: there are none on a CPU, a kernel is a function called".into(),
+    );
+    measured
+}
+
+/// Bytes of the caches of the first core.
+struct Caches {
+    second: Option<usize>,
+    /// Of whatever level.
+    largest: Option<usize>,
+}
+
+impl Caches {
+    fn of_system() -> Self {
+        let read = |index: usize, what: &str| {
+            let folder = "/sys/devices/system/cpu/cpu0/cache";
+            std::fs::read_to_string(format!("{folder}/index{index}/{what}")).ok()
+        };
+        let size = |index| parse_size(read(index, "size")?.trim());
+        let level = |index| read(index, "level").is_some_and(|level| level.trim() == "2");
+        Caches {
+            second: (0..8).filter(|index| level(*index)).find_map(size),
+            largest: (0..8).filter_map(size).max(),
+        }
+    }
+}
+
+/// `1024K` or `32M`, as the system writes it.
+fn parse_size(text: &str) -> Option<usize> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<usize>().ok()?.checked_mul(unit)
+}
+
+/// Seconds of one pass, in each repeat; how many passes make a repeat long enough is found out first.
+pub(super) fn sample(effort: &Effort, mut work: impl FnMut(u32)) -> Vec<f64> {
+    let mut timed = |passes: u32| {
+        let start = Instant::now();
+        work(passes);
+        // A clock may not have moved; no work takes less than a nanosecond.
+        start.elapsed().as_secs_f64().max(1e-9)
+    };
+    let mut passes = 1_u32;
+    loop {
+        let seconds = timed(passes);
+        if seconds >= effort.repeat_seconds / 2.0 || passes > u32::MAX / 2 {
+            break;
+        }
+        let wanted = f64::from(passes) * effort.repeat_seconds / seconds;
+        passes = (wanted.ceil() as u32).max(2 * passes);
+    }
+    (0..effort.repeats)
+        .map(|_| timed(passes) / f64::from(passes))
+        .collect()
+}
+
+fn products(effort: &Effort) -> Option<ComputeCeiling> {
+    let mut side = 256.min(effort.largest_side);
+    // As large as fits a repeat: small products do not keep many cores busy.
+    while side < effort.largest_side {
+        let mut product = Product::new(side);
+        product.run();
+        let start = Instant::now();
+        product.run();
+        // Twice the side takes eight times as long.
+        if start.elapsed().as_secs_f64() > effort.repeat_seconds / 8.0 {
+            break;
+        }
+        side *= 2;
+    }
+    let mut product = Product::new(side);
+    let seconds = sample(effort, |passes| (0..passes).for_each(|_| product.run()));
+    let flops = 2.0 * (side as f64).powi(3);
+    let rates: Vec<f64> = seconds.iter().map(|seconds| flops / seconds).collect();
+    Some(ComputeCeiling {
+        dtype: "f32".into(),
+        unit: Unit::Matrix,
+        flops_per_s: Sampled::of(&rates)?,
+        how: format!(
+            "{side} x {side} x {side} by the gemm crate on {} threads",
+            rayon::current_num_threads()
+        ),
+    })
+}
+
+/// A square product `d = a b`.
+struct Product {
+    side: usize,
+    a: Vec<f32>,
+    b: Vec<f32>,
+    d: Vec<f32>,
+}
+
+impl Product {
+    fn new(side: usize) -> Self {
+        // Between -1 and 1, without a pattern.
+        let numbers = |seed: u32| {
+            (0..(side * side) as u32)
+                .map(|at| {
+                    (at ^ seed).wrapping_mul(0x9e37_79b9).cast_signed() as f32 / i32::MAX as f32
+                })
+                .collect()
+        };
+        Product {
+            side,
+            a: numbers(1),
+            b: numbers(2),
+            d: vec![0.0; side * side],
+        }
+    }
+
+    fn run(&mut self) {
+        let side = self.side;
+        let [a, b] = [&self.a, &self.b].map(|values| View::rows(values, side));
+        let all = Parallelism::Rayon(0);
+        multiply([side; 3], 1.0, a, b, &mut self.d, false, all);
+        black_box(&mut self.d);
+    }
+}
+
+fn cold_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
+    let threads = rayon::current_num_threads();
+    let bytes = effort.cold_bytes.max(4 * caches.largest.unwrap_or(0));
+    let (bytes_per_s, bytes) = copies(effort, bytes / threads)?;
+    Some(BandwidthCeiling {
+        level: Level::Cold,
+        bytes_per_s,
+        working_set: 2 * bytes,
+        how: format!("copy of {} on {threads} threads", human_bytes(bytes)),
+    })
+}
+
+fn warm_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
+    // Source and target together are half of it.
+    let piece = caches.second.unwrap_or(LEAST_L2) / 4;
+    let (bytes_per_s, bytes) = copies(effort, piece)?;
+    Some(BandwidthCeiling {
+        level: Level::Warm,
+        bytes_per_s,
+        working_set: 2 * bytes,
+        how: format!(
+            "copy of {} again and again on each of {} threads, within L2",
+            human_bytes(piece as u64),
+            rayon::current_num_threads()
+        ),
+    })
+}
+
+/// Bytes read and written a second when each thread copies a piece of its own, and the bytes copied by a pass of all.
+fn copies(effort: &Effort, piece: usize) -> Option<(Sampled, u64)> {
+    let threads = rayon::current_num_threads();
+    // Made in parallel, so that memory lies near a core that uses it; not zero, which the system would not store.
+    let mut pieces: Vec<(Vec<u8>, Vec<u8>)> = (0..threads)
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|_| (vec![1; piece], vec![2; piece]))
+        .collect();
+    let seconds = sample(effort, |passes| {
+        pieces
+            .par_iter_mut()
+            .with_max_len(1)
+            .for_each(|(from, to)| {
+                for _ in 0..passes {
+                    to.copy_from_slice(black_box(from));
+                    black_box(&mut *to);
+                }
+            });
+    });
+    let bytes = (piece * threads) as u64;
+    let rate = |seconds: &f64| 2.0 * bytes as f64 / seconds;
+    let rates: Vec<f64> = seconds.iter().map(rate).collect();
+    Some((Sampled::of(&rates)?, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_caches_are_read_as_the_system_writes_them() {
+        assert_eq!(parse_size("1024K"), Some(1 << 20));
+        assert_eq!(parse_size("32M"), Some(32 << 20));
+        for other in ["", "K", "12", "1X", "99999999999999999999K", "µ"] {
+            assert_eq!(parse_size(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_product_is_the_one_it_is_counted_as() {
+        let mut product = Product::new(9);
+        product.run();
+        for row in 0..9 {
+            for column in 0..9 {
+                let expected: f32 = (0..9)
+                    .map(|k| product.a[row * 9 + k] * product.b[k * 9 + column])
+                    .sum();
+                let found = product.d[row * 9 + column];
+                assert!((found - expected).abs() <= 1e-5, "{found} and {expected}");
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The ceilings of a GPU, through the driver layer. Work on the device is timed by its own events, the host by its clock.
+
+mod bench;
+mod products;
+
+use std::time::Instant;
+
+use super::super::driver::{
+    Driver, DriverError, Kernel, Launch, Module, Precision, Result, Source, Vendor,
+};
+use super::{BandwidthCeiling, ComputeCeiling, Latency, Level, Measured, Sampled, Unit};
+use bench::Bench;
+use tinyllama_base::device_facts::DeviceFacts;
+use tinyllama_base::units::human_bytes;
+
+const KERNELS: &str = include_str!("kernels.cu");
+const THREADS: u32 = 256;
+const CHAINS: u32 = 8;
+/// Multiply-adds of a chain in one pass.
+const ROUNDS: u32 = 256;
+/// Bytes a block copies: four times 16 bytes a thread.
+pub(super) const CHUNK: usize = THREADS as usize * 64;
+
+/// How much is measured.
+pub(super) struct Effort {
+    /// Repeats of a measurement.
+    pub repeats: usize,
+    /// Device time a repeat should at least half take, in ms: long against the clock's steps and the cost of a launch.
+    pub repeat_ms: f64,
+    /// Bytes of scratch memory for the matrix library.
+    pub workspace: usize,
+    /// Sides of the square matrices to multiply; the first that fits memory and time is taken.
+    pub sides: &'static [usize],
+    /// Algorithms of the matrix library to choose from.
+    pub candidates: usize,
+    /// Seconds for that choice, for each precision.
+    pub selection_seconds: f64,
+    /// Bytes of source and of target of a copy from memory.
+    pub cold_bytes: usize,
+    /// Empty kernels back to back.
+    pub launches: usize,
+    /// Waits for an empty kernel.
+    pub waits: usize,
+}
+
+pub(super) const FULL: Effort = Effort {
+    repeats: 15,
+    repeat_ms: 10.0,
+    // What cuBLAS asks for on recent GPUs.
+    workspace: 32 << 20,
+    sides: &[8192, 4096, 2048],
+    candidates: 4,
+    selection_seconds: 4.0,
+    cold_bytes: 1 << 30,
+    launches: 1000,
+    waits: 200,
+};
+
+/// What fails becomes a note, and the rest is still measured.
+pub(super) fn measure(
+    driver: &Driver,
+    effort: &Effort,
+    progress: &mut dyn FnMut(&str),
+) -> Measured {
+    let mut measured = Measured::new(DeviceFacts::from(driver.properties()));
+    progress("compiling the kernels to measure with");
+    let prepared = Bench::open(driver, effort).and_then(|bench| {
+        let source = Source::new("ceilings.cu", KERNELS)
+            .define("TUTOR_THREADS", THREADS)
+            .define("TUTOR_CHAINS", CHAINS);
+        Ok((bench, driver.compile(&source)?))
+    });
+    let (bench, module) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            measured
+                .notes
+                .push(format!("nothing was measured: {error}"));
+            return measured;
+        }
+    };
+    // First, because it also brings the clocks up.
+    progress("multiply-adds outside of matrix units");
+    let rates = multiply_adds(&bench, &module);
+    let rates = noted(&mut measured, "f32 multiply-adds", rates);
+    measured.compute.extend(rates);
+    progress("launching and waiting");
+    measured.launch = noted(&mut measured, "launches", launches(&bench, &module));
+    measured.synchronise = noted(&mut measured, "waiting", waits(&bench, &module));
+    progress("copies from memory and within the cache");
+    for level in [Level::Cold, Level::Warm] {
+        let rates = noted(&mut measured, "copies", copies(&bench, &module, level));
+        measured.bandwidth.extend(rates);
+    }
+    for precision in [Precision::F32, Precision::Tf32, Precision::Bf16] {
+        progress(&format!("matrix products in {precision}"));
+        let rates = products::measure(&bench, &module, precision);
+        let rates = noted(
+            &mut measured,
+            &format!("{precision} matrix products"),
+            rates,
+        );
+        measured.compute.extend(rates);
+    }
+    measured
+}
+
+/// What was measured; why it was not becomes a note.
+fn noted<T>(measured: &mut Measured, what: &str, found: Result<T>) -> Option<T> {
+    found
+        .map_err(|error| measured.notes.push(format!("{what}: {error}")))
+        .ok()
+}
+
+/// What `work` does in a second, when a pass of it took so many milliseconds.
+fn per_second(work: f64, passes: &[f64]) -> Result<Sampled> {
+    sampled(passes.iter().map(|ms| work / ms * 1e3).collect())
+}
+
+fn sampled(repeats: Vec<f64>) -> Result<Sampled> {
+    Sampled::of(&repeats)
+        .ok_or_else(|| DriverError::Invalid("a time that is no number above zero".into()))
+}
+
+/// Numbers in a chain of `multiply_add`, as its source declares them.
+fn lanes(driver: &Driver) -> u32 {
+    match driver.properties().vendor {
+        Vendor::Nvidia => 1,
+        Vendor::Amd => 2,
+    }
+}
+
+fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeCeiling> {
+    let kernel = module.kernel("multiply_add")?;
+    let properties = bench.driver.properties();
+    let lanes = lanes(bench.driver);
+    // Four times as many blocks as run at once, so that the last ones leave few units idle.
+    let blocks = properties.compute_units * (properties.max_threads_per_unit / THREADS).max(1) * 4;
+    let sink = bench.driver.allocate(size_of::<f32>())?;
+    let passes = bench.sample(u32::MAX / ROUNDS, |passes| {
+        let launch = Launch::linear(blocks, THREADS);
+        let rounds = passes * ROUNDS;
+        let arguments = [
+            0.999_f32.into(),
+            0.5_f32.into(),
+            rounds.into(),
+            sink.whole().into(),
+        ];
+        // SAFETY: as the kernel declares; `sample` waits for the stream before the buffer goes.
+        unsafe { bench.stream.launch(&kernel, &launch, &arguments) }
+    })?;
+    let threads = f64::from(blocks) * f64::from(THREADS);
+    let flops = 2.0 * threads * f64::from(ROUNDS * CHAINS * lanes);
+    Ok(ComputeCeiling {
+        dtype: "f32".into(),
+        unit: Unit::Vector,
+        flops_per_s: per_second(flops, &passes)?,
+        how: format!(
+            "multiply-adds in registers, {blocks} blocks of {THREADS} threads with {} independent sums each",
+            CHAINS * lanes
+        ),
+    })
+}
+
+fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthCeiling> {
+    let kernel = module.kernel("copy")?;
+    let cache = bench.driver.properties().l2_bytes;
+    let bytes = match level {
+        Level::Cold => {
+            // Both fit into half of what is free; a gigabyte exceeds the caches that drivers do not report, too.
+            let most = bench.driver.device_memory()?.free / 4;
+            let wanted = bench.effort.cold_bytes.max(8 * cache.unwrap_or(0));
+            wanted.min(usize::try_from(most).unwrap_or(usize::MAX))
+        }
+        // Source and target together are a quarter of it.
+        Level::Warm => cache.map_or(0, |cache| cache / 8),
+    } / CHUNK
+        * CHUNK;
+    if level == Level::Warm && cache.is_none() {
+        return Err(DriverError::Invalid(
+            "the size of the last cache is not reported, so nothing can be said to stay in it"
+                .into(),
+        ));
+    }
+    if bytes == 0 || (level == Level::Cold && bytes < 2 * cache.unwrap_or(0)) {
+        return Err(DriverError::Invalid(format!(
+            "{} cannot be told from its cache with buffers of {}",
+            bench.driver.properties().name,
+            human_bytes(bytes as u64)
+        )));
+    }
+    let from = bench.driver.allocate(bytes)?;
+    let to = bench.driver.allocate(bytes)?;
+    bench.fill_random(module, from.whole(), false)?;
+    let chunks = (bytes / CHUNK) as u32;
+    let passes = bench.sample(i32::MAX as u32 / chunks, |passes| {
+        let launch = Launch::linear(chunks * passes, THREADS);
+        let arguments = [from.whole().into(), to.whole().into(), chunks.into()];
+        // SAFETY: as the kernel declares; `sample` waits for the stream before the buffers go.
+        unsafe { bench.stream.launch(&kernel, &launch, &arguments) }
+    })?;
+    let moved = 2 * bytes as u64;
+    Ok(BandwidthCeiling {
+        level,
+        bytes_per_s: per_second(moved as f64, &passes)?,
+        working_set: moved,
+        how: match level {
+            Level::Cold => format!("copy of {}", human_bytes(bytes as u64)),
+            Level::Warm => format!(
+                "copy of {} again and again, with its target a quarter of the {} the driver reports as L2",
+                human_bytes(bytes as u64),
+                human_bytes(cache.unwrap_or(0) as u64)
+            ),
+        },
+    })
+}
+
+/// An empty kernel handed over: the host's microseconds.
+fn hand_over(bench: &Bench<'_>, kernel: &Kernel, count: usize) -> Result<f64> {
+    let start = Instant::now();
+    for _ in 0..count {
+        let launch = Launch::linear(1, THREADS);
+        // SAFETY: the kernel takes nothing and touches nothing.
+        unsafe { bench.stream.launch(kernel, &launch, &[])? };
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e6)
+}
+
+fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
+    let kernel = module.kernel("empty")?;
+    let count = bench.effort.launches;
+    let mut host = vec![];
+    let mut device = vec![];
+    // The first one is not counted: it brings the code to the device.
+    for repeat in 0..=bench.effort.repeats {
+        let mut handing_over = 0.0;
+        let ms = bench.timed(|| {
+            handing_over = hand_over(bench, &kernel, count)?;
+            Ok(())
+        })?;
+        if repeat > 0 {
+            host.push(handing_over / count as f64);
+            device.push(ms * 1e3 / count as f64);
+        }
+    }
+    Ok(Latency {
+        microseconds: sampled(host)?,
+        how: format!(
+            "{count} empty kernels back to back, the host's time for each; the device passed one every {:.2} us",
+            sampled(device)?.median
+        ),
+    })
+}
+
+fn waits(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
+    let kernel = module.kernel("empty")?;
+    let once = || {
+        let start = Instant::now();
+        hand_over(bench, &kernel, 1)?;
+        bench.stream.synchronize()?;
+        Ok(start.elapsed().as_secs_f64() * 1e6)
+    };
+    once()?;
+    let repeats = (0..bench.effort.waits).map(|_| once());
+    Ok(Latency {
+        microseconds: sampled(repeats.collect::<Result<_>>()?)?,
+        how: "an empty kernel handed over and waited for".into(),
+    })
+}

@@ -1,0 +1,336 @@
+//! What this machine has for the workshop, and what it lacks.
+
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use super::driver::Vendor;
+use super::finding::{Finding, Status};
+use super::{Backend, DeviceError, driver, is_compiled_in, library, unserved, vendor_of, vulkan};
+use tinyllama_base::units::human_bytes;
+use tinyllama_base::{kfd, process, rocm};
+
+/// Looks for everything that has to do with devices. Opens none of them.
+pub fn examine() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for one in Backend::ALL {
+        findings.extend(in_time("backend", one.name(), move || vec![backend(one)]));
+    }
+    findings.extend(in_time("adapter", "vulkan", adapters));
+    findings.extend(kfd_devices(Path::new("/dev"), Path::new(kfd::TOPOLOGY)));
+    findings.push(rocm_version(
+        &rocm::roots(),
+        driver::loaded_from(Vendor::Amd),
+    ));
+    findings.extend(TOOLS.lines().map(tool));
+    findings
+}
+
+/// A driver that hangs does so in a thread of its own, which ends with the process.
+fn in_time(
+    topic: &'static str,
+    name: &str,
+    look: impl FnOnce() -> Vec<Finding> + Send + 'static,
+) -> Vec<Finding> {
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || said.send(look()));
+    heard.recv_timeout(TIMEOUT).unwrap_or_else(|error| {
+        let (status, detail) = match error {
+            RecvTimeoutError::Timeout => (Status::Hangs, no_answer()),
+            RecvTimeoutError::Disconnected => (Status::Broken, "the look at it failed".into()),
+        };
+        let remedy = "The driver hangs: dmesg names the fault, a restart of the machine ends it. --backend cpu works meanwhile.";
+        vec![Finding::ok(topic, name, detail).needs(status, remedy)]
+    })
+}
+
+fn no_answer() -> String {
+    format!("gave no answer in {} s", TIMEOUT.as_secs())
+}
+
+fn backend(backend: Backend) -> Finding {
+    let topic = "backend";
+    match devices(backend) {
+        Ok(detail) => Finding::ok(topic, backend.name(), detail),
+        Err(error) => Finding::ok(topic, backend.name(), error.to_string())
+            .needs(Status::Absent, error.remedy()),
+    }
+}
+
+/// The driver and its devices. V4 loads the driver itself, so a build without this backend can use them for it.
+fn devices(backend: Backend) -> Result<String, DeviceError> {
+    if backend == Backend::Cpu {
+        return Ok(super::cpu_facts().device);
+    }
+    let built = is_compiled_in(backend);
+    if built {
+        library::check(backend)?;
+    }
+    let other = DeviceError::NotCompiledIn { backend };
+    let found = String::from("library found");
+    let known = vendor_of(backend).and_then(|vendor| driver::inventory(vendor).ok());
+    let Some(known) = known else {
+        return if built { Ok(found) } else { Err(other) };
+    };
+    known.devices.iter().try_for_each(unserved::check)?;
+    let version = known.driver.unwrap_or(found);
+    match itertools::join(known.devices.iter().map(|device| &device.name), ", ") {
+        none if none.is_empty() && built => Err(DeviceError::NoDevice {
+            backend,
+            detail: Some(version),
+        }),
+        none if none.is_empty() => Err(other),
+        names if built => Ok(format!("{version}: {names}")),
+        names => Ok(format!(
+            "{version}: {names}; v4 runs on it, the others need a build with --features {}",
+            backend.name()
+        )),
+    }
+}
+
+fn adapters() -> Vec<Finding> {
+    let adapters = vulkan::adapters();
+    if adapters.is_empty() {
+        let error = DeviceError::NoDevice {
+            backend: Backend::Vulkan,
+            detail: None,
+        };
+        let finding = Finding::ok("adapter", "vulkan", "no Vulkan adapter");
+        return vec![finding.needs(Status::Absent, error.remedy())];
+    }
+    adapters.into_iter().map(adapter).collect()
+}
+
+/// One that no run takes by itself is no adapter to whoever asks whether there is one.
+fn adapter(found: vulkan::Adapter) -> Finding {
+    let (topic, taken) = match found.software {
+        true => ("software adapter", " (used only when named with --device)"),
+        false => ("adapter", ""),
+    };
+    Finding::ok(topic, found.name, format!("{}{taken}", found.driver))
+}
+
+/// `/dev/kfd`, the render nodes and the topology behind them.
+fn kfd_devices(dev: &Path, topology: &Path) -> Vec<Finding> {
+    let kfd_device = dev.join("kfd");
+    let mut findings = vec![access("kfd", &kfd_device)];
+    match kfd::gpus(topology) {
+        Err(error) => findings.push(Finding::ok("kfd", "topology", error.to_string()).needs(
+            Status::Broken,
+            "Driver and kernel may disagree; reinstall amdgpu-dkms.",
+        )),
+        Ok(gpus) => {
+            for gpu in gpus {
+                let vram = gpu.vram.map_or("VRAM not reported".into(), human_bytes);
+                let (arch, units, wave) = (&gpu.arch, gpu.compute_units, gpu.wave_size);
+                let lds = human_bytes(u64::from(gpu.lds_bytes));
+                findings.push(Finding::ok(
+                    "kfd",
+                    format!("node {}", gpu.node),
+                    format!("{arch}, {units} compute units, wave {wave}, {lds} LDS, {vram}"),
+                ));
+                let node = format!("dri/renderD{}", gpu.render_minor);
+                findings.push(access("kfd", &dev.join(node)));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether a device node can be opened for reading and writing, and which group is missing.
+fn access(topic: &'static str, path: &Path) -> Finding {
+    let name = path.display().to_string();
+    let error = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(_) => return Finding::ok(topic, name, "can be opened"),
+        Err(error) => error,
+    };
+    let (status, detail, remedy) = match error.kind() {
+        ErrorKind::NotFound => (
+            Status::Absent,
+            "not there".to_owned(),
+            "On a machine with an AMD GPU, load the amdgpu driver; in a container, pass --device=/dev/kfd --device=/dev/dri.".to_owned(),
+        ),
+        ErrorKind::PermissionDenied => {
+            let group = kfd::closed_to(path).unwrap_or_else(|| "render".into());
+            let remedy = format!("`sudo usermod -aG {group} $USER`, then log in again.");
+            let detail = format!("no permission: it belongs to group `{group}`");
+            (Status::Broken, detail, remedy)
+        }
+        _ => {
+            let remedy = "See `dmesg | grep amdgpu`.".to_owned();
+            (Status::Broken, error.to_string(), remedy)
+        }
+    };
+    Finding::ok(topic, name, detail).needs(status, remedy)
+}
+
+/// The installation, or where a distribution's library is, which comes without one.
+fn rocm_version(roots: &[PathBuf], loaded: Option<PathBuf>) -> Finding {
+    let installed = roots.iter().find_map(|root| {
+        let version = std::fs::read_to_string(root.join(".info").join("version"));
+        Some(format!("{} in {}", version.ok()?.trim(), root.display()))
+    });
+    let packaged = || {
+        let file = loaded?;
+        Some(format!("a distribution's: {}", file.display()))
+    };
+    if let Some(detail) = installed.or_else(packaged) {
+        return Finding::ok("rocm", "ROCm", detail);
+    }
+    let looked = itertools::join(roots.iter().map(|root| root.display()), ", ");
+    Finding::ok("rocm", "ROCm", format!("no installation in {looked}")).needs(
+        Status::Absent,
+        "For AMD GPUs install ROCm, or set ROCM_PATH to where it is; on a cluster try `module load rocm`.",
+    )
+}
+
+/// Patch numbers of HIP that the bindings of a build with the feature `rocm` know.
+const BINDINGS: [&str; 11] = [
+    "41134", "42131", "42133", "42134", "43482", "43483", "43484", "51831", "52802", "53211",
+    "60850",
+];
+
+/// Adds to what `hipconfig` said that a build which asks it would fail.
+fn with_bindings(said: String) -> String {
+    let patch = said.split(['.', '-']).nth(2).unwrap_or_default();
+    match BINDINGS.contains(&patch) {
+        true => said,
+        false => format!(
+            "{said}; a build with --features rocm has no bindings of that number: put .ci/hipconfig in front of PATH"
+        ),
+    }
+}
+
+/// A command that shows that a tool is there, and what to do where it is not.
+const TOOLS: &str = "\
+hipconfig --version | The rocm backend asks it for its include folder and launches nothing without it: package hipcc or hip-dev, on PATH.
+rocprofv3 --version | Package rocprofiler-sdk, part of ROCm since 6.2, or amdrocm-profiler since 7.13.
+rocprof-sys-run --version | Package rocprofiler-systems, part of ROCm since 6.3, or amdrocm-profiler since 7.13.
+rocprof-compute --version | Package rocprofiler-compute, part of ROCm since 6.3, or amdrocm-profiler since 7.13.
+amd-smi version | Package amd-smi-lib.
+rocm-smi --version | Package rocm-smi-lib; amd-smi replaces it.
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | Comes with the NVIDIA driver.";
+
+/// What hangs, on a broken driver for one, must not hang the doctor.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+fn tool(line: &str) -> Finding {
+    let topic = "tool";
+    let (command, remedy) = line.split_once(" | ").unwrap_or((line, ""));
+    let words: Vec<&str> = command.split(' ').collect();
+    let name = words[0];
+    // The tutor starts profilers where ROCm's packages put them; the others have to be on the PATH.
+    let found = rocm::locate(name).filter(|_| name.starts_with("rocprof"));
+    match first_line(&found.unwrap_or_else(|| name.into()), &words[1..]) {
+        Ok(said) if name == "hipconfig" => Finding::ok(topic, name, with_bindings(said)),
+        Ok(said) => Finding::ok(topic, name, said),
+        Err(detail) if detail.is_empty() => {
+            Finding::ok(topic, name, "not on PATH").needs(Status::Absent, remedy)
+        }
+        Err(detail) => Finding::ok(topic, name, detail).needs(Status::Broken, remedy),
+    }
+}
+
+/// First line of words a command prints; an empty error where it is not installed.
+fn first_line(program: &Path, arguments: &[&str]) -> Result<String, String> {
+    let asked = process::ask(program, arguments, TIMEOUT);
+    let asked = asked.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => String::new(),
+        _ => error.to_string(),
+    })?;
+    let (status, text) = asked.ok_or_else(no_answer)?;
+    // rocprof-compute begins with a line of dashes.
+    let says = |line: &&str| line.contains(|c: char| c.is_alphanumeric());
+    let line = text.lines().map(str::trim).find(says);
+    match line {
+        Some(line) if status.success() => Ok(line.to_string()),
+        Some(line) => Err(format!("{status} ({line})")),
+        None => Err(format!("{status} and no output")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::DeviceKind;
+
+    use super::*;
+
+    #[test]
+    fn the_cpu_backend_is_found() {
+        assert_eq!(backend(Backend::Cpu).status, Status::Ok);
+    }
+
+    #[test]
+    fn a_program_that_speaks_vulkan_is_no_adapter_that_runs_take() {
+        let found = |kind| {
+            adapter(vulkan::Adapter {
+                name: "one".into(),
+                driver: "driver".into(),
+                software: kind == DeviceKind::Cpu,
+                kind,
+            })
+        };
+        assert_eq!(found(DeviceKind::DiscreteGpu(0)).topic, "adapter");
+        let software = found(DeviceKind::Cpu);
+        assert_eq!(software.topic, "software adapter");
+        assert!(software.detail.contains("--device"), "{software:?}");
+    }
+
+    #[test]
+    fn a_missing_node_is_absent_and_says_how_to_get_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let findings = kfd_devices(folder.path(), folder.path());
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].status, Status::Absent);
+        assert!(
+            findings[0]
+                .remedy
+                .as_ref()
+                .is_some_and(|text| text.contains("/dev/kfd"))
+        );
+    }
+
+    #[test]
+    fn rocm_of_a_distribution_is_not_absent() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = [root.path().join("opt"), root.path().join("opt/core")];
+        let library = PathBuf::from("/usr/lib/libamdhip64.so.6");
+        let packaged = rocm_version(&roots, Some(library.clone()));
+        assert_eq!(packaged.status, Status::Ok);
+        assert!(packaged.detail.contains("/usr/lib/libamdhip64.so.6"));
+        let absent = rocm_version(&roots, None);
+        assert_eq!(absent.status, Status::Absent);
+        std::fs::create_dir_all(roots[1].join(".info")).unwrap();
+        std::fs::write(roots[1].join(".info/version"), "10.2.0\n").unwrap();
+        let installed = rocm_version(&roots, Some(library));
+        assert!(installed.detail.starts_with("10.2.0 in "), "{installed:?}");
+    }
+
+    #[test]
+    fn a_hip_without_bindings_says_how_to_build() {
+        let known = "6.4.43484-0123456".to_owned();
+        assert_eq!(with_bindings(known.clone()), known);
+        for unknown in ["6.2.41133-0", "7.2.26015-0", "7.15.26333-0"] {
+            let said = with_bindings(unknown.into());
+            assert!(said.starts_with(unknown) && said.contains("PATH"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_fails_is_told_from_one_that_is_missing() {
+        let ask = |program: &str, words: &[&str]| first_line(Path::new(program), words);
+        assert_eq!(ask("no-such-tool-here", &[]), Err(String::new()));
+        assert_eq!(ask("echo", &["1.2.3"]), Ok("1.2.3".into()));
+        let rule = "----\nrocprofiler-compute version: 3.2.0 (release)\n----";
+        let version = "rocprofiler-compute version: 3.2.0 (release)";
+        assert_eq!(ask("echo", &[rule]), Ok(version.into()));
+        let failed = ask("sh", &["-c", "echo broken; exit 4"]).unwrap_err();
+        assert!(
+            failed.contains("broken") && failed.contains('4'),
+            "{failed}"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Compiled modules kept between processes, one file each, named by the hash of what they were made from.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+use tinyllama_base::file;
+
+/// A folder of compiled modules. It is a convenience: what cannot be read is compiled again, and what cannot be written
+/// (read-only home, full disk) is not kept, and why is remembered.
+#[derive(Clone, Debug)]
+pub struct ModuleCache {
+    folder: PathBuf,
+    trouble: OnceCell<String>,
+}
+
+/// Bytes of the hash in front of the code.
+const HASH_BYTES: usize = 32;
+
+impl ModuleCache {
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        ModuleCache {
+            folder: folder.into(),
+            trouble: OnceCell::new(),
+        }
+    }
+
+    /// Why code was not kept; `None` where all was.
+    pub fn trouble(&self) -> Option<&String> {
+        self.trouble.get()
+    }
+
+    /// `$XDG_CACHE_HOME/tinyllama-tutor/modules`; `None` where there is no home.
+    pub fn of_user() -> Option<Self> {
+        Some(ModuleCache::new(file::cached("modules")?))
+    }
+
+    /// The code kept under `key`; `None` where there is none or the file is damaged.
+    pub fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let mut file = fs::read(self.folder.join(key)).ok()?;
+        if file.len() < HASH_BYTES {
+            return None;
+        }
+        let code = file.split_off(HASH_BYTES);
+        (Sha256::digest(&code).as_slice() == file).then_some(code)
+    }
+
+    /// Keeps `code` under `key`, whole or not at all: two processes may do it at once.
+    pub fn put(&self, key: &str, code: &[u8]) {
+        let written = fs::create_dir_all(&self.folder).and_then(|()| {
+            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+            file.write_all(&Sha256::digest(code))?;
+            file.write_all(code)?;
+            file.persist(self.folder.join(key))
+                .map_err(|error| error.error)
+        });
+        // Not kept means compiled again next time, which is no reason to stop.
+        if let Err(error) = written {
+            let folder = self.folder.display();
+            self.trouble.get_or_init(|| format!("{folder}: {error}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_found_again_and_damage_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ModuleCache::new(folder.path().join("modules"));
+        assert_eq!(cache.get("a"), None);
+        cache.put("a", b"code of a");
+        cache.put("b", b"code of b");
+        assert_eq!(cache.get("a").as_deref(), Some(&b"code of a"[..]));
+
+        let file = cache.folder.join("a");
+        let mut bytes = fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&file, &bytes).unwrap();
+        assert_eq!(cache.get("a"), None, "a changed byte");
+        fs::write(&file, &bytes[..10]).unwrap();
+        assert_eq!(cache.get("a"), None, "a truncated file");
+        assert_eq!(cache.get("b").as_deref(), Some(&b"code of b"[..]));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let in_the_way = folder.path().join("file");
+        fs::write(&in_the_way, "").unwrap();
+        let cache = ModuleCache::new(in_the_way.join("modules"));
+        assert_eq!(cache.trouble(), None);
+        cache.put("a", b"code");
+        assert_eq!(cache.get("a"), None);
+        assert!(cache.trouble().is_some_and(|why| why.contains("modules: ")));
+    }
+}

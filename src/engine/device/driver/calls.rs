@@ -1,0 +1,153 @@
+//! The driver's functions, the device they are for, and their failures by name.
+
+use std::ffi::{c_char, c_int};
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::ptr;
+
+use super::interface::{CudaInterface, DriverInterface, ExtendedLaunch, GraphClock, HipInterface};
+use super::loader::{self, Function, SharedLibrary, Statuses};
+use super::{DriverError, Refusal, Result, Vendor};
+use tinyllama_base::kfd;
+
+/// A vendor's driver, initialised.
+pub(super) struct Calls {
+    pub vendor: Vendor,
+    common: DriverInterface,
+    pub own: OwnInterface,
+    /// What times a part of a graph, where the driver can.
+    pub graph_clock: Option<GraphClock>,
+    /// Devices there are.
+    pub count: usize,
+}
+
+pub(super) enum OwnInterface {
+    Cuda(CudaInterface, Option<ExtendedLaunch>),
+    Hip(HipInterface),
+}
+
+/// What both drivers have.
+impl Deref for Calls {
+    type Target = DriverInterface;
+
+    fn deref(&self) -> &DriverInterface {
+        &self.common
+    }
+}
+
+fn cuda_statuses(library: &SharedLibrary) -> Result<Statuses> {
+    type NameOf = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+    // SAFETY: as `cuda.h` has it. It gives a constant string, or null for a code it does not know.
+    unsafe {
+        let name_of: Function<NameOf> = library.function(&["cuGetErrorName"])?;
+        Ok(Statuses::new(Vendor::Nvidia, move |code| {
+            let mut name = ptr::null();
+            (name_of.call)(code, &mut name);
+            loader::text(name)
+        }))
+    }
+}
+
+fn library(vendor: Vendor) -> Result<SharedLibrary> {
+    let names: &[&str] = match vendor {
+        Vendor::Nvidia => &["libcuda.so.1", "libcuda.so"],
+        Vendor::Amd => &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"],
+    };
+    SharedLibrary::load(vendor, names)
+}
+
+/// The file that the driver of `vendor` is loaded from; `None` where there is none.
+pub fn loaded_from(vendor: Vendor) -> Option<PathBuf> {
+    type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
+    let library = library(vendor).ok()?;
+    // SAFETY: as both headers have it; it is not called.
+    let function: Function<Count> =
+        unsafe { library.function(&["cuDeviceGetCount", "hipGetDeviceCount"]) }.ok()?;
+    library.file(function)
+}
+
+impl Calls {
+    /// Loads the driver of `vendor` and asks for its devices.
+    pub fn load(vendor: Vendor) -> Result<Self> {
+        let library = library(vendor)?;
+        let statuses = match vendor {
+            Vendor::Nvidia => cuda_statuses(&library)?,
+            Vendor::Amd => Statuses::by(&library, &["hipGetErrorName"])?,
+        };
+        let mut calls = Calls {
+            vendor,
+            common: DriverInterface::load(&library, &statuses)?,
+            graph_clock: GraphClock::load(&library, &statuses).ok(),
+            own: match vendor {
+                Vendor::Nvidia => OwnInterface::Cuda(
+                    CudaInterface::load(&library, &statuses)?,
+                    ExtendedLaunch::load(&library, &statuses).ok(),
+                ),
+                Vendor::Amd => OwnInterface::Hip(HipInterface::load(&library, &statuses)?),
+            },
+            count: 0,
+        };
+        calls.count = calls.count_devices()?;
+        Ok(calls)
+    }
+
+    fn count_devices(&self) -> Result<usize> {
+        let mut count = 0;
+        // SAFETY: a place for the answer.
+        match unsafe {
+            self.initialise(0)
+                .and_then(|()| self.device_count(&mut count))
+        } {
+            // Without a device both drivers fail here and do not count to zero.
+            Err(error) if error.refusal() == Refusal::NoDevice => {}
+            other => other?,
+        }
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    /// The driver's own number of device `index`.
+    pub fn device(&self, index: usize) -> Result<c_int> {
+        let (vendor, count) = (self.vendor, self.count);
+        let mut device = -1;
+        match c_int::try_from(index) {
+            _ if count == 0 => Err(DriverError::NoDevice {
+                vendor,
+                closed: (vendor == Vendor::Amd).then(kfd::closed).flatten(),
+            }),
+            Ok(ordinal) if index < count => {
+                // SAFETY: a place for the answer.
+                unsafe { self.common.device(&mut device, ordinal)? };
+                Ok(device)
+            }
+            _ => Err(DriverError::NoSuchDevice {
+                vendor,
+                index,
+                count,
+            }),
+        }
+    }
+
+    /// Makes `device` this thread's current one.
+    pub fn enter(&self, device: c_int) -> Result<()> {
+        // SAFETY: the device exists; who enters leaves once.
+        unsafe {
+            match &self.own {
+                OwnInterface::Cuda(cuda, _) => {
+                    let mut context = ptr::null_mut();
+                    cuda.retain_context(&mut context, device)?;
+                    cuda.set_context(context)
+                }
+                OwnInterface::Hip(hip) => hip.set_device(device),
+            }
+        }
+    }
+
+    /// Undoes [`enter`](Self::enter).
+    pub fn leave(&self, device: c_int) {
+        if let OwnInterface::Cuda(cuda, _) = &self.own {
+            // Nobody is left to hear of a failure.
+            // SAFETY: retained once in `enter`.
+            unsafe { (cuda.release_context.call)(device) };
+        }
+    }
+}

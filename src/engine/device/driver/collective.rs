@@ -1,0 +1,243 @@
+//! NCCL and RCCL, which have one interface and the same names: sums over the GPUs of several processes.
+
+use std::ffi::{c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::rc::Rc;
+
+use super::handle::{Shared, Work};
+use super::interface::Opaque;
+use super::loader::{SharedLibrary, Statuses, interface};
+use super::{Driver, Precision, Result, Slice, Stream, Vendor};
+
+interface! {
+    /// Signatures from `nccl.h` 2.28 and `rccl.h` of ROCm 6.2 to 7.14.
+    CollectiveInterface {
+        unique_id(*mut UniqueId) = "ncclGetUniqueId";
+        join(*mut Opaque, c_int, UniqueId, c_int) = "ncclCommInitRank";
+        leave(Opaque) = "ncclCommDestroy";
+        abort(Opaque) = "ncclCommAbort";
+        late_error(Opaque, *mut c_int) = "ncclCommGetAsyncError";
+        all_reduce(*const c_void, *mut c_void, usize, c_int, c_int, Opaque, Opaque) = "ncclAllReduce";
+        start_group() = "ncclGroupStart";
+        end_group() = "ncclGroupEnd";
+    }
+}
+
+/// `ncclSum`.
+const SUM: c_int = 0;
+/// `ncclFloat32`.
+const FLOAT32: c_int = 7;
+/// `ncclBfloat16`.
+const BFLOAT16: c_int = 9;
+/// `ncclInProgress`: no error.
+const IN_PROGRESS: c_int = 7;
+
+/// What ranks find each other by; one of them draws it and the others are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct UniqueId([u8; UniqueId::BYTES]);
+
+impl UniqueId {
+    pub const BYTES: usize = 128;
+
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(UniqueId)
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// One rank's place among all. It belongs to the device that it was made with.
+pub struct Communicator {
+    library: CollectiveInterface,
+    handle: Opaque,
+    shared: Rc<Shared>,
+}
+
+fn load(vendor: Vendor) -> Result<CollectiveInterface> {
+    let names: &[&str] = match vendor {
+        Vendor::Nvidia => &["libnccl.so.2", "libnccl.so"],
+        Vendor::Amd => &["librccl.so.1", "librccl.so"],
+    };
+    let library = SharedLibrary::load_also_from(vendor, names, &folders(vendor))?;
+    CollectiveInterface::load(&library, &Statuses::by(&library, &["ncclGetErrorString"])?)
+}
+
+/// Where it is beside toolkits and the loader's path: where `NCCL_PATH` or `RCCL_PATH` says, and where Python's package
+/// managers put it.
+fn folders(vendor: Vendor) -> Vec<PathBuf> {
+    let (variable, packages): (_, &[&str]) = match vendor {
+        Vendor::Nvidia => ("NCCL_PATH", &["nvidia/nccl"]),
+        Vendor::Amd => (
+            "RCCL_PATH",
+            &["torch", "_rocm_sdk_libraries", "_rocm_sdk_core"],
+        ),
+    };
+    let named = std::env::var_os(variable).map(PathBuf::from);
+    let named = named
+        .into_iter()
+        .flat_map(|folder| [folder.join("lib"), folder]);
+    let prefixes = ["VIRTUAL_ENV", "CONDA_PREFIX"].map(std::env::var_os);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&path).filter_map(|bin| Some(bin.parent()?.to_owned()));
+    let mut pythons: Vec<PathBuf> = prefixes
+        .into_iter()
+        .flatten()
+        .map(PathBuf::from)
+        .chain(home)
+        .chain(programs)
+        .flat_map(|prefix| [prefix.join("lib"), prefix.join("lib64")])
+        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten())
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"))
+        .flat_map(|entry| ["site-packages", "dist-packages"].map(|name| entry.path().join(name)))
+        .collect();
+    pythons.dedup();
+    let packages = pythons
+        .iter()
+        .flat_map(|python| {
+            packages
+                .iter()
+                .flat_map(|package| folders_named(&python.join(package)))
+        })
+        .map(|folder| folder.join("lib"))
+        .filter(|folder| folder.is_dir());
+    named.chain(packages).collect()
+}
+
+/// `path`, and those beside it whose names go on with what GPUs they are for: `_rocm_sdk_libraries_gfx94X_dcgpu`.
+fn folders_named(path: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(wanted)) = (path.parent(), path.file_name()) else {
+        return vec![];
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let wanted = wanted.to_string_lossy();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            let rest = name.to_str().and_then(|name| name.strip_prefix(&*wanted));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        })
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found
+}
+
+impl Driver {
+    /// Draws what the ranks of one run find each other by.
+    ///
+    /// # Errors
+    /// That the library is missing, and where it was looked for; what it reports.
+    pub fn unique_id(&self) -> Result<UniqueId> {
+        let library = load(self.properties().vendor)?;
+        let mut id = UniqueId([0; UniqueId::BYTES]);
+        // SAFETY: a place for the answer.
+        unsafe { library.unique_id(&mut id)? };
+        Ok(id)
+    }
+
+    /// Joins the others as `rank` of `ranks`; returns when all are there.
+    ///
+    /// # Errors
+    /// As for [`unique_id`](Self::unique_id).
+    pub fn communicator(&self, id: &UniqueId, rank: usize, ranks: usize) -> Result<Communicator> {
+        let library = load(self.properties().vendor)?;
+        let number = |of: usize| c_int::try_from(of).unwrap_or(c_int::MAX);
+        let mut handle = ptr::null_mut();
+        // SAFETY: a place for the handle; this device is the thread's current one.
+        unsafe { library.join(&mut handle, number(ranks), *id, number(rank))? };
+        Ok(Communicator {
+            library,
+            handle,
+            shared: Rc::clone(&self.shared),
+        })
+    }
+}
+
+impl Communicator {
+    /// Replaces each of `parts`, gradients in `precision`, by its sum over all ranks, in one go.
+    ///
+    /// # Safety
+    /// They stay until the stream has passed (or, captured, while the graph is used). All ranks sum parts of the same sizes
+    /// in the same order.
+    pub unsafe fn sum(&self, stream: &Stream, parts: &[Slice], precision: Precision) -> Result<()> {
+        let (library, size) = (&self.library, precision.element_bytes());
+        let kind = match precision {
+            Precision::Bf16 => BFLOAT16,
+            Precision::F32 | Precision::Tf32 => FLOAT32,
+        };
+        // SAFETY: the ranges are as long as said; the rest is the caller's promise. A group that was begun is ended.
+        let summed = unsafe {
+            library.start_group()?;
+            let summed = parts.iter().try_for_each(|part| {
+                let (place, count) = (part.address().0 as *mut c_void, part.bytes() / size);
+                let (comm, stream) = (self.handle, stream.handle());
+                library.all_reduce(place, place, count, kind, SUM, comm, stream)
+            });
+            summed.and(library.end_group())
+        };
+        stream.counted(Work::Transfer, summed)
+    }
+
+    /// What went wrong on the way since the last look.
+    ///
+    /// # Errors
+    /// That, for example a rank of another machine that is gone.
+    pub fn check_late(&self) -> Result<()> {
+        let mut late = 0;
+        // SAFETY: a place for the answer.
+        unsafe { self.library.late_error(self.handle, &mut late)? };
+        match late {
+            0 | IN_PROGRESS => Ok(()),
+            late => self.library.statuses.check("ncclAllReduce", late),
+        }
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        // Where something went wrong the others may be gone, for whom leaving in order would wait.
+        // SAFETY: joined once and left only here.
+        let left = unsafe {
+            match self.check_late() {
+                Ok(()) => self.library.leave(self.handle),
+                Err(_) => self.library.abort(self.handle),
+            }
+        };
+        self.shared.note(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_survives_its_file() {
+        let id = UniqueId(std::array::from_fn(|at| at as u8));
+        assert_eq!(UniqueId::from_bytes(id.bytes()), Some(id));
+        assert_eq!(UniqueId::from_bytes(&id.bytes()[1..]), None);
+    }
+
+    #[test]
+    fn wheels_for_some_gpus_are_found_by_the_start_of_their_names() {
+        let python = tempfile::tempdir().unwrap();
+        for name in [
+            "_rocm_sdk_libraries_gfx94X_dcgpu",
+            "_rocm_sdk_core",
+            "torchvision",
+        ] {
+            std::fs::create_dir(python.path().join(name)).unwrap();
+        }
+        let found = |package| folders_named(&python.path().join(package));
+        assert_eq!(
+            found("_rocm_sdk_libraries"),
+            [python.path().join("_rocm_sdk_libraries_gfx94X_dcgpu")]
+        );
+        assert_eq!(found("torch"), Vec::<PathBuf>::new());
+    }
+}

@@ -1,0 +1,362 @@
+//! Matrix multiplication by the vendor's library, on our stream.
+//!
+//! Matrices are row-major. cuBLASLt and hipBLASLt think in columns; since a row-major matrix is the transpose of the
+//! column-major one at the same address, they are asked for `dT = op(b)T op(a)T`, with the operands exchanged.
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::handle::{Shared, Work};
+use super::matrices::Product;
+use super::{Address, Driver, DriverError, GraphContents, Result, Stream};
+use tinyllama_base::named;
+
+named! {
+    /// In what the operands are stored and multiplied. Sums are f32 in all of them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Precision {
+        F32 = "f32",
+        /// f32 in memory, rounded for the tensor cores to NVIDIA's TF32 or AMD's XF32 (10 bits of mantissa).
+        Tf32 = "tf32",
+        /// bf16 operands.
+        Bf16 = "bf16",
+    }
+}
+
+/// In what `c` and `d` are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutputType {
+    F32,
+    /// With [`Precision::Bf16`] only.
+    Bf16,
+}
+
+/// One operand as it lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// Whether the stored matrix is used transposed.
+    pub transposed: bool,
+    /// Elements from one stored row to the next.
+    pub row_stride: usize,
+    /// Elements from one matrix of a batch to the next; 0 uses the same matrix for all of them.
+    pub batch_stride: usize,
+}
+
+impl Operand {
+    /// What belongs to its rows and its columns, as they are used, by how they are stored.
+    pub fn stored<T>(self, rows: T, columns: T) -> (T, T) {
+        match self.transposed {
+            true => (columns, rows),
+            false => (rows, columns),
+        }
+    }
+}
+
+/// `d[m, n] = alpha * op(a)[m, k] op(b)[k, n] + beta * c[m, n]`, `batch` times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GemmSpec {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub a: Operand,
+    pub b: Operand,
+    /// `c` and `d`, which have the same strides; never transposed.
+    pub d: Operand,
+    pub batch: usize,
+    pub precision: Precision,
+    pub output: OutputType,
+    /// Whether runs add to what is there: their `beta` is not 0.
+    pub adds: bool,
+}
+
+impl GemmSpec {
+    /// Densely packed matrices, none transposed, one product, f32 out.
+    pub fn new(m: usize, n: usize, k: usize, precision: Precision) -> Self {
+        let dense = |row_stride| Operand {
+            transposed: false,
+            row_stride,
+            batch_stride: 0,
+        };
+        GemmSpec {
+            m,
+            n,
+            k,
+            a: dense(k),
+            b: dense(n),
+            d: dense(n),
+            batch: 1,
+            precision,
+            output: OutputType::F32,
+            adds: false,
+        }
+    }
+
+    /// `a` is stored as `[k, m]`, densely.
+    pub fn transpose_a(mut self) -> Self {
+        self.a.transposed = true;
+        self.a.row_stride = self.m;
+        self
+    }
+
+    /// `b` is stored as `[n, k]`, densely: a weight of `[outputs, inputs]`.
+    pub fn transpose_b(mut self) -> Self {
+        self.b.transposed = true;
+        self.b.row_stride = self.k;
+        self
+    }
+
+    /// `batch` products at once, their matrices this many elements apart.
+    pub fn batched(mut self, batch: usize, a: usize, b: usize, d: usize) -> Self {
+        self.batch = batch;
+        self.a.batch_stride = a;
+        self.b.batch_stride = b;
+        self.d.batch_stride = d;
+        self
+    }
+
+    pub fn with_output(mut self, output: OutputType) -> Self {
+        self.output = output;
+        self
+    }
+
+    pub fn adding(mut self, adds: bool) -> Self {
+        self.adds = adds;
+        self
+    }
+
+    /// Multiplications and additions of one run.
+    pub fn flops(&self) -> u64 {
+        2 * (self.m * self.n * self.k * self.batch) as u64
+    }
+
+    /// Bytes of `a`, `b` and `d` from their first to their last element.
+    pub fn bytes(&self) -> [usize; 3] {
+        let extent = |operand: Operand, rows: usize, columns: usize, size: usize| {
+            let (rows, columns) = operand.stored(rows, columns);
+            let last = (rows.saturating_sub(1)) * operand.row_stride
+                + columns
+                + self.batch.saturating_sub(1) * operand.batch_stride;
+            last * size
+        };
+        let input = self.precision.element_bytes();
+        let output = self.output.element_bytes();
+        [
+            extent(self.a, self.m, self.k, input),
+            extent(self.b, self.k, self.n, input),
+            extent(self.d, self.m, self.n, output),
+        ]
+    }
+
+    /// Fails where the description contradicts itself.
+    pub fn check(&self) -> Result<()> {
+        let shortest = |operand: Operand, rows: usize, columns: usize| {
+            operand.row_stride >= operand.stored(rows, columns).1
+        };
+        let problem = if [self.m, self.n, self.k, self.batch].contains(&0) {
+            "has an empty side"
+        } else if !shortest(self.a, self.m, self.k)
+            || !shortest(self.b, self.k, self.n)
+            || self.d.transposed
+            || !shortest(self.d, self.m, self.n)
+        {
+            "has rows that overlap"
+        } else if self.batch > 1 && self.d.batch_stride == 0 {
+            "writes a batch to one place"
+        } else if self.output == OutputType::Bf16 && self.precision != Precision::Bf16 {
+            "writes bf16 from f32 operands"
+        } else {
+            return Ok(());
+        };
+        Err(DriverError::Invalid(format!("gemm {self} {problem}")))
+    }
+}
+
+impl Precision {
+    /// In what operands are stored.
+    pub fn stored(self) -> OutputType {
+        match self {
+            Precision::F32 | Precision::Tf32 => OutputType::F32,
+            Precision::Bf16 => OutputType::Bf16,
+        }
+    }
+
+    pub fn element_bytes(self) -> usize {
+        self.stored().element_bytes()
+    }
+}
+
+impl OutputType {
+    pub fn element_bytes(self) -> usize {
+        match self {
+            OutputType::F32 => 4,
+            OutputType::Bf16 => 2,
+        }
+    }
+}
+
+impl fmt::Display for GemmSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = |operand: Operand| if operand.transposed { "T" } else { "" };
+        let (a, b) = (mark(self.a), mark(self.b));
+        let GemmSpec {
+            precision, m, n, k, ..
+        } = self;
+        write!(formatter, "{precision} {m}x{n}x{k} (a{a} b{b}")?;
+        if self.batch > 1 {
+            write!(formatter, ", {} times", self.batch)?;
+        }
+        match self.output {
+            OutputType::F32 => formatter.write_str(")"),
+            OutputType::Bf16 => formatter.write_str(", bf16 out)"),
+        }
+    }
+}
+
+/// The operands of one multiplication, `d = alpha * op(a) op(b) + beta * c`. `c` may be `d`.
+#[derive(Clone, Copy, Debug)]
+pub struct GemmOperands {
+    pub alpha: f32,
+    pub a: Address,
+    pub b: Address,
+    pub beta: f32,
+    pub c: Address,
+    pub d: Address,
+}
+
+/// How an algorithm is chosen among those the library offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// The library's own favourite. The same on every start.
+    Heuristic,
+    /// The fastest of up to this many, timed on this device with scratch operands. May differ from start to start, and
+    /// with it the last bits of a result.
+    Measured { candidates: usize },
+}
+
+/// A matrix multiplication with its algorithm.
+pub struct GemmPlan {
+    pub spec: GemmSpec,
+    product: Product,
+    /// What one run puts into the stream: a kernel, and with a split sum (split-k) a second one or a fill.
+    pub contents: GraphContents,
+    /// The time of one run when the algorithm was chosen, operands in cache; `None` where nothing was measured.
+    pub measured_microseconds: Option<f32>,
+    shared: Rc<Shared>,
+}
+
+impl Driver {
+    /// The vendor's matrix library and its version, as `cuBLASLt 13.1.0`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn gemm_library(&self) -> Result<String> {
+        Ok(self.shared.matrices()?.name().to_owned())
+    }
+
+    /// Whether the library offers an algorithm for `spec` that needs no workspace.
+    ///
+    /// # Errors
+    /// Why there is no library, and what it refuses otherwise.
+    pub fn multiplies(&self, spec: &GemmSpec) -> Result<bool> {
+        spec.check()?;
+        Ok(!self.shared.matrices()?.candidates(spec, 0, 1)?.is_empty())
+    }
+
+    /// Chooses an algorithm for `spec` that fits the workspace of `stream`, which must not be capturing. Allocates and
+    /// waits: do it at set-up.
+    ///
+    /// # Errors
+    /// [`DriverError::NoAlgorithm`] where the library cannot do it on this device (TF32 on most AMD GPUs).
+    pub fn plan_gemm(
+        &self,
+        stream: &Stream,
+        spec: GemmSpec,
+        selection: Selection,
+    ) -> Result<GemmPlan> {
+        spec.check()?;
+        stream.refuse_while_capturing("choosing a gemm's algorithm")?;
+        let limit = match selection {
+            Selection::Heuristic => 1,
+            Selection::Measured { candidates } => candidates.max(1),
+        };
+        let matrices = self.shared.matrices()?;
+        let (_, workspace) = stream.workspace();
+        let candidates = matrices.candidates(&spec, workspace, limit)?;
+        super::tuning::choose(self, stream, spec, candidates)
+    }
+}
+
+impl GemmPlan {
+    /// `product` with what is not known of it before it was captured and timed.
+    pub(super) fn untried(driver: &Driver, spec: GemmSpec, product: Product) -> Self {
+        GemmPlan {
+            spec,
+            product,
+            contents: GraphContents::default(),
+            measured_microseconds: None,
+            shared: Rc::clone(&driver.shared),
+        }
+    }
+
+    pub(super) fn tried(self, contents: GraphContents, measured_microseconds: Option<f32>) -> Self {
+        GemmPlan {
+            contents,
+            measured_microseconds,
+            ..self
+        }
+    }
+
+    /// Puts the multiplication into `stream`: `d = alpha * op(a) op(b) + beta * c`, where `c` may be `d`. A residual or a
+    /// gradient to add to is `beta` 1. With `beta` 0, `c` is not read.
+    ///
+    /// # Safety
+    /// The operands have the sizes of [`GemmSpec::bytes`], are aligned to 16 bytes, and stay until the stream has passed
+    /// (or, captured, while the graph is used); so does this plan while it is captured.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] where `stream` has less workspace than the algorithm was chosen with.
+    pub unsafe fn run(&self, stream: &Stream, operands: &GemmOperands) -> Result<()> {
+        let matrices = self.shared.matrices()?;
+        // SAFETY: the operands are the caller's promise, and the workspace is this stream's alone.
+        let run = unsafe { matrices.multiply(&self.product, operands, stream) };
+        stream.counted(Work::Gemm, run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_products_are_refused() {
+        let good = GemmSpec::new(4, 6, 8, Precision::F32);
+        let strided = |spec: GemmSpec, [a, b, d]: [usize; 3]| {
+            let mut spec = spec;
+            (spec.a.row_stride, spec.b.row_stride, spec.d.row_stride) = (a, b, d);
+            spec
+        };
+        for (bad, reason) in [
+            (GemmSpec::new(0, 6, 8, Precision::F32), "has an empty side"),
+            (strided(good, [7, 6, 6]), "has rows that overlap"),
+            (
+                strided(good.transpose_b(), [8, 7, 6]),
+                "has rows that overlap",
+            ),
+            (strided(good, [8, 6, 5]), "has rows that overlap"),
+            (good.batched(2, 32, 48, 0), "writes a batch to one place"),
+            (
+                good.with_output(OutputType::Bf16),
+                "writes bf16 from f32 operands",
+            ),
+        ] {
+            let error = bad.check().unwrap_err();
+            assert!(error.to_string().ends_with(reason), "{error}");
+        }
+        good.check().unwrap();
+        assert_eq!(good.bytes(), [4 * 8 * 4, 8 * 6 * 4, 4 * 6 * 4]);
+        assert_eq!(
+            strided(good, [10, 7, 9]).bytes(),
+            [(3 * 10 + 8) * 4, (7 * 7 + 6) * 4, (3 * 9 + 6) * 4]
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Work captured once and launched as a whole.
+
+use std::ptr;
+use std::rc::Rc;
+
+use super::capture::Capture;
+use super::handle::{Shared, Work};
+use super::interface::{CAPTURE_THIS_THREAD, Opaque, node_type};
+use super::{DriverError, Result, Stream};
+
+/// Captured work, ready to be launched.
+pub struct Graph {
+    executable: Opaque,
+    /// What one launch executes.
+    pub contents: GraphContents,
+    shared: Rc<Shared>,
+}
+
+/// What a graph contains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GraphContents {
+    pub kernels: usize,
+    /// Copies and fills.
+    pub transfers: usize,
+    /// Joins, events and everything else that moves no data.
+    pub other: usize,
+}
+
+impl GraphContents {
+    pub fn nodes(&self) -> usize {
+        self.kernels + self.transfers + self.other
+    }
+}
+
+/// A captured graph before it is executable. Owns its handle.
+struct Captured {
+    handle: Opaque,
+    shared: Rc<Shared>,
+}
+
+impl Stream {
+    /// Captures everything `work` puts into this stream, and into streams that wait for its events and are joined again,
+    /// instead of executing it.
+    ///
+    /// If `work` or the capture fails, the capture is ended and nothing is left behind. Where the driver ends it with an error,
+    /// this stream and those that joined it go on under new handles, because HIP never frees the old ones.
+    ///
+    /// # Safety
+    /// Every buffer, pinned buffer, kernel, plan and workspace used in `work` outlives the graph.
+    pub unsafe fn capture<E: From<DriverError>>(
+        &self,
+        work: impl FnOnce() -> std::result::Result<(), E>,
+    ) -> std::result::Result<Graph, E> {
+        self.refuse_while_capturing("a capture")?;
+        let calls = &self.shared.calls;
+        // SAFETY: the handle is ours.
+        unsafe { calls.begin_capture(self.handle(), CAPTURE_THIS_THREAD)? };
+        self.capture.replace(Some(Capture::of(&self.handle)));
+        // Ends the capture on every way out, a panic in `work` included.
+        let mut capture = Capturing {
+            stream: self,
+            running: true,
+        };
+        let done = work();
+        let captured = capture.end();
+        // The reason `work` gives is the better one: ending a broken capture only says that it was broken.
+        done?;
+        Ok(captured?.executable()?)
+    }
+}
+
+struct Capturing<'a> {
+    stream: &'a Stream,
+    running: bool,
+}
+
+impl Capturing<'_> {
+    fn end(&mut self) -> Result<Captured> {
+        self.running = false;
+        let (stream, shared) = (self.stream, &self.stream.shared);
+        let mut handle: Opaque = ptr::null_mut();
+        // SAFETY: this stream is being captured.
+        let ended = unsafe { shared.calls.end_capture(stream.handle(), &mut handle) };
+        let failed = ended.is_err() || handle.is_null();
+        if let Some(capture) = stream.capture.take() {
+            capture.end(failed);
+        }
+        ended?;
+        if handle.is_null() {
+            return Err(DriverError::Invalid("a capture that gave no graph".into()));
+        }
+        Ok(Captured {
+            handle,
+            shared: Rc::clone(shared),
+        })
+    }
+}
+
+impl Drop for Capturing<'_> {
+    fn drop(&mut self) {
+        if self.running {
+            drop(self.end());
+        }
+    }
+}
+
+impl Captured {
+    fn executable(&self) -> Result<Graph> {
+        let (contents, calls) = (self.contents()?, &self.shared.calls);
+        let mut executable: Opaque = ptr::null_mut();
+        // SAFETY: the graph is ours and alive.
+        unsafe { calls.instantiate(&mut executable, self.handle, 0)? };
+        Ok(Graph {
+            executable,
+            contents,
+            shared: Rc::clone(&self.shared),
+        })
+    }
+
+    fn contents(&self) -> Result<GraphContents> {
+        let calls = &self.shared.calls;
+        let mut count = 0;
+        // SAFETY: the graph is ours and alive; first asked for the count only, then given room for as many.
+        let nodes = unsafe {
+            calls.graph_nodes(self.handle, ptr::null_mut(), &mut count)?;
+            let mut nodes: Vec<Opaque> = vec![ptr::null_mut(); count];
+            if count > 0 {
+                calls.graph_nodes(self.handle, nodes.as_mut_ptr(), &mut count)?;
+            }
+            nodes.truncate(count);
+            nodes
+        };
+        let mut contents = GraphContents::default();
+        for node in nodes {
+            let mut kind = -1;
+            // SAFETY: a node of the graph, and a place for the answer.
+            unsafe { calls.node_type(node, &mut kind)? };
+            match kind {
+                node_type::KERNEL => contents.kernels += 1,
+                node_type::COPY | node_type::FILL => contents.transfers += 1,
+                _ => contents.other += 1,
+            }
+        }
+        Ok(contents)
+    }
+}
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        // SAFETY: captured by this driver and destroyed only here; an executable made from it does not need it.
+        let destroyed = unsafe { self.shared.calls.destroy_graph(self.handle) };
+        self.shared.note(destroyed);
+    }
+}
+
+impl Graph {
+    /// Puts the graph into `stream`, as one launch.
+    ///
+    /// # Safety
+    /// Everything its work uses is still alive.
+    pub unsafe fn launch(&self, stream: &Stream) -> Result<()> {
+        stream.refuse_while_capturing("a graph within a graph")?;
+        let (calls, handle) = (&self.shared.calls, stream.handle());
+        // SAFETY: the handles are ours; what the work uses is the caller's promise.
+        let launched = unsafe { calls.launch_graph(self.executable, handle) };
+        stream.counted(Work::Graph, launched)
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: instantiated by this driver and destroyed only here; drivers wait for a running launch by themselves.
+        let destroyed = unsafe { self.shared.calls.destroy_executable(self.executable) };
+        self.shared.note(destroyed);
+    }
+}

@@ -1,0 +1,68 @@
+//! A thin layer over the CUDA and HIP driver interfaces.
+//!
+//! V4 schedules its whole step by hand, so it needs what burn and cubecl do not hand out: the stream, events, graphs, and
+//! the vendor's matrix library on that same stream. Both interfaces have the same functions under two names, so there is
+//! one implementation with two tables of symbols, loaded at run time; without the libraries a typed error says what to
+//! install.
+//!
+//! ```text
+//! open(Vendor::Nvidia, 0)?                                  a Driver
+//! driver.stream(32 << 20)?                                  a Stream, with scratch memory for the matrix library
+//! driver.allocate(bytes)?                                   a Buffer; buffer.slice(offset, bytes)? for parts of it
+//! driver.compile(&Source::new("norm.cu", text))?            a Module; module.kernel("rmsnorm")?
+//! unsafe { stream.launch(&kernel, &Launch::linear(blocks, threads), &[x.into(), rows.into()])? }
+//! driver.plan_gemm(&stream, GemmSpec::new(m, n, k, Precision::Bf16).transpose_b(), Selection::Measured { candidates: 8 })?
+//! unsafe { plan.run(&stream, &operands)? }
+//! unsafe { stream.capture(|| schedule(&stream))? }          a Graph; unsafe { graph.launch(&stream)? }
+//! ```
+//!
+//! Every handle is given back when its owner is dropped, every return code is checked.
+
+mod cache;
+mod calls;
+mod capture;
+mod collective;
+mod compile;
+mod error;
+mod gemm;
+mod graph;
+mod handle;
+mod interface;
+mod loader;
+mod lt;
+mod lt_numbers;
+mod matrices;
+mod memory;
+mod module;
+mod properties;
+mod rocblas;
+mod rtc;
+mod stream;
+#[cfg(test)]
+pub mod tests;
+mod tuning;
+
+pub use cache::ModuleCache;
+pub use calls::loaded_from;
+pub use collective::{Communicator, UniqueId};
+pub use compile::{CompileRequest, Source};
+pub use error::{DriverError, Refusal, Result};
+pub use gemm::{GemmOperands, GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};
+pub use graph::{Graph, GraphContents};
+pub use handle::Driver;
+pub(super) use loader::{candidates, explain, toolkits_named};
+pub use memory::{Address, Buffer, Pinned, Plain, Slice};
+pub use module::{Argument, Kernel, Launch, LaunchMode, Module};
+pub use properties::{ListedDevice, Properties, Vendor, inventory};
+pub use stream::{Event, Stream};
+
+#[cfg(test)]
+pub use rtc::Compiler;
+
+/// Opens device `index` of `vendor` for this thread. Compiled modules are kept in the user's cache.
+///
+/// # Errors
+/// What is missing (driver, device, a function of an old driver), with a remedy.
+pub fn open(vendor: Vendor, index: usize) -> Result<Driver> {
+    Driver::open(vendor, index, ModuleCache::of_user())
+}

@@ -1,0 +1,237 @@
+//! Compiling at run time, with nvrtc or hiprtc: one interface under two names.
+
+use std::ffi::{CString, c_char, c_int};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use super::compile::CompileRequest;
+use super::interface::Opaque;
+use super::loader::{self, Function, SharedLibrary, Statuses, interface};
+use super::{DriverError, Properties, Result, Vendor};
+
+interface! {
+    /// Signatures from `nvrtc.h` 13.5 and `hip/hiprtc.h`.
+    CompilerInterface {
+        version(*mut c_int, *mut c_int) = "nvrtcVersion" | "hiprtcVersion";
+        create(*mut Opaque, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char)
+            = "nvrtcCreateProgram" | "hiprtcCreateProgram";
+        destroy(*mut Opaque) = "nvrtcDestroyProgram" | "hiprtcDestroyProgram";
+        compile(Opaque, c_int, *const *const c_char) = "nvrtcCompileProgram" | "hiprtcCompileProgram";
+        log_size(Opaque, *mut usize) = "nvrtcGetProgramLogSize" | "hiprtcGetProgramLogSize";
+        log(Opaque, *mut c_char) = "nvrtcGetProgramLog" | "hiprtcGetProgramLog";
+        code_size(Opaque, *mut usize) = "nvrtcGetCUBINSize" | "hiprtcGetCodeSize";
+        code(Opaque, *mut c_char) = "nvrtcGetCUBIN" | "hiprtcGetCode";
+    }
+}
+
+interface! {
+    /// What nvrtc has besides.
+    CudaCompiler {
+        arch_count(*mut c_int) = "nvrtcGetNumSupportedArchs";
+        archs(*mut c_int) = "nvrtcGetSupportedArchs";
+        ptx_size(Opaque, *mut usize) = "nvrtcGetPTXSize";
+        ptx(Opaque, *mut c_char) = "nvrtcGetPTX";
+    }
+}
+
+type CodeSize = unsafe extern "C" fn(Opaque, *mut usize) -> c_int;
+type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
+
+/// The run-time compiler of one vendor.
+pub struct Compiler {
+    vendor: Vendor,
+    /// The driver's version: hiprtc's own says nothing.
+    driver: String,
+    interface: CompilerInterface,
+    cuda: Option<CudaCompiler>,
+    include_folders: Vec<PathBuf>,
+}
+
+/// A program being compiled.
+struct Program<'a> {
+    handle: Opaque,
+    compiler: &'a Compiler,
+}
+
+impl Compiler {
+    /// Loads the compiler that goes with the device's driver: code of a newer one may not load.
+    pub fn load(properties: &Properties) -> Result<Self> {
+        const CUDA: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+        let vendor = properties.vendor;
+        let names: &[&str] = match vendor {
+            Vendor::Nvidia => &CUDA[usize::from(properties.driver_major < 13)..],
+            Vendor::Amd => &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"],
+        };
+        let library = SharedLibrary::load(vendor, names)?;
+        let statuses = ["nvrtcGetErrorString", "hiprtcGetErrorString"];
+        let statuses = Statuses::by(&library, &statuses)?;
+        let interface = CompilerInterface::load(&library, &statuses)?;
+        let file = library.file(interface.version);
+        Ok(Compiler {
+            vendor,
+            interface,
+            driver: properties.driver.clone(),
+            cuda: match vendor {
+                Vendor::Nvidia => Some(CudaCompiler::load(&library, &statuses)?),
+                Vendor::Amd => None,
+            },
+            include_folders: include_folders(vendor, file.as_deref()),
+        })
+    }
+
+    /// `nvrtc 13.5`; `hiprtc of HIP 7.1.52802`, whose own number is 9.0 with every HIP.
+    pub fn version(&self) -> Result<String> {
+        if self.vendor == Vendor::Amd {
+            return Ok(format!("hiprtc of {}", self.driver));
+        }
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: two places for two numbers.
+        unsafe { self.interface.version(&mut major, &mut minor)? };
+        Ok(format!("nvrtc {major}.{minor}"))
+    }
+
+    /// Code for the request's device: a cubin or an AMD code object; PTX where this compiler is older than the device.
+    pub fn compile(&self, request: &CompileRequest) -> Result<Vec<u8>> {
+        let mut options = request.options.clone();
+        let substitute = self.substitute_arch(&request.arch)?;
+        if let Some(arch) = &substitute {
+            for option in options
+                .iter_mut()
+                .filter(|option| option.starts_with("--gpu-architecture="))
+            {
+                *option = format!("--gpu-architecture={arch}");
+            }
+        }
+        options.extend(
+            self.include_folders
+                .iter()
+                .map(|folder| format!("-I{}", folder.display())),
+        );
+        let program = self.program(request)?;
+        program.compile(request, &options)?;
+        match (&self.cuda, substitute) {
+            (Some(cuda), Some(_)) => program.read(cuda.ptx_size, cuda.ptx),
+            _ => program.read(self.interface.code_size, self.interface.code),
+        }
+    }
+
+    /// What a device with these properties would be given; there need be none.
+    #[cfg(test)]
+    pub fn without_device(source: &super::Source, properties: &Properties) -> Result<Vec<u8>> {
+        Compiler::load(properties)?.compile(&CompileRequest::new(source, properties))
+    }
+
+    fn program(&self, request: &CompileRequest) -> Result<Program<'_>> {
+        let text = c_string(&request.text, "the source")?;
+        let name = c_string(&request.name, "the source's name")?;
+        let (text, name, interface) = (text.as_ptr(), name.as_ptr(), &self.interface);
+        let mut handle = ptr::null_mut();
+        let none = ptr::null();
+        // SAFETY: both strings live until the call has copied them.
+        unsafe { interface.create(&mut handle, text, name, 0, none, none)? };
+        Ok(Program {
+            handle,
+            compiler: self,
+        })
+    }
+
+    /// The newest architecture this compiler knows, where that is older than `arch`.
+    fn substitute_arch(&self, arch: &str) -> Result<Option<String>> {
+        let Some(cuda) = &self.cuda else {
+            return Ok(None);
+        };
+        let Ok(wanted) = arch.trim_start_matches("sm_").parse::<c_int>() else {
+            return Ok(None);
+        };
+        let mut count = 0;
+        // SAFETY: a place for a number, then one for each of that many.
+        let known = unsafe {
+            cuda.arch_count(&mut count)?;
+            let mut known = vec![0; usize::try_from(count).unwrap_or(0)];
+            cuda.archs(known.as_mut_ptr())?;
+            known
+        };
+        if known.contains(&wanted) {
+            return Ok(None);
+        }
+        let newest = known.into_iter().filter(|known| *known < wanted).max();
+        Ok(newest.map(|arch| format!("compute_{arch}")))
+    }
+}
+
+impl Program<'_> {
+    fn compile(&self, request: &CompileRequest, options: &[String]) -> Result<()> {
+        let options = options
+            .iter()
+            .map(|option| c_string(option, "a compiler option"))
+            .collect::<Result<Vec<_>>>()?;
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let count = c_int::try_from(pointers.len())
+            .map_err(|_| DriverError::Invalid("too many compiler options".into()))?;
+        let interface = &self.compiler.interface;
+        // SAFETY: as many pointers as said, each to a string that lives through the call.
+        let compiled = unsafe { interface.compile(self.handle, count, pointers.as_ptr()) };
+        let Err(refused) = compiled else {
+            return Ok(());
+        };
+        match self.log()? {
+            // A compiler that refuses without a word about the source has a problem of its own.
+            log if log.is_empty() => Err(refused),
+            log => Err(DriverError::Compile {
+                name: request.name.clone(),
+                arch: request.arch.clone(),
+                log,
+            }),
+        }
+    }
+
+    fn log(&self) -> Result<String> {
+        let interface = &self.compiler.interface;
+        let bytes = self.read(interface.log_size, interface.log)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.trim_end_matches('\0').trim().to_owned())
+    }
+
+    /// Bytes that come as a size and then a copy.
+    fn read(&self, size: Function<CodeSize>, copy: Function<Code>) -> Result<Vec<u8>> {
+        let statuses = &self.compiler.interface.statuses;
+        let mut bytes = 0;
+        // SAFETY: a place for the size, then as many bytes as it says.
+        unsafe {
+            statuses.check(size.name, (size.call)(self.handle, &mut bytes))?;
+            let mut buffer = vec![0_u8; bytes];
+            let place = buffer.as_mut_ptr().cast();
+            statuses.check(copy.name, (copy.call)(self.handle, place))?;
+            Ok(buffer)
+        }
+    }
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        // It frees host memory; a failure changes nothing for anybody.
+        // SAFETY: created by this compiler and destroyed only here.
+        unsafe { (self.compiler.interface.destroy.call)(&mut self.handle) };
+    }
+}
+
+fn c_string(text: &str, what: &str) -> Result<CString> {
+    CString::new(text).map_err(|_| DriverError::Invalid(format!("{what} contains a zero byte")))
+}
+
+/// Folders with the toolkit's headers. hiprtc has its own built in.
+fn include_folders(vendor: Vendor, library: Option<&Path>) -> Vec<PathBuf> {
+    if vendor == Vendor::Amd {
+        return vec![];
+    }
+    let beside_library = library
+        .and_then(|file| file.canonicalize().ok())
+        .and_then(|file| Some(file.parent()?.parent()?.to_path_buf()));
+    loader::toolkits_named(vendor)
+        .into_iter()
+        .chain(beside_library)
+        .chain(loader::usual_toolkits(vendor))
+        .map(|toolkit| toolkit.join("include"))
+        .filter(|folder| folder.join("cuda_bf16.h").exists())
+        .collect()
+}

@@ -1,0 +1,335 @@
+//! Streams, events, and everything that is put into a stream.
+
+use std::cell::RefCell;
+use std::ffi::{c_uint, c_void};
+use std::rc::Rc;
+
+use super::capture::{Capture, HandleKind, Renewable};
+use super::handle::{Shared, Work};
+use super::interface::{EACH_REPLAY, Opaque, WITHOUT_TIMING};
+use super::matrices::StreamState;
+use super::memory::{Plain, bytes_of, bytes_of_mut};
+use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Result, Slice};
+
+/// A queue of work: what is put into it runs in order, and beside other streams.
+///
+/// It owns the scratch memory of the matrix library, because two multiplications at once must not share any.
+/// Dropping it waits for its work.
+pub struct Stream {
+    pub(super) handle: Rc<Renewable>,
+    workspace: Option<Buffer>,
+    /// The matrix library's own for this stream, where it keeps one.
+    pub(super) matrices: Option<StreamState>,
+    /// The last capture it was part of. A stream joins a capture by waiting for an event of one.
+    pub(super) capture: RefCell<Option<Rc<Capture>>>,
+    pub(super) shared: Rc<Shared>,
+}
+
+/// A point in a stream: to measure between, or to make one stream wait for another.
+pub struct Event {
+    handle: Rc<Renewable>,
+    /// The capture it was recorded in.
+    capture: RefCell<Option<Rc<Capture>>>,
+    shared: Rc<Shared>,
+}
+
+impl Driver {
+    /// Opens a stream with `workspace` bytes for the matrix library (32 MiB serve it best on large devices; 0 for a
+    /// stream without multiplications).
+    pub fn stream(&self, workspace: usize) -> Result<Stream> {
+        self.stream_of(HandleKind::Stream, workspace)
+    }
+
+    /// Opens a stream whose kernels take their place before those of others that wait.
+    pub fn urgent_stream(&self) -> Result<Stream> {
+        self.stream_of(HandleKind::UrgentStream, 0)
+    }
+
+    fn stream_of(&self, kind: HandleKind, workspace: usize) -> Result<Stream> {
+        let mut stream = Stream {
+            handle: Renewable::create(kind, &self.shared)?,
+            workspace: None,
+            matrices: None,
+            capture: RefCell::default(),
+            shared: Rc::clone(&self.shared),
+        };
+        // From here on the stream is given back, also where there is no room.
+        if workspace > 0 {
+            stream.workspace = Some(self.allocate(workspace)?);
+        }
+        // Without a library the stream serves for everything else; a gemm planned in it says what is missing.
+        if stream.workspace.is_some()
+            && let Ok(matrices) = self.shared.matrices()
+        {
+            stream.matrices = matrices.stream_state()?;
+        }
+        Ok(stream)
+    }
+
+    /// An event whose time can be read.
+    pub fn timed_event(&self) -> Result<Event> {
+        self.event(0)
+    }
+
+    /// An event that only orders streams, which costs less.
+    pub fn ordering_event(&self) -> Result<Event> {
+        self.event(WITHOUT_TIMING)
+    }
+
+    fn event(&self, flags: c_uint) -> Result<Event> {
+        Ok(Event {
+            handle: Renewable::create(HandleKind::Event(flags), &self.shared)?,
+            capture: RefCell::default(),
+            shared: Rc::clone(&self.shared),
+        })
+    }
+}
+
+impl Stream {
+    /// Waits until everything put into the stream is done.
+    ///
+    /// # Errors
+    /// Also the failure of any earlier kernel, which drivers report late.
+    pub fn synchronize(&self) -> Result<()> {
+        self.refuse_while_capturing("waiting for a stream")?;
+        // SAFETY: the handle is ours.
+        unsafe { self.shared.calls.synchronize(self.handle()) }
+    }
+
+    /// Puts a kernel into the stream.
+    ///
+    /// # Safety
+    /// `arguments` are those the kernel declares, in number, size and order, and point to memory large enough for it that
+    /// stays until the stream has passed (or, captured, while the graph is used).
+    pub unsafe fn launch(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        let (name, most) = (kernel.name(), kernel.attributes.max_threads);
+        let threads = launch.threads();
+        if threads > u64::from(most) || threads == 0 {
+            return Err(DriverError::Invalid(format!(
+                "kernel {name} with {threads} threads a block; it can have 1 to {most}"
+            )));
+        }
+        // SAFETY: the kernel's module lives while it does; the arguments are the caller's promise.
+        let launched = unsafe { kernel.launch(launch, self.handle(), arguments) };
+        let launched = launched
+            .map_err(|error| error.during(|| format!("kernel {}, {launch:?}", kernel.name())));
+        self.counted(Work::Kernel, launched)
+    }
+
+    /// Copies `numbers` to the start of `to` and waits for it. Not while capturing.
+    pub fn upload<T: Plain>(&self, to: Slice, numbers: &[T]) -> Result<()> {
+        self.refuse_while_capturing("copying from pageable memory")?;
+        let bytes = bytes_of(numbers);
+        // SAFETY: the numbers are as long as said, and we wait before they can go.
+        unsafe { self.put(to, bytes.as_ptr().cast(), bytes.len())? };
+        self.synchronize()
+    }
+
+    /// Copies the first `count` numbers of `from` and waits for them. Not while capturing.
+    pub fn download<T: Plain>(&self, from: Slice, count: usize) -> Result<Vec<T>> {
+        self.refuse_while_capturing("copying to pageable memory")?;
+        // Before room is made for them.
+        let from = from.slice(0, count.saturating_mul(size_of::<T>()))?;
+        let mut numbers = vec![T::default(); count];
+        let bytes = bytes_of_mut(&mut numbers);
+        // SAFETY: the numbers are as long as said, and we wait before they are used.
+        unsafe { self.get(bytes.as_mut_ptr().cast(), from, bytes.len())? };
+        self.synchronize()?;
+        Ok(numbers)
+    }
+
+    /// Copies all of `from` to the start of `to`, when the stream gets there.
+    ///
+    /// # Safety
+    /// `from` stays until the stream has passed (or, captured, while the graph is used); so does what `to` belongs to.
+    pub unsafe fn upload_pinned<T: Plain>(&self, to: Slice, from: &Pinned<T>) -> Result<()> {
+        // SAFETY: it is as long as said; its life is the caller's promise.
+        unsafe { self.put(to, from.pointer(), from.bytes()) }
+    }
+
+    /// Fills `to` from the start of `from`, when the stream gets there.
+    ///
+    /// # Safety
+    /// As for [`upload_pinned`](Self::upload_pinned).
+    pub unsafe fn download_pinned<T: Plain>(&self, to: &Pinned<T>, from: Slice) -> Result<()> {
+        // SAFETY: it is as long as said; its life is the caller's promise.
+        unsafe { self.get(to.pointer(), from, to.bytes()) }
+    }
+
+    /// Copies `bytes` bytes from the host to the start of `to`.
+    ///
+    /// # Safety
+    /// They are there, and stay until the stream has passed.
+    unsafe fn put(&self, to: Slice, from: *const c_void, bytes: usize) -> Result<()> {
+        let to = to.slice(0, bytes)?.address().0;
+        let (calls, stream) = (&self.shared.calls, self.handle());
+        // SAFETY: the range is as long as said; the host's is the caller's promise.
+        let put = unsafe { calls.copy_to_device(to, from, bytes, stream) };
+        self.counted(Work::Transfer, put)
+    }
+
+    /// Copies `bytes` bytes from the start of `from` to the host.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put).
+    unsafe fn get(&self, to: *mut c_void, from: Slice, bytes: usize) -> Result<()> {
+        let from = from.slice(0, bytes)?.address().0;
+        let (calls, stream) = (&self.shared.calls, self.handle());
+        // SAFETY: as above.
+        let got = unsafe { calls.copy_to_host(to, from, bytes, stream) };
+        self.counted(Work::Transfer, got)
+    }
+
+    /// Copies `from` to the start of `to` on the device.
+    ///
+    /// # Safety
+    /// Both stay until the stream has passed (or, captured, while the graph is used) and do not overlap.
+    pub unsafe fn copy(&self, to: Slice, from: Slice) -> Result<()> {
+        let (to, bytes) = (to.slice(0, from.bytes())?.address().0, from.bytes());
+        let (calls, stream, from) = (&self.shared.calls, self.handle(), from.address().0);
+        // SAFETY: both ranges are as long as said; the rest is the caller's promise.
+        let copied = unsafe { calls.copy_on_device(to, from, bytes, stream) };
+        self.counted(Work::Transfer, copied)
+    }
+
+    /// Sets every byte of `to` to zero.
+    ///
+    /// # Safety
+    /// `to` stays until the stream has passed (or, captured, while the graph is used).
+    pub unsafe fn clear(&self, to: Slice) -> Result<()> {
+        let (calls, stream, place) = (&self.shared.calls, self.handle(), to.address().0);
+        // SAFETY: the range is as long as said; its life is the caller's promise.
+        let cleared = unsafe { calls.fill_bytes(place, 0, to.bytes(), stream) };
+        self.counted(Work::Transfer, cleared)
+    }
+
+    /// Sets every 4-byte word of `to` to the bits of `value`.
+    ///
+    /// # Safety
+    /// As for [`clear`](Self::clear).
+    pub unsafe fn fill(&self, to: Slice, value: f32) -> Result<()> {
+        if !to.bytes().is_multiple_of(4) {
+            let what = format!("{} bytes filled with words", to.bytes());
+            return Err(DriverError::Invalid(what));
+        }
+        let (calls, stream, place) = (&self.shared.calls, self.handle(), to.address().0);
+        let (bits, words) = (value.to_bits(), to.bytes() / 4);
+        // SAFETY: as for `clear`.
+        let filled = unsafe { calls.fill_words(place, bits, words, stream) };
+        self.counted(Work::Transfer, filled)
+    }
+
+    /// Marks this point of the stream.
+    pub fn record(&self, event: &Event) -> Result<()> {
+        // SAFETY: both handles are ours.
+        unsafe {
+            self.shared
+                .calls
+                .record(event.handle.get(), self.handle())?
+        };
+        let capture = self.running_capture();
+        if let Some(capture) = &capture {
+            capture.takes_part(&event.handle);
+        }
+        event.capture.replace(capture);
+        Ok(())
+    }
+
+    /// Marks this point of the stream for a timed event, in a capture anew by each replay. `false` where the driver cannot do
+    /// that, and the event is as before.
+    pub fn stamp(&self, event: &Event) -> Result<bool> {
+        if !self.is_capturing() {
+            self.record(event)?;
+            return Ok(true);
+        }
+        let calls = &self.shared.calls;
+        let Some(clock) = &calls.graph_clock else {
+            return Ok(false);
+        };
+        // SAFETY: both handles are ours.
+        unsafe { clock.record(event.handle.get(), self.handle(), EACH_REPLAY)? };
+        Ok(true)
+    }
+
+    /// Lets everything put into this stream from now on wait for `event`. In a capture this forks and joins branches.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        // SAFETY: both handles are ours.
+        unsafe {
+            self.shared
+                .calls
+                .wait(self.handle(), event.handle.get(), 0)?
+        };
+        if !self.is_capturing()
+            && let Some(capture) = event.capture.borrow().as_ref()
+        {
+            capture.takes_part(&self.handle);
+            self.capture.replace(Some(Rc::clone(capture)));
+        }
+        Ok(())
+    }
+
+    /// Whether work put into the stream is captured and not executed.
+    pub fn is_capturing(&self) -> bool {
+        self.running_capture().is_some()
+    }
+
+    fn running_capture(&self) -> Option<Rc<Capture>> {
+        let capture = self.capture.borrow().clone();
+        capture.filter(|capture| capture.is_running())
+    }
+
+    pub(super) fn handle(&self) -> Opaque {
+        self.handle.get()
+    }
+
+    /// Address and bytes of what the matrix library may use in this stream.
+    pub(super) fn workspace(&self) -> (u64, usize) {
+        let workspace = self.workspace.as_ref();
+        workspace.map_or((0, 0), |buffer| (buffer.address().0, buffer.bytes()))
+    }
+
+    /// Counts `work` where it was handed over.
+    pub(super) fn counted(&self, work: Work, done: Result<()>) -> Result<()> {
+        done.inspect(|()| self.shared.accounts.count(work, self.is_capturing()))
+    }
+
+    pub(super) fn refuse_while_capturing(&self, what: &str) -> Result<()> {
+        if self.is_capturing() {
+            let what = format!("{what} cannot be captured into a graph");
+            return Err(DriverError::Invalid(what));
+        }
+        Ok(())
+    }
+}
+
+impl Event {
+    /// Waits until the stream has reached this point.
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the handle is ours.
+        unsafe { self.shared.calls.synchronize_event(self.handle.get()) }
+    }
+
+    /// Milliseconds from `earlier` to this event; both timed, recorded and reached.
+    pub fn milliseconds_since(&self, earlier: &Event) -> Result<f32> {
+        let mut milliseconds = 0.0;
+        let (from, to) = (earlier.handle.get(), self.handle.get());
+        // SAFETY: a place for the answer; both handles are ours.
+        unsafe { self.shared.calls.elapsed(&mut milliseconds, from, to)? };
+        Ok(milliseconds)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // The buffers its work uses may be dropped next, the workspace is.
+        // SAFETY: the handle is ours, and goes after the matrix library's state.
+        let waited = unsafe { self.shared.calls.synchronize(self.handle()) };
+        self.shared.note(waited);
+        drop(self.matrices.take());
+    }
+}

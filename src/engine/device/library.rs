@@ -1,0 +1,107 @@
+//! Probing for the shared libraries that burn's backends load, where they look for them.
+
+use std::path::PathBuf;
+
+use libloading::Library;
+
+use super::driver::{Vendor, explain, toolkits_named};
+use super::{Backend, DeviceError};
+
+/// Fails with the first library of `backend` that cannot be loaded.
+pub fn check(backend: Backend) -> Result<(), DeviceError> {
+    let plain = |names: &[&str]| names.iter().map(PathBuf::from).collect();
+    // Name, where it is looked for, and a function that older versions lack: the bindings end the process where it is
+    // missing.
+    let needed: Vec<(&'static str, Vec<PathBuf>, Option<&'static str>)> = match backend {
+        Backend::Cpu => vec![],
+        Backend::Vulkan => vec![(
+            "libvulkan.so.1",
+            plain(&["libvulkan.so.1", "libvulkan.so"]),
+            None,
+        )],
+        Backend::Cuda => vec![
+            ("libcuda.so.1", plain(&["libcuda.so.1", "libcuda.so"]), None),
+            (
+                "libnvrtc.so",
+                plain(&["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"]),
+                None,
+            ),
+        ],
+        Backend::Rocm => [
+            ("libamdhip64.so", Some("hipGetDevicePropertiesR0600")),
+            ("libhiprtc.so", None),
+        ]
+        .map(|(library, newest)| (library, rocm_candidates(library), newest))
+        .into(),
+    };
+    for (library, candidates, newest) in needed {
+        let loaded = load_any(&candidates).map_err(|detail| DeviceError::LibraryMissing {
+            backend,
+            library,
+            detail,
+        })?;
+        if let Some(function) = newest.filter(|function| !has(&loaded, function)) {
+            return Err(DeviceError::LibraryTooOld {
+                backend,
+                library,
+                function,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether `library` has `function`, which is not called.
+fn has(library: &Library, function: &str) -> bool {
+    // SAFETY: no function is called through it.
+    unsafe { library.get::<*const ()>(function.as_bytes()) }.is_ok()
+}
+
+/// Where the HIP bindings look: `lib/` and the folder itself of ROCM_PATH and HIP_PATH, then the loader's path.
+fn rocm_candidates(library: &'static str) -> Vec<PathBuf> {
+    // The same three suffixes as the bindings: a versioned name such as .so.6 alone is not found by them.
+    let names = ["", ".1", ".0"].map(|suffix| format!("{library}{suffix}"));
+    let mut candidates: Vec<PathBuf> = toolkits_named(Vendor::Amd)
+        .into_iter()
+        .flat_map(|folder| [folder.join("lib"), folder])
+        .flat_map(|folder| names.clone().map(|name| folder.join(name)))
+        .collect();
+    candidates.extend(names.map(PathBuf::from));
+    candidates
+}
+
+fn load_any(candidates: &[PathBuf]) -> Result<Library, String> {
+    let mut last = String::from("no name to try");
+    for candidate in candidates {
+        // SAFETY: loading runs the library's initialisers; these are the vendor's own libraries, which the
+        // backend would load itself a moment later.
+        match unsafe { Library::new(candidate) } {
+            Ok(library) => return Ok(library),
+            Err(error) => last = explain(&error),
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_is_named() {
+        let detail = load_any(&["libno-such-library-here.so".into()]).unwrap_err();
+        assert!(detail.contains("libno-such-library-here.so"), "{detail}");
+    }
+
+    #[test]
+    fn a_function_that_a_library_lacks_is_noticed() {
+        let library = load_any(&["libc.so.6".into()]).unwrap();
+        assert!(has(&library, "malloc"));
+        assert!(!has(&library, "hipGetDevicePropertiesR0600"));
+    }
+
+    #[test]
+    fn the_cpu_needs_no_library() {
+        assert_eq!(check(Backend::Cpu), Ok(()));
+    }
+}

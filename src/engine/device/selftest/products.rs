@@ -1,0 +1,280 @@
+//! Trials of the vendor's matrix library, against products computed on the host in f64.
+
+use half::bf16;
+
+use super::reference::multiply;
+use super::{Bench, Finding, Outcome, Result, Trials, expect, numbers};
+use crate::device::driver::{
+    Buffer, DriverError, GemmOperands, GemmSpec, OutputType, Precision, Selection,
+};
+use tinyllama_base::statistics::relative_difference;
+
+/// Algorithms tried for each product.
+const SELECTION: Selection = Selection::Measured { candidates: 4 };
+
+/// Elements before the first and after the last of `d`, which must stay as they are.
+const MARGIN: usize = 64;
+
+/// A product, and what is added to it.
+#[derive(Clone, Copy)]
+struct Case {
+    spec: GemmSpec,
+    alpha: f32,
+    beta: f32,
+    /// Whether `c` and `d` are two matrices.
+    apart: bool,
+}
+
+pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
+    let library = bench.driver.gemm_library();
+    let there = library.is_ok();
+    trials.add("products", "the library", library.map(Outcome::Passed));
+    if !there {
+        return;
+    }
+    for case in cases(bench.effort.unit) {
+        let name = match (case.beta, case.apart) {
+            (0.0, _) => case.spec.to_string(),
+            (_, false) => format!("{}, added in place", case.spec),
+            (_, true) => format!("{}, added to another matrix", case.spec),
+        };
+        let outcome = match agrees(bench, &case) {
+            // TF32 is what most AMD GPUs do not have: an answer, and no failure of this layer.
+            Err(DriverError::NoAlgorithm { .. }) if case.spec.precision == Precision::Tf32 => {
+                Ok(Outcome::Unsupported)
+            }
+            other => other,
+        };
+        trials.add("products", name, outcome);
+    }
+    let name = "a captured product equals the same product called";
+    trials.add("products", name, captured(bench));
+}
+
+/// A product to which nothing is added.
+fn plain(spec: GemmSpec) -> Case {
+    Case {
+        spec,
+        alpha: 1.0,
+        beta: 0.0,
+        apart: false,
+    }
+}
+
+/// With sides that are multiples of `unit`, but for those that are odd on purpose.
+fn cases(unit: usize) -> Vec<Case> {
+    let added = |spec, apart| Case {
+        beta: 1.0,
+        apart,
+        ..plain(spec)
+    };
+    let half_out = |spec: GemmSpec| spec.with_output(OutputType::Bf16);
+    let mut cases = vec![];
+    for precision in [Precision::F32, Precision::Tf32, Precision::Bf16] {
+        let spec = GemmSpec::new(12 * unit, 20 * unit, 28 * unit, precision);
+        cases.extend(
+            [
+                spec,
+                spec.transpose_b(),
+                spec.transpose_a(),
+                spec.transpose_a().transpose_b(),
+            ]
+            .map(plain),
+        );
+    }
+    let (m, n, k) = (4 * unit, 6 * unit, 8 * unit);
+    let batch = GemmSpec::new(m, n, k, Precision::Bf16)
+        .transpose_b()
+        .batched(3, m * k, n * k, m * n);
+    let shared_b = GemmSpec::new(m, n, k, Precision::F32).batched(3, m * k, 0, m * n);
+    // The middle third of a fused [q, k, v].
+    let mut part = GemmSpec::new(64, 32, 128, Precision::F32);
+    (part.b.row_stride, part.d.row_stride) = (96, 96);
+    let square = |precision| GemmSpec::new(16 * unit, 16 * unit, 16 * unit, precision);
+    cases.extend([
+        plain(GemmSpec::new(7, 129, 33, Precision::F32)),
+        plain(GemmSpec::new(7, 136, 40, Precision::Bf16).transpose_b()),
+        Case {
+            alpha: 0.5,
+            ..plain(batch)
+        },
+        added(shared_b, false),
+        plain(part),
+        added(square(Precision::F32), false),
+        added(square(Precision::Bf16), true),
+        plain(half_out(square(Precision::Bf16))),
+        added(half_out(square(Precision::Bf16)), true),
+        plain(half_out(batch)),
+    ]);
+    cases
+}
+
+/// A matrix on the device, and the numbers that were put into it.
+struct Matrix {
+    numbers: Vec<f32>,
+    place: Buffer,
+    element: OutputType,
+}
+
+impl Matrix {
+    /// Random numbers, rounded as they are stored.
+    fn random(bench: &Bench<'_>, seed: u64, count: usize, element: OutputType) -> Result<Self> {
+        let numbers = numbers(seed, count);
+        let halves: Vec<u16> = numbers
+            .iter()
+            .map(|number| bf16::from_f32(*number).to_bits())
+            .collect();
+        Ok(match element {
+            OutputType::F32 => Matrix {
+                place: bench.place(&numbers)?,
+                numbers,
+                element,
+            },
+            OutputType::Bf16 => Matrix {
+                place: bench.place(&halves)?,
+                numbers: halves.into_iter().map(value).collect(),
+                element,
+            },
+        })
+    }
+
+    /// What is in it now.
+    fn read(&self, bench: &Bench<'_>) -> Result<Vec<f64>> {
+        let numbers = match self.element {
+            OutputType::F32 => bench.read(&self.place)?,
+            OutputType::Bf16 => {
+                let halves: Vec<u16> = bench.read(&self.place)?;
+                halves.into_iter().map(value).collect()
+            }
+        };
+        Ok(numbers.into_iter().map(f64::from).collect())
+    }
+}
+
+/// The value of a bf16.
+fn value(bits: u16) -> f32 {
+    bf16::from_bits(bits).to_f32()
+}
+
+/// The matrices of a product; `c` and `d` with a margin.
+struct Matrices {
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    /// Where it is another than `c`.
+    d: Option<Matrix>,
+}
+
+impl Matrices {
+    fn of(bench: &Bench<'_>, case: &Case) -> Result<Self> {
+        let spec = &case.spec;
+        let [a, b, d] = spec.bytes();
+        let (element, size) = (spec.precision.stored(), spec.precision.element_bytes());
+        let sum = |seed| {
+            let count = d / spec.output.element_bytes() + 2 * MARGIN;
+            Matrix::random(bench, seed, count, spec.output)
+        };
+        Ok(Matrices {
+            a: Matrix::random(bench, 11, a / size, element)?,
+            b: Matrix::random(bench, 12, b / size, element)?,
+            c: sum(13)?,
+            d: case.apart.then(|| sum(14)).transpose()?,
+        })
+    }
+
+    /// The matrix that is written.
+    fn d(&self) -> &Matrix {
+        self.d.as_ref().unwrap_or(&self.c)
+    }
+
+    fn operands(&self, case: &Case) -> GemmOperands {
+        let margin = MARGIN * case.spec.output.element_bytes();
+        GemmOperands {
+            alpha: case.alpha,
+            a: self.a.place.address(),
+            b: self.b.place.address(),
+            beta: case.beta,
+            c: self.c.place.address().offset(margin),
+            d: self.d().place.address().offset(margin),
+        }
+    }
+}
+
+/// Largest ‖a - b‖ / ‖b‖ allowed. Rounding an operand to 10 bits of mantissa (TF32) gives about 3e-4, storing bf16 about
+/// 2e-3; sums of f32 stay within 1e-6.
+fn tolerance(spec: &GemmSpec) -> f64 {
+    match (spec.precision, spec.output) {
+        (_, OutputType::Bf16) => 4e-3,
+        (Precision::Tf32, _) => 1e-3,
+        (Precision::F32 | Precision::Bf16, OutputType::F32) => 2e-6,
+    }
+}
+
+/// Runs a product and compares with the host.
+fn agrees(bench: &Bench<'_>, case: &Case) -> Result<Outcome> {
+    let spec = &case.spec;
+    let plan = bench.driver.plan_gemm(&bench.stream, *spec, SELECTION)?;
+    let matrices = Matrices::of(bench, case)?;
+    // SAFETY: the buffers are as long as the product asks, and reading waits.
+    unsafe { plan.run(&bench.stream, &matrices.operands(case))? };
+    let found = matrices.d().read(bench)?;
+    let (c, before) = (&matrices.c.numbers, &matrices.d().numbers);
+    let inner = MARGIN..c.len() - MARGIN;
+    let (a, b) = (&matrices.a.numbers, &matrices.b.numbers);
+    let Some(expected) = multiply(spec, case.alpha, a, b, case.beta, &c[inner.clone()]) else {
+        return expect(false, "the reference does not fit the product".into());
+    };
+    let difference = relative_difference(&found[inner.clone()], &expected);
+    let outside = |place: &usize| !inner.contains(place);
+    let kept = (0..found.len())
+        .filter(outside)
+        .all(|place| found[place] == f64::from(before[place]));
+    let unchanged = matrices.d.is_none()
+        || matrices
+            .c
+            .read(bench)?
+            .iter()
+            .zip(c)
+            .all(|(now, then)| *now == f64::from(*then));
+    let time = plan
+        .measured_microseconds
+        .map(|time| format!(", {time:.2} us"))
+        .unwrap_or_default();
+    let wrote = match (kept, unchanged) {
+        (false, _) => "; wrote outside of its matrix",
+        (true, false) => "; changed the matrix it adds",
+        (true, true) => "",
+    };
+    let launches = plan.contents.kernels;
+    expect(
+        difference <= tolerance(spec) && kept && unchanged && launches >= 1,
+        format!("differs by {difference:.1e}{time}, launches: {launches}{wrote}"),
+    )
+}
+
+fn captured(bench: &Bench<'_>) -> Result<Outcome> {
+    let side = 32 * bench.effort.unit;
+    let case = plain(GemmSpec::new(side, side, side, Precision::F32).transpose_b());
+    let plan = bench
+        .driver
+        .plan_gemm(&bench.stream, case.spec, Selection::Heuristic)?;
+    let matrices = Matrices::of(bench, &case)?;
+    let operands = matrices.operands(&case);
+    // SAFETY: the buffers are as long as the product asks, reading waits, and the graph goes before them.
+    unsafe {
+        plan.run(&bench.stream, &operands)?;
+        let called = matrices.c.read(bench)?;
+        bench.stream.clear(matrices.c.place.whole())?;
+        let graph = bench
+            .stream
+            .capture(|| plan.run(&bench.stream, &operands))?;
+        graph.launch(&bench.stream)?;
+        let replayed = matrices.c.read(bench)?;
+        let inner = MARGIN..called.len() - MARGIN;
+        let same = called[inner.clone()] == replayed[inner];
+        expect(
+            same && called.iter().all(|number| number.is_finite()),
+            format!("launches in the graph: {}", graph.contents.kernels),
+        )
+    }
+}

@@ -1,0 +1,21 @@
+//! Trains every target of the course.
+//!
+//! [`device`] finds and opens what a run computes on, burn's backends and a thin layer over the HIP and CUDA drivers.
+//! [`model`] is the tiny LLaMA on burn's tensors. [`train`] is the training loop and its telemetry. [`targets`] holds the
+//! engines that carry a step out: `autodiff` through burn, `v4` by a schedule of launches.
+//!
+//! ```no_run
+//! use tinyllama_contract::flags::RunSpec;
+//!
+//! let spec = RunSpec::parse("v1", ["--backend", "cpu"])?;
+//! let options = spec.flags.options(spec.target)?;
+//! let device = tinyllama_engine::targets::open(spec.target, &options)?;
+//! println!("{}", device.facts().device);
+//! # Ok::<(), anyhow::Error>(())
+//! ```
+
+pub mod device;
+pub mod matrix;
+pub mod model;
+pub mod targets;
+pub mod train;

@@ -1,0 +1,26 @@
+//! The engines that carry targets out: [`autodiff`] on burn's tensors, [`v4`] by a schedule of launches.
+
+pub mod autodiff;
+pub mod difference;
+pub mod gradient_check;
+#[cfg(test)]
+mod tests;
+pub mod v4;
+
+use anyhow::Result;
+use tinyllama_contract::Options;
+use tinyllama_contract::targets::engine_kind::EngineKind;
+pub use tinyllama_contract::targets::*;
+
+use crate::train::EngineDevice;
+
+/// Opens the device that `options` choose, with the engine of `target`.
+///
+/// # Errors
+/// What is missing on this machine; element types the engine has no code for.
+pub fn open(target: Target, options: &Options) -> Result<Box<dyn EngineDevice>> {
+    match target.engine {
+        EngineKind::Autodiff => autodiff::open(options),
+        EngineKind::Scheduled => Ok(Box::new(v4::open(options)?)),
+    }
+}

@@ -1,0 +1,294 @@
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::*;
+use crate::device::{BackendChoice, Tuning};
+use crate::model::{Preset, Weights};
+use crate::train::event::{Body, Event, Summary};
+use crate::train::{
+    Data, EventSink, Gemm, MatmulPrecision, Reporter, StopSignal, Tally, TrainingEnd, train,
+    tuning_ahead,
+};
+use tinyllama_contract::ElementType;
+
+#[derive(Clone, Default)]
+struct Collected(Arc<Mutex<Vec<Event>>>);
+
+impl EventSink for Collected {
+    fn event(&mut self, event: &Event) -> std::io::Result<()> {
+        self.0.lock().unwrap().push(event.clone());
+        Ok(())
+    }
+}
+
+pub fn options_of(target: Target) -> Options {
+    let mut config = Preset::Tiny.config();
+    (config.hidden, config.layers, config.ffn) = (32, 2, 48);
+    (config.heads, config.kv_heads) = (4, 2);
+    (config.sequence_length, config.batch_size, config.vocabulary) = (8, 2, 61);
+    Options {
+        target: target.name,
+        recipe: target.recipe,
+        config,
+        backend: BackendChoice::Cpu,
+        device: None,
+        steps: 6,
+        warmup: 1,
+        learning_rate: 1e-2,
+        weight_decay: 0.01,
+        seed: 42,
+        operand_dtype: ElementType::F32,
+        or_f16: false,
+        matmul_precision: MatmulPrecision::F32,
+        gemm: Gemm::Auto,
+        tuning: None,
+        synchronize: target.timing,
+        capture: true,
+        block: None,
+        profile_steps: 0,
+        diagnose: false,
+        deterministic: true,
+        check_repeatability: true,
+        sample: 0,
+        trace: None,
+        count_work: true,
+        kernels: vec![],
+        ranks: None,
+    }
+}
+
+#[test]
+fn what_is_tried_out_is_what_was_asked_for_or_fits_the_backend() {
+    let tried = |backend, tuning| {
+        let options = Options {
+            backend,
+            tuning,
+            ..options_of(v1::TARGET)
+        };
+        tuning_ahead(&options)
+    };
+    assert_eq!(tried(BackendChoice::Cuda, None), Tuning::Rules);
+    assert_eq!(tried(BackendChoice::Vulkan, None), Tuning::Rules);
+    assert_eq!(tried(BackendChoice::Rocm, None), Tuning::Full);
+    let auto = match cfg!(feature = "rocm") {
+        true => Tuning::Full,
+        false => Tuning::Rules,
+    };
+    assert_eq!(tried(BackendChoice::Auto, None), auto);
+    for tuning in [Tuning::Full, Tuning::Minimal, Tuning::Rules, Tuning::Off] {
+        assert_eq!(tried(BackendChoice::Cuda, Some(tuning)), tuning);
+        assert_eq!(tried(BackendChoice::Rocm, Some(tuning)), tuning);
+    }
+}
+
+fn run(target: Target, options: &Options) -> (TrainingEnd, Vec<Event>) {
+    let device = open(target, options).unwrap();
+    let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
+    let data = Data::synthetic(&options.config, options.seed);
+    let collected = Collected::default();
+    let stop = StopSignal::default();
+    let tally = Tally::new(options.config, options.recipe.tensors(&options.config));
+    let reporter = Reporter::new(Box::new(collected.clone()), tally, stop.clone());
+    let end = train(options, device.as_ref(), &weights, data, &reporter, &stop).unwrap();
+    reporter.finish(end == TrainingEnd::Complete);
+    let events = collected.0.lock().unwrap().clone();
+    (end, events)
+}
+
+fn losses(events: &[Event]) -> Vec<f64> {
+    events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Step(step) => Some(step.loss),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_run_learns_repeats_bit_for_bit_and_ends_with_a_summary() {
+    let started = Instant::now();
+    let (end, events) = run(v1::TARGET, &options_of(v1::TARGET));
+    assert_eq!(end, TrainingEnd::Complete);
+    let first = losses(&events);
+    assert_eq!(first.len(), 7);
+    assert!((first[0] - 61f64.ln()).abs() < 0.2, "{first:?}");
+    assert!(first[6] < first[0] - 0.05, "{first:?}");
+    assert_eq!(first, losses(&run(v1::TARGET, &options_of(v1::TARGET)).1));
+
+    let summary = summary(&events);
+    assert!(summary.complete && summary.measured_steps == 6);
+    assert_eq!(summary.parameters_with_gradient, Some(20));
+    assert!(summary.repeatability.as_ref().is_some_and(|r| r.identical));
+    assert_eq!(
+        (summary.launches_per_step, summary.peak_bytes_in_use),
+        (None, None)
+    );
+    let parts = summary.forward_ms.unwrap().mean
+        + summary.backward_ms.unwrap().mean
+        + summary.optimizer_ms.unwrap().mean;
+    let total = summary.total_ms.unwrap().mean;
+    assert!((parts / total - 1.0).abs() < 0.01, "{parts} of {total}");
+    assert!(total < started.elapsed().as_secs_f64() * 1e3);
+}
+
+#[test]
+fn a_loss_that_is_not_finite_ends_the_run() {
+    for target in [v1::TARGET, v4::TARGET] {
+        let mut options = options_of(target);
+        options.learning_rate = 1e30;
+        let (end, events) = run(target, &options);
+        let not_finite = matches!(end, TrainingEnd::NotFinite(n) if n > 1);
+        assert!(not_finite, "{target}: {end:?}");
+        assert!(!summary(&events).complete);
+    }
+}
+
+/// The stages of the debugging scenario, each with what a learner is to find.
+#[test]
+fn stages_show_their_mistakes_where_the_backend_lets_them() {
+    let baseline = run(v1::TARGET, &options_of(v1::TARGET)).1;
+    let expected = losses(&baseline);
+    for target in Target::stages() {
+        let mut options = options_of(target);
+        options.diagnose = true;
+        options.check_repeatability = false;
+        let (_, events) = run(target, &options);
+        let found = losses(&events);
+        let summary = summary(&events);
+        let outside = events.iter().find_map(|event| match &event.body {
+            Body::Activations(activations) => activations.first_outside.clone(),
+            _ => None,
+        });
+        match target.name {
+            "stage1" => {
+                assert!(found[0] > 2.0 * expected[0], "{found:?}");
+                assert_eq!(outside.as_deref(), Some("logits"));
+            }
+            "stage6" => {
+                assert_eq!(summary.parameters_with_gradient, Some(1));
+                let fell = |losses: &[f64]| losses[0] - losses[losses.len() - 1];
+                assert!(fell(&found) < 0.7 * fell(&expected), "{found:?}");
+                assert_eq!(outside, None);
+            }
+            _ => {
+                for (a, b) in found.iter().zip(&expected) {
+                    assert!((a - b).abs() < 1e-4 * b, "{target}: {found:?} {expected:?}");
+                }
+                assert_eq!(
+                    summary.parameters_with_gradient,
+                    Some(summary.parameter_tensors)
+                );
+                assert_eq!(outside, None);
+            }
+        }
+        // The host computes: its clock is the device's, whatever a stage waits for.
+        assert!(summary.synchronized);
+        let parts = [
+            summary.forward_ms,
+            summary.backward_ms,
+            summary.optimizer_ms,
+        ];
+        let parts: f64 = parts.iter().flatten().map(|spread| spread.mean).sum();
+        let total = summary.total_ms.unwrap().mean;
+        assert!((parts / total - 1.0).abs() < 0.01, "{parts} of {total}");
+    }
+}
+
+fn summary(events: &[Event]) -> Summary {
+    match events.last().map(|event| &event.body) {
+        Some(Body::Summary(summary)) => (**summary).clone(),
+        other => panic!("the last event is no summary: {other:?}"),
+    }
+}
+
+/// The engine that takes a text's bytes is the one that continues it.
+#[test]
+fn every_engine_continues_a_text_and_says_who_got_a_gradient() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    std::fs::write(&path, "so it goes, ".repeat(20)).unwrap();
+    for target in [v3::TARGET, v4::TARGET] {
+        let mut options = options_of(target);
+        options.config.vocabulary = 256;
+        options.sample = 5;
+        options.profile_steps = 1;
+        let device = open(target, &options).unwrap();
+        let weights = Weights::small(&options.config, 1);
+        let mut engine = device.engine(&options, &weights).unwrap();
+        let mut data = Data::text(&path, &options.config, 1).unwrap();
+        let logits = engine.logits(&[7, 8, 9]).unwrap();
+        assert_eq!(logits.len(), 3 * 256, "{target}");
+        let before = engine.gradients(&data.next_batch()).unwrap();
+        let all = before
+            .gradients
+            .iter()
+            .all(|(_, gradient)| gradient.is_some());
+        assert!(all && before.loss.is_finite(), "{target}");
+    }
+}
+
+/// Settings in which two stages differ. The store of gate and up follows from the activation's kernel.
+fn differing(a: Target, b: Target) -> Vec<&'static str> {
+    let (x, y) = (a.recipe, b.recipe);
+    [
+        ("initialisation", x.initialisation != y.initialisation),
+        ("key_value", x.key_value != y.key_value),
+        ("timing", a.timing != b.timing),
+        ("swiglu", x.swiglu != y.swiglu),
+        ("backward", x.backward != y.backward),
+        ("attention", x.attention != y.attention),
+        ("operations", x.operations != y.operations),
+        ("qkv", x.qkv != y.qkv),
+        ("graph_fusion", x.graph_fusion != y.graph_fusion),
+    ]
+    .into_iter()
+    .filter_map(|(name, differs)| differs.then_some(name))
+    .collect()
+}
+
+#[test]
+fn every_stage_differs_from_the_next_in_one_thing() {
+    let stages: Vec<Target> = Target::stages().collect();
+    let changed: Vec<Vec<&str>> = stages
+        .windows(2)
+        .map(|pair| differing(pair[0], pair[1]))
+        .collect();
+    assert_eq!(
+        changed,
+        [
+            ["initialisation"],
+            ["key_value"],
+            ["timing"],
+            ["swiglu"],
+            ["backward"]
+        ]
+    );
+    assert_eq!(stage5::TARGET.recipe, v3::TARGET.recipe);
+}
+
+#[test]
+fn names_read_back_and_are_listed() {
+    for target in ALL {
+        assert_eq!(target.name.parse(), Ok(*target));
+    }
+    assert_eq!("STAGE3".parse(), Ok(stage3::TARGET));
+    assert!("v9".parse::<Target>().unwrap_err().contains("stage6"));
+    assert_eq!(help("One of"), "One of: v1 to v4, stage1 to stage6");
+}
+
+#[test]
+fn a_target_takes_block_sizes_of_what_it_launches() {
+    let kernels = |target: Target| target.kernels(&target.recipe);
+    assert!(kernels(v1::TARGET).is_empty() && kernels(v4::TARGET).is_empty());
+    assert_eq!(kernels(v2::TARGET), ["rope", "flash_attention"]);
+    let ours = kernels(v3::TARGET);
+    assert!(ours.contains(&"swiglu") && !ours.contains(&"swiglu_naive"));
+    let naive: Vec<Target> = launching("swiglu_naive");
+    assert_eq!(naive, Target::stages().take(4).collect::<Vec<_>>());
+    let catalog = tinyllama_kernel_catalog::KERNELS
+        .iter()
+        .map(|kernel| kernel.name);
+    let others: Vec<&str> = catalog.filter(|name| !ours.contains(name)).collect();
+    assert_eq!(others, ["add_rmsnorm", "swiglu_naive"]);
+}

@@ -1,0 +1,293 @@
+//! Carrying out one operation of the schedule with burn's tensors and this project's kernels.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use anyhow::{Result, bail};
+use burn::tensor::{Device, FloatDType, IndexingUpdateOp, Tensor, TensorData};
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
+use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernels::adamw::AdamW;
+use tinyllama_kernels::binding::product as multiply;
+use tinyllama_kernels::flash_attention::{self, KeyValueLayout};
+use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu};
+
+use super::ClientOptions;
+use super::tensors::Tensors;
+use crate::model::{ModelConfig, NORM_EPSILON, Part, attention_shape, part, rotary_table};
+use crate::targets::v4::buffers::Handle;
+use crate::targets::v4::layout::{Layout, ParameterIndex};
+use crate::targets::v4::operation::{Operation, Product};
+use crate::targets::v4::schedule::{LOSS_RING, Node, Schedule};
+
+/// What operations work on.
+pub struct Interpreter {
+    pub device: Device,
+    pub options: ClientOptions,
+    hyperparameters: Hyperparameters,
+    shape: Shape,
+    layout: Layout,
+    pub tensors: Tensors,
+    /// Cosine and sine of each position and pair, `[S, d/2, 2]`.
+    rotary: Tensor<3>,
+    /// Both moments and the count of updates, by the first element that an update covers.
+    updates: BTreeMap<usize, AdamW>,
+    /// Of the last runs, still on the device: `[1]` each, [`LOSS_RING`] at most.
+    pub losses: VecDeque<Tensor<1>>,
+}
+
+impl Interpreter {
+    pub fn new(
+        device: Device,
+        schedule: &Schedule,
+        hyperparameters: Hyperparameters,
+        options: ClientOptions,
+    ) -> Interpreter {
+        Interpreter {
+            rotary: rotary(&schedule.config, &device),
+            device,
+            options,
+            hyperparameters,
+            shape: shape(&schedule.config),
+            layout: schedule.layout.clone(),
+            tensors: Tensors::default(),
+            updates: BTreeMap::new(),
+            losses: VecDeque::new(),
+        }
+    }
+
+    /// Goes on with another batch size or sequence length: parameters and moments stay.
+    pub fn reshape(&mut self, schedule: &Schedule) {
+        self.shape = shape(&schedule.config);
+        self.rotary = rotary(&schedule.config, &self.device);
+        self.tensors.keep_weights();
+        self.losses.clear();
+    }
+
+    /// Hands a node to burn, under the name that observed launches go by.
+    pub fn carry_out(&mut self, node: &Node) -> Result<()> {
+        let _part = part::enter(node.counted_part());
+        self.make_room(&node.operation);
+        self.compute(&node.operation)
+    }
+
+    /// What is about to be written anew gives its memory back, so that the pool can hand the same out again.
+    fn make_room(&mut self, operation: &Operation) {
+        let kept = operation.reads();
+        match operation {
+            // Written by what came before.
+            Operation::FinishNorms(_) | Operation::Update(_) => {}
+            _ => {
+                for handle in operation.writes() {
+                    if !kept.contains(&handle) {
+                        self.tensors.release(handle);
+                    }
+                }
+            }
+        }
+    }
+
+    fn compute(&mut self, operation: &Operation) -> Result<()> {
+        let epsilon = NORM_EPSILON as f32;
+        let tensors = &mut self.tensors;
+        match operation {
+            // The kernels find a row's scale again where they need it: nothing is kept in its buffer.
+            Operation::Lookup(op) => {
+                let table = tensors.matrices.get(op.table)?;
+                let rows = table.select(0, tensors.integers.get(op.tokens)?);
+                tensors.matrices.put(op.stream, rows.clone());
+                let _part = part::enter(Part::Norm);
+                let rows = rmsnorm::rms_norm(rows, tensors.vectors.get(op.weight)?, epsilon);
+                tensors.matrices.put(op.normed, rows);
+            }
+            Operation::Normalize(op) => {
+                let stream = tensors.matrices.get(op.stream)?;
+                let rows = rmsnorm::rms_norm(stream, tensors.vectors.get(op.weight)?, epsilon);
+                tensors.matrices.put(op.normed, rows);
+            }
+            Operation::Product(_) | Operation::WeightGradients(_) => {
+                for product in operation.products() {
+                    self.product(product)?;
+                }
+            }
+            // The kernel turns queries and keys where they are, and its gradient wants them turned.
+            Operation::Attention(op) => {
+                let (output, turned, sums) = flash_attention::rotary_attention_saved(
+                    tensors.matrices.take(op.qkv)?,
+                    self.rotary.clone(),
+                    self.shape,
+                    KeyValueLayout::Shared,
+                );
+                tensors.matrices.put(op.mixed, output);
+                tensors.matrices.put(op.qkv, turned);
+                tensors.log_sums.put(op.log_sums, sums);
+            }
+            Operation::AttentionBackward(op) => {
+                let gradient = flash_attention::rotary_attention_gradient(
+                    tensors.matrices.get(op.qkv)?,
+                    self.rotary.clone(),
+                    tensors.matrices.get(op.mixed)?,
+                    tensors.log_sums.get(op.log_sums)?,
+                    tensors.matrices.get(op.mixed_gradient)?,
+                    self.shape,
+                    KeyValueLayout::Shared,
+                );
+                tensors.matrices.put(op.qkv_gradient, gradient);
+            }
+            Operation::Activate(op) => {
+                let rows = swiglu::swiglu(tensors.matrices.get(op.gate_up)?);
+                tensors.matrices.put(op.activated, rows);
+            }
+            Operation::ActivateBackward(op) => {
+                let gradient = tensors.matrices.get(op.activated_gradient)?;
+                let both = swiglu::swiglu_gradient(tensors.matrices.take(op.gate_up)?, gradient);
+                tensors.matrices.put(op.gate_up, both);
+            }
+            // The kernel averages the tokens' losses too: their buffer holds one number.
+            Operation::CrossEntropy(op) => {
+                let (loss, gradient) = cross_entropy::cross_entropy_with_gradient(
+                    tensors.matrices.get(op.logits)?,
+                    tensors.integers.get(op.targets)?,
+                );
+                tensors.vectors.put(op.losses, loss);
+                tensors.matrices.put(op.logits_gradient, gradient);
+            }
+            // The kernel leaves the whole sum of the weight's gradient, not parts of it.
+            Operation::NormalizeBackward(op) => {
+                let matrices = &mut tensors.matrices;
+                let (x, gradient) = (matrices.get(op.stream)?, matrices.get(op.normed_gradient)?);
+                let weight = tensors.vectors.get(op.weight)?;
+                let (sum, of_weight) = if op.first {
+                    rmsnorm::rms_norm_gradient(x, weight, gradient, epsilon)
+                } else {
+                    let passed = matrices.take(op.stream_gradient)?;
+                    rmsnorm::rms_norm_gradient_onto(x, weight, gradient, passed, epsilon)
+                };
+                if let Some(copy) = op.copy {
+                    matrices.put(copy, sum.clone());
+                }
+                matrices.put(op.stream_gradient, sum);
+                let gradient = Handle::Gradient(self.layout.norm(op.norm));
+                tensors.vectors.put(gradient, of_weight);
+            }
+            Operation::FinishNorms(_) => {}
+            Operation::Scatter(op) => {
+                let rows = tensors.matrices.get(op.stream_gradient)?;
+                let tokens = tensors.integers.get(op.tokens)?;
+                let table = tensors.matrices.take(op.table_gradient)?;
+                let table = table.select_assign(0, tokens, rows, IndexingUpdateOp::Add);
+                tensors.matrices.put(op.table_gradient, table);
+            }
+            Operation::FinishLoss(op) => {
+                if self.losses.len() == LOSS_RING {
+                    self.losses.pop_front();
+                }
+                self.losses.push_back(tensors.vectors.get(op.losses)?);
+            }
+            Operation::Sum(_) => bail!("sums over ranks go through a driver"),
+            // Whoever updates counts its updates.
+            Operation::Advance(_) => {}
+            Operation::Update(op) => self.update(&op.elements, &op.weights)?,
+        }
+        Ok(())
+    }
+
+    fn product(&mut self, product: &Product) -> Result<()> {
+        let matrices = &mut self.tensors.matrices;
+        let stored = |matrix: Tensor<2>, transposed: bool| match transposed {
+            true => matrix.transpose(),
+            false => matrix,
+        };
+        let a = stored(matrices.get(product.a)?, product.a_transposed);
+        let b = stored(matrices.get(product.b)?, product.b_transposed);
+        let choice = self.options.library;
+        let result = match self.options.operands {
+            FloatDType::F32 => multiply(a, b, choice),
+            operands => multiply(a.cast(operands), b.cast(operands), choice).cast(FloatDType::F32),
+        };
+        let result = match product.addend {
+            Some(addend) => result + matrices.get(addend)?,
+            None => result,
+        };
+        matrices.put(product.out, result);
+        Ok(())
+    }
+
+    /// One launch over the parameters of `elements`, which are moved there and back: with one owner each they are
+    /// updated in place.
+    fn update(&mut self, elements: &Range<usize>, weights: &[Handle]) -> Result<()> {
+        let mut parameters = Vec::with_capacity(weights.len());
+        for handle in weights {
+            let Handle::Weight(index) = *handle else {
+                bail!("{handle:?} is updated and is no parameter");
+            };
+            let (value, gradient) = if self.is_norm(index) {
+                let vectors = &mut self.tensors.vectors;
+                (
+                    vectors.take(*handle)?,
+                    vectors.get(Handle::Gradient(index))?,
+                )
+            } else {
+                let matrices = &mut self.tensors.matrices;
+                let flat = |matrix: Tensor<2>| matrix.flatten(0, 1);
+                let value = flat(matrices.take(*handle)?);
+                (value, flat(matrices.get(Handle::Gradient(index))?))
+            };
+            parameters.push((value, gradient));
+        }
+        let hyper = self.hyperparameters;
+        let adamw = self.updates.entry(elements.start);
+        let adamw = adamw.or_insert_with(|| AdamW::new(hyper));
+        for (handle, value) in weights.iter().zip(adamw.step(parameters)) {
+            self.put_parameter(*handle, value);
+        }
+        Ok(())
+    }
+
+    fn is_norm(&self, index: ParameterIndex) -> bool {
+        index >= self.layout.norm(0)
+    }
+
+    /// A parameter or its gradient, flat.
+    pub fn parameter(&self, handle: Handle) -> Result<Tensor<1>> {
+        match handle {
+            Handle::Weight(index) | Handle::Gradient(index) if self.is_norm(index) => {
+                self.tensors.vectors.get(handle)
+            }
+            _ => Ok(self.tensors.matrices.get(handle)?.flatten(0, 1)),
+        }
+    }
+
+    /// Puts a flat parameter in its place.
+    fn put_parameter(&mut self, handle: Handle, value: Tensor<1>) {
+        let (Handle::Weight(index) | Handle::Gradient(index)) = handle else {
+            return;
+        };
+        if self.is_norm(index) {
+            self.tensors.vectors.put(handle, value);
+        } else if let Some(parameter) = self.layout.parameters.get(index) {
+            let matrix = value.reshape([parameter.rows, parameter.columns]);
+            self.tensors.matrices.put(handle, matrix);
+        }
+    }
+
+    /// Replaces all parameters by `values` in the layout's order; moments are forgotten, and updates count anew.
+    pub fn set_weights(&mut self, values: &[f32]) {
+        self.updates.clear();
+        for index in 0..self.layout.parameters.len() {
+            let range = self.layout.parameters[index].range();
+            let data = TensorData::new(values[range.clone()].to_vec(), [range.len()]);
+            let value = Tensor::from_data(data, &self.device);
+            self.put_parameter(Handle::Weight(index), value);
+        }
+    }
+}
+
+fn rotary(config: &ModelConfig, device: &Device) -> Tensor<3> {
+    let shape = [config.sequence_length, config.head_dim() / 2, 2];
+    Tensor::from_data(TensorData::new(rotary_table(config), shape), device)
+}
+
+fn shape(config: &ModelConfig) -> Shape {
+    attention_shape(config, [config.batch_size, config.sequence_length])
+}

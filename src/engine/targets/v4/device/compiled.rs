@@ -1,0 +1,86 @@
+//! V4's kernels for an AMD GPU that need not be there: their sources as the driver would get them, and what they may take of it.
+
+use tinyllama_kernel_catalog::Budget;
+use tinyllama_kernels::source::{Launch, Target};
+
+use super::kernels::{ROW_THREADS, SUM_THREADS, THREADS, row_teams, source};
+use super::shape::{self, MatrixCores, TEAM};
+use crate::device::driver::{CompileRequest, Precision, Properties};
+use crate::model::ModelConfig;
+
+/// What each kernel may take of a compute unit, in the sizes that are compiled.
+pub const BUDGETS: [Budget; 13] = [
+    Budget::new("v4_lookup_normalize", 56, 0),
+    Budget::new("v4_normalize", 56, 0),
+    Budget::new("v4_normalize_backward", 144, 16_384),
+    Budget::new("v4_norm_gradients", 16, 1024),
+    Budget::new("v4_swiglu", 72, 0),
+    Budget::new("v4_swiglu_backward", 80, 0),
+    Budget::new("v4_cross_entropy", 48, 32),
+    Budget::new("v4_loss", 16, 2048),
+    Budget::new("v4_embedding_gradient", 64, 4228),
+    Budget::new("v4_adamw", 48, 0),
+    Budget::new("v4_adamw_halves", 56, 0),
+    Budget::new("v4_attention", 192, 52_224),
+    Budget::new("v4_attention_backward", 256, 56_320),
+];
+
+pub fn offline(target: &Target) -> Properties {
+    let units = target.compute_units().unwrap_or(1);
+    Properties::offline(&target.to_string(), target.plane_size(), units)
+}
+
+/// Every kernel that is launched as one block or more, for a model of these sizes; those of one block size share a text. None for
+/// NVIDIA, and none where the GPU does not hold the model.
+pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> Vec<Launch> {
+    let properties = offline(target);
+    let cores = MatrixCores::of(config, precision, &properties);
+    let blocks = shape::attention_blocks(config, precision, &properties, cores);
+    let Some(blocks) = blocks.filter(|_| target.is_hip()) else {
+        return vec![];
+    };
+    let teams = shape::norm_teams(config, &properties);
+    let text = |block| {
+        let source = source(config, precision, block, teams, false);
+        let request = CompileRequest::new(&source, &properties);
+        let options = request.options.iter();
+        let defines = options.filter_map(|option| option.strip_prefix("-D")?.split_once('='));
+        let defines = defines.map(|(name, value)| format!("#define {name} {value}\n"));
+        defines.collect::<String>() + &request.text
+    };
+    let (forward, backward) = (text(blocks.forward), text(blocks.backward));
+    let [by_forward, _] = blocks.forward.shared(config, precision);
+    let [_, by_backward] = blocks.backward.shared(config, precision);
+    let rows = row_teams(config, &properties) * TEAM;
+    let (threads, back) = (blocks.forward.threads(), blocks.backward.threads());
+    let all = [
+        ("lookup_normalize", &forward, rows, 0),
+        ("normalize", &forward, rows, 0),
+        ("normalize_backward", &forward, teams * TEAM, 0),
+        ("norm_gradients", &forward, SUM_THREADS, 0),
+        ("swiglu", &forward, THREADS, 0),
+        ("swiglu_backward", &forward, THREADS, 0),
+        ("cross_entropy", &forward, ROW_THREADS, 0),
+        ("loss", &forward, SUM_THREADS, 0),
+        ("embedding_gradient", &forward, ROW_THREADS, 0),
+        ("adamw", &forward, THREADS, 0),
+        ("attention", &forward, threads, by_forward),
+        ("attention_backward", &backward, back, by_backward),
+        ("adamw_halves", &forward, THREADS, 0),
+    ];
+    // Parameters are in halves where products take bf16.
+    let halves = precision == Precision::Bf16;
+    let all = all
+        .into_iter()
+        .filter(|(name, ..)| halves || *name != "adamw_halves");
+    all.map(|(name, source, threads, shared)| Launch {
+        kernel: format!("v4_{name}"),
+        entry: name.to_owned(),
+        source: source.clone(),
+        cube_count: [1; 3],
+        cube_dim: [threads as u32, 1, 1],
+        shared_memory_bytes: shared,
+        arguments: vec![],
+    })
+    .collect()
+}

@@ -1,0 +1,445 @@
+//! The kernels beside matrix products: compiled for one shape, and launched.
+
+use anyhow::{Context as _, Result};
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
+
+use super::arena::Places;
+use super::shape::{self, AttentionBlock, AttentionBlocks, MatrixCores, TEAM};
+use crate::device::driver::{
+    Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Precision, Properties, Source,
+    Stream,
+};
+use crate::model::{ModelConfig, NORM_EPSILON};
+use crate::targets::v4::operation::{Operation, Use};
+use crate::targets::v4::schedule::{FACTORS, LOSS_RING, Schedule};
+use crate::train::KernelInPlace;
+
+/// One module, in the order in which its parts need each other.
+fn text(cores: MatrixCores) -> String {
+    let pieces = include_str!("../kernels/pieces.cu");
+    [&row_text(), pieces, &attention_text(cores).concat()].concat()
+}
+
+fn attention_text(cores: MatrixCores) -> Vec<&'static str> {
+    let squares = match cores {
+        MatrixCores::Warpgroups => {
+            return vec![
+                include_str!("../kernels/attention_warpgroups.cu"),
+                include_str!("../kernels/attention_forward_warpgroups.cu"),
+                include_str!("../kernels/attention_backward_warpgroups.cu"),
+            ];
+        }
+        MatrixCores::None => include_str!("../kernels/attention_squares.cu"),
+        MatrixCores::Mfma | MatrixCores::Wmma => {
+            include_str!("../kernels/attention_squares_amd.cu")
+        }
+    };
+    vec![
+        include_str!("../kernels/attention_tiles.cu"),
+        squares,
+        include_str!("../kernels/attention.cu"),
+        include_str!("../kernels/attention_backward.cu"),
+    ]
+}
+
+/// The parts that go row by row or element by element.
+fn row_text() -> String {
+    [
+        include_str!("../kernels/prelude.cu"),
+        include_str!("../kernels/norm.cu"),
+        include_str!("../kernels/elementwise.cu"),
+    ]
+    .concat()
+}
+
+/// The experiment of `single_block.rs`, which needs the parts of the others.
+const BLOCK_SOURCE: &str = include_str!("../kernels/block.cu");
+
+/// Threads of a block where each handles elements by itself.
+pub const THREADS: usize = 256;
+
+/// Threads of a block of `cross_entropy` and of `embedding_gradient`, as their sources say.
+pub const ROW_THREADS: usize = 128;
+
+/// Elements of bf16 that `rotate` turns at once, as its source says.
+const WIDE_BF16: usize = 8;
+
+/// Threads of a block of `loss` and of `norm_gradients`, as their sources say.
+pub const SUM_THREADS: usize = 256;
+
+/// Elements of 16 bytes in the operands' type, moved at once where rows allow it.
+pub fn vector(columns: usize, precision: Precision) -> usize {
+    let wide = 16 / precision.element_bytes();
+    if columns.is_multiple_of(wide) {
+        wide
+    } else {
+        1
+    }
+}
+
+/// Teams of a block that normalises rows.
+pub fn row_teams(config: &ModelConfig, properties: &Properties) -> usize {
+    (config.tokens() / properties.compute_units.max(1) as usize).clamp(1, 8)
+}
+
+/// The source with everything it is to know.
+pub fn source(
+    config: &ModelConfig,
+    precision: Precision,
+    block: AttentionBlock,
+    norm_teams: usize,
+    overlapping: bool,
+) -> Source {
+    let tensor_cores = precision != Precision::F32;
+    let source = row_source(config, precision, norm_teams, overlapping);
+    Source {
+        text: text(block.cores),
+        ..source
+    }
+    .define("TENSOR_CORES", u8::from(tensor_cores))
+    .define("MATRIX_CORES", block.cores as u8)
+    .define("HEADS", config.heads)
+    .define("KV_HEADS", config.kv_heads)
+    .define("HEAD_DIM", config.head_dim())
+    .define("SEQUENCE", config.sequence_length)
+    .define("TILE", block.tile)
+    .define("GROUPS", block.groups)
+}
+
+/// The same without attention.
+pub fn row_source(
+    config: &ModelConfig,
+    precision: Precision,
+    norm_teams: usize,
+    overlapping: bool,
+) -> Source {
+    Source::new("v4.cu", row_text())
+        .define("OPERAND_BITS", precision.element_bytes() * 8)
+        .define("HIDDEN", config.hidden)
+        .define("FFN", config.ffn)
+        .define("VOCABULARY", config.vocabulary)
+        .define("NORM_TEAMS", norm_teams)
+        .define("OVERLAPPING", u8::from(overlapping))
+        .define("FACTORS", FACTORS)
+}
+
+/// The source of the forward pass of a block in one launch, which comes after everything else.
+pub fn block_source(source: Source) -> Source {
+    Source {
+        name: "block.cu".into(),
+        text: source.text + BLOCK_SOURCE,
+        ..source
+    }
+}
+
+/// Those that operations are named after, and one that keeps a stream busy; the attention's are compiled by themselves.
+const NAMES: [&str; 12] = [
+    "lookup_normalize",
+    "normalize",
+    "normalize_backward",
+    "norm_gradients",
+    "swiglu",
+    "swiglu_backward",
+    "cross_entropy",
+    "loss",
+    "embedding_gradient",
+    "adamw_factors",
+    "adamw",
+    "hold",
+];
+
+/// A kernel with its launch and arguments.
+type Put<'a> = (&'a Kernel, Launch, Vec<Argument<'static>>);
+
+/// Every kernel of a schedule.
+pub struct Kernels {
+    config: ModelConfig,
+    blocks: AttentionBlocks,
+    norm_teams: usize,
+    row_teams: usize,
+    attention_shared: [usize; 2],
+    mode: LaunchMode,
+    vector: usize,
+    tokens_per_partial: usize,
+    partials: usize,
+    ranks: usize,
+    kernels: Vec<(&'static str, Kernel)>,
+    own: Vec<(KernelInPlace, Kernel)>,
+    plane: usize,
+}
+
+impl Kernels {
+    pub fn new(driver: &Driver, schedule: &Schedule, precision: Precision) -> Result<Self> {
+        let config = schedule.config;
+        let properties = driver.properties();
+        let cores = MatrixCores::of(&config, precision, properties);
+        let blocks = shape::attention_blocks(&config, precision, properties, cores)
+            .context("no attention tile fits this device's shared memory")?;
+        let norm_teams = shape::norm_teams(&config, properties);
+        let overlapping = properties.overlapping;
+        let compile =
+            |block| driver.compile(&source(&config, precision, block, norm_teams, overlapping));
+        let module = compile(blocks.forward)?;
+        let backward_module = match blocks.backward == blocks.forward {
+            true => module.clone(),
+            false => compile(blocks.backward)?,
+        };
+        let attention_shared = [
+            blocks.forward.shared(&config, precision)[0],
+            blocks.backward.shared(&config, precision)[1],
+        ];
+        let mut kernels = NAMES
+            .into_iter()
+            .map(|name| Ok((name, module.kernel(name)?)))
+            .collect::<Result<Vec<_>, DriverError>>()?;
+        for (name, module, bytes) in [
+            ("attention", &module, attention_shared[0]),
+            ("attention_backward", &backward_module, attention_shared[1]),
+        ] {
+            let kernel = module.kernel(name)?;
+            kernel.allow_shared(bytes)?;
+            kernels.push((name, kernel));
+        }
+        if precision == Precision::Bf16 {
+            kernels.push(("adamw_halves", module.kernel("adamw_halves")?));
+        }
+        if blocks.forward.cores == MatrixCores::Warpgroups {
+            kernels.push(("rotate", module.kernel("rotate")?));
+        }
+        Ok(Kernels {
+            config,
+            blocks,
+            norm_teams,
+            row_teams: row_teams(&config, properties),
+            attention_shared,
+            mode: match overlapping {
+                true => LaunchMode::Overlapping,
+                false => LaunchMode::Ordered,
+            },
+            vector: vector(config.ffn, precision),
+            tokens_per_partial: schedule.tokens_per_partial,
+            partials: schedule.partials(),
+            ranks: schedule.ranks(),
+            kernels,
+            own: vec![],
+            plane: properties.plane_size as usize,
+        })
+    }
+
+    /// Takes `own` in place of the kernels that do the same.
+    pub fn replace(&mut self, driver: &Driver, own: &[KernelInPlace]) -> Result<(), DriverError> {
+        let compiled = own.iter().map(|kernel| {
+            let source = Source::new(format!("{}.hip", kernel.operation), &*kernel.source);
+            Ok((
+                kernel.clone(),
+                driver.compile(&source)?.kernel(&kernel.entry)?,
+            ))
+        });
+        self.own = compiled.collect::<Result<_, DriverError>>()?;
+        Ok(())
+    }
+
+    /// A kernel of `own` with its launch and arguments, where one carries out `operation`.
+    fn in_place(
+        &self,
+        operation: &Operation,
+        places: &Places<'_>,
+    ) -> Result<Option<Put<'_>>, DriverError> {
+        let Some(place) = operation.in_place(&self.config, self.ranks) else {
+            return Ok(None);
+        };
+        let mut all = self.own.iter();
+        let Some((own, kernel)) = all.find(|(own, _)| own.operation == place.exercise) else {
+            return Ok(None);
+        };
+        let sizes = place.sizes;
+        let [first, second] = sizes;
+        let shape = (own.shape)(&[first, second, ("wave", self.plane)]);
+        let (grid, block, shared) =
+            shape.map_err(|error| DriverError::Invalid(error.to_string()))?;
+        let launch = Launch::new(grid, block).with_shared(shared);
+        let mut arguments = vec![];
+        for (_, handle) in place.arrays {
+            arguments.push(places.value(handle)?.into());
+        }
+        if let Operation::Update(op) = operation {
+            // Of f32, in which exercises compute, there is one piece.
+            for piece in places.parameters.pieces(&op.elements) {
+                let arrays = places.parameters.arrays(&piece)?;
+                let slices = [arrays.weights[0], arrays.gradients];
+                let slices = slices.into_iter().chain(arrays.moments);
+                arguments.extend(slices.map(Argument::from));
+            }
+            arguments.extend([places.value(op.factors)?.into(), int(op.elements.len())]);
+        } else {
+            arguments.extend([int(sizes[0].1), int(sizes[1].1)]);
+        }
+        arguments.extend(place.number.map(|(_, number)| Argument::from(number)));
+        Ok(Some((kernel, launch, arguments)))
+    }
+
+    fn kernel(&self, name: &str) -> Result<&Kernel, DriverError> {
+        let found = self.kernels.iter().find(|(known, _)| *known == name);
+        let kernel = found.map(|(_, kernel)| kernel);
+        kernel.ok_or_else(|| DriverError::Invalid(format!("{name} is no kernel of V4")))
+    }
+
+    /// Keeps the stream busy for this many cycles.
+    pub fn hold(&self, cycles: i64, stream: &Stream) -> Result<(), DriverError> {
+        let kernel = self.kernel("hold")?;
+        // SAFETY: one argument, no memory.
+        unsafe { stream.launch(kernel, &Launch::linear(1, 1), &[cycles.into()]) }
+    }
+
+    /// Puts an operation other than a product into `stream`.
+    pub fn launch(
+        &self,
+        operation: &Operation,
+        places: &Places<'_>,
+        hyper: &Hyperparameters,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        if let Some((kernel, launch, arguments)) = self.in_place(operation, places)? {
+            // SAFETY: the arguments are those that the exercise declares, of the schedule's shapes, and the kernel was checked
+            // on them; the buffers live as long as the executor.
+            return unsafe { stream.launch(kernel, &launch, &arguments) };
+        }
+        let value = |handle| places.value(handle).map(Argument::from);
+        let buffers = operation.buffers(&Use::ALL).into_iter().map(value);
+        let mut arguments = buffers.collect::<Result<Vec<_>, _>>()?;
+        let config = &self.config;
+        let tokens = config.tokens();
+        let rows = int(tokens);
+        let epsilon = Argument::from(NORM_EPSILON as f32);
+        let nothing = Argument::Value(0);
+        if let Operation::Attention(_) | Operation::AttentionBackward(_) = operation {
+            arguments.insert(1, Argument::from(places.activations.rotary));
+            arguments.push(Argument::from(1.0 / (config.head_dim() as f32).sqrt()));
+        }
+        let (launch, rest) = match operation {
+            Operation::Lookup(_) | Operation::Normalize(_) => (self.by_row(), vec![epsilon, rows]),
+            Operation::Attention(_) => {
+                let block = self.blocks.forward;
+                if block.cores == MatrixCores::Warpgroups {
+                    // A launch of its own: every block of attention would have to turn the keys before it again.
+                    let turned = tokens * (config.heads + config.kv_heads) * config.head_dim();
+                    let launch = self.by_element(turned / WIDE_BF16);
+                    let arguments = [&arguments[..3], &[rows]].concat();
+                    let kernel = self.kernel("rotate")?;
+                    // SAFETY: as below.
+                    unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments)? };
+                }
+                (self.by_tile(block, 0), vec![])
+            }
+            Operation::AttentionBackward(_) => (self.by_tile(self.blocks.backward, 1), vec![]),
+            Operation::Activate(_) | Operation::ActivateBackward(_) => {
+                let launch = self.by_element(tokens * config.ffn / self.vector);
+                (launch, vec![rows])
+            }
+            Operation::CrossEntropy(_) => {
+                // The mean over the whole batch, of which other ranks have the rest.
+                let share = Argument::from(1.0 / (tokens * self.ranks) as f32);
+                (linear(tokens, ROW_THREADS), vec![share])
+            }
+            Operation::NormalizeBackward(op) => {
+                let bytes = self.partials * config.hidden * 4;
+                let partials = places.value(op.partials)?.slice(op.norm * bytes, bytes)?;
+                let arguments = vec![
+                    value(op.normed_gradient)?,
+                    value(op.stream)?,
+                    value(op.scale)?,
+                    value(op.weight)?,
+                    value(op.stream_gradient)?,
+                    op.copy.map_or(Ok(nothing), value)?,
+                    partials.into(),
+                    rows,
+                    int(self.tokens_per_partial),
+                    int(usize::from(op.first)),
+                ];
+                (linear(self.partials, self.norm_teams * TEAM), arguments)
+            }
+            Operation::FinishNorms(op) => {
+                let Some(first) = op.gradients.first() else {
+                    return Ok(());
+                };
+                let columns = config.hidden.div_ceil(TEAM);
+                let grid = [number(columns), number(op.gradients.len()), 1];
+                (
+                    Launch::new(grid, [number(SUM_THREADS), 1, 1]),
+                    vec![value(op.partials)?, value(*first)?, int(self.partials)],
+                )
+            }
+            Operation::Scatter(_) => (linear(config.vocabulary, ROW_THREADS), vec![rows]),
+            Operation::FinishLoss(_) => (linear(1, SUM_THREADS), vec![rows, int(LOSS_RING)]),
+            Operation::Advance(_) => {
+                let numbers = [
+                    hyper.learning_rate,
+                    hyper.beta1,
+                    hyper.beta2,
+                    hyper.epsilon,
+                    hyper.weight_decay,
+                ];
+                let numbers = numbers.map(|number| Argument::Value(number.to_bits()));
+                (linear(1, 1), numbers.to_vec())
+            }
+            Operation::Update(op) => {
+                for piece in places.parameters.pieces(&op.elements) {
+                    let arrays = places.parameters.arrays(&piece)?;
+                    let slices = arrays.weights.into_iter();
+                    let slices = slices.chain([arrays.gradients]).chain(arrays.moments);
+                    let mut arguments: Vec<Argument<'_>> = slices.map(Argument::from).collect();
+                    let mut name = "adamw_halves";
+                    if !piece.in_halves {
+                        arguments.push(arrays.copies.map_or(nothing, Argument::from));
+                        name = "adamw";
+                    }
+                    let count = piece.elements.len();
+                    arguments.extend([value(op.factors)?, Argument::from(count as i64)]);
+                    let launch = self.by_element(count / 4).with_mode(self.mode);
+                    // SAFETY: as below.
+                    unsafe { stream.launch(self.kernel(name)?, &launch, &arguments)? };
+                }
+                return Ok(());
+            }
+            Operation::Product(_) | Operation::WeightGradients(_) | Operation::Sum(_) => {
+                return Err(DriverError::Invalid("a library's work is no kernel".into()));
+            }
+        };
+        arguments.extend(rest);
+        let kernel = self.kernel(operation.name())?;
+        // SAFETY: the arguments are those that the sources declare, and point to buffers of the schedule's shapes, which
+        // live as long as the executor.
+        unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments) }
+    }
+
+    fn by_row(&self) -> Launch {
+        linear(
+            self.config.tokens().div_ceil(self.row_teams),
+            self.row_teams * TEAM,
+        )
+    }
+
+    fn by_element(&self, threads: usize) -> Launch {
+        linear(threads.div_ceil(THREADS), THREADS)
+    }
+
+    /// Attention's launch, forward (0) or backward.
+    fn by_tile(&self, block: AttentionBlock, pass: usize) -> Launch {
+        let grid = block.grids(&self.config)[pass].map(number);
+        let shared = number(self.attention_shared[pass]);
+        Launch::new(grid, [number(block.threads()), 1, 1]).with_shared(shared)
+    }
+}
+
+pub fn linear(blocks: usize, threads: usize) -> Launch {
+    Launch::linear(number(blocks), number(threads))
+}
+
+/// Sides of grids and blocks are below 2³¹ for every model that fits a device.
+pub fn number(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+fn int(size: usize) -> Argument<'static> {
+    Argument::from(i32::try_from(size).unwrap_or(i32::MAX))
+}

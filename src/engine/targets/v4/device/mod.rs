@@ -1,0 +1,485 @@
+//! The schedule on a GPU, through CUDA or HIP: captured once as a graph and replayed.
+
+mod alone;
+mod arena;
+mod compiled;
+mod kernels;
+mod lanes;
+mod launch_times;
+mod parameters;
+mod products;
+mod shape;
+mod single_block;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+use anyhow::{Context as _, Result, bail};
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
+
+use super::buffers::Handle;
+use super::executor::{Executor, Launches, NamedArrays, Span, check_reshape};
+use super::operation::Operation;
+use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule, latest};
+use crate::device::driver::{
+    Buffer, Communicator, Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice,
+    Stream,
+};
+use crate::device::ranges::{self, Range};
+use crate::train::KernelInPlace;
+use crate::train::telemetry::MemoryUse;
+pub use alone::{Given, alone};
+use arena::Activations;
+pub use compiled::{BUDGETS, launches};
+use kernels::Kernels;
+use lanes::Lanes;
+pub use launch_times::LaunchTimes;
+use parameters::Parameters;
+pub use parameters::to_bf16;
+use products::Products;
+pub use products::specification;
+pub use single_block::single_block;
+use waits::Waits;
+
+/// Scratch memory of the matrix library for each lane.
+const WORKSPACE: usize = 32 << 20;
+
+/// Cycles that a profiled step waits for its launches to be complete in the queue: some milliseconds.
+const HOLD_CYCLES: i64 = 20_000_000;
+
+/// How the device is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceOptions {
+    pub precision: Precision,
+    /// Capture the step as a graph and replay it.
+    pub capture: bool,
+    pub selection: Selection,
+}
+
+/// Runs a schedule on a GPU.
+pub struct DeviceExecutor {
+    // Dropped first, and in this order: a graph refers to everything below.
+    graph: GraphState,
+    batches: Batches,
+    placed: Placed,
+    parameters: Parameters,
+    communicator: Option<Communicator>,
+    lanes: Lanes,
+    options: DeviceOptions,
+    hyperparameters: Hyperparameters,
+    driver: Driver,
+    own: Vec<KernelInPlace>,
+    runs: usize,
+}
+
+/// The step as a graph.
+enum GraphState {
+    /// Nothing was captured yet.
+    Untried,
+    Ready(Graph),
+    /// Why there is none.
+    Without(String),
+}
+
+/// What belongs to one batch size and sequence length.
+struct Placed {
+    schedule: Schedule,
+    activations: Activations,
+    kernels: Kernels,
+    products: Products,
+    waits: Option<Waits>,
+}
+
+impl Placed {
+    fn new(
+        driver: &Driver,
+        stream: &Stream,
+        schedule: Schedule,
+        parameters: &Parameters,
+        options: &DeviceOptions,
+    ) -> Result<Self> {
+        let activations = Activations::new(driver, stream, &schedule, options.precision)?;
+        let kernels = Kernels::new(driver, &schedule, options.precision)
+            .context("the kernels of V4 could not be made")?;
+        let products = {
+            let places = arena::Places {
+                parameters,
+                activations: &activations,
+            };
+            Products::new(driver, stream, &schedule, &places, options)?
+        };
+        Ok(Placed {
+            waits: Waits::of(driver, &schedule)?,
+            schedule,
+            activations,
+            kernels,
+            products,
+        })
+    }
+}
+
+impl DeviceExecutor {
+    /// Compiles, allocates, and chooses the algorithms of matrix products. Parameters are undefined until set.
+    ///
+    /// # Errors
+    /// What the driver reports; a model that the kernels do not cover.
+    pub fn new(
+        driver: Driver,
+        schedule: Schedule,
+        hyperparameters: Hyperparameters,
+        options: DeviceOptions,
+    ) -> Result<Self> {
+        shape::check(&schedule.config, options.precision, driver.properties())?;
+        let lanes = Lanes::new(&driver, &schedule, WORKSPACE)?;
+        let parameters = Parameters::new(&driver, &schedule.layout, options.precision)?;
+        let batches = Batches::new(&driver, schedule.config.tokens())?;
+        let placed = Placed::new(&driver, lanes.main(), schedule, &parameters, &options)?;
+        Ok(DeviceExecutor {
+            graph: GraphState::Untried,
+            batches,
+            placed,
+            parameters,
+            communicator: None,
+            lanes,
+            options,
+            hyperparameters,
+            driver,
+            own: vec![],
+            runs: 0,
+        })
+    }
+
+    /// With somebody's kernels in place of those that do the same.
+    ///
+    /// # Errors
+    /// Where one does not compile, or operands are not f32, in which they compute.
+    pub fn with_kernels(mut self, own: &[KernelInPlace]) -> Result<Self> {
+        if !own.is_empty() && self.options.precision.element_bytes() != size_of::<f32>() {
+            bail!("kernels of the workbench compute in f32: leave out --dtype");
+        }
+        self.placed.kernels.replace(&self.driver, own)?;
+        self.own = own.to_vec();
+        Ok(self)
+    }
+
+    /// With those whose gradients the schedule sums.
+    pub fn with_communicator(mut self, communicator: Option<Communicator>) -> Self {
+        self.communicator = communicator;
+        self
+    }
+
+    /// Puts the nodes of `wanted` phases into the lanes.
+    fn enqueue(&self, wanted: impl Fn(Phase) -> bool) -> Result<(), DriverError> {
+        let nodes = &self.placed.schedule.nodes;
+        self.lanes.fork()?;
+        // For profilers, what is issued one by one; a graph is one launch.
+        let mut inside: Option<(Phase, Range)> = None;
+        for (index, node) in nodes.iter().enumerate() {
+            // A node that is left out still waits: later ones of its lane may rely on it and not wait themselves.
+            let stream = self.lanes.enter(node)?;
+            if wanted(node.phase) {
+                if inside
+                    .as_ref()
+                    .is_none_or(|(phase, _)| *phase != node.phase)
+                {
+                    drop(inside.take());
+                    inside = Some((node.phase, ranges::range(|| node.phase.name().into())));
+                }
+                self.launch(index, &node.operation, stream)?;
+            }
+            if let Some(waits) = &self.placed.waits {
+                waits.pass(index, stream)?;
+            }
+            self.lanes.leave(index, stream)?;
+        }
+        self.lanes.join()
+    }
+
+    fn launch(
+        &self,
+        index: usize,
+        operation: &Operation,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        let places = self.places();
+        if let Operation::Sum(sum) = operation {
+            let size = self.options.precision.element_bytes();
+            let parts = sum.ranges.iter().map(|range| {
+                let gradients = &self.parameters.gradients;
+                gradients.slice(range.start * size, range.len() * size)
+            });
+            let parts = parts.collect::<Result<Vec<_>, _>>()?;
+            let communicator = self.communicator.as_ref().ok_or_else(|| {
+                DriverError::Invalid("a sum over ranks without a communicator".into())
+            })?;
+            // SAFETY: the gradients live as long as the executor, and the graph goes first.
+            return unsafe { communicator.sum(stream, &parts, self.options.precision) };
+        }
+        match operation.products() {
+            [] => {
+                let kernels = &self.placed.kernels;
+                kernels.launch(operation, &places, &self.hyperparameters, stream)
+            }
+            products => self.placed.products.run(index, products, &places, stream),
+        }
+    }
+
+    fn places(&self) -> arena::Places<'_> {
+        arena::Places {
+            parameters: &self.parameters,
+            activations: &self.placed.activations,
+        }
+    }
+
+    /// Captures the step; where that fails, remembers why and goes on without.
+    fn capture(&mut self) -> Result<()> {
+        // A first step outside: libraries load kernels at their first use, which a capture does not allow. The weights
+        // and the counters must not notice.
+        self.enqueue(|phase| phase != Phase::Optimizer)?;
+        self.lanes.main().synchronize()?;
+        self.runs += 1;
+        // SAFETY: everything the launches use belongs to this executor, which drops the graph first.
+        let captured = unsafe { self.lanes.main().capture(|| self.enqueue(|_| true)) };
+        self.graph = match captured {
+            Ok(graph) => GraphState::Ready(graph),
+            Err(error) => GraphState::Without(format!("the capture failed: {error}")),
+        };
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.lanes.main().synchronize()?;
+        Ok(())
+    }
+
+    /// Where a buffer of the schedule is.
+    fn slice(&self, handle: Handle) -> Result<Slice> {
+        let slice = self.placed.activations.slice(handle);
+        slice.context("a buffer of another schedule")
+    }
+}
+
+impl Executor for DeviceExecutor {
+    fn schedule(&self) -> &Schedule {
+        &self.placed.schedule
+    }
+
+    fn operand_bytes(&self) -> usize {
+        self.options.precision.element_bytes()
+    }
+
+    fn reshape(&mut self, schedule: Schedule) -> Result<()> {
+        check_reshape(&self.placed.schedule, &schedule)?;
+        if schedule.lanes != self.placed.schedule.lanes {
+            bail!("the number of lanes cannot change");
+        }
+        self.synchronize()?;
+        let batches = Batches::new(&self.driver, schedule.config.tokens())?;
+        let mut placed = Placed::new(
+            &self.driver,
+            self.lanes.main(),
+            schedule,
+            &self.parameters,
+            &self.options,
+        )?;
+        placed.kernels.replace(&self.driver, &self.own)?;
+        self.lanes.expect(&self.driver, &placed.schedule)?;
+        // The update count lives with the activations: it goes on.
+        let old = self.slice(self.placed.schedule.factors)?;
+        if let Some(new) = placed.activations.slice(placed.schedule.factors) {
+            // SAFETY: both live until the stream is waited for in the next line.
+            unsafe { self.lanes.main().copy(new, old)? };
+            self.synchronize()?;
+        }
+        self.graph = GraphState::Untried;
+        self.placed = placed;
+        self.batches = batches;
+        self.runs = 0;
+        Ok(())
+    }
+
+    fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {
+        let schedule = &self.placed.schedule;
+        let (token_place, target_place) =
+            (self.slice(schedule.tokens)?, self.slice(schedule.targets)?);
+        let stream = self.lanes.main();
+        let slot = self.batches.next()?;
+        slot.tokens.write(tokens)?;
+        slot.targets.write(targets)?;
+        // SAFETY: the slots and the buffers live as long as this executor, which waits for its streams when dropped.
+        unsafe {
+            stream.upload_pinned(token_place, &slot.tokens)?;
+            stream.upload_pinned(target_place, &slot.targets)?;
+        }
+        stream.record(&slot.passed)?;
+        slot.used = true;
+        Ok(())
+    }
+
+    fn carry_out(&mut self, node: usize) -> Result<()> {
+        let operation = &self.placed.schedule.nodes[node].operation;
+        Ok(self.launch(node, operation, self.lanes.main())?)
+    }
+
+    fn run(&mut self, span: Span) -> Result<Launches> {
+        let whole = span == Span::Step && self.options.capture;
+        if whole && matches!(self.graph, GraphState::Untried) {
+            self.capture()?;
+        }
+        let before = self.driver.work();
+        // Whoever goes forward leaves a loss.
+        self.runs += usize::from(span.contains(Phase::Forward));
+        let captured = match &self.graph {
+            GraphState::Ready(graph) if whole => {
+                // SAFETY: what the graph uses is alive, see `capture`.
+                unsafe { graph.launch(self.lanes.main())? };
+                let contents = graph.contents;
+                contents.kernels + contents.transfers
+            }
+            _ => {
+                self.enqueue(|phase| span.contains(phase))?;
+                0
+            }
+        };
+        Ok(Launches {
+            host: self.driver.work().since(&before).host_launches(),
+            captured: captured as u64,
+        })
+    }
+
+    fn profile(&mut self) -> Result<Vec<f64>> {
+        let nodes = self.placed.schedule.nodes.len();
+        let events = (0..=nodes)
+            .map(|_| self.driver.timed_event())
+            .collect::<Result<Vec<_>, _>>()?;
+        self.runs += 1;
+        self.placed.kernels.hold(HOLD_CYCLES, self.lanes.main())?;
+        self.lanes.main().record(&events[0])?;
+        for node in 0..nodes {
+            self.carry_out(node)?;
+            self.lanes.main().record(&events[node + 1])?;
+        }
+        self.synchronize()?;
+        let times = events.windows(2).map(|pair| {
+            let time = pair[1].milliseconds_since(&pair[0])?;
+            Ok(f64::from(time))
+        });
+        times.collect()
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        self.synchronize()?;
+        match &self.communicator {
+            Some(communicator) => Ok(communicator.check_late()?),
+            None => Ok(()),
+        }
+    }
+
+    fn waited(&self) -> Option<f64> {
+        self.placed.waits.as_ref()?.milliseconds()
+    }
+
+    fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
+        let ring = self.slice(self.placed.schedule.losses)?;
+        let ring: Vec<f32> = self.lanes.main().download(ring, LOSS_RING)?;
+        Ok(latest(&ring, self.runs, count))
+    }
+
+    fn weights(&mut self) -> Result<Vec<f32>> {
+        Ok(self.parameters.read(self.lanes.main())?)
+    }
+
+    fn optimizer_state(&mut self) -> Result<NamedArrays> {
+        let length = self.placed.schedule.layout.length;
+        let parameters = &self.parameters;
+        let read = |array: &Buffer| self.lanes.main().download(array.whole(), length);
+        Ok(vec![
+            ("weights", parameters.read(self.lanes.main())?),
+            ("first", read(&parameters.first_moments)?),
+            ("second", read(&parameters.second_moments)?),
+        ])
+    }
+
+    fn set_weights(&mut self, weights: &[f32]) -> Result<()> {
+        self.parameters.set(self.lanes.main(), weights)?;
+        let factors = self.slice(self.placed.schedule.factors)?;
+        self.lanes.main().upload(factors, &[0.0f32; FACTORS + 1])?;
+        Ok(())
+    }
+
+    fn gradients(&mut self) -> Result<Vec<f32>> {
+        Ok(self.parameters.read_gradients(self.lanes.main())?)
+    }
+
+    fn logits(&mut self) -> Result<Vec<f32>> {
+        let config = &self.placed.schedule.config;
+        let logits = self.slice(self.placed.schedule.logits)?;
+        let count = config.tokens() * config.vocabulary;
+        Ok(self.lanes.main().download(logits, count)?)
+    }
+
+    fn memory(&self) -> MemoryUse {
+        let held = self.driver.memory_use();
+        MemoryUse {
+            in_use: Some(held.allocated as u64),
+            reserved: Some(held.peak as u64),
+        }
+    }
+
+    fn captured(&self) -> Result<(), String> {
+        match &self.graph {
+            GraphState::Ready(_) => Ok(()),
+            GraphState::Without(reason) => Err(reason.clone()),
+            GraphState::Untried if !self.options.capture => Err("switched off".into()),
+            GraphState::Untried => Err("no step was run yet".into()),
+        }
+    }
+}
+
+impl Drop for DeviceExecutor {
+    fn drop(&mut self) {
+        // Buffers are freed next, and work may still use them. There is nobody left to tell of a failure.
+        drop(self.lanes.main().synchronize());
+    }
+}
+
+/// Page-locked memory for batches: one is filled while the other is on its way.
+struct Batches {
+    slots: [Slot; 2],
+    next: usize,
+}
+
+struct Slot {
+    tokens: Pinned<i32>,
+    targets: Pinned<i32>,
+    /// Recorded behind the copy to the device.
+    passed: Event,
+    used: bool,
+}
+
+impl Batches {
+    fn new(driver: &Driver, tokens: usize) -> Result<Self, DriverError> {
+        let slot = || -> Result<Slot, DriverError> {
+            Ok(Slot {
+                tokens: driver.allocate_pinned(tokens)?,
+                targets: driver.allocate_pinned(tokens)?,
+                passed: driver.ordering_event()?,
+                used: false,
+            })
+        };
+        Ok(Batches {
+            slots: [slot()?, slot()?],
+            next: 0,
+        })
+    }
+
+    /// A slot whose copy has passed.
+    fn next(&mut self) -> Result<&mut Slot, DriverError> {
+        let slot = &mut self.slots[self.next];
+        self.next = 1 - self.next;
+        if slot.used {
+            slot.passed.synchronize()?;
+        }
+        Ok(slot)
+    }
+}

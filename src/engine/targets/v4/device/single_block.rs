@@ -1,0 +1,233 @@
+//! The forward pass of a whole transformer block in one launch, beside the launches of the schedule: what the idea costs.
+
+use anyhow::{Context as _, Result, bail};
+
+use super::kernels::{block_source, source};
+use super::shape::{self, MatrixCores};
+use super::{DeviceExecutor, DeviceOptions};
+use crate::device::driver::{
+    Argument, Driver, Event, Kernel, Launch, Precision, Selection, Stream,
+};
+use crate::model::{ModelConfig, NORM_EPSILON, Part, Weights};
+use crate::targets::v4::buffers::Handle;
+use crate::targets::v4::executor::{Executor, Span};
+use crate::targets::v4::schedule::{Concurrency, Phase, Schedule};
+use crate::train::adamw;
+use crate::train::event::Block;
+use tinyllama_base::statistics::relative_difference;
+
+/// Tokens of a thread block, and columns and rows of a weight that it works on at once, as `block.cu` says.
+const STRIP: usize = 16;
+const SLAB: usize = 128;
+const DEPTH: usize = 32;
+const THREADS: u32 = 256;
+
+/// Runs of a measurement; the least counts.
+const ROUNDS: usize = 10;
+
+/// Runs a block of the model both ways, on the stream that a forward pass over `tokens` gives; without a verdict.
+///
+/// # Errors
+/// What the driver reports, or that the kernel does not cover the model.
+pub fn single_block(
+    driver: &Driver,
+    config: &ModelConfig,
+    weights: &Weights,
+    precision: Precision,
+    (tokens, targets): (&[i32], &[i32]),
+) -> Result<Block> {
+    let shared = check(driver, config, precision)?;
+    let options = DeviceOptions {
+        precision,
+        capture: false,
+        selection: Selection::Heuristic,
+    };
+    let schedule = Schedule::new(config, Concurrency::NONE);
+    let values = schedule.layout.place(weights);
+    let mut executor = DeviceExecutor::new(driver.clone(), schedule, adamw(0.0, 0.0), options)?;
+    executor.set_weights(&values)?;
+    executor.place(tokens, targets)?;
+    executor.run(Span::Only(Phase::Forward))?;
+    executor.wait()?;
+
+    let kernel = compile(driver, config, precision)?;
+    kernel.allow_shared(shared)?;
+    let layer = config.layers.min(2) - 1;
+    let events = (driver.timed_event()?, driver.timed_event()?);
+    let (single_ms, result) = one_launch(&executor, &kernel, shared, layer, &events)?;
+    let (schedule_ms, schedule_launches) = as_scheduled(&executor, layer, &events)?;
+    let expected = executor.slice(executor.schedule().streams[layer + 1])?;
+    let expected: Vec<f32> = executor.lanes.main().download(expected, result.len())?;
+    Ok(Block {
+        single_ms,
+        schedule_ms,
+        schedule_launches,
+        difference: relative_difference(&result, &expected),
+        compute_units: driver.properties().compute_units as usize,
+        ..counted(config, precision.element_bytes())
+    })
+}
+
+/// Bytes of shared memory of a thread block, where the kernel covers the model.
+fn check(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<usize> {
+    let head_dim = config.head_dim();
+    if !head_dim.is_multiple_of(16) || head_dim > SLAB / 2 {
+        bail!(
+            "a block in one launch takes heads 16, 32, 48 or 64 wide; these are {head_dim}: choose --heads accordingly"
+        );
+    }
+    let operand = precision.element_bytes();
+    let wide = 16 / operand;
+    let keys = config.sequence_length.next_multiple_of(STRIP);
+    let hidden_row = config.hidden.next_multiple_of(DEPTH) + wide;
+    let (slab_row, head_row) = (SLAB + wide, head_dim + wide);
+    let floats = STRIP * (config.hidden + keys.max(SLAB));
+    let operands = 3 * STRIP * hidden_row
+        + (2 * keys + STRIP) * head_row
+        + DEPTH * slab_row
+        + STRIP * slab_row.max(keys + wide);
+    let needed = 4 * floats + operand * operands;
+    let most = driver.properties().shared_per_block_most;
+    if needed > most {
+        bail!(
+            "a block in one launch keeps keys and values of a whole sequence on chip: {needed} bytes of shared memory for \
+             this model in {precision}, and {} has {most}: take a smaller --seq-len or --hidden, or --dtype bf16",
+            driver.properties().name
+        );
+    }
+    Ok(needed)
+}
+
+fn compile(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<Kernel> {
+    let properties = driver.properties();
+    // Its pieces are those of teams of 32.
+    let blocks = shape::attention_blocks(config, precision, properties, MatrixCores::None)
+        .context("no attention tile fits this device's shared memory")?;
+    let teams = shape::norm_teams(config, properties);
+    let text = source(config, precision, blocks.forward, teams, false);
+    Ok(driver
+        .compile(&block_source(text))?
+        .kernel("block_forward")?)
+}
+
+/// Milliseconds of the single launch, and its result.
+fn one_launch(
+    executor: &DeviceExecutor,
+    kernel: &Kernel,
+    shared: usize,
+    layer: usize,
+    events: &(Event, Event),
+) -> Result<(f64, Vec<f32>)> {
+    let schedule = executor.schedule();
+    let config = &schedule.config;
+    let layout = &schedule.layout;
+    let places = executor.places();
+    let count = config.tokens() * config.hidden;
+    let result = executor.driver.allocate(count * 4)?;
+    let weight = |index| places.operand(Handle::Weight(index));
+    let norm = |index| places.value(Handle::Weight(layout.norm(index)));
+    let arguments = [
+        places.value(schedule.streams[layer])?.into(),
+        result.address().into(),
+        norm(2 * layer)?.into(),
+        weight(layout.qkv(layer))?.into(),
+        weight(layout.output(layer))?.into(),
+        norm(2 * layer + 1)?.into(),
+        weight(layout.gate_up(layer))?.into(),
+        weight(layout.down(layer))?.into(),
+        Argument::from(executor.placed.activations.rotary),
+        Argument::from(1.0 / (config.head_dim() as f32).sqrt()),
+        Argument::from(NORM_EPSILON as f32),
+    ];
+    let strips = u32::try_from(config.sequence_length.div_ceil(STRIP))?;
+    let grid = [strips, u32::try_from(config.batch_size)?, 1];
+    let launch = Launch::new(grid, [THREADS, 1, 1]).with_shared(u32::try_from(shared)?);
+    let stream = executor.lanes.main();
+    let milliseconds = least(stream, events, ROUNDS, || {
+        // SAFETY: the arguments are those of `block_forward`; all buffers live until the stream is waited for.
+        unsafe { stream.launch(kernel, &launch, &arguments)? };
+        Ok(())
+    })?;
+    Ok((milliseconds, stream.download(result.whole(), count)?))
+}
+
+/// Milliseconds and number of the schedule's launches for the same block.
+fn as_scheduled(
+    executor: &DeviceExecutor,
+    layer: usize,
+    events: &(Event, Event),
+) -> Result<(f64, usize)> {
+    let nodes = &executor.schedule().nodes;
+    let own = |part: Part| part == Part::Attention(layer) || part == Part::FeedForward(layer);
+    let mut indices: Vec<usize> = (0..nodes.len())
+        .filter(|index| nodes[*index].phase == Phase::Forward && own(nodes[*index].part))
+        .collect();
+    // The first block's norm is part of the lookup.
+    if layer == 0 {
+        indices.insert(0, 0);
+    }
+    let stream = executor.lanes.main();
+    // SAFETY: everything the launches use belongs to the executor; the graph goes at the end of this function.
+    let graph = unsafe {
+        stream.capture(|| {
+            indices
+                .iter()
+                .try_for_each(|index| executor.launch(*index, &nodes[*index].operation, stream))
+        })?
+    };
+    let milliseconds = least(stream, events, ROUNDS, || {
+        // SAFETY: as above.
+        unsafe { graph.launch(stream)? };
+        Ok(())
+    })?;
+    stream.synchronize()?;
+    Ok((milliseconds, graph.contents.nodes()))
+}
+
+/// The least time of `rounds` runs of `work`, in milliseconds.
+pub(super) fn least(
+    stream: &Stream,
+    (start, end): &(Event, Event),
+    rounds: usize,
+    work: impl Fn() -> Result<()>,
+) -> Result<f64> {
+    let mut least = f64::INFINITY;
+    for _ in 0..rounds {
+        stream.record(start)?;
+        work()?;
+        stream.record(end)?;
+        stream.synchronize()?;
+        least = least.min(f64::from(end.milliseconds_since(start)?));
+    }
+    Ok(least)
+}
+
+/// What is known of both ways from the shapes.
+fn counted(config: &ModelConfig, operand: usize) -> Block {
+    let number = |value: usize| value as f64;
+    let sizes = [
+        config.tokens(),
+        config.hidden,
+        config.ffn,
+        config.sequence_length,
+    ];
+    let [n, d, f, s] = sizes.map(number);
+    let kv = number(config.kv_heads * config.head_dim());
+    let b = number(config.batch_size);
+    let strips = config.sequence_length.div_ceil(STRIP);
+    let pairs = b * number(config.heads) * s * (s + 1.0) / 2.0;
+    let products = 2.0 * n * (d * (d + 2.0 * kv) + d * d + 3.0 * d * f);
+    // Strip i computes keys and values of i strips before it once more.
+    let repeated = number(strips * (strips - 1) / 2) * number(STRIP) * b;
+    let others = d * d + d * d + 3.0 * d * f;
+    let all_strips = number(strips * (strips + 1) / 2);
+    let read = b * (number(strips) * others + all_strips * 2.0 * d * kv);
+    Block {
+        flops: products + 4.0 * number(config.head_dim()) * pairs,
+        recomputed_flops: 2.0 * repeated * d * 2.0 * kv,
+        weight_bytes_read: read * number(operand),
+        weight_bytes: (others + 2.0 * d * kv) * number(operand),
+        thread_blocks: strips * config.batch_size,
+        ..Block::default()
+    }
+}

@@ -1,0 +1,589 @@
+//! V4 on the stand-in for HIP: its kernels' own source, executed with every access checked.
+
+use super::shape::MatrixCores;
+use super::*;
+use crate::device::driver::tests::stand_in::{StandIn, on};
+use crate::device::driver::{Compiler, Launch, Properties, Source, Vendor};
+use crate::model::{ModelConfig, Preset};
+use crate::targets::v4::tests::{batch, fresh_seed, oracle, weights};
+use crate::targets::v4::{Concurrency, HostExecutor, Trainer, replays};
+use crate::train::{Synchronize, adamw};
+use tinyllama_base::statistics::relative_difference as difference;
+
+const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::Tf32, Precision::Bf16];
+
+fn config(
+    [
+        vocabulary,
+        hidden,
+        layers,
+        heads,
+        kv_heads,
+        ffn,
+        sequence_length,
+        batch_size,
+    ]: [usize; 8],
+) -> ModelConfig {
+    ModelConfig {
+        vocabulary,
+        hidden,
+        layers,
+        heads,
+        kv_heads,
+        ffn,
+        sequence_length,
+        batch_size,
+    }
+}
+
+/// Whole vectors and several tiles; single elements and one key; heads that share a key in threes.
+fn shapes() -> [ModelConfig; 3] {
+    [
+        config([40, 32, 1, 2, 1, 48, 130, 1]),
+        config([11, 12, 2, 6, 3, 10, 7, 3]),
+        config([5, 18, 1, 3, 1, 6, 1, 2]),
+    ]
+}
+
+/// Heads of several squares, the last not full, and queries of two tiles.
+fn wide() -> ModelConfig {
+    config([13, 80, 1, 2, 1, 16, 70, 1])
+}
+
+fn hyperparameters() -> Hyperparameters {
+    adamw(3e-4, 0.01)
+}
+
+const PARALLEL: Concurrency = Concurrency {
+    lanes: 3,
+    update_early: true,
+    layers_together: 2,
+};
+
+fn trainer(
+    stand_in: &StandIn,
+    config: &ModelConfig,
+    precision: Precision,
+    capture: bool,
+    concurrency: Concurrency,
+    seed: u64,
+) -> Trainer {
+    // Algorithms are tried in the step where it is captured; the results must not notice.
+    let selection = Selection::Measured { candidates: 3 };
+    let options = DeviceOptions {
+        precision,
+        capture,
+        selection,
+    };
+    trainer_with(stand_in, config, options, concurrency, seed)
+}
+
+fn trainer_with(
+    stand_in: &StandIn,
+    config: &ModelConfig,
+    options: DeviceOptions,
+    concurrency: Concurrency,
+    seed: u64,
+) -> Trainer {
+    let schedule = Schedule::new(config, concurrency);
+    let driver = stand_in.open();
+    let executor = DeviceExecutor::new(driver, schedule, hyperparameters(), options).unwrap();
+    Trainer::new(Box::new(executor), &weights(config, seed, 5.0), concurrency).unwrap()
+}
+
+fn tolerance(precision: Precision) -> f64 {
+    match precision {
+        Precision::F32 => 1e-4,
+        Precision::Tf32 => 1e-2,
+        Precision::Bf16 => 5e-2,
+    }
+}
+
+/// More than one V4 at once.
+const ROOM: (&str, &str) = ("HIP_STAND_IN_MEMORY", "512");
+
+fn norm(values: &[f64]) -> f64 {
+    values.iter().map(|value| value * value).sum::<f64>().sqrt()
+}
+
+/// With bf16 operands what flows through the model is rounded to three digits. A small tensor whose terms happen to cancel keeps
+/// the error of the terms and is off by a tenth of what remains: it is judged as a tensor of its length with gradients of the usual
+/// size. A wrong index or a missing term is off by far more.
+fn gradients_are_right(stand_in: &StandIn, config: &ModelConfig, precisions: &[Precision]) {
+    for &precision in precisions {
+        if let Err(wrong) = gradients(stand_in, config, precision) {
+            panic!("{config:?} {precision} {wrong}");
+        }
+    }
+}
+
+/// What is off by too much.
+fn gradients(stand_in: &StandIn, config: &ModelConfig, precision: Precision) -> Result<(), String> {
+    let seed = fresh_seed();
+    let (tokens, targets) = batch(config, seed);
+    let values = Schedule::new(config, Concurrency::NONE)
+        .layout
+        .place(&weights(config, seed, 5.0));
+    let answer = oracle::solve(config, &values, &tokens, &targets);
+    let mut trainer = trainer(stand_in, config, precision, true, Concurrency::NONE, seed);
+    let (loss, gradients) = trainer.gradients(&tokens, &targets).unwrap();
+    let limit = tolerance(precision);
+    let error = difference(&[loss], &[answer.loss]);
+    if error.is_nan() || error >= limit {
+        return Err(format!("seed {seed}: loss {loss} off by {error}"));
+    }
+    let all = norm(&answer.gradients) / (answer.gradients.len() as f64).sqrt();
+    let (limit, usual) = match precision {
+        Precision::Bf16 => (0.1, all),
+        Precision::F32 | Precision::Tf32 => (limit, 0.0),
+    };
+    let layout = trainer.schedule().layout.clone();
+    for (name, gradient) in &gradients {
+        let parameter = layout.parameters.iter().find(|p| p.name == *name).unwrap();
+        let right = &answer.gradients[parameter.range()];
+        let least = usual * (right.len() as f64).sqrt();
+        let error = difference(gradient, right) * norm(right) / norm(right).max(least);
+        if error.is_nan() || error >= limit {
+            return Err(format!("seed {seed} {name}: {error}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn device_gradients_are_those_of_the_oracle() {
+    // Waves of 64, on the one GPU with tf32.
+    on("gfx942", &[ROOM], |stand_in| {
+        let [long, awkward, tiny] = shapes();
+        // The long sequence in one precision: the stand-in is slow.
+        gradients_are_right(stand_in, &long, &[Precision::Bf16]);
+        gradients_are_right(stand_in, &wide(), &[Precision::Tf32]);
+        gradients_are_right(stand_in, &awkward, &PRECISIONS);
+        gradients_are_right(stand_in, &tiny, &PRECISIONS);
+    });
+    // As large with f32 matrix cores.
+    on("gfx90a", &[ROOM], |stand_in| {
+        let [_, awkward, _] = shapes();
+        gradients_are_right(stand_in, &wide(), &[Precision::F32]);
+        gradients_are_right(stand_in, &awkward, &[Precision::F32, Precision::Bf16]);
+    });
+    // The instructions of gfx942 without tf32.
+    on("gfx950", &[ROOM], |stand_in| {
+        let [_, awkward, _] = shapes();
+        gradients_are_right(stand_in, &awkward, &[Precision::F32, Precision::Bf16]);
+    });
+    on("gfx908", &[ROOM], |stand_in| {
+        let [_, _, tiny] = shapes();
+        gradients_are_right(stand_in, &tiny, &[Precision::F32]);
+    });
+    // Waves of 32.
+    on("gfx1100", &[ROOM], |stand_in| {
+        let [_, awkward, _] = shapes();
+        let precisions = [Precision::F32, Precision::Bf16];
+        gradients_are_right(stand_in, &wide(), &[Precision::Bf16]);
+        gradients_are_right(stand_in, &awkward, &precisions);
+    });
+}
+
+/// An NVIDIA GPU with as much shared memory for a block as Hopper has.
+fn nvidia(architecture: &str) -> Properties {
+    Properties {
+        vendor: Vendor::Nvidia,
+        driver_major: 13,
+        shared_per_block_most: 227 << 10,
+        overlapping: architecture == "sm_90",
+        ..Properties::offline(architecture, 32, 132)
+    }
+}
+
+/// The stand-in compiles HIP only. What nvrtc and its assembler say of the same sources, and of those for warpgroups alone, needs no
+/// GPU, but the library.
+#[test]
+fn nvrtc_takes_the_sources_for_nvidia() {
+    let sizes = [
+        // Warpgroups backward, and in both passes; tiles in both, as f32 has them always.
+        config([1000, 512, 1, 8, 4, 2048, 128, 8]),
+        config([333, 384, 1, 3, 1, 512, 200, 3]),
+        config([11, 12, 1, 6, 3, 10, 7, 3]),
+    ];
+    for (architecture, precision) in [
+        ("sm_80", Precision::Bf16),
+        ("sm_90", Precision::F32),
+        ("sm_90", Precision::Tf32),
+        ("sm_90", Precision::Bf16),
+    ] {
+        for config in &sizes {
+            let properties = nvidia(architecture);
+            let cores = MatrixCores::of(config, precision, &properties);
+            let blocks = shape::attention_blocks(config, precision, &properties, cores).unwrap();
+            let teams = shape::norm_teams(config, &properties);
+            for block in [blocks.forward, blocks.backward] {
+                let overlapping = properties.overlapping;
+                let source = kernels::source(config, precision, block, teams, overlapping);
+                match Compiler::without_device(&source, &properties) {
+                    Ok(code) => assert!(!code.is_empty()),
+                    Err(DriverError::Compile { log, .. }) => panic!("{config:?} {log}"),
+                    Err(_) if std::env::var_os("NVRTC_REQUIRED").is_none() => return,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+}
+
+/// Every instruction that attention takes, in a wave of its size, and what it is not for.
+#[test]
+fn attention_takes_the_matrix_cores_there_are() {
+    for (precision, head_dim, sequence, cores) in [
+        // Short sequences go forward in tiles; heads that fill no plate always.
+        (
+            Precision::Bf16,
+            64,
+            128,
+            [MatrixCores::None, MatrixCores::Warpgroups],
+        ),
+        (Precision::Bf16, 128, 129, [MatrixCores::Warpgroups; 2]),
+        (Precision::Bf16, 32, 512, [MatrixCores::None; 2]),
+        (Precision::Tf32, 64, 512, [MatrixCores::None; 2]),
+    ] {
+        let config = config([5, 2 * head_dim, 1, 2, 1, 8, sequence, 1]);
+        let found = |architecture: &str| {
+            let properties = nvidia(architecture);
+            let cores = MatrixCores::of(&config, precision, &properties);
+            let blocks = shape::attention_blocks(&config, precision, &properties, cores).unwrap();
+            [blocks.forward.cores, blocks.backward.cores]
+        };
+        assert_eq!(found("sm_90"), cores, "{precision} {head_dim}");
+        assert_eq!(found("sm_80"), [MatrixCores::None; 2]);
+    }
+    // Samples go together while the cache holds them: of `medium` eight forward and four backward, each with as many blocks as
+    // its heads have queries by 128, and, backward, keys by 64.
+    let medium = Preset::Medium.config();
+    let properties = nvidia("sm_90");
+    let cores = MatrixCores::of(&medium, Precision::Bf16, &properties);
+    let block = shape::attention_blocks(&medium, Precision::Bf16, &properties, cores).unwrap();
+    let grids = block.forward.grids(&medium);
+    assert_eq!(grids, [[8 * 8 * 4, 2, 1], [4 * (8 * 4 + 4 * 8), 4, 1]]);
+    for (architecture, precision, head_dim, cores) in [
+        ("gfx90a", Precision::F32, 64, MatrixCores::Mfma),
+        ("gfx90a", Precision::Bf16, 256, MatrixCores::Mfma),
+        ("gfx942", Precision::Tf32, 64, MatrixCores::Mfma),
+        ("gfx950", Precision::F32, 64, MatrixCores::Mfma),
+        ("gfx950", Precision::Bf16, 64, MatrixCores::Mfma),
+        ("gfx908", Precision::F32, 64, MatrixCores::Mfma),
+        ("gfx908", Precision::Bf16, 64, MatrixCores::None),
+        ("gfx1100", Precision::Bf16, 64, MatrixCores::Wmma),
+        ("gfx1100", Precision::Bf16, 256, MatrixCores::None),
+        ("gfx1100", Precision::F32, 64, MatrixCores::None),
+        ("gfx1030", Precision::Bf16, 64, MatrixCores::None),
+    ] {
+        let config = config([5, head_dim, 1, 1, 1, 8, 4, 1]);
+        let properties = Properties::offline(architecture, 64, 1);
+        let found = MatrixCores::of(&config, precision, &properties);
+        assert_eq!(found, cores, "{architecture} {precision} {head_dim}");
+    }
+}
+
+/// Lanes or blocks exchanged in the instructions' results.
+#[test]
+fn a_matrix_instruction_gone_wrong_is_noticed() {
+    const LANES: (&str, &str) = ("HIP_STAND_IN_PLANT", "matrix-lanes");
+    const BLOCKS: (&str, &str) = ("HIP_STAND_IN_PLANT", "matrix-blocks");
+    let red = |stand_in: &StandIn, precisions: &[Precision]| {
+        for &precision in precisions {
+            let wrong = gradients(stand_in, &shapes()[1], precision);
+            assert!(wrong.is_err(), "{precision} hides it");
+        }
+    };
+    on("gfx90a", &[ROOM, LANES], |stand_in| {
+        red(stand_in, &[Precision::F32, Precision::Bf16])
+    });
+    on("gfx942", &[ROOM, BLOCKS], |stand_in| {
+        red(stand_in, &[Precision::Tf32, Precision::Bf16])
+    });
+    on("gfx1100", &[ROOM, LANES], |stand_in| {
+        red(stand_in, &[Precision::Bf16])
+    });
+    on("gfx1100", &[ROOM, BLOCKS], |stand_in| {
+        red(stand_in, &[Precision::Bf16])
+    });
+}
+
+#[test]
+fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_the_host() {
+    on("gfx90a", &[ROOM], |stand_in| {
+        const STEPS: usize = 4;
+        let config = config([40, 32, 2, 2, 1, 48, 20, 1]);
+        let (tokens, targets) = batch(&config, 5);
+        let precision = Precision::Bf16;
+        let run = |capture: bool, concurrency: Concurrency| {
+            let mut trainer = trainer(stand_in, &config, precision, capture, concurrency, 5);
+            for _ in 0..STEPS {
+                let step = trainer.step(&tokens, &targets, Synchronize::Never).unwrap();
+                assert_eq!(step.launches.captured > 0, capture);
+                assert!(!capture || step.launches.host == 1, "{:?}", step.launches);
+            }
+            assert_eq!(trainer.captured().is_ok(), capture);
+            (
+                trainer.last_losses(STEPS).unwrap(),
+                trainer.weights().unwrap(),
+            )
+        };
+        let plain = run(false, Concurrency::NONE);
+        assert_eq!(plain, run(true, Concurrency::NONE));
+        assert_eq!(plain, run(true, PARALLEL));
+
+        let schedule = Schedule::new(&config, Concurrency::NONE);
+        let host = HostExecutor::new(schedule, hyperparameters());
+        let mut host =
+            Trainer::new(Box::new(host), &weights(&config, 5, 5.0), Concurrency::NONE).unwrap();
+        for loss in &plain.0 {
+            host.step(&tokens, &targets, Synchronize::Step).unwrap();
+            let expected = host.last_loss().unwrap();
+            let error = difference(&[*loss], &[f64::from(expected)]);
+            assert!(
+                error < tolerance(precision) / 5.0,
+                "{precision}: {loss} and {expected}"
+            );
+        }
+    });
+}
+
+/// In bf16 no array has the matrices in f32: what both halves make is what AdamW makes of the gradients there were, to far more
+/// digits than the upper half has.
+#[test]
+fn an_update_in_halves_loses_no_digit() {
+    on("gfx90a", &[ROOM], |stand_in| {
+        let (config, seed) = (shapes()[1], fresh_seed());
+        let (tokens, targets) = batch(&config, seed);
+        for concurrency in [Concurrency::NONE, PARALLEL] {
+            let precision = Precision::Bf16;
+            let mut trainer = trainer(stand_in, &config, precision, true, concurrency, seed);
+            let before = trainer.weights().unwrap();
+            let (_, gradients) = trainer.gradients(&tokens, &targets).unwrap();
+            trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
+            let after = trainer.weights().unwrap();
+            let hyper = hyperparameters();
+            // A first step's moments, corrected, are the gradient and its square.
+            let updated = |weight: f32, gradient: f32| {
+                let (weight, gradient) = (f64::from(weight), f64::from(gradient));
+                let direction = gradient / (gradient.abs() + hyper.epsilon);
+                weight - hyper.learning_rate * (hyper.weight_decay * weight + direction)
+            };
+            for (((name, before), (_, gradient)), (_, after)) in
+                before.iter().zip(&gradients).zip(&after)
+            {
+                let pairs = before.iter().zip(gradient);
+                let right: Vec<f64> = pairs.map(|(w, g)| updated(*w, *g)).collect();
+                let error = difference(after, &right);
+                assert!(error < 1e-6, "seed {seed} {name}: {error}");
+            }
+        }
+    });
+}
+
+/// A weight's gradient may lean on the wait of an update in front of it in its lane.
+#[test]
+fn gradients_without_updates_wait_as_often_as_a_step_does() {
+    on("gfx90a", &[ROOM], |stand_in| {
+        let config = config([11, 12, 2, 2, 1, 10, 5, 1]);
+        let (tokens, targets) = batch(&config, 5);
+        let waits = || stand_in.count("hipStreamWaitEvent");
+        for layers_together in [1, 2] {
+            let concurrency = Concurrency {
+                lanes: 2,
+                update_early: true,
+                layers_together,
+            };
+            let mut trainer = trainer(stand_in, &config, Precision::F32, false, concurrency, 5);
+            trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
+            let before = waits();
+            trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
+            let of_step = waits() - before;
+            trainer.gradients(&tokens, &targets).unwrap();
+            assert!(of_step > 2);
+            assert_eq!(waits() - before - of_step, of_step);
+        }
+    });
+}
+
+#[test]
+fn replays_are_compared_step_by_step_and_a_difference_is_found() {
+    on("gfx90a", &[ROOM], |stand_in| {
+        let config = config([11, 12, 1, 2, 1, 10, 5, 1]);
+        let (tokens, targets) = batch(&config, 5);
+        let batch = (&tokens[..], &targets[..]);
+        let trainer = |capture: bool, concurrency: Concurrency| {
+            let options = DeviceOptions {
+                precision: Precision::F32,
+                capture,
+                // By their times two trainers may choose differently on a busy machine, and round differently.
+                selection: Selection::Heuristic,
+            };
+            trainer_with(stand_in, &config, options, concurrency, 5)
+        };
+        let mut replayed = trainer(true, PARALLEL);
+        let mut launched = trainer(false, Concurrency::NONE);
+        let mut seen = 0;
+        let mut progress = |done| seen = done;
+        let equal = replays(&mut replayed, &mut launched, batch, 6, &mut progress).unwrap();
+        assert!(equal.identical && equal.first_difference.is_none());
+        assert_eq!((equal.steps, seen), (6, 6));
+
+        replayed.step(&tokens, &targets, Synchronize::Step).unwrap();
+        let ahead = replays(&mut replayed, &mut launched, batch, 3, &mut |_| {}).unwrap();
+        assert!(!ahead.identical);
+        assert_eq!(ahead.first_difference, Some(1));
+
+        let refused = replays(&mut launched, &mut replayed, batch, 1, &mut |_| {}).unwrap_err();
+        assert!(refused.to_string().contains("not replayed"), "{refused}");
+    });
+}
+
+#[test]
+fn another_shape_is_captured_again_without_a_leak() {
+    on("gfx90a", &[ROOM], |stand_in| {
+        let config = shapes()[1];
+        let mut trainer = trainer(stand_in, &config, Precision::F32, true, PARALLEL, 5);
+        let (tokens, targets) = batch(&config, 5);
+        trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
+        let (weights, memory) = (trainer.weights().unwrap(), trainer.memory().in_use);
+        for (batch_size, sequence_length) in [(1, config.sequence_length), (2, 16)] {
+            trainer.reshape(batch_size, sequence_length).unwrap();
+            assert_eq!(trainer.weights().unwrap(), weights);
+            assert!(trainer.captured().is_err());
+            trainer
+                .reshape(config.batch_size, config.sequence_length)
+                .unwrap();
+            assert_eq!(trainer.memory().in_use, memory);
+        }
+        let step = trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
+        assert!(trainer.last_loss().unwrap().is_finite() && step.launches.captured > 0);
+    });
+}
+
+#[test]
+fn a_failed_capture_falls_back_and_says_why() {
+    // The captures before it time the algorithms to choose from.
+    let invalidated = ("HIP_STAND_IN_FAIL", "hipStreamEndCapture#61=901");
+    on("gfx90a", &[ROOM, invalidated], |stand_in| {
+        let config = shapes()[1];
+        let mut trainer = trainer(stand_in, &config, Precision::F32, true, PARALLEL, 5);
+        assert_eq!(stand_in.count("hipStreamEndCapture"), 60);
+        let (tokens, targets) = batch(&config, 5);
+        let step = trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
+        assert!(trainer.last_loss().unwrap().is_finite());
+        assert_eq!(step.launches.captured, 0);
+        assert!(step.launches.host > 40, "{:?}", step.launches);
+        let reason = trainer.captured().unwrap_err();
+        assert!(
+            reason.contains("hipErrorStreamCaptureInvalidated"),
+            "{reason}"
+        );
+    });
+}
+
+#[test]
+fn a_block_in_one_launch_is_the_block() {
+    on("gfx942", &[ROOM], |stand_in| {
+        let config = config([30, 32, 2, 2, 1, 48, 40, 1]);
+        let (tokens, targets) = batch(&config, 5);
+        let weights = weights(&config, 5, 5.0);
+        for precision in [Precision::Bf16, Precision::Tf32] {
+            let driver = stand_in.open();
+            let both =
+                single_block(&driver, &config, &weights, precision, (&tokens, &targets)).unwrap();
+            assert!(
+                both.difference < tolerance(precision),
+                "{precision} {both:?}"
+            );
+            assert_eq!(both.schedule_launches, 8);
+            assert!(both.recomputed_flops > 0.0 && both.weight_bytes_read > both.weight_bytes);
+        }
+    });
+}
+
+/// What stands in for `ldmatrix`, as the PTX manual describes it: lane 8i + r names row r of matrix i; every lane gets word
+/// t of row g, or, of the transposed matrix, elements 2t and 2t + 1 of column g.
+const LOADS_BY_LANES: &str = "
+INLINE void loads_by_lanes(unsigned (&word)[4], const Operand* place, bool turned) {
+    const int g = lane_of_thread() / 4, t = lane_of_thread() % 4;
+    auto row = [&](int matrix, int r) {
+        return reinterpret_cast<const Operand*>(SHUFFLE(reinterpret_cast<unsigned long long>(place), 8 * matrix + r));
+    };
+    for (int i = 0; i < 4; ++i) {
+        if (turned) {
+            const Operand *low = row(i, 2 * t), *high = row(i, 2 * t + 1);
+            word[i] = bits_in(low[g]) | bits_in(high[g]) << 16;
+        } else {
+            word[i] = reinterpret_cast<const unsigned*>(row(i, g))[t];
+        }
+    }
+}
+#define MATRIX_LOADS loads_by_lanes
+";
+
+/// All the ways in which a lane reads its part of a tile.
+const LOADS: &str = "
+KERNEL loads(const Operand* tile, unsigned* out) {
+    unsigned* own = out + lane_of_thread() * 16;
+    const A a = load_a<ROW>(tile, 0, STEP), turned = load_a_for_columns<ROW>(tile, 0, STEP);
+    B rows[2], columns[2];
+    load_b_rows<ROW>(rows, tile, 0, STEP);
+    load_b_columns<ROW>(columns, tile, 0, STEP);
+    for (int i = 0; i < 4; ++i) {
+        own[i] = a.word[i];
+        own[4 + i] = turned.word[i];
+        own[8 + i] = rows[i / 2].word[i % 2];
+        own[12 + i] = columns[i / 2].word[i % 2];
+    }
+}
+";
+
+/// NVIDIA's matrix loads take other paths through the sources than the stand-in: their addresses are tried here.
+#[test]
+fn matrix_loads_read_what_plain_loads_do() {
+    on("gfx1100", &[], |stand_in| {
+        let driver = stand_in.open();
+        let stream = driver.stream(0).unwrap();
+        for bits in [16, 32] {
+            let words: Vec<u32> = (0..4096)
+                .map(|i| 0x0001_0000 * (2 * i + 1) + 2 * i)
+                .collect();
+            let tile = driver.allocate(words.len() * 4).unwrap();
+            stream.upload(tile.whole(), &words).unwrap();
+            let read = |by_lanes: &str| -> Vec<u32> {
+                let text = [
+                    include_str!("../kernels/prelude.cu"),
+                    "INLINE unsigned bits_in(Operand o) { unsigned b = 0; __builtin_memcpy(&b, &o, sizeof o); return b; }",
+                    by_lanes,
+                    include_str!("../kernels/pieces.cu"),
+                    LOADS,
+                ];
+                let mut source = Source::new("loads.cu", text.concat());
+                for (name, value) in [
+                    ("OPERAND_BITS", bits),
+                    ("TENSOR_CORES", 1),
+                    ("MATRIX_CORES", 0),
+                    ("HIDDEN", 64),
+                    ("FFN", 64),
+                    ("HEADS", 2),
+                    ("KV_HEADS", 1),
+                    ("HEAD_DIM", 32),
+                    ("SEQUENCE", 16),
+                    ("TILE", 16),
+                    ("GROUPS", 1),
+                ] {
+                    source = source.define(name, value);
+                }
+                let kernel = driver.compile(&source).unwrap().kernel("loads").unwrap();
+                let out = driver.allocate(32 * 16 * 4).unwrap();
+                let arguments = [tile.whole().into(), out.whole().into()];
+                // SAFETY: as the kernel declares; the download waits.
+                unsafe { stream.launch(&kernel, &Launch::linear(1, 32), &arguments) }.unwrap();
+                stream.download(out.whole(), 32 * 16).unwrap()
+            };
+            assert_eq!(read(LOADS_BY_LANES), read(""), "{bits} bits");
+        }
+    });
+}

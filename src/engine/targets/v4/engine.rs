@@ -1,0 +1,147 @@
+//! V4 as the training loop sees it.
+
+use std::borrow::Cow;
+
+use anyhow::Result;
+use burn::tensor::Device;
+
+use super::ranks::Ranks;
+use super::trainer::Trainer;
+use crate::device::driver::Driver;
+use crate::train::event::RankCheck;
+use crate::train::telemetry::{LaunchCount, LaunchCounter, Trace, observe};
+use crate::train::{
+    Batch, Engine, Evaluation, Profiling, StepResult, StopSignal, Synchronize, rank_batch,
+};
+
+/// A trainer, and what carries its launches out.
+pub struct ScheduledEngine {
+    pub trainer: Trainer,
+    pub way: Way,
+    /// Whether a graph was asked for.
+    pub capture: bool,
+    /// Where it is one of several.
+    pub ranks: Option<Ranks>,
+}
+
+/// What is known of the launches of a step.
+pub enum Way {
+    /// Nothing is launched, and nothing could be captured.
+    Host,
+    /// The schedule's own launches.
+    Driver(Driver),
+    /// Burn computes on the host what it is handed.
+    BurnOnHost,
+    /// Burn queues and fuses, so only an observer sees how many launches a step has.
+    Burn(Device, LaunchCounter),
+}
+
+impl ScheduledEngine {
+    /// What of a batch is this engine's.
+    fn share<'a>(&self, batch: &'a Batch) -> Cow<'a, Batch> {
+        match &self.ranks {
+            Some(ranks) => Cow::Owned(rank_batch(&ranks.options, batch)),
+            None => Cow::Borrowed(batch),
+        }
+    }
+
+    fn observed(&self) -> Option<u64> {
+        self.launches().map(|count| count.total())
+    }
+}
+
+impl Engine for ScheduledEngine {
+    fn step(&mut self, batch: &Batch, synchronize: Synchronize) -> Result<StepResult> {
+        let before = self.observed();
+        let batch = self.share(batch);
+        let (tokens, targets) = (&batch.tokens, &batch.targets);
+        let step = self.trainer.step(tokens, targets, synchronize)?;
+        let loss = f64::from(self.trainer.last_loss()?);
+        // The loss is read and with it everything queued has been launched; reading it launches nothing.
+        let observed = self.observed().zip(before);
+        let observed = observed.map(|(after, before)| after - before);
+        let own = matches!(self.way, Way::Driver(_)).then_some(step.launches);
+        Ok(StepResult {
+            loss,
+            times: step.times,
+            launches: observed.or(own.map(|launches| launches.host)),
+            captured: own.map(|launches| launches.captured),
+            memory: self.trainer.memory(),
+            with_gradient: None,
+            waited: self.trainer.executor.waited(),
+        })
+    }
+
+    fn gradients(&mut self, batch: &Batch) -> Result<Evaluation> {
+        let batch = self.share(batch);
+        let (loss, gradients) = self.trainer.gradients(&batch.tokens, &batch.targets)?;
+        let gradients = gradients.into_iter();
+        Ok(Evaluation {
+            loss,
+            gradients: gradients.map(|(name, it)| (name, Some(it))).collect(),
+        })
+    }
+
+    fn optimizer_state(&mut self) -> Result<Vec<(&'static str, Vec<f32>)>> {
+        self.trainer.executor.optimizer_state()
+    }
+
+    fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace> {
+        let batch = self.share(batch);
+        let (tokens, targets) = (&batch.tokens, &batch.targets);
+        let trainer = &mut self.trainer;
+        let Way::Burn(device, _) = &self.way else {
+            return trainer.profile(tokens, targets);
+        };
+        trainer.executor.wait()?;
+        observe(device, steps, stop, |pass| {
+            pass.span("step", || trainer.step(tokens, targets, Synchronize::Never))?;
+            pass.span("wait for the device", || trainer.executor.wait())
+        })
+    }
+
+    fn profiling(&self) -> Profiling {
+        match self.way {
+            Way::Burn(..) => Profiling::Observed,
+            Way::BurnOnHost => Profiling::OneByOne(Some(
+                "times of the kernel table: the host's clock around each operation handed to burn, with a wait behind it",
+            )),
+            Way::Host | Way::Driver(_) => Profiling::OneByOne(None),
+        }
+    }
+
+    fn logits(&mut self, tokens: &[i32]) -> Result<Vec<f32>> {
+        self.trainer.logits(tokens)
+    }
+
+    fn compare_ranks(&mut self, batch: &Batch) -> Result<Option<RankCheck>> {
+        match &self.ranks {
+            Some(ranks) => ranks.compare(&mut self.trainer, batch),
+            None => Ok(None),
+        }
+    }
+
+    fn launches(&self) -> Option<LaunchCount> {
+        match &self.way {
+            Way::Burn(_, counter) => Some(counter.share()),
+            _ => None,
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        let wanted = self.capture && !matches!(self.way, Way::Host);
+        let why = self.trainer.captured().err().filter(|_| wanted);
+        let graph = why.map(|why| format!("the step was not replayed from a graph: {why}"));
+        let not_kept = match &self.way {
+            Way::Driver(driver) => driver.not_kept(),
+            _ => None,
+        };
+        let cache = not_kept.map(|why| {
+            format!(
+                "compiled kernels could not be kept, so every start compiles them again ({why})"
+            )
+        });
+        let remarks: Vec<String> = graph.into_iter().chain(cache).collect();
+        (!remarks.is_empty()).then(|| remarks.join("; "))
+    }
+}

@@ -1,0 +1,178 @@
+//! The schedule's buffers as vectors.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use tinyllama_kernel_catalog::adamw::Factors;
+
+use super::vectors::widest;
+use crate::targets::v4::buffers::{Element, Handle};
+use crate::targets::v4::layout::Layout;
+use crate::targets::v4::operation::Operation;
+use crate::targets::v4::schedule::{Node, Schedule};
+
+/// Elements of the parameters that one thread updates at a time.
+const UPDATE_CHUNK: usize = 1 << 14;
+
+/// Parameters, what belongs to them, and every buffer of a schedule.
+pub struct Memory {
+    layout: Layout,
+    pub weights: Vec<f32>,
+    pub gradients: Vec<f32>,
+    first_moments: Vec<f32>,
+    second_moments: Vec<f32>,
+    buffers: Vec<Vec<f32>>,
+    integers: Vec<Vec<i32>>,
+}
+
+impl Memory {
+    pub fn new(schedule: &Schedule) -> Memory {
+        let zeros = || vec![0.0; schedule.layout.length];
+        let mut memory = Memory {
+            layout: schedule.layout.clone(),
+            weights: zeros(),
+            gradients: zeros(),
+            first_moments: zeros(),
+            second_moments: zeros(),
+            buffers: Vec::new(),
+            integers: Vec::new(),
+        };
+        memory.reshape(schedule);
+        memory
+    }
+
+    /// Buffers for another schedule with the same parameters.
+    pub fn reshape(&mut self, schedule: &Schedule) {
+        let (mut buffers, mut integers) = (Vec::new(), Vec::new());
+        // What GPUs keep turned is turned again here.
+        let turned = |node: &Node| match &node.operation {
+            Operation::Attention(op) => Some(op.rotated),
+            _ => None,
+        };
+        let left_out: Vec<Handle> = schedule.nodes.iter().filter_map(turned).collect();
+        for (index, specification) in schedule.buffers.specifications.iter().enumerate() {
+            let elements = match left_out.contains(&Handle::Buffer(index)) {
+                true => 0,
+                false => specification.elements(),
+            };
+            let (floats, whole) = match specification.element {
+                Element::I32 => (0, elements),
+                Element::F32 | Element::Operand => (elements, 0),
+            };
+            buffers.push(vec![0.0; floats]);
+            integers.push(vec![0; whole]);
+        }
+        (self.buffers, self.integers) = (buffers, integers);
+    }
+
+    pub fn read(&self, handle: Handle) -> &[f32] {
+        match handle {
+            Handle::Buffer(index) => &self.buffers[index],
+            Handle::Weight(index) => &self.weights[self.layout.parameters[index].range()],
+            Handle::Gradient(index) => &self.gradients[self.layout.parameters[index].range()],
+        }
+    }
+
+    pub fn integers(&self, handle: Handle) -> &[i32] {
+        match handle {
+            Handle::Buffer(index) => &self.integers[index],
+            Handle::Weight(_) | Handle::Gradient(_) => &[],
+        }
+    }
+
+    /// Of floats or integers, whichever a buffer has.
+    pub fn bits(&self, handle: Handle) -> Vec<u32> {
+        let integers = self
+            .integers(handle)
+            .iter()
+            .map(|word| word.cast_unsigned());
+        let floats = self.read(handle).iter().map(|value| value.to_bits());
+        integers.chain(floats).collect()
+    }
+
+    /// What an update works on, in the words of the exercise about it.
+    pub fn of_update(&mut self) -> [(&'static str, &mut Vec<f32>); 4] {
+        [
+            ("weights", &mut self.weights),
+            ("gradients", &mut self.gradients),
+            ("first", &mut self.first_moments),
+            ("second", &mut self.second_moments),
+        ]
+    }
+
+    pub fn set_integers(&mut self, handle: Handle, values: &[i32]) {
+        if let Handle::Buffer(index) = handle {
+            self.integers[index].copy_from_slice(values);
+        }
+    }
+
+    /// Lends `outputs` to `work` for writing and everything else for reading. At most one output is a gradient, none a
+    /// weight, and none is read.
+    pub fn update<const N: usize>(
+        &mut self,
+        outputs: [Handle; N],
+        work: impl FnOnce(&Memory, [&mut [f32]; N]),
+    ) {
+        let mut taken = outputs.map(|handle| match handle {
+            Handle::Buffer(index) => std::mem::take(&mut self.buffers[index]),
+            Handle::Gradient(_) => std::mem::take(&mut self.gradients),
+            Handle::Weight(_) => Vec::new(),
+        });
+        let mut handles = outputs.iter();
+        let slices = taken.each_mut().map(|vector| match handles.next() {
+            Some(Handle::Gradient(index)) => &mut vector[self.layout.parameters[*index].range()],
+            _ => vector.as_mut_slice(),
+        });
+        work(self, slices);
+        for (handle, vector) in outputs.into_iter().zip(taken) {
+            match handle {
+                Handle::Buffer(index) => self.buffers[index] = vector,
+                Handle::Gradient(_) => self.gradients = vector,
+                Handle::Weight(_) => {}
+            }
+        }
+    }
+
+    /// One step of AdamW over `elements`.
+    pub fn adamw(&mut self, elements: Range<usize>, factors: &Factors) {
+        let [
+            keep_first,
+            add_first,
+            keep_second,
+            add_second,
+            rate,
+            correction,
+            decay,
+            epsilon,
+        ] = factors.to_array();
+        let weights = self.weights[elements.clone()].par_chunks_mut(UPDATE_CHUNK);
+        let first = self.first_moments[elements.clone()].par_chunks_mut(UPDATE_CHUNK);
+        let second = self.second_moments[elements.clone()].par_chunks_mut(UPDATE_CHUNK);
+        let gradients = self.gradients[elements].par_chunks(UPDATE_CHUNK);
+        weights.zip(first).zip(second).zip(gradients).for_each(
+            |(((weights, first), second), gradients)| {
+                let moments = first.iter_mut().zip(second);
+                widest(|| {
+                    for ((p, (m, v)), g) in weights.iter_mut().zip(moments).zip(gradients) {
+                        *m = keep_first * *m + add_first * g;
+                        *v = keep_second * *v + add_second * g * g;
+                        let direction = rate * *m / ((correction * *v).sqrt() + epsilon);
+                        *p -= decay * *p + direction;
+                    }
+                });
+            },
+        );
+    }
+
+    pub fn set_weights(&mut self, weights: &[f32]) {
+        self.weights.copy_from_slice(weights);
+        self.first_moments.fill(0.0);
+        self.second_moments.fill(0.0);
+    }
+
+    pub fn bytes(&self) -> u64 {
+        let buffers: usize = self.buffers.iter().map(Vec::len).sum();
+        let integers: usize = self.integers.iter().map(Vec::len).sum();
+        4 * (4 * self.weights.len() + buffers + integers) as u64
+    }
+}

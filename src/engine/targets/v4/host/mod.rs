@@ -1,0 +1,293 @@
+//! The schedule on the CPU in f32: vectorised, on all cores, and what the devices are held against.
+
+mod attention;
+mod elementwise;
+mod exponential;
+mod memory;
+mod norm;
+mod product;
+mod vectors;
+
+use anyhow::{Result, bail};
+use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
+
+use super::executor::{Executor, NamedArrays, check_reshape};
+use super::operation::{InPlace, Operation};
+use super::schedule::{LOSS_RING, Schedule, latest};
+use crate::model::{NORM_EPSILON, rotary_table};
+use crate::train::telemetry::MemoryUse;
+use crate::train::{Arrays, KernelInPlace};
+use memory::Memory;
+use norm::Norms;
+pub use product::product;
+
+/// Runs a schedule on this machine's cores.
+pub struct HostExecutor {
+    schedule: Schedule,
+    memory: Memory,
+    hyperparameters: Hyperparameters,
+    /// Cosine and sine of each position and pair, `[S, d/2, 2]`.
+    rotary: Vec<f32>,
+    runs: usize,
+    updates: u64,
+    own: Vec<KernelInPlace>,
+}
+
+impl HostExecutor {
+    /// Parameters start at zero: set them before the first run.
+    pub fn new(schedule: Schedule, hyperparameters: Hyperparameters) -> HostExecutor {
+        HostExecutor {
+            memory: Memory::new(&schedule),
+            rotary: rotary_table(&schedule.config),
+            schedule,
+            hyperparameters,
+            runs: 0,
+            updates: 0,
+            own: vec![],
+        }
+    }
+
+    /// With somebody's kernels in place of what does the same.
+    pub fn with_kernels(mut self, own: &[KernelInPlace]) -> HostExecutor {
+        self.own = own.to_vec();
+        self
+    }
+
+    /// Has a kernel of somebody carry out a node, where one does its work.
+    fn by_own_kernel(&mut self, node: usize) -> Result<bool> {
+        let operation = &self.schedule.nodes[node].operation;
+        let place = operation.in_place(&self.schedule.config, 1);
+        let of = |place: &InPlace| self.own.iter().find(|own| own.operation == place.exercise);
+        let own = place.as_ref().and_then(of);
+        let Some((place, own)) = place.as_ref().zip(own) else {
+            return Ok(false);
+        };
+        let memory = &mut self.memory;
+        let arrays = place.arrays.iter();
+        let arrays = arrays.map(|(name, handle)| (*name, memory.bits(*handle)));
+        let mut arrays: Arrays = arrays.collect();
+        let updated = match operation {
+            Operation::Update(op) => Some(op.elements.clone()),
+            _ => None,
+        };
+        if let Some(elements) = &updated {
+            let factors = Factors::new(&self.hyperparameters, self.updates).to_array();
+            arrays.insert("factors", factors.map(f32::to_bits).to_vec());
+            for (name, array) in memory.of_update() {
+                let bits = array[elements.clone()].iter().map(|value| value.to_bits());
+                arrays.insert(name, bits.collect());
+            }
+        }
+        let made = (own.on_host)(&place.sizes, place.number, arrays)?;
+        let put = |array: &mut [f32], name: &str| {
+            for (value, bits) in array.iter_mut().zip(made.get(name).into_iter().flatten()) {
+                *value = f32::from_bits(*bits);
+            }
+        };
+        for (name, handle) in &place.arrays {
+            if made.contains_key(name) {
+                memory.update([*handle], |_, [array]| put(array, name));
+            }
+        }
+        if let Some(elements) = updated {
+            for (name, array) in memory.of_update() {
+                put(&mut array[elements.clone()], name);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Executor for HostExecutor {
+    fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    fn operand_bytes(&self) -> usize {
+        size_of::<f32>()
+    }
+
+    fn reshape(&mut self, schedule: Schedule) -> Result<()> {
+        check_reshape(&self.schedule, &schedule)?;
+        self.memory.reshape(&schedule);
+        self.rotary = rotary_table(&schedule.config);
+        self.schedule = schedule;
+        self.runs = 0;
+        Ok(())
+    }
+
+    fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {
+        self.memory.set_integers(self.schedule.tokens, tokens);
+        self.memory.set_integers(self.schedule.targets, targets);
+        Ok(())
+    }
+
+    fn carry_out(&mut self, node: usize) -> Result<()> {
+        if !self.own.is_empty() && self.by_own_kernel(node)? {
+            return Ok(());
+        }
+        let schedule = &self.schedule;
+        let config = &schedule.config;
+        let norms = Norms {
+            width: config.hidden,
+            epsilon: NORM_EPSILON as f32,
+        };
+        let memory = &mut self.memory;
+        match &schedule.nodes[node].operation {
+            Operation::Lookup(op) => memory.update(
+                [op.stream, op.normed, op.scale],
+                |memory, [stream, normed, scale]| {
+                    let tokens = memory.integers(op.tokens);
+                    elementwise::lookup(tokens, memory.read(op.table), stream, config.hidden);
+                    norms.forward(stream, memory.read(op.weight), normed, scale);
+                },
+            ),
+            Operation::Normalize(op) => {
+                memory.update([op.normed, op.scale], |memory, [normed, scale]| {
+                    let (stream, weight) = (memory.read(op.stream), memory.read(op.weight));
+                    norms.forward(stream, weight, normed, scale);
+                });
+            }
+            operation @ (Operation::Product(_) | Operation::WeightGradients(_)) => {
+                for op in operation.products() {
+                    memory.update([op.out], |memory, [out]| {
+                        if let Some(addend) = op.addend {
+                            out.copy_from_slice(memory.read(addend));
+                        }
+                        product::product(op, memory.read(op.a), memory.read(op.b), out);
+                    });
+                }
+            }
+            Operation::Attention(op) => {
+                memory.update([op.mixed, op.log_sums], |memory, [mixed, log_sums]| {
+                    let qkv = memory.read(op.qkv);
+                    attention::forward(config, &self.rotary, qkv, mixed, log_sums);
+                });
+            }
+            Operation::AttentionBackward(op) => {
+                memory.update([op.qkv_gradient], |memory, [qkv_gradient]| {
+                    let saved = attention::Saved {
+                        qkv: memory.read(op.qkv),
+                        mixed: memory.read(op.mixed),
+                        log_sums: memory.read(op.log_sums),
+                        mixed_gradient: memory.read(op.mixed_gradient),
+                    };
+                    attention::backward(config, &self.rotary, &saved, qkv_gradient);
+                });
+            }
+            Operation::Activate(op) => memory.update([op.activated], |memory, [activated]| {
+                elementwise::activate(memory.read(op.gate_up), activated, config.ffn);
+            }),
+            Operation::ActivateBackward(op) => memory.update([op.gate_up], |memory, [gate_up]| {
+                let gradient = memory.read(op.activated_gradient);
+                elementwise::activate_backward(gate_up, gradient, config.ffn);
+            }),
+            Operation::CrossEntropy(op) => {
+                let writes = [op.losses, op.logits_gradient];
+                memory.update(writes, |memory, [losses, gradient]| {
+                    let (logits, targets) = (memory.read(op.logits), memory.integers(op.targets));
+                    elementwise::cross_entropy(logits, targets, losses, gradient);
+                });
+            }
+            Operation::NormalizeBackward(op) => {
+                let part = schedule.partials() * norms.width;
+                let writes = [op.stream_gradient, op.partials];
+                memory.update(writes, |memory, [gradient, partials]| {
+                    let saved = norm::Saved {
+                        normed_gradient: memory.read(op.normed_gradient),
+                        x: memory.read(op.stream),
+                        scale: memory.read(op.scale),
+                        weight: memory.read(op.weight),
+                    };
+                    let partials = &mut partials[op.norm * part..][..part];
+                    let tokens = schedule.tokens_per_partial;
+                    norms.backward(saved, gradient, op.first, partials, tokens);
+                });
+                if let Some(copy) = op.copy {
+                    memory.update([copy], |memory, [copy]| {
+                        copy.copy_from_slice(memory.read(op.stream_gradient));
+                    });
+                }
+            }
+            Operation::FinishNorms(op) => {
+                let part = schedule.partials() * norms.width;
+                for (norm, gradient) in op.gradients.iter().enumerate() {
+                    memory.update([*gradient], |memory, [gradient]| {
+                        let partials = &memory.read(op.partials)[norm * part..][..part];
+                        norms.sum_partials(partials, gradient);
+                    });
+                }
+            }
+            Operation::Scatter(op) => memory.update([op.table_gradient], |memory, [table]| {
+                let rows = memory.read(op.stream_gradient).chunks_exact(config.hidden);
+                for (token, row) in memory.integers(op.tokens).iter().zip(rows) {
+                    let at = *token as usize * config.hidden;
+                    for (sum, value) in table[at..][..config.hidden].iter_mut().zip(row) {
+                        *sum += value;
+                    }
+                }
+            }),
+            Operation::FinishLoss(op) => {
+                let place = self.runs % LOSS_RING;
+                memory.update([op.ring], |memory, [ring]| {
+                    let losses = memory.read(op.losses);
+                    let sum: f64 = losses.iter().map(|loss| f64::from(*loss)).sum();
+                    ring[place] = (sum / losses.len() as f64) as f32;
+                });
+                self.runs += 1;
+            }
+            Operation::Sum(_) => bail!("sums over ranks are a GPU's"),
+            Operation::Advance(_) => self.updates += 1,
+            Operation::Update(op) => {
+                let factors = Factors::new(&self.hyperparameters, self.updates);
+                memory.adamw(op.elements.clone(), &factors);
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
+        let ring = self.memory.read(self.schedule.losses);
+        Ok(latest(ring, self.runs, count))
+    }
+
+    fn weights(&mut self) -> Result<Vec<f32>> {
+        Ok(self.memory.weights.to_vec())
+    }
+
+    fn optimizer_state(&mut self) -> Result<NamedArrays> {
+        let arrays = self.memory.of_update().into_iter();
+        let state = arrays.filter(|(name, _)| *name != "gradients");
+        Ok(state.map(|(name, array)| (name, array.clone())).collect())
+    }
+
+    fn set_weights(&mut self, weights: &[f32]) -> Result<()> {
+        self.updates = 0;
+        self.memory.set_weights(weights);
+        Ok(())
+    }
+
+    fn gradients(&mut self) -> Result<Vec<f32>> {
+        Ok(self.memory.gradients.to_vec())
+    }
+
+    fn logits(&mut self) -> Result<Vec<f32>> {
+        Ok(self.memory.read(self.schedule.logits).to_vec())
+    }
+
+    fn memory(&self) -> MemoryUse {
+        let bytes = Some(self.memory.bytes());
+        MemoryUse {
+            in_use: bytes,
+            reserved: bytes,
+        }
+    }
+
+    fn captured(&self) -> Result<(), String> {
+        Err("a CPU has no graphs".into())
+    }
+}

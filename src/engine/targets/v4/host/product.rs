@@ -1,0 +1,17 @@
+//! Matrix products of the schedule, on all cores.
+
+use crate::matrix::{Parallelism, View, multiply};
+use crate::targets::v4::operation::Product;
+
+/// With an addend, `out` already holds it.
+pub fn product(product: &Product, a: &[f32], b: &[f32], out: &mut [f32]) {
+    let Product { m, n, k, .. } = *product;
+    let view = |values, transposed, rows, columns| match transposed {
+        true => View::rows(values, rows).transposed(),
+        false => View::rows(values, columns),
+    };
+    let a = view(a, product.a_transposed, m, k);
+    let b = view(b, product.b_transposed, k, n);
+    let add = product.addend.is_some();
+    multiply([m, n, k], 1.0, a, b, out, add, Parallelism::Rayon(0));
+}

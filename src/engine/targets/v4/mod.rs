@@ -1,0 +1,35 @@
+//! V4: a training step without a tape, scheduled by hand.
+//!
+//! A [`Schedule`] lists every launch of the step, forward and backward, with what each reads and writes. An
+//! [`Executor`] carries it out: [`HostExecutor`] on the CPU, in f32; [`DeviceExecutor`] through CUDA or HIP, where the
+//! whole step is captured once as a graph and replayed; [`ClientExecutor`] through burn, on any of its backends.
+//! [`Trainer`] trains with one of them, and a [`Platform`] is where it does.
+
+mod block;
+mod buffers;
+mod client;
+mod device;
+mod endurance;
+mod engine;
+mod executor;
+mod host;
+mod layout;
+mod operation;
+mod platform;
+pub mod products;
+mod ranks;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod trainer;
+mod work;
+
+pub use client::{ClientExecutor, ClientOptions};
+pub use device::{BUDGETS, DeviceExecutor, DeviceOptions, Given, LaunchTimes, alone, launches};
+pub use endurance::{Replays, Reshapes, replays, reshapes};
+pub use executor::{Executor, Span};
+pub use host::HostExecutor;
+pub use platform::open;
+pub use schedule::{Concurrency, Phase, Schedule};
+pub use tinyllama_contract::targets::v4::TARGET;
+pub use trainer::Trainer;

@@ -1,0 +1,297 @@
+//! What a step is made of: one value for each launch, with what it reads and writes.
+
+use std::ops::Range;
+
+use super::buffers::Handle;
+use crate::model::{ModelConfig, NORM_EPSILON};
+
+pub use tinyllama_contract::targets::v4::SUM;
+
+/// A matrix product `out = op(a) op(b) (+ addend)`, `[m, k] x [k, n]`, everything row-major and without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub a: Handle,
+    /// `a` is stored as `[k, m]`.
+    pub a_transposed: bool,
+    pub b: Handle,
+    /// `b` is stored as `[n, k]`.
+    pub b_transposed: bool,
+    /// Added to the result; may be `out` itself.
+    pub addend: Option<Handle>,
+    pub out: Handle,
+}
+
+impl Product {
+    /// `out = a b`.
+    pub fn new([m, n, k]: [usize; 3], a: Handle, b: Handle, out: Handle) -> Self {
+        Product {
+            m,
+            n,
+            k,
+            a,
+            a_transposed: false,
+            b,
+            b_transposed: false,
+            addend: None,
+            out,
+        }
+    }
+
+    /// The same with `b` as `[n, k]`.
+    pub fn transpose_b(self) -> Self {
+        Product {
+            b_transposed: true,
+            ..self
+        }
+    }
+
+    pub fn flops(&self) -> f64 {
+        2.0 * self.m as f64 * self.n as f64 * self.k as f64
+    }
+}
+
+/// One launch. Shapes follow from the model's configuration: N tokens, D hidden, F feed-forward, V vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Lookup(Lookup),
+    Normalize(Normalize),
+    Product(Product),
+    /// Products of equal shape, one for each of some layers: the gradients of their weights.
+    WeightGradients(Vec<Product>),
+    Attention(Attention),
+    AttentionBackward(AttentionBackward),
+    Activate(Activate),
+    ActivateBackward(ActivateBackward),
+    CrossEntropy(CrossEntropy),
+    NormalizeBackward(NormalizeBackward),
+    FinishNorms(FinishNorms),
+    Scatter(Scatter),
+    FinishLoss(FinishLoss),
+    Sum(Sum),
+    Advance(Advance),
+    Update(Update),
+}
+
+/// What an operation does with a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    Read,
+    Write,
+    Change,
+}
+
+impl Use {
+    pub const ALL: [Use; 3] = [Use::Read, Use::Write, Use::Change];
+}
+
+/// Operations that are one kernel on buffers: its name, and what it does with each buffer, in the order of its arguments.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $operation:ident = $kernel:literal { $($buffer:ident: $use:ident),+ })+) => {
+        $($(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $operation { $(pub $buffer: Handle),+ })+
+
+        impl Operation {
+            fn kernel(&self) -> Option<(&'static str, Vec<(Handle, Use)>)> {
+                match self {
+                    $(Operation::$operation(op) => Some(($kernel, vec![$((op.$buffer, Use::$use)),+])),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kernels! {
+    /// `stream[n] = table[tokens[n]]`, and its normalisation as in [`Normalize`].
+    Lookup = "lookup_normalize" { tokens: Read, table: Read, stream: Write, weight: Read, normed: Write, scale: Write }
+    /// `scale = 1 / sqrt(mean(stream²) + ε)` row by row, `normed = stream · scale · weight`.
+    Normalize = "normalize" { stream: Read, weight: Read, normed: Write, scale: Write }
+    /// Rotates queries and keys, then causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. `log_sums` `[B, H, S]`
+    /// is what the backward pass needs to find the weights again; in `rotated` `[N, D + KV]` a GPU keeps what it has turned.
+    Attention = "attention" { qkv: Read, rotated: Write, mixed: Write, log_sums: Write }
+    AttentionBackward = "attention_backward" { qkv: Read, rotated: Read, mixed: Read, log_sums: Read, mixed_gradient: Read, qkv_gradient: Write }
+    /// `activated = silu(gate) · up`, `[N, 2F]` to `[N, F]`.
+    Activate = "swiglu" { gate_up: Read, activated: Write }
+    /// Replaces gate and up by their gradients.
+    ActivateBackward = "swiglu_backward" { gate_up: Change, activated_gradient: Read }
+    /// Loss of each token and the gradient of their mean, in one pass over the logits.
+    CrossEntropy = "cross_entropy" { logits: Read, targets: Read, losses: Write, logits_gradient: Write }
+    /// Adds the stream's gradient to the rows of the embedding that were looked up, token by token in order.
+    Scatter = "embedding_gradient" { tokens: Read, stream_gradient: Read, table_gradient: Change }
+    /// Mean of the tokens' losses, into the next place of a ring.
+    FinishLoss = "loss" { losses: Read, ring: Change }
+    /// Counts the update and works out its factors (bias corrections).
+    Advance = "adamw_factors" { factors: Change }
+}
+
+/// Adds the gradient that comes through a norm to that of the stream (`first`: replaces it), and writes a copy for
+/// matrix products. The weight's gradient is left as `partials`, one row for each group of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NormalizeBackward {
+    pub normed_gradient: Handle,
+    pub stream: Handle,
+    pub scale: Handle,
+    pub weight: Handle,
+    pub stream_gradient: Handle,
+    pub first: bool,
+    pub copy: Option<Handle>,
+    pub partials: Handle,
+    /// Which norm's part of `partials`.
+    pub norm: usize,
+}
+
+/// Sums the partial gradients of all norm weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishNorms {
+    pub partials: Handle,
+    pub gradients: Vec<Handle>,
+}
+
+/// Replaces ranges of all gradients by their sums over the ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sum {
+    pub ranks: usize,
+    pub ranges: Vec<Range<usize>>,
+    pub gradients: Vec<Handle>,
+}
+
+impl Sum {
+    pub fn elements(&self) -> usize {
+        self.ranges.iter().map(ExactSizeIterator::len).sum()
+    }
+}
+
+/// AdamW over a range of all parameters, and their copies for matrix products.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    pub factors: Handle,
+    pub elements: Range<usize>,
+    pub gradients: Vec<Handle>,
+    pub weights: Vec<Handle>,
+}
+
+/// The exercise of the workbench that does an operation's work, and what its kernel is given here.
+pub struct InPlace {
+    pub exercise: &'static str,
+    /// By the exercise's names, in the order of its arguments; none for an update, whose arrays are no buffers.
+    pub arrays: Vec<(&'static str, Handle)>,
+    /// They come behind the arrays.
+    pub sizes: [(&'static str, usize); 2],
+    /// The last argument.
+    pub number: Option<(&'static str, f32)>,
+}
+
+impl Operation {
+    /// Where somebody's kernel can take the place of this operation's; of `ranks` ranks.
+    pub fn in_place(&self, config: &ModelConfig, ranks: usize) -> Option<InPlace> {
+        let rows = ("rows", config.tokens());
+        let (exercise, names, sizes, number): (_, &[_], _, _) = match self {
+            Operation::Normalize(_) => (
+                "rmsnorm",
+                &["x", "weight", "y", "scale"],
+                [rows, ("width", config.hidden)],
+                Some(("epsilon", NORM_EPSILON as f32)),
+            ),
+            Operation::Activate(_) => (
+                "swiglu",
+                &["gate_up", "out"],
+                [rows, ("width", config.ffn)],
+                None,
+            ),
+            Operation::CrossEntropy(_) => (
+                "cross-entropy",
+                &["logits", "targets", "losses", "gradient"],
+                [rows, ("classes", config.vocabulary)],
+                // The mean over the whole batch, of which other ranks have the rest.
+                Some(("share", 1.0 / (rows.1 * ranks) as f32)),
+            ),
+            Operation::Update(op) => ("adamw", &[], [("n", op.elements.len()); 2], None),
+            _ => return None,
+        };
+        Some(InPlace {
+            exercise,
+            arrays: names.iter().copied().zip(self.buffers(&Use::ALL)).collect(),
+            sizes,
+            number,
+        })
+    }
+
+    /// Name of the kernel, as shown to learners.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::Product(product) => match (product.a_transposed, product.b_transposed) {
+                (false, false) if product.addend.is_some() => "gemm_residual",
+                (false, false) => "gemm",
+                (true, _) => "gemm_weight_gradient",
+                (false, true) => "gemm_transposed",
+            },
+            Operation::WeightGradients(_) => "gemm_weight_gradients",
+            Operation::NormalizeBackward(_) => "normalize_backward",
+            Operation::FinishNorms(_) => "norm_gradients",
+            Operation::Sum(_) => SUM,
+            Operation::Update(_) => "adamw",
+            _ => self.kernel().map_or("", |(name, _)| name),
+        }
+    }
+
+    /// Its matrix products; of anything else none.
+    pub fn products(&self) -> &[Product] {
+        match self {
+            Operation::Product(product) => std::slice::from_ref(product),
+            Operation::WeightGradients(products) => products,
+            _ => &[],
+        }
+    }
+
+    pub fn reads(&self) -> Vec<Handle> {
+        match self {
+            Operation::Product(_) | Operation::WeightGradients(_) => {
+                let operands =
+                    |product: &Product| [Some(product.a), Some(product.b), product.addend];
+                self.products()
+                    .iter()
+                    .flat_map(operands)
+                    .flatten()
+                    .collect()
+            }
+            Operation::NormalizeBackward(op) => {
+                let passed = (!op.first).then_some(op.stream_gradient);
+                let mut reads = vec![op.normed_gradient, op.stream, op.scale, op.weight];
+                reads.extend(passed);
+                reads
+            }
+            Operation::FinishNorms(op) => vec![op.partials],
+            Operation::Sum(op) => op.gradients.clone(),
+            Operation::Update(op) => [&op.gradients[..], &[op.factors]].concat(),
+            _ => self.buffers(&[Use::Read, Use::Change]),
+        }
+    }
+
+    pub fn writes(&self) -> Vec<Handle> {
+        match self {
+            Operation::Product(_) | Operation::WeightGradients(_) => {
+                self.products().iter().map(|product| product.out).collect()
+            }
+            Operation::NormalizeBackward(op) => {
+                let mut writes = vec![op.stream_gradient, op.partials];
+                writes.extend(op.copy);
+                writes
+            }
+            Operation::FinishNorms(op) => op.gradients.clone(),
+            Operation::Sum(op) => op.gradients.clone(),
+            Operation::Update(op) => op.weights.clone(),
+            _ => self.buffers(&[Use::Write, Use::Change]),
+        }
+    }
+
+    /// The buffers of an operation that is one kernel on buffers, in the order of its arguments, that it uses so.
+    pub fn buffers(&self, wanted: &[Use]) -> Vec<Handle> {
+        let all = self.kernel().into_iter().flat_map(|(_, buffers)| buffers);
+        let wanted = all.filter(|(_, does)| wanted.contains(does));
+        wanted.map(|(handle, _)| handle).collect()
+    }
+}

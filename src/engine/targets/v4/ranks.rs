@@ -1,0 +1,115 @@
+//! One of several processes that train one model, each on a GPU of its own with its share of every batch.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::platform::Platform;
+use super::schedule::{Concurrency, Sums};
+use super::trainer::Trainer;
+use crate::device::driver::{Communicator, Driver, Precision, UniqueId};
+use crate::train::event::RankCheck;
+use crate::train::{Batch, Options, RankOptions, rank_batch};
+use tinyllama_base::statistics::relative_difference;
+
+/// The file in the meeting folder by which ranks find each other.
+const ID: &str = "id";
+
+/// How long the first rank may take to draw it: it opens its device and loads the library before.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a rank's engine keeps beside its trainer.
+pub struct Ranks {
+    pub options: RankOptions,
+    /// The same device, to compute alone on.
+    pub platform: Platform,
+    /// Of a run on one GPU with the whole batch.
+    pub whole: Options,
+}
+
+/// How a schedule sums under `options`.
+pub fn sums(options: &RankOptions, precision: Precision) -> Sums {
+    Sums {
+        ranks: options.ranks,
+        bucket: options.bucket_bytes / precision.element_bytes(),
+        overlap: options.overlap,
+    }
+}
+
+/// Joins the other ranks. The first tells the others by a file what to find each other by.
+///
+/// # Errors
+/// What the library reports; that the first rank does not come.
+pub fn meet(driver: &Driver, options: &RankOptions) -> Result<Communicator> {
+    let file = options.meeting.join(ID);
+    let id = if options.rank == 0 {
+        let id = driver.unique_id()?;
+        let draft = options.meeting.join("id.new");
+        let written = fs::write(&draft, id.bytes()).and_then(|()| fs::rename(&draft, &file));
+        written.with_context(|| format!("cannot write {}", file.display()))?;
+        id
+    } else {
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            let read = fs::read(&file).ok();
+            if let Some(id) = read.and_then(|bytes| UniqueId::from_bytes(&bytes)) {
+                break id;
+            }
+            if Instant::now() > patience {
+                bail!(
+                    "the first rank did not write {} within {} s",
+                    file.display(),
+                    PATIENCE.as_secs()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    Ok(driver.communicator(&id, options.rank, options.ranks)?)
+}
+
+impl Ranks {
+    /// Gradients over all ranks beside those that the first computes alone from the whole batch. All ranks have to call it,
+    /// the first of them is answered.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn compare(&self, trainer: &mut Trainer, batch: &Batch) -> Result<Option<RankCheck>> {
+        let share = rank_batch(&self.options, batch);
+        let (_, summed) = trainer.gradients(&share.tokens, &share.targets)?;
+        if self.options.rank != 0 {
+            return Ok(None);
+        }
+        // In one lane, which takes the least memory beside the trainer.
+        let executor = self
+            .platform
+            .device_executor(&self.whole, Concurrency::NONE)?;
+        let values = trainer.executor.weights()?;
+        let mut alone = Trainer::resume(Box::new(executor), &values, Concurrency::NONE)?;
+        let (_, whole) = alone.gradients(&batch.tokens, &batch.targets)?;
+        let tolerance = match self.platform.precision(&self.whole)? {
+            Precision::F32 => 1e-4,
+            Precision::Tf32 => 5e-3,
+            Precision::Bf16 => 3e-2,
+        };
+        let mut check = RankCheck {
+            tolerance,
+            ..RankCheck::default()
+        };
+        for ((name, ours), (_, theirs)) in summed.iter().zip(&whole) {
+            let difference = relative_difference(ours, theirs);
+            // Not a number is no agreement.
+            if difference > check.gradient_difference || !difference.is_finite() {
+                check.gradient_difference = difference;
+                check.worst_parameter = Some(name.clone());
+            }
+        }
+        drop(alone);
+        // A run's peak is not that of its check.
+        self.platform.driver("--gpus")?.forget_peak();
+        check.tensors = whole.len();
+        check.passed = check.gradient_difference <= tolerance;
+        Ok(Some(check))
+    }
+}

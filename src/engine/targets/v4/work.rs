@@ -1,0 +1,129 @@
+//! What a launch must compute and move, counted from shapes.
+//!
+//! A multiply and an add are two operations; element-wise work is counted with one for each arithmetic operator of its
+//! formula. Bytes are every operand once and every result once, caches not considered: the floor of a launch is the larger of
+//! operations over the device's rate and bytes over its bandwidth.
+
+use super::buffers::{Element, Handle};
+use super::operation::{Attention, AttentionBackward, Operation, Product};
+use super::schedule::Schedule;
+use crate::model::work::Work;
+use tinyllama_contract::targets::v4::ring_share;
+
+impl Schedule {
+    /// Work of node `index`, where an operand of products takes `operand` bytes; nothing for a node that is not there.
+    pub fn work(&self, index: usize, operand: usize) -> Work {
+        self.nodes.get(index).map_or(Work::default(), |node| Work {
+            flops: self.flops(&node.operation),
+            bytes: self.bytes(&node.operation, operand),
+        })
+    }
+
+    fn flops(&self, operation: &Operation) -> f64 {
+        let config = &self.config;
+        let sizes = [
+            config.tokens(),
+            config.hidden,
+            config.ffn,
+            config.sequence_length,
+        ];
+        let [n, d, f, s] = sizes.map(|size| size as f64);
+        // Pairs of a query and a key it sees, over all heads.
+        let pairs = (config.batch_size * config.heads) as f64 * s * (s + 1.0) / 2.0;
+        let head_dim = config.head_dim() as f64;
+        match operation {
+            // x², sum, · scale, · weight.
+            Operation::Lookup(_) | Operation::Normalize(_) => 4.0 * n * d,
+            Operation::Product(_) | Operation::WeightGradients(_) => {
+                operation.products().iter().map(Product::flops).sum()
+            }
+            // Two products a pair, five backward; the softmax (4) between them.
+            Operation::Attention(_) => pairs * (4.0 * head_dim + 4.0),
+            Operation::AttentionBackward(_) => pairs * (10.0 * head_dim + 4.0),
+            // silu is exp, add, divide, multiply; then the product with up.
+            Operation::Activate(_) => 5.0 * n * f,
+            Operation::ActivateBackward(_) => 11.0 * n * f,
+            Operation::CrossEntropy(_) => 6.0 * n * config.vocabulary as f64,
+            Operation::NormalizeBackward(_) => 10.0 * n * d,
+            Operation::FinishNorms(op) => (op.gradients.len() * self.partials()) as f64 * d,
+            Operation::Scatter(_) => n * d,
+            Operation::FinishLoss(_) => n,
+            Operation::Sum(op) => ring_share(op.ranks) / 2.0 * op.elements() as f64,
+            Operation::Advance(_) => 0.0,
+            Operation::Update(op) => 14.0 * op.elements.len() as f64,
+        }
+    }
+
+    fn bytes(&self, operation: &Operation, operand: usize) -> f64 {
+        let config = &self.config;
+        let rows = (config.tokens() * config.hidden * 4) as f64;
+        let size = |handle: &Handle| {
+            let bytes = match self.buffers.element(*handle) {
+                Element::Operand => operand,
+                Element::F32 | Element::I32 => 4,
+            };
+            (self.buffers.elements(*handle, &self.layout) * bytes) as f64
+        };
+        let all = |handles: Vec<Handle>| handles.iter().map(size).sum::<f64>();
+        let moved = all(operation.reads()) + all(operation.writes());
+        match operation {
+            // Of the table only the rows of the tokens.
+            Operation::Lookup(op) => moved - size(&op.table) + rows,
+            Operation::Scatter(op) => {
+                let of_table = (config.tokens() * config.hidden * operand) as f64;
+                moved - 2.0 * size(&op.table_gradient) + 2.0 * of_table
+            }
+            // What is kept turned is no operand: backward it stands for the same part of another one.
+            Operation::Attention(Attention { rotated, .. })
+            | Operation::AttentionBackward(AttentionBackward { rotated, .. }) => {
+                moved - size(rotated)
+            }
+            // Of the partial sums one norm's.
+            Operation::NormalizeBackward(op) => {
+                let share = size(&op.partials) / self.layout.norms() as f64;
+                moved - size(&op.partials) + share
+            }
+            // Parameter, gradient and two moments are read, all but the gradient written. A copy for products is written, too,
+            // or, of matrices, a half of the parameter.
+            Operation::Update(op) => {
+                let matrices = self.layout.matrices();
+                let start = op.elements.start.max(matrices.start);
+                let in_halves = op.elements.end.min(matrices.end).saturating_sub(start);
+                let copied = match operand < 4 {
+                    true => (op.elements.len() - in_halves) * operand,
+                    false => 0,
+                };
+                (op.elements.len() * (24 + operand) + copied) as f64
+            }
+            // What a GPU sends, and as much it receives meanwhile.
+            Operation::Sum(op) => ring_share(op.ranks) * (op.elements() * operand) as f64,
+            // Of the rings one number.
+            Operation::FinishLoss(op) => size(&op.losses) + 4.0,
+            _ => moved,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{ModelConfig, Preset};
+    use crate::targets::v4::{Concurrency, Phase, Schedule};
+
+    #[test]
+    fn the_step_is_six_operations_a_parameter_and_token_and_the_update_dominates_bytes() {
+        let config: ModelConfig = Preset::Small.config();
+        let schedule = Schedule::new(&config, Concurrency::NONE);
+        let works: Vec<_> = (0..schedule.nodes.len())
+            .map(|index| (schedule.nodes[index].phase, schedule.work(index, 2)))
+            .collect();
+        let flops: f64 = works.iter().map(|(_, work)| work.flops).sum();
+        let rule = 6.0 * config.tokens() as f64 * config.parameters() as f64;
+        assert!((1.0..1.1).contains(&(flops / rule)), "{}", flops / rule);
+        let update = works.iter().filter(|(phase, _)| *phase == Phase::Optimizer);
+        let bytes: f64 = update.map(|(_, work)| work.bytes).sum();
+        let expected = 26.0 * config.parameters() as f64;
+        assert!((1.0..1.01).contains(&(bytes / expected)), "{bytes}");
+        assert!(works.iter().all(|(_, work)| work.bytes > 0.0));
+        assert_eq!(schedule.work(usize::MAX, 2), super::Work::default());
+    }
+}

@@ -1,0 +1,109 @@
+//! What an engine derives from the options of a run, and how a run may end.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::FloatDType;
+use tinyllama_base::{DeviceFacts, locale};
+use tinyllama_contract::event::{self, Hello, RankPlan};
+use tinyllama_contract::{Backend, ElementType, MatrixProducts, Options, RankOptions, Tuning};
+
+use crate::device;
+use crate::model::{LibraryKernels, library_kernels};
+use crate::train::{Batch, Data, StopReason};
+
+/// The type as burn has it.
+pub fn float_dtype(element: ElementType) -> FloatDType {
+    match element {
+        ElementType::F32 => FloatDType::F32,
+        ElementType::Bf16 => FloatDType::BF16,
+        ElementType::F16 => FloatDType::F16,
+    }
+}
+
+/// How burn's kernels are chosen on `backend`.
+pub fn library_on(options: &Options, backend: Backend) -> LibraryKernels {
+    library_kernels(tuning_on(options, backend))
+}
+
+/// What the runtime tries out, before a device is open: `auto` may still become an AMD GPU where the build has them.
+pub fn tuning_ahead(options: &Options) -> Tuning {
+    let auto = match device::is_compiled_in(Backend::Rocm) {
+        true => Backend::Rocm,
+        false => Backend::Vulkan,
+    };
+    tuning_on(options, options.backend.backend().unwrap_or(auto))
+}
+
+/// On AMD GPUs by trying unless asked otherwise: which kernels compile is known only there.
+fn tuning_on(options: &Options, backend: Backend) -> Tuning {
+    options.tuning.unwrap_or(match backend {
+        Backend::Cuda | Backend::Vulkan => Tuning::Rules,
+        Backend::Rocm | Backend::Cpu => Tuning::Full,
+    })
+}
+
+/// The part of the whole `batch` that this rank trains on.
+pub fn rank_batch(ranks: &RankOptions, batch: &Batch) -> Batch {
+    let part = |all: &[i32]| {
+        let length = all.len() / ranks.ranks;
+        all[ranks.rank * length..(ranks.rank + 1) * length].to_vec()
+    };
+    Batch {
+        tokens: part(&batch.tokens),
+        targets: part(&batch.targets),
+    }
+}
+
+/// How a training ended, errors apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrainingEnd {
+    Complete,
+    Stopped(StopReason),
+    /// The loss is no longer finite since this step.
+    NotFinite(usize),
+    /// Repeats differ though `--deterministic` was asked for.
+    NotDeterministic,
+    /// Gradients summed over ranks are not those of one device.
+    RanksDiffer,
+}
+
+/// The first line of a run.
+pub fn hello(
+    options: &Options,
+    device: &DeviceFacts,
+    data: &Data,
+    matmul_precision: MatrixProducts,
+) -> Hello {
+    Hello {
+        stream: event::VERSION,
+        version: env!("CARGO_PKG_VERSION").into(),
+        target: options.target.into(),
+        recipe: options.recipe,
+        backend: device.backend.clone(),
+        device: device.device.clone(),
+        arch: device.arch.clone(),
+        driver: device.driver.clone(),
+        device_memory: device.memory,
+        config: options.config,
+        seed: options.seed,
+        parameters: options.config.parameters(),
+        parameter_tensors: options.recipe.tensors(&options.config),
+        dtype: options.operand_dtype.name().into(),
+        matmul_precision,
+        learning_rate: options.learning_rate,
+        weight_decay: f64::from(options.weight_decay),
+        steps: options.steps,
+        warmup: options.warmup,
+        data: data.source(),
+        deterministic: options.deterministic,
+        synchronize: options.synchronize.name().into(),
+        node: event::NODES.into_iter().find_map(locale::variable),
+        block_sizes: BTreeMap::new(),
+        ranks: options.ranks.as_ref().map(|ranks| RankPlan {
+            ranks: ranks.ranks,
+            overlap: ranks.overlap,
+            bucket_bytes: ranks.bucket_bytes as u64,
+            gradient_bytes: options.gradient_bytes(),
+        }),
+    }
+}

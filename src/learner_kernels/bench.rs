@@ -1,0 +1,367 @@
+//! A learner's kernel timed on a GPU, in turns with what else does its work.
+
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+
+use super::gpu::{Compiled, compile, launch, place};
+use tinyllama_base::statistics::{Finding as Difference, Interval, Series, ratio_in_rounds};
+use tinyllama_course::workbench::exercise::{Exercise, Sizes};
+use tinyllama_course::workbench::file::File;
+use tinyllama_course::workbench::problem::{Passed, Problem};
+use tinyllama_engine::device::driver::{
+    Argument, Buffer, Driver, DriverError, Event, GemmOperands, GemmPlan, GemmSpec, Kernel, Launch,
+    Precision, Selection, Stream,
+};
+use tinyllama_engine::targets::v4::{Given, alone};
+
+/// Rounds in which kernels take turns, and device time a turn takes at the least, in ms.
+const ROUNDS: usize = 9;
+const TURN_MS: f64 = 5.0;
+const MOST_PASSES: u32 = 10_000;
+
+/// Algorithms of the vendor's product that are timed, and the memory they may use.
+const CANDIDATES: usize = 8;
+const WORKSPACE: usize = 32 << 20;
+
+/// Difference of times that matters.
+const MARGIN: f64 = 0.02;
+
+/// Below it two copies of one file were told apart on a GPU: where their code lies differs.
+const SEEN: f64 = 0.01;
+const CONFIDENCE: f64 = 0.95;
+
+/// A kernel's times, and how they stand to the learner's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Timed {
+    pub what: String,
+    /// Median of the rounds.
+    pub milliseconds: f64,
+    pub gigabytes_per_s: f64,
+    pub gigaflops_per_s: f64,
+    /// The least time that this device's ceilings allow, over the time taken.
+    pub of_ceiling: Option<f64>,
+    /// Time of the learner's kernel over this one's, with its interval; none for the learner's own.
+    pub ratio: Option<Interval>,
+    pub finding: Option<Difference>,
+    /// None where a library does not tell.
+    pub registers: Option<u32>,
+    pub spilled_bytes: Option<usize>,
+}
+
+/// Times, and what there is to say of them.
+#[derive(Debug)]
+pub struct Benched {
+    pub timed: Vec<Timed>,
+    pub notes: Vec<String>,
+}
+
+/// One of those that take turns.
+enum Racer<'a> {
+    File(Compiled<'a>),
+    /// A kernel of V4, with arrays that the exercise does not have.
+    Own {
+        kernel: Kernel,
+        shape: Launch,
+        arguments: Vec<Argument<'static>>,
+        /// To which arguments point.
+        _arrays: Vec<Buffer>,
+    },
+    Product(GemmPlan, GemmOperands),
+}
+
+impl Racer<'_> {
+    fn go(
+        &self,
+        stream: &Stream,
+        placed: &[Buffer],
+        problem: &Problem<'_>,
+    ) -> Result<(), DriverError> {
+        match self {
+            Racer::File(compiled) => launch(stream, compiled, placed, problem),
+            // SAFETY: arguments of the kernel's signature for the exercise's sizes; all buffers outlive the stream's work.
+            Racer::Own {
+                kernel,
+                shape,
+                arguments,
+                ..
+            } => unsafe { stream.launch(kernel, shape, arguments) },
+            // SAFETY: the exercise's matrices, of the sizes that the plan was made for.
+            Racer::Product(plan, operands) => unsafe { plan.run(stream, operands) },
+        }
+    }
+
+    fn kernels(&self) -> Vec<&Kernel> {
+        match self {
+            Racer::File(compiled) => compiled.iter().map(|(_, kernel)| kernel).collect(),
+            Racer::Own { kernel, .. } => vec![kernel],
+            Racer::Product(..) => vec![],
+        }
+    }
+}
+
+/// This project's own way to do the exercise, where it has one: its name, and what it does beyond.
+fn own(
+    driver: &Driver,
+    stream: &Stream,
+    problem: &Problem<'_>,
+    placed: &[Buffer],
+) -> Result<Option<(String, Racer<'static>, Option<&'static str>)>> {
+    let size = |name: &str| problem.extent(name);
+    if problem.exercise.name == "matmul" {
+        let spec = GemmSpec::new(size("m"), size("n"), size("k"), Precision::F32);
+        let candidates = CANDIDATES;
+        let plan = driver.plan_gemm(stream, spec, Selection::Measured { candidates })?;
+        let [a, b, c] = placed else {
+            return Ok(None);
+        };
+        let operands = GemmOperands {
+            alpha: 1.0,
+            a: a.address(),
+            b: b.address(),
+            beta: 0.0,
+            c: c.address(),
+            d: c.address(),
+        };
+        let library = driver.gemm_library()?;
+        return Ok(Some((library, Racer::Product(plan, operands), None)));
+    }
+    let Some(alone) = alone(&problem.exercise.name, &size, driver.properties()) else {
+        return Ok(None);
+    };
+    let kernel = driver.compile(&alone.source)?.kernel(alone.entry)?;
+    kernel.allow_shared(alone.launch.shared_bytes as usize)?;
+    let (mut arguments, mut arrays) = (vec![], vec![]);
+    for given in alone.arguments {
+        arguments.push(match given {
+            Given::Value(value) => value,
+            Given::Array(numbers) => {
+                let memory = driver.allocate(numbers.len() * 4)?;
+                stream.upload(memory.whole(), &numbers)?;
+                let address = memory.address();
+                arrays.push(memory);
+                address.into()
+            }
+            Given::Named(name) => match problem.passed(name)? {
+                Passed::Buffer(index) => placed[index].address().into(),
+                Passed::Word(bits) => bits.into(),
+            },
+        });
+    }
+    stream.synchronize()?;
+    let racer = Racer::Own {
+        kernel,
+        shape: alone.launch,
+        arguments,
+        _arrays: arrays,
+    };
+    Ok(Some(("v4's own".into(), racer, alone.remark)))
+}
+
+/// What a device reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    pub bytes_per_s: f64,
+    pub flops_per_s: f64,
+}
+
+/// Times `files`, the learner's first, and what this project has for it, in rounds in which they take turns.
+///
+/// # Errors
+/// Where a file does not compile or the device fails.
+pub fn bench(
+    driver: &Driver,
+    exercise: &Exercise,
+    sizes: &Sizes,
+    files: &[(String, File)],
+    reached: Option<Reached>,
+) -> Result<Benched> {
+    let problem = Problem::new(exercise, sizes, driver.properties().plane_size)?;
+    let (bytes, flops) = problem.costs()?;
+    let stream = driver.stream(WORKSPACE)?;
+    let clock = Clock {
+        start: driver.timed_event()?,
+        end: driver.timed_event()?,
+    };
+    let placed = place(driver, &stream, &problem)?;
+    let (mut all, mut notes) = (vec![], vec![]);
+    for (what, file) in files {
+        let compiled =
+            compile(driver, exercise, file).map_err(|error| anyhow!("{what}: {error}"))?;
+        all.push((what.clone(), Racer::File(compiled)));
+    }
+    match own(driver, &stream, &problem, &placed) {
+        Ok(Some((what, racer, remark))) => {
+            all.push((what, racer));
+            notes.extend(remark.map(str::to_owned));
+        }
+        Ok(None) => {}
+        Err(error) => notes.push(format!("what v4 takes for it is left out: {error:#}")),
+    }
+    let mut racers = vec![];
+    for (what, racer) in all {
+        let mut passes = 1;
+        // How many passes fill a turn; the first also compiles and warms.
+        loop {
+            let ms = clock.time(&stream, passes, || racer.go(&stream, &placed, &problem))?;
+            if ms >= TURN_MS || passes >= MOST_PASSES {
+                break;
+            }
+            let wanted = (f64::from(passes) * TURN_MS * 1.2 / ms.max(1e-3)).ceil();
+            passes = (wanted as u32).clamp(passes * 2, MOST_PASSES);
+        }
+        racers.push((what, racer, passes, Vec::with_capacity(ROUNDS)));
+    }
+    for _ in 0..ROUNDS {
+        for (_, racer, passes, times) in &mut racers {
+            let ms = clock.time(&stream, *passes, || racer.go(&stream, &placed, &problem))?;
+            times.push(ms / f64::from(*passes));
+        }
+    }
+    let rounds = |times: &[f64]| {
+        times
+            .iter()
+            .map(|ms| Series::new(vec![*ms]))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let own = rounds(
+        racers
+            .first()
+            .map_or(&[][..], |(.., times)| times.as_slice()),
+    )?;
+    let mut timed = vec![];
+    for (index, (what, racer, _, times)) in racers.iter().enumerate() {
+        let seconds = Series::new(times.clone())?.median() / 1e3;
+        let other = rounds(times)?;
+        let ratio = (index > 0)
+            .then(|| ratio_in_rounds(&own, &other, Series::median, CONFIDENCE).ok())
+            .flatten();
+        let kernels = racer.kernels();
+        let attributes = || kernels.iter().map(|kernel| kernel.attributes);
+        timed.push(Timed {
+            what: what.clone(),
+            milliseconds: seconds * 1e3,
+            gigabytes_per_s: bytes / seconds / 1e9,
+            gigaflops_per_s: flops / seconds / 1e9,
+            of_ceiling: reached.map(|reached| {
+                (bytes / reached.bytes_per_s).max(flops / reached.flops_per_s) / seconds
+            }),
+            finding: ratio.as_ref().map(|ratio| match ratio.finding(MARGIN) {
+                Difference::Faster | Difference::Slower if ratio.value.ln().abs() < SEEN => {
+                    Difference::NoDifference
+                }
+                finding => finding,
+            }),
+            ratio,
+            registers: attributes().map(|one| one.registers).max(),
+            spilled_bytes: attributes().map(|one| one.spilled_bytes).max(),
+        });
+    }
+    Ok(Benched { timed, notes })
+}
+
+struct Clock {
+    start: Event,
+    end: Event,
+}
+
+impl Clock {
+    /// Milliseconds of the device for `passes` of `work`.
+    fn time(
+        &self,
+        stream: &Stream,
+        passes: u32,
+        work: impl Fn() -> Result<(), DriverError>,
+    ) -> Result<f64, DriverError> {
+        stream.record(&self.start)?;
+        let mut handed_over = Ok(());
+        for _ in 0..passes {
+            handed_over = handed_over.and_then(|()| work());
+        }
+        let recorded = stream.record(&self.end);
+        // In any case, because buffers go after an error.
+        stream.synchronize()?;
+        handed_over?;
+        recorded?;
+        Ok(f64::from(self.end.milliseconds_since(&self.start)?))
+    }
+}
+
+#[cfg(test)]
+use tinyllama_engine::device::driver;
+
+#[cfg(test)]
+#[allow(dead_code, reason = "the engine's tests use the rest")]
+#[path = "../engine/device/driver/tests/stand_in.rs"]
+mod stand_in;
+
+#[cfg(test)]
+mod tests {
+    use super::super::gpu::results;
+    use super::stand_in::on;
+    use super::*;
+    use tinyllama_course::workbench::exercise::find;
+
+    /// A case of each exercise with a kernel of this project that has whole vectors, and one that has not.
+    const CASES: [(&str, &[usize]); 5] = [
+        ("rmsnorm", &[0, 1]),
+        ("swiglu", &[0, 1]),
+        ("cross-entropy", &[0, 2]),
+        ("adamw", &[0, 1]),
+        ("matmul", &[0, 1]),
+    ];
+
+    #[test]
+    fn this_projects_own_kernels_do_the_work_of_the_exercises() {
+        on("gfx90a", &[], |stand_in| {
+            let driver = stand_in.open();
+            let stream = driver.stream(1 << 20).unwrap();
+            for (name, cases) in CASES {
+                let exercise = find(name).unwrap();
+                for case in cases {
+                    let problem = Problem::new(exercise, &exercise.cases[*case], 64).unwrap();
+                    let placed = place(&driver, &stream, &problem).unwrap();
+                    let (_, racer, remark) = own(&driver, &stream, &problem, &placed)
+                        .unwrap()
+                        .unwrap_or_else(|| panic!("nothing for {name}"));
+                    assert_eq!(remark, None, "{name}");
+                    racer.go(&stream, &placed, &problem).unwrap();
+                    stream.synchronize().unwrap();
+                    let found = results(&stream, &placed, &problem).unwrap();
+                    assert_eq!(found, [], "{name}, {}", problem.describe());
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_bench_has_a_row_for_each_and_says_where_one_does_more() {
+        let clock = ("HIP_STAND_IN_CLOCK", "1");
+        on("gfx90a", &[clock], |stand_in| {
+            let driver = stand_in.open();
+            for (name, own, remarks) in [
+                ("swiglu", Some("v4's own"), 0),
+                ("attention", Some("v4's own"), 1),
+                ("matmul", Some("hipBLASLt"), 0),
+                ("rope", None, 0),
+            ] {
+                let exercise = find(name).unwrap();
+                let text = exercise.solution().unwrap().to_owned();
+                let file = File {
+                    path: "kernel.hip".into(),
+                    text,
+                };
+                let files = [("yours".to_owned(), file)];
+                let benched = bench(&driver, exercise, &exercise.cases[0], &files, None).unwrap();
+                assert_eq!(benched.notes.len(), remarks, "{name}: {:?}", benched.notes);
+                let (first, others) = benched.timed.split_first().unwrap();
+                assert_eq!((&*first.what, &first.ratio), ("yours", &None));
+                assert_eq!(others.len(), usize::from(own.is_some()), "{name}");
+                for (other, own) in others.iter().zip(own) {
+                    assert!(other.what.starts_with(own), "{name}: {}", other.what);
+                    assert!(other.milliseconds > 0.0 && other.ratio.is_some(), "{name}");
+                    assert_eq!(other.registers.is_some(), name != "matmul", "{name}");
+                }
+            }
+        });
+    }
+}

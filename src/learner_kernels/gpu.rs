@@ -1,0 +1,215 @@
+//! The same file on a GPU, through hiprtc or nvrtc: results held against the reference.
+
+use anyhow::Result;
+
+use tinyllama_course::workbench::check::{Checked, compare};
+use tinyllama_course::workbench::exercise::Exercise;
+use tinyllama_course::workbench::file::File;
+use tinyllama_course::workbench::finding::{Finding, Kind};
+use tinyllama_course::workbench::problem::{Passed, Problem};
+use tinyllama_course::workbench::stand_in::Output;
+use tinyllama_engine::device::driver::{
+    Argument, Buffer, Driver, DriverError, Kernel, Launch, Source, Stream,
+};
+
+const PRELUDE: &str = include_str!("gpu.h");
+
+/// Elements after each buffer that a kernel must leave alone.
+const GUARD: usize = 64;
+const GUARD_BITS: u32 = 0x7fc0_beef;
+
+/// A file's kernels on a device, by their names.
+pub(super) type Compiled<'a> = Vec<(&'a str, Kernel)>;
+
+/// Checks `file` on the device of `driver` with every case of the exercise.
+///
+/// # Errors
+/// Where the device fails in a way that is not the kernel's doing.
+pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checked> {
+    let mut checked = Checked {
+        exercise: exercise.name.clone(),
+        ..Checked::default()
+    };
+    if let Some(refused) = file.refused() {
+        checked.findings.push(refused);
+        return Ok(checked);
+    }
+    let compiled = match compile(driver, exercise, file) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            checked.findings.push(refusal(error)?);
+            return Ok(checked);
+        }
+    };
+    let stream = driver.stream(0)?;
+    let wave = driver.properties().plane_size;
+    for sizes in &exercise.cases {
+        let problem = Problem::new(exercise, sizes, wave)?;
+        checked.cases += 1;
+        match run_case(driver, &stream, &compiled, &problem) {
+            Ok(findings) => checked.add_all(findings, wave, &problem),
+            Err(error) => {
+                let finding = refusal(error.downcast()?)?;
+                // A device that a kernel has hurt answers nothing more to this process.
+                checked.add_all(vec![finding], wave, &problem);
+                break;
+            }
+        }
+    }
+    checked.passed = checked.findings.is_empty();
+    Ok(checked)
+}
+
+pub(super) fn compile<'a>(
+    driver: &Driver,
+    exercise: &'a Exercise,
+    file: &File,
+) -> Result<Compiled<'a>, DriverError> {
+    let module = driver.compile(&Source::new(
+        tinyllama_course::workbench::compile::SOURCE,
+        source(file),
+    ))?;
+    let entries = exercise.launches.iter().map(|launch| launch.entry.as_str());
+    let kernels = entries.map(|entry| Ok((entry, module.kernel(entry)?)));
+    kernels.collect()
+}
+
+/// The file as run-time compilers take it: they have HIP's header built in, or do not know it.
+pub fn source(file: &File) -> String {
+    let include = |line: &str| line.trim_start().starts_with("#include");
+    let lines = file.text.lines();
+    let text = itertools::join(
+        lines.map(|line| if include(line) { "" } else { line }),
+        "\n",
+    );
+    let name = tinyllama_course::workbench::compile::SOURCE;
+    format!("{PRELUDE}\n#line 1 \"{name}\"\n{text}\n")
+}
+
+/// What a driver's error says of the kernel; errors that are not its doing are given back.
+fn refusal(error: DriverError) -> Result<Finding> {
+    use tinyllama_engine::device::driver::Refusal;
+    match &error {
+        DriverError::Compile { log, .. } => {
+            let line = log.lines().find_map(|line| {
+                let (_, rest) = line.split_once(tinyllama_course::workbench::compile::SOURCE)?;
+                rest.trim_start_matches([':', '(']).split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+            });
+            let said = log.lines().find(|line| line.contains("error")).unwrap_or(log);
+            Ok(Finding::new(Kind::Compile, line, said))
+        }
+        DriverError::Call { name, .. } if error.refusal() == Refusal::Fault => Ok(Finding::new(
+            Kind::OutOfBounds,
+            None,
+            format!("the GPU ended the kernel ({name}): it reached memory that is not its own; `workbench check` without a GPU says where"),
+        )),
+        DriverError::Call { name, .. } if name.to_ascii_uppercase().contains("NOTFOUND") => Ok(Finding::new(
+            Kind::Compile,
+            None,
+            "the file has no kernel of the name that the exercise asks for, or not as extern \"C\"".to_owned(),
+        )),
+        _ => Err(error.into()),
+    }
+}
+
+pub(super) fn place(
+    driver: &Driver,
+    stream: &Stream,
+    problem: &Problem<'_>,
+) -> Result<Vec<Buffer>> {
+    let mut buffers = vec![];
+    for buffer in &problem.buffers {
+        let memory = driver.allocate((buffer.elements + GUARD) * 4)?;
+        // Nobody wrote it: a NaN.
+        let mut words = buffer
+            .words
+            .clone()
+            .unwrap_or_else(|| vec![u32::MAX; buffer.elements]);
+        words.resize(buffer.elements + GUARD, GUARD_BITS);
+        stream.upload(memory.whole(), &words)?;
+        buffers.push(memory);
+    }
+    stream.synchronize()?;
+    Ok(buffers)
+}
+
+pub(super) fn launch(
+    stream: &Stream,
+    compiled: &[(&str, Kernel)],
+    placed: &[Buffer],
+    problem: &Problem<'_>,
+) -> Result<(), DriverError> {
+    for planned in &problem.launches {
+        let mut kernels = compiled.iter();
+        let Some((_, kernel)) = kernels.find(|(entry, _)| *entry == planned.entry) else {
+            return Err(DriverError::Invalid(format!("no kernel {}", planned.entry)));
+        };
+        let arguments: Vec<Argument<'_>> = planned
+            .arguments
+            .iter()
+            .map(|passed| match passed {
+                Passed::Buffer(index) => placed[*index].address().into(),
+                Passed::Word(bits) => (*bits).into(),
+            })
+            .collect();
+        let shape = Launch::new(planned.grid, planned.block).with_shared(planned.shared);
+        // SAFETY: the arguments are those of the exercise's signature, and the buffers outlive the stream's work, which the
+        // callers wait for. What the learner's code does with them is checked on the stand-in first; here the driver ends it.
+        unsafe { stream.launch(kernel, &shape, &arguments)? };
+    }
+    Ok(())
+}
+
+fn run_case(
+    driver: &Driver,
+    stream: &Stream,
+    compiled: &[(&str, Kernel)],
+    problem: &Problem<'_>,
+) -> Result<Vec<Finding>> {
+    let placed = place(driver, stream, problem)?;
+    launch(stream, compiled, &placed, problem)?;
+    stream.synchronize()?;
+    results(stream, &placed, problem)
+}
+
+/// What is wrong with what lies on the device.
+pub(super) fn results(
+    stream: &Stream,
+    placed: &[Buffer],
+    problem: &Problem<'_>,
+) -> Result<Vec<Finding>> {
+    let mut findings = vec![];
+    let expected = problem.expected()?;
+    for (buffer, memory) in problem.buffers.iter().zip(placed) {
+        let name = &buffer.argument.name;
+        let mut words: Vec<u32> = stream.download(memory.whole(), buffer.elements + GUARD)?;
+        let guard = words.split_off(buffer.elements);
+        if let Some(at) = guard.iter().position(|bits| *bits != GUARD_BITS) {
+            let index = buffer.elements + at;
+            let message = format!(
+                "somebody writes {name}[{index}] of {} elements; `workbench check` without a GPU says who",
+                buffer.elements
+            );
+            findings.push(Finding::new(Kind::OutOfBounds, None, message));
+        }
+        let Some((_, expected)) = expected.iter().find(|(known, _)| known == name) else {
+            continue;
+        };
+        // A GPU does not say who wrote: what is still as it was given, nobody did.
+        let lines = words
+            .iter()
+            .map(|bits| u32::from(*bits != u32::MAX))
+            .collect();
+        let found = compare(
+            name,
+            &Output { words, lines },
+            expected,
+            problem.exercise.tolerance,
+        );
+        findings.extend(found.map(|finding| Finding {
+            line: None,
+            ..finding
+        }));
+    }
+    Ok(findings)
+}

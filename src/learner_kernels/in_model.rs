@@ -1,0 +1,120 @@
+//! A learner's kernel in a real training step: what of the exercises V4 has a place for.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use super::gpu;
+use tinyllama_contract::flags::UsageError;
+use tinyllama_contract::{Arrays, KernelInPlace};
+use tinyllama_course::workbench::compile::{self, Module};
+use tinyllama_course::workbench::exercise::{Exercise, Sizes, find};
+use tinyllama_course::workbench::file::File;
+use tinyllama_course::workbench::problem::Problem;
+use tinyllama_course::workbench::toolchain::Toolchain;
+use tinyllama_course::workbench::{Finding, stand_in, words};
+
+/// Exercises whose kernels V4 can take in place of its own.
+pub const PLACES: [&str; 4] = ["rmsnorm", "swiglu", "cross-entropy", "adamw"];
+
+/// Lanes of a wavefront on the stand-in: those of CDNA.
+const WAVE: u32 = 64;
+
+/// The kernel of a file, ready to be put in place.
+///
+/// # Errors
+/// Where there is no such place, or the file is no kernel.
+pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
+    if !PLACES.contains(&operation) {
+        let places = PLACES.join(", ");
+        bail!(UsageError(format!(
+            "--kernel {operation}: v4 has places for {places}"
+        )));
+    }
+    let exercise = find(operation)?;
+    let file = File::read(path).map_err(|error| UsageError(format!("{error:#}")))?;
+    let refuse = |why: Finding| UsageError(format!("{}: {}", path.display(), why.message));
+    let file = file.map_err(refuse)?;
+    if let Some(why) = file.refused() {
+        bail!(refuse(why));
+    }
+    let Some(launch) = exercise.launches.first() else {
+        bail!("{operation} has no launch");
+    };
+    Ok(KernelInPlace {
+        file: path.to_owned(),
+        operation: operation.to_owned(),
+        entry: launch.entry.clone(),
+        source: gpu::source(&file),
+        shape: Arc::new(|sizes| {
+            let sizes = named(sizes);
+            let wave = sizes.get("wave").map_or(WAVE, |wave| *wave as u32);
+            Problem::launch_shape(exercise, sizes, wave)
+        }),
+        on_host: Arc::new(on_host(exercise, file)),
+    })
+}
+
+/// An argument that is a number, by its name.
+type Number<'a> = (&'a str, f32);
+
+/// The kernel on the stand-in, compiled when it is first asked for.
+fn on_host(
+    exercise: &'static Exercise,
+    file: File,
+) -> impl Fn(&[(&str, usize)], Option<Number<'_>>, Arrays) -> Result<Arrays> {
+    let compiled = OnceLock::new();
+    move |sizes, number, arrays| {
+        let compile = || compile(exercise, &file).map_err(|error| format!("{error:#}"));
+        let compiled = compiled.get_or_init(compile).as_ref();
+        let (toolchain, module) = compiled.map_err(|error| anyhow!("{error}"))?;
+        let mut problem = Problem::shape(exercise, &named(sizes), WAVE)?;
+        if let Some((name, value)) = number {
+            problem.set_number(name, value);
+        }
+        let made = on_stand_in(toolchain, module, problem, arrays, &file);
+        made.with_context(|| format!("your {} in the model, on the stand-in", exercise.name))
+    }
+}
+
+fn named(sizes: &[(&str, usize)]) -> Sizes {
+    let sizes = sizes.iter();
+    sizes
+        .map(|(name, size)| ((*name).to_owned(), *size as f64))
+        .collect()
+}
+
+fn compile(exercise: &Exercise, file: &File) -> Result<(Toolchain, Module)> {
+    let toolchain = Toolchain::ready(&mut |_| {})?;
+    let module = compile::compile(&toolchain, exercise, file)?;
+    let module = module.map_err(|_| anyhow!("it does not compile"))?;
+    Ok((toolchain, module))
+}
+
+/// One launch in a process of its own, with the limits of a check.
+fn on_stand_in(
+    toolchain: &Toolchain,
+    module: &Module,
+    mut problem: Problem<'static>,
+    mut arrays: Arrays,
+    file: &File,
+) -> Result<Arrays> {
+    for buffer in &mut problem.buffers {
+        // What an exercise leaves unwritten is so here.
+        let is_given = buffer.argument.values.is_some();
+        buffer.words = arrays
+            .remove(buffer.argument.name.as_str())
+            .filter(|_| is_given);
+    }
+    let answer = stand_in::run(toolchain, module, &problem, false)?;
+    if let Some(finding) = answer.findings.first() {
+        bail!("{}", words::finding_lines(finding, file).join("\n"));
+    }
+    let mut outputs = answer.outputs.context("it did not come to its end")?;
+    let made = problem.buffers.iter().filter_map(|buffer| {
+        let name = buffer.argument.name.as_str();
+        Some((name, outputs.remove(name)?.words))
+    });
+    Ok(made.collect())
+}

@@ -1,0 +1,161 @@
+//! Kernel files that attack whoever checks them (`tests/workbench/hostile`): none passes, none creates or reads a file, and
+//! each is told what is wrong. A file's first lines say what is expected.
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use common::{stderr, stdout, tutor};
+
+/// What a kernel may not find out.
+const SECRET: &str = "TOPSECRET";
+
+struct Hostile {
+    name: String,
+    text: String,
+    expects: String,
+    line: Option<String>,
+}
+
+fn hostile(home: &Path) -> Vec<Hostile> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workbench/hostile");
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    let read = paths.iter().map(|path| {
+        let text = fs::read_to_string(path).unwrap();
+        let [out, secret] = ["out", "secret"].map(|name| home.join(name).display().to_string());
+        let text = text.replace("@OUT@", &out).replace("@SECRET@", &secret);
+        let said = |mark: &str| {
+            let line = text
+                .lines()
+                .take(2)
+                .find_map(|line| line.strip_prefix(mark));
+            line.map(str::to_owned)
+        };
+        Hostile {
+            name: path.file_stem().unwrap().to_string_lossy().into_owned(),
+            expects: said("// expects: ").expect("what is expected"),
+            line: said("// line: "),
+            text,
+        }
+    });
+    read.collect()
+}
+
+/// The cache of whoever runs the tests: the stand-in is built once for all.
+fn check(home: &Path, args: &[&str]) -> std::process::Output {
+    let own = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = own
+        .unwrap_or_else(|| Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cache"));
+    let mut command = tutor(home);
+    command.env("XDG_CACHE_HOME", cache).current_dir(home);
+    command
+        .args(["workbench", "check", "elementwise"])
+        .args(args);
+    command.output().expect("the program starts")
+}
+
+/// Whether kernels can be checked here; said in a line where not.
+fn ready(home: &Path) -> bool {
+    let path = home.join("ready.hip");
+    fs::write(
+        &path,
+        tinyllama_course::workbench::find("elementwise")
+            .unwrap()
+            .solution()
+            .unwrap(),
+    )
+    .unwrap();
+    let output = check(home, &["--file", "ready.hip"]);
+    let is_required = std::env::var_os("HIP_STAND_IN_REQUIRED").is_some();
+    match output.status.code() {
+        Some(0) => true,
+        Some(3) if !is_required => {
+            std::io::stderr()
+                .write_all(b"NOT CHECKED: no kernel can be compiled here\n")
+                .unwrap();
+            false
+        }
+        _ => panic!("{}{}", stdout(&output), stderr(&output)),
+    }
+}
+
+#[test]
+fn no_hostile_file_passes_or_gets_anything_out() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("secret"), format!("#error {SECRET}\n")).unwrap();
+    if !ready(home) {
+        return;
+    }
+    let all = hostile(home);
+    assert!(all.len() >= 40, "{} files", all.len());
+    let mut wrong = vec![];
+    for one in &all {
+        fs::write(home.join("hostile.hip"), &one.text).unwrap();
+        for json in [false, true] {
+            let args = ["--wave", "64", "--file", "hostile.hip", "--json"];
+            let output = check(home, &args[..if json { 5 } else { 4 }]);
+            let said = format!("{}{}", stdout(&output), stderr(&output));
+            // A message is wrapped at 80 columns, and quoted in JSON.
+            let words = said
+                .replace("\\\"", "\"")
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            let mut miss = |what: &str| {
+                let start: String = words.chars().take(800).collect();
+                wrong.push(format!("{}: {what}\n{start}", one.name));
+            };
+            if output.status.code() != Some(1) {
+                miss(&format!("status {:?}", output.status));
+            }
+            if !words.contains(&one.expects.split_whitespace().collect::<Vec<_>>().join(" ")) {
+                miss(&format!("`{}` is not said", one.expects));
+            }
+            if let Some(line) = one.line.as_ref().filter(|_| !json)
+                && !said.contains(&format!(", line {line}\n"))
+            {
+                miss(&format!("line {line} is not named"));
+            }
+            if said
+                .chars()
+                .any(|c| c != '\n' && (c.is_control() || c == '\u{202e}'))
+            {
+                miss("a control character gets through");
+            }
+            if home.join("out").exists() || said.contains(SECRET) && !one.text.contains(SECRET) {
+                miss("something got out");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn only_a_regular_file_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let output = check(home.path(), &["--file", "/dev/zero"]);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(
+        stderr(&output).contains("only regular files"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_file_of_the_current_folder_is_not_taken_by_itself() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("elementwise.hip"), "of somebody else\n").unwrap();
+    let output = check(home.path(), &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    for words in ["is not there", "workbench start elementwise", "--file"] {
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+}

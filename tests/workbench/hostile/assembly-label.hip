@@ -1,0 +1,8 @@
+// expects: is assembly
+// line: 3
+extern "C" int harmless(const char *) __asm__("system");
+extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = a * x[i] + y[i];
+}

@@ -1,0 +1,10 @@
+// expects: `#embed "@SECRET@"` is refused
+// line: 4
+static const unsigned char bytes[] = {
+#embed "@SECRET@"
+};
+extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = a * x[i] + y[i];
+}

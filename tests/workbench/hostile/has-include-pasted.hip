@@ -1,0 +1,11 @@
+// expects: `##` is refused
+// line: 3
+#define JOIN(a, b) a##b
+#if JOIN(__has_, include)("@SECRET@")
+#error TOPSECRET
+#endif
+extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = a * x[i] + y[i];
+}

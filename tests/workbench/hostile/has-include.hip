@@ -1,0 +1,10 @@
+// expects: `__has_include` is refused
+// line: 3
+#if __has_include("@SECRET@")
+#error TOPSECRET
+#endif
+extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = a * x[i] + y[i];
+}

@@ -1,0 +1,8 @@
+// expects: `#include_next <stdint.h>` is refused
+// line: 3
+#include_next <stdint.h>
+extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = a * x[i] + y[i];
+}
