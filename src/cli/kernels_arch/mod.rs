@@ -1,6 +1,7 @@
 //! `kernels --arch`: what the kernels become on an AMD GPU, on a machine that needs none. Source, instructions, and
 //! what they take of a compute unit: all of it from compilers, none of it measured.
 
+mod hiprtc;
 mod objects;
 mod table;
 mod texts;
@@ -36,6 +37,15 @@ pub struct ArchArgs {
     /// Compile here with clang instead of showing recorded figures
     #[arg(long, requires = "arch")]
     compile: bool,
+    /// With which compiler; hiprtc is AMD's, from ROCm, and needs no GPU. It also compiles v4 and the workbench's solutions for gfx950
+    #[arg(
+        long,
+        value_enum,
+        value_name = "COMPILER",
+        default_value = "clang",
+        requires = "compile"
+    )]
+    with: With,
     /// Every size and block size, not one of each kernel
     #[arg(long, requires = "compile")]
     all: bool,
@@ -48,6 +58,15 @@ pub struct ArchArgs {
     /// Write code objects, as cubecl's own LLVM makes them, to this folder; needs a build with the feature `rocm`
     #[arg(long, value_name = "FOLDER", requires = "arch", conflicts_with_all = ["source", "isa", "compile", "budget"])]
     code_objects: Option<PathBuf>,
+}
+
+/// What `--compile` compiles with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum With {
+    /// Any clang with AMD's target; registers and local memory are read from its assembly
+    Clang,
+    /// AMD's run-time compiler with the options of this program; says which kernels it refuses
+    Hiprtc,
 }
 
 /// Which kernels, as the command's other flags say.
@@ -66,7 +85,16 @@ impl Selection<'_> {
 }
 
 pub fn run(args: &ArchArgs, selection: &Selection<'_>) -> Result<Exit> {
-    let targets = targets(args.arch.as_deref().unwrap_or("all"))?;
+    let named = args.arch.as_deref().unwrap_or("all");
+    if args.with == With::Hiprtc {
+        if args.budget || args.record.is_some() {
+            bail!(UsageError(
+                "--with hiprtc says what compiles: --budget and --record need the assembly that clang writes".into(),
+            ));
+        }
+        return hiprtc::compile(named, args.all, selection);
+    }
+    let targets = targets(named)?;
     if let Some(folder) = &args.code_objects {
         return objects::write(&targets, folder, selection);
     }

@@ -22,11 +22,11 @@ struct Marks {
 }
 
 /// A library's names, and those of its functions to begin and end a range.
-type Names = (Vendor, &'static [&'static str], [&'static CStr; 2]);
+pub(super) type Names = (Vendor, &'static [&'static str], [&'static CStr; 2]);
 
 /// The first of a vendor that is found counts. rocprofv3 reads the first of AMD's, older profilers the second. NVTX 3 is a header
 /// without a library, so NVIDIA's profilers hear of ranges only where an earlier one is installed, as CUDA 12 and before bring it.
-const LIBRARIES: [Names; 3] = [
+pub(super) const LIBRARIES: [Names; 3] = [
     (
         Vendor::Amd,
         &[

@@ -48,6 +48,9 @@ fn cuda_statuses(library: &SharedLibrary) -> Result<Statuses> {
     }
 }
 
+/// What gives a status of HIP's its text.
+pub(super) const HIP_STATUS_TEXT: &str = "hipGetErrorName";
+
 fn library(vendor: Vendor) -> Result<SharedLibrary> {
     let names: &[&str] = match vendor {
         Vendor::Nvidia => &["libcuda.so.1", "libcuda.so"],
@@ -72,7 +75,7 @@ impl Calls {
         let library = library(vendor)?;
         let statuses = match vendor {
             Vendor::Nvidia => cuda_statuses(&library)?,
-            Vendor::Amd => Statuses::by(&library, &["hipGetErrorName"])?,
+            Vendor::Amd => Statuses::by(&library, &[HIP_STATUS_TEXT])?,
         };
         let mut calls = Calls {
             vendor,

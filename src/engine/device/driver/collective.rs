@@ -24,12 +24,14 @@ interface! {
     }
 }
 
+/// What gives a status its text.
+pub(super) const STATUS_TEXT: &str = "ncclGetErrorString";
 /// `ncclSum`.
-const SUM: c_int = 0;
+pub(super) const SUM: c_int = 0;
 /// `ncclFloat32`.
-const FLOAT32: c_int = 7;
+pub(super) const FLOAT32: c_int = 7;
 /// `ncclBfloat16`.
-const BFLOAT16: c_int = 9;
+pub(super) const BFLOAT16: c_int = 9;
 /// `ncclInProgress`: no error.
 const IN_PROGRESS: c_int = 7;
 
@@ -63,7 +65,7 @@ fn load(vendor: Vendor) -> Result<CollectiveInterface> {
         Vendor::Amd => &["librccl.so.1", "librccl.so"],
     };
     let library = SharedLibrary::load_also_from(vendor, names, &folders(vendor))?;
-    CollectiveInterface::load(&library, &Statuses::by(&library, &["ncclGetErrorString"])?)
+    CollectiveInterface::load(&library, &Statuses::by(&library, &[STATUS_TEXT])?)
 }
 
 /// Where it is beside toolkits and the loader's path: where `NCCL_PATH` or `RCCL_PATH` says, and where Python's package

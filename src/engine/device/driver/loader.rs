@@ -233,6 +233,14 @@ macro_rules! interface {
         }
 
         impl $table {
+            /// The functions by AMD's names, each with the bytes of its arguments.
+            #[cfg(test)]
+            #[allow(dead_code, reason = "only tables of AMD's libraries are held against them")]
+            pub const FUNCTIONS: &'static [(&'static str, &'static [usize])] = &[$((
+                [$name $(, $hip)?][[$name $(, $hip)?].len() - 1],
+                &[$(size_of::<$argument>()),*],
+            )),+];
+
             pub fn load(
                 library: &$crate::device::driver::loader::SharedLibrary,
                 statuses: &$crate::device::driver::loader::Statuses,

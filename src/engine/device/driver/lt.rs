@@ -42,11 +42,11 @@ interface! {
 }
 
 /// `CUDA_R_32F`, `HIP_R_32F`.
-const TYPE_F32: c_int = 0;
+pub(super) const TYPE_F32: c_int = 0;
 /// `CUDA_R_16BF`, `HIP_R_16BF`.
-const TYPE_BF16: c_int = 14;
+pub(super) const TYPE_BF16: c_int = 14;
 /// `..._MATMUL_PREF_MAX_WORKSPACE_BYTES` of both.
-const MAX_WORKSPACE: c_int = 1;
+pub(super) const MAX_WORKSPACE: c_int = 1;
 /// Bytes every operand's address is a multiple of, as [`GemmPlan::run`](super::GemmPlan::run) asks.
 const ALIGNMENT: u32 = 16;
 

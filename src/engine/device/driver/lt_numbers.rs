@@ -19,7 +19,7 @@ pub(super) struct Numbers {
     /// Bytes of a heuristic result.
     pub result_bytes: usize,
     status_prefix: &'static str,
-    status_names: &'static [(c_int, &'static str)],
+    pub status_names: &'static [(c_int, &'static str)],
 }
 
 pub(super) static CUBLAS: Numbers = Numbers {

@@ -54,10 +54,8 @@ pub(super) use loader::{candidates, explain, toolkits_named};
 pub use memory::{Address, Buffer, Pinned, Plain, Slice};
 pub use module::{Argument, Kernel, Launch, LaunchMode, Module};
 pub use properties::{ListedDevice, Properties, Vendor, inventory};
-pub use stream::{Event, Stream};
-
-#[cfg(test)]
 pub use rtc::Compiler;
+pub use stream::{Event, Stream};
 
 /// Opens device `index` of `vendor` for this thread. Compiled modules are kept in the user's cache.
 ///

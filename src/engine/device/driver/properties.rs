@@ -53,16 +53,16 @@ pub struct Properties {
 }
 
 /// The numbers of a device attribute: `CUdevice_attribute`, `hipDeviceAttribute_t`.
-type Attribute = [c_int; 2];
+pub(super) type Attribute = [c_int; 2];
 
-const MAX_THREADS_PER_BLOCK: Attribute = [1, 56];
-const SHARED_PER_BLOCK: Attribute = [8, 74];
-const PLANE_SIZE: Attribute = [10, 87];
-const COMPUTE_UNITS: Attribute = [16, 63];
-const L2_BYTES: Attribute = [38, 19];
-const MAX_THREADS_PER_UNIT: Attribute = [39, 57];
-const COOPERATIVE: Attribute = [95, 10];
-const SHARED_PER_BLOCK_MOST: Attribute = [97, 75];
+pub(super) const MAX_THREADS_PER_BLOCK: Attribute = [1, 56];
+pub(super) const SHARED_PER_BLOCK: Attribute = [8, 74];
+pub(super) const PLANE_SIZE: Attribute = [10, 87];
+pub(super) const COMPUTE_UNITS: Attribute = [16, 63];
+pub(super) const L2_BYTES: Attribute = [38, 19];
+pub(super) const MAX_THREADS_PER_UNIT: Attribute = [39, 57];
+pub(super) const COOPERATIVE: Attribute = [95, 10];
+pub(super) const SHARED_PER_BLOCK_MOST: Attribute = [97, 75];
 const CUDA_CAPABILITY_MAJOR: c_int = 75;
 const CUDA_CAPABILITY_MINOR: c_int = 76;
 

@@ -24,11 +24,13 @@ interface! {
     }
 }
 
-const OPERATION_PLAIN: c_int = 111;
-const OPERATION_TRANSPOSED: c_int = 112;
-const TYPE_F32: c_int = 151;
-const TYPE_BF16: c_int = 168;
-const STANDARD_ALGORITHM: c_int = 0;
+/// What gives a status its text.
+pub(super) const STATUS_TEXT: &str = "rocblas_status_to_string";
+pub(super) const OPERATION_PLAIN: c_int = 111;
+pub(super) const OPERATION_TRANSPOSED: c_int = 112;
+pub(super) const TYPE_F32: c_int = 151;
+pub(super) const TYPE_BF16: c_int = 168;
+pub(super) const STANDARD_ALGORITHM: c_int = 0;
 
 /// The library with its state for one stream.
 pub(super) struct RocBlas {
@@ -40,7 +42,7 @@ impl RocBlas {
     pub fn load() -> Result<Self> {
         let names = ["librocblas.so", "librocblas.so.5", "librocblas.so.4"];
         let library = SharedLibrary::load(Vendor::Amd, &names)?;
-        let statuses = Statuses::by(&library, &["rocblas_status_to_string"])?;
+        let statuses = Statuses::by(&library, &[STATUS_TEXT])?;
         let mut blas = RocBlas {
             interface: RocBlasInterface::load(&library, &statuses)?,
             handle: ptr::null_mut(),

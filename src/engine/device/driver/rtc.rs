@@ -34,6 +34,9 @@ interface! {
     }
 }
 
+/// What gives a status its text.
+pub(super) const STATUS_TEXT: [&str; 2] = ["nvrtcGetErrorString", "hiprtcGetErrorString"];
+
 type CodeSize = unsafe extern "C" fn(Opaque, *mut usize) -> c_int;
 type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
 
@@ -54,7 +57,10 @@ struct Program<'a> {
 }
 
 impl Compiler {
-    /// Loads the compiler that goes with the device's driver: code of a newer one may not load.
+    /// Loads the compiler that goes with the device's driver: code of a newer one may not load. The device need not be there.
+    ///
+    /// # Errors
+    /// That the compiler's library is missing or too old.
     pub fn load(properties: &Properties) -> Result<Self> {
         const CUDA: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
         let vendor = properties.vendor;
@@ -63,8 +69,7 @@ impl Compiler {
             Vendor::Amd => &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"],
         };
         let library = SharedLibrary::load(vendor, names)?;
-        let statuses = ["nvrtcGetErrorString", "hiprtcGetErrorString"];
-        let statuses = Statuses::by(&library, &statuses)?;
+        let statuses = Statuses::by(&library, &STATUS_TEXT)?;
         let interface = CompilerInterface::load(&library, &statuses)?;
         let file = library.file(interface.version);
         Ok(Compiler {
@@ -80,6 +85,9 @@ impl Compiler {
     }
 
     /// `nvrtc 13.5`; `hiprtc of HIP 7.1.52802`, whose own number is 9.0 with every HIP.
+    ///
+    /// # Errors
+    /// Those of asking the library.
     pub fn version(&self) -> Result<String> {
         if self.vendor == Vendor::Amd {
             return Ok(format!("hiprtc of {}", self.driver));
@@ -91,6 +99,9 @@ impl Compiler {
     }
 
     /// Code for the request's device: a cubin or an AMD code object; PTX where this compiler is older than the device.
+    ///
+    /// # Errors
+    /// What the compiler says of the source, or that it does not work here.
     pub fn compile(&self, request: &CompileRequest) -> Result<Vec<u8>> {
         let mut options = request.options.clone();
         let substitute = self.substitute_arch(&request.arch)?;
@@ -113,12 +124,6 @@ impl Compiler {
             (Some(cuda), Some(_)) => program.read(cuda.ptx_size, cuda.ptx),
             _ => program.read(self.interface.code_size, self.interface.code),
         }
-    }
-
-    /// What a device with these properties would be given; there need be none.
-    #[cfg(test)]
-    pub fn without_device(source: &super::Source, properties: &Properties) -> Result<Vec<u8>> {
-        Compiler::load(properties)?.compile(&CompileRequest::new(source, properties))
     }
 
     fn program(&self, request: &CompileRequest) -> Result<Program<'_>> {

@@ -25,7 +25,9 @@ mod trainer;
 mod work;
 
 pub use client::{ClientExecutor, ClientOptions};
-pub use device::{BUDGETS, DeviceExecutor, DeviceOptions, Given, LaunchTimes, alone, launches};
+pub use device::{
+    BUDGETS, DeviceExecutor, DeviceOptions, Given, LaunchTimes, alone, launches, sources,
+};
 pub use endurance::{Replays, Reshapes, replays, reshapes};
 pub use executor::{Executor, Span};
 pub use host::HostExecutor;

@@ -1,6 +1,7 @@
 //! The layer on the stand-in for HIP: every handle is given back once, in the right order, on every way out.
 
 pub mod stand_in;
+mod user_space;
 
 use super::handle::WorkCounts;
 use super::*;

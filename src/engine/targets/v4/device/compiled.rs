@@ -5,7 +5,7 @@ use tinyllama_kernels::source::{Launch, Target};
 
 use super::kernels::{ROW_THREADS, SUM_THREADS, THREADS, row_teams, source};
 use super::shape::{self, MatrixCores, TEAM};
-use crate::device::driver::{CompileRequest, Precision, Properties};
+use crate::device::driver::{CompileRequest, Precision, Properties, Source};
 use crate::model::ModelConfig;
 
 /// What each kernel may take of a compute unit, in the sizes that are compiled.
@@ -25,9 +25,23 @@ pub const BUDGETS: [Budget; 13] = [
     Budget::new("v4_attention_backward", 256, 56_320),
 ];
 
-pub fn offline(target: &Target) -> Properties {
+fn offline(target: &Target) -> Properties {
     let units = target.compute_units().unwrap_or(1);
     Properties::offline(&target.to_string(), target.plane_size(), units)
+}
+
+/// The modules that a device with these properties would be given, the forward pass first; two where that has other blocks than the
+/// backward pass. None where the device does not hold the model.
+pub fn sources(
+    config: &ModelConfig,
+    precision: Precision,
+    properties: &Properties,
+) -> Option<[Source; 2]> {
+    let cores = MatrixCores::of(config, precision, properties);
+    let blocks = shape::attention_blocks(config, precision, properties, cores)?;
+    let teams = shape::norm_teams(config, properties);
+    let of = |block| source(config, precision, block, teams, properties.overlapping);
+    Some([of(blocks.forward), of(blocks.backward)])
 }
 
 /// Every kernel that is launched as one block or more, for a model of these sizes; those of one block size share a text. None for
@@ -40,15 +54,16 @@ pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> 
         return vec![];
     };
     let teams = shape::norm_teams(config, &properties);
-    let text = |block| {
-        let source = source(config, precision, block, teams, false);
+    let Some(sources) = sources(config, precision, &properties) else {
+        return vec![];
+    };
+    let [forward, backward] = sources.map(|source| {
         let request = CompileRequest::new(&source, &properties);
         let options = request.options.iter();
         let defines = options.filter_map(|option| option.strip_prefix("-D")?.split_once('='));
         let defines = defines.map(|(name, value)| format!("#define {name} {value}\n"));
         defines.collect::<String>() + &request.text
-    };
-    let (forward, backward) = (text(blocks.forward), text(blocks.backward));
+    });
     let [by_forward, _] = blocks.forward.shared(config, precision);
     let [_, by_backward] = blocks.backward.shared(config, precision);
     let rows = row_teams(config, &properties) * TEAM;

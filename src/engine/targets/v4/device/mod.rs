@@ -30,7 +30,7 @@ use crate::train::KernelInPlace;
 use crate::train::telemetry::MemoryUse;
 pub use alone::{Given, alone};
 use arena::Activations;
-pub use compiled::{BUDGETS, launches};
+pub use compiled::{BUDGETS, launches, sources};
 use kernels::Kernels;
 use lanes::Lanes;
 pub use launch_times::LaunchTimes;

@@ -3,7 +3,7 @@
 use super::shape::MatrixCores;
 use super::*;
 use crate::device::driver::tests::stand_in::{StandIn, on};
-use crate::device::driver::{Compiler, Launch, Properties, Source, Vendor};
+use crate::device::driver::{CompileRequest, Compiler, Launch, Properties, Source, Vendor};
 use crate::model::{ModelConfig, Preset};
 use crate::targets::v4::tests::{batch, fresh_seed, oracle, weights};
 use crate::targets::v4::{Concurrency, HostExecutor, Trainer, replays};
@@ -220,7 +220,8 @@ fn nvrtc_takes_the_sources_for_nvidia() {
             for block in [blocks.forward, blocks.backward] {
                 let overlapping = properties.overlapping;
                 let source = kernels::source(config, precision, block, teams, overlapping);
-                match Compiler::without_device(&source, &properties) {
+                let request = CompileRequest::new(&source, &properties);
+                match Compiler::load(&properties).and_then(|loaded| loaded.compile(&request)) {
                     Ok(code) => assert!(!code.is_empty()),
                     Err(DriverError::Compile { log, .. }) => panic!("{config:?} {log}"),
                     Err(_) if std::env::var_os("NVRTC_REQUIRED").is_none() => return,

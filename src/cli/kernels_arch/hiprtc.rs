@@ -1,0 +1,224 @@
+//! Every kernel compiled by AMD's own run-time compiler, as this program calls it, on a machine that needs no GPU.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::Serialize;
+use tinyllama_base::architecture;
+use tinyllama_contract::model::Preset;
+use tinyllama_contract::model::kernels::TYPICAL;
+use tinyllama_course::run::UsageError;
+use tinyllama_course::workbench::compile::SOURCE;
+use tinyllama_course::workbench::exercise::{Exercise, exercises};
+use tinyllama_course::workbench::file::File;
+use tinyllama_engine::device::driver::{
+    self, CompileRequest, Compiler, DriverError, Precision, Properties, Vendor,
+};
+use tinyllama_engine::targets::v4;
+use tinyllama_kernels::source::Target;
+
+use super::Selection;
+use crate::cli::Exit;
+use crate::cli::say::say;
+use crate::emitted::candidates::{V4, candidates};
+use crate::learner_kernels;
+
+/// What `all` means: every architecture of CDNA 2 and later and RDNA 3 and later that the program says something of.
+const ARCHITECTURES: [&str; 7] = [
+    "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1151", "gfx1200", "gfx1201",
+];
+
+/// Compute units of a device whose sources cubecl does not emit: those of an MI350X. Block sizes follow from them.
+const UNLISTED_COMPUTE_UNITS: u32 = 256;
+
+/// A module to compile, and what a message calls it.
+struct Module {
+    label: String,
+    source: driver::Source,
+}
+
+#[derive(Serialize)]
+struct Compiled {
+    architecture: String,
+    compiler: String,
+    modules: usize,
+    seconds: f64,
+    refused: Vec<Refused>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    kernel: String,
+    log: String,
+}
+
+/// Compiles the modules that a device of each architecture in `named` would be given: of typical sizes, or of all.
+///
+/// # Errors
+/// An architecture that is not known, or no compiler. What the compiler refuses is in the answer and in the exit status.
+pub(super) fn compile(named: &str, all: bool, selection: &Selection<'_>) -> Result<Exit> {
+    let architectures: Vec<&str> = match named {
+        "all" => ARCHITECTURES.to_vec(),
+        named => named.split(',').map(str::trim).collect(),
+    };
+    let mut compiled = vec![];
+    for architecture in architectures {
+        let mut properties = offline(architecture)?;
+        match compiler(&mut properties) {
+            Ok(compiler) => compiled.push(compile_for(&compiler, &properties, all, selection)?),
+            Err(error) => {
+                eprintln!("error: {error}\n{}", error.remedy());
+                return Ok(Exit::Environment);
+            }
+        }
+    }
+    say(selection.json, &compiled, |out| {
+        compiled
+            .iter()
+            .try_for_each(|compiled| print(out, compiled))
+    })?;
+    let refused = compiled.iter().any(|compiled| !compiled.refused.is_empty());
+    Ok(Exit::of(!refused))
+}
+
+fn print(out: &mut impl Write, compiled: &Compiled) -> io::Result<()> {
+    let Compiled {
+        architecture,
+        compiler,
+        modules,
+        seconds,
+        refused,
+    } = compiled;
+    for Refused { kernel, log } in refused {
+        writeln!(out, "{kernel} does not compile for {architecture}:\n{log}")?;
+    }
+    let taken = modules - refused.len();
+    writeln!(
+        out,
+        "{architecture}: {taken} of {modules} modules compile with {compiler} ({seconds:.0} s); none was run"
+    )
+}
+
+/// What a device of this architecture would report, as far as sources depend on it.
+fn offline(name: &str) -> Result<Properties> {
+    if let Ok(target) = Target::hip(name) {
+        let units = target.compute_units().unwrap_or(1);
+        return Ok(Properties::offline(name, target.plane_size(), units));
+    }
+    let Some(known) = architecture::find(name) else {
+        let known = ARCHITECTURES.join(", ");
+        return Err(UsageError(format!(
+            "`{name}` is no architecture that is known here, such as {known}"
+        ))
+        .into());
+    };
+    Ok(Properties::offline(
+        name,
+        known.wave_size,
+        UNLISTED_COMPUTE_UNITS,
+    ))
+}
+
+/// AMD's compiler; it goes by the version of the HIP beside it.
+fn compiler(properties: &mut Properties) -> driver::Result<Compiler> {
+    if let Some(version) = driver::inventory(Vendor::Amd)?.driver {
+        properties.driver = version;
+    }
+    Compiler::load(properties)
+}
+
+fn compile_for(
+    compiler: &Compiler,
+    properties: &Properties,
+    all: bool,
+    selection: &Selection<'_>,
+) -> Result<Compiled> {
+    let started = Instant::now();
+    let modules = modules(properties, all, selection)?;
+    let mut refused = vec![];
+    for Module { label, source } in &modules {
+        match compiler.compile(&CompileRequest::new(source, properties)) {
+            // A module without a word in it would be no code object.
+            Ok(code) if !code.is_empty() => {}
+            Ok(_) => refused.push(Refused {
+                kernel: label.clone(),
+                log: "no code came of it".into(),
+            }),
+            Err(DriverError::Compile { log, .. }) => refused.push(Refused {
+                kernel: label.clone(),
+                log,
+            }),
+            Err(error) => refused.push(Refused {
+                kernel: label.clone(),
+                log: error.to_string(),
+            }),
+        }
+    }
+    Ok(Compiled {
+        architecture: properties.arch.clone(),
+        compiler: compiler.version()?,
+        modules: modules.len(),
+        seconds: started.elapsed().as_secs_f64(),
+        refused,
+    })
+}
+
+/// Each text once: cubecl's kernels where it knows the architecture, v4's, and the workbench's solutions.
+fn modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> Result<Vec<Module>> {
+    let mut modules = vec![];
+    if let Ok(target) = Target::hip(&properties.arch) {
+        let emitted = candidates(&target, all)?;
+        let emitted = emitted.into_iter().filter(|one| one.operation != V4);
+        let wanted = emitted.filter(|one| selection.takes(one.operation, one.dtype));
+        modules.extend(wanted.map(|one| Module {
+            label: format!("{} in {} ({})", one.launch.kernel, one.dtype, one.case),
+            source: driver::Source::new(one.launch.kernel, one.launch.source),
+        }));
+    }
+    if selection.operations.contains(&V4) {
+        modules.extend(v4_modules(properties, all, selection));
+        modules.extend(solutions()?);
+    }
+    let mut seen = HashSet::new();
+    modules
+        .retain(|module| seen.insert((module.source.text.clone(), module.source.defines.clone())));
+    Ok(modules)
+}
+
+fn v4_modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> Vec<Module> {
+    let mut modules = vec![];
+    let presets = Preset::value_variants().iter();
+    for preset in presets.filter(|preset| all || **preset == TYPICAL) {
+        for precision in Precision::ALL {
+            // Only there are products offered in operands of fewer digits.
+            let offered = precision != Precision::Tf32 || properties.arch == "gfx942";
+            if !offered || !selection.takes(V4, precision.name()) {
+                continue;
+            }
+            let sources = v4::sources(&preset.config(), precision, properties);
+            modules.extend(sources.into_iter().flatten().map(|source| Module {
+                label: format!("v4 in {} ({preset})", precision.name()),
+                source,
+            }));
+        }
+    }
+    modules
+}
+
+/// The workbench's solutions, as a device gets a learner's file.
+fn solutions() -> Result<Vec<Module>> {
+    let solution = |exercise: &Exercise| {
+        let file = File {
+            path: exercise.file_name().into(),
+            text: exercise.solution()?.to_owned(),
+        };
+        Ok(Module {
+            label: format!("the workbench's solution {}", exercise.name),
+            source: driver::Source::new(SOURCE, learner_kernels::gpu::source(&file)),
+        })
+    };
+    exercises()?.iter().map(solution).collect()
+}
