@@ -111,6 +111,24 @@ const SAID: &[Said] = &[
     ),
     (&["kernels", "--bench"], 3, &["GPU"], "--backend cpu"),
     (
+        &[
+            "kernels",
+            "--arch=gfx942",
+            "--compile",
+            "--with=hiprtc",
+            "--budget",
+        ],
+        2,
+        &["--with hiprtc", "clang"],
+        "ROCM_PATH",
+    ),
+    (
+        &["kernels", "--arch=gfx9999", "--compile", "--with=hiprtc"],
+        2,
+        &["gfx9999", "gfx942"],
+        "ROCM_PATH",
+    ),
+    (
         &["report"],
         2,
         &["begins one", "session path"],

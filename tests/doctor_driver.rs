@@ -1,4 +1,4 @@
-//! `doctor --driver` on the stand-in for HIP, and where there is no device.
+//! `doctor --driver` on the stand-in for HIP, and where there is no device; kernels compiled by its hiprtc, which needs none.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -265,4 +265,54 @@ fn without_a_device_nothing_is_called_right_and_wrong_use_is_refused() {
             "{text}"
         );
     }
+}
+
+/// `kernels swiglu` in f32, compiled by the hiprtc in `rocm`, of which each way out is an exit status.
+fn compiled_by_hiprtc(rocm: &Path, settings: &[(&str, &str)]) -> (Option<i32>, String) {
+    let home = tempfile::tempdir().unwrap();
+    let output = tutor(home.path())
+        .args([
+            "kernels",
+            "swiglu",
+            "--dtype=f32",
+            "--arch=gfx90a",
+            "--compile",
+            "--with=hiprtc",
+        ])
+        .envs(environment(rocm, home.path()))
+        .env("HIP_STAND_IN_DEVICES", "0")
+        .envs(settings.iter().copied())
+        .output()
+        .unwrap();
+    (output.status.code(), stdout(&output) + &stderr(&output))
+}
+
+#[test]
+fn hiprtc_compiles_kernels_without_a_device_and_names_those_it_refuses() {
+    let Some(stand_in) = stand_in::built() else {
+        return;
+    };
+    let (status, said) = compiled_by_hiprtc(stand_in, &[]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(
+        said.contains("gfx90a: 2 of 2 modules compile with hiprtc of HIP 6.4.0"),
+        "{said}"
+    );
+
+    let refused = ("HIP_STAND_IN_FAIL", "hiprtcCompileProgram#2=6");
+    let (status, said) = compiled_by_hiprtc(stand_in, &[refused]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("swiglu_backward in f32") && said.contains("does not compile for gfx90a"),
+        "{said}"
+    );
+    assert!(said.contains("HIPRTC_ERROR_COMPILATION"), "{said}");
+    assert!(said.contains("gfx90a: 1 of 2 modules compile"), "{said}");
+
+    let (status, said) = compiled_by_hiprtc(Path::new("/nowhere"), &[]);
+    assert_eq!(status, Some(3), "{said}");
+    assert!(
+        said.contains("libamdhip64") && said.contains("ROCM_PATH"),
+        "{said}"
+    );
 }
