@@ -88,6 +88,7 @@ fn int(value: i32) -> i64 {
     value.into()
 }
 
+#[rustfmt::skip]
 fn numbers() -> Vec<Number> {
     use properties as device;
     let attribute = |[_, hip]: properties::Attribute| i64::from(hip);
@@ -96,108 +97,48 @@ fn numbers() -> Vec<Number> {
         ("hipStreamNonBlocking", interface::NON_BLOCKING.into()),
         ("hipEventDisableTiming", interface::WITHOUT_TIMING.into()),
         ("hipEventRecordExternal", interface::EACH_REPLAY.into()),
-        (
-            "hipStreamCaptureModeThreadLocal",
-            int(interface::CAPTURE_THIS_THREAD),
-        ),
-        (
-            "HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
-            int(function_attribute::MAX_THREADS),
-        ),
-        (
-            "HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES",
-            int(function_attribute::STATIC_SHARED),
-        ),
-        (
-            "HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
-            int(function_attribute::LOCAL),
-        ),
-        (
-            "HIP_FUNC_ATTRIBUTE_NUM_REGS",
-            int(function_attribute::REGISTERS),
-        ),
+        ("hipStreamCaptureModeThreadLocal", int(interface::CAPTURE_THIS_THREAD)),
+        ("HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK", int(function_attribute::MAX_THREADS)),
+        ("HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES", int(function_attribute::STATIC_SHARED)),
+        ("HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES", int(function_attribute::LOCAL)),
+        ("HIP_FUNC_ATTRIBUTE_NUM_REGS", int(function_attribute::REGISTERS)),
         ("hipGraphNodeTypeKernel", int(node_type::KERNEL)),
         ("hipGraphNodeTypeMemcpy", int(node_type::COPY)),
         ("hipGraphNodeTypeMemset", int(node_type::FILL)),
-        (
-            "hipDeviceAttributeMaxThreadsPerBlock",
-            attribute(device::MAX_THREADS_PER_BLOCK),
-        ),
-        (
-            "hipDeviceAttributeMaxSharedMemoryPerBlock",
-            attribute(device::SHARED_PER_BLOCK),
-        ),
+        ("hipDeviceAttributeMaxThreadsPerBlock", attribute(device::MAX_THREADS_PER_BLOCK)),
+        ("hipDeviceAttributeMaxSharedMemoryPerBlock", attribute(device::SHARED_PER_BLOCK)),
         ("hipDeviceAttributeWarpSize", attribute(device::PLANE_SIZE)),
-        (
-            "hipDeviceAttributeMultiprocessorCount",
-            attribute(device::COMPUTE_UNITS),
-        ),
+        ("hipDeviceAttributeMultiprocessorCount", attribute(device::COMPUTE_UNITS)),
         ("hipDeviceAttributeL2CacheSize", attribute(device::L2_BYTES)),
-        (
-            "hipDeviceAttributeMaxThreadsPerMultiProcessor",
-            attribute(device::MAX_THREADS_PER_UNIT),
-        ),
-        (
-            "hipDeviceAttributeCooperativeLaunch",
-            attribute(device::COOPERATIVE),
-        ),
-        (
-            "hipDeviceAttributeSharedMemPerBlockOptin",
-            attribute(device::SHARED_PER_BLOCK_MOST),
-        ),
+        ("hipDeviceAttributeMaxThreadsPerMultiProcessor", attribute(device::MAX_THREADS_PER_UNIT)),
+        ("hipDeviceAttributeCooperativeLaunch", attribute(device::COOPERATIVE)),
+        ("hipDeviceAttributeSharedMemPerBlockOptin", attribute(device::SHARED_PER_BLOCK_MOST)),
         ("HIPBLAS_OP_N", int(HIPBLAS.operation_plain)),
         ("HIPBLAS_OP_T", int(HIPBLAS.operation_transposed)),
         ("HIPBLASLT_MATMUL_DESC_TRANSA", int(HIPBLAS.transpose_a)),
         ("HIPBLASLT_MATMUL_DESC_TRANSB", int(HIPBLAS.transpose_b)),
-        (
-            "HIPBLASLT_MATRIX_LAYOUT_BATCH_COUNT",
-            int(HIPBLAS.batch_count),
-        ),
-        (
-            "HIPBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET",
-            int(HIPBLAS.batch_stride),
-        ),
+        ("HIPBLASLT_MATRIX_LAYOUT_BATCH_COUNT", int(HIPBLAS.batch_count)),
+        ("HIPBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET", int(HIPBLAS.batch_stride)),
         ("HIPBLAS_COMPUTE_32F", int(HIPBLAS.compute_f32)),
         ("HIPBLAS_COMPUTE_32F_FAST_TF32", int(HIPBLAS.compute_tf32)),
-        (
-            "sizeof(hipblasLtMatmulAlgo_t)",
-            HIPBLAS.algorithm_bytes as i64,
-        ),
-        (
-            "sizeof(hipblasLtMatmulHeuristicResult_t)",
-            HIPBLAS.result_bytes as i64,
-        ),
-        (
-            "HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES",
-            int(lt::MAX_WORKSPACE),
-        ),
+        ("sizeof(hipblasLtMatmulAlgo_t)", HIPBLAS.algorithm_bytes as i64),
+        ("sizeof(hipblasLtMatmulHeuristicResult_t)", HIPBLAS.result_bytes as i64),
+        ("HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES", int(lt::MAX_WORKSPACE)),
         ("HIP_R_32F", int(lt::TYPE_F32)),
         ("HIP_R_16BF", int(lt::TYPE_BF16)),
         ("rocblas_operation_none", int(rocblas::OPERATION_PLAIN)),
-        (
-            "rocblas_operation_transpose",
-            int(rocblas::OPERATION_TRANSPOSED),
-        ),
+        ("rocblas_operation_transpose", int(rocblas::OPERATION_TRANSPOSED)),
         ("rocblas_datatype_f32_r", int(rocblas::TYPE_F32)),
         ("rocblas_datatype_bf16_r", int(rocblas::TYPE_BF16)),
-        (
-            "rocblas_gemm_algo_standard",
-            int(rocblas::STANDARD_ALGORITHM),
-        ),
+        ("rocblas_gemm_algo_standard", int(rocblas::STANDARD_ALGORITHM)),
         ("ncclSum", int(collective::SUM)),
         ("ncclFloat32", int(collective::FLOAT32)),
         ("ncclBfloat16", int(collective::BFLOAT16)),
         ("sizeof(ncclUniqueId)", collective::UniqueId::BYTES as i64),
-        (
-            "offsetof(hipDeviceProp_t, gcnArchName)",
-            offset_of!(interface::HipProperties, arch) as i64,
-        ),
-        (
-            "offsetof(hipblasLtMatmulHeuristicResult_t, workspaceSize)",
-            HIPBLAS.algorithm_bytes as i64,
-        ),
+        ("offsetof(hipDeviceProp_t, gcnArchName)", offset_of!(interface::HipProperties, arch) as i64),
+        ("offsetof(hipblasLtMatmulHeuristicResult_t, workspaceSize)", HIPBLAS.algorithm_bytes as i64),
     ];
-    let arch = [0_u8; size_of::<interface::HipProperties>()].len() as i64;
+    let arch = size_of::<interface::HipProperties>();
     let fits = format!("sizeof(hipDeviceProp_t) <= {arch}");
     numbers.push((&fits, 1));
     let name = format!("sizeof({hip_properties})");
