@@ -74,6 +74,128 @@ fn whoever_answers_without_reading_passes_no_more_than_chance_gives() {
     }
 }
 
+/// The most that a way of answering without reading may pass. Chance alone passes 32 % of the course.
+const MOST_BLIND: f64 = 0.36;
+
+type Score = fn(&str, &[&str]) -> i64;
+
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+fn has(text: &str, wanted: &[&str]) -> bool {
+    words(text)
+        .iter()
+        .any(|word| wanted.contains(&word.as_str()))
+}
+
+fn gives_a_reason(text: &str) -> bool {
+    has(text, &["because", "as", "so", "since"])
+}
+
+fn is_absolute(text: &str) -> bool {
+    let absolutes = [
+        "always", "never", "all", "only", "every", "each", "none", "nothing", "no", "any",
+    ];
+    has(text, &absolutes)
+}
+
+fn length(text: &str) -> i64 {
+    text.chars().count() as i64
+}
+
+fn is_longest(text: &str, all: &[&str]) -> bool {
+    all.iter().all(|other| length(other) <= length(text))
+}
+
+fn is_shortest(text: &str, all: &[&str]) -> bool {
+    all.iter().all(|other| length(other) >= length(text))
+}
+
+fn is_careful(text: &str) -> bool {
+    !gives_a_reason(text) && !is_absolute(text)
+}
+
+/// Words in common with the other choices, in proportion to how many it has.
+fn likeness(text: &str, all: &[&str]) -> i64 {
+    let own = words(text);
+    let others = all.iter().filter(|other| **other != text);
+    let common = others.map(|other| {
+        let other = words(other);
+        own.iter().filter(|word| other.contains(word)).count() as i64
+    });
+    1000 * common.sum::<i64>() / own.len().max(1) as i64
+}
+
+/// Ways to choose by form alone: what has the most points is taken, and one of several by dice.
+const BLIND: [(&str, Score); 12] = [
+    ("the shortest", |text, _| -length(text)),
+    ("the longest", |text, _| length(text)),
+    ("neither the longest nor the shortest", |text, all| {
+        i64::from(!is_longest(text, all) && !is_shortest(text, all))
+    }),
+    ("not the longest", |text, all| {
+        i64::from(!is_longest(text, all))
+    }),
+    ("not the shortest", |text, all| {
+        i64::from(!is_shortest(text, all))
+    }),
+    ("without a reason", |text, _| {
+        i64::from(!gives_a_reason(text))
+    }),
+    ("with a reason", |text, _| i64::from(gives_a_reason(text))),
+    ("without an absolute", |text, _| {
+        i64::from(!is_absolute(text))
+    }),
+    ("without either", |text, _| i64::from(is_careful(text))),
+    ("without either, the shortest", |text, _| {
+        10_000 * i64::from(is_careful(text)) - length(text)
+    }),
+    ("without either, the longest", |text, _| {
+        10_000 * i64::from(is_careful(text)) + length(text)
+    }),
+    ("most like the others", likeness),
+];
+
+/// The share of the course that this way passes at first try, on average over its dice.
+fn passed_by(score: Score, questions: &[Vec<Choice>]) -> f64 {
+    let chances = questions.iter().map(|choices| {
+        let texts: Vec<&str> = choices.iter().map(|choice| choice.text.trim()).collect();
+        let scores = texts.iter().map(|text| score(text, &texts));
+        let scores: Vec<i64> = scores.collect();
+        let best = scores.iter().max();
+        let taken = || {
+            scores
+                .iter()
+                .zip(choices)
+                .filter(|(score, _)| Some(*score) == best)
+        };
+        let right = taken().filter(|(_, choice)| choice.correct).count();
+        right as f64 / taken().count() as f64
+    });
+    chances.sum::<f64>() / questions.len() as f64
+}
+
+#[test]
+fn the_form_of_a_choice_does_not_say_whether_it_is_right() {
+    let course = course();
+    let steps = course.lessons().flat_map(|lesson| &lesson.steps);
+    let questions = steps.filter_map(|step| match &step.kind {
+        StepKind::Quiz(Quiz::Choices(choices)) => Some(choices.clone()),
+        _ => None,
+    });
+    let questions: Vec<Vec<Choice>> = questions.collect();
+    assert!(questions.len() > 40, "{}", questions.len());
+    let passed = BLIND.map(|(name, score)| (name, passed_by(score, &questions)));
+    let above: Vec<_> = passed
+        .iter()
+        .filter(|(_, share)| *share > MOST_BLIND)
+        .collect();
+    assert!(above.is_empty(), "{above:?} of {passed:?}");
+}
+
 #[test]
 fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
     let course = course();

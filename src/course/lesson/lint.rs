@@ -8,7 +8,7 @@ use super::load::WORKSHOP;
 use crate::lesson::{Choice, Course, Lesson, Problem, Quiz, Source, StepKind, live, problem_in};
 
 /// Units that a figure is measured in.
-const UNITS: [&str; 11] = [
+const UNITS: [&str; 15] = [
     "ms",
     "us",
     "GB/s",
@@ -17,10 +17,17 @@ const UNITS: [&str; 11] = [
     "TFLOP/s",
     "samples/s",
     "samples a second",
+    "samples per second",
     "tokens/s",
     "milliseconds",
     "microseconds",
+    "s",
+    "seconds",
+    "minutes",
 ];
+
+/// Words of the longest sentence that a learner should have to read.
+const LONGEST_SENTENCE: usize = 35;
 
 /// Words to avoid, each with what to write instead.
 const WORDS: [(&str, &str); 20] = [
@@ -191,13 +198,57 @@ fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> +
     }
     said.push(' ');
     let explained = text.contains(WHOSE);
+    let long = long_sentences(text).into_iter().map(|(words, start)| {
+        format!("a sentence of {words} words begins `{start} …`: {LONGEST_SENTENCE} are the most")
+    });
+    let long: Vec<String> = long.collect();
     let avoided = WORDS.into_iter().filter(move |(word, better)| {
         let is_of_kernels = better.starts_with("wave") || better.starts_with("work");
         said.contains(&format!(" {word} ")) && !(is_of_kernels && explained)
     });
     figure
         .into_iter()
+        .chain(long)
         .chain(avoided.map(|(word, better)| format!("`{word}`: write {better}")))
+}
+
+/// The sentences that are too long: how many words each has, and its first ones.
+fn long_sentences(text: &str) -> Vec<(usize, String)> {
+    // Items of a list and rows of a table are no part of the sentence before them.
+    let mut passage = String::new();
+    for line in text.lines() {
+        let line = line.trim_start();
+        let is_item = line.starts_with("- ") || line.starts_with(|c: char| c.is_ascii_digit());
+        let ends = line.is_empty() || is_item || line.starts_with('|');
+        passage.push_str(if ends { ". " } else { " " });
+        if !line.starts_with('|') {
+            passage.push_str(line);
+        }
+    }
+    let sentences = passage.split_inclusive(['.', '!', '?', ':']);
+    let mut found = Vec::new();
+    let mut words: Vec<&str> = Vec::new();
+    // A point inside a number or a name ends nothing: the next part does not begin with a blank.
+    for part in sentences {
+        if part.starts_with(' ') && words.last().is_some_and(|word| is_end(word)) {
+            found.push(std::mem::take(&mut words));
+        }
+        words.extend(part.split_whitespace());
+    }
+    found.push(words);
+    let found = found.into_iter().map(|words| {
+        let counted = words
+            .iter()
+            .filter(|word| word.contains(char::is_alphabetic));
+        (counted.count(), words[..words.len().min(5)].join(" "))
+    });
+    found
+        .filter(|(count, _)| *count > LONGEST_SENTENCE)
+        .collect()
+}
+
+fn is_end(word: &str) -> bool {
+    word.ends_with(['.', '!', '?', ':'])
 }
 
 /// A text without its code and drawings; lines stay where they are.
@@ -255,6 +306,24 @@ mod tests {
     }
 
     #[test]
+    fn a_sentence_is_too_long_from_the_thirty_sixth_word_on() {
+        let sentence = |words: usize| "word ".repeat(words - 1) + "end.";
+        for (text, found) in [
+            (sentence(35), 0),
+            (sentence(36), 1),
+            (sentence(20) + "\n" + &sentence(20), 0),
+            (
+                format!("- {}\n- {}", "word ".repeat(20), "word ".repeat(20)),
+                0,
+            ),
+            (format!("| {} |\n{}", "word ".repeat(40), sentence(20)), 0),
+            ("word ".repeat(20) + "1.5 of f.x " + &sentence(20), 1),
+        ] {
+            assert_eq!(long_sentences(&text).len(), found, "{text}");
+        }
+    }
+
+    #[test]
     fn a_typed_figure_is_found_outside_code_alone() {
         for (text, found) in [
             ("It took 42.4 ms.", Some("42.4 ms")),
@@ -265,6 +334,8 @@ mod tests {
             ("```text\n10 ms\n```", None),
             ("{{ = 10 ms }} and {{ known: v1 }}", None),
             ("8 bytes, 3 times", None),
+            ("after 214 seconds, or 3 minutes", Some("214 seconds")),
+            ("372.9 samples per second", Some("372.9 samples per second")),
         ] {
             let found_here = bare_figure(&prose(&live::typed(text)));
             assert_eq!(found_here.as_deref(), found, "{text}");
