@@ -625,7 +625,7 @@ fn a_class_that_does_not_keep_its_learners_apart_is_refused_by_the_first_command
 #[test]
 fn the_documents_name_the_rights_that_keep_learners_apart() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for page in ["README.md", "docs/cluster.md", "docs/trust.md"] {
+    for page in ["README.md", "docs/guide/cluster.md", "docs/design/trust.md"] {
         let text = fs::read_to_string(root.join(page)).unwrap();
         assert!(text.contains("chmod 3773"), "{page}");
         assert!(!text.contains("2775"), "{page}");

@@ -346,7 +346,7 @@ fn flags_of(line: &CommandLine) -> String {
 
 #[test]
 fn the_page_shows_what_is_filled_in() {
-    let path = root().join("docs/profilers.md");
+    let path = root().join("docs/guide/profilers.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the beginning of the table");
     let (shown, after) = rest.split_once(END).expect("the end of the table");
@@ -354,6 +354,6 @@ fn the_page_shows_what_is_filled_in() {
     if std::env::var_os("UPDATE_FROZEN").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
     } else {
-        assert_eq!(shown, table, "docs/profilers.md is out of date");
+        assert_eq!(shown, table, "docs/guide/profilers.md is out of date");
     }
 }

@@ -14,6 +14,8 @@ mod diff;
 mod doctor;
 mod doctor_driver;
 mod doctor_launcher;
+#[cfg(test)]
+mod documents;
 mod exit;
 mod gradcheck;
 mod instructor;

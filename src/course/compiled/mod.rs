@@ -19,10 +19,10 @@ mod tests {
             .join(" ")
     }
 
-    /// Nobody on this project had an AMD GPU: the README says about them what docs/rocm.md allows, word for word.
+    /// Nobody on this project had an AMD GPU: the README says about them what docs/design/rocm.md allows, word for word.
     #[test]
     fn the_readme_claims_what_is_documented() {
-        let allowed: String = include_str!("../../../docs/rocm.md")
+        let allowed: String = include_str!("../../../docs/design/rocm.md")
             .lines()
             .filter(|line| line.starts_with("> "))
             .map(|line| format!("{line}\n"))

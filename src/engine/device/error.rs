@@ -105,7 +105,7 @@ impl DeviceError {
                 "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()
             }
             DeviceError::UnknownArchitecture { .. } => {
-                "`tinyllama-tutor run v4` reaches this GPU through its driver and needs nothing of burn. V1 to V3 and the stages need another GPU, or --backend cpu; docs/rocm.md says more.".into()
+                "`tinyllama-tutor run v4` reaches this GPU through its driver and needs nothing of burn. V1 to V3 and the stages need another GPU, or --backend cpu; docs/design/rocm.md says more.".into()
             }
             DeviceError::UnsupportedType { dtype, .. } if dtype == "bf16" => {
                 "Take --dtype f32, or f16 with v1 to v3.".into()

@@ -1,7 +1,7 @@
 //! Whether a hand-in is what the tutor wrote: its records against their chain and against what can be, the files of its
 //! runs against their seals, and the whole document against the one that records and files give again.
 //!
-//! `docs/trust.md` says what this can show and what it cannot.
+//! `docs/design/trust.md` says what this can show and what it cannot.
 
 mod difference;
 mod document;

@@ -121,7 +121,7 @@ fn parse(path: &Path, text: &str) -> Result<Settings, UsageError> {
             .map_or(String::new(), |span| format!("{}:", at(span.start)));
         let message = error.message().replace('\n', ", ");
         UsageError(format!(
-            "{}:{line} {message}; docs/cluster.md lists what may stand there",
+            "{}:{line} {message}; docs/guide/cluster.md lists what may stand there",
             path.display()
         ))
     })?;

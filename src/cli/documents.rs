@@ -1,0 +1,268 @@
+//! Documents and lessons name commands and files. These tests hold each name against the command line and the tree.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Command, CommandFactory};
+
+use super::Cli;
+
+const FOLDERS: [&str; 8] = [
+    "src",
+    "tests",
+    "docs",
+    ".ci",
+    "kernels",
+    "lessons",
+    "assets",
+    "containers",
+];
+/// Names of commands that became part of others. Clap still knows them, to tell the new name.
+const MOVED: [&str; 1] = ["bench"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Files below `folder` with one of `endings`.
+fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, endings, found);
+        } else if endings
+            .iter()
+            .any(|end| path.to_string_lossy().ends_with(end))
+        {
+            found.push(path);
+        }
+    }
+}
+
+fn pages() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "kernels/README.md",
+    ]
+    .iter()
+    .map(|page| root().join(page))
+    .collect();
+    files(&root().join("docs"), &[".md"], &mut found);
+    files(&root().join("lessons"), &[".md", ".yaml"], &mut found);
+    found
+}
+
+/// Texts between backticks and lines of code blocks, each with its line's number.
+fn code(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    let mut inside = false;
+    let mut span = String::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            inside = false;
+        } else if fenced {
+            found.push((number + 1, line.to_string()));
+        } else {
+            if line.trim().is_empty() {
+                inside = false;
+            }
+            for (index, piece) in line.split('`').enumerate() {
+                if index > 0 {
+                    if inside {
+                        found.push((number + 1, std::mem::take(&mut span)));
+                    }
+                    inside = !inside;
+                    span.clear();
+                }
+                if inside {
+                    span.push_str(piece);
+                    span.push(' ');
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What is wrong with the words after the program's name, if anything is.
+fn fault(command: &Command, line: &str) -> Option<String> {
+    let mut here = command;
+    let mut flags: BTreeSet<&str> = BTreeSet::new();
+    let mut values = false;
+    for word in line.split_whitespace() {
+        let stops = ["#", "--", "|", "\\", "&&", ">", "2>&1", "<"].contains(&word);
+        if stops || word.starts_with(['…', '[', '(', '<', '"', '\'']) {
+            break;
+        }
+        flags.extend(here.get_arguments().filter_map(clap::Arg::get_long));
+        flags.extend(["help", "version"]);
+        if let Some(flag) = word.strip_prefix("--") {
+            let flag = flag.trim_end_matches([',', ';', '.', ':', ')']);
+            let name = flag.split('=').next().unwrap_or(flag);
+            if !flags.contains(name) {
+                return Some(format!("`{}` has no flag --{name}", here.get_name()));
+            }
+            values = true;
+            continue;
+        }
+        if values || !here.has_subcommands() || word.starts_with('-') {
+            continue;
+        }
+        for name in word
+            .split('|')
+            .map(|name| name.trim_end_matches(['\\', ',', ';', '.', ':', ')']))
+        {
+            let placeholder = name.chars().all(|sign| sign.is_uppercase());
+            match here
+                .find_subcommand(name)
+                .filter(|found| !found.is_hide_set())
+            {
+                Some(found) => here = found,
+                None if placeholder => return None,
+                None => return Some(format!("`{}` has no command `{name}`", here.get_name())),
+            }
+            if word.contains('|') {
+                return None;
+            }
+        }
+    }
+    None
+}
+
+/// Paths in code that begin with a folder of this tree, as far as they are spelled out.
+fn paths(line: &str) -> Vec<String> {
+    let is_part = |sign: char| sign.is_alphanumeric() || "/._-*".contains(sign);
+    line.split(|sign| !is_part(sign))
+        .map(|word| word.trim_end_matches(['.', '/', '-']))
+        .filter(|word| word.contains('/') && !word.contains('*') && !word.contains(".."))
+        .filter(|word| FOLDERS.contains(&word.split('/').next().unwrap_or_default()))
+        .filter(|word| !word.split('/').any(is_placeholder))
+        .map(str::to_string)
+        .collect()
+}
+
+/// `NAME`, `NN-name`, `SESSION`: what the reader fills in.
+fn is_placeholder(part: &str) -> bool {
+    let name = part.split(['.', '-']).next().unwrap_or_default();
+    name.len() > 1 && name.chars().all(|sign| sign.is_ascii_uppercase()) && name != "README"
+}
+
+/// Where a path of a page may start: at the root, or at the page.
+fn is_there(page: &Path, path: &str) -> bool {
+    let beside = page.parent().expect("a folder").join(path);
+    root().join(path).exists() || beside.exists()
+}
+
+fn name_of(page: &Path) -> String {
+    let relative = page.strip_prefix(root()).unwrap_or(page);
+    relative.display().to_string()
+}
+
+fn commands_of(text: &str, command: &Command) -> Vec<String> {
+    let mut found = Vec::new();
+    for (number, line) in code(text) {
+        for (place, name) in line.match_indices("tinyllama-tutor ") {
+            // `/shared/tinyllama-tutor` is a folder; `target/release/tinyllama-tutor` is the program.
+            let before = &line[..place];
+            if before.ends_with('/') && !before.ends_with("release/") {
+                continue;
+            }
+            let rest = &line[place + name.len()..];
+            found.extend(fault(command, rest).map(|fault| format!("{number}: {fault}")));
+        }
+        let first = line.split_whitespace().next().unwrap_or_default();
+        if MOVED.contains(&first) {
+            found.push(format!("{number}: `{first}` is no command any more"));
+        }
+    }
+    found
+}
+
+#[test]
+fn commands_in_documents_and_lessons_exist() {
+    let command = Cli::command();
+    let wrong: Vec<String> = pages()
+        .iter()
+        .flat_map(|page| {
+            let text = fs::read_to_string(page).expect("a page");
+            let found = commands_of(&text, &command);
+            found
+                .into_iter()
+                .map(|fault| format!("{}:{fault}", name_of(page)))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn paths_in_documents_and_lessons_exist() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        for (number, line) in code(&text) {
+            let missing = paths(&line)
+                .into_iter()
+                .filter(|path| !is_there(&page, path));
+            wrong.extend(missing.map(|path| format!("{}:{number}: {path}", name_of(&page))));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut wrong = Vec::new();
+    for page in pages()
+        .iter()
+        .filter(|page| page.extension().is_some_and(|end| end == "md"))
+    {
+        let text = fs::read_to_string(page).expect("a page");
+        for rest in text.split("](").skip(1) {
+            let target = rest.split([')', '#']).next().unwrap_or_default();
+            // A text to be quoted in the README has links that start at the root.
+            if target.contains('.') && !target.contains("://") && !is_there(page, target) {
+                wrong.push(format!("{}: {target}", name_of(page)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Messages and comments send readers to pages.
+#[test]
+fn pages_that_the_program_names_exist() {
+    let mut sources = Vec::new();
+    for folder in ["src", "kernels", "tests"] {
+        files(&root().join(folder), &[".rs", ".yaml"], &mut sources);
+    }
+    files(&root().join(".ci"), &[""], &mut sources);
+    let mut wrong = Vec::new();
+    for source in sources {
+        let text = fs::read_to_string(&source).unwrap_or_default();
+        for line in text.lines() {
+            let named = paths(line)
+                .into_iter()
+                .filter(|path| path.starts_with("docs/"));
+            let missing = named.filter(|path| path.ends_with(".md") && !root().join(path).exists());
+            wrong.extend(missing.map(|path| format!("{}: {path}", name_of(&source))));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_command_that_is_gone_is_seen() {
+    let command = Cli::command();
+    let seen = |text: &str| commands_of(text, &command).join("; ");
+    assert_eq!(seen("`tinyllama-tutor run v1 --config tiny`"), "");
+    assert_eq!(seen("`tinyllama-tutor workbench hint|reset rmsnorm`"), "");
+    assert!(seen("`tinyllama-tutor bench v1`").contains("no command `bench`"));
+    assert!(seen("`compare`, `bench v1 v2`").contains("`bench` is no command any more"));
+    assert!(seen("```sh\ntinyllama-tutor session shew\n```").contains("no command `shew`"));
+    assert!(seen("`tinyllama-tutor kernels --chek`").contains("no flag --chek"));
+}
