@@ -123,7 +123,10 @@ const HELD: &[(u8, &str, &[Test])] = &[
     (
         11,
         "labels of a comparison mean nothing",
-        &[("src/course/tui/panels/compare/tests.rs", "three_runs_side_by_side")],
+        &[(
+            "src/course/tui/panels/compare/tests.rs",
+            "three_runs_side_by_side",
+        )],
     ),
     (
         12,
@@ -171,13 +174,19 @@ const HELD: &[(u8, &str, &[Test])] = &[
                 "src/course/tui/update/tests.rs",
                 "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
             ),
-            ("src/course/tui/update/tests.rs", "ctrl_u_clears_what_was_typed"),
+            (
+                "src/course/tui/update/tests.rs",
+                "ctrl_u_clears_what_was_typed",
+            ),
         ],
     ),
     (
         17,
         "bars of a comparison change only their label",
-        &[("src/course/tui/panels/compare/tests.rs", "three_runs_side_by_side")],
+        &[(
+            "src/course/tui/panels/compare/tests.rs",
+            "three_runs_side_by_side",
+        )],
     ),
     (
         18,
