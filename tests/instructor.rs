@@ -608,7 +608,10 @@ fn a_class_that_does_not_keep_its_learners_apart_is_refused_by_the_first_command
     assert_eq!(status(&open(EVE, "eve").unwrap()), 0);
     let eve = |args: &[&str]| program_as(EVE, EVE, &class, args).unwrap();
     assert_ne!(status(&eve(&["session", "show", "--learner", "ada"])), 0);
-    assert_ne!(status(&eve(&["instructor", "reset", "ada", "--all"])), 0);
+    assert_ne!(
+        status(&eve(&["instructor", "reset", "ada", "--whole-course"])),
+        0
+    );
     let moved = Command::new("mv")
         .args([class.join("ada"), class.join("x")])
         .uid(EVE)
@@ -724,8 +727,13 @@ fn the_commands_act_on_a_class() {
     assert!(!said.contains("that was not restored"), "{said}");
     assert_eq!(status(&run(&["reset", "ada", "--stage", "5"])), 2);
     assert_eq!(status(&run(&["reset", "ada"])), 2, "of what?");
-    assert_eq!(status(&run(&["reset", "../ada", "--all"])), 2);
-    assert_eq!(status(&run(&["reset", "eve", "--all"])), 2);
+    assert_eq!(status(&run(&["reset", "../ada", "--whole-course"])), 2);
+    assert_eq!(status(&run(&["reset", "eve", "--whole-course"])), 2);
+    assert_eq!(status(&run(&["reset", "--whole-course"])), 2, "of whom?");
+    let old = run(&["reset", "ada", "--all"]);
+    assert_eq!(status(&old), 2);
+    let said = String::from_utf8_lossy(&old.stderr);
+    assert!(said.contains("--whole-course"), "{said}");
 
     assert_eq!(
         status(&run(&["solve", "ada", "stages/guess2", "--by", "Ms Smith"])),
@@ -772,4 +780,95 @@ fn the_commands_act_on_a_class() {
         .collect();
     assert_eq!(files.len(), 1, "{files:?}");
     assert!(String::from_utf8_lossy(&run(&["show", "ada"]).stdout).contains("Session report: ada"));
+}
+
+#[test]
+fn orders_reach_several_learners_or_everyone() {
+    let folder = TempDir::new().unwrap();
+    let (class, lessons) = (folder.path().join("class"), folder.path().join("lessons"));
+    stages_course(&lessons);
+    fs::create_dir(&class).unwrap();
+    let names = ["ada", "bob", "eve"];
+    for name in names {
+        let mut session = Session::open(place(&class, name)).unwrap();
+        let at = StepRef::new("stages", "guess2");
+        session.record(Event::StepDone { at }).unwrap();
+    }
+    let run = |args: &[&str]| tutor(&class, &lessons, args);
+    let state = |name: &str| State::of(&scan(&place(&class, name).events()).unwrap().records);
+    let unlocked = || names.map(|name| !state(name).unlocked.is_empty());
+
+    let two = ["--learner", "ada", "--learner", "bob"];
+    let unlock = run(&[&["unlock", "stages", "--json"][..], &two].concat());
+    assert_eq!(status(&unlock), 0, "{unlock:?}");
+    assert_eq!(json(&unlock)["learners"].as_array().unwrap().len(), 2);
+    assert_eq!(unlocked(), [true, true, false]);
+    assert_eq!(status(&run(&["unlock", "stages"])), 2, "for whom?");
+    assert_eq!(status(&run(&["unlock", "stages", "--everyone"])), 0);
+    assert_eq!(unlocked(), [true; 3]);
+
+    let typo = [
+        "reset",
+        "--lesson",
+        "stages",
+        "--learner",
+        "ada",
+        "--learner",
+        "bop",
+    ];
+    assert_eq!(status(&run(&typo)), 2);
+    let begun = || names.map(|name| !state(name).lessons.is_empty());
+    assert_eq!(begun(), [true; 3], "a wrong name resets nobody");
+    assert_eq!(
+        status(&run(&["reset", "--lesson", "stages", "--everyone"])),
+        0
+    );
+    assert_eq!(begun(), [false; 3]);
+    assert_eq!(status(&run(&[&["message", "Hi"][..], &two].concat())), 0);
+    let messages = names.map(|name| state(name).messages.len());
+    assert_eq!(messages, [1, 1, 0]);
+}
+
+#[test]
+fn a_skipped_step_is_not_called_done() {
+    let folder = TempDir::new().unwrap();
+    let (class, lessons) = (folder.path().join("class"), folder.path().join("lessons"));
+    stages_course(&lessons);
+    fs::create_dir(&class).unwrap();
+    let name = "carla-maria.von-und-zu-hohenstein-langenfeld";
+    let mut session = Session::open(place(&class, name)).unwrap();
+    for (at, skipped) in [
+        ("guess2", false),
+        ("guess3", false),
+        ("run2", true),
+        ("run3", true),
+    ] {
+        let at = StepRef::new("stages", at);
+        let note = "no time".into();
+        session
+            .record(match skipped {
+                true => Event::StepSkipped { at, note },
+                false => Event::StepDone { at },
+            })
+            .unwrap();
+    }
+    drop(session);
+    let list = tutor(&class, &lessons, &["list"]);
+    let list = String::from_utf8_lossy(&list.stdout);
+    let [head, row] = list.lines().collect::<Vec<_>>()[..] else {
+        panic!("{list}");
+    };
+    let behind = |line: &str, word: &str| line.find(word).map(|at| at + word.len());
+    assert_eq!(behind(head, "done"), behind(row, "2/4"), "{list}");
+    assert_eq!(
+        behind(head, "skipped"),
+        behind(row, " 2 ").map(|at| at - 1),
+        "{list}"
+    );
+    let report = tutor(&class, &lessons, &["show", name]);
+    let report = String::from_utf8_lossy(&report.stdout);
+    assert!(
+        report.contains("2 done, 2 skipped of 4 steps, 0 of 1 lessons"),
+        "{report}"
+    );
 }

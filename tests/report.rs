@@ -224,6 +224,35 @@ fn the_html_is_one_safe_file_and_the_other_formats_are_whole() {
     assert!(validator.validate(&broken).is_err());
 }
 
+#[test]
+fn a_guess_about_this_machine_is_not_held_against_a_recording() {
+    let folder = TempDir::new().unwrap();
+    let place = eventful(folder.path());
+    let mut session = Session::open(place.clone()).unwrap();
+    let baseline = session.state().step("first-baseline", "baseline").unwrap();
+    for id in baseline.runs.clone() {
+        session.mark_recording(&id, "NVIDIA H200, then").unwrap();
+    }
+    drop(session);
+    let report = report(&place);
+    let mut guesses = report.predictions.iter();
+    let guess = guesses.find(|guess| guess.step == "guess-time").unwrap();
+    assert!(
+        guess.measured.is_some() && guess.ratio.is_none(),
+        "{guess:?}"
+    );
+    let text = markdown::render(&report);
+    let line = text
+        .lines()
+        .find(|line| line.contains("How long is a step?"));
+    let line = line.unwrap();
+    assert!(
+        line.contains("(recording: NVIDIA H200, then, another machine)"),
+        "{line}"
+    );
+    assert!(line.trim_end().ends_with("| - |"), "{line}");
+}
+
 /// What `calibrate` keeps, for the device of made-up runs.
 fn calibrate(state: &Path, driver: &str) {
     let sampled = |median: f64| serde_json::json!({"median": median, "p10": median, "p90": median, "repeats": 5});

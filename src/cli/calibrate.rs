@@ -149,6 +149,9 @@ impl Kept {
         for line in self.calibration.summary() {
             page.line(format_args!("  {line}"));
         }
+        for warning in self.calibration.warnings() {
+            page.line(format_args!("  warning: {warning}"));
+        }
         let Some(sheet) = &self.data_sheet else {
             return page.line("  data sheet: this device is not in the table");
         };

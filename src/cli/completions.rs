@@ -3,10 +3,16 @@
 use std::io::Write;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::Exit;
+use tinyllama_contract::targets;
+use tinyllama_course::lesson::{Course, Source};
+use tinyllama_course::recording::{self, Library};
+
+const PROGRAM: &str = "tinyllama-tutor";
 
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
@@ -16,12 +22,81 @@ pub struct CompletionsArgs {
 
 pub fn run<C: CommandFactory>(args: &CompletionsArgs) -> Result<Exit> {
     let mut script = Vec::new();
+    let names = Names::built_in()?;
     clap_complete::generate(
         args.shell,
-        &mut C::command(),
-        "tinyllama-tutor",
+        &mut names.add(C::command()),
+        PROGRAM,
         &mut script,
     );
-    std::io::stdout().write_all(&script)?;
+    let mut script = String::from_utf8(script)?;
+    if args.shell == Shell::Bash {
+        script = with_one_program_name(&script);
+    }
+    std::io::stdout().write_all(script.as_bytes())?;
     Ok(Exit::Ok)
+}
+
+/// clap_complete 4.6 writes the hyphen of the program's name in two ways, so that no branch below the first word is ever taken.
+/// clap-rs/clap issue 6421.
+fn with_one_program_name(script: &str) -> String {
+    let [labels, states] = ["__subcmd__", "__"].map(|hyphen| PROGRAM.replace('-', hyphen));
+    script.replace(&labels, &states)
+}
+
+/// Values that the program reads by itself, so that clap does not know them.
+struct Names {
+    targets: Vec<&'static str>,
+    lessons: Vec<&'static str>,
+    recordings: Vec<&'static str>,
+    kernels: Vec<&'static str>,
+}
+
+impl Names {
+    fn built_in() -> Result<Self> {
+        let course = Course::load(&Source::BuiltIn)?;
+        let library = Library::load(recording::Source::BuiltIn)?;
+        let recordings = library.recordings.into_iter();
+        // clap wants names that live as long as the program, which ends after printing.
+        Ok(Names {
+            targets: targets::ALL.iter().map(|target| target.name).collect(),
+            lessons: course
+                .lessons()
+                .map(|lesson| lesson.id.clone().leak() as &str)
+                .collect(),
+            recordings: recordings
+                .map(|recording| recording.id.leak() as &str)
+                .collect(),
+            kernels: tinyllama_kernel_catalog::KERNELS
+                .iter()
+                .map(|kernel| kernel.name)
+                .collect(),
+        })
+    }
+
+    /// Lets each argument offer the names that its value's name asks for, in all subcommands.
+    fn add(&self, command: Command) -> Command {
+        let inner: Vec<String> = command
+            .get_subcommands()
+            .map(|inner| inner.get_name().to_owned())
+            .collect();
+        let command = command.mut_args(|arg| match self.values(&arg) {
+            Some(values) => arg.value_parser(values),
+            None => arg,
+        });
+        inner.into_iter().fold(command, |command, name| {
+            command.mut_subcommand(name, |inner| self.add(inner))
+        })
+    }
+
+    fn values(&self, arg: &Arg) -> Option<PossibleValuesParser> {
+        let name = arg.get_value_names()?.first()?.as_str();
+        Some(match name {
+            "TARGET" | "TARGETS" | "TARGET OR RUN" => self.targets.clone().into(),
+            "LESSON" => self.lessons.clone().into(),
+            "RECORDING" => self.recordings.clone().into(),
+            "KERNEL" => self.kernels.clone().into(),
+            _ => return None,
+        })
+    }
 }

@@ -37,11 +37,13 @@ enum Command {
     /// Say what a recording shows and where it comes from
     Show {
         /// Id of the recording
+        #[arg(value_name = "RECORDING")]
         id: String,
     },
     /// Play a recording, as its run went
     Play {
         /// Id of the recording
+        #[arg(value_name = "RECORDING")]
         id: String,
         /// How fast: 1, 4, 16, or end for no waiting
         #[arg(long, default_value = "1")]

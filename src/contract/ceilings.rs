@@ -37,7 +37,20 @@ impl Sampled {
             repeats: repeats.len(),
         })
     }
+
+    /// Why it is no ceiling; none where the repeats agree.
+    fn doubt(&self) -> Option<String> {
+        let spread = (self.p90 - self.p10) / self.median;
+        if !(self.p10..=self.p90).contains(&self.median) {
+            return Some("the value lies outside its own interval".into());
+        }
+        (spread.is_nan() || spread > MOST_SPREAD)
+            .then(|| format!("repeats differ by {:.0} % of their median", 100.0 * spread))
+    }
 }
+
+/// How far repeats may lie apart, from the slowest tenth to the fastest, as a share of their median.
+const MOST_SPREAD: f64 = 0.3;
 
 named! {
     /// What carries out arithmetic.
@@ -92,12 +105,38 @@ pub struct Latency {
 }
 
 impl Measured {
+    /// What was measured too badly to be a ceiling, and why. [`flops_per_s`](Self::flops_per_s) and
+    /// [`bytes_per_s`](Self::bytes_per_s) leave it out.
+    pub fn doubts(&self) -> Vec<String> {
+        let compute = self.compute.iter().filter_map(|ceiling| {
+            let doubt = ceiling.flops_per_s.doubt()?;
+            Some(format!("{} {}: {doubt}", ceiling.dtype, ceiling.unit))
+        });
+        let bandwidth = self
+            .bandwidth
+            .iter()
+            .filter_map(|ceiling| Some(format!("{}: {}", ceiling.level, self.doubt(ceiling)?)));
+        compute.chain(bandwidth).collect()
+    }
+
+    fn doubt(&self, ceiling: &BandwidthCeiling) -> Option<String> {
+        let rate = |ceiling: &BandwidthCeiling| ceiling.bytes_per_s.median;
+        let is_slower = ceiling.level == Level::Warm
+            && self
+                .bandwidth
+                .iter()
+                .any(|other| other.level == Level::Cold && rate(other) > rate(ceiling));
+        let doubt = ceiling.bytes_per_s.doubt();
+        doubt.or_else(|| is_slower.then(|| "it is slower than memory".into()))
+    }
+
     /// FLOP/s that `dtype` was seen to reach, by the faster of vector and matrix units unless one is asked for.
     pub fn flops_per_s(&self, dtype: &str, unit: Option<Unit>) -> Option<f64> {
         self.compute
             .iter()
             .filter(|ceiling| ceiling.dtype == dtype)
             .filter(|ceiling| unit.is_none_or(|unit| ceiling.unit == unit))
+            .filter(|ceiling| ceiling.flops_per_s.doubt().is_none())
             .map(|ceiling| ceiling.flops_per_s.median)
             .max_by(f64::total_cmp)
     }
@@ -105,7 +144,7 @@ impl Measured {
     pub fn bytes_per_s(&self, level: Level) -> Option<f64> {
         self.bandwidth
             .iter()
-            .filter(|ceiling| ceiling.level == level)
+            .filter(|ceiling| ceiling.level == level && self.doubt(ceiling).is_none())
             .map(|ceiling| ceiling.bytes_per_s.median)
             .max_by(f64::total_cmp)
     }

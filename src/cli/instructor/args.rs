@@ -57,7 +57,15 @@ pub enum InstructorCommand {
         backup: Option<String>,
     },
     /// Open a lesson whose requirements are not met
-    Unlock { learner: String, lesson: String },
+    #[command(allow_missing_positional = true)]
+    Unlock {
+        /// Learner, as --learner
+        #[arg(conflicts_with_all = ["learners", "everyone"])]
+        learner: Option<String>,
+        lesson: String,
+        #[command(flatten)]
+        whom: Whom,
+    },
     /// Do a step for a learner; a run is trained on this machine
     Solve {
         learner: String,
@@ -72,12 +80,15 @@ pub enum InstructorCommand {
         #[arg(long, conflicts_with = "lesson")]
         off: bool,
     },
-    /// Write to a learner, or to everyone
+    /// Write to learners, or to everyone
     Message {
         #[command(flatten)]
-        to: Recipient,
+        whom: Whom,
         #[arg(required = true)]
         text: Vec<String>,
+        /// What --everyone was called
+        #[arg(long, hide = true, conflicts_with_all = ["learners", "everyone"])]
+        all: bool,
     },
     /// Export every session, to be merged or kept
     Collect {
@@ -98,21 +109,25 @@ pub struct AgainArgs {
     pub flags: Flags,
 }
 
+/// Whom an order is for.
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct Recipient {
-    /// Learner to write to
-    #[arg(long, value_name = "NAME")]
-    pub to: Option<String>,
-    /// Write to everyone
-    #[arg(long)]
-    pub all: bool,
+pub struct Whom {
+    /// A learner; give it again for each further one
+    #[arg(long = "learner", alias = "to", value_name = "NAME")]
+    pub learners: Vec<String>,
+    /// Every learner of the class
+    #[arg(long, conflicts_with = "learners")]
+    pub everyone: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(false))]
 pub struct ResetArgs {
-    pub learner: String,
+    /// Learner, as --learner
+    #[arg(conflicts_with_all = ["learners", "everyone"])]
+    pub learner: Option<String>,
+    #[command(flatten)]
+    pub whom: Whom,
     /// One step: LESSON/STEP
     #[arg(long, group = "what", value_name = "LESSON/STEP")]
     step: Option<String>,
@@ -125,9 +140,12 @@ pub struct ResetArgs {
     /// The lessons of a session of the course
     #[arg(long, group = "what", value_name = "SESSION")]
     session: Option<String>,
-    /// Everything
+    /// All progress in the whole course
     #[arg(long, group = "what")]
-    all: bool,
+    whole_course: bool,
+    /// What --whole-course was called
+    #[arg(long, group = "what", hide = true)]
+    pub all: bool,
 }
 
 impl ResetArgs {

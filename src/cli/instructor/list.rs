@@ -83,13 +83,10 @@ impl Instructor<'_> {
             writeln!(out, "Nobody has begun yet.")?;
             return Ok(Exit::Ok);
         }
-        writeln!(
-            out,
-            "{:<16} {:<34} {:>7} {:>6} {:>5} {:>5} {:>9}  remarks",
-            "learner", "position", "steps", "tries", "hints", "min", "last"
-        )?;
-        for view in views {
-            writeln!(out, "{}", line(view))?;
+        let mut rows = vec![HEAD.map(str::to_owned)];
+        rows.extend(views.iter().map(cells));
+        for row in &rows {
+            writeln!(out, "{}", line(row, &rows))?;
         }
         if views.iter().any(|view| view.problem.is_some()) {
             writeln!(out, "\n{PERMISSIONS}")?;
@@ -98,14 +95,40 @@ impl Instructor<'_> {
     }
 }
 
-fn line(view: &LearnerView) -> String {
+const HEAD: [&str; 9] = [
+    "learner", "position", "done", "skipped", "tries", "hints", "min", "last", "remarks",
+];
+
+fn cells(view: &LearnerView) -> [String; 9] {
     let at = view.position.as_ref();
-    let at = at.map_or("not begun".into(), ToString::to_string);
-    let steps = format!("{}/{}", view.steps_finished, view.steps);
-    let (name, tries, hints, minutes) = (&view.name, view.attempts, view.hints, view.minutes);
-    let (last, remarks) = (view.last_seen(), view.remarks(true));
-    let line = format!(
-        "{name:<16} {at:<34} {steps:>7} {tries:>6} {hints:>5} {minutes:>5.0} {last:>9}  {remarks}"
-    );
-    line.trim_end().to_string()
+    [
+        view.name.clone(),
+        at.map_or("not begun".into(), ToString::to_string),
+        format!(
+            "{}/{}",
+            view.steps_finished - view.steps_skipped,
+            view.steps
+        ),
+        view.steps_skipped.to_string(),
+        view.attempts.to_string(),
+        view.hints.to_string(),
+        format!("{:.0}", view.minutes),
+        view.last_seen(),
+        view.remarks(true),
+    ]
+}
+
+/// A row, each column as wide as its widest cell in all rows: names and places to the left, figures to the right.
+fn line(row: &[String; 9], rows: &[[String; 9]]) -> String {
+    let mut line = String::new();
+    for (at, cell) in row.iter().enumerate() {
+        let wide = rows.iter().map(|row| row[at].chars().count()).max();
+        let wide = wide.unwrap_or(0);
+        // Writing to a string cannot fail.
+        let _ = match at {
+            0 | 1 | 8 => write!(line, "{cell:<wide$}  "),
+            _ => write!(line, "{cell:>wide$}  "),
+        };
+    }
+    line.trim_end().to_owned()
 }

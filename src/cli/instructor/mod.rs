@@ -10,12 +10,12 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 pub use self::args::InstructorArgs;
-use self::args::{InstructorCommand, Recipient};
+use self::args::{InstructorCommand, Whom};
 use super::Exit;
 use super::say::say_text;
 use super::session::warn_of;
 use tinyllama_base::locale;
-use tinyllama_course::instructor::carry_out::{Sent, everyone, newest_backup, one, pin};
+use tinyllama_course::instructor::carry_out::{Sent, each, everyone, newest_backup, one, pin};
 use tinyllama_course::instructor::class::PERMISSIONS;
 use tinyllama_course::instructor::scope;
 use tinyllama_course::instructor::{Class, hand_ins, solve};
@@ -43,6 +43,27 @@ pub fn run(args: &InstructorArgs) -> Result<Exit> {
     instructor.execute()
 }
 
+const ALL: &str = "`reset --all` is now `reset --whole-course`: all progress of a learner. For every learner say --everyone";
+
+enum Recipients {
+    Everyone,
+    Named(Vec<String>),
+}
+
+/// # Errors
+/// Where nobody is named.
+fn recipients(learner: Option<String>, whom: &Whom) -> Result<Recipients, UsageError> {
+    if whom.everyone {
+        return Ok(Recipients::Everyone);
+    }
+    let names: Vec<String> = learner.into_iter().chain(whom.learners.clone()).collect();
+    if names.is_empty() {
+        let text = "for whom? Give --learner NAME, once for each learner, or --everyone";
+        return Err(UsageError(text.into()));
+    }
+    Ok(Recipients::Named(names))
+}
+
 struct Instructor<'a> {
     args: &'a InstructorArgs,
     class: Class,
@@ -61,8 +82,13 @@ impl Instructor<'_> {
             InstructorCommand::Run(args) => self.run_again(args),
             InstructorCommand::Show { learner } => self.show(learner),
             InstructorCommand::Reset(reset) => {
+                if reset.all {
+                    bail!(UsageError(ALL.into()));
+                }
                 let (scope, workbench) = scope::resolve(&reset.named(), &self.course)?;
-                self.order(&reset.learner, Action::Reset { scope, workbench })
+                let action = Action::Reset { scope, workbench };
+                let learner = reset.learner.clone();
+                self.order_to(recipients(learner, &reset.whom)?, action)
             }
             InstructorCommand::Restore { learner, backup } => {
                 let backup = match backup {
@@ -71,13 +97,25 @@ impl Instructor<'_> {
                 };
                 self.order(learner, Action::Restore { backup })
             }
-            InstructorCommand::Unlock { learner, lesson } => {
+            InstructorCommand::Unlock {
+                learner,
+                lesson,
+                whom,
+            } => {
                 let lesson = scope::lesson(lesson, &self.course)?.id.clone();
-                self.order(learner, Action::Unlock { lesson })
+                let action = Action::Unlock { lesson };
+                self.order_to(recipients(learner.clone(), whom)?, action)
             }
             InstructorCommand::Solve { learner, step } => self.solve(learner, step),
             InstructorCommand::Pin { lesson, .. } => self.pin(lesson.as_deref()),
-            InstructorCommand::Message { to, text } => self.message(to, &text.join(" ")),
+            InstructorCommand::Message { whom, text, all } => {
+                let text = text.join(" ");
+                let to = match all {
+                    true => Recipients::Everyone,
+                    false => recipients(None, whom)?,
+                };
+                self.order_to(to, Action::Message { text })
+            }
             InstructorCommand::Collect { output } => self.collect(output),
         }
     }
@@ -137,13 +175,18 @@ impl Instructor<'_> {
         self.print(&json!({ "pinned": lesson }), &text)
     }
 
-    fn message(&mut self, to: &Recipient, text: &str) -> Result<Exit> {
-        let action = Action::Message { text: text.into() };
-        if let Some(learner) = &to.to {
-            return self.order(learner, action);
-        }
+    fn order_to(&mut self, recipients: Recipients, action: Action) -> Result<Exit> {
         let by = self.by();
-        let sent = everyone(&mut self.class, action, &by)?;
+        let sent = match recipients {
+            Recipients::Everyone => everyone(&mut self.class, action, &by)?,
+            Recipients::Named(names) => match names.as_slice() {
+                [learner] => return self.order(learner, action),
+                _ => {
+                    let orders = names.into_iter().map(|name| (name, action.clone()));
+                    each(&self.class, orders.collect(), &by)?
+                }
+            },
+        };
         let failed = sent.iter().any(Sent::is_failed);
         let text: Vec<&str> = sent.iter().map(|sent| sent.text.as_str()).collect();
         self.print(&json!({ "learners": sent }), &text.join("\n"))?;

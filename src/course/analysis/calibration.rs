@@ -61,10 +61,7 @@ impl Calibration {
     pub fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for ceiling in &self.compute {
-            let (scale, name) = match ceiling.flops_per_s.median {
-                rate if rate < 1e12 => (1e9, "GFLOP/s"),
-                _ => (1e12, "TFLOP/s"),
-            };
+            let (scale, name) = scale(ceiling.flops_per_s.median, "FLOP/s");
             let ComputeCeiling {
                 dtype, unit, how, ..
             } = ceiling;
@@ -73,9 +70,13 @@ impl Calibration {
             lines.push(format!("{dtype} {unit}: {rate:.1} {name}{spread} ({how})"));
         }
         for ceiling in &self.bandwidth {
-            let (rate, how) = (ceiling.bytes_per_s.median / 1e9, &ceiling.how);
-            let spread = spread(&ceiling.bytes_per_s, 1e9);
-            lines.push(format!("{}: {rate:.0} GB/s{spread} ({how})", ceiling.level));
+            let (scale, name) = scale(ceiling.bytes_per_s.median, "B/s");
+            let (rate, how) = (ceiling.bytes_per_s.median / scale, &ceiling.how);
+            let spread = spread(&ceiling.bytes_per_s, scale);
+            lines.push(format!(
+                "{}: {rate:.1} {name}{spread} ({how})",
+                ceiling.level
+            ));
         }
         let latencies = [("a launch", &self.launch), ("waiting", &self.synchronise)];
         for (name, latency) in latencies {
@@ -87,6 +88,15 @@ impl Calibration {
         }
         lines.extend(self.notes.iter().cloned());
         lines
+    }
+
+    /// What a user should know before trusting rooflines and predictions; empty where everything agrees.
+    pub fn warnings(&self) -> Vec<String> {
+        let doubts = self.doubts().into_iter();
+        let line = |doubt| {
+            format!("{doubt}. It is no ceiling: close what else runs here and `calibrate` again")
+        };
+        doubts.map(line).collect()
     }
 
     /// Where the calibration of a device lies below the state folder.
@@ -132,6 +142,16 @@ impl Calibration {
         found.sort_by(|a, b| a.facts.device.cmp(&b.facts.device));
         Ok((found, damaged))
     }
+}
+
+/// The unit that leaves a rate at least one digit before the point.
+fn scale(rate: f64, unit: &str) -> (f64, String) {
+    let (scale, prefix) = match rate {
+        rate if rate >= 1e12 => (1e12, "T"),
+        rate if rate >= 1e9 => (1e9, "G"),
+        _ => (1e6, "M"),
+    };
+    (scale, format!("{prefix}{unit}"))
 }
 
 fn spread(sampled: &Sampled, scale: f64) -> String {
@@ -206,6 +226,32 @@ pub(super) mod tests {
         assert_eq!(calibration.flops_per_s("f64", None), None);
         assert_eq!(calibration.bytes_per_s(Level::Cold), Some(4e12));
         assert!(Sampled::of(&[1.0, f64::NAN]).is_none() && Sampled::of(&[]).is_none());
+    }
+
+    #[test]
+    fn what_a_busy_machine_measured_is_no_ceiling_and_never_shown_as_zero() {
+        let mut calibration = example();
+        assert_eq!(calibration.warnings(), [""; 0]);
+        let rates = [0.24e9, 0.278e9, 0.43e9];
+        calibration.reached.bandwidth[0].bytes_per_s = Sampled::of(&rates).unwrap();
+        let slow = Sampled::of(&[0.151e9, 0.152e9, 0.153e9]).unwrap();
+        calibration.reached.bandwidth[1].bytes_per_s = slow;
+        let beside = &mut calibration.reached.compute[0].flops_per_s;
+        beside.median = 1.1 * beside.p90;
+        assert_eq!(calibration.bytes_per_s(Level::Cold), None);
+        assert_eq!(calibration.bytes_per_s(Level::Warm), None);
+        assert_eq!(calibration.flops_per_s("f32", Some(Unit::Vector)), None);
+        let warnings = calibration.warnings().join("\n");
+        for expected in [
+            "memory: repeats differ by",
+            "cache: it is slower",
+            "f32 vector: the value lies outside",
+        ] {
+            assert!(warnings.contains(expected), "{expected}: {warnings}");
+        }
+        let summary = calibration.summary().join("\n");
+        assert!(summary.contains("memory: 278.0 MB/s"), "{summary}");
+        assert!(summary.contains("cache: 152.0 MB/s"), "{summary}");
     }
 
     #[test]

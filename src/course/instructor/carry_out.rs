@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::instructor::{Class, Deed, Delivery, Learner, deliver, scope, solve};
+use crate::instructor::{Class, ClassError, Deed, Delivery, Learner, deliver, scope, solve};
 use crate::lesson::Course;
 use crate::session::class_file::Pin;
 use crate::session::{Action, Order, Place, SessionError, class_file, read_only};
@@ -14,8 +14,11 @@ use crate::session::{Action, Order, Place, SessionError, class_file, read_only};
 /// When the file system does not let it, or nobody and nothing is called so.
 pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Result<String> {
     match deed {
-        Deed::To { learner, action } => Ok(one(class, &learner, action, by)?.text),
-        Deed::ToAll { action } => Ok(everyone_in_words(&everyone(class, action, by)?)),
+        Deed::To { orders } => match <[_; 1]>::try_from(orders) {
+            Ok([(learner, action)]) => Ok(one(class, &learner, action, by)?.text),
+            Err(orders) => Ok(in_words(&each(class, orders, by)?)),
+        },
+        Deed::ToAll { action } => Ok(in_words(&everyone(class, action, by)?)),
         Deed::RestoreNewest { learner } => {
             let backup = newest_backup(class, &learner)?;
             Ok(one(class, &learner, Action::Restore { backup }, by)?.text)
@@ -88,20 +91,39 @@ fn send(place: &Place, order: &Order) -> Result<Sent, SessionError> {
     })
 }
 
+/// To each of these; whoever cannot be reached does not keep it from the others.
+///
+/// # Errors
+/// When somebody is not in the class; nothing is sent then.
+pub fn each(class: &Class, orders: Vec<(String, Action)>, by: &str) -> Result<Vec<Sent>> {
+    let places = orders.into_iter().map(|(learner, action)| {
+        let place = class.place(&learner)?;
+        Ok((place, Order::new(by, action)))
+    });
+    let places: Vec<(Place, Order)> = places.collect::<Result<_, ClassError>>()?;
+    let sent = places
+        .into_iter()
+        .map(|(place, order)| send_or_say(&place, &order));
+    Ok(sent.collect())
+}
+
+fn send_or_say(place: &Place, order: &Order) -> Sent {
+    send(place, order).unwrap_or_else(|error| Sent {
+        state: FAILED,
+        text: format!("{}: {error}", place.learner),
+        learner: place.learner.clone(),
+    })
+}
+
 /// To everybody; whoever cannot be reached does not keep it from the others.
 pub fn everyone(class: &mut Class, action: Action, by: &str) -> Result<Vec<Sent>> {
     let order = Order::new(by, action);
-    let each = class.learners()?.into_iter().map(|Learner { place, .. }| {
-        send(&place, &order).unwrap_or_else(|error| Sent {
-            state: FAILED,
-            text: format!("{}: {error}", place.learner),
-            learner: place.learner,
-        })
-    });
-    Ok(each.collect())
+    let learners = class.learners()?.into_iter();
+    let sent = learners.map(|Learner { place, .. }| send_or_say(&place, &order));
+    Ok(sent.collect())
 }
 
-fn everyone_in_words(sent: &[Sent]) -> String {
+fn in_words(sent: &[Sent]) -> String {
     let failed = sent.iter().filter(|sent| sent.is_failed());
     let failed: Vec<&str> = failed.map(|sent| sent.text.as_str()).collect();
     let reached = sent.len() - failed.len();

@@ -1,5 +1,7 @@
 //! The dashboard as data: what is selected, what is being entered, and what a decision asks for. It is drawn elsewhere.
 
+use std::collections::BTreeSet;
+
 use super::scope::{lesson, resolve};
 use crate::instructor::{LearnerView, Named, ScopeError};
 use crate::lesson::Course;
@@ -8,31 +10,42 @@ use crate::session::Action;
 /// What an instructor decided.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
-    To { learner: String, action: Action },
-    ToAll { action: Action },
-    RestoreNewest { learner: String },
-    Solve { learner: String, step: String },
-    Pin { lesson: Option<String> },
+    /// Each learner with the order for this one.
+    To {
+        orders: Vec<(String, Action)>,
+    },
+    ToAll {
+        action: Action,
+    },
+    RestoreNewest {
+        learner: String,
+    },
+    Solve {
+        learner: String,
+        step: String,
+    },
+    Pin {
+        lesson: Option<String>,
+    },
 }
 
 /// A line that is being entered, or a question that waits for yes or no.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     Message {
-        to: Option<String>,
+        to: Vec<String>,
     },
+    MessageToAll,
     Unlock {
-        learner: String,
+        learners: Vec<String>,
     },
     Pin,
-    /// Yes carries it out.
+    /// Yes carries it out: each learner with the step or lesson to take back.
     ResetStep {
-        learner: String,
-        step: String,
+        of: Vec<(String, String)>,
     },
     ResetLesson {
-        learner: String,
-        lesson: String,
+        of: Vec<(String, String)>,
     },
     Solve {
         learner: String,
@@ -44,25 +57,34 @@ impl Entry {
     pub fn asks_for_text(&self) -> bool {
         matches!(
             self,
-            Entry::Message { .. } | Entry::Unlock { .. } | Entry::Pin
+            Entry::Message { .. } | Entry::MessageToAll | Entry::Unlock { .. } | Entry::Pin
         )
     }
 
     pub fn prompt(&self) -> String {
         match self {
-            Entry::Message { to: Some(name) } => format!("Message to {name}: "),
-            Entry::Message { to: None } => "Message to everyone: ".into(),
-            Entry::Unlock { learner } => format!("Lesson to open for {learner}: "),
+            Entry::Message { to } => format!("Message to {}: ", to.join(", ")),
+            Entry::MessageToAll => "Message to everyone: ".into(),
+            Entry::Unlock { learners } => format!("Lesson to open for {}: ", learners.join(", ")),
             Entry::Pin => "Lesson for everyone (empty: free again): ".into(),
-            Entry::ResetStep { learner, step } => {
-                format!("Take back {learner}'s step {step}? A backup is kept. y/n")
+            Entry::ResetStep { of } => {
+                format!("Take back {}? A backup is kept. y/n", each("step", of))
             }
-            Entry::ResetLesson { learner, lesson } => {
-                format!("Take back {learner}'s lesson {lesson}? A backup is kept. y/n")
+            Entry::ResetLesson { of } => {
+                format!("Take back {}? A backup is kept. y/n", each("lesson", of))
             }
             Entry::Solve { learner, step } => format!("Do the step {step} for {learner}? y/n"),
         }
     }
+}
+
+/// `ada's step x/y, eve's step x/z`
+fn each(what: &str, of: &[(String, String)]) -> String {
+    itertools::join(
+        of.iter()
+            .map(|(learner, name)| format!("{learner}'s {what} {name}")),
+        ", ",
+    )
 }
 
 /// Lessons offered at once.
@@ -74,6 +96,10 @@ pub struct Dashboard {
     pub views: Vec<LearnerView>,
     /// By name: the order changes under the instructor's hands.
     selected: Option<String>,
+    /// By name, too: whom the next decision is about, where it is not about the selected one alone.
+    marked: BTreeSet<String>,
+    /// Lesson whose column is described, from 0; none for the one the selected learner is at.
+    pub column: Option<usize>,
     pub entry: Option<Entry>,
     pub text: String,
     /// Lessons that what is entered may mean.
@@ -142,10 +168,65 @@ impl Dashboard {
         self.selected = self.views.get(place).map(|view| view.name.clone());
     }
 
-    /// Begins an entry about the selected learner; nothing where there is none, or no position.
-    pub fn begin(&mut self, make: impl FnOnce(&LearnerView) -> Option<Entry>) {
+    /// Marks the selected learner, or takes the mark back, and goes on to the next.
+    pub fn mark(&mut self) {
+        let Some(name) = self.selected.clone() else {
+            return;
+        };
+        if !self.marked.remove(&name) {
+            self.marked.insert(name);
+        }
+        self.move_by(1);
+    }
+
+    pub fn is_marked(&self, view: &LearnerView) -> bool {
+        self.marked.contains(&view.name)
+    }
+
+    pub fn clear_marks(&mut self) {
+        self.marked.clear();
+    }
+
+    /// The marked learners, or else the selected one.
+    pub fn chosen(&self) -> Vec<&LearnerView> {
+        match self.marked.is_empty() {
+            true => self.selected().into_iter().collect(),
+            false => self
+                .views
+                .iter()
+                .filter(|view| self.is_marked(view))
+                .collect(),
+        }
+    }
+
+    /// The lesson whose column is described.
+    pub fn described(&self) -> Option<usize> {
+        let view = self.selected()?;
+        let here = view.position.as_ref().map(|position| &position.at.lesson);
+        let here = || {
+            view.lessons
+                .iter()
+                .position(|lesson| Some(&lesson.id) == here)
+        };
+        self.column.or_else(here)
+    }
+
+    /// Describes another lesson.
+    pub fn move_column_by(&mut self, columns: isize) {
+        let lessons = self.views.iter().map(|view| view.lessons.len()).max();
+        let last = lessons.unwrap_or(0).saturating_sub(1);
+        let at = self.described().unwrap_or(0).saturating_add_signed(columns);
+        self.column = Some(at.min(last));
+    }
+
+    /// Begins an entry about the chosen learners; nothing where there is none, or no position.
+    pub fn begin(&mut self, make: impl FnOnce(&[&LearnerView]) -> Option<Entry>) {
         self.cancel();
-        self.entry = self.selected().and_then(make);
+        let chosen = self.chosen();
+        self.entry = match chosen.is_empty() {
+            true => None,
+            false => make(&chosen),
+        };
     }
 
     pub fn cancel(&mut self) {
@@ -161,32 +242,44 @@ impl Dashboard {
         };
         let text = std::mem::take(&mut self.text);
         let text = text.trim();
-        let reset = |learner, named: Named| {
-            let (scope, workbench) = resolve(&named, course)?;
-            let action = Action::Reset { scope, workbench };
-            Ok(Some(Deed::To { learner, action }))
+        let reset = |of: Vec<(String, String)>, named: fn(String) -> Named| {
+            let orders = of.into_iter().map(|(learner, name)| {
+                let (scope, workbench) = resolve(&named(name), course)?;
+                Ok((learner, Action::Reset { scope, workbench }))
+            });
+            let orders = orders.collect::<Result<_, ScopeError>>()?;
+            Ok(Some(Deed::To { orders }))
+        };
+        let to = |learners: Vec<String>, action: Action| {
+            let orders = learners
+                .into_iter()
+                .map(|learner| (learner, action.clone()));
+            Ok(Some(Deed::To {
+                orders: orders.collect(),
+            }))
         };
         match entry {
-            Entry::Message { .. } | Entry::Unlock { .. } if text.is_empty() => Ok(None),
-            Entry::Message { to } => {
-                let action = Action::Message { text: text.into() };
-                Ok(Some(match to {
-                    Some(learner) => Deed::To { learner, action },
-                    None => Deed::ToAll { action },
-                }))
+            Entry::Message { .. } | Entry::MessageToAll | Entry::Unlock { .. }
+                if text.is_empty() =>
+            {
+                Ok(None)
             }
-            Entry::Unlock { learner } => {
+            Entry::Message { to: learners } => to(learners, Action::Message { text: text.into() }),
+            Entry::MessageToAll => {
+                let action = Action::Message { text: text.into() };
+                Ok(Some(Deed::ToAll { action }))
+            }
+            Entry::Unlock { learners } => {
                 let lesson = lesson(text, course)?.id.clone();
-                let action = Action::Unlock { lesson };
-                Ok(Some(Deed::To { learner, action }))
+                to(learners, Action::Unlock { lesson })
             }
             Entry::Pin if text.is_empty() => Ok(Some(Deed::Pin { lesson: None })),
             Entry::Pin => {
                 let lesson = Some(lesson(text, course)?.id.clone());
                 Ok(Some(Deed::Pin { lesson }))
             }
-            Entry::ResetStep { learner, step } => reset(learner, Named::Step(step)),
-            Entry::ResetLesson { learner, lesson } => reset(learner, Named::Lesson(lesson)),
+            Entry::ResetStep { of } => reset(of, Named::Step),
+            Entry::ResetLesson { of } => reset(of, Named::Lesson),
             Entry::Solve { learner, step } => Ok(Some(Deed::Solve { learner, step })),
         }
     }

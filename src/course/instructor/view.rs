@@ -10,8 +10,9 @@ use time::format_description::well_known::Rfc3339;
 use super::stuck::{Sign, signs};
 use crate::instructor::{Class, ClassError, Learner};
 use crate::lesson::Course;
+use crate::session::progress::done_and_skipped;
 use crate::session::progress::progress;
-use crate::session::{Holder, LessonProgress, State, Status, StepRef, inbox, lock};
+use crate::session::{Holder, State, Status, StepRef, inbox, lock};
 use tinyllama_base::plain as printable;
 
 /// One line of the dashboard.
@@ -29,7 +30,9 @@ pub struct LearnerView {
     pub open_in: Option<Holder>,
     /// What is being trained now.
     pub running: Option<String>,
+    /// Steps done or skipped.
     pub steps_finished: usize,
+    pub steps_skipped: usize,
     pub steps: usize,
     /// In the order of the course.
     pub lessons: Vec<LessonView>,
@@ -48,7 +51,15 @@ pub struct LessonView {
     pub id: String,
     /// Steps done or skipped.
     pub finished: usize,
+    pub skipped: usize,
     pub of: usize,
+}
+
+impl LessonView {
+    /// Whether nothing is left to do.
+    pub fn is_finished(&self) -> bool {
+        self.of > 0 && self.finished == self.of
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -79,6 +90,11 @@ impl LearnerView {
             remarks.push("open".into());
         }
         remarks.join("; ")
+    }
+
+    /// `10 done`, or `10 done, 3 skipped`.
+    pub fn steps_in_words(&self) -> String {
+        done_and_skipped(self.steps_finished, self.steps_skipped)
     }
 
     /// How long ago the learner did something: `now`, `12 min`; a dash where that is not known.
@@ -141,6 +157,7 @@ fn view(learner: &Learner, course: &Course, now: OffsetDateTime) -> LearnerView 
 fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateTime) {
     for step in state.lessons.values().flat_map(|steps| steps.values()) {
         view.steps_finished += usize::from(step.status != Status::Open);
+        view.steps_skipped += usize::from(matches!(step.status, Status::Skipped(_)));
         view.attempts += step.attempts;
         view.hints += step.hints.len();
         view.minutes += step.seconds / 60.0;
@@ -148,9 +165,13 @@ fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateT
     view.lessons = course
         .lessons()
         .map(|lesson| {
-            let LessonProgress { finished, of, .. } = progress(state, lesson);
-            let id = lesson.id.clone();
-            LessonView { id, finished, of }
+            let of_lesson = progress(state, lesson);
+            LessonView {
+                id: lesson.id.clone(),
+                finished: of_lesson.finished,
+                skipped: of_lesson.skipped,
+                of: of_lesson.of,
+            }
         })
         .collect();
     let running = state.runs.values().find(|run| run.exit.is_none());

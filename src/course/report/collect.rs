@@ -118,7 +118,7 @@ fn totals(lessons: &[LessonReport], course: &Course) -> Totals {
     Totals {
         steps_finished: lessons.iter().map(|lesson| lesson.finished).sum(),
         steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
-        lessons_finished: lessons.iter().filter(|lesson| lesson.is_finished()).count(),
+        lessons_finished: lessons.iter().filter(|lesson| lesson.is_done()).count(),
         lessons: course.lessons().count(),
         minutes: lessons.iter().map(|lesson| lesson.minutes).sum(),
         planned_minutes: lessons

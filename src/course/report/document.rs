@@ -125,8 +125,10 @@ pub struct Device {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
+    /// Done or skipped.
     pub steps_finished: usize,
     pub steps: usize,
+    /// Without a skipped step.
     pub lessons_finished: usize,
     pub lessons: usize,
     /// Attention, not wall-clock.
@@ -155,8 +157,14 @@ pub struct LessonReport {
 }
 
 impl LessonReport {
+    /// Whether every step is done or skipped.
     pub fn is_finished(&self) -> bool {
         self.of > 0 && self.finished == self.of
+    }
+
+    /// Whether every step is done.
+    pub fn is_done(&self) -> bool {
+        self.is_finished() && self.skipped == 0
     }
 }
 
@@ -249,7 +257,10 @@ pub struct Prediction {
     /// Null while nothing was measured.
     pub measured: Option<f64>,
     pub measured_text: Option<String>,
-    /// predicted / measured.
+    /// The recording that was measured on another machine; a guess is not held against it.
+    #[serde(default)]
+    pub recording: Option<String>,
+    /// predicted / measured; null for a recording.
     pub ratio: Option<f64>,
 }
 

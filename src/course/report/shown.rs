@@ -46,6 +46,7 @@ pub fn shown(report: &Report, limits: Limits) -> Value {
         "course": report.course,
         "session": report.session,
         "totals": report.totals,
+        "steps_done": words::steps_done(report),
         "devices": report.devices.iter().map(words::device).collect::<Vec<_>>(),
         "warnings": report.warnings,
         "written": report.written,

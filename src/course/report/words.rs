@@ -8,6 +8,7 @@ use crate::report::{
 };
 use crate::run::{ENERGY, Joules};
 use crate::session::RunExit;
+use crate::session::progress::done_and_skipped;
 use tinyllama_base::{human_bytes, number_or_not, or_not_reported, plural};
 
 /// What stands for a figure that a backend cannot report.
@@ -114,6 +115,12 @@ pub fn ratio(ratio: Option<&Ratio>) -> String {
     }
 }
 
+/// `10 done, 3 skipped`.
+pub fn steps_done(report: &Report) -> String {
+    let skipped = report.lessons.iter().map(|lesson| lesson.skipped).sum();
+    done_and_skipped(report.totals.steps_finished, skipped)
+}
+
 pub fn lessons(report: &Report) -> Table<&LessonReport> {
     let planned = |lesson: &&LessonReport| match lesson.planned_minutes {
         Some(planned) => format!("{planned} min"),
@@ -126,7 +133,8 @@ pub fn lessons(report: &Report) -> Table<&LessonReport> {
             None => "no longer in the course".into(),
         })
         .number("Steps", |lesson| {
-            format!("{} of {}", lesson.finished, lesson.of)
+            let done = lesson.finished.saturating_sub(lesson.skipped);
+            format!("{done} of {}", lesson.of)
         })
         .number("Skipped", |lesson| lesson.skipped)
         .number("Time", |lesson| minutes(lesson.minutes))
@@ -161,7 +169,10 @@ pub fn predictions(report: &Report) -> Table<&Prediction> {
         .code("Quantity", |guess| guess.quantity.clone())
         .number("Predicted", |guess| guess.predicted_text.clone())
         .number("Measured", |guess| match &guess.measured_text {
-            Some(measured) => measured.clone(),
+            Some(measured) => match &guess.recording {
+                Some(recording) => format!("{measured} ({recording}, another machine)"),
+                None => measured.clone(),
+            },
             None => "not measured yet".into(),
         })
         .number("Predicted / measured", |guess| {

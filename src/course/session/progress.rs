@@ -44,6 +44,15 @@ impl LessonProgress {
     }
 }
 
+/// `10 done`, or `10 done, 3 skipped`, of steps that are done or skipped.
+pub fn done_and_skipped(finished: usize, skipped: usize) -> String {
+    let done = finished.saturating_sub(skipped);
+    match skipped {
+        0 => format!("{done} done"),
+        skipped => format!("{done} done, {skipped} skipped"),
+    }
+}
+
 /// A lesson opens when all it requires is finished, or when an instructor opened it or pinned the class to it.
 pub fn access(course: &Course, state: &State, lesson: &Lesson) -> Access {
     if state.unlocked.contains_key(&lesson.id) || state.pinned.as_ref() == Some(&lesson.id) {

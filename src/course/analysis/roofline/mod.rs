@@ -29,6 +29,12 @@ pub fn of_run(
     let ceilings = ceilings(&units, calibration, sheet.as_ref());
     let mut notes = Vec::new();
     let points = points::of(run, works, &mut notes);
+    let warnings = calibration.map_or(vec![], Calibration::warnings);
+    notes.extend(
+        warnings
+            .iter()
+            .map(|warning| format!("Calibrated {warning}.")),
+    );
     if ceilings.memory().is_none() {
         notes.push(
             "No ceilings are known: run `tinyllama-tutor calibrate`; this device is not in the table of data sheets either."

@@ -30,7 +30,9 @@ pub struct ClassReport {
 pub struct LearnerRow {
     /// The name, or `learner 3` for an anonymous hand-in.
     pub name: String,
+    /// Done or skipped.
     pub steps_finished: usize,
+    pub steps_skipped: usize,
     pub steps: usize,
     pub lessons_finished: usize,
     pub minutes: f64,

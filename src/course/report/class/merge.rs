@@ -218,6 +218,7 @@ fn learner(name: &str, hand_in: &HandIn) -> LearnerRow {
     LearnerRow {
         name: name.into(),
         steps_finished: report.totals.steps_finished,
+        steps_skipped: report.lessons.iter().map(|lesson| lesson.skipped).sum(),
         steps: report.totals.steps,
         lessons_finished: report.totals.lessons_finished,
         minutes: report.totals.minutes,

@@ -1,6 +1,7 @@
 //! What was guessed, and what was then measured.
 
-use crate::lesson::{Course, StepKind, exact};
+use crate::lesson::{Course, StepKind, exact, recorded};
+use crate::recording::label;
 use crate::report::Prediction;
 use crate::session::{MeasuredRuns, State};
 
@@ -11,7 +12,10 @@ pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<Predi
         };
         let predicted = state.step(&lesson.id, &step.id)?.prediction?;
         let measured = exact(measure, runs).ok();
-        let ratio = measured.map(|value| predicted / value);
+        let recording = recorded(measure, runs).map(label);
+        // A guess is about this machine and this size, a recording is not.
+        let ratio = measured.filter(|_| recording.is_none());
+        let ratio = ratio.map(|value| predicted / value);
         let unit = measure.unit();
         Some(Prediction {
             lesson: lesson.id.clone(),
@@ -22,6 +26,7 @@ pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<Predi
             predicted_text: unit.show(predicted),
             measured,
             measured_text: measured.map(|value| unit.show(value)),
+            recording,
             ratio: ratio.filter(|ratio| ratio.is_finite()),
         })
     });

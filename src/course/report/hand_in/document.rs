@@ -54,12 +54,13 @@ const OF_A_RUN: [&str; 12] = [
 ];
 
 /// What is computed from the files of all runs together.
-const OF_ALL_RUNS: [&str; 10] = [
+const OF_ALL_RUNS: [&str; 11] = [
     "devices",
     "stages",
     "warnings",
     "predictions/*/measured",
     "predictions/*/measured_text",
+    "predictions/*/recording",
     "predictions/*/ratio",
     "runs/*/ratio",
     "runs/*/device",

@@ -1,30 +1,33 @@
 //! The dashboard, drawn.
 
-use ratatui::prelude::{Constraint, Line, Span, StatefulWidget, Style, Widget};
+mod grid;
+
+use ratatui::prelude::{Constraint, Line, Span, StatefulWidget, Style, Text, Widget};
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
+use unicode_width::UnicodeWidthStr;
 
 use crate::instructor::{Class, Dashboard, LearnerView};
-use crate::tui::{Pane, Theme};
+use crate::lesson::Course;
+use crate::tui::{Pane, Theme, cut, paragraph};
 
 /// Below this there is no room for a table.
 const SMALLEST: (u16, u16) = (60, 12);
 
-const KEYS: &str = "enter report  tab figures  m message  M to all  r reset step  l reset lesson  b restore  u unlock  s solve  p pin  ? help  q quit";
-
-/// Columns of figures and places with their widths; those of no width share what is left, in parts.
-const COLUMNS: [(&str, Constraint); 8] = [
-    ("learner", Constraint::Length(14)),
-    ("position", Constraint::Fill(2)),
-    ("steps", Constraint::Length(7)),
-    ("tries", Constraint::Length(5)),
-    ("hints", Constraint::Length(5)),
-    ("min", Constraint::Length(4)),
-    ("last", Constraint::Length(7)),
-    ("remarks", Constraint::Fill(1)),
+const KEYS: [(&str, &str); 13] = [
+    ("enter", "report"),
+    ("tab", "figures"),
+    ("space", "mark"),
+    ("m", "message"),
+    ("M", "to all"),
+    ("r", "reset step"),
+    ("l", "reset lesson"),
+    ("b", "restore"),
+    ("u", "unlock"),
+    ("s", "solve"),
+    ("p", "pin"),
+    ("?", "help"),
+    ("q", "quit"),
 ];
-
-/// Columns of a learner's name beside lessons.
-const NAME: u16 = 14;
 
 pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) -> String {
     let pinned = pinned.map_or(String::new(), |lesson| format!(", pinned to {lesson}"));
@@ -35,15 +38,19 @@ pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) 
     )
 }
 
-pub(super) fn draw(dashboard: &Dashboard, title: &str, mut pane: Pane) {
+pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane: Pane) {
     let theme = pane.theme;
     if pane.area.width < SMALLEST.0 || pane.area.height < SMALLEST.1 {
-        let text = format!("Needs {} x {} characters.", SMALLEST.0, SMALLEST.1);
+        let text = format!(
+            "Needs {} x {} characters. q quits; `instructor list` prints lines.",
+            SMALLEST.0, SMALLEST.1
+        );
         return pane.put_text(&text, theme.text());
     }
-    let [head, list, line, detail, bar] = pane.rows([
+    let [head, list, line, lesson, detail, bar] = pane.rows([
         Constraint::Length(1),
         Constraint::Fill(1),
+        Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Length(3),
         Constraint::Length(2),
@@ -52,14 +59,32 @@ pub(super) fn draw(dashboard: &Dashboard, title: &str, mut pane: Pane) {
         .put([Line::styled(title.to_string(), theme.heading())]);
     match dashboard.in_figures {
         true => draw_figures(dashboard, pane.at(list)),
-        false => draw_grid(dashboard, pane.at(list)),
+        false => grid::draw(dashboard, course, pane.at(list)),
     }
     let rule = theme.glyphs.horizontal.repeat(usize::from(line.width));
     pane.at(line).put([Line::styled(rule, theme.muted())]);
+    pane.at(lesson).remark(&grid::described(dashboard, course));
     Paragraph::new(said(dashboard, theme))
         .wrap(Wrap { trim: true })
         .render(detail, pane.buffer);
-    pane.at(bar).remark(KEYS);
+    let keys = KEYS.iter().flat_map(|(key, does)| {
+        let key = Span::styled(*key, theme.accent());
+        // Within a command no line ends.
+        [
+            key,
+            Span::raw(format!("\u{a0}{}  ", does.replace(' ', "\u{a0}"))),
+        ]
+    });
+    Paragraph::new(Line::from_iter(keys))
+        .wrap(Wrap { trim: true })
+        .render(bar, pane.buffer);
+    // What does not break lines is drawn as a blank.
+    for position in bar.positions() {
+        let cell = &mut pane.buffer[position];
+        if cell.symbol() == "\u{a0}" {
+            cell.set_symbol(" ");
+        }
+    }
 }
 
 /// The line that is entered, else what came of the last decision, else what is known of the selected learner.
@@ -87,11 +112,12 @@ fn in_full(view: &LearnerView) -> String {
     match (&view.problem, &view.position) {
         (Some(problem), _) => problem.clone(),
         (None, Some(position)) => format!(
-            "{}: {}, {} ({}). {}",
+            "{}: {}, {} ({}). {}. {}",
             view.name,
             position.lesson,
             position.step,
             position.status,
+            view.steps_in_words(),
             view.remarks(false)
         ),
         (None, None) => format!("{} has not begun.", view.name),
@@ -106,64 +132,6 @@ fn offered(dashboard: &Dashboard) -> String {
     }
 }
 
-/// A learner a row, a lesson a column.
-fn draw_grid(dashboard: &Dashboard, pane: Pane) {
-    let lessons = dashboard.views.iter().map(|view| view.lessons.len()).max();
-    let lessons = lessons.unwrap_or(0);
-    // A blank between lessons where there is room for it.
-    let wide = usize::from(pane.area.width.saturating_sub(NAME + 16)) >= 2 * lessons;
-    let cell = if wide { 2 } else { 1 };
-    let numbers: String = (1..=lessons)
-        .map(|at| format!("{:<cell$}", at % 10))
-        .collect();
-    let columns = [
-        Constraint::Length(NAME),
-        Constraint::Length(u16::try_from(lessons * cell).unwrap_or(u16::MAX)),
-        Constraint::Length(5),
-        Constraint::Length(7),
-        Constraint::Fill(1),
-    ];
-    let head = [
-        "learner".to_owned(),
-        numbers,
-        "min".into(),
-        "last".into(),
-        "remarks".into(),
-    ];
-    let theme = pane.theme;
-    let rows = dashboard.views.iter().map(|view| {
-        let cells: String = (0..lessons)
-            .map(|at| format!("{:<cell$}", of_lesson(view, at, theme)))
-            .collect();
-        let cells = [
-            view.name.clone(),
-            cells,
-            format!("{:.0}", view.minutes),
-            view.last_seen(),
-            view.remarks(false),
-        ];
-        Row::new(cells).style(look(view, theme))
-    });
-    draw_table(dashboard, rows.collect(), head.to_vec(), &columns, pane);
-}
-
-/// One letter: done, so many tenths, where the learner is with nothing done, or nothing.
-fn of_lesson(view: &LearnerView, at: usize, theme: &Theme) -> String {
-    let Some(lesson) = view.lessons.get(at) else {
-        return " ".into();
-    };
-    let is_here = view
-        .position
-        .as_ref()
-        .is_some_and(|position| position.at.lesson == lesson.id);
-    match (lesson.finished, lesson.of) {
-        (finished, of) if of > 0 && finished == of => theme.glyphs.check.into(),
-        (0, _) if is_here => theme.glyphs.here.into(),
-        (0, _) => ".".into(),
-        (finished, of) => (10 * finished / of.max(1)).clamp(1, 9).to_string(),
-    }
-}
-
 fn look(view: &LearnerView, theme: &Theme) -> Style {
     match (&view.problem, view.signs.is_empty()) {
         (Some(_), _) => theme.bad(),
@@ -173,37 +141,100 @@ fn look(view: &LearnerView, theme: &Theme) -> Style {
 }
 
 fn draw_figures(dashboard: &Dashboard, pane: Pane) {
+    const HEAD: [&str; 9] = [
+        "learner", "position", "done", "skipped", "tries", "hints", "min", "last", "remarks",
+    ];
     let theme = pane.theme;
-    let rows = dashboard
+    let rows: Vec<[String; 9]> = dashboard
         .views
         .iter()
-        .map(|view| Row::new(cells(view)).style(look(view, theme)));
-    let head = COLUMNS.map(|(title, _)| title.to_owned()).to_vec();
-    let widths = COLUMNS.map(|(_, width)| width);
-    draw_table(dashboard, rows.collect(), head, &widths, pane);
+        .map(|view| figures(dashboard, view, theme))
+        .collect();
+    let widest = |at: usize| {
+        let cells = rows.iter().map(|row| row[at].width());
+        columns(cells.chain([HEAD[at].width()]).max().unwrap_or(0))
+    };
+    let mut widths: [u16; 9] = std::array::from_fn(widest);
+    let left = pane.area.width.saturating_sub(8);
+    widths[0] = widths[0].min(left / 4);
+    let fixed: u16 = [0, 2, 3, 4, 5, 6, 7].iter().map(|at| widths[*at]).sum();
+    let left = left.saturating_sub(fixed);
+    widths[1] = widths[1].min(left * 3 / 5);
+    widths[8] = left.saturating_sub(widths[1]);
+    let rows = rows.into_iter().map(|row| {
+        let cells = row.into_iter().zip(widths);
+        cells
+            .map(|(cell, width)| folded(&cell, width, theme))
+            .collect()
+    });
+    let head = HEAD.map(Text::from).to_vec();
+    draw_table(dashboard, rows.collect(), head, &widths, None, pane);
 }
 
+/// In as many lines as it takes, or cut where there is no room for words.
+fn folded(text: &str, width: u16, theme: &Theme) -> Text<'static> {
+    const NARROW: u16 = 10;
+    match width < NARROW {
+        true => Text::from(cut(text, width.into(), theme)),
+        false => Text::from(paragraph(text, width, Style::new())),
+    }
+}
+
+fn columns(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+/// A name, behind a sign where it is marked.
+fn name(dashboard: &Dashboard, view: &LearnerView, theme: &Theme) -> String {
+    let mark = match dashboard.is_marked(view) {
+        true => theme.glyphs.bullet,
+        false => " ",
+    };
+    format!("{mark}{}", view.name)
+}
+
+/// A learner a row, as high as its highest cell; the total stands below the last.
 fn draw_table(
     dashboard: &Dashboard,
-    rows: Vec<Row>,
-    head: Vec<String>,
-    widths: &[Constraint],
-    pane: Pane,
+    rows: Vec<Vec<Text<'static>>>,
+    head: Vec<Text<'static>>,
+    widths: &[u16],
+    total: Option<Vec<Text<'static>>>,
+    mut pane: Pane,
 ) {
     let theme = pane.theme;
-    let table = Table::new(rows, widths.to_vec())
-        .header(Row::new(head).style(theme.emphasis()))
+    let high = |cells: &[Text]| cells.iter().map(Text::height).max().unwrap_or(1);
+    let row = |cells: Vec<Text<'static>>| {
+        let height = columns(high(&cells));
+        (Row::new(cells).height(height), height)
+    };
+    let (head, mut height) = row(head);
+    let rows: Vec<(Row, u16)> = rows.into_iter().map(row).collect();
+    height += rows.iter().map(|(_, height)| height).sum::<u16>();
+    let rows = rows.into_iter().zip(&dashboard.views);
+    let rows = rows.map(|((row, _), view)| row.style(look(view, theme)));
+    let widths = widths.iter().map(|width| Constraint::Length(*width));
+    let mut table = Table::new(rows, widths)
+        .header(head.style(theme.emphasis()))
         .row_highlight_style(theme.selection());
+    if let Some(total) = total {
+        let (total, lines) = row(total);
+        height += lines;
+        table = table.footer(total.style(theme.emphasis()));
+    }
     let mut state = TableState::new().with_selected(dashboard.place());
-    StatefulWidget::render(table, pane.area, pane.buffer, &mut state);
+    let area = pane.take(height).area;
+    StatefulWidget::render(table, area, pane.buffer, &mut state);
 }
 
-fn cells(view: &LearnerView) -> [String; 8] {
+fn figures(dashboard: &Dashboard, view: &LearnerView, theme: &Theme) -> [String; 9] {
     let position = view.position.as_ref();
+    let done = view.steps_finished.saturating_sub(view.steps_skipped);
     [
-        view.name.clone(),
+        name(dashboard, view, theme),
         position.map_or("-".into(), ToString::to_string),
-        format!("{}/{}", view.steps_finished, view.steps),
+        format!("{done}/{}", view.steps),
+        view.steps_skipped.to_string(),
         view.attempts.to_string(),
         view.hints.to_string(),
         format!("{:.0}", view.minutes),

@@ -17,15 +17,23 @@ pub(super) enum Answer {
 }
 
 /// What each key does, for people.
-pub(super) const HELP: [(&str, &str); 14] = [
+pub(super) const HELP: [(&str, &str); 16] = [
     ("up down", "choose a learner"),
+    (
+        "left right",
+        "choose a lesson, which is described below the grid",
+    ),
+    (
+        "space",
+        "mark this learner: m, r, l and u are for all that are marked",
+    ),
     ("enter", "all that is known of this learner"),
     ("tab", "lessons, or figures and places"),
-    ("m", "a message to this learner"),
+    ("m", "a message to these learners"),
     ("M", "a message to everyone"),
     (
         "r",
-        "take back the step the learner is at; a backup is kept",
+        "take back the step these learners are at; a backup is kept",
     ),
     ("l", "take back the lesson; a backup is kept"),
     ("b", "undo the newest of these"),
@@ -36,7 +44,7 @@ pub(super) const HELP: [(&str, &str); 14] = [
         "ask the class to work on one lesson; tab completes its name",
     ),
     ("?", "this page"),
-    ("esc", "leave what is being entered, or a page"),
+    ("esc", "leave what is being entered, a page, or the marks"),
     ("q", "quit; learners notice nothing"),
 ];
 
@@ -79,30 +87,45 @@ fn accept(dashboard: &mut Dashboard, course: &Course) -> Answer {
     deed.map_or(Answer::Nothing, Answer::Do)
 }
 
-/// What a key begins to enter about the selected learner.
-type Begin = fn(&LearnerView) -> Option<Entry>;
+/// What a key begins to enter about the chosen learners.
+type Begin = fn(&[&LearnerView]) -> Option<Entry>;
 
 const ENTRIES: [(char, Begin); 6] = [
-    ('m', |view| {
-        let to = Some(view.name.clone());
+    ('m', |views| {
+        let to = names(views);
         Some(Entry::Message { to })
     }),
-    ('M', |_| Some(Entry::Message { to: None })),
-    ('u', |view| {
-        let learner = view.name.clone();
-        Some(Entry::Unlock { learner })
+    ('M', |_| Some(Entry::MessageToAll)),
+    ('u', |views| {
+        let learners = names(views);
+        Some(Entry::Unlock { learners })
     }),
     ('p', |_| Some(Entry::Pin)),
-    ('r', |view| {
-        let (learner, step) = (view.name.clone(), step_name(view)?);
-        Some(Entry::ResetStep { learner, step })
+    ('r', |views| {
+        let of = each(views, step_name);
+        (!of.is_empty()).then_some(Entry::ResetStep { of })
     }),
-    ('l', |view| {
-        let (learner, at) = (view.name.clone(), &view.position.as_ref()?.at);
-        let lesson = at.lesson.clone();
-        Some(Entry::ResetLesson { learner, lesson })
+    ('l', |views| {
+        let lesson = |view: &LearnerView| Some(view.position.as_ref()?.at.lesson.clone());
+        let of = each(views, lesson);
+        (!of.is_empty()).then_some(Entry::ResetLesson { of })
     }),
 ];
+
+fn names(views: &[&LearnerView]) -> Vec<String> {
+    views.iter().map(|view| view.name.clone()).collect()
+}
+
+/// Those who have a position, with what is named of it.
+fn each(
+    views: &[&LearnerView],
+    of: impl Fn(&LearnerView) -> Option<String>,
+) -> Vec<(String, String)> {
+    let each = views
+        .iter()
+        .filter_map(|view| Some((view.name.clone(), of(view)?)));
+    each.collect()
+}
 
 fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
     let name = dashboard.selected().map(|view| view.name.clone());
@@ -111,7 +134,13 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
         KeyCode::Char('?') | KeyCode::F(1) => return Answer::Help,
         KeyCode::Enter => return name.map_or(Answer::Nothing, Answer::Report),
         KeyCode::Tab => dashboard.in_figures = !dashboard.in_figures,
-        KeyCode::Esc => dashboard.news.clear(),
+        KeyCode::Esc => {
+            dashboard.news.clear();
+            dashboard.clear_marks();
+        }
+        KeyCode::Char(' ') => dashboard.mark(),
+        KeyCode::Left => dashboard.move_column_by(-1),
+        KeyCode::Right => dashboard.move_column_by(1),
         KeyCode::Up | KeyCode::Char('k') => dashboard.move_by(-1),
         KeyCode::Down | KeyCode::Char('j') => dashboard.move_by(1),
         KeyCode::PageUp => dashboard.move_by(-10),
@@ -121,11 +150,10 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
             let deed = name.map(|learner| Deed::RestoreNewest { learner });
             return deed.map_or(Answer::Nothing, Answer::Do);
         }
-        KeyCode::Char(c) => {
-            if let Some((_, begin)) = ENTRIES.iter().find(|(key, _)| *key == c) {
-                dashboard.begin(begin);
-            }
-        }
+        KeyCode::Char(c) => match ENTRIES.iter().find(|(key, _)| *key == c) {
+            Some((_, begin)) => dashboard.begin(begin),
+            None => dashboard.news = format!("No key `{c}`; ? shows them all."),
+        },
         _ => {}
     }
     Answer::Nothing
@@ -151,10 +179,13 @@ fn begin_solving(dashboard: &mut Dashboard, course: &Course) {
         );
         return;
     }
-    dashboard.begin(|view| {
+    let solve = |view: &LearnerView| {
         Some(Entry::Solve {
             learner: view.name.clone(),
             step: step_name(view)?,
         })
-    });
+    };
+    let entry = dashboard.selected().and_then(solve);
+    dashboard.cancel();
+    dashboard.entry = entry;
 }

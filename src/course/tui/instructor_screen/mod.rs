@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! Class /data/course                                     12 learners, pinned to memory
-//! learner   1 2 3 4 5 6 7 8  min  last   remarks
-//! ada       ✓ ✓ ✓ 4 . . . .   83  2 min  missed checks 3 times
-//! eve       3 . . . . . . .    4  now    open
+//!           Foundation   Optimization
+//!  learner  F1 F2 F3 F4  O1 O2 O3 O4   min  last   remarks
+//!  ada      ✓  ✓  –  4   .  .  .  .    83   2 min  missed checks 3 times
+//!  eve      3  .  .  .   .  .  .  .    4    now    open
+//!  past it  1  1  1                                learners past each lesson
 //! ─────────────────────────────────────────────────────────────────────────────────────
 //! what came of the last decision, or the line that is being entered
 //! enter report  tab figures  m message  M to all  r reset step  l reset lesson  b restore
@@ -150,8 +152,11 @@ impl Board<'_> {
 
     fn help(&mut self) {
         let keys = HELP.map(|(key, does)| format!("{key:<9} {does}"));
-        let columns = "A column is a lesson: done, or so many tenths of its steps.";
-        let plain = keys.into_iter().chain([String::new(), columns.into()]);
+        let columns = format!(
+            "A column is a lesson: {} done, {} finished with skipped steps, or so many tenths of its steps.",
+            self.theme.glyphs.check, self.theme.glyphs.skipped
+        );
+        let plain = keys.into_iter().chain([String::new(), columns]);
         let lessons = self.course.lessons().zip(1..);
         let lessons = lessons.map(|(lesson, number)| {
             let text = format!("{number:>8}  {} ({})", lesson.title, lesson.id);
@@ -214,7 +219,7 @@ impl Play for Board<'_> {
                 inside.area.width = inside.area.width.saturating_sub(2);
                 page.draw(inside);
             }
-            None => draw(&self.dashboard, &self.title, pane),
+            None => draw(&self.dashboard, self.course, &self.title, pane),
         }
         None
     }

@@ -26,11 +26,13 @@ fn view(name: &str, signs: Vec<Sign>) -> LearnerView {
         open_in: None,
         running: None,
         steps_finished: 2,
+        steps_skipped: 0,
         steps: 36,
         lessons: ["welcome", "first-baseline", "memory"]
             .map(|id| LessonView {
                 id: id.into(),
                 finished: if id == "welcome" { 2 } else { 0 },
+                skipped: 0,
                 of: 4,
             })
             .into(),
@@ -70,13 +72,11 @@ fn press(dashboard: &mut Dashboard, keys: &str) -> Answer {
 #[test]
 fn keys_come_to_the_deeds_they_name() {
     let mut shown = dashboard();
-    let Answer::Do(Deed::To { learner, action }) = press(&mut shown, "jmWell done.\n") else {
-        panic!("no message");
-    };
     let text = "Well done.".into();
+    let orders = vec![("ada".into(), Action::Message { text })];
     assert_eq!(
-        (learner.as_str(), action),
-        ("ada", Action::Message { text })
+        press(&mut shown, "jmWell done.\n"),
+        Answer::Do(Deed::To { orders })
     );
     // The selection stays with the learner when the order changes.
     shown.refresh(vec![view("ada", vec![]), view("eve", vec![])]);
@@ -84,16 +84,12 @@ fn keys_come_to_the_deeds_they_name() {
 
     assert_eq!(press(&mut shown, "rn"), Answer::Nothing);
     assert_eq!(shown.entry, None);
-    let reset = press(&mut shown, "ry");
+    let Answer::Do(Deed::To { orders }) = press(&mut shown, "ry") else {
+        panic!("no reset");
+    };
     assert!(
-        matches!(
-            reset,
-            Answer::Do(Deed::To {
-                action: Action::Reset { .. },
-                ..
-            })
-        ),
-        "{reset:?}"
+        matches!(&orders[..], [(name, Action::Reset { .. })] if name == "ada"),
+        "{orders:?}"
     );
     assert_eq!(press(&mut shown, "unowhere\n"), Answer::Nothing);
     assert!(shown.news.contains("no lesson `nowhere`"));
@@ -122,15 +118,109 @@ fn keys_come_to_the_deeds_they_name() {
 }
 
 #[test]
+fn what_is_decided_is_for_every_marked_learner() {
+    let learners = |answer: Answer| match answer {
+        Answer::Do(Deed::To { orders }) => orders.into_iter().map(|(name, _)| name).collect(),
+        other => vec![format!("{other:?}")],
+    };
+    let mut shown = dashboard();
+    for decision in ["mHello\n", "ry", "ly", "uwelcome\n"] {
+        assert_eq!(press(&mut shown, "  "), Answer::Nothing);
+        assert_eq!(
+            learners(press(&mut shown, decision)),
+            ["eve", "ada"],
+            "{decision}"
+        );
+        // Esc takes the marks back; the selection stands on the last learner.
+        press(&mut shown, "\u{1b}");
+        assert_eq!(learners(press(&mut shown, decision)), ["ada"], "{decision}");
+        shown.move_by(-1);
+    }
+}
+
+/// The grid at a size, as text.
+fn grid(shown: &Dashboard, (width, height): (u16, u16)) -> String {
+    let course = Course::load(&Source::BuiltIn).unwrap();
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    let theme = Theme::default();
+    draw(
+        shown,
+        &course,
+        "Class x",
+        Pane::new(buffer.area, &mut buffer, &theme),
+    );
+    crate::tui::sheet::text(&buffer)
+}
+
+#[test]
+fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
+    let name = "carla-maria.von-und-zu-hohenstein-langenfeld";
+    let mut skipping = view(
+        name,
+        vec![
+            Sign::WrongAnswers { times: 3 },
+            Sign::Idle { minutes: 12.0 },
+        ],
+    );
+    skipping.lessons[0].finished = 4;
+    skipping.lessons[0].skipped = 2;
+    (skipping.steps_finished, skipping.steps_skipped) = (13, 3);
+    let mut done = view("ada", vec![]);
+    done.lessons[0].finished = 4;
+    let mut shown = Dashboard::default();
+    shown.refresh(vec![skipping, done]);
+    let wide = grid(&shown, (200, 50));
+    for expected in [
+        name,
+        "Foundation",
+        "F1 F2 F3",
+        "O1 O2",
+        "F1 What you will do",
+        "2 finished it",
+        "10 done, 3 skipped",
+        "past it",
+    ] {
+        assert!(wide.contains(expected), "{expected}:\n{wide}");
+    }
+    let row = |name: &str| wide.lines().find(|line| line.contains(name)).unwrap();
+    assert!(
+        row(name).contains('–') && !row(name).contains('✓'),
+        "{wide}"
+    );
+    assert!(row(" ada").contains('✓'), "{wide}");
+    shown.move_column_by(2);
+    assert!(grid(&shown, (200, 50)).contains("F3 "));
+    // Warnings are whole at 80 columns.
+    shown.refresh(vec![view(
+        "bo",
+        vec![
+            Sign::WrongAnswers { times: 3 },
+            Sign::Idle { minutes: 12.0 },
+        ],
+    )]);
+    let narrow = grid(&shown, (80, 24));
+    let words: Vec<&str> = narrow.split_whitespace().collect();
+    assert!(words.join(" ").contains("idle for 12 min"), "{narrow}");
+    let in_table = narrow.lines().take(7).any(|line| line.contains("12 min"));
+    assert!(in_table, "{narrow}");
+}
+
+#[test]
 fn everybody_is_seen_at_every_size_in_every_look() {
+    let course = Course::load(&Source::BuiltIn).unwrap();
     for entry in [None, Some(Entry::Pin)] {
         let mut shown = dashboard();
         shown.entry = entry;
-        let sheet = sheet(|pane| draw(&shown, "Class x", pane));
+        let sheet = sheet(|pane| draw(&shown, &course, "Class x", pane));
         for expected in ["eve", "ada", "q quit"] {
             assert!(sheet.matches(expected).count() >= 8, "{expected}:\n{sheet}");
         }
     }
     let (mut tiny, theme) = (Buffer::empty(Rect::new(0, 0, 5, 2)), Theme::default());
-    draw(&dashboard(), "t", Pane::new(tiny.area, &mut tiny, &theme));
+    draw(
+        &dashboard(),
+        &course,
+        "t",
+        Pane::new(tiny.area, &mut tiny, &theme),
+    );
 }

@@ -137,7 +137,8 @@ fn context(
     RunContext {
         target: target.to_string(),
         recording: origin.map(|origin| label(origin)),
-        prediction: prediction(model, at),
+        // A guess about this machine is not held against another one.
+        prediction: origin.is_none().then(|| prediction(model, at)).flatten(),
         earlier: earlier(model, at, origin, run),
     }
 }

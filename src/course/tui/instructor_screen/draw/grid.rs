@@ -1,0 +1,206 @@
+//! A learner a row, a lesson a column, the sessions of the course apart.
+
+use ratatui::prelude::{Line, Span, Style, Text};
+use unicode_width::UnicodeWidthStr;
+
+use super::{columns, draw_table, folded, name};
+use crate::instructor::{Dashboard, LearnerView};
+use crate::lesson::Course;
+use crate::tui::{Pane, Theme, cut};
+
+/// Columns of minutes and of the last time somebody did something.
+const TIMES: [u16; 2] = [5, 7];
+
+/// Lessons of one session.
+struct Group<'a> {
+    title: &'a str,
+    /// Places in the course, from 0.
+    lessons: std::ops::Range<usize>,
+}
+
+impl Group<'_> {
+    /// `F3` for the third lesson of the foundation.
+    fn label(&self, at: usize) -> String {
+        let letter = self.title.chars().next().unwrap_or(' ');
+        format!("{letter}{}", at - self.lessons.start + 1)
+    }
+}
+
+fn groups(course: &Course) -> Vec<Group<'_>> {
+    let mut begin = 0;
+    let groups = course.sessions.iter().map(|session| {
+        let lessons = begin..begin + session.lessons.len();
+        begin = lessons.end;
+        let title = &session.title;
+        Group { title, lessons }
+    });
+    groups.collect()
+}
+
+/// What the described column is, and how many have come how far in it.
+pub fn described(dashboard: &Dashboard, course: &Course) -> String {
+    let Some(at) = dashboard.described() else {
+        return String::new();
+    };
+    let groups = groups(course);
+    let group = groups.iter().find(|group| group.lessons.contains(&at));
+    let (Some(group), Some(lesson)) = (group, course.lessons().nth(at)) else {
+        return String::new();
+    };
+    let lessons = dashboard
+        .views
+        .iter()
+        .filter_map(|view| view.lessons.get(at));
+    let begun = lessons.clone().filter(|lesson| lesson.finished > 0).count();
+    let finished = lessons
+        .clone()
+        .filter(|lesson| lesson.is_finished())
+        .count();
+    format!(
+        "{} {}: {finished} finished it, {} are within, {} have not begun",
+        group.label(at),
+        lesson.title,
+        begun - finished,
+        lessons.count() - begun
+    )
+}
+
+pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
+    let (theme, area) = (pane.theme, pane.area);
+    let groups = groups(course);
+    let names: Vec<String> = dashboard
+        .views
+        .iter()
+        .map(|view| name(dashboard, view, theme))
+        .collect();
+    let longest = names.iter().map(|name| name.width()).max().unwrap_or(0);
+    let longest = columns(longest.max("learner".len())).min(area.width / 3);
+    let lessons: usize = groups.iter().map(|group| group.lessons.len()).sum();
+    let grid = |cell: usize| columns(lessons * cell + groups.len());
+    // What is left for remarks, with a blank between columns.
+    let left = |cell: usize| {
+        let taken = longest + grid(cell) + TIMES.iter().sum::<u16>() + 4;
+        area.width.saturating_sub(taken)
+    };
+    let cell = match (left(3), left(2)) {
+        (36.., _) => 3,
+        (_, 24..) => 2,
+        _ => 1,
+    };
+    let widths = [longest, grid(cell), TIMES[0], TIMES[1], left(cell)];
+    let rows = dashboard.views.iter().zip(names).map(|(view, name)| {
+        let mut cells = Vec::new();
+        for group in &groups {
+            cells.extend(
+                group
+                    .lessons
+                    .clone()
+                    .map(|at| of_lesson(view, at, cell, theme)),
+            );
+            cells.push(" ".into());
+        }
+        vec![
+            Text::from(cut(&name, longest.into(), theme)),
+            Text::from(Line::from(cells)),
+            Text::from(format!("{:.0}", view.minutes)),
+            Text::from(view.last_seen()),
+            folded(&view.remarks(false), left(cell), theme),
+        ]
+    });
+    let total = total(dashboard, &groups, cell);
+    draw_table(
+        dashboard,
+        rows.collect(),
+        head(dashboard, &groups, cell, theme),
+        &widths,
+        Some(total),
+        pane,
+    );
+}
+
+/// The sessions' titles over the lessons' numbers.
+fn head(dashboard: &Dashboard, groups: &[Group], cell: usize, theme: &Theme) -> Vec<Text<'static>> {
+    let mut titles = String::new();
+    let mut numbers = Vec::new();
+    for group in groups {
+        let wide = group.lessons.len() * cell;
+        let title = match group.title.width() <= wide {
+            true => group.title.to_owned(),
+            false => group.title.chars().take(1).collect(),
+        };
+        titles.push_str(&format!("{title:<wide$} "));
+        for at in group.lessons.clone() {
+            let label = group.label(at);
+            let label = match cell {
+                3 => label,
+                _ => label.chars().last().into_iter().collect(),
+            };
+            let style = match dashboard.described() == Some(at) {
+                true => theme.selection(),
+                false => Style::new(),
+            };
+            numbers.push(Span::styled(label.clone(), style));
+            numbers.push(Span::raw(" ".repeat(cell.saturating_sub(label.len()))));
+        }
+        numbers.push(" ".into());
+    }
+    let below = |text: &str| Text::from(vec![Line::default(), Line::from(text.to_owned())]);
+    vec![
+        below(" learner"),
+        Text::from(vec![Line::from(titles), Line::from(numbers)]),
+        below("min"),
+        below("last"),
+        below("remarks"),
+    ]
+}
+
+/// How many have finished each lesson.
+fn total(dashboard: &Dashboard, groups: &[Group], cell: usize) -> Vec<Text<'static>> {
+    let finished = |at: usize| {
+        let lessons = dashboard
+            .views
+            .iter()
+            .filter_map(|view| view.lessons.get(at));
+        lessons.filter(|lesson| lesson.is_finished()).count()
+    };
+    let mut counts = String::new();
+    for group in groups {
+        for at in group.lessons.clone() {
+            let count = match finished(at) {
+                0 => String::new(),
+                many if many > 9 && cell == 1 => "+".into(),
+                count => count.to_string(),
+            };
+            counts.push_str(&format!("{count:<cell$}"));
+        }
+        counts.push(' ');
+    }
+    let blank = Text::default;
+    let text = "learners past each lesson";
+    vec![
+        Text::from(" past it"),
+        Text::from(counts),
+        blank(),
+        blank(),
+        Text::from(text),
+    ]
+}
+
+/// One letter: done, finished with skipped steps, so many tenths, where the learner is with nothing done, or nothing.
+fn of_lesson(view: &LearnerView, at: usize, cell: usize, theme: &Theme) -> Span<'static> {
+    let Some(lesson) = view.lessons.get(at) else {
+        return " ".repeat(cell).into();
+    };
+    let here = view.position.as_ref().map(|position| &position.at.lesson);
+    let (glyph, style) = match (lesson.finished, lesson.skipped) {
+        (_, 0) if lesson.is_finished() => (theme.glyphs.check.to_owned(), theme.good()),
+        _ if lesson.is_finished() => (theme.glyphs.skipped.to_owned(), theme.warning()),
+        (0, _) if here == Some(&lesson.id) => (theme.glyphs.here.to_owned(), theme.accent()),
+        (0, _) => (".".to_owned(), theme.muted()),
+        (finished, _) => {
+            let tenths = (10 * finished / lesson.of.max(1)).clamp(1, 9);
+            (tenths.to_string(), theme.accent())
+        }
+    };
+    Span::styled(format!("{glyph:<cell$}"), style)
+}
