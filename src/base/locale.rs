@@ -18,6 +18,16 @@ pub fn no_color(lookup: impl Fn(&str) -> Option<String>) -> bool {
     lookup("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
+/// Set by the tutor for commands whose output it shows: columns and rows of its own terminal, such as `80x24`.
+pub const SCREEN: &str = "TINYLLAMA_SCREEN";
+
+/// The terminal of the tutor that shows this program's output; none where no tutor does.
+pub fn screen() -> Option<(u16, u16)> {
+    let text = variable(SCREEN)?;
+    let (columns, rows) = text.split_once('x')?;
+    Some((columns.parse().ok()?, rows.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

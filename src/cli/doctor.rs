@@ -215,10 +215,12 @@ fn state_folder() -> Finding {
 
 fn terminal() -> Terminal {
     let size = console::Term::stdout().size_checked();
+    let screen = locale::screen();
+    let size = size.map(|(rows, columns)| (columns, rows)).or(screen);
     Terminal {
-        is_terminal: io::stdout().is_terminal(),
-        columns: size.map(|(_, columns)| columns),
-        rows: size.map(|(rows, _)| rows),
+        is_terminal: io::stdout().is_terminal() || screen.is_some(),
+        columns: size.map(|(columns, _)| columns),
+        rows: size.map(|(_, rows)| rows),
         term: locale::variable("TERM"),
         no_color: locale::no_color(locale::variable),
         utf8: locale::is_utf8(locale::variable),

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Write};
 use std::io::{self, IsTerminal};
 
+use tinyllama_base::locale;
 use tinyllama_base::statistics::Interval;
 use tinyllama_base::table::{Columns, TextTable, push_wrapped};
 use tinyllama_course::analysis::relative::factor;
@@ -16,13 +17,18 @@ pub struct Page {
     text: String,
 }
 
+/// Columns that a page of the tutor loses to its frame and margins.
+const FRAME: u16 = 6;
+
 impl Default for Page {
     /// As wide as the terminal, or wide enough for every table where there is none.
     fn default() -> Self {
-        let width = match io::stdout().is_terminal() {
-            true => usize::from(console::Term::stdout().size().1),
-            false => 120,
+        let width = match (io::stdout().is_terminal(), locale::screen()) {
+            (true, _) => console::Term::stdout().size().1,
+            (false, Some((columns, _))) => columns.saturating_sub(FRAME),
+            (false, None) => 120,
         };
+        let width = usize::from(width);
         Page {
             width,
             text: String::new(),

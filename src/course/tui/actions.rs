@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::keys::Binding;
 use super::panels::{PANELS, help, welcome};
-use super::update::act::{
-    act, again, check, doctor, edit, flags, hint, quit, redraw, shell, skip, view,
-};
+use super::update::act::{act, again, check, edit, flags, hint, quit, redraw, shell, skip, view};
+use super::update::copy::copy;
 use super::update::kernel::{bench, reset, solution};
 use super::update::navigate::{forward, through_outline, through_step};
 use super::update::navigate::{next, open_row, outline, previous, proceed};
@@ -164,7 +163,7 @@ static TABLES: [Table; 6] = [
             ],
             PANELS,
             &[
-                (Doctor, "D", "what this machine has", Any(doctor)),
+                (Copy, "y", "copy a command, path or table", Any(copy)),
                 (Shell, "!", "a shell; `exit` returns", Any(shell)),
                 (Redraw, "ctrl-l", "draw everything again", Any(redraw)),
                 (

@@ -169,6 +169,8 @@ pub enum Effect {
     /// Gives the terminal to another program until it ends.
     HandOver(HandOver),
     Work(Work),
+    /// To the clipboard of the terminal.
+    Copy(String),
     Suspend,
     Redraw,
 }

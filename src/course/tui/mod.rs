@@ -28,7 +28,7 @@ pub use message::{
     Effect, Effects, HandOver, Message, News, ProfileMessage, Reply, Request, RunId, both,
 };
 pub use model::outline::Row;
-pub use model::overlay::{Ask, Confirm, List, Overlay, Palette, Shelved};
+pub use model::overlay::{Ask, Confirm, List, Overlay, Palette, Shelved, Snippet};
 pub use model::run::{Phase, Played, Run};
 pub use model::step::{Reveal, StepView};
 pub use model::{Here, Model, Screen};

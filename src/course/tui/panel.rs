@@ -6,7 +6,7 @@ use std::fmt;
 
 use ratatui::text::{Line, Span};
 
-use crate::tui::{Area, Effects, Pane, Theme, width};
+use crate::tui::{Area, Effects, Pane, Snippet, Theme, width};
 
 /// What a learner can do in a list, a text or figures. Which key does it is the key map's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display)]
@@ -74,9 +74,19 @@ pub trait Panel: fmt::Debug + Send {
     /// What can be done now, most useful first. Scrolling by lines and pages goes without saying.
     fn commands(&self) -> Vec<Command>;
 
+    /// What enter comes to, where that is more than closing it.
+    fn on_enter(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What is read in it, as Markdown; none where it is no text.
     fn text(&self) -> Option<&str> {
         None
+    }
+
+    /// What of it can be copied, that under the cursor first.
+    fn copies(&self) -> Vec<Snippet> {
+        Vec::new()
     }
 
     /// Goes to the next or the last place where `text` stands, none meaning what was searched for before. Says which of how

@@ -50,6 +50,8 @@ pub enum Action {
     Panel(&'static str),
     /// This program's word on the machine.
     Doctor,
+    /// To the learner's own clipboard.
+    Copy,
     Shell,
     Redraw,
     Suspend,

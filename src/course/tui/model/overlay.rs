@@ -29,6 +29,25 @@ pub enum List {
     Everything,
     /// Pages, each with what it is called where it was found.
     Pages(Vec<Shelved>),
+    /// What can be copied.
+    Copies(Vec<Snippet>),
+}
+
+/// Something for the learner's clipboard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snippet {
+    /// Such as `the run's command`.
+    pub name: String,
+    pub text: String,
+}
+
+impl Snippet {
+    pub fn new(name: impl Into<String>, text: impl ToString) -> Self {
+        Self {
+            name: name.into(),
+            text: text.to_string(),
+        }
+    }
 }
 
 /// Something to read: what it is called, and its Markdown.

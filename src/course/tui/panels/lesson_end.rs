@@ -7,10 +7,12 @@ use crate::tui::{Model, Page, Text};
 use crate::tutor::say;
 
 pub fn page(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> Page {
-    Page::new(
-        "The end of a lesson",
-        Text::Markdown(text(model, lesson, following)),
-    )
+    let text = Text::Markdown(text(model, lesson, following));
+    let page = Page::new("The end of a lesson", text);
+    match following {
+        Some(_) => page.leading_to("go on"),
+        None => page,
+    }
 }
 
 fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {

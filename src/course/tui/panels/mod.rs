@@ -1,6 +1,7 @@
 //! Panels, one file or folder each, and what they are built of: tables, plots, pages, sections.
 
 pub mod compare;
+pub mod doctor;
 pub mod help;
 pub mod kernel;
 pub mod kernels;
@@ -27,4 +28,5 @@ pub const PANELS: &[Deed] = &[
     report::PANEL,
     runs::PANEL,
     roofline::PANEL,
+    doctor::PANEL,
 ];

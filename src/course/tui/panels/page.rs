@@ -20,6 +20,8 @@ pub struct Page {
     area: Area,
     scroll: Scroll,
     search: String,
+    /// What enter comes to, where that is more than closing it.
+    enter: Option<&'static str>,
     /// The lines drawn last, in lower case.
     drawn: RefCell<Vec<String>>,
 }
@@ -32,8 +34,15 @@ impl Page {
             area: Area::Page,
             scroll: Scroll::default(),
             search: String::new(),
+            enter: None,
             drawn: RefCell::default(),
         }
+    }
+
+    /// Closed by enter, it leads somewhere.
+    pub fn leading_to(self, enter: &'static str) -> Self {
+        let enter = Some(enter);
+        Self { enter, ..self }
     }
 
     /// With the keys of another area.
@@ -77,6 +86,10 @@ impl Panel for Page {
             Area::Page => vec![(PanelAction::PageDown, "page down")],
             _ => Vec::new(),
         }
+    }
+
+    fn on_enter(&self) -> Option<&'static str> {
+        self.enter
     }
 
     fn text(&self) -> Option<&str> {

@@ -7,8 +7,8 @@ use crate::session::kept::kept;
 use crate::session::{KeptRun, read_only};
 use crate::tui::{
     Action, Cell, Command, ComparePanel, ComparedRun, Cursor, Deed, Desk, Do, Effect, Effects,
-    Message, Model, Pane, Panel, PanelAction, RunContext, RunView, Table, Tone, milliseconds,
-    paragraph,
+    Message, Model, Pane, Panel, PanelAction, RunContext, RunView, Snippet, Table, Tone,
+    milliseconds, paragraph,
 };
 use tinyllama_base::Align;
 
@@ -134,6 +134,18 @@ impl Panel for RunsPanel {
                 runs => beside(runs),
             })
         })])
+    }
+
+    fn copies(&self) -> Vec<Snippet> {
+        let Some(run) = self.selected() else {
+            return Vec::new();
+        };
+        let command = shlex::try_join(run.command.iter().map(String::as_str));
+        vec![
+            Snippet::new("the run's id", &run.id),
+            Snippet::new("the run's command", command.unwrap_or_default()),
+            Snippet::new("the run's folder", run.path.display()),
+        ]
     }
 
     fn commands(&self) -> Vec<Command> {

@@ -1,6 +1,6 @@
 //! Panels of which one is shown, under a line of all names.
 
-use crate::tui::{Command, Effects, Pane, Panel, PanelAction, Tabs};
+use crate::tui::{Command, Effects, Pane, Panel, PanelAction, Snippet, Tabs};
 
 pub type Section = (&'static str, Box<dyn Panel>);
 
@@ -41,6 +41,11 @@ impl Panel for Sections {
     fn effects(&self, action: PanelAction) -> Effects {
         let inner = self.sections.get(self.tabs.at);
         inner.and_then(|(_, panel)| panel.effects(action))
+    }
+
+    fn copies(&self) -> Vec<Snippet> {
+        let inner = self.sections.get(self.tabs.at);
+        inner.map_or(vec![], |(_, panel)| panel.copies())
     }
 
     fn commands(&self) -> Vec<Command> {

@@ -3,7 +3,7 @@
 use ratatui::prelude::{Line, Span, Style};
 
 use super::text::cut_middle;
-use crate::tui::{Cursor, Pane, PanelAction, Theme, bar, width};
+use crate::tui::{Cursor, Pane, PanelAction, Snippet, Theme, bar, width};
 use tinyllama_base::{Align, TextTable};
 
 /// How a cell is meant.
@@ -143,6 +143,23 @@ impl Table {
     /// Moves a cursor over it; false where it stays.
     pub fn move_cursor(&self, cursor: &mut Cursor, action: PanelAction) -> bool {
         cursor.act(action, self.rows.len(), self.columns.len())
+    }
+
+    /// What the selected row is called, and the whole table, its cells apart by tabs.
+    pub fn copies(&self) -> Vec<Snippet> {
+        let line = |cells: &mut dyn Iterator<Item = &str>| itertools::join(cells, "\t");
+        let head = line(&mut self.columns.iter().map(|(title, _)| title.as_str()));
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| line(&mut row.iter().map(|cell| cell.text.as_str())));
+        let table = itertools::join([head].into_iter().chain(rows), "\n");
+        let name = self.selected_name();
+        let mut copies = vec![Snippet::new("the table", table)];
+        if !name.is_empty() {
+            copies.insert(0, Snippet::new("the name", name));
+        }
+        copies
     }
 
     /// What the selected row is called, in full.

@@ -212,6 +212,7 @@ impl<H: Hands> Tutor<H> {
                     self.redraw(stage)?;
                 }
                 Effect::Redraw => self.redraw(stage)?,
+                Effect::Copy(text) => stage.copy(&text)?,
                 effect => self.hands.carry_out(effect, &self.model),
             }
         }
@@ -314,7 +315,7 @@ impl Hands for Staff {
             }
             Effect::Work(work) => self.desk.clone().begin(work),
             // The stage's.
-            Effect::HandOver(_) | Effect::Suspend | Effect::Redraw => {}
+            Effect::HandOver(_) | Effect::Suspend | Effect::Redraw | Effect::Copy(_) => {}
         }
     }
 

@@ -8,6 +8,7 @@ use std::panic;
 use std::sync::Once;
 use std::time::Duration;
 
+use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
@@ -139,6 +140,11 @@ impl Screen {
         self.device.size()
     }
 
+    /// Asks the terminal to take a text into its clipboard.
+    pub fn copy(&mut self, text: &str, in_tmux: bool) -> io::Result<()> {
+        self.device.write(&clipboard(text, in_tmux)?)
+    }
+
     /// Draws what differs from the frame before, as one write that the terminal shows at once; returns its bytes.
     pub fn draw(
         &mut self,
@@ -176,6 +182,24 @@ impl Screen {
         self.device.write(&bytes)?;
         Ok(bytes.len())
     }
+}
+
+/// OSC 52. Within tmux twice: for tmux itself, and past it for the terminal around it, where either is allowed.
+fn clipboard(text: &str, in_tmux: bool) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    queue!(bytes, CopyToClipboard::to_clipboard_from(text))?;
+    if in_tmux {
+        let passed = bytes.clone();
+        bytes.extend(b"\x1bPtmux;");
+        for byte in passed {
+            if byte == b'\x1b' {
+                bytes.push(byte);
+            }
+            bytes.push(byte);
+        }
+        bytes.extend(b"\x1b\\");
+    }
+    Ok(bytes)
 }
 
 /// Bytes that begin a frame, before anything is drawn.
@@ -221,4 +245,17 @@ pub fn restore_on_panic(session: SharedSession, processes: Processes) {
             std::process::exit(101);
         }));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_goes_to_the_clipboard_and_past_tmux() {
+        let text = |in_tmux| String::from_utf8(clipboard("run v1", in_tmux).unwrap()).unwrap();
+        assert_eq!(text(false), "\x1b]52;c;cnVuIHYx\x1b\\");
+        let passed = "\x1bPtmux;\x1b\x1b]52;c;cnVuIHYx\x1b\x1b\\\x1b\\";
+        assert_eq!(text(true), text(false) + passed);
+    }
 }

@@ -199,6 +199,13 @@ impl Stage {
         Ok(())
     }
 
+    /// Puts a text into the clipboard of the terminal, which may be on another machine.
+    pub fn copy(&mut self, text: &str) -> Result<(), TutorError> {
+        let in_tmux = std::env::var_os("TMUX").is_some();
+        let copied = self.screen.copy(text, in_tmux);
+        copied.map_err(TutorError::io("copying"))
+    }
+
     pub fn has_terminal(&self) -> bool {
         self.input.is_some()
     }

@@ -149,12 +149,6 @@ pub fn edit(model: &mut Model, here: &Here) -> Effects {
     }
 }
 
-pub fn doctor(_: &mut Model) -> Effects {
-    Some(vec![Effect::HandOver(HandOver::Command(vec![
-        "doctor".into(),
-    ]))])
-}
-
 pub fn shell(_: &mut Model) -> Effects {
     Some(vec![Effect::HandOver(HandOver::Shell)])
 }

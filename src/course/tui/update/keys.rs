@@ -3,7 +3,7 @@
 use crossterm::event::KeyCode::{Char, Enter};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::{act, ask, navigate, palette, runs};
+use super::{act, ask, navigate, palette, runs, scroll};
 use crate::tui::actions::carry_out;
 use crate::tui::{Area, Confirm, Effect, Effects, Key, Model, Overlay, Request, Screen, both};
 
@@ -22,6 +22,9 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
         Some(Overlay::Palette(_)) => palette::key(model, event),
         Some(Overlay::Confirm(confirm)) => confirmed(model, confirm, key),
         Some(Overlay::Panel(_)) | None => {
+            if let Some(effects) = scroll::search_key(model, key) {
+                return both(life, effects);
+            }
             let binding = model.keys.find(&areas(model), key);
             let found = binding.map(|binding| (binding.area, binding.action));
             if let Some((area, action)) = found {

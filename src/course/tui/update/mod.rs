@@ -2,6 +2,7 @@
 
 pub mod act;
 mod ask;
+pub mod copy;
 pub mod kernel;
 mod keys;
 pub use keys::areas;

@@ -2,11 +2,11 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::{keys, navigate, play};
+use super::{copy, keys, navigate, play};
 use crate::lesson::StepKind;
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Action, Area, Effects, List, Model, Overlay, Page, Palette, PanelAction, Shelved, Text,
+    Action, Area, Effects, List, Model, Overlay, Page, Palette, PanelAction, Shelved, Snippet, Text,
 };
 
 /// Something that can be chosen.
@@ -39,6 +39,7 @@ pub fn entries(model: &Model, palette: &Palette) -> Vec<Entry> {
     let all = match &palette.list {
         List::Everything => all(model),
         List::Pages(pages) => pages.iter().cloned().map(page).collect(),
+        List::Copies(copies) => copies.iter().cloned().map(to_copy).collect(),
     };
     let mut scored: Vec<(usize, Entry)> = all
         .into_iter()
@@ -89,6 +90,11 @@ fn page(shelved: Shelved) -> Entry {
         let Shelved { name, text } = shelved.clone();
         model.open(Page::new(name, Text::Markdown(text)))
     })
+}
+
+fn to_copy(copied: Snippet) -> Entry {
+    let label = format!("{}: {}", copied.name, copied.text.replace('\n', " "));
+    Entry::new(label, move |model| copy::take(model, copied.clone()))
 }
 
 /// Moving by lines is easier by keys.

@@ -3,7 +3,8 @@
 use super::act;
 use super::navigate::through_outline;
 use crate::session::StepRef;
-use crate::tui::{Area, Ask, Effects, Model, Overlay, PanelAction, Screen, both};
+use crate::tui::{Area, Ask, Effects, Key, Model, Overlay, PanelAction, Screen, both};
+use crossterm::event::KeyCode;
 use std::sync::Arc;
 
 use crate::tui::view::document;
@@ -75,15 +76,42 @@ fn again(model: &mut Model, times: usize, mut act: impl FnMut(&mut Model) -> Eff
 }
 
 pub fn search(model: &mut Model) -> Effects {
-    let last = model.step.as_ref().and_then(|view| view.search.clone());
     let at = model.step.as_ref().map(|view| view.at.clone());
     let ask = Ask::new(
         at.unwrap_or_else(|| StepRef::new("", "")),
         "Search",
-        "In this text. Enter finds; > and < go on and back.",
+        "In this text. Enter finds; n and N go on and back, esc ends the search.",
         |model, _, text| Ok(to_match(model, Some(text), true)),
     );
-    model.lay(Overlay::Ask(ask.with(&last.unwrap_or_default())))
+    model.lay(Overlay::Ask(ask))
+}
+
+/// As in a pager, `n` and `N` go through what was found, on a page and in a step's text that is searched, and `esc` ends
+/// the search of a step. None where the key is not about a search.
+pub fn search_key(model: &mut Model, key: Key) -> Option<Effects> {
+    let is_page = model
+        .panel_over()
+        .is_some_and(|panel| panel.area() == Area::Page);
+    let is_step = model.overlay.is_none() && is_searching(model);
+    match key.code {
+        KeyCode::Char('n') if is_page || is_step => Some(to_match(model, None, true)),
+        KeyCode::Char('N') if is_page || is_step => Some(to_match(model, None, false)),
+        KeyCode::Esc if is_step => {
+            if let Some(view) = &mut model.step {
+                view.search = None;
+            }
+            Some(None)
+        }
+        _ => None,
+    }
+}
+
+/// Whether words are marked in the step's text.
+pub fn is_searching(model: &Model) -> bool {
+    let view = model.step.as_ref();
+    model.screen == Screen::Step
+        && !model.has_panel_open()
+        && view.is_some_and(|view| view.search.is_some())
 }
 
 pub fn next_match(model: &mut Model) -> Effects {

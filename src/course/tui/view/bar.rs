@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 
 use crate::lesson::{Quiz, StepKind};
 use crate::tui::update::primary::{Primary, primary};
+use crate::tui::update::scroll::is_searching;
 use crate::tui::{Action, Area, Model, Overlay, Pane, Panel, PanelAction, Phase, Screen};
 
 /// A key with what it does.
@@ -48,6 +49,9 @@ fn commands(model: &Model) -> Vec<Command> {
             list.usual(Area::Welcome, &[Action::Begin, Action::Close]);
             list.usual(Area::Everywhere, &[Action::Help, Action::Quit]);
             return list.1;
+        }
+        if let Some(does) = panel.on_enter() {
+            list.1.push(("enter".into(), does));
         }
         list.add(panel.area(), Action::Close, close);
         list.panel(panel);
@@ -145,6 +149,10 @@ fn step(list: &mut List) {
         }
         return;
     }
+    if is_searching(model) {
+        list.1.push(("n/N".into(), "matches"));
+        list.1.push(("esc".into(), "end the search"));
+    }
     let is_longer = model
         .step
         .as_ref()
@@ -162,54 +170,55 @@ fn step(list: &mut List) {
         (_, Some(primary)) => list.add(Area::Step, Action::Act, primary.does()),
         _ => {}
     }
-    let mut add = |action, does| list.add(Area::Step, action, does);
+    let add = |list: &mut List, action, does| list.add(Area::Step, action, does);
     if is_alive {
-        add(Action::Stop, "stop");
+        add(list, Action::Stop, "stop");
     }
     if !here.step.hints.is_empty() {
-        add(Action::Hint, "hint");
+        add(list, Action::Hint, "hint");
     }
     match &here.step.kind {
         kind @ (StepKind::Run { .. } | StepKind::Command { .. } | StepKind::Investigate(_)) => {
             if run.is_some() && !matches!(kind, StepKind::Command { .. }) {
-                add(Action::View, "figures");
+                add(list, Action::View, "figures");
             }
             let may_again = run.is_some() && !is_alive && matches!(primary, Some(Primary::Next));
             if may_again && matches!(kind, StepKind::Run { .. }) {
-                add(Action::Again, "run again");
+                add(list, Action::Again, "run again");
             }
             if !matches!(kind, StepKind::Investigate(_)) {
-                add(Action::Flags, "flags");
+                add(list, Action::Flags, "flags");
             }
             if !model.may_have_gpu && model.recording_at(&here.at).is_some() {
-                add(Action::Play, "recording");
+                add(list, Action::Play, "recording");
             }
         }
         StepKind::Profile { .. } => {
-            add(Action::Edit, "edit the command");
-            add(Action::Import, "import");
-            add(Action::Terminal, "with the terminal");
+            add(list, Action::Edit, "edit the command");
+            add(list, Action::Import, "import");
+            add(list, Action::Terminal, "with the terminal");
+            list.add(Area::Everywhere, Action::Copy, "copy");
         }
         StepKind::Kernel { .. } => {
-            add(Action::Edit, "in your editor");
+            add(list, Action::Edit, "in your editor");
             for (action, does) in KERNEL {
-                add(action, does);
+                add(list, action, does);
             }
         }
-        StepKind::Reflect => add(Action::Edit, "in your editor"),
+        StepKind::Reflect => add(list, Action::Edit, "in your editor"),
         StepKind::Read => {
             if here.step.text.contains("](") {
-                add(Action::Follow, "links");
+                add(list, Action::Follow, "links");
             }
-            add(Action::Explain, "words");
+            add(list, Action::Explain, "words");
         }
         _ => {}
     }
     if !here.step.checks.is_empty() && !is_alive {
-        add(Action::Check, "check");
+        add(list, Action::Check, "check");
     }
     if !matches!(primary, Some(Primary::Next)) {
-        add(Action::Next, "next");
+        add(list, Action::Next, "next");
     }
-    add(Action::Previous, "back");
+    add(list, Action::Previous, "back");
 }

@@ -5,14 +5,13 @@ use ratatui::layout::Rect;
 use super::status;
 use crate::tui::{Model, Screen};
 
-/// Columns of the outline beside a step: a quarter of the screen, or what the longest line leaves, within these bounds.
+/// Columns of the outline beside a step: three eighths of the screen, or what the longest line leaves, within these bounds.
 const OUTLINE: (u16, u16) = (36, 56);
-/// The same where the figures stand beside both.
-const NARROW_OUTLINE: (u16, u16) = (26, 40);
 /// Longer lines are hard to read.
 const LONGEST_LINE: u16 = 100;
-/// Columns that figures keep beside a text.
-const LEAST_FIGURES: u16 = 52;
+/// Columns that a text with its margins keeps beside figures, and these beside it. Where both have no more, the outline goes.
+const LEAST_TEXT: u16 = 63;
+const LEAST_FIGURES: u16 = 54;
 
 #[derive(Default)]
 pub struct Areas {
@@ -51,19 +50,28 @@ pub fn areas(model: &Model, area: Rect) -> Areas {
 impl Areas {
     fn side_by_side(&mut self, model: &Model, middle: Rect) {
         let mut rest = middle;
-        let ((least, most), left_over) = match model.has_figures_beside() {
-            true => (NARROW_OUTLINE, 0),
-            false => (OUTLINE, middle.width.saturating_sub(LONGEST_LINE + 2)),
-        };
-        let width = (middle.width / 5).max(left_over).clamp(least, most);
-        self.outline = Some(self.cut(&mut rest, width));
-        if model.has_figures_beside() {
-            let figures = (middle.width * 9 / 20).max(LEAST_FIGURES);
-            let text = rest.width.saturating_sub(figures + 1);
-            self.content = Some(self.cut(&mut rest, text));
-            self.figures = Some(rest);
-        } else {
-            self.content = Some(rest);
+        let figures = model.has_figures_beside();
+        let all_fit = middle.width >= OUTLINE.0 + LEAST_TEXT + LEAST_FIGURES + 2;
+        let is_asked_for = model.screen == Screen::Outline;
+        if !figures || all_fit || is_asked_for {
+            let left_over = match figures {
+                true => middle.width.saturating_sub(LEAST_TEXT + LEAST_FIGURES + 2),
+                false => (middle.width * 3 / 8).max(middle.width.saturating_sub(LONGEST_LINE + 2)),
+            };
+            let width = left_over.clamp(OUTLINE.0, OUTLINE.1);
+            self.outline = Some(self.cut(&mut rest, width));
+        }
+        match figures {
+            // The outline covers the text until it is left again.
+            true if is_asked_for && !all_fit => self.figures = Some(rest),
+            true => {
+                let most = rest.width.saturating_sub(LEAST_TEXT + 1).max(LEAST_FIGURES);
+                let figures = (middle.width * 9 / 20).clamp(LEAST_FIGURES, most);
+                let text = rest.width.saturating_sub(figures + 1);
+                self.content = Some(self.cut(&mut rest, text));
+                self.figures = Some(rest);
+            }
+            false => self.content = Some(rest),
         }
     }
 

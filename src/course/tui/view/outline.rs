@@ -122,6 +122,11 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
         }
     };
     left.insert(0, Span::raw(" "));
-    let right = Span::styled(right, theme.muted());
+    let mut right = Span::styled(right, theme.muted());
+    let title: usize = left.iter().map(Span::width).sum();
+    if title + right.width() + 2 >= usize::from(width) {
+        // The title comes first.
+        right = Span::raw("");
+    }
     both_ends(left, right, 2, width.saturating_sub(1), theme)
 }

@@ -69,6 +69,7 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     let title = match &palette.list {
         List::Everything => "Find",
         List::Pages(_) => "Read",
+        List::Copies(_) => "Copy",
     };
     let mut pane = framed(title, outside, pane);
     let cursor = field(&palette.query, pane.take(1));

@@ -7,7 +7,8 @@ use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
 use crate::profiler::show::parts::Parts;
 use crate::tui::{
-    Cell, Command, Cursor, Pane, Panel, PanelAction, Table, Theme, Tone, grouped, name_lines,
+    Cell, Command, Cursor, Pane, Panel, PanelAction, Snippet, Table, Theme, Tone, grouped,
+    name_lines,
 };
 use tinyllama_base::{Align, percent, time};
 
@@ -161,6 +162,10 @@ impl Panel for HotspotTable {
         }
         self.sort();
         true
+    }
+
+    fn copies(&self) -> Vec<Snippet> {
+        self.table(&Theme::default()).at(self.cursor).copies()
     }
 
     fn commands(&self) -> Vec<Command> {

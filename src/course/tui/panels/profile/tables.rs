@@ -1,6 +1,6 @@
 //! Tables made for plain text, one at a time.
 
-use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Table, paragraph, width};
+use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Snippet, Table, paragraph, width};
 use tinyllama_base::TextTable;
 
 /// Names up to so many columns are whole in every table.
@@ -54,6 +54,13 @@ impl Panel for Tables {
         table.is_some_and(|table| {
             self.cursor
                 .act(action, table.rows.len(), table.columns.len())
+        })
+    }
+
+    fn copies(&self) -> Vec<Snippet> {
+        let table = self.tables.get(self.at);
+        table.map_or(vec![], |table| {
+            Table::of_text(table).at(self.cursor).copies()
         })
     }
 

@@ -12,7 +12,7 @@ use crate::report::export::Format;
 use crate::report::{Report, export, markdown as text};
 use crate::tui::{
     Action, Command, Deed, Desk, Do, Effect, Effects, Message, Model, Pane, Panel, PanelAction,
-    Scroll, both_ends,
+    Scroll, Snippet, both_ends,
 };
 
 pub const PANEL: Deed = (Action::Panel("report"), "R", "your report", Do::Any(open));
@@ -80,6 +80,10 @@ impl Panel for ReportPanel {
             })]),
             _ => None,
         }
+    }
+
+    fn copies(&self) -> Vec<Snippet> {
+        vec![Snippet::new("the report's path", self.path.display())]
     }
 
     fn commands(&self) -> Vec<Command> {

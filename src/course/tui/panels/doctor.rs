@@ -1,0 +1,47 @@
+//! What this machine has, on a page: `doctor` in a process of its own, which a driver may take down.
+
+use std::process::{Command, Stdio};
+
+use ratatui::text::Line;
+
+use crate::run::launcher;
+use crate::tui::{Action, Deed, Desk, Do, Effects, Model, Page, Panel, Text};
+use tinyllama_base::locale::SCREEN;
+use tinyllama_base::plain;
+
+pub const PANEL: Deed = (Action::Doctor, "D", "what this machine has", Do::Any(open));
+
+fn open(model: &mut Model) -> Effects {
+    let size = model.size;
+    model.open_later("Looking at this machine…", move |desk| {
+        examined(desk, size)
+    })
+}
+
+fn examined(desk: &Desk, (columns, rows): (u16, u16)) -> Result<Box<dyn Panel>, String> {
+    let failed = |error| format!("`tinyllama-tutor doctor` could not be started: {error}.");
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut command = Command::new(program);
+    command
+        .arg("doctor")
+        .env(SCREEN, format!("{columns}x{rows}"))
+        .stdin(Stdio::null());
+    let launcher = &desk.options.launcher;
+    if !launcher.is_local() {
+        command.env(launcher::VARIABLE, launcher.json());
+    }
+    let output = command.output().map_err(failed)?;
+    let text = [output.stderr, output.stdout].concat();
+    let text = String::from_utf8_lossy(&text);
+    if text.trim().is_empty() {
+        return Err(format!(
+            "`tinyllama-tutor doctor` printed nothing and ended with {}.",
+            output.status
+        ));
+    }
+    let lines = text.lines().map(|line| Line::from(plain(line)));
+    Ok(Box::new(Page::new(
+        "What this machine has",
+        Text::Lines(lines.collect()),
+    )))
+}

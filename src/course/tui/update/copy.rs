@@ -1,0 +1,90 @@
+//! To the learner's own clipboard, through the terminal: a command, a path or a table.
+
+use crate::lesson::StepKind;
+use crate::tui::{Effect, Effects, List, Model, Overlay, Palette, Snippet};
+
+/// More than terminals take at once.
+const MOST_BYTES: usize = 74_000;
+
+/// Copies what is under the cursor, or lets one of several be chosen.
+pub fn copy(model: &mut Model) -> Effects {
+    let mut copies = copies(model);
+    match (copies.len(), copies.pop()) {
+        (1, Some(copy)) => take(model, copy),
+        (0, _) | (_, None) => model.tell("There is nothing to copy here."),
+        (_, Some(last)) => {
+            copies.push(last);
+            model.lay(Overlay::Palette(Palette {
+                list: List::Copies(copies),
+                ..Palette::default()
+            }))
+        }
+    }
+}
+
+/// Copies this, and says so.
+pub fn take(model: &mut Model, Snippet { name, text }: Snippet) -> Effects {
+    if text.len() > MOST_BYTES {
+        return model.warn(format!(
+            "{name} is too long for the clipboard of a terminal."
+        ));
+    }
+    // A terminal does not answer.
+    model.tell(format!(
+        "Copied {name}, if your terminal takes OSC 52: {}",
+        text.replace('\n', " ")
+    ));
+    Some(vec![Effect::Copy(text)])
+}
+
+fn copies(model: &Model) -> Vec<Snippet> {
+    if let Some(panel) = model.panel_over() {
+        return [panel.copies(), code(panel.text().unwrap_or_default())].concat();
+    }
+    let Some(here) = model.here(&model.course) else {
+        return Vec::new();
+    };
+    let panel = model.step_panel().filter(|_| model.has_panel_open());
+    let mut copies = panel.map_or(vec![], |panel| panel.copies());
+    let view = model.step.as_ref();
+    match &here.step.kind {
+        StepKind::Run { target, .. } => {
+            let flags = model.flags_at(&here.at);
+            let words = ["tinyllama-tutor", "run", target.as_str()].into_iter();
+            let words = words.chain(flags.iter().map(String::as_str));
+            let line = shlex::try_join(words).unwrap_or_default();
+            copies.push(Snippet::new("the run's command", line));
+        }
+        StepKind::Profile { .. } => {
+            if let Some(line) = view.and_then(|view| view.profile.line()) {
+                copies.push(Snippet::new("the profiler's command", line.shell()));
+                let folder = line.folder.display();
+                copies.push(Snippet::new("the folder of its files", folder));
+            }
+        }
+        StepKind::Kernel { exercise } => {
+            let path = model.workbench.join(exercise.file_name());
+            copies.push(Snippet::new("the kernel's path", path.display()));
+        }
+        _ => {}
+    }
+    let run = model.run_at(&here.at).and_then(|run| run.run.as_ref());
+    copies.extend(run.map(|run| Snippet::new("the run's id", run)));
+    copies.extend(code(&here.step.text));
+    copies
+}
+
+/// Blocks of code, without those that are pictures.
+fn code(text: &str) -> Vec<Snippet> {
+    let fenced = text.split("```").skip(1).step_by(2);
+    let blocks = fenced.filter_map(|block| {
+        let (language, code) = block.split_once('\n')?;
+        let code = code.trim_end();
+        let is_code = language.trim() != "picture" && !code.trim().is_empty();
+        is_code.then(|| {
+            let first = code.lines().next().unwrap_or_default().trim();
+            Snippet::new(format!("`{first}`"), code)
+        })
+    });
+    blocks.collect()
+}
