@@ -559,6 +559,23 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
 }
 
 #[test]
+fn what_this_machine_has_is_a_page_that_escape_closes() {
+    let home = home();
+    let terminal = opened(&home);
+    terminal.send("D");
+    terminal.wait_for("What this machine has");
+    terminal.send("G");
+    terminal.wait_for("The workshop can run here.");
+    // The size is the learner's terminal, and not that of a pipe.
+    terminal.wait_for("80x24");
+    terminal.send("\u{1b}");
+    terminal.wait_until("the page to close", |terminal| {
+        !terminal.text().contains("What this machine has")
+    });
+    assert!(terminal.is_alternate());
+}
+
+#[test]
 fn without_a_terminal_the_ways_without_one_are_named() {
     let home = home();
     let output = Process::new(PROGRAM)

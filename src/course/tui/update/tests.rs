@@ -390,10 +390,50 @@ fn a_search_finds_its_word_and_says_when_there_is_none() {
         "{}",
         script.notice()
     );
-    script.keys("/ backspace backspace backspace backspace");
+    let step = script.step().to_owned();
+    script.keys("n");
+    assert!(script.notice().starts_with("line 1 of 1"), "the next match");
+    script.keys("N");
+    assert_eq!(
+        script.step(),
+        step,
+        "n and N mean matches while a search is on"
+    );
+    // The field begins empty.
+    script.keys("/");
     script.type_text("absent");
     script.keys("enter");
-    assert!(script.notice().contains("is not in this step"));
+    assert!(
+        script.notice().contains("\"absent\" is not in this step"),
+        "{}",
+        script.notice()
+    );
+    script.keys("esc");
+    assert_eq!(script.model.screen, Screen::Step, "esc ends the search");
+    script.keys("n");
+    assert_ne!(script.step(), step, "then n is the next step again");
+}
+
+#[test]
+fn what_is_under_the_cursor_is_copied_and_said() {
+    let mut script = in_the_first_lesson();
+    script.keys("n enter 9 enter n y");
+    let notice = script.notice().to_owned();
+    assert!(notice.contains("Copied the run's command"), "{notice}");
+    script.keys("enter");
+    let id = script.started().expect("a run");
+    script.finish(id);
+    // The command and the id: one of them is chosen.
+    script.keys("esc y");
+    let Some(Overlay::Palette(_)) = &script.model.overlay else {
+        panic!("no choice: {}", script.look());
+    };
+    script.keys("down enter");
+    assert!(
+        script.notice().contains("the run's id"),
+        "{}",
+        script.notice()
+    );
 }
 
 #[test]

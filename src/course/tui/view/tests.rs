@@ -219,6 +219,31 @@ fn no_screen_panics_at_any_size() {
     }
 }
 
+/// Beside figures the outline gives way to the text, until it is asked for.
+#[test]
+fn the_outline_folds_away_beside_figures() {
+    let mut script = Script::in_new_folder();
+    script.event(Event::Resize(120, 40));
+    script.keys("enter enter n n enter");
+    let id = script.started().expect("a run");
+    script.finish(id);
+    let places = |script: &Script| {
+        let areas = super::layout::areas(&script.model, Rect::new(0, 0, 120, 40));
+        let width = |area: Option<Rect>| area.map(|area| area.width);
+        (
+            width(areas.outline),
+            width(areas.content),
+            width(areas.figures),
+        )
+    };
+    let (outline, text, figures) = places(&script);
+    assert_eq!(outline, None);
+    let text = super::text_area(&script.model).width.min(text.unwrap());
+    assert!(text >= 60 && figures >= Some(54), "{text} {figures:?}");
+    script.keys("o");
+    assert!(places(&script).0.is_some(), "o brings it back");
+}
+
 /// What an instructor did shows beside what is being typed, and stays until the typing is over.
 #[test]
 fn a_notice_is_seen_while_something_is_typed() {
