@@ -13,10 +13,13 @@ use crate::tui::{Pane, Theme, cut, paragraph};
 /// Below this there is no room for a table.
 const SMALLEST: (u16, u16) = (60, 12);
 
+/// Most useful first: what does not fit is left to the help page.
 const KEYS: [(&str, &str); 13] = [
     ("enter", "report"),
     ("tab", "figures"),
     ("space", "mark"),
+    ("?", "help"),
+    ("q", "quit"),
     ("m", "message"),
     ("M", "to all"),
     ("r", "reset step"),
@@ -25,8 +28,6 @@ const KEYS: [(&str, &str); 13] = [
     ("u", "unlock"),
     ("s", "solve"),
     ("p", "pin"),
-    ("?", "help"),
-    ("q", "quit"),
 ];
 
 pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) -> String {

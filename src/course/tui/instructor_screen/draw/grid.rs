@@ -74,7 +74,7 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
         .map(|view| name(dashboard, view, theme))
         .collect();
     let longest = names.iter().map(|name| name.width()).max().unwrap_or(0);
-    let longest = columns(longest.max("learner".len())).min(area.width / 3);
+    let longest = columns(longest.max(" learner".len())).min(area.width / 3);
     let lessons: usize = groups.iter().map(|group| group.lessons.len()).sum();
     let grid = |cell: usize| columns(lessons * cell + groups.len());
     // What is left for remarks, with a blank between columns.
@@ -107,7 +107,7 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
             folded(&view.remarks(false), left(cell), theme),
         ]
     });
-    let total = total(dashboard, &groups, cell);
+    let total = total(dashboard, &groups, cell, left(cell), theme);
     draw_table(
         dashboard,
         rows.collect(),
@@ -155,7 +155,13 @@ fn head(dashboard: &Dashboard, groups: &[Group], cell: usize, theme: &Theme) -> 
 }
 
 /// How many have finished each lesson.
-fn total(dashboard: &Dashboard, groups: &[Group], cell: usize) -> Vec<Text<'static>> {
+fn total(
+    dashboard: &Dashboard,
+    groups: &[Group],
+    cell: usize,
+    room: u16,
+    theme: &Theme,
+) -> Vec<Text<'static>> {
     let finished = |at: usize| {
         let lessons = dashboard
             .views
@@ -176,13 +182,13 @@ fn total(dashboard: &Dashboard, groups: &[Group], cell: usize) -> Vec<Text<'stat
         counts.push(' ');
     }
     let blank = Text::default;
-    let text = "learners past each lesson";
+    let text = folded("learners past each lesson", room, theme);
     vec![
         Text::from(" past it"),
         Text::from(counts),
         blank(),
         blank(),
-        Text::from(text),
+        text,
     ]
 }
 
