@@ -201,6 +201,16 @@ fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
     let narrow = grid(&shown, (80, 24));
     let words: Vec<&str> = narrow.split_whitespace().collect();
     assert!(words.join(" ").contains("idle for 12 min"), "{narrow}");
+    let beside = [
+        Sign::WrongAnswers { times: 3 },
+        Sign::Idle { minutes: 12.0 },
+    ];
+    shown.refresh(vec![view(name, beside.into())]);
+    let crowded = grid(&shown, (80, 24));
+    assert!(
+        crowded.lines().take(7).any(|line| line.contains("12 min")),
+        "{crowded}"
+    );
     let in_table = narrow.lines().take(7).any(|line| line.contains("12 min"));
     assert!(in_table, "{narrow}");
 }

@@ -11,6 +11,9 @@ use crate::tui::{Pane, Theme, cut};
 /// Columns of minutes and of the last time somebody did something.
 const TIMES: [u16; 2] = [5, 7];
 
+const LEAST_REMARKS: u16 = 18;
+const LEAST_NAME: u16 = 14;
+
 /// Lessons of one session.
 struct Group<'a> {
     title: &'a str,
@@ -74,9 +77,12 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
         .map(|view| name(dashboard, view, theme))
         .collect();
     let longest = names.iter().map(|name| name.width()).max().unwrap_or(0);
-    let longest = columns(longest.max(" learner".len())).min(area.width / 3);
     let lessons: usize = groups.iter().map(|group| group.lessons.len()).sum();
     let grid = |cell: usize| columns(lessons * cell + groups.len());
+    // A long name gives way to remarks as wide as a word or two.
+    let others = grid(1) + TIMES.iter().sum::<u16>() + 4 + LEAST_REMARKS;
+    let most = area.width.saturating_sub(others).max(LEAST_NAME);
+    let longest = columns(longest.max(" learner".len())).min(most);
     // What is left for remarks, with a blank between columns.
     let left = |cell: usize| {
         let taken = longest + grid(cell) + TIMES.iter().sum::<u16>() + 4;
@@ -113,7 +119,7 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
         rows.collect(),
         head(dashboard, &groups, cell, theme),
         &widths,
-        Some(total),
+        (!dashboard.views.is_empty()).then_some(total),
         pane,
     );
 }
