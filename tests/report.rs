@@ -39,6 +39,12 @@ fn eventful(class: &Path) -> Place {
             number as u64,
         );
     }
+    // A case ends with its fix, which is a run of another program.
+    let repaired = MadeUp {
+        fix: Some("layout"),
+        ..MadeUp::new("stage2", 3.0)
+    };
+    make_up(&mut session, "710002-stage2", None, &repaired, 3);
     let noisy = MadeUp {
         noise: 0.9,
         ..MadeUp::new("v2", 10.0)
@@ -100,6 +106,11 @@ fn a_report_holds_what_was_measured_and_says_what_to_doubt() {
     );
     let step = report.stages[2].to_stage_before.unwrap();
     assert!((2.7..3.3).contains(&step), "{step}");
+    assert_eq!(
+        report.stages[1].run, "700002-stage2",
+        "not the repaired one"
+    );
+    assert!(markdown::render(&report).contains("| stage2 with --fix layout |"));
 
     let guess = report
         .predictions

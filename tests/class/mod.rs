@@ -35,6 +35,7 @@ pub struct MadeUp {
     pub steps: usize,
     pub with_gradient: usize,
     pub batch: usize,
+    pub fix: Option<&'static str>,
 }
 
 impl MadeUp {
@@ -47,6 +48,7 @@ impl MadeUp {
             steps: 30,
             with_gradient: 38,
             batch: 8,
+            fix: None,
         }
     }
 
@@ -154,7 +156,8 @@ pub fn make_up(session: &mut Session, id: &str, at: Option<StepRef>, run: &MadeU
         .collect();
     fs::write(folder.join("events.jsonl"), lines).unwrap();
     let words = ["tinyllama-tutor", "run", run.target, "--data", "a text.txt"];
-    let command = words.map(str::to_string).to_vec();
+    let fix = run.fix.into_iter().flat_map(|fix| ["--fix", fix]);
+    let command = words.into_iter().chain(fix).map(str::to_string).collect();
     session.start_run(id, at, run.target, command).unwrap();
     session.run_ended(id, RunExit::SUCCESS).unwrap();
 }

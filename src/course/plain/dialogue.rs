@@ -114,7 +114,12 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 }
             }
             Command::Hint => self.hint()?,
-            Command::Check => drop(self.check()?),
+            Command::Check => {
+                let checked = self.check()?;
+                if let Some((_, step)) = self.current() {
+                    self.in_turns(step, checked, true)?;
+                }
+            }
             Command::Run(flags) => self.run(flags)?,
             Command::Recording(speed) => self.play(speed)?,
             Command::Import(path) => self.import(&path)?,

@@ -11,7 +11,7 @@ use crate::lesson::{Case, Deed, Runs, Step, StepKind};
 use crate::profiler::read::import;
 use crate::recording::{Library, RecordingError, label};
 use crate::run::{Control, Line, Speed, Start, Told, supervise};
-use crate::session::turns::{self, Turn};
+use crate::session::turns::{self, MOST_ROUNDS, Turn};
 use crate::session::{Checked, Standing};
 use crate::tutor::profile::{prepare, tables};
 use crate::tutor::{
@@ -31,7 +31,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         };
         let flags = flags.unwrap_or_else(|| own_flags(step).to_vec());
         let checked = self.start(&flags)?;
-        self.in_turns(step, checked)
+        self.in_turns(step, checked, false)
     }
 
     /// Goes on until the step's effects are decided, or this machine is too restless for them.
@@ -39,13 +39,14 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         &mut self,
         step: &Step,
         mut checked: Vec<Checked>,
+        asked: bool,
     ) -> Result<(), TutorError> {
-        while let Some(turn) = self.turn(step, &checked)? {
+        while let Some(turn) = self.turn(step, &checked, asked)? {
             match turn {
                 Turn::Enough(words) => return self.say(&words),
-                Turn::Again { runs, round } => {
+                Turn::Again { runs, round, .. } => {
                     self.say(&format!(
-                        "Not decided yet: both once more, in turns (round {round})."
+                        "Not decided yet: both once more, in turns (round {round} of at most {MOST_ROUNDS}). Ctrl-C ends it."
                     ))?;
                     let here = self.at.clone();
                     let starts = turns::starts(&self.options.launcher, &runs)
@@ -60,12 +61,22 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 }
             }
         }
+        if !asked && matches!(self.turn(step, &checked, true)?, Some(Turn::Again { .. })) {
+            return self.say(&format!(
+                "An effect is not decided, and not required here. `check` repeats both runs in turns, at most {MOST_ROUNDS} rounds."
+            ));
+        }
         Ok(())
     }
 
-    fn turn(&self, step: &Step, checked: &[Checked]) -> Result<Option<Turn>, TutorError> {
+    fn turn(
+        &self,
+        step: &Step,
+        checked: &[Checked],
+        asked: bool,
+    ) -> Result<Option<Turn>, TutorError> {
         let measured = self.measured()?;
-        self.state(|state| turns::next(self.course, state, &measured, step, checked))
+        self.state(|state| turns::next(self.course, state, &measured, step, checked, asked))
     }
 
     /// Starts what the step starts, with these flags.

@@ -58,7 +58,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let lesson = self.at.as_ref().map_or("", |at| &at.lesson);
         let mut text = String::new();
         for evidence in standing.evidence(case) {
-            let filled = self.filled(evidence, lesson)?;
+            let measured = self.measured()?;
+            let seen = measured.seen(evidence.run);
+            let filled = live::fill(evidence.text, lesson, seen, seen);
             let _ = writeln!(text, "{}\n", markdown(&self.options, &filled));
         }
         let (count, missing) = (standing.measurements, standing.missing(case));
@@ -98,9 +100,15 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             StepKind::Quiz(Quiz::Choices(choices)) => {
                 let order = self.order(&Quiz::Choices(choices.clone()))?;
                 let ordered = order.iter().filter_map(|index| choices.get(*index));
-                let choices = ('a'..).zip(ordered);
-                let lines = choices.map(|(letter, choice)| format!("{letter}) {}\n", choice.text));
-                lines.chain(["Type a letter.".into()]).collect()
+                let ordered = ('a'..).zip(ordered);
+                let given = progress.answers.iter().rfind(|given| given.correct);
+                let right = given.and_then(|given| choices.get(given.answer as usize));
+                let last = right.map_or("Type a letter.".into(), |choice| {
+                    let because = markdown(&self.options, choice.because.trim());
+                    format!("Right was: {} {because}", choice.text)
+                });
+                let lines = ordered.map(|(letter, choice)| format!("{letter}) {}\n", choice.text));
+                lines.chain([last]).collect()
             }
             StepKind::Quiz(Quiz::Number(number)) if number.unit.is_empty() => {
                 "Type a number.".into()
@@ -237,7 +245,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             }
             deed => {
                 let checked = self.start(&case.flags_of(deed).unwrap_or_default())?;
-                self.in_turns(step, checked)?;
+                self.in_turns(step, checked, false)?;
             }
         }
         let told = self.case(case)?;

@@ -270,6 +270,9 @@ pub struct RunReport {
     pub lesson: Option<String>,
     pub step: Option<String>,
     pub target: String,
+    /// Name of the fix it ran with, where the target is a program with a mistake.
+    #[serde(default)]
+    pub fix: Option<String>,
     /// The exact command line, quoted for a shell.
     pub command: String,
     /// UTC.

@@ -64,9 +64,12 @@ fn ratio(baseline: &RunReport, run: &RunReport) -> Option<Ratio> {
     })
 }
 
-/// The newest complete run of each stage, all of one device and origin where there is a choice.
+/// The newest complete run of each stage, all of one device and origin where there is a choice. A run with a fix is a run of
+/// another program.
 pub fn stages(runs: &[RunReport]) -> Vec<StageRow> {
-    let of_stage = |run: &&RunReport| run.complete && STAGES.contains(&run.target.as_str());
+    let of_stage = |run: &&RunReport| {
+        run.complete && run.fix.is_none() && STAGES.contains(&run.target.as_str())
+    };
     let Some(newest) = runs.iter().rfind(of_stage) else {
         return Vec::new();
     };
@@ -74,6 +77,7 @@ pub fn stages(runs: &[RunReport]) -> Vec<StageRow> {
     for stage in STAGES {
         let alike = |run: &&RunReport| {
             run.complete
+                && run.fix.is_none()
                 && run.target == stage
                 && run.device == newest.device
                 && run.config == newest.config

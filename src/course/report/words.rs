@@ -150,7 +150,7 @@ pub fn runs(runs: &[RunReport]) -> Table<&RunReport> {
     };
     Table::of(runs)
         .id("Run", |run| run.id.clone())
-        .text("Target", |run| run.target.clone())
+        .text("Target", |run| program(run))
         .text("Exit", |run| run.exit.clone())
         .number("Step, median", |run| {
             milliseconds(run.step_time.map(|time| time.median))
@@ -161,6 +161,14 @@ pub fn runs(runs: &[RunReport]) -> Table<&RunReport> {
         .number("Launches", |run| figure(run, Metric::LaunchesPerStep))
         .number("Peak memory", |run| figure(run, Metric::PeakBytesInUse))
         .number("Speed-up", |run| ratio(run.ratio.as_ref()))
+}
+
+/// The target, with the fix it ran with.
+pub fn program(run: &RunReport) -> String {
+    match &run.fix {
+        Some(fix) => format!("{} with --fix {fix}", run.target),
+        None => run.target.clone(),
+    }
 }
 
 pub fn predictions(report: &Report) -> Table<&Prediction> {
@@ -294,7 +302,7 @@ pub fn energy(runs: &[RunReport]) -> Table<(&RunReport, [String; 2])> {
     let of = |run| Some((run, [joules(run, [0, 1])?, joules(run, [2, 3])?]));
     Table::of(runs.iter().filter_map(of))
         .id("Run", |(run, _)| run.id.clone())
-        .text("Target", |(run, _)| run.target.clone())
+        .text("Target", |(run, _)| program(run))
         .number("A step", |(_, [step, _])| step.clone())
         .number("A training sample", |(_, [_, sample])| sample.clone())
 }

@@ -1,7 +1,5 @@
 //! How far an investigation is: what was measured, who is suspected, which fix was run.
 
-use itertools::Itertools as _;
-
 use crate::lesson::{Case, Deed};
 use crate::session::{State, StepProgress, StepRef};
 use tinyllama_base::plural;
@@ -17,6 +15,17 @@ pub struct Standing {
     pub suspect: Option<usize>,
     /// Whose fixes were run, by position, oldest first.
     pub fixed: Vec<usize>,
+    /// Measurements and fixes with their runs, oldest first.
+    told: Vec<(Deed, String)>,
+}
+
+/// What a measurement or a fix told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidence<'a> {
+    /// With live values, which are those of when `run` had ended.
+    pub text: &'a str,
+    /// The newest run that told it.
+    pub run: &'a str,
 }
 
 /// One line of what can be done.
@@ -37,9 +46,12 @@ impl Standing {
                 .and_then(|last| case.suspect(&last.suspect)),
             ..Self::default()
         };
-        let runs = progress.runs.iter().filter_map(|id| state.runs.get(id));
-        for run in runs.filter(|run| run.exit.is_some_and(|exit| exit.is_success())) {
-            match case.deed_of(&run.command) {
+        let runs = progress.runs.iter();
+        let runs = runs.filter_map(|id| Some((id, state.runs.get(id)?)));
+        for (id, run) in runs.filter(|(_, run)| run.exit.is_some_and(|exit| exit.is_success())) {
+            let deed = case.deed_of(&run.command);
+            standing.told.extend(deed.map(|deed| (deed, id.clone())));
+            match deed {
                 Some(Deed::Fix(index)) => standing.fixed.push(index),
                 Some(Deed::Measure(index)) => {
                     standing.measurements += usize::from(!standing.is_closed(case));
@@ -110,12 +122,25 @@ impl Standing {
     }
 
     /// What the measurements and fixes so far tell, in the order they were first made.
-    pub fn evidence<'c>(&self, case: &'c Case) -> Vec<&'c str> {
-        let taken = self.taken.iter();
-        let shows = taken.filter_map(|index| Some(&*case.measurements.get(*index)?.shows));
-        let fixed = self.fixed.iter();
-        let reasons = fixed.filter_map(|index| Some(&*case.suspects.get(*index)?.because));
-        shows.chain(reasons).unique().collect()
+    pub fn evidence<'c>(&'c self, case: &'c Case) -> Vec<Evidence<'c>> {
+        let text = |deed| match deed {
+            Deed::Measure(index) => Some(&*case.measurements.get(index)?.shows),
+            Deed::Fix(index) => Some(&*case.suspects.get(index)?.because),
+            Deed::Suspect(_) => None,
+        };
+        let is_fix = |(deed, _): &&(Deed, String)| matches!(deed, Deed::Fix(_));
+        let (fixes, measurements): (Vec<_>, Vec<_>) = self.told.iter().partition(is_fix);
+        let mut evidence: Vec<Evidence> = Vec::new();
+        for (deed, run) in measurements.into_iter().chain(fixes) {
+            let Some(text) = text(*deed) else {
+                continue;
+            };
+            match evidence.iter_mut().find(|known| known.text == text) {
+                Some(known) => known.run = run,
+                None => evidence.push(Evidence { text, run }),
+            }
+        }
+        evidence
     }
 }
 
@@ -255,9 +280,11 @@ mod tests {
             (standing.measurements, &standing.taken[..]),
             (2, &[0, 0][..])
         );
+        let evidence = standing.evidence(&case);
+        let told: Vec<_> = evidence.iter().map(|it| (it.text, it.run)).collect();
         assert_eq!(
-            standing.evidence(&case),
-            ["what plain shows", "what init showed"]
+            told,
+            [("what plain shows", "run-1"), ("what init showed", "run-3")]
         );
         assert!(standing.missing(&case).contains("changed nothing"));
         let menu = standing.menu(&case);

@@ -28,7 +28,7 @@ pub mod store;
 pub mod turns;
 pub mod verify;
 
-pub use case::Standing;
+pub use case::{Evidence, Standing};
 pub use event::{AnswerGiven, KernelTime, RunExit, Scope, StepRef};
 pub use kept::KeptRun;
 pub use kernel::Tried;

@@ -10,10 +10,10 @@ use itertools::Itertools;
 use serde_json::Value;
 
 use crate::lesson::case::fix_of;
-use crate::lesson::{Course, Deed, FIXED, Outputs, RunName, Runs, Step, StepKind};
+use crate::lesson::{Course, Deed, FIXED, Outputs, RunName, Runs, Step, StepKind, live};
 use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
 use crate::session::turns::MOST_ROUNDS;
-use crate::session::{Run, SessionError, State};
+use crate::session::{Run, SessionError, Standing, State, StepRef};
 use tinyllama_contract::flags::USUAL_STEPS;
 
 /// Where a run's event stream is kept, below the session's `runs`.
@@ -38,6 +38,8 @@ const MOST_BYTES: u64 = 8 << 20;
 pub struct MeasuredRuns {
     runs: HashMap<RunName, Repeats>,
     outputs: HashMap<RunName, Value>,
+    /// What the texts of a case name, by the run that told it, as it was when that run had ended.
+    seen: HashMap<String, MeasuredRuns>,
 }
 
 /// Runs of one step under the same circumstances.
@@ -59,38 +61,35 @@ impl MeasuredRuns {
     /// Of each step the newest finished run counts, with the earlier ones that had the same command on the same machine.
     /// A run whose files were removed counts as not run.
     pub fn read(course: &Course, state: &State, runs: &FinishedRuns) -> Result<Self, SessionError> {
-        let mut measured = Self::default();
         // Their names begin with the time.
-        let places: HashMap<&String, usize> = state.runs.keys().zip(0..).collect();
+        let reader = Reader {
+            state,
+            runs,
+            places: state.runs.keys().zip(0..).collect(),
+        };
+        let mut measured = Self::default();
         for (lesson, step) in course.steps() {
-            for (name, wanted) in names(&lesson.id, step) {
-                let repeats = repeats(state, &lesson.id, &step.id, &wanted);
-                let mut found = Repeats {
-                    shortest: finished(state, &lesson.id, &step.id, &wanted)
-                        .filter(|(_, run)| run.recording.is_none())
-                        .map(|(_, run)| steps_asked(run))
-                        .min(),
-                    asked: repeats.last().map(|(_, run)| steps_asked(run)),
-                    ..Repeats::default()
-                };
-                if let Some((id, newest)) = repeats.last() {
-                    found.recorded.clone_from(&newest.recording);
-                    if matches!(step.kind, StepKind::Command { .. })
-                        && let Some(output) = output(&runs.folder.join(id))
-                    {
-                        measured.outputs.insert(name.clone(), output);
+            reader.read(&mut measured, &lesson.id, step, None)?;
+            if let StepKind::Investigate(case) = &step.kind {
+                let at = StepRef::new(&lesson.id, &step.id);
+                for evidence in Standing::of(case, &state.progress(&at), state).evidence(case) {
+                    let mut seen = Self::default();
+                    for name in live::runs(evidence.text, &lesson.id) {
+                        let id = name.step.strip_suffix(FIXED).unwrap_or(&name.step);
+                        if let Some(step) = course.step(&name.lesson, id) {
+                            reader.read(&mut seen, &name.lesson, step, Some(evidence.run))?;
+                        }
                     }
+                    measured.seen.insert(evidence.run.into(), seen);
                 }
-                for (id, _) in &repeats {
-                    if let Some(run) = known(runs, id)? {
-                        found.runs.push(run);
-                        found.ids.push((places[*id], (*id).clone()));
-                    }
-                }
-                measured.runs.insert(name, found);
             }
         }
         Ok(measured)
+    }
+
+    /// What was known when a run of a case had ended, as far as its text names it.
+    pub fn seen(&self, run: &str) -> &Self {
+        self.seen.get(run).unwrap_or(self)
     }
 
     /// Whether a shorter run than the newest one was made.
@@ -109,6 +108,57 @@ impl MeasuredRuns {
     pub fn newest(&self, name: &RunName) -> Option<&String> {
         let (_, id) = self.runs.get(name)?.ids.last()?;
         Some(id)
+    }
+}
+
+/// What measurements are read from.
+struct Reader<'a> {
+    state: &'a State,
+    runs: &'a FinishedRuns,
+    /// Of all runs, in the order they were started.
+    places: HashMap<&'a String, usize>,
+}
+
+impl Reader<'_> {
+    /// Adds the runs of a step that were started no later than `last`.
+    fn read(
+        &self,
+        measured: &mut MeasuredRuns,
+        lesson: &str,
+        step: &Step,
+        last: Option<&str>,
+    ) -> Result<(), SessionError> {
+        for (name, wanted) in names(lesson, step) {
+            let finished = || {
+                let finished = finished(self.state, lesson, &step.id, &wanted);
+                finished.filter(|(id, _)| last.is_none_or(|last| id.as_str() <= last))
+            };
+            let repeats = repeats(finished());
+            let mut found = Repeats {
+                shortest: finished()
+                    .filter(|(_, run)| run.recording.is_none())
+                    .map(|(_, run)| steps_asked(run))
+                    .min(),
+                asked: repeats.last().map(|(_, run)| steps_asked(run)),
+                ..Repeats::default()
+            };
+            if let Some((id, newest)) = repeats.last() {
+                found.recorded.clone_from(&newest.recording);
+                if matches!(step.kind, StepKind::Command { .. })
+                    && let Some(output) = output(&self.runs.folder.join(id))
+                {
+                    measured.outputs.insert(name.clone(), output);
+                }
+            }
+            for (id, _) in &repeats {
+                if let Some(run) = known(self.runs, id)? {
+                    found.runs.push(run);
+                    found.ids.push((self.places[*id], (*id).clone()));
+                }
+            }
+            measured.runs.insert(name, found);
+        }
+        Ok(())
     }
 }
 
@@ -207,14 +257,10 @@ fn steps_asked(run: &Run) -> usize {
         .unwrap_or(USUAL_STEPS)
 }
 
-/// The finished runs of a step with the newest one's command, oldest first.
+/// Of finished runs, newest first, those with the newest one's command, oldest first.
 fn repeats<'a>(
-    state: &'a State,
-    lesson: &str,
-    step: &str,
-    wanted: &Wanted,
+    finished: impl Iterator<Item = (&'a String, &'a Run)>,
 ) -> Vec<(&'a String, &'a Run)> {
-    let finished = finished(state, lesson, step, wanted);
     let circumstances = |run: &'a Run| (&run.command, &run.host, &run.recording);
     let mut newest = None;
     let mut same: Vec<_> = finished

@@ -16,7 +16,12 @@ const MOST_STEPS: f64 = 1000.0;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Both runs that it compares once more, in this order; the number of the round.
-    Again { runs: [Repeat; 2], round: usize },
+    Again {
+        runs: [Repeat; 2],
+        round: usize,
+        /// Whether the step waits for it.
+        required: bool,
+    },
     /// As many rounds as make sense were made.
     Enough(String),
 }
@@ -67,17 +72,22 @@ pub(super) fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usi
     (made * slower < SHORT_MS && steps > made).then_some(steps as usize)
 }
 
-/// None where nothing is left open that more rounds could decide.
+/// None where nothing is left open that more rounds could decide. Rounds for an effect that is not required are made only for
+/// a learner who asked: nobody has to wait for them.
 pub fn next(
     course: &Course,
     state: &State,
     measured: &MeasuredRuns,
     step: &Step,
     checked: &[Checked],
+    asked: bool,
 ) -> Option<Turn> {
     let mut enough = None;
     for (check, checked) in step.checks.iter().zip(checked) {
-        let Some([above, below]) = check.measure.compared().filter(|_| checked.is_worth_rounds)
+        let Some([above, below]) = check
+            .measure
+            .compared()
+            .filter(|_| checked.is_worth_rounds && (checked.required || asked))
         else {
             continue;
         };
@@ -96,7 +106,12 @@ pub fn next(
         };
         if rounds < MOST_ROUNDS {
             let round = rounds + 1;
-            return Some(Turn::Again { runs, round });
+            let required = checked.required;
+            return Some(Turn::Again {
+                runs,
+                round,
+                required,
+            });
         }
         enough = Some(Turn::Enough(format!(
             "Undecided after {rounds} rounds in turns: on this machine the runs differ from each other by more than the effect."

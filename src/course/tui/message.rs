@@ -130,6 +130,8 @@ pub enum News {
     Checked {
         at: StepRef,
         outcomes: Vec<Checked>,
+        /// Whether the learner asked, and no run that ended.
+        asked: bool,
     },
     Looked {
         at: StepRef,

@@ -43,7 +43,7 @@ pub use panels::text::{
     NOT_REPORTED, PARTS_OF_A_STEP, bar, bare, both_ends, count, cut, duration, grouped, labelled,
     milliseconds, name_lines, paragraph, width,
 };
-pub use run_view::{EarlierRun, Prediction, RunContext, RunView};
+pub use run_view::{Prediction, Round, RunContext, RunView};
 pub use runtime::Screenful;
 pub use theme::Theme;
 pub use view::{text_area, verdict};

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::ceilings;
 use crate::analysis::Metric;
 use crate::analysis::calibration::Calibration;
+use crate::lesson::case::fix_of;
+use crate::recording::{Library, Source};
 use crate::report::document::Samples;
 use crate::report::{Device, RunReport, StepTime, Work, words};
 use crate::run::{FinishedRun, FinishedRuns};
@@ -82,6 +84,7 @@ fn of_run(
         lesson: at.map(|at| at.lesson.clone()),
         step: at.map(|at| at.step.clone()),
         target: run.target.clone(),
+        fix: fix(&run.command),
         command: command_line(&run.command),
         started: run.started.clone(),
         host: Some(run.host.clone()),
@@ -111,6 +114,18 @@ fn of_run(
         warnings,
         sha256: run.sha256.clone(),
     }
+}
+
+/// The fix of a run, or of the recording that was played as one.
+fn fix(command: &[String]) -> Option<String> {
+    if let [.., play, id] = command
+        && play == "play"
+    {
+        let recorded = &Library::load(Source::BuiltIn).ok()?;
+        let recorded = shlex::split(&recorded.find(id).ok()?.command)?;
+        return fix_of(&recorded).map(str::to_owned);
+    }
+    fix_of(command).map(str::to_owned)
 }
 
 /// As it would be typed into a shell.

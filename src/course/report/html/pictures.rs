@@ -25,8 +25,8 @@ pub fn steps(runs: &[RunReport]) -> Value {
         let time = run.step_time?;
         Some(Range {
             name: match &run.step {
-                Some(step) => format!("{} ({step})", run.target),
-                None => run.target.clone(),
+                Some(step) => format!("{} ({step})", words::program(run)),
+                None => words::program(run),
             },
             low: time.p10,
             median: time.median,

@@ -263,8 +263,8 @@ fn a_lesson_planned_far_too_long_is_reported() {
     let bench = Bench::new();
     bench.spoil(
         "workshop.yaml",
-        "title: Foundation\n    minutes: 53",
-        "title: Foundation\n    minutes: 70",
+        "title: Foundation\n    minutes: 63",
+        "title: Foundation\n    minutes: 80",
     );
     let line = bench.spoil("foundation/welcome.yaml", "minutes: 7", "minutes: 20");
     let found = bench.found(&["welcome"]);

@@ -91,7 +91,7 @@ impl Walk<'_> {
         loop {
             let checked = self.session.check(self.course, lesson, step)?;
             let (state, measured) = (self.session.state(), self.measured()?);
-            let turn = turns::next(self.course, state, &measured, step, &checked);
+            let turn = turns::next(self.course, state, &measured, step, &checked, true);
             let Some(Turn::Again { runs, .. }) = turn.filter(|_| !self.options.fast) else {
                 return Ok(checked);
             };

@@ -19,6 +19,8 @@ pub struct StepView {
     pub panel_open: bool,
     /// The line of a menu the cursor is on, as it is shown; none before the learner moved to one.
     pub choice: Option<usize>,
+    /// Whether it was come back to from the lesson's end: from here one goes on to the next open step.
+    pub is_leftover: bool,
     /// The last answer with its reason.
     pub marked: Option<Marked>,
     pub hints: Vec<HintStage>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ratatui::prelude::{Constraint, Line};
 
 use crate::session::Tried;
-use crate::tui::{Command, Pane, Panel, PanelAction, Scroll, Tabs, Theme};
+use crate::tui::{Command, Pane, Panel, PanelAction, Scroll, Tabs, Theme, cut};
 use crate::workbench::{find, words};
 use tinyllama_base::{push_wrapped, wrapped};
 
@@ -74,7 +74,7 @@ impl KernelPanel {
             // What to do stands in the results; a file and a picture keep their columns.
             let parts = match tab {
                 RESULTS if !text.contains(" | ") => wrapped(text, wide),
-                _ => vec![text.clone()],
+                _ => vec![cut(text, wide, theme)],
             };
             let parts = parts.into_iter();
             parts.map(|part| Line::styled(part, style)).collect()

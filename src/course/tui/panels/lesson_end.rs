@@ -5,6 +5,7 @@ use crate::session::Status;
 use crate::session::progress::progress;
 use crate::tui::{Model, Page, Text};
 use crate::tutor::say;
+use tinyllama_base::plural;
 
 pub fn page(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> Page {
     let text = Text::Markdown(text(model, lesson, following));
@@ -27,8 +28,9 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
     }
     let minutes = say::minutes(&of_lesson, lesson.minutes);
     text += &format!(
-        "\n{minutes}, {} attempts, {} hints.\n",
-        of_lesson.attempts, of_lesson.hints
+        "\n{minutes}. {} (runs and answers), {}.\n",
+        plural(of_lesson.attempts as usize, "attempt"),
+        plural(of_lesson.hints, "hint")
     );
     let steps = lesson.steps.iter().map(|step| {
         let progress = state.step(&lesson.id, &step.id);

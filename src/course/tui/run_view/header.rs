@@ -18,7 +18,11 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         None => progress(state, wide, theme),
         Some(ending) => outcome(state, ending, wide, theme),
     };
-    vec![both_ends(vec![place], elapsed, 1, wide, theme), second]
+    let mut lines = vec![both_ends(vec![place], elapsed, 1, wide, theme), second];
+    if let Some(round) = &state.context.round {
+        lines.extend(paragraph(&round.words(state.clock), wide, theme.accent()));
+    }
+    lines
 }
 
 /// `v1 on NVIDIA H200 (cuda, sm_90), bf16`; what was recorded says so first.

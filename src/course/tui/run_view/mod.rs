@@ -21,7 +21,7 @@ mod tests;
 
 use ratatui::prelude::{Constraint, Line};
 
-pub use self::context::{EarlierRun, Prediction, RunContext};
+pub use self::context::{Prediction, Round, RunContext};
 use self::curves::Span;
 use self::kernels::Look;
 use self::state::RunState;
@@ -31,7 +31,7 @@ use crate::run::{Line as RunLine, steps};
 use crate::session::Checked;
 use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Tabs, paragraph};
 use crate::tutor::Ending;
-use tinyllama_base::TextTable;
+use tinyllama_base::{Interval, TextTable};
 use tinyllama_contract::Step;
 
 /// How a section draws its part of the screen.
@@ -109,6 +109,20 @@ impl RunView {
     /// What the checks of its step say.
     pub fn judged(&mut self, verdicts: Vec<Checked>) {
         self.state.verdicts = verdicts;
+    }
+
+    /// Its step time over that of the run before it, where nothing but chance tells the two apart.
+    pub fn repeated(&mut self, to_before: Option<Interval>) {
+        self.state.to_before = to_before;
+    }
+
+    /// It is one of two runs that are repeated in turns.
+    pub fn in_round(&mut self, round: Round) {
+        self.state.context.round = Some(round);
+    }
+
+    pub fn round(&self) -> Option<&Round> {
+        self.state.context.round.as_ref()
     }
 
     /// Seconds since the start, and since the last word where that is long ago.

@@ -10,6 +10,7 @@ use crate::run::Line;
 use crate::session::Checked;
 use crate::tui::RunContext;
 use crate::tutor::Ending;
+use tinyllama_base::Interval;
 use tinyllama_contract::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
 };
@@ -55,6 +56,8 @@ pub struct RunState {
     pub ended: Option<Ending>,
     /// Of the checks of its step, as far as they were evaluated.
     pub verdicts: Vec<Checked>,
+    /// Its step time over that of the same run the last time.
+    pub to_before: Option<Interval>,
     pub journal: Journal,
     pub gpu: GpuTrack,
     /// Seconds since the start.

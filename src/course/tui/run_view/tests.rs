@@ -68,11 +68,7 @@ fn context() -> RunContext {
             unit: Unit::Milliseconds,
             metric: Some(Metric::TotalMs),
         }),
-        earlier: vec![EarlierRun {
-            label: "v1".into(),
-            total_ms: Some(31.4),
-            samples_per_s: Some(254.8),
-        }],
+        round: None,
     }
 }
 

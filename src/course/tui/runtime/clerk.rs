@@ -163,7 +163,7 @@ fn carry_out(
             let (_, step) = course.at(&at)?;
             done(session.suspect(at, step, &suspect))
         }
-        Request::Check(at) => check(session, course, at)?,
+        Request::Check(at) => check(session, course, at, true)?,
         Request::Hint(at) => {
             let hint = session.next_hint(at.clone(), course.at(&at)?.1);
             hint.map(|hint| News::Hint { at, hint })
@@ -183,7 +183,7 @@ fn carry_out(
             done(marked)
         }
         Request::RunFinished { run, at, exit } => match session.run_ended(&run, exit) {
-            Ok(()) if exit.is_success() => check(session, course, at)?,
+            Ok(()) if exit.is_success() => check(session, course, at, false)?,
             ended => done(ended),
         },
         Request::Profiled { at, command } => {
@@ -192,7 +192,7 @@ fn carry_out(
                 _ => "",
             };
             match note_profile(session, at.clone(), target, command) {
-                Ok(()) => check(session, course, at)?,
+                Ok(()) => check(session, course, at, false)?,
                 Err(error) => Err(error),
             }
         }
@@ -204,10 +204,15 @@ fn check(
     session: &mut Session,
     course: &Course,
     at: StepRef,
+    asked: bool,
 ) -> Option<Result<News, SessionError>> {
     let (lesson, step) = course.at(&at)?;
     let outcomes = session.check(course, lesson, step);
-    Some(outcomes.map(|outcomes| News::Checked { at, outcomes }))
+    Some(outcomes.map(|outcomes| News::Checked {
+        at,
+        outcomes,
+        asked,
+    }))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ use crate::tui::view::document;
 use crate::tutor::{Ending, TutorError};
 
 /// A run of eight quick steps, as its event stream.
-const STREAM: &str = include_str!("../script/run.jsonl");
+pub const STREAM: &str = include_str!("../script/run.jsonl");
 
 /// Columns and rows of the terminal at first.
 const SIZE: (u16, u16) = (80, 24);
@@ -365,7 +365,12 @@ impl Script {
         let folder = self.tutor.hands.session.place.runs().join(&run);
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join("events.jsonl"), stream).expect("a file");
-        let command = vec!["tinyllama-tutor".into(), "run".into(), "v1".into()];
+        let flags = self.tutor.model.run_mut(id).map(|run| run.flags.clone());
+        let words = ["tinyllama-tutor", "run", "v1", "--events", "json"].map(String::from);
+        let command = words
+            .into_iter()
+            .chain(flags.into_iter().flatten())
+            .collect();
         self.send(Message::Run(
             id,
             Told::Started {

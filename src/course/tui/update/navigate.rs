@@ -6,7 +6,7 @@ use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
 use super::{note_time, profiler, runs, scroll};
-use crate::lesson::{Quiz, StepKind};
+use crate::lesson::{Lesson, Quiz, StepKind};
 use crate::session::progress::progress;
 use crate::session::{
     Access, Status, StepRef, access, beside, next as next_unfinished, unfinished,
@@ -157,6 +157,13 @@ fn is_at_its_end(model: &Model, view: &StepView) -> bool {
     view.scroll.first(lines, room.into()) + usize::from(room) >= lines
 }
 
+/// Whether there is more of the text below what was drawn last, and nothing was chosen yet.
+pub fn is_unread(model: &Model) -> bool {
+    let view = model.step.as_ref();
+    let view = view.filter(|view| view.choice.is_none() && !view.panel_open);
+    view.is_some_and(|view| view.scroll.hidden().1 > 0)
+}
+
 /// On through the text as long as there is more of it, then to the next step.
 pub fn forward(model: &mut Model, here: &Here) -> Effects {
     let view = model.step.as_ref()?;
@@ -176,6 +183,9 @@ pub fn forward(model: &mut Model, here: &Here) -> Effects {
 }
 
 pub fn next(model: &mut Model, here: &Here) -> Effects {
+    if model.step.as_ref().is_some_and(|view| view.is_leftover) {
+        return end_of_lesson(model, here);
+    }
     match beside(&model.course, &here.at, 1) {
         Some(at) => open(model, at),
         None => end_of_lesson(model, here),
@@ -187,13 +197,7 @@ fn end_of_lesson(model: &mut Model, here: &Here) -> Effects {
     let Here { lesson, .. } = here;
     let done = progress(&model.state, lesson);
     if !done.is_finished() {
-        let left = done.of - done.finished;
-        let unfinished = open_lesson(model, &lesson.id);
-        let steps = if left == 1 { "step is" } else { "steps are" };
-        model.tell(format!(
-            "End of the lesson, and {left} {steps} left open: this is the first."
-        ));
-        return unfinished;
+        return to_leftover(model, here, done.of - done.finished);
     }
     let lessons = course.lessons().skip_while(|other| other.id != lesson.id);
     let mut lessons = lessons.skip(1);
@@ -209,6 +213,36 @@ fn end_of_lesson(model: &mut Model, here: &Here) -> Effects {
     // It lies over what comes next: closing it goes on.
     model.open(page);
     effects
+}
+
+/// From open step to open step of a lesson whose end was reached.
+fn to_leftover(model: &mut Model, here: &Here, left: usize) -> Effects {
+    let is_open = |at: &StepRef| model.progress_at(at).status == Status::Open;
+    let steps = here.lesson.steps.iter().filter(|step| !step.optional);
+    let steps = steps.map(|step| StepRef::new(&here.lesson.id, &step.id));
+    let (before, behind): (Vec<_>, Vec<_>) = steps
+        .filter(is_open)
+        .filter(|at| *at != here.at)
+        .partition(|at| place(here.lesson, at) < place(here.lesson, &here.at));
+    let skip = model.keys.shown(Area::Step, Action::Skip);
+    let Some(at) = behind.into_iter().chain(before).next() else {
+        return model.tell(format!(
+            "This is the one step of the lesson that is left open: do it, or skip it with {skip}."
+        ));
+    };
+    let effects = open(model, at);
+    if let Some(view) = &mut model.step {
+        view.is_leftover = true;
+    }
+    let steps = if left == 1 { "step is" } else { "steps are" };
+    model.tell(format!(
+        "End of the lesson, and {left} {steps} left open: do this one, or skip it with {skip}."
+    ));
+    effects
+}
+
+fn place(lesson: &Lesson, at: &StepRef) -> Option<usize> {
+    lesson.steps.iter().position(|step| step.id == at.step)
 }
 
 pub fn previous(model: &mut Model, here: &Here) -> Effects {

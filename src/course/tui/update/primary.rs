@@ -1,9 +1,9 @@
 //! What Enter does at a step: always the one thing the step waits for.
 
-use super::{act, ask, navigate, profile, request, runs};
+use super::{act, ask, navigate, profile, request, runs, scroll};
 use crate::lesson::{Answer, Deed, Quiz, StepKind};
 use crate::session::Status;
-use crate::tui::{Effects, Here, Model, Phase, Request};
+use crate::tui::{Effects, Here, Model, PanelAction, Phase, Request};
 
 pub enum Primary {
     /// On to the next step.
@@ -78,6 +78,12 @@ pub fn primary(model: &Model, here: &Here) -> Option<Primary> {
             return Some(Do("watch the run", act::view));
         }
         (_, Some(Phase::Over(_)) | None) => {}
+    }
+    if progress.status == Status::Open && navigate::is_unread(model) {
+        return Some(Do("read on", |model, _| {
+            scroll::text(model, PanelAction::PageDown);
+            None
+        }));
     }
     Some(match &here.step.kind {
         StepKind::Read => Next,

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
-use crate::session::turns::{self, Turn};
-use crate::session::{Checked, StepRef};
+use crate::session::turns::{self, MOST_ROUNDS, Turn};
+use crate::session::{Checked, Event, Record, StepRef};
 use crate::tui::panels::messages;
-use crate::tui::{Area, Effect, Effects, Model, News, Phase, Reply, Reveal, both};
+use crate::tui::{Action, Area, Effect, Effects, Model, News, Phase, Reply, Reveal, Round, both};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     let known = model.state.messages.len();
     let state = Arc::make_mut(&mut model.state);
     reply.records.iter().for_each(|record| state.apply(record));
+    leave_what_is_done(model, &reply.records);
     let arrived = model.state.messages.len().saturating_sub(known);
     model.unsaved = reply.unsaved;
     if let Some(measured) = reply.measured {
@@ -26,19 +27,69 @@ pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     news(model, reply.news)
 }
 
+/// Takes the cursor of a case off what was just done, and off everything once the case is solved: Enter goes on from there.
+fn leave_what_is_done(model: &mut Model, records: &[Record]) {
+    let Some(view) = &model.step else {
+        return;
+    };
+    let is_over = records
+        .iter()
+        .any(|record| matches!(&record.event, Event::StepDone { at } if *at == view.at));
+    let is_news = records.iter().any(|record| {
+        matches!(
+            record.event,
+            Event::RunFinished { .. } | Event::Suspected { .. }
+        )
+    });
+    let menu = model.menu();
+    let item = view.choice.and_then(|place| menu.get(place));
+    let leaves = item.is_some_and(|item| is_over || (is_news && item.done));
+    if leaves && let Some(view) = &mut model.step {
+        view.choice = None;
+    }
+}
+
 /// Another round, where the checks of a run that has just ended leave it open which is faster.
-fn turn(model: &Model, at: &StepRef, outcomes: &[Checked]) -> Option<Turn> {
+fn turn(model: &Model, at: &StepRef, outcomes: &[Checked], asked: bool) -> Option<Turn> {
     let step = model.course.step(&at.lesson, &at.step)?;
     let run = model.run_at(at)?;
     let is_over = matches!(run.phase, Phase::Over(_)) && model.running().is_none();
-    let next = || turns::next(&model.course, &model.state, &model.measured, step, outcomes);
+    // Whoever asked for the first round asked for all of them.
+    let asked = asked || run.view.round().is_some();
+    let next = || {
+        turns::next(
+            &model.course,
+            &model.state,
+            &model.measured,
+            step,
+            outcomes,
+            asked,
+        )
+    };
     is_over.then(next).flatten()
 }
 
 fn take_turn(model: &mut Model, turn: Turn) -> Effects {
     match turn {
         Turn::Enough(words) => model.tell(words),
-        Turn::Again { runs, round } => {
+        Turn::Again {
+            runs,
+            round,
+            required,
+        } => {
+            let mut of = runs.iter().filter_map(|run| model.run_at(&run.at));
+            let before = of.find_map(|run| run.view.round().copied());
+            let note = Round {
+                number: round,
+                made: before.map_or(0, |before| before.made + 1),
+                since: before.map_or(model.now, |before| before.since),
+                seconds: 0.0,
+                required,
+            };
+            let note = Round {
+                seconds: model.now.saturating_sub(note.since).as_secs_f64(),
+                ..note
+            };
             let mut both_runs = Some(Box::new(runs.clone()));
             let [mut first, second] =
                 runs.map(|run| runs::queue_with(model, run.at, run.flags, None));
@@ -47,9 +98,12 @@ fn take_turn(model: &mut Model, turn: Turn) -> Effects {
                     *round = both_runs.take();
                 }
             }
+            for run in model.runs.iter_mut().rev().take(2) {
+                run.view.in_round(note);
+            }
             let effects = both(first, second);
             model.tell(format!(
-                "Not decided yet: both once more, in turns (round {round})."
+                "Not decided yet: both once more, in turns (round {round} of at most {MOST_ROUNDS})."
             ));
             effects
         }
@@ -61,6 +115,11 @@ fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<Checked>) {
     let mut runs = model.runs.iter_mut().rev();
     if let Some(run) = runs.find(|run| run.at == *at) {
         run.view.judged(outcomes);
+        run.view.repeated(runs::against_before(
+            &model.measured,
+            &run.at,
+            run.run.as_ref(),
+        ));
     }
 }
 
@@ -86,17 +145,28 @@ fn news(model: &mut Model, news: News) -> Effects {
             }
             None
         }
-        News::Checked { at, outcomes } => {
+        News::Checked {
+            at,
+            outcomes,
+            asked,
+        } => {
             let view = model.view_at(&at)?;
             view.reveal.set(Some(Reveal::News));
-            let turn = turn(model, &at, &outcomes);
+            let taken = turn(model, &at, &outcomes, asked);
+            let offered = taken.is_none() && turn(model, &at, &outcomes, true).is_some();
             let view = model.view_at(&at)?;
             let is_missed = |it: &&Checked| it.required && it.verdict != Verdict::Passed;
             let missed = outcomes.iter().filter(is_missed).count();
             view.outcomes.clone_from(&outcomes);
             judge(model, &at, outcomes);
             match missed {
-                0 => take_turn(model, turn?),
+                0 if offered => {
+                    let key = model.keys.shown(Area::Step, Action::Check);
+                    model.tell(format!(
+                        "An effect is not decided, and not required here. {key} repeats both runs in turns."
+                    ))
+                }
+                0 => take_turn(model, taken?),
                 1 => model.warn("1 check is not met yet. A hint may help."),
                 missed => model.warn(format!("{missed} checks are not met yet. A hint may help.")),
             }

@@ -1,18 +1,20 @@
 //! Runs: asked for, queued, started, watched, ended.
 
+use crate::analysis::Metric;
 use crate::analysis::metric::Statistic;
-use crate::lesson::StepKind;
+use crate::lesson::{FIXED, Runs, StepKind};
 use crate::recording::label;
 use crate::run::Told;
-use crate::session::{RunExit, StepRef};
+use crate::session::{MeasuredRuns, StepRef};
 use crate::tui::{
-    Confirm, EarlierRun, Effect, Effects, Message, Model, Overlay, Phase, Played, Prediction,
-    Request, Reveal, Run, RunContext, RunId, RunView, Work, both,
+    Confirm, Effect, Effects, Message, Model, Overlay, Phase, Played, Prediction, Request, Reveal,
+    Run, RunContext, RunId, RunView, Work, both,
 };
 use crate::tutor::{Ending, Job};
+use tinyllama_base::{Interval, ratio_of_medians};
 
-/// Earlier runs a new one is held against.
-const MOST_EARLIER: usize = 4;
+/// Of the interval of a repeated run.
+const CONFIDENCE: f64 = 0.95;
 
 /// Starts a step's run with the flags the learner gave last, or puts it behind those that are waiting.
 pub fn start(model: &mut Model, at: StepRef) -> Effects {
@@ -36,7 +38,7 @@ pub fn queue_with(
     let job = step.and_then(Job::of)?;
     let id = model.next_run();
     let origin = played.as_ref().map(|played| &played.origin);
-    let view = RunView::new(context(model, &at, job.name(), origin, None));
+    let view = RunView::new(context(model, &at, job.name(), origin));
     let waits = model.running().is_some() || model.queued() > 0;
     model.runs.push(Run {
         id,
@@ -90,7 +92,7 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
     let progress = model.state.step(&at.lesson, &at.step)?;
     let run = progress.runs.last()?.clone();
     let origin = model.state.runs.get(&run)?.recording.as_ref();
-    let context = context(model, at, target, origin, Some(&run));
+    let context = context(model, at, target, origin);
     let (at, target) = (at.clone(), target.to_owned());
     Some(Effect::Work(Work {
         meanwhile: "",
@@ -122,24 +124,20 @@ pub fn read(model: &mut Model, mut run: Run) -> Effects {
     if let Some(open) = model.view_at(&run.at) {
         run.view.judged(open.outcomes.clone());
     }
+    run.view
+        .repeated(against_before(&model.measured, &run.at, run.run.as_ref()));
     model.runs.insert(0, run);
     None
 }
 
 /// What the run's view holds its figures against.
-fn context(
-    model: &Model,
-    at: &StepRef,
-    target: &str,
-    origin: Option<&String>,
-    run: Option<&String>,
-) -> RunContext {
+fn context(model: &Model, at: &StepRef, target: &str, origin: Option<&String>) -> RunContext {
     RunContext {
         target: target.to_string(),
         recording: origin.map(|origin| label(origin)),
         // A guess about this machine is not held against another one.
         prediction: origin.is_none().then(|| prediction(model, at)).flatten(),
-        earlier: earlier(model, at, origin, run),
+        round: None,
     }
 }
 
@@ -165,47 +163,25 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
     })
 }
 
-/// The last runs of other steps that came to an end on the same machine, newest first.
-///
-/// `run` is the one they are held against, where it has begun already.
-fn earlier(
-    model: &Model,
+/// The step time of a run over that of the one before it, made with the same words on the same machine and device. None for
+/// the first of them: what differs in anything else is for a comparison that says so.
+pub fn against_before(
+    measured: &MeasuredRuns,
     at: &StepRef,
-    origin: Option<&String>,
     run: Option<&String>,
-) -> Vec<EarlierRun> {
-    let mut runs: Vec<_> = model
-        .state
-        .runs
-        .iter()
-        .filter(|(_, run)| run.exit == Some(RunExit::Status(0)) && run.at.is_some())
-        .filter(|(_, run)| run.recording.as_ref() == origin)
-        .filter(|(id, _)| run.is_none_or(|run| *id < run))
-        .collect();
-    // Ids begin with the time.
-    runs.sort_by(|a, b| b.0.cmp(a.0));
-    let mut seen: Vec<&StepRef> = Vec::new();
-    let mut earlier = Vec::new();
-    for (step, run) in runs
-        .iter()
-        .filter_map(|(_, run)| Some((run.at.as_ref()?, run)))
-    {
-        if seen.contains(&step) || seen.len() == MOST_EARLIER {
-            continue;
-        }
-        seen.push(step);
-        let value = |name: &str| run.values.get(name).copied();
-        earlier.push(EarlierRun {
-            label: match step {
-                step if step == at => "last time".to_string(),
-                step if step.lesson == at.lesson => step.step.clone(),
-                step => format!("{}/{}", step.lesson, step.step),
-            },
-            total_ms: value("total_ms"),
-            samples_per_s: value("samples_per_s"),
-        });
+) -> Option<Interval> {
+    let fixed = StepRef::new(&at.lesson, format!("{}{FIXED}", at.step));
+    let is_newest = |name: &&StepRef| run.is_some() && measured.newest(name) == run;
+    let name = [at, &fixed].into_iter().find(is_newest)?;
+    let repeats = measured.of(name);
+    let [.., before, now] = repeats.as_slice() else {
+        return None;
+    };
+    if before.device() != now.device() {
+        return None;
     }
-    earlier
+    let [now, before] = [now, before].map(|run| run.series(Metric::TotalMs));
+    ratio_of_medians(&[now?], &[before?], CONFIDENCE).ok()
 }
 
 pub fn told(model: &mut Model, id: RunId, told: Told) -> Effects {

@@ -14,7 +14,7 @@ use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::Phase;
 use crate::tui::panels::report::ReportPanel;
 use crate::tui::panels::roofline::RooflinePanel;
-use crate::tui::script::Script;
+use crate::tui::script::{STREAM, Script};
 use crate::tui::sheet::text;
 use crate::tui::view::draw;
 use crate::tutor::Ending;
@@ -592,7 +592,7 @@ fn space_pages_first_and_a_text_is_done_only_once_its_end_was_seen() {
         pages += 1;
         assert!(pages < 20);
     }
-    assert!(pages >= 2, "{pages}");
+    assert!(pages >= 1, "{pages}");
     script.keys("space");
     assert_eq!(script.step(), "which-part-changes");
     script.keys("space space space space");
@@ -821,4 +821,176 @@ fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
         panic!("{asked:?}");
     };
     assert_eq!(words[..3], ["workbench", "bench", "elementwise"]);
+}
+
+/// The last line of what an 80-column terminal shows.
+fn bar(script: &mut Script) -> String {
+    let screen = script.look();
+    screen.lines().last().unwrap_or_default().to_string()
+}
+
+#[test]
+fn a_case_offers_nothing_twice_and_a_solved_one_goes_on_with_enter() {
+    let mut script = Script::in_new_folder();
+    script.open(StepRef::new("kinds", "case"));
+    script.keys("2 enter");
+    let measured = script.started().expect("a measurement");
+    script.finish(measured);
+    script.keys("esc");
+    assert!(!bar(&mut script).contains("take this measurement"));
+    script.keys("3 enter 5 enter");
+    let fixed = script.started().expect("the fix");
+    script.finish(fixed);
+    script.keys("esc");
+    let case = StepRef::new("kinds", "case");
+    assert_eq!(script.model.progress_at(&case).status, Status::Done);
+    assert!(bar(&mut script).contains("enter next step"));
+    script.keys("enter");
+    assert_eq!(script.started(), None, "no run is made again");
+}
+
+#[test]
+fn what_a_measurement_showed_stays_what_it_was() {
+    let mut script = Script::in_new_folder();
+    script.open(StepRef::new("kinds", "case"));
+    script.keys("1 enter");
+    let plain = script.started().expect("a measurement");
+    let other = STREAM.replace("5.742903709411621", "247.5");
+    script.finish_with(plain, &other);
+    script.keys("esc");
+    assert!(
+        script.text().contains("The first is 248"),
+        "{}",
+        script.text()
+    );
+    script.keys("2 enter");
+    let layers = script.started().expect("another measurement");
+    script.finish(layers);
+    script.keys("esc 3 enter 5 enter");
+    let fixed = script.started().expect("the fix");
+    script.finish(fixed);
+    let text = script.text();
+    assert!(text.contains("The first is 248"), "{text}");
+    assert!(text.contains("the first loss is 5.74"), "{text}");
+    // The same measurement, made again, is seen again.
+    script.keys("esc 1 enter");
+    let again = script.started().expect("the first measurement again");
+    script.finish(again);
+    let text = script.text();
+    assert!(text.contains("The first is 5.74"), "{text}");
+}
+
+#[test]
+fn enter_reads_on_before_it_goes_on() {
+    let mut script = at_a_long_text();
+    let mut pages = 0;
+    while !is_read(&script) {
+        assert!(script.look().contains("enter read on"), "{}", script.look());
+        script.keys("enter");
+        assert_eq!(script.step(), "the-model", "it pages before it goes on");
+        pages += 1;
+        assert!(pages < 20);
+    }
+    assert!(pages >= 1, "{pages}");
+    script.keys("enter");
+    assert_eq!(script.step(), "which-part-changes");
+}
+
+#[test]
+fn from_a_lessons_end_enter_leads_from_open_step_to_open_step() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n 2 enter");
+    assert_eq!(status(&script, "question"), Status::Done);
+    script.open(StepRef::new("first", "thoughts"));
+    let mut steps = Vec::new();
+    for _ in 0..4 {
+        script.keys("n");
+        steps.push(script.step().to_string());
+    }
+    assert_eq!(steps, ["guess", "baseline", "number", "thoughts"]);
+    assert!(
+        script.notice().contains("4 steps are left open"),
+        "{}",
+        script.notice()
+    );
+    for step in ["thoughts", "guess", "baseline"] {
+        assert_eq!(script.step(), step);
+        script.keys("s x enter");
+    }
+    assert_eq!(script.step(), "number");
+    script.keys("n");
+    assert_eq!(script.step(), "number", "there is no other one");
+    assert!(
+        script.notice().contains("the one step"),
+        "{}",
+        script.notice()
+    );
+}
+
+#[test]
+fn a_question_seen_again_shows_what_was_right_and_why() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n 2 enter n enter");
+    script.type_text("6");
+    script.keys("enter");
+    script.open(StepRef::new("first", "question"));
+    assert!(
+        script.text().contains("Right. It says so, too."),
+        "{}",
+        script.text()
+    );
+    script.open(StepRef::new("first", "number"));
+    assert!(
+        script.text().contains("Two and two and two"),
+        "{}",
+        script.text()
+    );
+    let shown = unwrapped(&script);
+    assert!(shown.contains("answer 6: right"), "{shown}");
+}
+
+/// Steps of this many milliseconds, in place of the script's.
+fn stream_of(ms: f64) -> String {
+    let lines = STREAM.lines();
+    let lines = lines.flat_map(|line| {
+        let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
+        let copies = if event["event"] == "step" { 10 } else { 1 };
+        let copies = (0..copies).map(move |n| {
+            if event["event"] == "step" {
+                event["total_ms"] = (ms + f64::from(n * 7 % 10)).into();
+            }
+            event.to_string()
+        });
+        copies.collect::<Vec<_>>()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_run_is_held_only_against_the_same_run_and_with_an_interval() {
+    let mut script = in_the_first_lesson();
+    script.open(StepRef::new("kinds", "case"));
+    script.keys("1 enter");
+    let other = script.started().expect("a run of another program");
+    script.finish_with(other, &stream_of(900.0));
+    for flags in ["", "--seed 7", ""] {
+        script.open(StepRef::new("first", "baseline"));
+        script.keys("f ctrl-u");
+        script.type_text(flags);
+        script.keys("enter");
+        let id = script.started().expect("a run");
+        script.finish_with(id, &stream_of(30.0));
+        assert!(
+            !script.look().contains("of last time"),
+            "{flags}: {}",
+            script.look()
+        );
+    }
+    script.keys("a");
+    let id = script.started().expect("the same again");
+    script.finish_with(id, &stream_of(30.0));
+    let screen = script.look();
+    for words in ["1.00× the step of last time", "(0.9", "cannot tell"] {
+        assert!(screen.contains(words), "{words}: {screen}");
+    }
 }

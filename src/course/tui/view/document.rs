@@ -53,7 +53,12 @@ pub fn document(model: &Model) -> Document {
     writer.kind();
     writer.hints();
     writer.outcomes();
-    writer.document
+    let mut document = writer.document;
+    // Nobody scrolls for an empty line.
+    while document.lines.last().is_some_and(|line| line.width() == 0) {
+        document.lines.pop();
+    }
+    document
 }
 
 struct Writer<'a> {

@@ -8,9 +8,8 @@ use ratatui::prelude::{Line, Span, Style};
 use super::measured::{StepTime, measured, middle};
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::tui::{
-    EarlierRun, NOT_REPORTED, Theme, bar, cut, labelled, milliseconds, paragraph, width,
-};
+use crate::tui::{NOT_REPORTED, Theme, bar, cut, labelled, milliseconds, paragraph, width};
+use tinyllama_base::Interval;
 
 /// Columns of the names on the left.
 const LABEL: usize = 11;
@@ -53,7 +52,7 @@ pub fn learning_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> V
 
 /// Where the time goes.
 pub fn time_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
-    let figures: [Figure<'a>; 2] = [Page::times, Page::earlier_times];
+    let figures: [Figure<'a>; 2] = [Page::times, Page::to_before];
     page(state, wide, theme, &figures)
 }
 
@@ -148,29 +147,22 @@ impl Page<'_> {
         }
     }
 
-    fn earlier_times(&mut self) {
-        if let Some(total) = measured(self.state, Metric::TotalMs) {
-            self.earlier(total, |run| run.total_ms, milliseconds);
-        }
-    }
-
-    /// A figure against that of earlier runs.
-    fn earlier(&mut self, now: f64, of: fn(&EarlierRun) -> Option<f64>, show: fn(f64) -> String) {
+    /// Against the same run the last time, with what chance alone may do.
+    fn to_before(&mut self) {
+        let Some(Interval {
+            value, low, high, ..
+        }) = self.state.to_before
+        else {
+            return;
+        };
         let times = self.theme.glyphs.times;
-        for earlier in &self.state.context.earlier {
-            let Some(before) = of(earlier).filter(|before| *before > 0.0) else {
-                continue;
-            };
-            let text = format!(
-                "{:.2}{times} the {} of {}",
-                now / before,
-                show(before),
-                earlier.label
-            );
-            let text = Span::styled(text, self.theme.text());
-            self.lines
-                .extend(labelled(" now", LABEL, text, self.wide, self.theme));
+        let mut text = format!("{value:.2}{times} the step of last time ({low:.2} to {high:.2})");
+        if low <= 1.0 && high >= 1.0 {
+            text += ": these runs cannot tell";
         }
+        let text = Span::styled(text, self.theme.text());
+        self.lines
+            .extend(labelled(" again", LABEL, text, self.wide, self.theme));
     }
 
     fn part(&mut self, name: &str, ms: f64, total: f64, style: Style) {
@@ -192,7 +184,7 @@ impl Page<'_> {
         };
         let text = Metric::SamplesPerS.unit().show(rate);
         self.line("throughput", text, self.theme.emphasis());
-        self.earlier(rate, |run| run.samples_per_s, |rate| format!("{rate:.1}"));
+        self.to_before();
     }
 
     fn prediction(&mut self) {

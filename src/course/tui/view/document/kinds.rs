@@ -6,14 +6,23 @@ use ratatui::prelude::{Span, Style};
 
 use super::Writer;
 use crate::analysis::Unit;
-use crate::lesson::{Answer, Case, Choice, Outputs, Quiz, Runs, StepKind};
+use crate::lesson::quiz::Number;
+use crate::lesson::{Answer, Case, Choice, Marked, Outputs, Quiz, Runs, StepKind, live};
 use crate::recording::label;
-use crate::session::{RunExit, Standing};
-use crate::tui::{Action, Phase, hanging, wrap};
+use crate::session::{Evidence, RunExit, Standing};
+use crate::tui::{Action, Phase, hanging, markdown, wrap};
 use crate::tutor::say::moment;
 use crate::tutor::{Job, output, say};
 use crate::workbench::Exercise;
 use tinyllama_base::{plural, wrapped};
+
+/// What was right once stays right, whatever a command says today.
+fn is_right(marked: Marked) -> Marked {
+    Marked {
+        correct: true,
+        ..marked
+    }
+}
 
 impl Writer<'_> {
     pub(super) fn kind(&mut self) {
@@ -29,7 +38,7 @@ impl Writer<'_> {
             StepKind::Quiz(Quiz::Choices(choices)) => self.choices(choices),
             StepKind::Command { editable, .. } => self.command(*editable),
             StepKind::Investigate(case) => self.investigate(case),
-            StepKind::Quiz(Quiz::Number(_)) => self.number(),
+            StepKind::Quiz(Quiz::Number(number)) => self.number(number),
             StepKind::Run {
                 editable, contest, ..
             } => self.run(*editable, *contest),
@@ -54,11 +63,15 @@ impl Writer<'_> {
     fn choices(&mut self, choices: &[Choice]) {
         let theme = self.theme;
         let order = self.model.order_at(&self.here.at);
+        let marked = self.view.marked.clone().or_else(|| {
+            let answer = Answer::Choice(self.right()? as usize);
+            Quiz::Choices(choices.into()).mark(answer).map(is_right)
+        });
         let ordered = order
             .iter()
             .filter_map(|index| Some((*index, choices.get(*index)?)));
         for (place, (index, choice)) in ordered.enumerate() {
-            let marked = self.view.marked.as_ref();
+            let marked = marked.as_ref();
             let marked = marked.filter(|marked| marked.answer == Answer::Choice(index));
             let (glyph, style) = match marked {
                 Some(marked) if marked.correct => (theme.glyphs.check, theme.good()),
@@ -78,7 +91,13 @@ impl Writer<'_> {
         }
     }
 
-    fn number(&mut self) {
+    /// What the learner answered rightly, on whichever day.
+    fn right(&self) -> Option<f64> {
+        let given = self.progress.answers.iter().rfind(|given| given.correct)?;
+        Some(given.answer)
+    }
+
+    fn number(&mut self, number: &Number) {
         let theme = self.theme;
         let Some((answer, correct)) = self
             .progress
@@ -94,9 +113,10 @@ impl Writer<'_> {
             false => (theme.glyphs.cross, theme.bad(), "not so"),
         };
         self.line(format!("{glyph} Your answer {answer}: {word}"), style);
-        if let Some(marked) = &self.view.marked {
-            self.markdown(&marked.because);
-        }
+        let marked = self.view.marked.as_ref();
+        let because = marked.map(|marked| marked.because.clone());
+        let because = because.or_else(|| correct.then(|| number.because.clone()));
+        self.markdown(&because.unwrap_or_default());
     }
 
     /// What would be started, as it would be typed.
@@ -142,8 +162,10 @@ impl Writer<'_> {
         if !evidence.is_empty() {
             self.begin_news();
             self.line("What you know", theme.emphasis());
-            for text in evidence {
-                self.filled(text, &self.here.lesson.id);
+            let measured = Arc::clone(&self.model.measured);
+            for Evidence { text, run } in evidence {
+                let seen = measured.seen(run);
+                self.markdown(&live::fill(text, &self.here.lesson.id, seen, seen));
                 self.blank();
             }
         }
@@ -178,7 +200,14 @@ impl Writer<'_> {
         let rest = Span::raw("     ");
         let lines = hanging(vec![mark, number], rest, text, self.width.into());
         self.document.lines.extend(lines);
-        self.indented(said, 5, style);
+        let said = markdown::render(said, self.width.saturating_sub(5), theme, None);
+        self.document.lines.extend(said.into_iter().map(|mut line| {
+            for span in &mut line.spans {
+                span.style.fg = style.fg.or(span.style.fg);
+            }
+            line.spans.insert(0, Span::raw("     "));
+            line
+        }));
         if self.is_under_cursor(place) {
             self.document.choice = Some((from, self.document.lines.len()));
         }
