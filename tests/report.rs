@@ -203,7 +203,7 @@ fn the_html_is_one_safe_file_and_the_other_formats_are_whole() {
             && !text.contains("\n<script")
             && text.contains("\\<script")
     );
-    let xml = junit::render(&report).unwrap();
+    let xml = junit::render(&report);
     assert_eq!(
         xml.matches("<testcase").count(),
         report
@@ -648,4 +648,24 @@ fn the_commands_write_check_and_merge() {
         &[&["report"], &class[..], &["-o", "blocked/x"]].concat(),
     );
     assert_ne!(blocked.status.code(), Some(0));
+}
+
+#[test]
+fn names_and_messages_cannot_leave_the_quotes_of_junit() {
+    let case = |name: &str, outcome| junit::TestCase {
+        class: None,
+        name: name.to_owned(),
+        outcome,
+    };
+    let bad = junit::CaseOutcome::Failed("a<b & \"c\"\u{1b}[1m\u{ffff}".to_owned());
+    let cases = vec![case("fine", junit::CaseOutcome::Passed), case("\"x\"", bad)];
+    let xml = junit::document("all", &[("one", cases), ("empty", Vec::new())]);
+    for part in [
+        "<testsuites name=\"all\" tests=\"2\" failures=\"1\"",
+        "<testcase name=\"&quot;x&quot;\">",
+        "message=\"a&lt;b &amp; &quot;c&quot;^[[1m\"/>",
+    ] {
+        assert!(xml.contains(part), "no {part} in\n{xml}");
+    }
+    assert!(!xml.contains("empty"), "{xml}");
 }

@@ -1,41 +1,37 @@
-//! Outcomes as JUnit XML, which continuous integration shows.
+//! Outcomes as JUnit XML: one suite a target, one case a figure.
 
-use std::fs::File;
-use std::io::BufWriter;
+use std::io;
 use std::path::Path;
 
-use anyhow::Result;
 use itertools::Itertools;
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use tinyllama_course::analysis::regression::{Outcome, Verdict};
+use tinyllama_course::report::junit::{CaseOutcome, TestCase, document};
 
-/// One suite a target, one case a figure. What cannot be told is skipped, or failed when `strict`.
+/// Writes `outcomes` to `path`. What cannot be told is skipped, or failed when `strict`.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write(path: &Path, outcomes: &[Outcome], strict: bool) -> Result<()> {
-    let mut report = Report::new("tinyllama-tutor regress");
-    for target in outcomes.iter().map(|outcome| &outcome.target).unique() {
-        let mut suite = TestSuite::new(target);
-        let cases = outcomes.iter().filter(|outcome| outcome.target == *target);
-        let case = |it: &Outcome| TestCase::new(it.figure.name(), status(it, strict));
-        suite.add_test_cases(cases.map(case));
-        report.add_test_suite(suite);
-    }
-    report.serialize(BufWriter::new(File::create(path)?))?;
-    Ok(())
+pub fn write(path: &Path, outcomes: &[Outcome], strict: bool) -> io::Result<()> {
+    let targets = outcomes.iter().map(|outcome| &*outcome.target).unique();
+    let suites = targets.map(|target| {
+        let cases = outcomes.iter().filter(|outcome| *outcome.target == *target);
+        (target, cases.map(|outcome| case(outcome, strict)).collect())
+    });
+    let suites: Vec<(&str, Vec<TestCase>)> = suites.collect();
+    std::fs::write(path, document("tinyllama-tutor regress", &suites))
 }
 
-fn status(outcome: &Outcome, strict: bool) -> TestCaseStatus {
-    let mut status = match outcome.verdict {
-        Verdict::Passed => return TestCaseStatus::success(),
-        Verdict::Inconclusive if !strict => TestCaseStatus::skipped(),
-        Verdict::NotCompared => TestCaseStatus::skipped(),
-        Verdict::Regression | Verdict::Inconclusive => {
-            TestCaseStatus::non_success(NonSuccessKind::Failure)
-        }
-    };
-    status.set_message(outcome.message.clone());
-    status
+fn case(outcome: &Outcome, strict: bool) -> TestCase {
+    let message = || outcome.message.clone();
+    TestCase {
+        class: None,
+        name: outcome.figure.name().to_owned(),
+        outcome: match outcome.verdict {
+            Verdict::Passed => CaseOutcome::Passed,
+            Verdict::Inconclusive if !strict => CaseOutcome::Skipped(message()),
+            Verdict::NotCompared => CaseOutcome::Skipped(message()),
+            Verdict::Regression | Verdict::Inconclusive => CaseOutcome::Failed(message()),
+        },
+    }
 }

@@ -1,20 +1,17 @@
 //! What is wrong with a course: file, line, column, the lines themselves and what may stand there.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
-    SourceOffset,
-};
 use serde::Serialize;
 use thiserror::Error;
+use unicode_width::UnicodeWidthStr;
 
 use super::locate::Position;
 use tinyllama_base::foreign::is_hidden;
-use tinyllama_base::plain;
+use tinyllama_base::{plain, wrapped};
 
-/// Longest line that a report quotes; miette cannot count beyond 65 535 columns.
+/// Longest line that a report quotes.
 const LONGEST_LINE: usize = 400;
 
 /// One thing that is wrong.
@@ -29,9 +26,8 @@ pub struct Problem {
     pub message: String,
     /// What is allowed, or what to do.
     pub help: Option<String>,
-    /// Boxed, since problems travel as errors.
     #[serde(skip)]
-    source_text: Box<NamedSource<Arc<String>>>,
+    text: Arc<String>,
 }
 
 /// How a report may look.
@@ -44,6 +40,19 @@ pub struct Style {
     pub width: usize,
 }
 
+const RED: u8 = 31;
+const MAGENTA: u8 = 35;
+const CYAN: u8 = 36;
+
+impl Style {
+    fn paint(self, colour: u8, text: &str) -> String {
+        match self.colour {
+            true => format!("\x1b[{colour}m{text}\x1b[0m"),
+            false => text.to_owned(),
+        }
+    }
+}
+
 impl Problem {
     pub(super) fn new(
         file: &str,
@@ -51,15 +60,14 @@ impl Problem {
         position: Option<Position>,
         message: String,
     ) -> Self {
-        let (file, text) = (plain(file), printable(text));
         let column = position.map(|position| position.column.min(LONGEST_LINE));
         Self {
             line: position.map(|position| position.line),
             column,
             message: plain(&message),
             help: None,
-            source_text: Box::new(NamedSource::new(&file, text).with_language("yaml")),
-            file,
+            text: printable(text),
+            file: plain(file),
         }
     }
 
@@ -70,50 +78,62 @@ impl Problem {
 
     /// The report with the offending lines.
     pub fn render(&self, style: Style) -> String {
-        let theme = match (style.unicode, style.colour) {
-            (true, true) => GraphicalTheme::unicode(),
-            (true, false) => GraphicalTheme::unicode_nocolor(),
-            (false, true) => GraphicalTheme::ascii(),
-            (false, false) => GraphicalTheme::none(),
-        };
-        let Some(_) = self.line else {
+        let help = self.help.as_ref().map(|help| {
+            let label = style.paint(CYAN, "help:");
+            format!("  {label} {help}\n")
+        });
+        let report = match (self.line, self.column) {
+            (Some(line), Some(column)) => self.quote(style, line, column),
             // Nothing is quoted that would name the file.
-            let help = self.help.as_ref().map(|help| format!("\n  help: {help}"));
-            return format!("{}: {self}{}\n", self.file, help.unwrap_or_default());
+            _ => format!("{}: {self}\n", self.file),
         };
-        let mut report = String::new();
-        let handler = GraphicalReportHandler::new_themed(theme)
-            .with_width(style.width)
-            .with_links(false);
-        match handler.render_report(&mut report, self) {
-            Ok(()) => report,
-            Err(fmt::Error) => format!("{self}\n"),
-        }
+        report + &help.unwrap_or_default()
     }
 
-    fn text(&self) -> &str {
-        self.source_text.inner().as_str()
+    /// The message, the line it is about with its neighbours, and a mark below what is wrong in it.
+    fn quote(&self, style: Style, line: usize, column: usize) -> String {
+        let [cross, bar, dots, corner, foot] = match style.unicode {
+            true => ["×", "│", "·", "╭─", "╰────"],
+            false => ["x", "|", ":", ",-", "`----"],
+        };
+        let (cross, bar) = (style.paint(RED, cross), style.paint(RED, bar));
+        let message = wrapped(&self.message, style.width.saturating_sub(4).max(20));
+        let mut report = format!("  {cross} {}\n", message.join(&format!("\n  {bar} ")));
+        let bar = if style.unicode { "│" } else { "|" };
+        let digits = (line + 1).to_string().len();
+        let place = style.paint(CYAN, &format!("{}:{line}:{column}", self.file));
+        let _ = writeln!(report, " {:digits$} {corner}[{place}]", "");
+        let first = line.saturating_sub(1).max(1);
+        let shown = self.text.lines().enumerate().skip(first - 1);
+        for (index, text) in shown.take(line + 2 - first) {
+            let number = index + 1;
+            let _ = writeln!(report, " {number:digits$} {bar} {text}");
+            if number == line {
+                let [under, label] = mark(text, column, style);
+                let _ = writeln!(report, " {:digits$} {dots} {under}", "");
+                let _ = writeln!(report, " {:digits$} {dots} {label}", "");
+            }
+        }
+        let _ = writeln!(report, " {:digits$} {foot}", "");
+        report
     }
 }
 
-impl Diagnostic for Problem {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.line.map(|_| &*self.source_text as &dyn SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let start = SourceOffset::from_location(self.text(), self.line?, self.column?).offset();
-        let rest = self.text().get(start..)?;
-        let length = rest.find('\n').unwrap_or(rest.len()).max(1).min(rest.len());
-        let label = LabeledSpan::new(Some("here".into()), start, length);
-        Some(Box::new(std::iter::once(label)))
-    }
+/// Two lines below a text: what is meant, from `column` to its end, and a word that points at it.
+fn mark(text: &str, column: usize, style: Style) -> [String; 2] {
+    let [line, branch, hook] = match style.unicode {
+        true => ["─", "┬", "╰── here"],
+        false => ["^", "|", "`-- here"],
+    };
+    let start = text.char_indices().nth(column - 1);
+    let (before, meant) = text.split_at(start.map_or(text.len(), |(at, _)| at));
+    let width = meant.width().max(1);
+    let (left, right) = (width / 2, width - width / 2 - 1);
+    let under = format!("{}{branch}{}", line.repeat(left), line.repeat(right));
+    [
+        " ".repeat(before.width()) + &style.paint(MAGENTA, &under),
+        " ".repeat(before.width() + left) + &style.paint(MAGENTA, hook),
+    ]
 }
 
 /// The same text, as far as it is no command to a terminal and its lines are no longer than can be shown.

@@ -30,7 +30,7 @@ impl Format {
             Format::Json => serde_json::to_string_pretty(report)?,
             Format::Markdown => markdown::render(report),
             Format::Html => html::render(report),
-            Format::Junit => junit::render(report)?,
+            Format::Junit => junit::render(report),
         })
     }
 }

@@ -1,40 +1,105 @@
-//! The checks as JUnit XML: one suite a lesson, one case a check.
+//! Checks and outcomes as JUnit XML, which continuous integration shows.
 
-use quick_junit::{
-    NonSuccessKind, Report as JUnit, SerializeError, TestCase, TestCaseStatus, TestSuite,
-};
+use std::fmt::Write;
+
+use tinyllama_base::{Html, plain};
 
 use crate::lesson::Verdict;
 use crate::report::{CheckReport, Report};
 
-/// A check that is not met fails where it is required; one that is undecided, optional or not evaluated counts as skipped.
-///
-/// # Errors
-/// When the XML cannot be written.
-pub fn render(report: &Report) -> Result<String, SerializeError> {
-    let mut junit = JUnit::new("tinyllama-tutor");
-    for lesson in &report.lessons {
-        let mut suite = TestSuite::new(lesson.id.as_str());
-        for step in &lesson.steps {
-            suite.add_test_cases(step.checks.iter().map(|check| {
-                let mut case = TestCase::new(check.id.as_str(), status(check));
-                case.set_classname(format!("{}.{}", lesson.id, step.id));
-                case
-            }));
-        }
-        if !suite.test_cases.is_empty() {
-            junit.add_test_suite(suite);
-        }
-    }
-    junit.to_string()
+/// What became of a test case, and why.
+#[derive(Clone, Debug)]
+pub enum CaseOutcome {
+    Passed,
+    Skipped(String),
+    Failed(String),
 }
 
-fn status(check: &CheckReport) -> TestCaseStatus {
-    let mut status = match check.verdict {
-        Verdict::Passed => return TestCaseStatus::success(),
-        Verdict::NotYet if check.required => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        _ => TestCaseStatus::skipped(),
+#[derive(Clone, Debug)]
+pub struct TestCase {
+    /// Groups cases of a suite.
+    pub class: Option<String>,
+    pub name: String,
+    pub outcome: CaseOutcome,
+}
+
+/// One suite a lesson, one case a check. A check that is not met fails where it is required; one that is undecided, optional
+/// or not evaluated counts as skipped.
+pub fn render(report: &Report) -> String {
+    let suites = report.lessons.iter().map(|lesson| {
+        let checks = lesson.steps.iter().flat_map(|step| {
+            step.checks.iter().map(|check| TestCase {
+                class: Some(format!("{}.{}", lesson.id, step.id)),
+                name: check.id.clone(),
+                outcome: outcome(check),
+            })
+        });
+        (lesson.id.as_str(), checks.collect())
+    });
+    let suites: Vec<(&str, Vec<TestCase>)> = suites.collect();
+    document("tinyllama-tutor", &suites)
+}
+
+fn outcome(check: &CheckReport) -> CaseOutcome {
+    let message = || format!("{}: {}", check.verdict.name(), check.explanation);
+    match check.verdict {
+        Verdict::Passed => CaseOutcome::Passed,
+        Verdict::NotYet if check.required => CaseOutcome::Failed(message()),
+        _ => CaseOutcome::Skipped(message()),
+    }
+}
+
+/// The document of these suites; those without cases are left out.
+pub fn document(name: &str, suites: &[(&str, Vec<TestCase>)]) -> String {
+    let cases = suites.iter().flat_map(|(_, cases)| cases);
+    let mut xml = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n",
+        attribute(name),
+        counts(cases)
+    );
+    for (name, cases) in suites.iter().filter(|(_, cases)| !cases.is_empty()) {
+        let (name, counts) = (attribute(name), counts(cases.iter()));
+        let _ = writeln!(xml, "    <testsuite name=\"{name}\" {counts}>");
+        for case in cases {
+            push_case(&mut xml, case);
+        }
+        xml.push_str("    </testsuite>\n");
+    }
+    xml + "</testsuites>\n"
+}
+
+fn counts<'a>(cases: impl Iterator<Item = &'a TestCase>) -> String {
+    let (mut tests, mut skipped, mut failures) = (0, 0, 0);
+    for case in cases {
+        tests += 1;
+        match case.outcome {
+            CaseOutcome::Passed => {}
+            CaseOutcome::Skipped(_) => skipped += 1,
+            CaseOutcome::Failed(_) => failures += 1,
+        }
+    }
+    format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"")
+}
+
+fn push_case(xml: &mut String, case: &TestCase) {
+    let _ = write!(xml, "        <testcase name=\"{}\"", attribute(&case.name));
+    if let Some(class) = &case.class {
+        let _ = write!(xml, " classname=\"{}\"", attribute(class));
+    }
+    let (element, message) = match &case.outcome {
+        CaseOutcome::Passed => return xml.push_str("/>\n"),
+        CaseOutcome::Skipped(message) => ("skipped", message),
+        CaseOutcome::Failed(message) => ("failure", message),
     };
-    status.set_message(format!("{}: {}", check.verdict.name(), check.explanation));
-    status
+    let message = attribute(message);
+    let _ = writeln!(
+        xml,
+        ">\n            <{element} message=\"{message}\"/>\n        </testcase>"
+    );
+}
+
+/// Text inside of double quotes, without the characters that XML has no way to write.
+fn attribute(text: &str) -> String {
+    let text = plain(text).replace(['\u{fffe}', '\u{ffff}'], "");
+    Html(&text).to_string()
 }
