@@ -4,6 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tinyllama_contract::model::Attention;
 
 use common::{SMALL, run, run_v1, stderr, stdout, tutor};
 use serde_json::Value;
@@ -237,4 +238,11 @@ fn compare_runs_targets_in_turns_and_reads_peers() {
     assert_eq!(rows[1]["name"], "v1 --dtype=bf16");
     assert_eq!(document["peers"][0]["step_ms"], 12.5);
     assert!(rows[0]["launches_per_step"].is_null());
+}
+
+#[test]
+fn recordings_with_the_attention_of_burns_library_stay_readable() {
+    let read = |name: &str| serde_json::from_str::<Attention>(name).unwrap();
+    assert_eq!(read("\"library\""), Attention::Kernel);
+    assert_eq!(read("\"kernel\""), Attention::Kernel);
 }

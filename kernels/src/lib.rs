@@ -31,8 +31,6 @@ pub mod source;
 pub mod tunables;
 
 pub mod adamw;
-#[cfg(feature = "gpu")]
-mod add_rmsnorm;
 pub mod cross_entropy;
 pub mod flash_attention;
 pub mod rmsnorm;
@@ -49,7 +47,6 @@ pub use workload::{BufferSource, CheckFunction, Content, KernelCode, PassLaunche
 #[cfg(feature = "gpu")]
 pub static CODE: [KernelCode; tinyllama_kernel_catalog::KERNELS.len()] = [
     rmsnorm::CODE,
-    add_rmsnorm::CODE,
     rope::CODE,
     flash_attention::CODE,
     swiglu::CODE,

@@ -45,7 +45,6 @@ pub use number::Number;
 /// Every kernel, in the order a training step meets them.
 pub const KERNELS: &[&Kernel] = &[
     &rmsnorm::KERNEL,
-    &add_rmsnorm::KERNEL,
     &rope::KERNEL,
     &flash_attention::KERNEL,
     &swiglu::KERNEL,

@@ -1,4 +1,4 @@
-//! Launches: checks first, then one kernel forward and two backward; or the log-sum-exp alone.
+//! Launches: checks first, then one kernel forward and two backward.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::flash_attention::Shape;
@@ -6,7 +6,6 @@ use tinyllama_kernel_catalog::flash_attention::Shape;
 use super::block::{FlashAttentionBlock, Grid, Pass};
 use super::forward_kernel::flash_attention_forward;
 use super::key_gradient::flash_attention_key_gradient;
-use super::log_sum_exp_kernel::flash_attention_log_sum_exp;
 use super::query_gradient::flash_attention_query_gradient;
 use super::view::{HeadView, common_vector_size};
 use super::workload::NAME;
@@ -19,7 +18,7 @@ use crate::{
 /// lie.
 macro_rules! attend {
     (
-        $kernel:ident($($width:ident)?), $client:ident, $grid:ident, $size:ident, $shape:ident, $dtype:ident,
+        $kernel:ident($width:ident), $client:ident, $grid:ident, $size:ident, $shape:ident, $dtype:ident,
         $($read:ident)* | $($number:ident)* | $($write:ident)*
     ) => {{
         let Grid { count, dim, tiling } = $grid;
@@ -30,7 +29,7 @@ macro_rules! attend {
                 count,
                 dim,
                 $size,
-                $(tiling.$width,)?
+                tiling.$width,
                 $($read.argument($size),)*
                 $($number.argument(1),)*
                 $($write.argument($size),)*
@@ -121,29 +120,6 @@ pub fn backward(
         query key value output output_gradient | sums delta | query_gradient);
     attend!(flash_attention_key_gradient(columns_per_unit), client, keys, size, shape, dtype,
         query key value output_gradient | sums delta | key_gradient value_gradient);
-    Ok(())
-}
-
-/// The log of each row's sum of exponentials and nothing else, one launch: half a forward pass.
-///
-/// # Errors
-/// As [`forward`].
-pub fn log_sum_exp(
-    client: &Client,
-    [query, key]: [&HeadView; 2],
-    log_sum_exp: &Handle,
-    shape: Shape,
-    dtype: ElemType,
-    block: &FlashAttentionBlock,
-) -> Result<(), KernelError> {
-    let statistics = check_sizes(shape)?;
-    check_float(NAME, dtype)?;
-    let query = query.bind("query", shape, shape.heads, dtype)?;
-    let key = key.bind("key", shape, shape.key_heads, dtype)?;
-    let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
-    let size = common_vector_size(client, dtype, shape.head_dim, &[query, key]);
-    let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
-    attend!(flash_attention_log_sum_exp(), client, grid, size, shape, dtype, query key | sums |);
     Ok(())
 }
 

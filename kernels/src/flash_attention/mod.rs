@@ -12,8 +12,6 @@ mod key_gradient;
 #[cfg(feature = "gpu")]
 mod launch;
 #[cfg(feature = "gpu")]
-mod log_sum_exp_kernel;
-#[cfg(feature = "gpu")]
 mod query_gradient;
 #[cfg(feature = "gpu")]
 mod tile;
@@ -23,14 +21,13 @@ mod view;
 mod workload;
 
 pub use binding::{
-    KeyValueLayout, library_attention, rotary_attention, rotary_attention_gradient,
-    rotary_attention_saved,
+    KeyValueLayout, rotary_attention, rotary_attention_gradient, rotary_attention_saved,
 };
 
 #[cfg(feature = "gpu")]
 pub(crate) use {
     block::FlashAttentionBlock,
-    launch::{backward, forward, log_sum_exp},
+    launch::{backward, forward},
     view::HeadView,
     workload::CODE,
 };

@@ -4,7 +4,7 @@ use tinyllama_kernel_catalog::flash_attention::{KERNEL, Shape};
 
 use super::block::FlashAttentionBlock;
 use super::check;
-use super::launch::{backward, forward, log_sum_exp};
+use super::launch::{backward, forward};
 use super::view::HeadView;
 use crate::launch::F32;
 use crate::workload::KernelCode;
@@ -32,10 +32,6 @@ pub(crate) const CODE: KernelCode = KernelCode {
             "forward" => {
                 let views = [&query, &key, &value, &output];
                 forward(&client, views, &sums, shape, dtype, &block)
-            }
-            "log-sum-exp" => {
-                let views = [&query, &key];
-                log_sum_exp(&client, views, &sums, shape, dtype, &block)
             }
             _ => {
                 let upstream = &output_gradient;

@@ -14,7 +14,6 @@ pub use binding::{rms_norm, rms_norm_gradient, rms_norm_gradient_onto};
 
 #[cfg(feature = "gpu")]
 pub(crate) use {
-    kernels::normalize,
-    launch::{backward, check_input, choose_block, forward, workspace},
+    launch::{backward, choose_block, forward, workspace},
     workload::{CODE, Dtypes},
 };

@@ -32,8 +32,6 @@ pub enum FlashAttention {
     On,
     /// Scores in memory
     Off,
-    /// The library's kernels, forward and backward
-    Library,
     /// This project's kernels
     Own,
 }
@@ -42,7 +40,6 @@ impl FlashAttention {
     fn attention(self, target: Target) -> Attention {
         match self {
             FlashAttention::Off => Attention::Materialised,
-            FlashAttention::Library => Attention::Library,
             FlashAttention::Own => Attention::Kernel,
             FlashAttention::On => match target.recipe.attention {
                 Attention::Materialised => Attention::Kernel,
@@ -191,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn attention_can_be_the_librarys_or_this_projects() {
+    fn attention_can_be_this_projects() {
         let attention = |choice, target| {
             let switches = Switches {
                 flash_attention: Some(choice),
@@ -199,10 +196,6 @@ mod tests {
             };
             switches.apply(target).unwrap().attention
         };
-        assert_eq!(
-            attention(FlashAttention::Library, v3::TARGET),
-            Attention::Library
-        );
         assert_eq!(
             attention(FlashAttention::Own, v2::TARGET),
             Attention::Kernel

@@ -35,9 +35,9 @@ impl Projection {
 pub enum Attention {
     /// Scores are written to memory, S x S of them for every head.
     Materialised,
-    /// The library's kernels, forward and backward: scores never leave the chip, key and value heads are repeated.
-    Library,
-    /// This project's kernel: scores never leave the chip, key and value heads are not repeated.
+    /// This project's kernel: scores never leave the chip, key and value heads are not repeated. Earlier runs also had
+    /// burn's kernels, called `library`; their recordings stay readable.
+    #[serde(alias = "library")]
     Kernel,
 }
 

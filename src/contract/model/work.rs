@@ -143,12 +143,6 @@ impl Shapes {
                 scores * (4.0 * self.head_dim + 6.0),
                 4.0 * n * d + 8.0 * scores,
             ),
-            // As below, with keys and values repeated for every query head: read from where they were projected, written
-            // and read again; and scores computed a second time for the log-sum-exp, from queries and keys.
-            Attention::Library => element_wise(
-                scores / 2.0 * (6.0 * self.head_dim + 7.0),
-                2.0 * n * kv + 8.0 * n * d,
-            ),
             // Only pairs up to the diagonal are worked on, and only queries, keys, values and results are moved.
             Attention::Kernel => element_wise(
                 scores / 2.0 * (4.0 * self.head_dim + 4.0),

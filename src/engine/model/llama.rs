@@ -309,12 +309,6 @@ impl Block {
                 let [q, k, v] = apart(qkv, [config.hidden, kv_width, kv_width]);
                 materialised_attention(context, q, k, v, [batch, sequence])
             }
-            Attention::Library => {
-                // Without scores in memory, by the library's kernels: f32 in and out whatever the operands of products are.
-                let [q, k, v] = apart(qkv, [config.hidden, kv_width, kv_width]);
-                let [q, k, v] = per_query_head(context, q, k, v, [batch, sequence]);
-                rows(flash_attention::library_attention(q, k, v, context.library))
-            }
             Attention::Kernel => flash_attention::rotary_attention(
                 context.kernel_input(side_by_side(qkv)),
                 context.rotary.for_kernels(sequence),

@@ -115,7 +115,6 @@ const SETTINGS: &[Setting] = settings! {
     }, |_| &[passage!("src/engine/model/llama.rs", "fn project(")];
     "attention": |target| match target.recipe.attention {
         Attention::Materialised => "writes its scores to memory, S x S for every head",
-        Attention::Library => "the library's kernels: scores never leave the chip, key and value heads are repeated for them",
         Attention::Kernel => "one kernel whose scores never leave the chip",
     }, |_| &[passage!("src/engine/model/llama.rs", "fn materialised_attention(")];
     "keys and values": |target| match target.recipe.key_value {

@@ -26,7 +26,7 @@ use crate::kernel::{BlockSize, Budget, Kernel, Role, Sizes, Spill};
 pub const KERNEL: Kernel = Kernel {
     name: "flash_attention",
     summary: "causal attention over grouped heads; scores never leave the chip",
-    launches: "1 forward, 2 backward; 1 for the log-sum-exp alone",
+    launches: "1 forward, 2 backward",
     role: Role::Attention,
     shape: "elements of queries and keys of s bytes, rows of all heads, head_dim features a head, pairs of a query and a key \
             it sees",
@@ -35,7 +35,6 @@ pub const KERNEL: Kernel = Kernel {
     passes: passes!(|sizes| { queries = Shape::from_sizes(sizes).query_elements(), keys = Shape::from_sizes(sizes).key_elements(), rows = Shape::from_sizes(sizes).statistics(), pairs = Shape::from_sizes(sizes).pairs(), head_dim = sizes.head_dim(), s = 4 } =>
         ("forward", runs: sizes.layers, reads: (queries + 2 * keys) * s, writes: queries * s + 4 * rows,
          flops: 4 * head_dim * pairs),
-        ("log-sum-exp", reads: (queries + keys) * s, writes: 4 * rows, flops: 2 * head_dim * pairs),
         ("backward", runs: sizes.layers, reads: (3 * queries + 2 * keys) * s + 4 * rows, writes: (queries + 2 * keys) * s,
          flops: 10 * head_dim * pairs),
     ),
@@ -56,7 +55,6 @@ pub const KERNEL: Kernel = Kernel {
             }],
             ..Budget::new("flash_attention_forward", 152, 55044)
         },
-        Budget::new("flash_attention_log_sum_exp", 152, 33800),
         Budget::new("flash_attention_query_gradient", 136, 52868),
         Budget::new("flash_attention_key_gradient", 136, 55040),
     ],

@@ -1,13 +1,10 @@
-//! Attention with its rotary embedding as an operation of burn, and the library's attention beside it.
+//! Attention with its rotary embedding as an operation of burn.
 
 #[cfg(feature = "gpu")]
 mod cube;
 mod host;
-mod library;
 #[cfg(feature = "gpu")]
 mod repeated;
-
-pub use library::library_attention;
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::fusion::custom::TensorSpec;
