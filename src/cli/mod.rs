@@ -15,6 +15,7 @@ mod doctor;
 mod doctor_driver;
 mod doctor_launcher;
 #[cfg(test)]
+#[path = "documents/tests.rs"]
 mod documents;
 mod exit;
 mod gradcheck;
