@@ -370,10 +370,15 @@ const TURNS: &str = "
 #[test]
 fn an_effect_that_is_not_decided_is_measured_in_turns_until_it_is_or_cannot_be() {
     let (home, course) = course(&TURNS.replace("RUN", "RUN1"));
-    let said = plain(home.path(), &course, "\n\n\n\n\nquit\n");
+    let said = plain(home.path(), &course, "\n\n\ncheck\n\n\ncheck\nquit\n");
     in_order(
         &said,
-        &["Not decided yet", "(round 1)", "The third", "Alike."],
+        &[
+            "Not decided yet",
+            "(round 1 of at most 12)",
+            "The third",
+            "Alike.",
+        ],
     );
     let events = fs::read_to_string(home.path().join("class/ada/events.jsonl")).unwrap();
     let started = events.lines().filter(|line| line.contains("run_started"));
