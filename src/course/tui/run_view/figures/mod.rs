@@ -52,7 +52,7 @@ pub fn learning_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> V
 
 /// Where the time goes.
 pub fn time_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
-    let figures: [Figure<'a>; 2] = [Page::times, Page::to_before];
+    let figures: [Figure<'a>; 2] = [Page::times, Page::compare_to_last_time];
     page(state, wide, theme, &figures)
 }
 
@@ -148,7 +148,7 @@ impl Page<'_> {
     }
 
     /// Against the same run the last time, with what chance alone may do.
-    fn to_before(&mut self) {
+    fn compare_to_last_time(&mut self) {
         let Some(Interval {
             value, low, high, ..
         }) = self.state.to_before
@@ -184,7 +184,7 @@ impl Page<'_> {
         };
         let text = Metric::SamplesPerS.unit().show(rate);
         self.line("throughput", text, self.theme.emphasis());
-        self.to_before();
+        self.compare_to_last_time();
     }
 
     fn prediction(&mut self) {
