@@ -1,5 +1,5 @@
-//! Everything that can be done: one line an action, with the area it belongs to, its usual keys, its words and its function.
-//! The key map, the help page, the palette and the command bar are made from it.
+//! All actions: one line each, with its area, its usual keys, its description and its function.
+//! The key map, the help page, the palette and the command bar are made from this table.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use super::update::runs::ask_to_stop;
 use super::update::scroll::{close, next_match, panel, previous_match, search};
 use crate::tui::{Action, Area, Effect, Effects, Here, Key, KeyMap, Model, PanelAction};
 
-/// An action, its usual keys, what it does in words, and how.
+/// An action, its usual keys, its description, and its function.
 pub type Deed = (Action, &'static str, &'static str, Do);
 
-/// A way through a list, a text or figures; an area takes all of its own in the same way.
+/// A movement through a list, a text or figures. Each area handles all its movements with one function.
 type Motion = (PanelAction, &'static str, &'static str);
 
 #[derive(Clone, Copy)]
 pub enum Do {
     Any(fn(&mut Model) -> Effects),
-    /// What needs a step that is open.
+    /// Needs an open step.
     Step(fn(&mut Model, &Here) -> Effects),
 }
 
-/// What can be done in an area.
+/// The actions of an area.
 struct Table {
     area: Area,
     deeds: &'static [&'static [Deed]],
@@ -55,7 +55,7 @@ const PAGES: &[Motion] = &[
     (Bottom, "end G", "to the end"),
 ];
 
-/// What can be done with a text, a step's or a page's.
+/// Actions on the text of a step or a page.
 const READING: &[Deed] = &[
     (Search, "/", "search the text", Any(search)),
     (NextMatch, ">", "next match", Any(next_match)),
@@ -203,7 +203,7 @@ impl Default for KeyMap {
     }
 }
 
-/// Carries out an action of an area, whether a key or the palette asked for it.
+/// Carries out an action of an area, for a key or for the palette.
 pub fn carry_out(model: &mut Model, area: Area, action: Action) -> Effects {
     let table = TABLES.iter().find(|table| table.area == area)?;
     if let Move(motion) = action {

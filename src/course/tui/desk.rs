@@ -1,4 +1,4 @@
-//! Work that takes longer than a frame may: on threads of their own, with everything it needs at hand.
+//! Slow work on separate threads, and the context that it needs.
 
 use std::fmt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::run::FinishedRuns;
 use crate::tui::Message;
 use crate::tutor::Options;
 
-/// What such work needs of the tutor.
+/// The parts of the tutor that such work may use.
 #[derive(Clone)]
 pub struct Desk {
     pub options: Arc<Options>,
@@ -24,11 +24,11 @@ pub struct Desk {
 
 impl Desk {
     pub fn tell(&self, message: Message) {
-        // Nobody listens any more when the tutor ends.
+        // The receiver is gone when the tutor ends.
         let _ = self.sender.blocking_send(message);
     }
 
-    /// Where the session and its runs are kept.
+    /// The folder of the session and its runs.
     pub fn root(&self) -> &Path {
         &self.options.place.folder
     }
@@ -38,9 +38,9 @@ impl Desk {
     }
 }
 
-/// Something to be done at a desk.
+/// A job to run on a separate thread.
 pub struct Work {
-    /// For the learner; empty where there is nothing to wait for.
+    /// A line for the learner while the job runs; empty if there is nothing to wait for.
     pub meanwhile: &'static str,
     pub job: Box<dyn FnOnce(&Desk) + Send>,
 }

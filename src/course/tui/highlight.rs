@@ -1,4 +1,4 @@
-//! Code in colours.
+//! Colours code.
 
 use parking_lot::Mutex;
 use ratatui::prelude::{Line, Span, Style};
@@ -7,10 +7,10 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet
 
 use crate::tui::Theme;
 
-/// Longer code is shown plain: colours are not worth waiting for.
+/// Longer code stays plain, because colouring it would take too long.
 const MOST_LINES: usize = 2000;
 
-/// What a piece of code is.
+/// The role of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     Plain,
@@ -24,7 +24,7 @@ enum Token {
 
 type Tokens = Vec<Vec<(Token, String)>>;
 
-/// Knows languages. Loading it takes a while, and so does the first use of a language: what was coloured is kept.
+/// Holds the languages. Loading it is slow, and so is the first use of a language, so coloured code is cached.
 pub struct Highlighter {
     syntaxes: SyntaxSet,
     selectors: Vec<(Scope, Token)>,
@@ -65,7 +65,7 @@ impl Highlighter {
         }
     }
 
-    /// The lines of `code`. A language that is not known, or none, stays plain.
+    /// The lines of `code` in colours. Code in an unknown or empty language stays plain.
     pub fn lines(&self, code: &str, language: &str, theme: &Theme) -> Vec<Line<'static>> {
         let key = (language.to_string(), code.to_string());
         let mut known = self.known.lock();
@@ -124,7 +124,7 @@ impl Highlighter {
         Some(pieces)
     }
 
-    /// What the innermost scope that is known says.
+    /// The token of the innermost scope that has one.
     fn token(&self, stack: &ScopeStack) -> Token {
         stack
             .as_slice()
@@ -143,7 +143,7 @@ impl Highlighter {
         let language = language.split([' ', ',']).next().unwrap_or_default();
         let name = match language {
             "" | "text" => return None,
-            // The kernels' languages are C++ with a few words more.
+            // The kernels' languages are C++ with a few additional keywords.
             "hip" | "cuda" | "cu" | "c++" => "cpp",
             "shell" | "console" => "sh",
             name => name,

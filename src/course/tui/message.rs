@@ -1,4 +1,4 @@
-//! Everything that can happen to the tutor, and everything it can ask to be done.
+//! Everything that can happen to the tutor, and everything that it can ask for.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,69 +15,69 @@ use crate::session::{Checked, HintStage, MeasuredRuns, Record, RunExit, StepRef,
 use crate::tui::{Desk, Highlighter, Panel, Run, Work};
 use crate::tutor::{Ending, Job, Prepared};
 
-/// A run of this tutor, from when it was asked for.
+/// A run of this tutor. It gets its id when the learner asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(pub u64);
 
-/// What happened.
+/// An event for [`super::update`].
 #[derive(Debug)]
 pub enum Message {
-    /// A key, a paste, the wheel of a mouse, another size.
+    /// A key, a paste, a mouse wheel turn, or a new size.
     Input(Event),
-    /// The session answered a [`Request`], or was told of something from outside.
+    /// The session answered a [`Request`], or reports something from outside.
     Session(Box<Reply>),
-    /// What a run did.
+    /// Progress of a run.
     Run(RunId, Told),
     RunEnded {
         id: RunId,
-        /// None where it was never started.
+        /// `None` if the run never started.
         run: Option<String>,
         ending: Ending,
     },
     /// The last run of a step, read from its files.
     RunRead(Box<Run>),
     Profile(StepRef, ProfileMessage),
-    /// A learner's kernel was saved and checked, or could not be.
+    /// A learner's kernel was saved and checked, or could not be checked.
     Kernel(StepRef, Result<Box<Tried>, String>),
-    /// The editor was closed; the text is that of a reflection.
+    /// The learner closed the editor; the text is their reflection.
     Edited(StepRef, Result<String, String>),
-    /// A panel was asked for, and its files were read.
+    /// A panel has read its files and can open.
     Opened(Result<Box<dyn Panel>, String>),
-    /// What came of some work, in words.
+    /// The result of some work, as a text for the learner.
     Told(Result<String, String>),
     Highlighter(Arc<Highlighter>),
-    /// The tutor has its terminal back after a stop from outside.
+    /// The process goes on after a stop from outside, and the tutor has its terminal back.
     Continued,
     /// The program that had the terminal has ended.
     Back,
 }
 
-/// From the profiler of a profile step.
+/// Messages of the profiler in a profile step.
 #[derive(Debug)]
 pub enum ProfileMessage {
     Prepared(Result<Prepared, String>),
     Line(String),
     Finished {
-        /// What it printed about its own troubles, and how it ended.
+        /// The profiler's own error messages, and how it ended.
         words: Vec<String>,
         succeeded: bool,
     },
-    /// With the parts of the model that issued its kernels, where a run of the same target told them.
+    /// `Parts` are the model parts that issued the kernels, if a run of the same target reported them.
     Imported(Result<(Box<Import>, Parts), String>),
 }
 
-/// What the session is asked to do.
+/// A request to the session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Enter(StepRef),
-    /// The end of its text was seen.
+    /// The learner has seen the end of the text.
     Read(StepRef),
-    /// What its checks said of the runs there are, without noting anything.
+    /// Evaluates the step's checks on the existing runs without recording the result.
     Look(StepRef),
     Spend(StepRef, f64),
     Predict(StepRef, f64),
     Answer(StepRef, Answer),
-    /// Names the suspect of this id.
+    /// The learner names the suspect with this id.
     Suspect(StepRef, String),
     Reflect(StepRef, String),
     Check(StepRef),
@@ -88,7 +88,7 @@ pub enum Request {
         at: StepRef,
         target: String,
         command: Vec<String>,
-        /// Where and when it was recorded; none where it is made here.
+        /// Place and time of the recording; `None` for a run of this machine.
         recording: Option<String>,
     },
     RunFinished {
@@ -103,34 +103,34 @@ pub enum Request {
     },
     /// A learner's kernel was checked.
     Tried(StepRef, Box<Tried>),
-    /// Read what earlier runs measured.
+    /// Reads what earlier runs measured.
     Measure,
 }
 
-/// What the session answers.
+/// The session's answer to a request.
 #[derive(Debug)]
 pub struct Reply {
-    /// What was recorded since the last one.
+    /// Records written since the last reply.
     pub records: Vec<Record>,
     /// Events that are not on the disk yet.
     pub unsaved: usize,
-    /// Read again where runs may have changed.
+    /// The measured runs, read again if they may have changed.
     pub measured: Option<Arc<MeasuredRuns>>,
     pub news: News,
 }
 
-/// What an answer is about.
+/// The subject of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
     None,
     /// A step was skipped.
     Skipped(StepRef),
-    /// None where what is right depends on a command that was not run yet.
+    /// `None` if the right answer depends on a command that has not run yet.
     Marked(StepRef, Option<Marked>),
     Checked {
         at: StepRef,
         outcomes: Vec<Checked>,
-        /// Whether the learner asked, and no run that ended.
+        /// True if the learner asked for the checks; false if a finished run triggered them.
         asked: bool,
     },
     Looked {
@@ -141,7 +141,7 @@ pub enum News {
         at: StepRef,
         hint: Option<HintStage>,
     },
-    /// From outside: an instructor wrote, unlocked or reset something.
+    /// An instructor wrote a message, unlocked or reset something.
     Notices(Vec<String>),
     Failed {
         message: String,
@@ -149,7 +149,7 @@ pub enum News {
     },
 }
 
-/// What is to be done.
+/// An action for the runtime to carry out.
 #[derive(Debug)]
 pub enum Effect {
     Session(Request),
@@ -157,10 +157,10 @@ pub enum Effect {
         id: RunId,
         job: Job,
         flags: Vec<String>,
-        /// Both of a round of which this is the first.
+        /// Both runs of the round, if this is its first.
         round: Option<Box<[Repeat; 2]>>,
     },
-    /// Plays a recording as the run.
+    /// Plays a recording as if it were a run.
     PlayRecording {
         id: RunId,
         recording: String,
@@ -171,22 +171,22 @@ pub enum Effect {
     /// Gives the terminal to another program until it ends.
     HandOver(HandOver),
     Work(Work),
-    /// To the clipboard of the terminal.
+    /// Puts a text into the terminal's clipboard.
     Copy(String),
     Suspend,
     Redraw,
 }
 
-/// Nothing where nothing is to be done.
+/// The effects to carry out; `None` if there are none.
 pub type Effects = Option<Vec<Effect>>;
 
-/// One after the other.
+/// Concatenates two lists of effects.
 pub fn both(first: Effects, second: Effects) -> Effects {
     Some([first, second].into_iter().flatten().flatten().collect())
 }
 
 impl Effect {
-    /// Work that comes to one message.
+    /// An effect for slow work whose result is one message.
     pub fn work(
         meanwhile: &'static str,
         job: impl FnOnce(&Desk) -> Message + Send + 'static,
@@ -196,11 +196,11 @@ impl Effect {
     }
 }
 
-/// Who gets the terminal.
+/// The program that gets the terminal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HandOver {
     Shell,
-    /// This program with these words, which prints and ends.
+    /// This program with these arguments; it prints and ends.
     Command(Vec<String>),
     /// `$EDITOR` on the text of a reflection.
     Write {
@@ -209,7 +209,7 @@ pub enum HandOver {
     },
     /// `$EDITOR` on a file of the workbench.
     Open(PathBuf),
-    /// A profiler that wants a terminal of its own.
+    /// A profiler that needs the terminal.
     Profile {
         at: StepRef,
         target: String,

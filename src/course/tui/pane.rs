@@ -1,20 +1,20 @@
-//! A part of the picture that is being drawn: where, into what, and how things look.
+//! A rectangle of the frame that is being drawn, with its buffer and theme.
 
 use ratatui::prelude::{Buffer, Constraint, Layout, Line, Rect, Style};
 
 use crate::tui::{Highlighter, Theme, cut, markdown, paragraph};
 
-/// What draws has one, and writes nowhere else.
+/// Everything that draws gets a pane, and writes only into it.
 pub struct Pane<'a> {
     pub area: Rect,
     pub buffer: &'a mut Buffer,
     pub theme: &'a Theme,
-    /// Colours for code, once they are loaded.
+    /// Colours code, once it is loaded.
     pub highlighter: Option<&'a Highlighter>,
 }
 
 impl<'a> Pane<'a> {
-    /// What of `area` is in the picture.
+    /// Keeps the part of `area` that lies within the buffer.
     pub fn new(area: Rect, buffer: &'a mut Buffer, theme: &'a Theme) -> Self {
         Self {
             area: area.intersection(buffer.area),
@@ -24,7 +24,7 @@ impl<'a> Pane<'a> {
         }
     }
 
-    /// Another part of the same picture.
+    /// A pane for another rectangle of the same frame.
     pub fn at(&mut self, area: Rect) -> Pane<'_> {
         Pane {
             area,
@@ -34,7 +34,7 @@ impl<'a> Pane<'a> {
         }
     }
 
-    /// The upper rows, at most so many; the others are what is left of this one.
+    /// Splits off the upper rows, at most `rows`; this pane keeps the others.
     pub fn take(&mut self, rows: u16) -> Pane<'_> {
         let height = rows.min(self.area.height);
         let upper = Rect {
@@ -58,7 +58,7 @@ impl<'a> Pane<'a> {
         usize::from(self.area.width)
     }
 
-    /// Writes lines below each other until it is full; what they took is no longer part of it.
+    /// Writes lines from the top until the pane is full, and shrinks it by the rows used.
     pub fn put(&mut self, lines: impl IntoIterator<Item = Line<'static>>) {
         for line in lines {
             if self.area.is_empty() {
@@ -70,23 +70,23 @@ impl<'a> Pane<'a> {
         }
     }
 
-    /// A line over what comes below, cut off where there is no room.
+    /// Writes a title line, cut to the width of the pane.
     pub fn heading(&mut self, text: &str) {
         let text = cut(text, self.width(), self.theme);
         self.put([Line::styled(text, self.theme.emphasis())]);
     }
 
-    /// Wrapped text in one style.
+    /// Writes wrapped text in one style.
     pub fn put_text(&mut self, text: &str, style: Style) {
         self.put(paragraph(text, self.area.width, style));
     }
 
-    /// Markdown in lines as wide as this.
+    /// Renders Markdown to lines as wide as the pane.
     pub fn markdown(&self, text: &str) -> Vec<Line<'static>> {
         markdown::render(text, self.area.width, self.theme, self.highlighter)
     }
 
-    /// Reverses every place where a word stands.
+    /// Reverses every occurrence of a word.
     pub fn mark(&mut self, word: &str) {
         let wanted: Vec<String> = word.to_lowercase().chars().map(|c| c.to_string()).collect();
         if wanted.is_empty() {
@@ -107,12 +107,14 @@ impl<'a> Pane<'a> {
         }
     }
 
-    /// Says why there is nothing to see.
+    /// Writes why there is nothing to see.
     pub fn remark(&mut self, text: &str) {
         self.put_text(text, self.theme.muted());
     }
 
-    /// Replaces what a terminal without Unicode cannot show: names of devices and kernels, output of programs.
+    /// Replaces characters that a terminal without Unicode cannot show. They come from names of devices and
+    /// kernels and
+    /// from the output of programs.
     pub fn keep_to_character_set(&mut self) {
         if self.theme.glyphs.unicode {
             return;

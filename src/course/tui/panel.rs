@@ -1,5 +1,5 @@
-//! What every panel can do: be drawn, be moved through, and say which of that makes sense just now. The parts that panels
-//! share are here, too: a cursor over rows, a scroll through lines, tabs.
+//! The trait of all panels: they draw, move, and list the actions that make sense now. This module also has the parts
+//! that panels share: a cursor over rows, a scroll through lines, tabs.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use crate::tui::{Area, Effects, Pane, Snippet, Theme, width};
 
-/// What a learner can do in a list, a text or figures. Which key does it is the key map's business.
+/// An action in a list, a text or figures. The key map decides which key triggers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PanelAction {
@@ -22,16 +22,16 @@ pub enum PanelAction {
     Right,
     NextSection,
     PreviousSection,
-    /// The next order of the table.
+    /// Sorts the table by the next column.
     Sort,
-    /// The other way to show the same: recent or whole history, by kernel or by part.
+    /// Switches to the other view of the same data: recent or whole history, by kernel or by part.
     Toggle,
-    /// Opens or closes what is selected.
+    /// Opens or closes the selected row.
     Select,
 }
 
 impl PanelAction {
-    /// For what is counted from its end.
+    /// The opposite direction, for positions that count from the end.
     pub fn reversed(self) -> Self {
         match self {
             PanelAction::Up => PanelAction::Down,
@@ -45,62 +45,62 @@ impl PanelAction {
     }
 }
 
-/// Something a panel can do now, in a word or two for the command bar.
+/// An action that a panel offers now, with one or two words for the command bar.
 pub type Command = (PanelAction, &'static str);
 
-/// State, and how it is drawn. It knows nothing of keys, files and clocks.
+/// The state of a panel and how to draw it. A panel knows nothing of keys, files and clocks.
 pub trait Panel: fmt::Debug + Send {
-    /// Over its frame, where it lies over the screen.
+    /// Title in the frame, when the panel lies over the screen.
     fn title(&self) -> String {
         String::new()
     }
 
-    /// Whose keys are its keys.
+    /// The area whose keys apply to this panel.
     fn area(&self) -> Area {
         Area::Panel
     }
 
-    /// Draws into all of its pane and nowhere else. Never panics, however small that is.
+    /// Draws into the whole pane and nowhere else. Never panics, however small the pane is.
     fn paint(&self, pane: &mut Pane);
 
-    /// Acts; false when nothing changed, so that nothing is drawn.
+    /// Carries out an action. Returns false if nothing changed, so that nothing is drawn.
     fn act(&mut self, action: PanelAction) -> bool;
 
-    /// What is to be done outside of it when it is asked to act.
+    /// Returns the effects outside the panel that an action needs.
     fn effects(&self, _action: PanelAction) -> Effects {
         None
     }
 
-    /// What can be done now, most useful first. Scrolling by lines and pages goes without saying.
+    /// Actions that are possible now, most useful first. Scrolling by lines and pages is not listed.
     fn commands(&self) -> Vec<Command>;
 
-    /// What enter comes to, where that is more than closing it.
+    /// Describes what Enter does, if it does more than close the panel.
     fn on_enter(&self) -> Option<&'static str> {
         None
     }
 
-    /// What is read in it, as Markdown; none where it is no text.
+    /// The panel's text as Markdown, or `None` if it shows no text.
     fn text(&self) -> Option<&str> {
         None
     }
 
-    /// What of it can be copied, that under the cursor first.
+    /// Texts that can be copied, the one under the cursor first.
     fn copies(&self) -> Vec<Snippet> {
         Vec::new()
     }
 
-    /// Goes to the next or the last place where `text` stands, none meaning what was searched for before. Says which of how
-    /// many it is; none where there is none.
+    /// Moves to the next or previous match of `text`; `None` repeats the last search.
+    /// Returns the number of the match and the count of all, or `None` without a match.
     fn search(&mut self, _text: Option<&str>, _forward: bool) -> Option<(usize, usize)> {
         None
     }
 
-    /// Lines above and below what was drawn last, for its frame.
+    /// Number of lines above and below the visible part at the last draw, for the frame.
     fn hidden(&self) -> (usize, usize) {
         (0, 0)
     }
 
-    /// In the characters that the terminal has.
+    /// Paints the panel and replaces characters that the terminal lacks.
     fn draw(&self, mut pane: Pane) {
         let area = pane.area;
         self.paint(&mut pane);
@@ -108,7 +108,7 @@ pub trait Panel: fmt::Debug + Send {
     }
 }
 
-/// Where one goes from row `at`, of pages of so many rows; the end is beyond every row.
+/// Returns the row that `action` leads to from row `at`, with pages of `page` rows. The end lies beyond every row.
 fn moved(at: usize, action: PanelAction, page: usize) -> usize {
     match action {
         PanelAction::Up => at.saturating_sub(1),
@@ -121,7 +121,7 @@ fn moved(at: usize, action: PanelAction, page: usize) -> usize {
     }
 }
 
-/// The row that is acted upon, and the columns that were scrolled past.
+/// The selected row, and the number of columns scrolled past.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     pub row: usize,
@@ -129,10 +129,10 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Rows a page goes by.
+    /// Rows that a page key moves by.
     const PAGE: usize = 10;
 
-    /// Moves within `rows`, and past all columns but one of those behind the first; false where it stays.
+    /// Moves within `rows`, and sideways until one column after the first is left. Returns false if nothing moved.
     pub fn act(&mut self, action: PanelAction, rows: usize, columns: usize) -> bool {
         let before = *self;
         let last = rows.saturating_sub(1);
@@ -145,7 +145,7 @@ impl Cursor {
         before != *self
     }
 
-    /// The first of `rows` to show in `room`: the cursor stays in the middle as long as there is more on both sides.
+    /// The first of `rows` to show in `room` rows. The cursor stays in the middle while more rows lie on both sides.
     pub fn first_shown(self, rows: usize, room: usize) -> usize {
         self.row
             .saturating_sub(room / 2)
@@ -153,7 +153,7 @@ impl Cursor {
     }
 }
 
-/// The first line shown of a text that may be longer than the screen. How far it goes is known once it was drawn.
+/// The first visible line of a text that may be longer than the screen. The last position is known only after a draw.
 #[derive(Clone, Debug, Default)]
 pub struct Scroll {
     first: Cell<usize>,
@@ -163,7 +163,7 @@ pub struct Scroll {
 }
 
 impl Scroll {
-    /// The first of `lines` that is shown in `room`, which is filled as long as there are lines for it.
+    /// Returns the first of `lines` to show in `room` rows. The room is filled as long as there are enough lines.
     pub fn first(&self, lines: usize, room: usize) -> usize {
         let last = lines.saturating_sub(room);
         self.lines.set(lines);
@@ -173,7 +173,7 @@ impl Scroll {
         self.first.get()
     }
 
-    /// Moves; false where it stays.
+    /// Moves. Returns false if nothing moved.
     pub fn act(&self, action: PanelAction, page: usize) -> bool {
         self.to(moved(self.first.get(), action, page))
     }
@@ -183,8 +183,8 @@ impl Scroll {
         self.first.replace(line) != line
     }
 
-    /// Goes to the next or the last of these lines, round and round, and says which of how many it is; none where there
-    /// is none.
+    /// Moves to the next or previous of these lines and wraps around at the ends.
+    /// Returns the number of the match and the count of all, or `None` if `lines` is empty.
     pub fn to_match(&self, lines: &[usize], forward: bool) -> Option<(usize, usize)> {
         let at = self.first.get();
         let chosen = match forward {
@@ -198,19 +198,19 @@ impl Scroll {
         Some((chosen + 1, lines.len()))
     }
 
-    /// A page of what was drawn last, of which two lines stay in view.
+    /// Rows of a page at the last draw; two of them stay in view.
     pub fn page(&self) -> usize {
         self.room.get().saturating_sub(2).max(1)
     }
 
-    /// Lines above and below what was drawn last.
+    /// Number of lines above and below the visible part at the last draw.
     pub fn hidden(&self) -> (usize, usize) {
         let above = self.first.get();
         let below = self.lines.get().saturating_sub(above + self.room.get());
         (above, below)
     }
 
-    /// Brings lines into view, the first of them before the last.
+    /// Scrolls lines into view. If they do not fit, the first one wins.
     pub fn show(&self, from: usize, to: usize, lines: usize, room: usize) {
         let mut first = self.first.get();
         if to > first + room {
@@ -221,14 +221,14 @@ impl Scroll {
     }
 }
 
-/// One of several sections, and their names in a line.
+/// The selected one of several sections; draws their names in one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tabs {
     pub at: usize,
 }
 
 impl Tabs {
-    /// To the next or the one before, round and round; false where the action is another, or there is no other section.
+    /// Moves to the next or previous section and wraps around. Returns false for another action or a single section.
     pub fn act(&mut self, action: PanelAction, count: usize) -> bool {
         let by = match action {
             PanelAction::NextSection => 1,
@@ -239,7 +239,7 @@ impl Tabs {
         count > 1
     }
 
-    /// All names, or that of the section shown where there is no room.
+    /// All names, or only the name of the selected section if they do not fit.
     pub fn line(self, names: &[&str], wide: usize, theme: &Theme) -> Line<'static> {
         if names.iter().map(|name| width(name) + 2).sum::<usize>() > wide {
             let name = names.get(self.at).unwrap_or(&"");

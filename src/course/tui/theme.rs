@@ -1,7 +1,8 @@
-//! How things look: styles by what they mean, and the glyphs of the terminal's character set.
+//! Styles named by their meaning, and the glyphs of the terminal's character set.
 //!
-//! The 16 colours of the terminal's own palette, so that a learner's light or dark theme is respected; under `NO_COLOR`
-//! attributes alone. Nothing is ever told by colour alone: a verdict has a word and a glyph, too.
+//! The theme uses the 16 colours of the terminal's palette, so it respects a learner's light or dark theme.
+//! Under `NO_COLOR` it uses attributes alone. Colour never carries a meaning alone: a verdict has a word and
+//! a glyph, too.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::{Marker, border};
@@ -9,13 +10,13 @@ use ratatui::symbols::{Marker, border};
 /// Styles and glyphs; cheap to copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Theme {
-    /// Bold, dim, underlined and reversed instead of the terminal's own 16 colours.
+    /// Uses bold, dim, underlined and reversed instead of the terminal's 16 colours.
     pub is_mono: bool,
     pub glyphs: Glyphs,
 }
 
 impl Theme {
-    /// As far as colours and characters outside ASCII may be used.
+    /// A theme without colours if `no_color`, and without characters outside ASCII if `ascii`.
     pub fn of(no_color: bool, ascii: bool) -> Self {
         Self {
             is_mono: no_color,
@@ -31,7 +32,7 @@ impl Theme {
         Style::new()
     }
 
-    /// What may be overlooked: units, times, labels of axes.
+    /// Less important text: units, times, labels of axes.
     pub fn muted(&self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
@@ -61,7 +62,7 @@ impl Theme {
         self.coloured(Color::Red, Modifier::BOLD, Modifier::UNDERLINED)
     }
 
-    /// Keys, links and whatever can be acted upon.
+    /// Keys, links and other things that the learner can act upon.
     pub fn accent(&self) -> Style {
         self.coloured(Color::Cyan, Modifier::empty(), Modifier::BOLD)
     }
@@ -76,7 +77,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// The `n`th of several series in one picture; tell them apart by [`Theme::marker`] or a label as well.
+    /// The `n`th series of a plot; tell series apart by [`Theme::marker`] or a label as well.
     pub fn series(&self, n: usize) -> Style {
         const COLOURS: [Color; 6] = [
             Color::Cyan,
@@ -93,7 +94,7 @@ impl Theme {
         }
     }
 
-    /// How the points of the `n`th series in one picture are drawn.
+    /// The marker for points of the `n`th series of a plot.
     pub fn marker(&self, n: usize) -> Marker {
         const LETTERS: [char; 6] = ['*', '+', 'x', 'o', '#', '@'];
         if self.glyphs.unicode {
@@ -111,10 +112,10 @@ impl Theme {
     }
 }
 
-/// Characters beside letters. All are one column wide in every locale that is not East Asian.
+/// Characters other than letters. Each is one column wide in every locale that is not East Asian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glyphs {
-    /// Whether characters outside ASCII may be written.
+    /// True if characters outside ASCII may be written.
     pub unicode: bool,
     pub border: border::Set<'static>,
     /// Done, passed.
@@ -125,9 +126,9 @@ pub struct Glyphs {
     pub undecided: &'static str,
     /// Not open yet.
     pub locked: &'static str,
-    /// Left out on purpose.
+    /// Skipped by the learner.
     pub skipped: &'static str,
-    /// Where the learner is.
+    /// The learner's position.
     pub here: &'static str,
     pub bullet: &'static str,
     pub arrow: &'static str,
@@ -135,12 +136,12 @@ pub struct Glyphs {
     pub horizontal: &'static str,
     pub vertical: &'static str,
     pub times: &'static str,
-    /// There is more above, below.
+    /// More lines are above, below.
     pub more_above: &'static str,
     pub more_below: &'static str,
     /// Full and empty part of a bar.
     pub bar: [&'static str; 2],
-    /// From lowest to highest; the first is not blank.
+    /// Bar heights from lowest to highest; the first is not blank.
     pub levels: [&'static str; 8],
 }
 

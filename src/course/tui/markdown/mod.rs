@@ -1,4 +1,4 @@
-//! Markdown as lines of a terminal.
+//! Renders Markdown as lines of a terminal.
 
 mod table;
 pub mod wrap;
@@ -10,7 +10,8 @@ use self::table::Table;
 use self::wrap::hanging;
 use crate::tui::{Highlighter, Theme};
 
-/// `text` in lines of at most `width` columns, where words and code allow. Code is coloured once there is a highlighter.
+/// Renders `text` in lines of at most `width` columns; single long words and code may exceed it.
+/// Code is coloured if there is a highlighter.
 pub fn render(
     text: &str,
     width: u16,
@@ -40,7 +41,7 @@ pub fn render(
     writer.lines
 }
 
-/// What each link of a text is called, and where it leads.
+/// The name and target of each link in a text.
 pub fn links(text: &str) -> Vec<(String, String)> {
     let mut links = Vec::new();
     let (mut name, mut target) = (String::new(), String::new());
@@ -64,15 +65,15 @@ struct Writer<'a> {
     highlighter: Option<&'a Highlighter>,
     width: usize,
     lines: Vec<Line<'static>>,
-    /// The paragraph being read.
+    /// Spans of the current paragraph.
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
-    /// The next number of each list around; none where it has bullets.
+    /// The next number of each enclosing list; `None` for a list with bullets.
     lists: Vec<Option<u64>>,
     quotes: usize,
-    /// What stands before the first line of a list's item.
+    /// Marker before the first line of a list item.
     marker: Option<String>,
-    /// Language and text of a block of code.
+    /// Language and text of the current code block.
     code: Option<(String, String)>,
     table: Option<Table>,
 }
@@ -214,7 +215,7 @@ impl Writer<'_> {
         self.spans.push(Span::styled(text, style));
     }
 
-    /// Ends the paragraph being read.
+    /// Ends the current paragraph.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;
@@ -226,7 +227,7 @@ impl Writer<'_> {
         self.lines.extend(hanging(vec![first], rest, spans, width));
     }
 
-    /// What stands before the first line of a paragraph and before the others.
+    /// Prefixes of the first line and of the other lines of a paragraph.
     fn indents(&mut self) -> (String, String) {
         let quote = format!("{} ", self.theme.glyphs.vertical).repeat(self.quotes);
         let depth = "  ".repeat(self.lists.len().saturating_sub(1));

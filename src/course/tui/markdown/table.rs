@@ -1,4 +1,4 @@
-//! Tables fitted to a width: the widest columns give way first, and their cells are wrapped.
+//! Fits tables to a width: shrinks the widest columns first and wraps their cells.
 
 use pulldown_cmark::Alignment;
 use ratatui::text::{Line, Span};
@@ -7,14 +7,14 @@ use crate::tui::{Theme, wrap};
 
 /// Columns between two cells.
 const GAP: usize = 2;
-/// No column becomes narrower, so that a table on a tiny screen is cut rather than turned into a pole of letters.
+/// No column becomes narrower. A tiny screen cuts the table instead of showing one letter a line.
 const NARROWEST: usize = 5;
 
 #[derive(Default)]
 pub struct Table {
     pub alignments: Vec<Alignment>,
     pub rows: Vec<Vec<Vec<Span<'static>>>>,
-    /// Cells of the row being read.
+    /// Cells of the current row.
     pub row: Vec<Vec<Span<'static>>>,
 }
 
@@ -23,7 +23,7 @@ impl Table {
         self.rows.push(std::mem::take(&mut self.row));
     }
 
-    /// The table with a rule below its first row.
+    /// Renders the table with a rule below its first row.
     pub fn lines(self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let widths = self.widths(width);
         let mut lines = Vec::new();

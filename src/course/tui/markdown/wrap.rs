@@ -1,10 +1,10 @@
-//! Breaking styled text into lines at spaces.
+//! Breaks styled text into lines at spaces.
 
 use ratatui::prelude::{Line, Span, Style};
 use unicode_width::UnicodeWidthChar;
 use unicode_width::UnicodeWidthStr;
 
-/// Lines of at most `width` columns, at least one. A word that is wider is cut.
+/// Returns at least one line, each at most `width` columns. A wider word is cut.
 pub fn wrap(spans: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -34,7 +34,7 @@ pub fn wrap(spans: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Wrapped text behind `first`, which stands before its first line; `rest` stands before the others.
+/// Wraps `text` behind `first` on the first line and behind `rest` on the others.
 pub fn hanging(
     first: Vec<Span<'static>>,
     rest: Span<'static>,
@@ -49,7 +49,7 @@ pub fn hanging(
     lines
 }
 
-/// Plain text in lines of at most `width` columns, its own line breaks kept.
+/// Wraps plain text to at most `width` columns and keeps its own line breaks.
 pub fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
     text.lines()
         .flat_map(|line| wrap(vec![Span::styled(line.to_string(), style)], width))
@@ -73,7 +73,7 @@ impl Builder {
 
     fn space(&mut self, next: Option<Style>) {
         let last = self.spans.last().map(|span| span.style);
-        // Underlining goes over the space only within a phrase.
+        // Underlining covers the space only within a phrase.
         self.push(" ", last.filter(|_| last == next).unwrap_or_default());
     }
 
@@ -82,7 +82,7 @@ impl Builder {
     }
 }
 
-/// Letters without a space between them, whatever their styles.
+/// Groups characters without a space between them, regardless of style.
 fn words(spans: &[Span<'static>]) -> Vec<Vec<Span<'static>>> {
     let mut words: Vec<Vec<Span>> = Vec::new();
     let mut after_space = true;

@@ -1,10 +1,10 @@
-//! Minutes a learner spent at a step, from the times between keys.
+//! Measures the time that a learner spends at a step from the times between keys.
 
 use std::time::Duration;
 
 use crate::session::LONGEST_LOOK;
 
-/// Time is noted when this much came together, so that a crash loses little.
+/// Time is recorded in portions of this size, so that a crash loses little.
 const NOTE_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,14 +14,14 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// A sign of life. Returns seconds to note once enough came together.
+    /// Counts the time since the last key. Returns the seconds to record once enough have come together.
     pub fn key(&mut self, now: Duration) -> Option<f64> {
         self.spent += now.saturating_sub(self.last).min(LONGEST_LOOK);
         self.last = now;
         (self.spent >= NOTE_AFTER).then(|| self.take())
     }
 
-    /// The learner turns to something else: seconds to note.
+    /// Ends the time of this step when the learner turns to another. Returns the seconds to record.
     pub fn turn(&mut self, now: Duration) -> Option<f64> {
         self.spent += now.saturating_sub(self.last).min(LONGEST_LOOK);
         self.last = now;

@@ -1,4 +1,4 @@
-//! All the full screen knows. [`super::update`] changes it, [`super::view`] draws it.
+//! The state of the full screen. [`super::update`] changes it, [`super::view`] draws it.
 
 pub mod attention;
 pub mod outline;
@@ -22,11 +22,11 @@ use crate::session::{MeasuredRuns, Standing, State, StepProgress, StepRef};
 use crate::tui::{Desk, Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, Theme};
 use crate::tutor::{Recorded, own_flags, recorded};
 
-/// Smaller terminals are asked for room.
+/// On a smaller terminal the tutor asks for more room.
 pub const SMALLEST: (u16, u16) = (60, 20);
-/// From this width on the outline stands beside the step.
+/// From this width on the outline and the step are shown side by side.
 pub const WIDE: u16 = 100;
-/// From this one on the figures do, too.
+/// From this width on the figures get a third column.
 pub const WIDEST: u16 = 120;
 
 #[derive(Debug)]
@@ -34,48 +34,48 @@ pub struct Model {
     pub course: Arc<Course>,
     pub state: Arc<State>,
     pub measured: Arc<MeasuredRuns>,
-    /// Runs of other machines that can be played.
+    /// Recordings of other machines that the learner can play.
     pub recordings: Arc<Library>,
-    /// Whether runs may find a GPU: without one, recordings are offered.
+    /// True if runs may find a GPU. Without one, the tutor offers recordings.
     pub may_have_gpu: bool,
-    /// Where kernels are written.
+    /// The folder in which the learner writes kernels.
     pub workbench: PathBuf,
     pub keys: KeyMap,
     pub theme: Theme,
     /// Columns and rows.
     pub size: (u16, u16),
-    /// None until it is loaded: code is plain so long.
+    /// `None` until it is loaded; code stays plain until then.
     pub highlighter: Option<Arc<Highlighter>>,
-    /// Since the tutor was started, by a clock that cannot be set; the loop keeps it.
+    /// Time since the tutor started, by a monotonic clock. The loop updates it.
     pub now: Duration,
     pub screen: Screen,
     pub outline: OutlineView,
     pub step: Option<StepView>,
     pub overlay: Option<Overlay>,
-    /// Panels that the overlay was opened from, the latest last: closing it goes back to them.
+    /// Panels that lie under the overlay, the latest last. Closing the overlay shows the last one again.
     pub behind: Vec<Box<dyn Panel>>,
-    /// One line for the learner; gone with the next key.
+    /// One line for the learner; the next key removes it.
     pub notice: Option<Notice>,
-    /// In the order they were asked for.
+    /// Runs in the order in which the learner asked for them.
     pub runs: Vec<Run>,
     pub attention: Attention,
-    /// Events the disk did not take.
+    /// Events that are not on the disk yet.
     pub unsaved: usize,
-    /// Messages of instructors the learner has opened.
+    /// Number of instructors' messages that the learner has opened.
     pub messages_seen: usize,
-    /// Whether something changed since the last frame.
+    /// True if something changed since the last frame.
     pub dirty: bool,
     pub quitting: bool,
 }
 
-/// What gets the keys.
+/// The screen that gets the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {
     Outline,
     Step,
 }
 
-/// The step that is open, as the course has it: the model can be changed meanwhile.
+/// The open step as the course has it. It borrows the course, so the model can change meanwhile.
 #[derive(Clone, Debug)]
 pub struct Here<'a> {
     pub lesson: &'a Lesson,
@@ -91,7 +91,7 @@ pub struct Notice {
 }
 
 impl Model {
-    /// A tutor that opens where the learner was.
+    /// A model that opens at the learner's last position.
     pub fn new(course: Arc<Course>, state: Arc<State>, keys: KeyMap, theme: Theme) -> Self {
         let mut model = Self {
             measured: Arc::default(),
@@ -123,7 +123,7 @@ impl Model {
         {
             model.outline.select(&model.course, &at.lesson);
         } else if let Some(lesson) = model.course.lessons().next() {
-            // A heading leads nowhere.
+            // A heading has no steps to open.
             model
                 .outline
                 .select(&Arc::clone(&model.course), &lesson.id.clone());
@@ -132,7 +132,7 @@ impl Model {
         model
     }
 
-    /// Whether outline and step stand side by side.
+    /// Returns whether the outline and the step are shown side by side.
     pub fn is_wide(&self) -> bool {
         self.size.0 >= WIDE
     }
@@ -141,14 +141,14 @@ impl Model {
         self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
     }
 
-    /// The step that is open.
+    /// The open step.
     pub fn here<'a>(&self, course: &'a Course) -> Option<Here<'a>> {
         let at = self.step.as_ref()?.at.clone();
         let (lesson, step) = course.at(&at)?;
         Some(Here { lesson, step, at })
     }
 
-    /// The last run asked for at a step.
+    /// The latest run of a step.
     pub fn run_at(&self, at: &StepRef) -> Option<&Run> {
         self.runs.iter().rev().find(|run| run.at == *at)
     }
@@ -169,7 +169,7 @@ impl Model {
             .count()
     }
 
-    /// Says something to the learner; nothing else is to be done.
+    /// Shows a line to the learner and returns no effects.
     pub fn tell(&mut self, text: impl Into<String>) -> Effects {
         self.note(text.into(), false)
     }
@@ -194,20 +194,20 @@ impl Model {
         None
     }
 
-    /// Takes the overlay away and goes back to what it was opened from; false where nothing lay over the screen.
+    /// Closes the overlay and shows the panel under it again. Returns false if there was no overlay.
     pub fn lift(&mut self) -> bool {
         let was_there = self.overlay.is_some();
         self.overlay = self.behind.pop().map(Overlay::Panel);
         was_there
     }
 
-    /// Back to the screen itself.
+    /// Closes all overlays.
     pub fn lift_all(&mut self) {
         self.overlay = None;
         self.behind.clear();
     }
 
-    /// The panel over the screen, if something else lies over that, too.
+    /// The panel over the screen, also if another overlay covers it.
     pub fn panel_over(&self) -> Option<&dyn Panel> {
         match &self.overlay {
             Some(Overlay::Panel(panel)) => Some(panel.as_ref()),
@@ -215,12 +215,12 @@ impl Model {
         }
     }
 
-    /// Opens a panel over whatever is on the screen.
+    /// Opens a panel over the screen.
     pub fn open(&mut self, panel: impl Panel + 'static) -> Effects {
         self.lay(Overlay::Panel(Box::new(panel)))
     }
 
-    /// The same for one that has to read files first.
+    /// Opens a panel that has to read files first.
     pub fn open_later(
         &mut self,
         meanwhile: &'static str,
@@ -231,7 +231,7 @@ impl Model {
         })])
     }
 
-    /// Whether figures stand beside the step's text.
+    /// Returns whether the figures have a column next to the step's text.
     pub fn has_figures_beside(&self) -> bool {
         self.size.0 >= WIDEST && self.step_panel().is_some()
     }
@@ -241,7 +241,7 @@ impl Model {
         RunId(self.runs.iter().map(|run| run.id.0).max().unwrap_or(0) + 1)
     }
 
-    /// The figures of the step that is open: its own, or those of its run.
+    /// The figures of the open step: its own panel, or that of its run.
     pub fn step_panel(&self) -> Option<&dyn Panel> {
         let view = self.step.as_ref()?;
         match &view.panel {
@@ -250,7 +250,7 @@ impl Model {
         }
     }
 
-    /// The panel that gets the keys, if one does.
+    /// The panel that gets the keys, if any.
     pub fn panel_mut(&mut self) -> Option<&mut dyn Panel> {
         if let Some(Overlay::Panel(panel)) = &mut self.overlay {
             return Some(panel.as_mut());
@@ -269,18 +269,18 @@ impl Model {
         self.step.as_ref().is_some_and(|view| view.panel_open)
     }
 
-    /// The view of a step, as long as it is the one that is open.
+    /// The view of a step, if that step is open.
     pub fn view_at(&mut self, at: &StepRef) -> Option<&mut StepView> {
         self.step.as_mut().filter(|view| view.at == *at)
     }
 
-    /// The recording of a step's run with the flags it would be started with.
+    /// The recording of the run that a step would start with its current flags.
     pub fn recording_at(&self, at: &StepRef) -> Option<Recorded> {
         let step = self.course.step(&at.lesson, &at.step)?;
         recorded(&self.recordings, step, &self.flags_at(at), self.deed())
     }
 
-    /// The choices of a step's question in the order this learner sees them.
+    /// The choices of the question at a step, in the order that this learner sees.
     pub fn order_at(&self, at: &StepRef) -> Vec<usize> {
         match self.course.step(&at.lesson, &at.step).map(|it| &it.kind) {
             Some(StepKind::Quiz(quiz)) => quiz.order(&self.state.identity, at),
@@ -288,7 +288,7 @@ impl Model {
         }
     }
 
-    /// What can be done about the case that is open.
+    /// The menu of the open case.
     pub fn menu(&self) -> Vec<Item> {
         let here = self.here(&self.course);
         match here.map(|here| (&here.step.kind, here.at)) {
@@ -299,7 +299,7 @@ impl Model {
         }
     }
 
-    /// What the cursor is on in the menu of a case.
+    /// The action under the cursor in the menu of a case.
     pub fn deed(&self) -> Option<Deed> {
         let place = self.step.as_ref()?.choice?;
         self.menu().get(place).map(|item| item.deed)
@@ -310,7 +310,7 @@ impl Model {
         progress.cloned().unwrap_or_default()
     }
 
-    /// The flags a run at this step would be started with.
+    /// The flags with which a run at this step would start.
     pub fn flags_at(&self, at: &StepRef) -> Vec<String> {
         let view = self.step.as_ref().filter(|view| view.at == *at);
         let given = view.and_then(|view| view.flags.clone());

@@ -1,4 +1,4 @@
-//! The outline: one row a session, lesson or step.
+//! The outline: one row per session, lesson or step.
 
 use crate::lesson::document::PlannedDocument;
 use crate::lesson::{Course, Lesson, Session};
@@ -6,7 +6,7 @@ use crate::session::progress::progress;
 use crate::session::{Access, LessonProgress, State, Status, StepRef, access};
 use crate::tui::Cursor;
 
-/// Where the cursor is.
+/// The state of the outline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutlineView {
     pub cursor: Cursor,
@@ -25,7 +25,7 @@ pub enum Row<'a> {
     Lesson {
         lesson: &'a Lesson,
         progress: LessonProgress,
-        /// Ids of the lessons to do first; empty where it is open.
+        /// Ids of the lessons that the learner has to do first; empty if the lesson is open.
         missing: Vec<String>,
     },
     Step {
@@ -34,12 +34,12 @@ pub enum Row<'a> {
         status: Status,
         is_here: bool,
     },
-    /// Announced, not written.
+    /// Announced, but not written yet.
     Planned(&'a PlannedDocument),
 }
 
 impl OutlineView {
-    /// Puts the cursor on a lesson and lists its steps.
+    /// Moves the cursor to a lesson and lists its steps.
     pub fn select(&mut self, course: &Course, lesson: &str) {
         self.open = Some(lesson.to_string());
         let mut index = 0;

@@ -1,4 +1,4 @@
-//! What lies over the screen and gets the keys first.
+//! Overlays: they cover the screen and get the keys first.
 
 use ratatui_textarea::{CursorMove, TextArea};
 
@@ -13,7 +13,7 @@ pub enum Overlay {
     Confirm(Confirm),
 }
 
-/// Something to choose by a part of its name.
+/// A list from which the learner chooses by typing part of a name.
 #[derive(Debug, Default)]
 pub struct Palette {
     pub query: TextArea<'static>,
@@ -21,22 +21,22 @@ pub struct Palette {
     pub list: List,
 }
 
-/// What is to be chosen from.
+/// The entries to choose from.
 #[derive(Debug, Default)]
 pub enum List {
     /// Commands, lessons and pages.
     #[default]
     Everything,
-    /// Pages, each with what it is called where it was found.
+    /// Pages, each under the name that its link has.
     Pages(Vec<Shelved>),
-    /// What can be copied.
+    /// Texts that can be copied.
     Copies(Vec<Snippet>),
 }
 
-/// Something for the learner's clipboard.
+/// A text for the learner's clipboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
-    /// Such as `the run's command`.
+    /// A name such as `the run's command`.
     pub name: String,
     pub text: String,
 }
@@ -50,32 +50,32 @@ impl Snippet {
     }
 }
 
-/// Something to read: what it is called, and its Markdown.
+/// A page: its name and its Markdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shelved {
     pub name: String,
     pub text: String,
 }
 
-/// A line, or some lines, of text from the learner.
+/// An input of one or more lines from the learner.
 #[derive(Debug)]
 pub struct Ask {
     pub title: String,
-    /// What to write, and what comes of it.
+    /// Explains what to write and what follows from it.
     pub explain: &'static str,
-    /// Text of several lines is ended by another key than Enter.
+    /// True if the text may have several lines. Another key than Enter then ends the input.
     pub has_lines: bool,
     pub at: StepRef,
     pub then: Then,
     pub input: TextArea<'static>,
-    /// What is wrong with what stands there.
+    /// The problem with the current input.
     pub problem: Option<String>,
 }
 
-/// Does what the text is for, or says what is wrong with it.
+/// Uses the text, or returns the problem with it.
 pub type Then = fn(&mut Model, StepRef, &str) -> Result<Effects, String>;
 
-/// Asks once before something that cannot be taken back.
+/// A question before an action that cannot be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirm {
     Stop(RunId),
@@ -95,7 +95,7 @@ impl Ask {
         }
     }
 
-    /// With the cursor behind `text`.
+    /// Fills the input with `text` and puts the cursor at its end.
     pub fn with(mut self, text: &str) -> Self {
         self.input = TextArea::from(text.lines());
         self.input.move_cursor(CursorMove::Bottom);

@@ -1,4 +1,4 @@
-//! A run the learner asked for.
+//! A run that the learner asked for.
 
 use crate::run::Speed;
 use crate::session::StepRef;
@@ -11,31 +11,31 @@ pub struct Run {
     pub at: StepRef,
     pub job: Job,
     pub flags: Vec<String>,
-    /// None where it is made here.
+    /// `None` for a run of this machine.
     pub played: Option<Played>,
     pub phase: Phase,
-    /// Its id in the session; none before it is started.
+    /// Its id in the session; `None` before it starts.
     pub run: Option<String>,
     pub view: RunView,
 }
 
-/// A run of another machine.
+/// Describes a recording of another machine that plays as a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
     /// Id of the recording.
     pub recording: String,
-    /// `NVIDIA H200, 21 November 2026`.
+    /// A text such as `NVIDIA H200, 21 November 2026`.
     pub origin: String,
     pub speed: Speed,
 }
 
-/// How far a run is.
+/// The phase of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// Waits for the one before it.
+    /// Waits for the run before it.
     Queued,
     Running,
-    /// Asked to end.
+    /// The tutor asked the run to end.
     Stopping,
     Over(Ending),
 }

@@ -1,4 +1,4 @@
-//! A step that is open.
+//! The view of an open step.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,53 +13,53 @@ use crate::tutor::Prepared;
 pub struct StepView {
     pub at: StepRef,
     pub scroll: Scroll,
-    /// What the next picture has to show, wherever it was scrolled to.
+    /// The part of the text that the next frame has to show, wherever the learner scrolled.
     pub reveal: Cell<Option<Reveal>>,
-    /// Whether the figures fill the screen instead of the text.
+    /// True if the figures fill the screen instead of the text.
     pub panel_open: bool,
-    /// The line of a menu the cursor is on, as it is shown; none before the learner moved to one.
+    /// The selected line of a menu, in the order shown; `None` before the learner moved to one.
     pub choice: Option<usize>,
-    /// Whether it was come back to from the lesson's end: from here one goes on to the next open step.
+    /// True if the learner came back from the lesson's end. From here Enter leads to the next open step.
     pub is_leftover: bool,
-    /// The last answer with its reason.
+    /// The last answer with its explanation.
     pub marked: Option<Marked>,
     pub hints: Vec<HintStage>,
-    /// Verdicts of this step's checks, as far as they were asked for since it was opened.
+    /// Verdicts of this step's checks that were asked for since it was opened.
     pub outcomes: Vec<Checked>,
-    /// Flags the learner gave last; none as long as they are the step's own.
+    /// Flags that the learner gave last; `None` while they are the step's default.
     pub flags: Option<Vec<String>>,
     pub search: Option<String>,
-    /// Figures of the step's own; those of its runs are with the runs.
+    /// Figures of the step itself; figures of its runs belong to the runs.
     pub panel: Option<Box<dyn Panel>>,
     pub profile: ProfileView,
-    /// Held as long as the learner's kernel is looked after.
+    /// The watcher of a learner's kernel works as long as this is held.
     pub watched: Option<Arc<()>>,
 }
 
-/// A part of a step's text.
+/// A part of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reveal {
     /// The choice under the cursor.
     Choice,
-    /// What was just added at the end.
+    /// The lines just added at the end.
     News,
 }
 
-/// A profile step's command and what came of it.
+/// The command of a profile step and its result.
 #[derive(Debug, Default)]
 pub struct ProfileView {
     pub prepared: Option<Result<Prepared, String>>,
-    /// As the learner changed it.
+    /// The command after the learner changed it.
     pub edited: Option<CommandLine>,
     pub is_running: bool,
     /// Last lines of the profiler's output.
     pub log: Vec<String>,
-    /// How it ended and what it complained of.
+    /// How the profiler ended, and its error messages.
     pub ending: Vec<String>,
 }
 
 impl ProfileView {
-    /// The command as it would be run now.
+    /// The command that would run now.
     pub fn line(&self) -> Option<&CommandLine> {
         match (&self.edited, &self.prepared) {
             (Some(line), _) => Some(line),

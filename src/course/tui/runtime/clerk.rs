@@ -1,4 +1,4 @@
-//! Keeps the session, on a thread of its own: writing an event waits for the disk, and a frame must not.
+//! Writes the session on a separate thread, because an event waits for the disk and a frame must not.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,7 +12,7 @@ use crate::session::{Session, SessionError, StepRef};
 use crate::tui::{Message, News, Reply, Request};
 use crate::tutor::{SharedSession, note_profile};
 
-/// How often the inbox is looked into: an instructor's order has to be noticed within two seconds.
+/// Interval at which the inbox is read. A tutor has to notice an instructor's order within two seconds.
 const INBOX: Duration = Duration::from_secs(1);
 
 pub struct Clerk {
@@ -40,15 +40,15 @@ impl Clerk {
 
     pub fn ask(&self, request: Request) {
         if let Some(requests) = &self.requests {
-            // The thread ends only with the session, and then the tutor ends, too.
+            // The thread ends only when the session ends, and then the tutor ends, too.
             let _ = requests.send(request);
         }
     }
 
-    /// Does what was asked for, then closes the session.
+    /// Carries out the requests that were sent, then closes the session.
     ///
     /// # Errors
-    /// When something that was done is not kept.
+    /// If the session cannot store something that was done.
     pub fn close(&mut self) -> Result<(), SessionError> {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
@@ -67,7 +67,7 @@ fn work(
 ) {
     let mut looked = Instant::now();
     loop {
-        // Outside a class nobody writes into the inbox, and a tutor that idles sleeps.
+        // Outside a class no one writes into the inbox, so an idle tutor sleeps.
         let request = if in_class {
             requests.recv_timeout(INBOX)
         } else {
@@ -91,28 +91,30 @@ fn work(
             looked = Instant::now();
         }
         for reply in replies.into_iter().flatten() {
-            // It waits behind what a run prints. Once the tutor ends nobody takes replies, but requests are carried out
-            // all the same.
+            // The reply waits in the queue behind the lines that a run prints. Once the tutor ends, the send fails;
+            // requests are still carried out.
             let _ = sender.blocking_send(Message::Session(Box::new(reply)));
         }
     }
 }
 
-/// What instructors asked for since the last time; most often nothing, and then nothing is drawn either.
+/// Reads what instructors asked for since the last call. Returns `None` if there is nothing, so that nothing
+/// is drawn.
 fn look_into_inbox(session: &mut Session, course: &Course) -> Option<Reply> {
-    // An error is tried again; an unwritable disk is already told of where the learner does something.
+    // The next call tries again after an error. The learner already sees a warning about an unwritable disk
+    // when they do something.
     let notices = session.poll_notices().unwrap_or_default();
     let notices: Vec<String> = notices.iter().map(ToString::to_string).collect();
     (!notices.is_empty()).then(|| reply(session, course, News::Notices(notices), true))
 }
 
-/// Carries out a request and says what came of it.
+/// Carries out a request and returns its result.
 pub fn answer(session: &mut Session, course: &Course, request: Request) -> Reply {
     let measures = matches!(
         request,
         Request::Measure | Request::RunFinished { .. } | Request::Profiled { .. }
     );
-    // What is about a step that the course does not have any more is about nothing.
+    // A request about a step that the course no longer has does nothing.
     let done = carry_out(session, course, request).unwrap_or(Ok(News::None));
     let news = done.unwrap_or_else(|error| News::Failed {
         remedy: error.remedy(),
@@ -239,7 +241,7 @@ mod tests {
         while session.with(is_entered) == Some(false) {
             thread::yield_now();
         }
-        // Long enough for a reply that does not wait to be lost.
+        // This is long enough to lose a reply that does not wait.
         thread::sleep(Duration::from_millis(50));
         assert!(matches!(received.blocking_recv(), Some(Message::Back)));
         let reply = received.blocking_recv();

@@ -1,4 +1,4 @@
-//! The terminal lent to another program: an editor, a shell, a profiler.
+//! Gives the terminal to another program: an editor, a shell, a profiler.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,13 +9,14 @@ use crate::run::{Launcher, launcher};
 use crate::tui::update::profiler::came_of_it;
 use crate::tui::{Desk, HandOver, Message, ProfileMessage, Work};
 
-/// What is told once the program has ended: in words what went wrong, if it did.
+/// Sends the result once the program has ended: a description of the trouble, or `None`.
 type Then = Box<dyn FnOnce(&Desk, io::Result<Option<String>>) + Send>;
 
-/// Starts the program and waits for it; the terminal has to be free. Runs go on meanwhile.
+/// Returns the work that starts the program and waits for it. The terminal has to be free by then; runs go on
+/// meanwhile.
 ///
 /// # Errors
-/// In words, when there is nothing that could be started.
+/// A message for the learner, if there is nothing to start.
 pub fn program(request: HandOver, launcher: &Launcher) -> Result<Work, String> {
     let greeting = match request {
         HandOver::Shell => "`exit` returns to the tutor.\n",
@@ -28,11 +29,11 @@ pub fn program(request: HandOver, launcher: &Launcher) -> Result<Work, String> {
     let mut command = Command::new(program);
     command.args(arguments);
     if let Some(path) = path_with_this_program() {
-        // The course says `tinyllama-tutor`, wherever this one was started from.
+        // The course writes `tinyllama-tutor` in its commands, whichever path started this program.
         command.env("PATH", path);
     }
     if !launcher.is_local() {
-        // Commands of this program make their runs where the tutor makes its own.
+        // Commands of this program make their runs through the same launcher as the tutor.
         command.env(launcher::VARIABLE, launcher.json());
     }
     let job = move |desk: &Desk| {
@@ -47,7 +48,7 @@ pub fn program(request: HandOver, launcher: &Launcher) -> Result<Work, String> {
     })
 }
 
-/// Where programs are looked for, this one's folder behind all others.
+/// The `PATH` of this process with the program's own folder added at its end.
 fn path_with_this_program() -> Option<OsString> {
     let program = std::env::current_exe().ok()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -72,7 +73,7 @@ fn prepare(request: HandOver) -> Result<(Vec<OsString>, Then), String> {
         HandOver::Command(words) => {
             let program = std::env::current_exe().map_err(|error| not_started(&error))?;
             let words = words.into_iter().map(OsString::from);
-            // What it printed is to be read before the screen is drawn again.
+            // The learner has to read the program's output before the tutor draws its screen again.
             let line = r#""$@"; printf '\nEnter returns to the tutor. '; read -r _"#;
             let shell = ["/bin/sh", "-c", line, "sh"].map(OsString::from);
             let words = shell.into_iter().chain([program.into()]).chain(words);
@@ -126,7 +127,7 @@ fn say_if_not_started(desk: &Desk, ended: io::Result<Option<String>>) {
     }
 }
 
-/// `$VISUAL`, `$EDITOR` or vi, with `path` behind it.
+/// The words of `$VISUAL`, `$EDITOR` or `vi`, followed by `path`.
 fn editor(path: &Path) -> Result<Vec<OsString>, String> {
     let chosen = ["VISUAL", "EDITOR"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Carries out what [`super::update`] asks for: the loop, and work beside it.
+//! Runs the tutor: the event loop carries out the effects that [`super::update`] asks for, and threads do slow work.
 
 pub(super) mod clerk;
 mod hand_over;
@@ -36,7 +36,7 @@ use crate::tutor::{Job, Options, SharedSession, TutorError, gpu, tape, watch};
 /// Runs the tutor on this terminal until the learner leaves it.
 ///
 /// # Errors
-/// When it cannot begin, or loses its terminal.
+/// If the tutor cannot start, or loses its terminal.
 pub fn run(options: Options) -> Result<(), TutorError> {
     if !std::io::stdin().is_terminal() {
         return Err(TutorError::NoTerminal("the standard input"));
@@ -51,7 +51,7 @@ pub fn run(options: Options) -> Result<(), TutorError> {
     session.opened(&course.title, &course.version)?;
     let theme = Theme::of(options.no_color, options.ascii);
     let state = Arc::new(session.state().clone());
-    // From here on the screen hears what is recorded.
+    // From here on the session passes its news to the screen.
     session.news();
     let mut model = Model::new(Arc::clone(&course), state, keys, theme);
     model.workbench = session.place.workbench();
@@ -70,14 +70,14 @@ pub fn run(options: Options) -> Result<(), TutorError> {
     on_one_thread()?.block_on(hold(options, course, session, model))
 }
 
-/// Messages that came since the learner last did anything.
+/// Counts the messages that came since the learner last did anything.
 fn unread(state: &State) -> usize {
     let messages = state.messages.iter();
-    // Times of one form: their letters are in their order.
+    // All times have the same form, so their text sorts in time order.
     messages.filter(|it| it.time > state.last_active).count()
 }
 
-/// What waits for several things at once, on the thread that asks for it.
+/// Builds a runtime that waits for several things at once on the calling thread.
 pub fn on_one_thread() -> Result<tokio::runtime::Runtime, TutorError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -99,7 +99,8 @@ async fn hold(
     let face = Screenful::new(sender.clone(), || Message::Continued, Arc::clone(&lent));
     let (mut stage, signals) = set_up(options.mouse, &session, &processes, face)?;
     let preparing = Background::default();
-    // Without a GPU there is nothing to compile; behind a launcher it would take somebody's turn.
+    // Without a GPU there is nothing to compile. Behind a launcher, compiling would take another learner's
+    // turn on the GPU.
     if model.may_have_gpu && options.launcher.is_local() {
         let class = options.place.folder.parent();
         preparing.start(
@@ -131,18 +132,19 @@ async fn hold(
         Ok(()) => stage.hold(&mut tutor, &mut messages).await,
         Err(error) => Err(error),
     };
-    // Also after an error: runs are ended and the session is closed.
+    // This also happens after an error: the runs end and the session closes.
     signals.done();
-    // Whoever waits to say something must not be waited for.
+    // Closing the channel ends every send that waits; the tutor must not wait for one.
     messages.close();
-    // The terminal first: waiting for a run to end must not look like hanging. One that is gone needs no leaving.
+    // The terminal is given back first, because waiting for a run to end must not look like hanging.
+    // If the terminal is gone, leaving it fails and the error does not matter.
     let _ = stage.lend();
     let is_running = tutor.model.running().is_some();
     let kept = tutor.hands.end(is_running).await;
     result.and(kept.map_err(TutorError::from))
 }
 
-/// Takes the terminal, and sees to it that it is given back whatever happens.
+/// Takes the terminal, and makes sure that a panic or a signal gives it back.
 pub fn set_up<M: Send + 'static>(
     mouse: bool,
     session: &SharedSession,
@@ -155,24 +157,24 @@ pub fn set_up<M: Send + 'static>(
     Ok((Stage::enter(mouse)?, signals))
 }
 
-/// What carries out effects that reach beyond the screen.
+/// Carries out effects that reach beyond the screen.
 pub trait Hands {
     fn carry_out(&mut self, effect: Effect, model: &Model);
 
-    /// Makes ready what is to have the terminal.
+    /// Prepares the work of a program that needs the terminal.
     ///
     /// # Errors
-    /// In words, when it cannot be started.
+    /// A message for the learner, if the program cannot be started.
     fn prepare(&mut self, request: HandOver) -> Result<Work, String>;
 
-    /// Begins such work; the terminal is free by now.
+    /// Starts work that `prepare` returned. The caller has freed the terminal.
     fn lend(&mut self, work: Work);
 
-    /// The terminal is the tutor's again.
+    /// The tutor has the terminal again.
     fn take_back(&mut self);
 }
 
-/// The model, with hands to carry out what follows from it.
+/// The model, and the handler of the effects that follow from it.
 pub struct Tutor<H> {
     pub model: Model,
     pub hands: H,
@@ -205,7 +207,7 @@ impl<H: Hands> Tutor<H> {
                     }
                     Err(problem) => drop(self.model.warn(problem)),
                 },
-                // Until the shell says `fg`.
+                // The process stops here until the shell says `fg`.
                 Effect::Suspend => {
                     stage.lend()?;
                     signals::stop_here();
@@ -240,12 +242,12 @@ impl<H: Hands> Play for Tutor<H> {
         panic_if_asked(&message);
         self.model.now = self.started.elapsed();
         match message {
-            // The other program has the terminal; it will draw for itself.
+            // The other program has the terminal and draws its own screen.
             Message::Continued if !stage.has_terminal() => return Ok(()),
             Message::Back => self.hands.take_back(),
             _ => {}
         }
-        // A message that changes nothing must not hide that one before it did.
+        // A message that changes nothing must not clear the flag that an earlier message set.
         let was_dirty = self.model.dirty;
         let effects = update(&mut self.model, message);
         self.model.dirty |= was_dirty;
@@ -265,18 +267,18 @@ impl<H: Hands> Play for Tutor<H> {
     }
 }
 
-/// The session's clerk, the children, and work on threads.
+/// Carries out effects with the session's thread, child processes and worker threads.
 struct Staff {
     clerk: Clerk,
     desk: Desk,
     processes: Processes,
-    /// Whether another program has the terminal.
+    /// True if another program has the terminal.
     lent: Arc<AtomicBool>,
-    /// How to stop each run, and to play each recording faster.
+    /// One entry per run: stops it, or changes the speed of a recording.
     controls: HashMap<RunId, Control>,
-    /// The second run of the round that is going.
+    /// The second run of the round that is under way.
     second: Option<(Repeat, Start)>,
-    /// What will be run is compiled meanwhile.
+    /// Compiles in the background what the learner will run.
     preparing: Background,
 }
 
@@ -314,7 +316,7 @@ impl Hands for Staff {
                 }
             }
             Effect::Work(work) => self.desk.clone().begin(work),
-            // The stage's.
+            // The terminal's owner carries these out before they come here.
             Effect::HandOver(_) | Effect::Suspend | Effect::Redraw | Effect::Copy(_) => {}
         }
     }
@@ -334,14 +336,14 @@ impl Hands for Staff {
 }
 
 impl Staff {
-    /// A run's start; of a round's first, with which the second begins.
+    /// Returns how to start a run. The first run of a round also creates the start of the second, and keeps it.
     fn start(
         &mut self,
         job: &Job,
         flags: &[String],
         round: Option<&[Repeat; 2]>,
     ) -> Result<Start, UsageError> {
-        // Whoever is not waited for any more ends here.
+        // Taking it drops a second run that is no longer expected.
         let begun = self.second.take();
         match (round, begun) {
             (Some(round), _) => {
@@ -373,7 +375,7 @@ impl Staff {
         });
     }
 
-    /// Ends runs, and waits for the session.
+    /// Ends the runs and waits until the session is stored.
     async fn end(&mut self, is_running: bool) -> Result<(), SessionError> {
         if is_running {
             eprintln!("Ending the run…");
@@ -389,7 +391,7 @@ impl Staff {
     }
 }
 
-/// For the test of what a panic leaves behind: names the key that causes one.
+/// Panics on the key that an environment variable names. A test checks what a panic leaves behind.
 #[cfg(debug_assertions)]
 fn panic_if_asked(message: &Message) {
     if let (Message::Input(Event::Key(event)), Ok(name)) =

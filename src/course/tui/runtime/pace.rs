@@ -1,21 +1,21 @@
-//! How often to draw: at once for the learner, seldom for what streams, never for nothing.
+//! Decides how often to draw: at once after a key, seldom while a run prints, never if nothing changed.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 const LOCAL: Duration = Duration::from_millis(100);
-/// Bytes over a network cost more, and four pictures a second still look alive.
+/// Bytes cost more over a network, and four pictures a second still look alive.
 const OVER_SSH: Duration = Duration::from_millis(250);
-/// Bytes a second that pictures of a running run may take.
+/// Bytes a second that the frames of a running run may take.
 const BUDGET: f64 = 3500.0;
-/// Large pictures would otherwise come so seldom that the run seems to hang.
+/// The longest interval. Without it, large frames would come so seldom that the run seems to hang.
 const SLOWEST: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub struct Pace {
     interval: Duration,
-    /// The first moment for a frame that answers no key.
+    /// The earliest time for a frame that answers no key.
     next: Option<Instant>,
     hurry: bool,
 }
@@ -30,7 +30,7 @@ impl Pace {
         }
     }
 
-    /// The next frame answers a key.
+    /// Draws the next frame at once, because it answers a key.
     pub fn hurry(&mut self) {
         self.hurry = true;
     }
@@ -46,7 +46,7 @@ impl Pace {
         }
     }
 
-    /// A frame of so many bytes was sent.
+    /// Notes that a frame of `bytes` was sent, and sets the time of the next one.
     pub fn drawn(&mut self, bytes: usize) {
         let paid_for = Duration::from_secs_f64(bytes as f64 / BUDGET);
         self.next = Some(Instant::now() + paid_for.clamp(self.interval, SLOWEST));
@@ -54,7 +54,7 @@ impl Pace {
     }
 }
 
-/// Waits for a moment; for ever where there is none, without ever waking up.
+/// Waits until `moment`. Waits for ever without waking up if it is `None`.
 pub async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,

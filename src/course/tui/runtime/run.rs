@@ -1,4 +1,4 @@
-//! A run, or a recording, told to the loop line by line, on a thread of its own.
+//! Drives a run or a recording on a separate thread and sends its lines to the event loop.
 
 use std::thread;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::tui::{Desk, Message, RunId};
 use crate::tutor::Ending;
 use crate::tutor::prepare::Aside;
 
-/// How long a child may take to end when the tutor does: a step on a slow machine, but not a compilation.
+/// Time that a child gets to end when the tutor ends. A step on a slow machine fits into it, a compilation does not.
 pub const GRACE: Duration = Duration::from_millis(1500);
 
-/// `start` may take its time: recordings are unpacked by it.
+/// Runs `start` on the new thread, because it may be slow: it unpacks recordings.
 pub fn drive(
     desk: Desk,
     id: RunId,
@@ -23,7 +23,7 @@ pub fn drive(
 ) {
     thread::spawn(move || {
         let mut run = None;
-        // While the tutor ends nobody listens any more, and the run ends in order all the same.
+        // While the tutor ends, no one receives these messages. The run still ends in order.
         let mut tell = |told| {
             if let Told::Started { run: name, .. } = &told {
                 run = Some(name.clone());
@@ -31,7 +31,7 @@ pub fn drive(
             desk.tell(Message::Run(id, told));
             Ok(())
         };
-        // What prepares stands aside until the run is over.
+        // The guard pauses background compilation until the run is over.
         let ended =
             start().and_then(|(start, _aside)| supervise(&start, desk.root(), &control, &mut tell));
         let ending = match ended {

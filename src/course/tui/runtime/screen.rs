@@ -1,7 +1,8 @@
-//! The terminal: entered, drawn on with one write a frame, and given back whatever happens.
+//! The terminal: enters it, draws each frame with one write, and gives it back in every case.
 //!
-//! ratatui's own `Terminal` asks the terminal where its cursor is whenever it clears; over a slow line that is a wait, and
-//! a lost answer an error. Two buffers and their difference are all that is needed.
+//! ratatui's own `Terminal` asks the terminal for its cursor position on every clear. Over a slow line that
+//! is a wait,
+//! and a lost answer is an error. This module needs only two buffers and their difference.
 
 use std::io::{self, Write};
 use std::panic;
@@ -23,9 +24,9 @@ use ratatui::prelude::{Buffer, Position, Rect};
 use crate::run::Processes;
 use crate::tutor::SharedSession;
 
-/// What a screen is written to.
+/// The output that a screen is written to.
 pub trait Device: Send {
-    /// Whether keys arrive one by one and unprinted.
+    /// Switches raw mode: in it, keys arrive one by one and are not echoed.
     fn set_raw(&mut self, raw: bool) -> io::Result<()>;
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
@@ -33,11 +34,11 @@ pub trait Device: Send {
     /// Columns and rows.
     fn size(&self) -> io::Result<(u16, u16)>;
 
-    /// Whether it is to report the mouse.
+    /// Returns whether the terminal should report the mouse.
     fn mouse(&self) -> bool;
 }
 
-/// The terminal this program was started in.
+/// The terminal in which this program was started.
 pub struct Tty {
     pub mouse: bool,
 }
@@ -56,7 +57,7 @@ impl Device for Tty {
         out.flush()
     }
 
-    /// From the system and not from the terminal.
+    /// Asks the operating system for the size, not the terminal.
     fn size(&self) -> io::Result<(u16, u16)> {
         crossterm::terminal::size()
     }
@@ -66,19 +67,19 @@ impl Device for Tty {
     }
 }
 
-/// What was typed or pasted into the terminal and nobody has read yet.
+/// Reads the typed or pasted bytes that still wait in the terminal's queue.
 pub fn waiting() -> String {
     let mut text = Vec::new();
     let mut bytes = [0; 4096];
     loop {
         let mut count: libc::c_int = 0;
-        // SAFETY: FIONREAD writes one int, and the file is this process's own.
+        // SAFETY: FIONREAD writes one int, and the descriptor belongs to this process.
         let asked = unsafe { libc::ioctl(libc::STDIN_FILENO, libc::FIONREAD, &mut count) };
         if asked != 0 || count <= 0 {
             break;
         }
-        // Not through the buffer of `stdin`, which would keep what is too much.
-        // SAFETY: the buffer is as long as is said, and there is something to read.
+        // The buffer of `stdin` would keep bytes that it reads ahead, so this reads without it.
+        // SAFETY: the buffer has the length that the call gets, and there are bytes to read.
         let read =
             unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
         match usize::try_from(read) {
@@ -94,9 +95,9 @@ pub fn waiting() -> String {
 
 pub struct Screen {
     device: Box<dyn Device>,
-    /// What the terminal shows; none when it may show anything.
+    /// The frame on the terminal, or `None` if its content is unknown.
     shown: Option<Buffer>,
-    /// Where the terminal's cursor is shown.
+    /// Position of the visible cursor on the terminal.
     cursor: Option<Position>,
 }
 
@@ -113,7 +114,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// After another program had the terminal: everything is drawn anew.
+    /// Enters the terminal after another program had it; the next frame draws everything.
     pub fn enter_again(&mut self) -> io::Result<()> {
         self.device.set_raw(true)?;
         let mut bytes = Vec::new();
@@ -140,12 +141,12 @@ impl Screen {
         self.device.size()
     }
 
-    /// Asks the terminal to take a text into its clipboard.
+    /// Asks the terminal to put a text into its clipboard.
     pub fn copy(&mut self, text: &str, in_tmux: bool) -> io::Result<()> {
         self.device.write(&clipboard(text, in_tmux)?)
     }
 
-    /// Draws what differs from the frame before, as one write that the terminal shows at once; returns its bytes.
+    /// Draws the differences from the last frame in one synchronized write. Returns the number of bytes.
     pub fn draw(
         &mut self,
         area: Rect,
@@ -184,7 +185,8 @@ impl Screen {
     }
 }
 
-/// OSC 52. Within tmux twice: for tmux itself, and past it for the terminal around it, where either is allowed.
+/// The OSC 52 sequence. Within tmux it comes twice: for tmux itself, and passed through to the terminal around it.
+/// Each takes effect if the configuration allows it.
 fn clipboard(text: &str, in_tmux: bool) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     queue!(bytes, CopyToClipboard::to_clipboard_from(text))?;
@@ -202,10 +204,10 @@ fn clipboard(text: &str, in_tmux: bool) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Bytes that begin a frame, before anything is drawn.
+/// Bytes at the begin of a frame that draw nothing.
 const SYNC_LENGTH: usize = "\x1b[?2026h".len();
 
-/// Leaves the terminal as it was found. Harmless when it never was entered.
+/// Restores the terminal to its earlier state. Harmless if the tutor never entered it.
 pub fn restore() -> io::Result<()> {
     give_back(&mut Tty { mouse: false })
 }
@@ -226,7 +228,7 @@ fn give_back(device: &mut dyn Device) -> io::Result<()> {
     sent
 }
 
-/// A panic anywhere ends the tutor with its terminal, its session and its children in order.
+/// Installs a hook: after a panic on any thread it restores the terminal, closes the session and ends the children.
 pub fn restore_on_panic(session: SharedSession, processes: Processes) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -239,7 +241,7 @@ pub fn restore_on_panic(session: SharedSession, processes: Processes) {
             match session.try_close() {
                 Some(Ok(())) => eprintln!("Your progress is kept."),
                 Some(Err(error)) => eprintln!("error: {error}\n       {}", error.remedy()),
-                // The panic happened while something was being written.
+                // The lock is held, so the panic happened during a write.
                 None => eprintln!("Your progress is kept but for the last step, perhaps."),
             }
             std::process::exit(101);

@@ -1,4 +1,4 @@
-//! What signals mean to the full screen.
+//! Reactions of the full screen to signals.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use crate::tutor::Face;
 
 pub struct Screenful<M> {
     sender: Sender<M>,
-    /// What to say when it goes on after a stop.
+    /// Makes the message that is sent when the process goes on after a stop.
     continued: fn() -> M,
     lent: Arc<AtomicBool>,
 }
 
 impl<M> Screenful<M> {
-    /// `lent` says whether another program has the terminal.
+    /// `lent` is true while another program has the terminal.
     pub fn new(sender: Sender<M>, continued: fn() -> M, lent: Arc<AtomicBool>) -> Self {
         Self {
             sender,
@@ -28,12 +28,12 @@ impl<M> Screenful<M> {
 
 impl<M: Send> Face for Screenful<M> {
     fn restore(&self) {
-        // A terminal that is gone needs no restoring.
+        // Restoring fails if the terminal is gone, and then it is not needed.
         let _ = screen::restore();
     }
 
     fn continued(&self) {
-        // A loop that is too busy to listen draws anyway.
+        // If the queue is full, the event loop is busy and draws in any case.
         let _ = self.sender.try_send((self.continued)());
     }
 

@@ -1,4 +1,4 @@
-//! The loop of every full screen: waits for whatever comes first, has it taken in with all that waits behind it, and draws.
+//! The event loop of every full screen: waits for an event or message, handles all that have arrived, and draws.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,46 +16,46 @@ use super::pace::{self, Pace};
 use super::screen::{self, Device, Screen, Tty};
 use crate::tutor::TutorError;
 
-/// Messages that may wait. A run that prints faster than it can be shown waits, too.
+/// Messages that may wait. When it is full, a run that prints faster than the screen can show waits, too.
 pub const CHANNEL: usize = 1024;
-/// Messages taken in before the next frame is considered.
+/// Messages handled before the loop considers the next frame.
 const BATCH: usize = 512;
 
-/// So many keys at once are a paste.
+/// This many keys at once count as a paste.
 const PASTED: usize = 64;
-/// How long the rest of a paste may take to come.
+/// Longest gap within a paste.
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// Keys, pastes, turns of the wheel, new sizes. Dropping it leaves the keys to another program.
+/// Stream of keys, pastes, mouse wheel turns and new sizes. Dropping it leaves the keys to another program.
 pub type Input = Pin<Box<dyn Stream<Item = io::Result<Event>> + Send>>;
 
-/// What is shown.
+/// A full-screen application.
 pub trait Play {
     type Message;
     type Error: From<TutorError>;
 
-    /// The learner did something.
+    /// Handles an event from the learner.
     fn hear(&mut self, event: Event, stage: &mut Stage) -> Result<(), Self::Error>;
 
-    /// Something else happened.
+    /// Handles a message from a thread.
     fn take_in(&mut self, message: Self::Message, stage: &mut Stage) -> Result<(), Self::Error>;
 
-    /// Draws everything, and says where the cursor belongs.
+    /// Draws everything and returns the position of the cursor.
     fn draw(&self, area: Rect, buffer: &mut Buffer) -> Option<Position>;
 
-    /// Whether something changed since the last frame.
+    /// Returns whether something changed since the last frame.
     fn dirty(&mut self) -> &mut bool;
 
     fn is_over(&self) -> bool;
 }
 
-/// The terminal with its keys.
+/// The terminal: its screen, its input and the pace of its frames.
 pub struct Stage {
     screen: Screen,
-    /// None while another program has the terminal.
+    /// `None` while another program has the terminal.
     input: Option<Input>,
     listen: Box<dyn Fn() -> Input + Send>,
-    /// Reads what a paste left in the terminal.
+    /// Reads the bytes of a paste that still wait in the terminal.
     rest: fn() -> String,
     pace: Pace,
     /// Columns and rows.
@@ -63,7 +63,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// On the terminal this program was started in.
+    /// Enters the terminal in which this program was started.
     pub fn enter(mouse: bool) -> Result<Self, TutorError> {
         let stage = Self::on(Tty { mouse }, || Box::pin(EventStream::new()))?;
         Ok(Self {
@@ -87,7 +87,7 @@ impl Stage {
         })
     }
 
-    /// Until the play is over.
+    /// Runs the loop until the application is over.
     pub async fn hold<P: Play>(
         &mut self,
         play: &mut P,
@@ -101,7 +101,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits for whatever comes first, and has it taken in with all that waits behind it.
+    /// Waits for the first event or message, then handles it and all that have arrived since.
     pub async fn turn<P: Play>(
         &mut self,
         play: &mut P,
@@ -112,7 +112,7 @@ impl Stage {
             biased;
             event = next(&mut self.input) => {
                 let event = event?;
-                // What a learner does shows at once.
+                // The screen answers the learner at once.
                 self.pace.hurry();
                 for event in self.with_all_that_wait(event).await? {
                     if let Event::Resize(columns, rows) = event {
@@ -136,8 +136,9 @@ impl Stage {
         Ok(())
     }
 
-    /// An event with those that came with it. More keys at once than anybody types are the paste of a terminal that does
-    /// not say so, and are told as one.
+    /// Returns an event and those that came with it. More keys at once than a person types are a paste from a
+    /// terminal
+    /// that does not mark pastes; they become one paste event.
     async fn with_all_that_wait(&mut self, first: Event) -> Result<Vec<Event>, TutorError> {
         let mut events = vec![first];
         let mut rest = String::new();
@@ -155,13 +156,13 @@ impl Stage {
                 Poll::Ready(None) => break,
                 Poll::Pending if events.len() < PASTED => break,
                 Poll::Pending => {
-                    // The reader of keys takes a thousand bytes at a time and does not ask for the others.
+                    // The key reader takes a thousand bytes at a time and leaves the others in the queue.
                     let left = (self.rest)();
                     if !left.is_empty() {
                         rest.push_str(&left);
                         continue;
                     }
-                    // The end of a paste may be on its way.
+                    // The end of the paste may still be on its way.
                     match timeout(PAUSE, next(&mut self.input)).await {
                         Ok(event) => events.push(event?),
                         Err(_) => match (self.rest)() {
@@ -183,7 +184,7 @@ impl Stage {
         Ok(others.chain([pasted]).collect())
     }
 
-    /// Draws, if something changed and the time for it has come.
+    /// Draws if something changed and the pace allows a frame.
     pub fn show<P: Play>(&mut self, play: &mut P) -> Result<(), TutorError> {
         if !*play.dirty() || !self.has_terminal() || !self.pace.may_draw() {
             return Ok(());
@@ -218,7 +219,7 @@ impl Stage {
             .map_err(TutorError::io("giving the terminal away"))
     }
 
-    /// Has the terminal again, whatever was done with it; everything is to be drawn anew.
+    /// Enters the terminal again and has everything drawn anew, because the other program may have changed anything.
     pub fn take_back(&mut self) -> Result<(), TutorError> {
         self.screen
             .enter_again()
@@ -230,7 +231,7 @@ impl Stage {
     }
 }
 
-/// What a key stands for in a text.
+/// The character that a key enters into a text.
 fn typed(event: &Event) -> Option<char> {
     let key = event.as_key_event().filter(|key| !key.is_release())?;
     match key.code {
@@ -240,7 +241,7 @@ fn typed(event: &Event) -> Option<char> {
     }
 }
 
-/// The next event. Without a reader it waits for ever.
+/// Returns the next event. Waits for ever if there is no input.
 async fn next(input: &mut Option<Input>) -> Result<Event, TutorError> {
     let Some(stream) = input else {
         return std::future::pending().await;
