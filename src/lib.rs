@@ -1,7 +1,7 @@
 //! The command line of the tutor: one binary that teaches and trains.
 //!
-//! [`main`] reads the arguments and either opens the course (`tinyllama-course`) or does what a subcommand asks, with the
-//! engine (`tinyllama-engine`) where it trains or measures.
+//! [`main`] reads the arguments. It opens the course (`tinyllama-course`) or carries out a subcommand; training and
+//! measuring use the engine (`tinyllama-engine`).
 
 mod cli;
 mod emitted;

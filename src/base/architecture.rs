@@ -1,32 +1,33 @@
-//! What limits how many waves an AMD compute unit holds.
+//! Limits on how many waves an AMD compute unit holds.
 //!
-//! Figures are those of LLVM's AMDGPU backend (`AMDGPUBaseInfo.cpp`: register file sizes and granules, wave slots, local
-//! data share), which allocates these registers, and of AMD's instruction set guides.
+//! The figures come from LLVM's AMDGPU backend, which allocates these registers (`AMDGPUBaseInfo.cpp`: register file
+//! sizes and granules, wave slots, local data share), and from AMD's instruction set guides.
 
 /// Limits of one GPU architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Architecture {
     /// `gfx90a`.
     pub name: &'static str,
-    /// Lanes of a wave as compute kernels are usually compiled.
+    /// Lanes of a wave in the mode that compilers usually choose for compute kernels.
     pub wave_size: u32,
     pub simds_per_compute_unit: u32,
     pub max_waves_per_simd: u32,
-    /// Vector registers a lane, shared by the waves of a SIMD.
+    /// Vector registers for each lane. All waves of a SIMD share them.
     pub vector_registers: u32,
-    /// Vector registers are handed out in multiples of this.
+    /// The hardware allocates vector registers in multiples of this number.
     pub vector_register_granule: u32,
-    /// Whether accumulation registers come out of the same file (MI200 and later) or have one of their own (MI100).
+    /// True if accumulation registers come from the same file (MI200 and later), false if they have a separate one
+    /// (MI100).
     pub unified_registers: bool,
-    /// Bytes of local data share a compute unit.
+    /// Bytes of local data share in a compute unit.
     pub lds: u32,
-    /// Local data share is handed out in multiples of this many bytes.
+    /// The hardware allocates local data share in multiples of this many bytes.
     pub lds_granule: u32,
-    /// Scalar registers shared by the waves of a SIMD; `None` where every wave has a full set.
+    /// Scalar registers that all waves of a SIMD share; `None` if every wave has a full set.
     pub scalar_registers: Option<u32>,
 }
 
-/// Workgroups of several waves a compute unit holds: each needs a barrier.
+/// Workgroups of several waves that a compute unit holds at most, because each needs a barrier.
 pub const MAX_BARRIERS: u32 = 16;
 
 const CDNA: Architecture = Architecture {
@@ -42,7 +43,7 @@ const CDNA: Architecture = Architecture {
     scalar_registers: Some(800),
 };
 
-/// Before the register file was one for all.
+/// Architectures with separate register files for vector and accumulation registers.
 const GCN: Architecture = Architecture {
     max_waves_per_simd: 10,
     vector_registers: 256,
@@ -113,13 +114,13 @@ const KNOWN: &[Architecture] = &[
 ];
 
 impl Architecture {
-    /// Another with the same limits.
+    /// A copy under another name, for an architecture with the same limits.
     const fn named(self, name: &'static str) -> Self {
         Architecture { name, ..self }
     }
 }
 
-/// The architecture called `name`, features such as `:sramecc+:xnack-` apart.
+/// Finds an architecture by `name`. Feature suffixes such as `:sramecc+:xnack-` do not count.
 pub fn find(name: &str) -> Option<&'static Architecture> {
     let base = name.split(':').next().unwrap_or(name).trim();
     KNOWN.iter().find(|known| known.name == base)

@@ -1,4 +1,4 @@
-//! A child that does not outlive its parent.
+//! Child processes that end together with their parent.
 
 #[cfg(target_os = "linux")]
 use std::io;
@@ -6,19 +6,19 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Sends `signal` to the child when this process ends, however that happens.
+/// Makes the kernel send `signal` to the child when this process ends for any reason.
 pub fn ends_with_this(command: &mut Command, signal: libc::c_int) {
     ends_with(command, signal, std::process::id());
 }
 
 #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 fn ends_with(command: &mut Command, signal: libc::c_int, parent: u32) {
-    // SAFETY: the closure only makes two system calls, which are allowed between fork and exec.
+    // SAFETY: the closure only makes two system calls, and both are allowed between fork and exec.
     #[cfg(target_os = "linux")]
     unsafe {
         command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, signal);
-            // A parent that was killed before this call sends no signal any more.
+            // If the parent died before this call, the kernel never sends the signal. The child then fails to start.
             match u32::try_from(libc::getppid()) == Ok(parent) {
                 true => Ok(()),
                 false => Err(io::Error::from_raw_os_error(libc::ESRCH)),
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn a_child_whose_parent_is_gone_already_does_not_start() {
         let mut orphan = Command::new("true");
-        // Nobody's child has process 0 for its parent here.
+        // No child has process 0 as its parent here.
         ends_with(&mut orphan, libc::SIGTERM, 0);
         let error = orphan.spawn().unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ESRCH));

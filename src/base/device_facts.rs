@@ -1,4 +1,4 @@
-//! What is known of a device, wherever it comes from: the device itself, a run's first line, a file.
+//! Facts about a device. They come from the device itself, a run's first line, or a file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 pub struct DeviceFacts {
     /// `rocm`, `cuda`, `vulkan` or `cpu`.
     pub backend: String,
-    /// Its name.
+    /// The device's name.
     pub device: String,
-    /// `gfx942`, `sm_90`, `x86_64`; `None` where the backend does not say.
+    /// For example `gfx942`, `sm_90` or `x86_64`; `None` if the backend does not report it.
     pub arch: Option<String>,
     pub driver: Option<String>,
-    /// Bytes.
+    /// Memory in bytes.
     pub memory: Option<u64>,
 }

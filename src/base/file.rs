@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all, and their checksums.
+//! Checksums of files, and writes that either succeed completely or change nothing.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,16 +8,17 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use tempfile::NamedTempFile;
 
-/// A place in this program's part of the user's cache, `$XDG_CACHE_HOME/tinyllama-tutor`; `None` where there is no home.
+/// The path of `name` in this program's part of the user's cache, `$XDG_CACHE_HOME/tinyllama-tutor`; `None` without a
+/// home folder.
 pub fn cached(name: &str) -> Option<PathBuf> {
     let strategy = etcetera::choose_base_strategy().ok()?;
     Some(strategy.cache_dir().join("tinyllama-tutor").join(name))
 }
 
-/// Replaces a file in one step: readers see the old content or the new one, also after a power cut.
+/// Replaces a file in one step: readers see the old content or the new one, even after a power cut.
 ///
 /// # Errors
-/// What the file system says.
+/// Returns the file system's error.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -33,23 +34,23 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Makes a new or renamed file in its folder survive a power cut.
 ///
 /// # Errors
-/// What the file system says.
+/// Returns the file system's error.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
-/// Whether an error says that there is no room.
+/// True if an error means that the disk or quota is full.
 pub fn is_full(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(kind, StorageFull | QuotaExceeded)
 }
 
-/// What was found; nothing where there is no such file or folder.
+/// Turns "not found" into `None`.
 ///
 /// # Errors
-/// Any other answer of the file system.
+/// Returns every other error of the file system.
 pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -57,10 +58,10 @@ pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// What is in a folder, sorted; nothing where there is no such folder.
+/// Lists a folder's entries, sorted. The list is empty if the folder does not exist.
 ///
 /// # Errors
-/// Any other answer of the file system.
+/// Returns every other error of the file system.
 pub fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = if_there(fs::read_dir(folder))?.into_iter().flatten();
     let mut paths = entries
@@ -70,18 +71,18 @@ pub fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Creates a folder and what is missing above it, for its owner alone. What is there is left as it is.
+/// Creates a folder with its missing parents, readable by its owner only. Existing folders stay unchanged.
 ///
 /// # Errors
-/// What the file system says.
+/// Returns the file system's error.
 pub fn create_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// A new or emptied file for its owner alone.
+/// Creates or empties a file that only its owner can read.
 ///
 /// # Errors
-/// What the file system says.
+/// Returns the file system's error.
 pub fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);

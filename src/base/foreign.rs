@@ -1,7 +1,8 @@
-//! What was not written by this program: the one way in for files of others, the one way out for their words.
+//! Reads files that this program did not write, and makes their text safe to show.
 //!
-//! Profiles, courses, reports and sessions come from other machines and other people. Whoever reads such a file opens it
-//! here: only regular files, and never more than a bound. Whoever shows its words sends them through here.
+//! Profiles, courses, reports and sessions come from other machines and other people. All code opens such files
+//! through this module, which accepts only regular files up to a size limit. All text from them passes through here
+//! before anything shows it.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::fs::{File, OpenOptions};
@@ -11,18 +12,18 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-/// The largest document that is read whole: a report, an order, a calibration.
+/// Size limit in bytes for a document that is read whole: a report, an order, a calibration.
 pub const MOST_BYTES: u64 = 256 << 20;
 
-/// The longest line of a log or an event stream.
+/// Length limit in bytes for a line of a log or an event stream.
 pub const LONGEST_LINE: u64 = 64 << 20;
 
-/// Opens a regular file. A pipe would never end, a device has no end, and a folder is none.
+/// Opens a regular file. Pipes and devices may never end, and a folder has no content to read.
 ///
 /// # Errors
-/// What the file system says, and for anything but a regular file.
+/// Returns the file system's error, or an error if the path is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Without waiting: opening a pipe nobody writes to would.
+    // Opens without blocking, because a pipe without a writer would block forever.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
@@ -30,10 +31,10 @@ pub fn open(path: &Path) -> io::Result<File> {
     regular(file)
 }
 
-/// Refuses an open file that is no regular one.
+/// Refuses an open file that is not a regular one.
 ///
 /// # Errors
-/// What the file system says, and for anything but a regular file.
+/// Returns the file system's error, or an error if the file is not a regular one.
 pub fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         return Ok(file);
@@ -42,7 +43,8 @@ pub fn regular(file: File) -> io::Result<File> {
     Err(io::Error::new(ErrorKind::InvalidInput, why))
 }
 
-/// Whether a file in a folder that others may write into is its owner's word: theirs, and nobody else's to write.
+/// True if the file belongs to the folder's owner and only that owner can write it. Use it for folders that others
+/// may write into.
 pub fn is_of_the_folders_owner(path: &Path) -> bool {
     const OTHERS_MAY_WRITE: u32 = 0o022;
     let owner = path.parent().and_then(|folder| folder.metadata().ok());
@@ -53,18 +55,18 @@ pub fn is_of_the_folders_owner(path: &Path) -> bool {
     })
 }
 
-/// A file of at most `most` bytes.
+/// Reads a file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`], and for a larger file.
+/// As [`open`], and if the file is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_from(open(path)?, most)
 }
 
-/// All that a reader gives, at most `most` bytes.
+/// Reads everything from a reader, at most `most` bytes.
 ///
 /// # Errors
-/// What the reader says, and for more.
+/// Returns the reader's error, or an error if there are more bytes.
 pub fn read_from(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(most + 1).read_to_end(&mut bytes)?;
@@ -79,7 +81,7 @@ fn too_large(most: u64) -> io::Error {
     io::Error::new(ErrorKind::FileTooLarge, why)
 }
 
-/// The text of a file; what is no UTF-8 in it is replaced.
+/// Reads a file as text and replaces invalid UTF-8.
 ///
 /// # Errors
 /// As [`read`].
@@ -87,15 +89,15 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&read(path, most)?).into_owned())
 }
 
-/// A JSON document. What nests deeper than serde_json reads is an error.
+/// Reads a JSON document. serde_json's limit on nesting applies.
 ///
 /// # Errors
-/// As [`read`], and where it is no such document.
+/// As [`read`], and if the content is not such a document.
 pub fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> io::Result<T> {
     Ok(serde_json::from_slice(&read(path, most)?)?)
 }
 
-/// Lines of a file as bytes, each with its newline where it has one; none is longer than [`LONGEST_LINE`].
+/// Iterates over a file's lines as bytes, each with its newline if it has one. [`LONGEST_LINE`] limits their length.
 #[derive(Debug)]
 pub struct Lines(BufReader<File>);
 
@@ -106,10 +108,10 @@ impl Lines {
         Ok(Self(BufReader::with_capacity(1 << 16, open(path)?)))
     }
 
-    /// Puts the next line into `line`; false at the end.
+    /// Puts the next line into `line`; returns false at the end.
     ///
     /// # Errors
-    /// What the file system says, and for a line that does not end.
+    /// Returns the file system's error, or an error if a line exceeds [`LONGEST_LINE`].
     pub fn next_into(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         line.clear();
         let read = self.0.by_ref().take(LONGEST_LINE).read_until(b'\n', line)?;
@@ -120,13 +122,13 @@ impl Lines {
     }
 }
 
-/// Text of others on one line, with everything made visible that a terminal would obey: `ESC` as `^[`, the characters that
-/// turn the direction of writing by their numbers.
+/// Puts foreign text on one line and makes terminal controls visible: `ESC` becomes `^[`, and characters that change
+/// the writing direction become their numbers.
 pub fn plain(text: &str) -> String {
     shown(text, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
 }
 
-/// The same with its lines kept.
+/// Like [`plain`], but keeps line breaks.
 pub fn plain_lines(text: &str) -> String {
     shown(text, |c| match c {
         '\n' => Some('\n'),
@@ -153,8 +155,8 @@ fn shown(text: &str, space: impl Fn(char) -> Option<char>) -> String {
     out
 }
 
-/// Characters that show nothing: they turn the direction of writing, end a line, or hide words from whoever reads. Joiners
-/// stay, which some scripts are written with.
+/// True for invisible characters that change the writing direction, end a line, or hide text from a reader. Joiners
+/// are not among them, because some scripts need them.
 pub fn is_hidden(c: char) -> bool {
     matches!(
         c,
@@ -173,7 +175,7 @@ pub fn is_hidden(c: char) -> bool {
     )
 }
 
-/// A terminal to write words of others to: all that is written is shown as [`plain_lines`] has it.
+/// A writer for foreign text: it sends everything through [`plain_lines`] to the terminal behind it.
 pub struct Terminal<W>(pub W);
 
 impl<W: io::Write> io::Write for Terminal<W> {
@@ -188,7 +190,7 @@ impl<W: io::Write> io::Write for Terminal<W> {
     }
 }
 
-/// Text that stays text in Markdown: on one line, with nothing in it taken for a table, HTML or emphasis.
+/// Escapes text for Markdown: the result is on one line and contains no table, HTML or emphasis.
 pub fn markdown(text: &str) -> String {
     let text = plain(text.trim());
     let mut out = String::with_capacity(text.len());
@@ -201,12 +203,13 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// Text as inline code of Markdown.
+/// Formats text as inline code for Markdown.
 pub fn code(text: &str) -> String {
     format!("`{}`", plain(text).replace('`', "'"))
 }
 
-/// Text as HTML shows it: nothing in it can become an element, an attribute's end or a control character.
+/// Displays text escaped for HTML: nothing in it can become an element, end an attribute or act as a control
+/// character.
 pub struct Html<'a>(pub &'a str);
 
 impl Display for Html<'_> {
@@ -266,7 +269,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
-        // SAFETY: a path that ends in a zero, and a mode.
+        // SAFETY: the path ends in a zero byte, and the mode is a plain number.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         for path in [&pipe, folder.path(), Path::new("/dev/zero")] {
             let error = open(path).unwrap_err();
@@ -286,7 +289,7 @@ mod tests {
         assert_eq!(read().as_deref(), Some("four\n"));
         assert_eq!(read().as_deref(), Some("\u{e9}"));
         assert_eq!(read(), None);
-        // A line without an end, which takes no room on the disk.
+        // The file is sparse: an endless line that takes no space on the disk.
         File::create(&file)
             .and_then(|file| file.set_len(LONGEST_LINE))
             .unwrap();

@@ -1,4 +1,4 @@
-//! AMD GPUs as the kernel driver describes them in sysfs, without any ROCm library.
+//! AMD GPUs as the kernel driver describes them in sysfs. No ROCm library is needed.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -6,34 +6,34 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where the amdgpu driver publishes its topology.
+/// Folder in which the amdgpu driver publishes its topology.
 pub const TOPOLOGY: &str = "/sys/class/kfd/kfd/topology";
 
-/// What every process opens that works on an AMD GPU.
+/// Device file that every process opens to use an AMD GPU.
 pub const DEVICE: &str = "/dev/kfd";
 
-/// One compute node with a GPU. On an MI300 in CPX mode a card shows as several.
+/// One compute node with a GPU. An MI300 in CPX mode appears as several nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KfdGpu {
-    /// Number of the node.
+    /// The node's number.
     pub node: u32,
-    /// `gfx942`.
+    /// For example `gfx942`.
     pub arch: String,
     pub compute_units: u32,
-    /// Lanes of a wave, 64 on CDNA.
+    /// Lanes of a wave: 64 on CDNA.
     pub wave_size: u32,
     pub waves_per_simd: u32,
     pub simds_per_compute_unit: u32,
-    /// Local data share of a compute unit.
+    /// Bytes of local data share in a compute unit.
     pub lds_bytes: u32,
     /// `/dev/dri/renderD<minor>`.
     pub render_minor: u32,
-    /// Bytes of memory that it can use, from the render node: its own, or of a processor's GPU what it may have of the
-    /// machine's, where that is more. `None` where sysfs does not say.
+    /// Bytes of memory the GPU can use, from its render node. For a GPU inside a processor it is the larger of its
+    /// reserved memory and the part of the machine's memory that it may use. `None` if sysfs has no figure.
     pub vram: Option<u64>,
 }
 
-/// What is wrong with a topology.
+/// Reasons why a topology cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum KfdError {
     #[error("cannot read {path}: {source}")]
@@ -48,16 +48,16 @@ pub enum KfdError {
     },
 }
 
-/// The GPUs under `topology`, in the order of their nodes; empty where the driver is not loaded.
+/// Lists the GPUs under `topology` in the order of their nodes. The list is empty if the driver is not loaded.
 ///
 /// # Errors
-/// A node that this process may read and cannot, or that lacks a property every driver writes.
+/// If a node that this process may read cannot be read, or lacks a property that every driver writes.
 pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
     let nodes = nodes(topology)?.into_iter();
     nodes.filter_map(|node| read(node).transpose()).collect()
 }
 
-/// The same as far as it can be read: what is wrong with one node hides no other.
+/// Like [`gpus`], but skips nodes that cannot be read instead of failing.
 pub fn readable_gpus(topology: &Path) -> Vec<KfdGpu> {
     let nodes = nodes(topology).unwrap_or_default().into_iter();
     nodes.filter_map(|node| read(node).ok().flatten()).collect()
@@ -70,7 +70,7 @@ fn unreadable(path: &Path, source: std::io::Error) -> KfdError {
     }
 }
 
-/// The folders of nodes by their numbers, in order.
+/// Lists the node folders by their numbers, in order.
 fn nodes(topology: &Path) -> Result<Vec<(u32, PathBuf)>, KfdError> {
     let folder = topology.join("nodes");
     if !folder.is_dir() {
@@ -88,12 +88,13 @@ fn nodes(topology: &Path) -> Result<Vec<(u32, PathBuf)>, KfdError> {
     Ok(nodes)
 }
 
-/// `None` for a processor, and for what this process may not read.
+/// Reads one node. Returns `None` for a processor, and for a node that this process may not read.
 fn read((node, folder): (u32, PathBuf)) -> Result<Option<KfdGpu>, KfdError> {
     let path = folder.join("properties");
     match std::fs::read_to_string(&path) {
         Ok(text) => gpu(node, &path, &text),
-        // A container sees all nodes and may read those of the GPUs it was given; a node can also go meanwhile.
+        // A container sees all nodes but may only read those of its own GPUs. A node can also disappear in the
+        // meantime.
         Err(error)
             if matches!(
                 error.kind(),
@@ -106,14 +107,15 @@ fn read((node, folder): (u32, PathBuf)) -> Result<Option<KfdGpu>, KfdError> {
     }
 }
 
-/// The group to which a device node belongs that this process may not open; `None` where it may, or there is no such node.
+/// Returns the group that owns a device node if this process may not open it. Returns `None` if it may, or if the
+/// node does not exist.
 pub fn closed_to(node: &Path) -> Option<String> {
     let opened = OpenOptions::new().read(true).write(true).open(node);
     let refused = opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     refused.then(|| owning_group(node).unwrap_or_else(|| "render".into()))
 }
 
-/// Name of the group a file belongs to, from /etc/group.
+/// Name of the group that owns a file, from /etc/group.
 fn owning_group(path: &Path) -> Option<String> {
     let id = std::fs::metadata(path).ok()?.gid().to_string();
     let groups = std::fs::read_to_string("/etc/group").ok()?;
@@ -124,7 +126,7 @@ fn owning_group(path: &Path) -> Option<String> {
     })
 }
 
-/// Why no AMD GPU is found where the driver is there and closed to this process.
+/// Explains why no AMD GPU is visible if the driver is loaded but this process may not open it.
 pub fn closed() -> Option<String> {
     let group = closed_to(Path::new(DEVICE))?;
     Some(format!(
@@ -132,7 +134,7 @@ pub fn closed() -> Option<String> {
     ))
 }
 
-/// A node's GPU; `None` for a node that is a CPU.
+/// Parses a node's GPU; `None` for a node that is a CPU.
 fn gpu(node: u32, path: &Path, text: &str) -> Result<Option<KfdGpu>, KfdError> {
     let properties: HashMap<&str, u64> = text
         .lines()
@@ -168,20 +170,22 @@ fn gpu(node: u32, path: &Path, text: &str) -> Result<Option<KfdGpu>, KfdError> {
     }))
 }
 
-/// 90402 is gfx942 and 90010 gfx90a: two decimal digits each, the last two parts written as one hex digit.
+/// Turns a version into a name: 90402 is gfx942, and 90010 is gfx90a. Each part has two decimal digits, and the name
+/// shows the last two parts as one hex digit each.
 fn architecture(version: u32) -> String {
     let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
     format!("gfx{major}{minor:x}{stepping:x}")
 }
 
-/// GPUs that are part of a processor and share its memory, as LLVM's guide to AMD GPUs lists them. What they call their own is what
-/// the firmware set aside; the kernel driver takes the machine's where that is more. MI300A has no other memory than its own.
+/// GPUs that are part of a processor and share its memory, from LLVM's guide to AMD GPUs. Their reported memory is
+/// what the firmware reserved. The kernel driver uses the machine's memory if that is larger. MI300A is not listed,
+/// because all its memory belongs to the GPU.
 const IN_PROCESSORS: [&str; 12] = [
     "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1103", "gfx1150",
     "gfx1151", "gfx1152", "gfx1153",
 ];
 
-/// Bytes that the GPU behind the folder of a render node can use.
+/// Bytes of memory that a GPU can use; `device` is the folder of its render node.
 fn memory(arch: &str, device: &Path) -> Option<u64> {
     let read = |name: &str| -> Option<u64> {
         let text = std::fs::read_to_string(device.join(name)).ok()?;
@@ -227,7 +231,7 @@ mod tests {
     fn a_node_that_may_not_be_read_hides_no_other() {
         let folder = topology(&[("1", MI210), ("2", MI210), ("3", MI210)]);
         let properties = |node| folder.path().join(format!("nodes/{node}/properties"));
-        // One that goes meanwhile, and one that belongs to somebody else.
+        // One node disappears in the meantime, and another belongs to a different user.
         std::fs::remove_file(properties(1)).unwrap();
         let closed = properties(3);
         std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o0)).unwrap();
@@ -253,11 +257,12 @@ mod tests {
         assert_eq!(readable.iter().map(|gpu| gpu.node).collect::<Vec<_>>(), [2]);
     }
 
-    /// On a thread without the rights of root, which may open everything.
+    /// Calls `ask` on a thread without root's rights, because root may open everything.
     fn as_nobody<T: Send + 'static>(folder: &Path, ask: impl FnOnce() -> T + Send + 'static) -> T {
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
         let asked = std::thread::spawn(|| {
-            // SAFETY: takes a number; rights of this thread alone change, and it ends with them.
+            // SAFETY: the call takes a number. It changes the rights of this thread only, and the thread ends
+            // afterwards.
             unsafe { libc::setfsuid(61_001) };
             ask()
         });

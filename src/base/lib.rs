@@ -1,7 +1,8 @@
-//! What every crate uses: tables, units, statistics, files, the locale, facts of a machine, text from elsewhere.
+//! Shared basics: tables, units, statistics, files, the locale, facts about a machine, untrusted text.
 //!
-//! Nothing here knows of runs, lessons or terminals. The main types are [`TextTable`] and [`Columns`] for tables, [`Series`]
-//! and [`Interval`] for measurements, [`DeviceFacts`] for a device, and [`plain`] for text that others wrote.
+//! Nothing here knows about runs, lessons or terminals. The main types are [`TextTable`] and [`Columns`] for tables,
+//! [`Series`] and [`Interval`] for measurements, [`DeviceFacts`] for a device, and [`plain`] for text that others
+//! wrote.
 //!
 //! ```
 //! use tinyllama_base::{Series, percent};

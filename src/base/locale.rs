@@ -1,11 +1,12 @@
-//! What the environment says of the terminal's characters and colours.
+//! Reads from the environment which characters and colours the terminal supports.
 
-/// A variable that is set and not empty.
+/// Returns a variable's value if it is set and not empty.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Whether the locale has UTF-8: the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set decides. `lookup` reads a variable.
+/// True if the locale uses UTF-8. The first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set decides. `lookup` reads a
+/// variable.
 pub fn is_utf8(lookup: impl Fn(&str) -> Option<String>) -> bool {
     ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
@@ -13,15 +14,16 @@ pub fn is_utf8(lookup: impl Fn(&str) -> Option<String>) -> bool {
         .is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"))
 }
 
-/// Whether `NO_COLOR` asks for none.
+/// True if `NO_COLOR` is set and not empty.
 pub fn no_color(lookup: impl Fn(&str) -> Option<String>) -> bool {
     lookup("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// Set by the tutor for commands whose output it shows: columns and rows of its own terminal, such as `80x24`.
+/// The tutor sets this variable for commands whose output it shows: the size of the terminal in columns and rows,
+/// such as `80x24`.
 pub const SCREEN: &str = "TINYLLAMA_SCREEN";
 
-/// The terminal of the tutor that shows this program's output; none where no tutor does.
+/// Size in columns and rows of the tutor's terminal that shows this program's output; `None` outside the tutor.
 pub fn screen() -> Option<(u16, u16)> {
     let text = variable(SCREEN)?;
     let (columns, rows) = text.split_once('x')?;

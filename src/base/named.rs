@@ -1,6 +1,7 @@
 //! Enums whose variants have names.
 
-/// An enum with a name for each variant, from one list: `ALL` in that order, `name`, and the name as what is displayed.
+/// Declares an enum with a name for each variant in one list: `ALL` in that order, `name`, and a `Display` that
+/// writes the name.
 #[macro_export]
 macro_rules! named {
     ($(#[$meta:meta])* $vis:vis enum $enum:ident { $($(#[$about:meta])* $variant:ident = $name:literal,)+ }) => {
@@ -28,7 +29,7 @@ macro_rules! named {
     };
 }
 
-/// Compares and shows a type by its `name`, which no two have.
+/// Compares and shows a type by its `name`, which is unique.
 #[macro_export]
 macro_rules! known_by_name {
     ($type:ty) => {

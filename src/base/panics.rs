@@ -1,19 +1,19 @@
-//! Panics of others, as errors.
+//! Turns panics of other code into errors.
 
 use std::any::Any;
 
 use thiserror::Error;
 
-/// A panic that was caught: of a driver, or of a thread that works for a device.
+/// A caught panic of a driver, or of a thread that works for a device.
 #[derive(Clone, Debug, Error)]
 #[error("the computation panicked ({place}): {message}")]
 pub struct Panicked {
-    /// File and line of the first one.
+    /// File and line of the first panic.
     pub place: String,
     pub message: String,
 }
 
-/// The message of a caught panic.
+/// Extracts the message of a caught panic.
 pub fn message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

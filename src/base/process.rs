@@ -1,4 +1,4 @@
-//! Programs that are asked something and may never answer.
+//! Asks other programs for output, with a limit on the waiting time.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// More of an answer is not read.
+/// The rest of a longer answer is ignored.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What a program prints, on both streams, and how it ended; `None` where it did not within `patience`.
+/// Returns a program's output on both streams and its exit status; `None` if it did not end within `patience`.
 ///
 /// # Errors
-/// Why it cannot be started or waited for.
+/// If it cannot be started or waited for.
 pub fn ask(
     program: &Path,
     words: &[&str],
@@ -26,7 +26,7 @@ pub fn ask(
         .stdout(writer.try_clone()?)
         .stderr(writer);
     let mut child = command.spawn()?;
-    // It holds the ends of the pipe that would keep the reader waiting.
+    // `command` holds the write ends of the pipe, and the reader would wait for them forever.
     drop(command);
     let output = thread::spawn(move || {
         let mut text = Vec::new();
@@ -39,7 +39,7 @@ pub fn ask(
             return Ok(Some((status, output.join().unwrap_or_default())));
         }
         if started.elapsed() > patience {
-            // Nothing more can be done about a process that ignores this.
+            // If the process ignores the kill, there is nothing more to do.
             drop(child.kill());
             drop(child.wait());
             return Ok(None);
@@ -48,7 +48,7 @@ pub fn ask(
     }
 }
 
-/// The name this machine gives itself.
+/// This machine's host name.
 pub fn host_name() -> String {
     rustix::system::uname()
         .nodename()

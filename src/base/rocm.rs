@@ -1,15 +1,15 @@
-//! Where ROCm and its programs are on this machine.
+//! Locates ROCm and its programs on this machine.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders an installation may be in, those that the environment names first.
+/// Folders that may hold an installation. Those that the environment names come first.
 pub fn roots() -> Vec<PathBuf> {
     named().chain(usual(Path::new("/"))).collect()
 }
 
-/// Folders the environment names.
+/// Folders that the environment names.
 pub fn named() -> impl Iterator<Item = PathBuf> {
     ["ROCM_PATH", "HIP_PATH"]
         .into_iter()
@@ -17,8 +17,8 @@ pub fn named() -> impl Iterator<Item = PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Where installers put it, below `root`: AMD's packages up to 7.12, AMD's packages since (`core` is a link to the newest
-/// `core-X.Y`), and distributions.
+/// The usual places of an installation below `root`: AMD's packages up to 7.12, AMD's packages since then (`core` is
+/// a link to the newest `core-X.Y`), and distributions.
 pub fn usual(root: &Path) -> Vec<PathBuf> {
     let opt = root.join("opt/rocm");
     let entries = fs::read_dir(&opt).into_iter().flatten().flatten();
@@ -39,7 +39,7 @@ pub fn usual(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A program on the PATH or in the folder `bin` of one of [`roots`].
+/// Finds a program on the PATH or in the folder `bin` of one of [`roots`].
 pub fn locate(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path);
@@ -54,7 +54,7 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// ROCm's own clang in each of `roots`.
+/// Paths of ROCm's clang in each of `roots`.
 pub fn clangs() -> Vec<PathBuf> {
     let places = ["llvm/bin/clang", "lib/llvm/bin/clang"];
     let inside = |root: PathBuf| places.map(|place| root.join(place));

@@ -1,11 +1,15 @@
 //! Medians with their uncertainty, for step times that are skewed, have outliers and depend on the step before.
 //!
 //! The uncertainty of a median is its bootstrap standard error. For a median that error has a closed form (Maritz and
-//! Jarrett, "A note on estimating the variance of the sample median", JASA 73, 1978), so nothing is drawn at random and
-//! the same steps always give the same answer. Successive steps are not independent: the error is widened by the
-//! square root of the autocorrelation time of the steps' signs about their median, estimated as in Geyer, "Practical
-//! Markov chain Monte Carlo", Statistical Science 7, 1992. Intervals are two-sided and use Student's t with Welch's
-//! degrees of freedom on the logarithm of the ratio, since a ratio and its inverse deserve the same answer.
+//! Jarrett, "A note on estimating the variance of the sample median", JASA 73, 1978). So nothing is drawn at random,
+//! and the same steps always give the same answer.
+//!
+//! Successive steps are not independent. The error is therefore multiplied by the square root of the autocorrelation
+//! time of the steps' signs about their median, estimated as in Geyer, "Practical Markov chain Monte Carlo",
+//! Statistical Science 7, 1992.
+//!
+//! Intervals are two-sided. They use Student's t with Welch's degrees of freedom on the logarithm of the ratio,
+//! because a ratio and its inverse must give the same answer.
 
 mod finding;
 mod rounds;
@@ -18,25 +22,25 @@ use thiserror::Error;
 pub use finding::Finding;
 pub use rounds::ratio_in_rounds;
 
-/// A series of fewer steps is compared only where [`FEW_INDEPENDENT_STEPS`] of them are independent.
+/// A series with fewer steps is compared only if [`FEW_INDEPENDENT_STEPS`] of them are independent.
 pub const LEAST_DEPENDENT_STEPS: usize = 20;
 
-/// Below so many independent steps a series says too little about how far its median may be off. Then the median may be
-/// off by [`WANDERING`] times the distance to the far end of the middle four fifths of the steps, so that only
-/// differences well beyond anything seen within the runs count.
+/// With fewer independent steps than this, a series says too little about the error of its median. The error is then
+/// at least [`WANDERING`] times the distance to the far end of the middle four fifths of the steps. So only
+/// differences well beyond the spread within the runs count.
 pub const FEW_INDEPENDENT_STEPS: f64 = 8.0;
 
-/// Chosen so that equal programs are called faster in under 6 % of comparisons of 20 to 200 steps that remember 0.6 to
-/// 0.95 of the step before; the tests measure it.
+/// Equal programs are called faster in under 6 % of comparisons with this value, for 20 to 200 steps that keep 0.6 to
+/// 0.95 of the previous deviation. The tests measure it.
 const WANDERING: f64 = 2.0;
 
-/// Runs of each side from which on the spread between runs is used instead of the spread within one.
+/// From this many runs of each side, the spread between runs replaces the spread within one.
 pub const LEAST_RUNS: usize = 3;
 
-/// More further steps than this are not worth proposing.
+/// Upper limit for a proposed number of further steps.
 const MOST_FURTHER_STEPS: f64 = 10_000.0;
 
-/// Why numbers are no series of measurements.
+/// Reasons why numbers are not a series of measurements.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum SeriesError {
     #[error("there is no measured step")]
@@ -45,7 +49,7 @@ pub enum SeriesError {
     NotPositive { position: usize },
 }
 
-/// Positive, finite measurements in the order they were taken; at least one.
+/// Positive, finite measurements in the order they were taken. There is at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     values: Vec<f64>,
@@ -53,7 +57,10 @@ pub struct Series {
 }
 
 impl Series {
-    /// Refuses an empty list and any value that is not finite and above zero.
+    /// Creates a series.
+    ///
+    /// # Errors
+    /// If the list is empty, or a value is not finite and above zero.
     pub fn new(values: Vec<f64>) -> Result<Self, SeriesError> {
         if values.is_empty() {
             return Err(SeriesError::Empty);
@@ -71,7 +78,7 @@ impl Series {
         Ok(Self { values, sorted })
     }
 
-    /// In the order they were measured.
+    /// The measurements in their original order.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
@@ -80,24 +87,24 @@ impl Series {
         self.quantile(0.5)
     }
 
-    /// Mean without the share `cut` (0 to 0.5) of the measurements at either end.
+    /// Mean after removing the share `cut` (0 to 0.5) of the measurements at each end.
     pub fn trimmed_mean(&self, cut: f64) -> f64 {
         let left_out = (self.sorted.len() as f64 * cut) as usize;
         let kept = &self.sorted[left_out..self.sorted.len() - left_out];
         kept.iter().sum::<f64>() / kept.len() as f64
     }
 
-    /// Value below which the share `p` (0 to 1) of the measurements lies, interpolated linearly.
+    /// Value below which the share `p` (0 to 1) of the measurements lies, with linear interpolation.
     pub fn quantile(&self, p: f64) -> f64 {
         interpolated(&self.sorted, p)
     }
 
-    /// (p90 - p10) / median: how wide the middle four fifths of the steps lie.
+    /// (p90 - p10) / median: the relative width of the middle four fifths of the steps.
     pub fn relative_spread(&self) -> f64 {
         (self.quantile(0.9) - self.quantile(0.1)) / self.median()
     }
 
-    /// Steps that tell something new: their number over the autocorrelation time.
+    /// Effective number of independent steps: their number divided by the autocorrelation time.
     pub fn independent_steps(&self) -> f64 {
         self.values.len() as f64 / autocorrelation_time(&self.values, self.median())
     }
@@ -109,8 +116,8 @@ impl Series {
     }
 }
 
-/// Value below which the share `p` (0 to 1) of `values` lies, interpolated linearly; `None` for an empty list or one
-/// with a value that is not finite.
+/// Value below which the share `p` (0 to 1) of `values` lies, with linear interpolation. Returns `None` for an empty
+/// list or one with a value that is not finite.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -124,7 +131,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// ‖a-b‖/‖b‖; infinite where a value is not finite or the lengths differ.
+/// ‖a-b‖/‖b‖; infinite if a value is not finite or the lengths differ.
 pub fn relative_difference<A, B>(a: &[A], b: &[B]) -> f64
 where
     A: Copy + Into<f64>,
@@ -154,21 +161,21 @@ fn interpolated(sorted: &[f64], p: f64) -> f64 {
     low + (high - low) * place.fract()
 }
 
-/// What an interval was computed from.
+/// The measurements behind an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// The steps within one run of each side. What differs from one start of the program to the next is not in it.
+    /// The steps within one run of each side. Differences between starts of the program are not included.
     Steps,
     /// The medians of several runs of each side.
     Runs,
-    /// The ratios of runs that took turns, one ratio a round.
+    /// The ratios of runs that took turns, one per round.
     Rounds,
-    /// The runs of every combination of switches, all of them once a round.
+    /// Runs of every combination of switches, each combination once per round.
     Combinations,
 }
 
-/// A value with the interval that holds the true one with the stated confidence.
+/// A value with an interval that contains the true value with the stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub value: f64,
@@ -177,13 +184,13 @@ pub struct Interval {
     /// Two-sided, between 0 and 1.
     pub confidence: f64,
     pub basis: Basis,
-    /// Measured steps of the shorter side's last run.
+    /// Measured steps of the last run on the side with fewer steps.
     pub steps: usize,
-    /// Runs of the side that has fewer.
+    /// Runs on the side with fewer runs.
     pub runs: usize,
 }
 
-/// Why two sides could not be compared.
+/// Reasons why two sides cannot be compared.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum CompareError {
     #[error(
@@ -198,8 +205,8 @@ pub enum CompareError {
 
 /// Interval of median(a) / median(b).
 ///
-/// With [`LEAST_RUNS`] or more runs on both sides the medians of the runs are compared; with fewer, the steps of the
-/// last run of each side.
+/// With [`LEAST_RUNS`] or more runs on both sides it compares the medians of the runs. With fewer, it compares the
+/// steps of each side's last run.
 pub fn ratio_of_medians(
     a: &[Series],
     b: &[Series],
@@ -225,7 +232,7 @@ pub fn ratio_of_medians(
     ))
 }
 
-/// Interval of the median of the steps of one run.
+/// Interval of the median step time of one run.
 pub fn interval_of_median(series: &Series, confidence: f64) -> Result<Interval, CompareError> {
     check_confidence(confidence)?;
     let exactly_one = LogMedian {
@@ -244,23 +251,23 @@ pub fn interval_of_median(series: &Series, confidence: f64) -> Result<Interval, 
     ))
 }
 
-/// What an interval says about a bound.
+/// The conclusion from an interval and a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The whole interval meets the bound.
     Passed,
     /// The whole interval misses it.
     NotYet,
-    /// The interval holds the bound: the spread is larger than the effect.
+    /// The interval contains the bound: the spread is larger than the effect.
     Inconclusive {
-        /// Further measured steps on each side after which the interval should be narrow enough; none when the value
-        /// lies so close to the bound that measuring longer is no help.
+        /// Further measured steps on each side after which the interval should be narrow enough. `None` if the value
+        /// lies so close to the bound that longer measurements cannot help.
         further_steps: Option<usize>,
     },
 }
 
 impl Interval {
-    /// Of a ratio whose logarithm lies within `half_width` of `log`; steps and runs as the fields say.
+    /// Builds the interval of a ratio whose logarithm lies within `half_width` of `log`.
     pub fn around(
         log: f64,
         half_width: f64,
@@ -279,7 +286,7 @@ impl Interval {
         }
     }
 
-    /// Whether the value lies within `at_least` and `at_most`, either of which may be open.
+    /// Judges whether the value lies within `at_least` and `at_most`; either may be open.
     pub fn judge(&self, at_least: Option<f64>, at_most: Option<f64>) -> Verdict {
         let meets = |bound: Option<f64>, low: f64, high: f64| match bound {
             None => Verdict::Passed,
@@ -298,13 +305,13 @@ impl Interval {
         }
     }
 
-    /// Half of the interval's width, as the logarithm of a ratio.
+    /// Half of the interval's width, in the logarithm of the ratio.
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).ln() / 2.0
     }
 
-    /// Further measured steps on each side that should tell the value from `bound`. Where runs were compared these are the
-    /// steps of further runs as long as the last one: longer runs would not say more about how runs differ.
+    /// Further measured steps on each side that should separate the value from `bound`. If the basis is runs, these
+    /// steps belong to further runs as long as the last one. Longer runs would not say more about how runs differ.
     fn further_steps(&self, bound: f64) -> Option<usize> {
         let distance = (self.value / bound.abs()).ln().abs();
         let further = match self.basis {
@@ -316,7 +323,7 @@ impl Interval {
         (further as f64 <= MOST_FURTHER_STEPS).then_some(further)
     }
 
-    /// Further steps after which the half width should be `wanted`: it shrinks with the square root of their number.
+    /// Further steps after which the half width should be `wanted`. It shrinks with the square root of their number.
     fn steps_until(&self, wanted: f64) -> Option<usize> {
         let steps = self.steps as f64;
         let further = (steps * (self.half_width() / wanted).powi(2) - steps)
@@ -326,13 +333,13 @@ impl Interval {
     }
 }
 
-/// Logarithm of a median with its variance and the degrees of freedom behind that variance.
+/// Logarithm of a median, with its variance and that variance's degrees of freedom.
 #[derive(Clone, Copy)]
 struct LogMedian {
     value: f64,
     variance: f64,
     freedom: f64,
-    /// How far it may be off at the least, whatever the variance says.
+    /// Lower limit for the error, independent of the variance.
     reach: f64,
 }
 
@@ -357,7 +364,7 @@ impl LogMedian {
         })
     }
 
-    /// Mean of the runs' log medians; the caller has at least [`LEAST_RUNS`].
+    /// Mean of the runs' log medians. The caller passes at least [`LEAST_RUNS`] runs.
     fn of_runs(runs: &[Series]) -> Self {
         let n = runs.len() as f64;
         let logs: Vec<f64> = runs.iter().map(|run| run.median().ln()).collect();
@@ -387,7 +394,7 @@ fn ratio_interval(
     Interval::around(log_ratio, half_width, confidence, basis, (steps, runs))
 }
 
-/// Half of the two-sided interval around something with this standard error, in Student's t.
+/// Half width of the two-sided Student's t interval for this standard error.
 pub fn half_width(confidence: f64, freedom: f64, error: f64) -> f64 {
     if error > 0.0 {
         student_quantile(0.5 + confidence / 2.0, freedom) * error
@@ -434,9 +441,10 @@ fn bootstrap_variance_of_median(sorted: &[f64], transform: impl Fn(f64) -> f64) 
         .sum()
 }
 
-/// Steps after which a series has forgotten where it was; 1 for independent steps.
+/// Steps after which a series no longer depends on its earlier values; 1 for independent steps.
 ///
-/// Taken on the signs about the median, which is what a median's error depends on and what outliers cannot distort.
+/// It uses the signs about the median. The error of the median depends on these signs, and outliers cannot distort
+/// them.
 fn autocorrelation_time(values: &[f64], median: f64) -> f64 {
     let n = values.len();
     let signs: Vec<f64> = values
@@ -457,7 +465,7 @@ fn autocorrelation_time(values: &[f64], median: f64) -> f64 {
     if variance == 0.0 {
         return 1.0;
     }
-    // Centring on the series' own mean makes every estimated correlation too small by about 1/n for each term.
+    // Centring on the series' own mean lowers every estimated correlation by about 1/n for each term.
     let correlation = |lag: usize| {
         let products: f64 = centred
             .iter()
@@ -466,7 +474,7 @@ fn autocorrelation_time(values: &[f64], median: f64) -> f64 {
             .sum();
         products / variance + (2 * n - lag) as f64 / (n * n) as f64
     };
-    // Sums of neighbouring pairs are positive for a real process: the first pair that is not is noise.
+    // Sums of neighbouring pairs are positive for a real process, so the first other pair is noise.
     let mut time = 1.0;
     for lag in (1..n / 2).step_by(2) {
         let pair = correlation(lag) + correlation(lag + 1);

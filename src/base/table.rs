@@ -6,38 +6,38 @@ use crate::foreign;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words; broken over lines where a line is too narrow.
+    /// Text; broken over lines if a line is too narrow.
     Left,
-    /// Figures; never broken.
+    /// Numbers; never broken.
     Right,
 }
 
-/// A table for lines of any width: its first column gives way, words are broken over lines, and columns that still have no
-/// room follow below.
+/// A table that fits lines of any width. The first column shrinks first, then text wraps. Columns that still do not
+/// fit follow in blocks below.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextTable {
     pub title: String,
     pub columns: Vec<(&'static str, Align)>,
     pub rows: Vec<Vec<String>>,
-    /// Below the table: where figures come from, what to make of them.
+    /// Lines below the table: where numbers come from, and how to read them.
     pub notes: Vec<String>,
 }
 
-/// The first column keeps at least this many characters.
+/// Minimum width of the first column, in characters.
 const NARROWEST_NAME: usize = 16;
 
-/// Columns of words are not broken more narrowly than this.
+/// Minimum width of a text column, in characters.
 const NARROWEST_WORDS: usize = 20;
 
 const GAP: usize = 2;
 
-/// Stands where a thing has no figure and others have.
+/// Shown in a cell without a number.
 const NO_FIGURE: &str = "-";
 
-/// What stands in a cell; none where it was not reported.
+/// A cell's text; `None` if nothing was reported.
 type Cell = Option<String>;
 
-/// Things, and what each column says of them. As a text it leaves out the columns that nothing was reported for.
+/// Rows with the columns that describe them. The text form omits columns without any reported value.
 pub struct Columns<'a, T> {
     pub title: String,
     pub things: &'a [T],
@@ -61,18 +61,18 @@ impl<'a, T> Columns<'a, T> {
         }
     }
 
-    /// Only the first `limit` things.
+    /// Keeps only the first `limit` rows.
     pub fn first(mut self, limit: usize) -> Self {
         self.things = &self.things[..self.things.len().min(limit)];
         self
     }
 
-    /// A column of words.
+    /// Adds a text column.
     pub fn left<C: Into<Cell>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
         self.column(name, Align::Left, cell)
     }
 
-    /// A column of figures.
+    /// Adds a column of numbers.
     pub fn right<C: Into<Cell>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
         self.column(name, Align::Right, cell)
     }
@@ -101,7 +101,7 @@ impl<'a, T> Columns<'a, T> {
         self.columns.iter().map(|column| column.name)
     }
 
-    /// What the columns say of a thing, in their order.
+    /// A row's cells in the order of the columns.
     pub fn row(&self, thing: &T) -> impl Iterator<Item = Cell> {
         self.columns.iter().map(|column| (column.cell)(thing))
     }
@@ -145,8 +145,8 @@ impl TextTable {
         self.notes.push(note.into());
     }
 
-    /// The table in lines of at most `width` characters, unless a single figure is longer. Names come from anywhere: they
-    /// stay on their line, and a terminal has nothing in them to obey.
+    /// Renders the table in lines of at most `width` characters, unless a single number is longer. Names may come
+    /// from untrusted files, so control characters and line breaks are made visible.
     pub fn render(&self, width: usize) -> String {
         let plain = |texts: &Vec<String>| texts.iter().map(|text| foreign::plain(text)).collect();
         let shown = TextTable {
@@ -176,7 +176,7 @@ impl TextTable {
         text
     }
 
-    /// Places and widths of the columns that stand beside each other; every block begins with the first column.
+    /// Index and width of the columns in each block. Every block begins with the first column.
     fn blocks(&self, width: usize) -> Vec<Vec<(usize, usize)>> {
         let longest = |(at, (name, _)): (usize, &(&str, Align))| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
@@ -243,7 +243,7 @@ impl TextTable {
     }
 }
 
-/// At most `width` characters, the middle left out: both ends of a kernel's name tell it apart.
+/// Shortens text to `width` characters and omits the middle, because both ends of a kernel's name matter.
 pub fn shortened(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -256,7 +256,7 @@ pub fn shortened(text: &str, width: usize) -> String {
     format!("{start}...{end}")
 }
 
-/// `text` in lines of at most `width`, broken between words; a text that fits stays as it is.
+/// Wraps `text` between words into lines of at most `width`. A text that fits stays unchanged.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width {
         return vec![text.to_owned()];
@@ -277,7 +277,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `text` in lines of at most `width`, indented by two.
+/// Appends `text` in lines of at most `width`, indented by two.
 pub fn push_wrapped(into: &mut String, text: &str, width: usize) {
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.is_empty() {

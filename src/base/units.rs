@@ -1,6 +1,6 @@
-//! Numbers with their units, as every table and sentence writes them.
+//! Formats numbers with their units. All tables and sentences use these functions.
 
-/// A time with the unit that suits it.
+/// Formats a time in nanoseconds with a suitable unit.
 pub fn time(ns: f64) -> String {
     match ns.abs() {
         ns_abs if ns_abs < 1e3 => format!("{ns:.0} ns"),
@@ -10,12 +10,12 @@ pub fn time(ns: f64) -> String {
     }
 }
 
-/// Bytes with the unit that suits them, powers of 1024.
+/// Formats bytes with a suitable unit, in powers of 1024.
 pub fn bytes(bytes: f64) -> String {
     in_units(bytes, 2)
 }
 
-/// `1536` as `1.5 KiB`.
+/// Formats `1536` as `1.5 KiB`.
 pub fn human_bytes(bytes: u64) -> String {
     in_units(bytes as f64, 1)
 }
@@ -38,7 +38,7 @@ pub fn percent(percent: f64) -> String {
     format!("{percent:.1}%")
 }
 
-/// Four significant digits.
+/// Formats a number with four significant digits.
 pub fn figure(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-3..1e7).contains(&size) {
@@ -56,17 +56,17 @@ pub fn figure(value: f64) -> String {
 
 pub const NOT_REPORTED: &str = "not reported";
 
-/// A figure, or [`NOT_REPORTED`].
+/// Returns the text, or [`NOT_REPORTED`].
 pub fn or_not_reported(value: Option<String>) -> String {
     value.unwrap_or_else(|| NOT_REPORTED.to_owned())
 }
 
-/// With so many decimals, where it was reported.
+/// Formats a reported number with `decimals` decimals.
 pub fn number(value: Option<f64>, decimals: usize) -> Option<String> {
     value.map(|value| format!("{value:.decimals$}"))
 }
 
-/// With so many decimals, or that it was not reported.
+/// Formats a number with `decimals` decimals, or returns [`NOT_REPORTED`].
 pub fn number_or_not(value: Option<f64>, decimals: usize) -> String {
     or_not_reported(number(value, decimals))
 }
@@ -75,7 +75,7 @@ pub fn bytes_or_not(bytes: Option<u64>) -> String {
     bytes.map_or(NOT_REPORTED.into(), human_bytes)
 }
 
-/// `1.2e12` FLOP/s as `1.20 TFLOP/s`.
+/// Formats `1.2e12` FLOP/s as `1.20 TFLOP/s`.
 pub fn rate(value: f64, unit: &str) -> String {
     let (scaled, prefix) = match value.abs() {
         size if size >= 1e12 => (value / 1e12, "T"),
@@ -86,14 +86,14 @@ pub fn rate(value: f64, unit: &str) -> String {
     format!("{scaled:.2} {prefix}{unit}/s")
 }
 
-/// Whether two numbers are the same but for what writing one in decimals and reading it again may make of it, in any build
-/// of this program.
+/// True if two numbers are equal up to rounding. Writing a number in decimals and reading it again, in any build of
+/// this program, may change it that much.
 pub fn same_number(a: f64, b: f64) -> bool {
     const ROUNDING: f64 = 1e-12;
     a == b || (a - b).abs() <= ROUNDING * a.abs().max(b.abs())
 }
 
-/// A count with its thousands apart.
+/// Formats a count with separated thousands.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

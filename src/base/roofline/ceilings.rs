@@ -1,4 +1,4 @@
-//! The lines of the roofline, and which of them a point is held against.
+//! The lines of a roofline, and the choice of the line that limits a point.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::{Bound, NEAR};
 use crate::{Point, rate};
 
-/// What a line limits.
+/// The rate that a line limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roof {
     /// FLOP/s of matrix products.
@@ -17,7 +17,8 @@ pub enum Roof {
     Vector,
     /// Bytes/s of memory.
     Memory,
-    /// Bytes/s of what stays in a cache. It limits nothing: bytes are counted as if each came from memory.
+    /// Bytes/s of data that stays in a cache. It is only drawn and limits nothing, because bytes are counted as if
+    /// each came from memory.
     Cache,
 }
 
@@ -31,14 +32,14 @@ named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Source {
-        /// On this device.
+        /// Measured on this device.
         Measured = "measured",
-        /// What the maker promises.
+        /// The vendor's data sheet.
         DataSheet = "data sheet",
     }
 }
 
-/// A line.
+/// One line of the roofline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ceiling {
     #[serde(skip)]
@@ -67,15 +68,15 @@ impl fmt::Display for Ceiling {
     }
 }
 
-/// Every line that is known; of each kind the first one counts.
+/// All known lines. The first line of each kind is the one that limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ceilings(Vec<Ceiling>);
 
-/// A point against the ceiling it is nearest to.
+/// A point with the ceiling it is nearest to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement<'a> {
     pub bound: Bound,
-    /// Share of the limit that was reached.
+    /// Reached share of the limit.
     pub share: f64,
     /// FLOP/s that the limit allows.
     pub attainable: f64,
@@ -83,7 +84,7 @@ pub struct Judgement<'a> {
 }
 
 impl Ceilings {
-    /// Adds a line below those of its kind; what is no rate is passed over.
+    /// Adds a line after those of its kind. A value that is not a rate is ignored.
     pub fn add(
         &mut self,
         roof: Roof,
@@ -100,7 +101,7 @@ impl Ceilings {
         }));
     }
 
-    /// Lines of arithmetic, then those of memory and caches.
+    /// Iterates over the lines: arithmetic first, then memory and caches.
     pub fn iter(&self) -> impl Iterator<Item = &Ceiling> {
         let of = |arithmetic| move |line: &&Ceiling| line.roof.is_arithmetic() == arithmetic;
         self.0
@@ -113,8 +114,8 @@ impl Ceilings {
         self.0.iter().filter(move |line| line.roof == roof)
     }
 
-    /// The line of arithmetic that limits `point`: of its own kind where that is known. What goes beyond the first line of
-    /// several was carried out by faster units of that kind.
+    /// Returns the arithmetic line that limits `point`: one of the point's own kind if it is known. A point above the
+    /// first line of its kind used faster units, so a later line limits it.
     fn arithmetic(&self, point: &Point) -> Option<&Ceiling> {
         let (own, other) = match point.products {
             true => (Roof::Products, Roof::Vector),
@@ -133,13 +134,13 @@ impl Ceilings {
         self.of(Roof::Memory).next()
     }
 
-    /// What limits `point`; none where memory's ceiling is not known.
+    /// Finds the limit of `point`; `None` if memory's ceiling is unknown.
     pub fn judge(&self, point: &Point) -> Option<Judgement<'_>> {
         let memory = self.memory()?;
         let by_memory = point.bytes_per_s / memory.value;
         let arithmetic = self.arithmetic(point);
         let by_arithmetic = arithmetic.map(|line| (line, point.flops_per_s / line.value));
-        // The nearer limit is the one that binds.
+        // The nearer limit decides.
         let (bound, ceiling, share, attainable) = match by_arithmetic {
             Some((line, share)) if share >= by_memory => {
                 (Bound::Arithmetic, line, share, line.value)
@@ -160,7 +161,7 @@ impl Ceilings {
     }
 }
 
-/// Lists by kind.
+/// Serializes as lists by kind.
 impl Serialize for Ceilings {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut lists = serializer.serialize_map(Some(4))?;

@@ -1,4 +1,4 @@
-//! Work under the ceilings of a device: what limits it, and the picture of that.
+//! Rooflines: which ceiling of a device limits a piece of work, and a picture of it.
 //!
 //! S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore architectures",
 //! CACM 52, 2009.
@@ -14,69 +14,70 @@ pub use ceilings::{Ceiling, Ceilings, Judgement, Roof, Source};
 pub use picture::Picture;
 pub use text::text;
 
-/// Below this share of its limit something other than the ceilings holds a point back.
+/// Below this share of its limit, something other than the ceilings limits a point.
 pub const NEAR: f64 = 0.15;
 
-/// Kernels shorter than this, in milliseconds, mostly start and end.
+/// Kernels shorter than this many milliseconds spend most of their time starting and ending.
 const SHORT_MS: f64 = 0.01;
 
 named! {
-    /// How finely a point divides the step.
+    /// The level of detail at which a point divides the step.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Grain {
         Step = "step",
-        /// Forward, backward, optimizer by the host's clock.
+        /// Forward, backward and optimizer, timed by the host's clock.
         Phase = "phase",
-        /// Device time of a part of the model.
+        /// Device time of a model part.
         Part = "part",
-        /// Device time of a kernel, or of kernels that do one thing together.
+        /// Device time of a kernel, or of a group of kernels with one purpose.
         Kernel = "kernel",
     }
 }
 
 named! {
-    /// What holds a point back.
+    /// The limit of a point.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Bound {
         Memory = "memory",
         Arithmetic = "arithmetic",
-        /// Neither: launches, waiting, or too little work at a time.
+        /// Neither memory nor arithmetic: launches, waiting, or too little work at a time.
         Overhead = "neither",
     }
 }
 
-/// Work that took a time.
+/// A piece of work with its measured time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     pub name: String,
     pub grain: Grain,
-    /// Whether matrix products are among the work, so that the matrix units limit it.
+    /// True if the work includes matrix products, so that the matrix units limit it.
     #[serde(skip)]
     pub products: bool,
     pub flops: f64,
-    /// The least that must be moved, or what counters saw.
+    /// The minimum of bytes that must move, or the bytes that counters measured.
     pub bytes: f64,
-    /// Of the same piece of work, measured.
+    /// Measured time of the same piece of work.
     pub ms: f64,
     pub launches: Option<f64>,
-    /// Names of the kernels that did it, as the run reported them; empty for what is coarser.
+    /// Kernels that did the work, by the names that the run reported; empty for coarser points.
     pub kernels: Vec<String>,
-    /// FLOP a byte.
+    /// FLOP per byte.
     pub intensity: f64,
     pub flops_per_s: f64,
     pub bytes_per_s: f64,
-    /// FLOP/s that the ceilings allow at this intensity; null without ceilings.
+    /// FLOP/s that the ceilings allow at this intensity; `None` without ceilings.
     pub attainable: Option<f64>,
-    /// Reached over attainable; above 1 when caches save traffic that was counted, or a ceiling is too low.
+    /// Reached rate divided by the attainable rate. It exceeds 1 if caches save traffic that was counted, or if a
+    /// ceiling is too low.
     pub share: Option<f64>,
     pub bound: Option<Bound>,
     pub what_would_help: Option<String>,
 }
 
 impl Point {
-    /// None where there is neither work nor traffic, or no time to divide by.
+    /// Returns `None` if there is neither work nor traffic, or if the time is zero.
     pub fn new(
         name: impl Into<String>,
         grain: Grain,
@@ -107,7 +108,7 @@ impl Point {
         })
     }
 
-    /// Whether it has a place on logarithmic axes: something is computed, and something moved.
+    /// True if the point fits on logarithmic axes: it computes something and moves something.
     pub fn has_place(&self) -> bool {
         self.flops > 0.0 && self.bytes > 0.0
     }
@@ -153,23 +154,23 @@ impl Point {
     }
 }
 
-/// Points under ceilings.
+/// Points and the ceilings of their device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Roofline {
-    /// What was run, and where.
+    /// Names the run and the device.
     #[serde(skip)]
     pub title: String,
-    /// Where operations and bytes come from.
+    /// Names the source of the operation and byte counts.
     #[serde(skip)]
     pub work: &'static str,
     pub ceilings: Ceilings,
     pub points: Vec<Point>,
-    /// What a reader has to know.
+    /// Remarks that a reader needs.
     pub notes: Vec<String>,
 }
 
 impl Roofline {
-    /// Holds every point against the ceilings.
+    /// Judges every point against the ceilings.
     pub fn new(
         title: impl Into<String>,
         work: &'static str,
@@ -188,8 +189,8 @@ impl Roofline {
         }
     }
 
-    /// The letter of each point that the picture shows: of kernels where they are known, else parts, else phases, and of the
-    /// step. Points beyond the alphabet have none.
+    /// Gives a letter to each point that the picture shows. Those are kernels if known, else parts, else phases; the
+    /// step also gets one. Points beyond the alphabet have none.
     pub fn letters(&self) -> Vec<Option<char>> {
         let finest = [Grain::Kernel, Grain::Part, Grain::Phase]
             .into_iter()
@@ -209,7 +210,7 @@ impl Roofline {
 mod tests {
     use super::*;
 
-    /// By hand, at 4 TB/s, 600 TFLOP/s of products and 50 of everything else.
+    /// Calculated by hand at 4 TB/s, 600 TFLOP/s for products and 50 TFLOP/s for everything else.
     #[test]
     fn a_point_is_held_against_the_limit_it_is_nearest_to() {
         let mut ceilings = Ceilings::default();
@@ -223,13 +224,13 @@ mod tests {
             let judgement = ceilings.judge(&point).unwrap();
             (judgement.bound, judgement.share, judgement.attainable)
         };
-        // 100 FLOP a byte are beyond the vector units' ridge and short of that of products.
+        // 100 FLOP per byte lie beyond the ridge of the vector units and before that of products.
         assert_eq!(
             judged(false, (2e10, 2e8), 1.0),
             (Bound::Arithmetic, 0.4, 5e13)
         );
         assert_eq!(judged(true, (2e11, 2e9), 1.0), (Bound::Memory, 0.5, 4e14));
-        // Beyond what was measured it is still held against that: the data sheet is a promise.
+        // A point above the measured line is still judged by it, because the data sheet is only a promise.
         assert_eq!(judged(false, (6e10, 1e8), 1.0).1, 1.2);
         assert_eq!(judged(false, (0.0, 2e9), 1.0).0, Bound::Memory);
         assert_eq!(judged(false, (1e9, 1e8), 1.0).0, Bound::Overhead);

@@ -1,25 +1,25 @@
-//! What every drawing of a roofline shows, and where: both axes logarithmic.
+//! The geometry that every drawing of a roofline shares. Both axes are logarithmic.
 
 use crate::{Ceiling, Point, Roofline};
 
-/// A place: FLOP a byte and FLOP/s.
+/// A position: FLOP per byte and FLOP/s.
 pub type Place = (f64, f64);
 
-/// Lines and points within whole decades.
+/// Lines and points within a range of whole decades.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture<'a> {
-    /// Decadic logarithms of the first and the last FLOP a byte.
+    /// Base-10 logarithms of the first and last FLOP per byte.
     pub x: (f64, f64),
-    /// The same of FLOP/s.
+    /// Base-10 logarithms of the lowest and highest FLOP/s.
     pub y: (f64, f64),
-    /// Slanted for bandwidths, level for arithmetic, from where the steepest bandwidth meets it.
+    /// Slanted lines for bandwidths. Lines for arithmetic are level and begin at the steepest bandwidth.
     pub lines: Vec<(&'a Ceiling, Place, Place)>,
-    /// With their letters.
+    /// Points with their letters.
     pub points: Vec<(char, &'a Point)>,
 }
 
 impl Roofline {
-    /// None where no point has a place in it.
+    /// Returns `None` if no point fits on the axes.
     pub fn picture(&self) -> Option<Picture<'_>> {
         let letters = self.letters().into_iter().zip(&self.points);
         let points: Vec<(char, &Point)> = letters
@@ -31,7 +31,7 @@ impl Roofline {
             .partition(|line| line.roof.is_arithmetic());
         let highest = |lines: &[&Ceiling]| lines.iter().map(|line| line.value).reduce(f64::max);
         let (roof, steepest) = (highest(&arithmetic), highest(&bandwidths));
-        // The ridges, where the lines meet, belong in the picture.
+        // The picture includes the ridges, the points where two lines meet.
         let ridges = arithmetic
             .iter()
             .flat_map(|roof| bandwidths.iter().map(|slope| roof.value / slope.value));
@@ -75,14 +75,14 @@ impl Roofline {
 }
 
 impl Picture<'_> {
-    /// Shares of the way from left to right and from bottom to top.
+    /// Position in the picture as shares of its width (from the left) and height (from the bottom).
     pub fn at(&self, (x, y): Place) -> (f64, f64) {
         let share = |value: f64, (low, high): (f64, f64)| (value.log10() - low) / (high - low);
         (share(x, self.x), share(y, self.y))
     }
 }
 
-/// Whole decades around all values, with some air.
+/// Whole decades around all values, with some margin.
 fn decades(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let logs = values.map(f64::log10).filter(|log| log.is_finite());
     let ends = |log: f64| ((log - 0.3).floor(), (log + 0.3).ceil());

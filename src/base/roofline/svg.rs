@@ -1,9 +1,9 @@
-//! The diagram as SVG: by itself in a file, without script and font, or as a part of a page.
+//! The diagram as SVG without scripts or fonts, as a separate file or as a part of a page.
 
 use super::{Bound, Source};
 use crate::{Html as Text, Picture, Point, Roofline, rate};
 
-/// Units of the drawing.
+/// Width in units of the drawing.
 pub const WIDTH: f64 = 760.0;
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = WIDTH - 200.0;
@@ -11,16 +11,16 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = 400.0;
 /// Height of a line of text.
 const LINE: f64 = 15.0;
-/// What the label of a ceiling and a letter take of it.
+/// Width of a ceiling's label and of a letter.
 const CEILING: f64 = 150.0;
 const LETTER: f64 = 10.0;
 
-/// A page's style sheet has classes of these names, too.
+/// The page's style sheet defines classes with these names, too.
 const STYLE: &str = "text { font: 12px sans-serif; } .axis { stroke: #ddd; } .roof { stroke: #333; stroke-width: 1.5; } \
      .sheet { stroke-dasharray: 6 4; } .dot { fill: #222; } .memory { fill: #1b6ca8; } .arithmetic { fill: #b5460f; } \
      .neither { fill: #777; }";
 
-/// The whole document; without a point it says so.
+/// Renders the whole document; without any point it contains a sentence that says so.
 pub fn document(roofline: &Roofline) -> String {
     let title = Text(&roofline.title);
     let (height, drawing) = match roofline.picture() {
@@ -37,13 +37,13 @@ pub fn document(roofline: &Roofline) -> String {
     )
 }
 
-/// Height, and the elements: axes, ceilings, points by letter, and what the letters mean.
+/// Returns the height and the elements: axes, ceilings, points by letter, and a legend.
 pub fn drawing(picture: &Picture<'_>) -> (f64, String) {
     let mut out = axes(picture);
     let mut labels = Vec::new();
     for (ceiling, from, to) in &picture.lines {
         let (from, to) = (at(picture, *from), at(picture, *to));
-        // Data sheets are drawn broken: nothing on this device reached them.
+        // Dashed lines mark data sheet values, because nothing on this device reached them.
         let class = match ceiling.source {
             Source::Measured => "roof",
             Source::DataSheet => "roof sheet",
@@ -111,7 +111,7 @@ fn axes(picture: &Picture<'_>) -> String {
     out
 }
 
-/// A label that would lie on another one moves down.
+/// Moves a label down if it would lie on another one.
 fn free(labels: &mut Vec<(f64, f64)>, x: f64, mut y: f64, length: f64) -> f64 {
     labels.sort_by(|a, b| a.1.total_cmp(&b.1));
     for (other, taken) in &*labels {

@@ -1,8 +1,8 @@
-//! The diagram in characters.
+//! The diagram as characters.
 
 use crate::{Picture, Roofline};
 
-/// `width` by `height` characters with axes; a line that says so when there is nothing to draw.
+/// Renders `width` by `height` characters with axes, or a line that says there is nothing to draw.
 pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {
     let Some(picture) = roofline.picture() else {
         return "Nothing to draw: no work was counted and timed.\n".into();
@@ -25,10 +25,11 @@ pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {
     text
 }
 
-/// Rows of characters, the highest first; at least one of each.
+/// Rows of characters, highest first. There is at least one row and one column.
 struct Grid(Vec<Vec<char>>);
 
-/// Where a letter goes when another one is already there: beside it, else above or below.
+/// Offsets (rows down, columns right) to try for a letter whose cell is taken. Right and left come first, then above
+/// and below.
 const BESIDE: [(isize, isize); 11] = [
     (0, 0),
     (0, 1),
@@ -82,7 +83,7 @@ impl Grid {
         }
     }
 
-    /// Row and column of a place within the picture.
+    /// Row and column of a position within the picture.
     fn cell(&self, (x, y): (f64, f64)) -> (usize, usize) {
         let nearest = |share: f64, cells: usize| {
             (share.clamp(0.0, 1.0) * (cells - 1) as f64).round() as usize
@@ -91,7 +92,7 @@ impl Grid {
     }
 }
 
-/// The whole decade that lies nearest to a row, if the row is also the nearest one to it.
+/// The whole decade nearest to a row, if that row is also the nearest to the decade.
 fn decade_of_row((bottom, top): (f64, f64), row: usize, rows: usize) -> Option<f64> {
     let last = (rows - 1) as f64;
     let decade = (bottom + (top - bottom) * (1.0 - row as f64 / last)).round();

@@ -1,4 +1,4 @@
-//! What a ratio of times allows one to say.
+//! Conclusions from a ratio of times.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{Basis, Interval};
 
-/// What was found about the time of one side over that of the other.
+/// The conclusion about one side's time divided by the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
@@ -14,16 +14,16 @@ pub enum Finding {
     Faster,
     /// The whole interval lies above 1.
     Slower,
-    /// The interval holds 1 and is so narrow that a difference that matters is ruled out.
+    /// The interval contains 1 and is too narrow for a difference that matters.
     NoDifference,
-    /// The interval holds 1 and differences that matter.
+    /// The interval contains both 1 and differences that matter.
     TooNoisy {
-        /// What should settle it; none when no reasonable amount of measuring would.
+        /// Measurements that should settle it; `None` if no reasonable amount would.
         further: Option<Further>,
     },
 }
 
-/// How much longer to measure, on each side.
+/// How much longer to measure each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Further {
@@ -32,7 +32,7 @@ pub enum Further {
 }
 
 impl Interval {
-    /// Reads the interval as time over time; differences below `margin` (0.02 for 2 %) do not matter.
+    /// Reads the interval as a ratio of times. Differences below `margin` (0.02 for 2 %) do not matter.
     pub fn finding(&self, margin: f64) -> Finding {
         let bound = (1.0 + margin).ln();
         if self.high < 1.0 {
@@ -44,7 +44,7 @@ impl Interval {
         if self.low.ln() >= -bound && self.high.ln() <= bound {
             return Finding::NoDifference;
         }
-        // Settled either way: the interval leaves 1 out, or it fits between the margins.
+        // Two widths settle it: the interval excludes 1, or it fits between the margins.
         let distance = self.value.ln().abs();
         let wanted = distance.max(bound - distance);
         Finding::TooNoisy {

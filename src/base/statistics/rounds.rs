@@ -1,22 +1,22 @@
-//! Programs that took turns: A B, B A, A B, …, one run of each a round.
+//! Comparing programs that take turns: A B, B A, A B, …, with one run of each per round.
 //!
-//! What differs from one start of a program to the next (clocks, memory placement, neighbours) is larger than what differs
-//! between steps, and part of it is shared by the runs of a round. So a round gives one number, the ratio of its middles, and
-//! the interval is Student's t over rounds. A bootstrap over three to ten blocks would be far too narrow: with three rounds it
-//! knows only ten different resamples.
+//! Clocks, memory placement and neighbours differ from one start of a program to the next. These differences are
+//! larger than those between steps, and the runs of a round share part of them. So a round gives one number, the
+//! ratio of its medians, and the interval is Student's t over rounds. A bootstrap over three to ten rounds would be
+//! far too narrow: three rounds have only ten different resamples.
 
 use super::{check_confidence, student_quantile};
 use crate::{Basis, CompareError, Interval, LEAST_RUNS, Series, half_width, ratio_of_medians};
 
-/// More rounds than this are not worth proposing.
+/// Upper limit for a proposed number of further rounds.
 const MOST_FURTHER_ROUNDS: usize = 200;
 
-/// Interval of middle(a) / middle(b), where `a[i]` and `b[i]` ran in the same round.
+/// Interval of median(a) / median(b), where `a[i]` and `b[i]` ran in the same round.
 ///
-/// With fewer than [`LEAST_RUNS`] rounds the steps of the last one are compared instead, and the basis says so.
+/// With fewer than [`LEAST_RUNS`] rounds it compares the steps of the last round instead, and the basis says so.
 ///
 /// # Errors
-/// When a side has no run, or when too few steps are independent to compare single runs.
+/// If a side has no run, or if too few steps are independent to compare single runs.
 pub fn ratio_in_rounds(
     a: &[Series],
     b: &[Series],
@@ -36,10 +36,11 @@ pub fn ratio_in_rounds(
     interval_of_log_ratios(&log_ratios, confidence, steps.unwrap_or(0))
 }
 
-/// Interval of the geometric mean of ratios, given as logarithms, one a round of at least `steps` steps.
+/// Interval of the geometric mean of ratios. The input holds their logarithms, one for each round of at least `steps`
+/// steps.
 ///
 /// # Errors
-/// When there are fewer than two ratios, or the confidence is none.
+/// If there are fewer than two ratios, or if `confidence` is not between 0 and 1.
 pub fn interval_of_log_ratios(
     log_ratios: &[f64],
     confidence: f64,
@@ -66,9 +67,10 @@ pub fn interval_of_log_ratios(
 }
 
 impl Interval {
-    /// Further runs of each side after which the half width should be `wanted`.
+    /// Number of further runs of each side after which the half width should be `wanted`.
     ///
-    /// More rounds narrow the interval twice: by the root of their number, and because Student's t falls.
+    /// More rounds narrow the interval in two ways: with the square root of their number, and because Student's t
+    /// falls.
     pub(super) fn runs_until(&self, wanted: f64) -> Option<usize> {
         if !(wanted > 0.0 && self.runs >= 2) {
             return None;
@@ -77,7 +79,7 @@ impl Interval {
             let freedom = match self.basis {
                 Basis::Runs => 2.0 * (runs as f64 - 1.0),
                 Basis::Steps | Basis::Rounds => runs as f64 - 1.0,
-                // Many runs a round: Student's t hardly falls with more of them.
+                // Each round has many runs, so further rounds hardly lower Student's t.
                 Basis::Combinations => return 1.0,
             };
             student_quantile(0.5 + self.confidence / 2.0, freedom)

@@ -4,7 +4,8 @@ use rand_chacha::ChaCha8Rng;
 use super::finding::Further;
 use super::*;
 
-/// Step times around 10 ms: log-normal with 5 % noise, each step remembering `memory` of the one before, some outliers.
+/// Generates step times around 10 ms: log-normal with 5 % noise and some outliers. `memory` is the share of a step's
+/// deviation that the next step keeps.
 struct Noise {
     memory: f64,
     outliers: f64,
@@ -31,7 +32,7 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
     (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// Share of comparisons that call the second side faster when it takes `1 / speedup` of the time.
+/// Share of comparisons that call the second side faster if it takes `1 / speedup` of the time.
 fn share_called_faster(noise: &Noise, steps: usize, speedup: f64, comparisons: usize) -> f64 {
     let mut random = ChaCha8Rng::seed_from_u64(steps as u64);
     let called = (0..comparisons).filter(|_| {
@@ -55,7 +56,7 @@ const SLUGGISH: Noise = Noise {
     memory: 0.9,
     outliers: 0.05,
 };
-/// A host whose pace wanders while it is measured: the steps of one run are hardly more than one measurement.
+/// A host whose pace wanders during the measurement: the steps of one run hardly count as more than one measurement.
 const WANDERING: Noise = Noise {
     memory: 0.95,
     outliers: 0.05,
@@ -118,7 +119,7 @@ fn runs_that_differ_from_start_to_start_are_compared_by_run() {
     let mut by_steps = 0;
     let comparisons = 1000;
     for _ in 0..comparisons {
-        // The same program: each start is off by a few per cent, far more than its steps differ.
+        // The same program on both sides: starts differ by a few per cent, far more than steps do.
         let mut side = || -> Vec<Series> {
             (0..4)
                 .map(|_| {
@@ -140,7 +141,7 @@ fn runs_that_differ_from_start_to_start_are_compared_by_run() {
         by_steps += passed(&a[..1], &b[..1], Basis::Steps);
     }
     assert!(by_runs as f64 / f64::from(comparisons) < 0.06, "{by_runs}");
-    // What the lesson on repeating runs shows: steps of one run cannot know how runs differ.
+    // The lesson on repeating runs shows this: the steps of one run cannot tell how runs differ.
     assert!(by_steps > 300, "{by_steps}");
 }
 
@@ -176,7 +177,7 @@ fn dependent_steps_count_for_fewer() {
     .series(&mut random, 2000, 1.0)
     .independent_steps();
     assert!(independent > 1500.0, "{independent}");
-    // Signs of a Gaussian process with memory 0.9 have an autocorrelation time near 12.
+    // The signs of a Gaussian process with memory 0.9 have an autocorrelation time near 12.
     assert!((80.0..320.0).contains(&sluggish), "{sluggish}");
 }
 
@@ -255,8 +256,8 @@ fn too_few_steps_and_silly_confidences_are_refused() {
     assert_eq!(ratio_of_medians(&few, &[], 0.95), Err(CompareError::NoRun));
 }
 
-/// Rounds as a shared machine gives them: a drift over the session, an offset of each round that both sides share, one of
-/// each start that they do not, and steps that remember the ones before.
+/// Simulates rounds on a shared machine. The session drifts, each round has an offset that both sides share, each
+/// start has an offset, and steps depend on the previous ones.
 fn take_turns(random: &mut ChaCha8Rng, rounds: usize, speedup: f64) -> (Vec<Series>, Vec<Series>) {
     let drift = 0.03 * normal(random);
     (0..rounds)
@@ -340,7 +341,7 @@ fn a_finding_tells_nothing_there_from_nothing_known() {
             further: Some(Further::Rounds(2..=40))
         }
     ));
-    // Right between "faster" and "no difference" within a margin of nothing: no amount of measuring helps.
+    // The value lies exactly between "faster" and "no difference" at a margin of zero, so more measuring cannot help.
     assert_eq!(
         interval(0.5, 2.0).finding(0.0),
         Finding::TooNoisy { further: None }
