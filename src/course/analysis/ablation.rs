@@ -1,22 +1,24 @@
-//! What each switch of a target is worth, alone and together: a full factorial experiment.
+//! Measures what each switch of a target is worth, alone and together, by a full factorial experiment.
 //!
-//! Every combination of switches runs once a round. A round is a block: what is common to all its runs drops out, and what
-//! is left (the scatter of combinations within rounds) is the error of every effect, with (combinations - 1)(rounds - 1) degrees
-//! of freedom. Effects are differences of mean log times over all combinations (Montgomery, "Design and Analysis of
-//! Experiments", chapter 6). Ten effects looked at together would bring a false alarm in two of five experiments at 95 %, so
-//! each interval is widened until all hold together with the stated confidence (Bonferroni).
+//! Every combination of switches runs once a round. A round is a block: what all its runs share drops out. What is left is
+//! the scatter of combinations within rounds. It is the error of every effect and has (combinations - 1)(rounds - 1)
+//! degrees of freedom.
+//!
+//! Effects are differences of mean log times over all combinations (Montgomery, "Design and Analysis of Experiments",
+//! chapter 6). Ten effects at 95 % each would raise a false alarm in two of five experiments. Therefore each interval is
+//! widened until all of them together hold with the stated confidence (Bonferroni).
 
 use serde::Serialize;
 
 use super::relative::USUAL_MARGIN;
 use tinyllama_base::statistics::{Basis, Finding, Interval, half_width, median};
 
-/// A combination of switches: bit `i` says whether switch `i` is on.
+/// A combination of switches: bit `i` says that switch `i` is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct States(usize);
 
 impl States {
-    /// Every combination of so many switches, none of them on first.
+    /// Returns every combination of `switches` switches. The first one has none of them on.
     pub fn all(switches: usize) -> impl Iterator<Item = States> {
         (0..1_usize << switches).map(States)
     }
@@ -25,14 +27,14 @@ impl States {
         self.0 >> switch & 1 == 1
     }
 
-    /// Those of `switches` that are on.
+    /// Returns the names of the switches that are on.
     pub fn on(self, switches: &[String]) -> Vec<String> {
         let switches = switches.iter().enumerate();
         let on = switches.filter(|(at, _)| self.has(*at));
         on.map(|(_, name)| name.clone()).collect()
     }
 
-    /// As a run takes them: `--qkv-fusion=on`.
+    /// Formats each switch as a flag of a run: `--qkv-fusion=on`.
     pub fn flags(self, switches: &[String]) -> Vec<String> {
         let switches = switches.iter().enumerate();
         let state = |at| if self.has(at) { "on" } else { "off" };
@@ -42,26 +44,26 @@ impl States {
     }
 }
 
-/// A combination and how long a step takes with it.
+/// A combination and its step time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Combination {
     pub on: Vec<String>,
-    /// Median over the rounds' medians.
+    /// Median of the rounds' medians.
     pub step_ms: f64,
     pub step_ms_of_rounds: Vec<f64>,
-    /// Time with nothing switched on over time with this.
+    /// Time with every switch off over time with this combination.
     pub speedup: f64,
 }
 
-/// What switching on does, averaged over all states of the other switches.
+/// The change in time by switching on, averaged over all states of the other switches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// One switch for a main effect, two for an interaction.
     pub switches: Vec<String>,
-    /// Main effect: time on over time off. Interaction: that ratio of the first switch with the second on, over the same with
-    /// the second off; below 1 they help each other.
+    /// Main effect: time on over time off. Interaction: that ratio of the first switch with the second on, over the same
+    /// ratio with the second off. Below 1 the two help each other.
     pub time_ratio: f64,
-    /// Null where nothing tells how far the runs scatter.
+    /// Null if the scatter of the runs is not known.
     pub interval: Option<Interval>,
     pub finding: Option<Finding>,
 }
@@ -70,16 +72,16 @@ pub struct Effect {
 pub struct Ablation {
     pub target: String,
     pub rounds: usize,
-    /// That all intervals hold together.
+    /// Probability that all intervals hold together.
     pub confidence: f64,
     pub combinations: Vec<Combination>,
     pub main_effects: Vec<Effect>,
     pub interactions: Vec<Effect>,
-    /// Share by which equal runs of a round scatter (one standard deviation); null where it is not known.
+    /// One standard deviation among equal runs of a round, as a share of the time. Null if it is not known.
     pub scatter: Option<f64>,
 }
 
-/// Why an experiment cannot be read.
+/// Why no effects can be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AblationError {
     #[error("there is no switch to turn")]
@@ -94,10 +96,10 @@ pub enum AblationError {
     NotPositive { combination: usize },
 }
 
-/// Reads effects from `times[combination][round]`, median step times in milliseconds.
+/// Computes effects from `times[combination][round]`, median step times in milliseconds.
 ///
 /// # Errors
-/// When a combination or a round is missing, or a time is no positive number.
+/// If a combination or a round is missing, or a time is not a positive number.
 pub fn analyse(
     target: &str,
     switches: &[String],
@@ -126,7 +128,7 @@ pub fn analyse(
     };
     let effect = |states| reading.effect(states);
     let mut interactions: Vec<States> = several(2).collect();
-    // By the first of the two, then by the second.
+    // Sorts pairs by their first switch, then by the second.
     interactions.sort_by_key(|states| (states.0.trailing_zeros(), states.0));
     Ok(Ablation {
         target: target.to_string(),
@@ -173,14 +175,15 @@ fn combinations(switches: &[String], times: &[Vec<f64>]) -> Vec<Combination> {
         .collect()
 }
 
-/// Variance of one log time, and the degrees of freedom it was estimated with.
+/// Variance of one log time, and the degrees of freedom of that estimate.
 #[derive(Clone, Copy)]
 struct ErrorVariance {
     variance: f64,
     freedom: f64,
 }
 
-/// Scatter within rounds; with a single round, from the effects of three and more switches, which are seldom real.
+/// Estimates the scatter within rounds. A single round has none, so effects of three and more switches, which are seldom
+/// real, take its place.
 fn scatter(logs: &[Vec<f64>], means: &[f64], switches: usize) -> Option<ErrorVariance> {
     let (combinations, rounds) = (logs.len(), logs[0].len());
     if rounds > 1 {
@@ -209,7 +212,7 @@ fn scatter(logs: &[Vec<f64>], means: &[f64], switches: usize) -> Option<ErrorVar
     if high_order.len() < 3 {
         return None;
     }
-    // A contrast divided by the number of combinations has this number's part of the variance.
+    // The variance of an effect here is that of one log time over the number of combinations.
     let squares: f64 = high_order.iter().map(|effect| effect.powi(2)).sum();
     Some(ErrorVariance {
         variance: squares / high_order.len() as f64 * combinations as f64,
@@ -217,7 +220,7 @@ fn scatter(logs: &[Vec<f64>], means: &[f64], switches: usize) -> Option<ErrorVar
     })
 }
 
-/// Sum over combinations, each with the product of the signs of the effect's switches: on is +1, off is -1.
+/// Sums the means, each times the signs of the effect's switches: +1 if on, -1 if off.
 fn contrast(means: &[f64], effect: usize) -> f64 {
     means
         .iter()
@@ -240,7 +243,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// A difference for one switch, for two a difference of differences.
+    /// Computes a difference for one switch, and a difference of differences for two.
     fn effect(&self, states: States) -> Effect {
         let scale = f64::from(2 * states.0.count_ones());
         let combinations = self.means.len() as f64;

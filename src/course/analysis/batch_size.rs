@@ -1,8 +1,8 @@
-//! Finding a batch size by trying: doubling until memory is full, then bisection; every trial is a real run.
+//! Finds a batch size by trials. It doubles the size until memory is full, then bisects. Every trial is a real run.
 
 use serde::Serialize;
 
-/// What to look for.
+/// The aim of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
@@ -12,19 +12,19 @@ pub enum Goal {
     Memory,
 }
 
-/// Throughput that close to the best is as good: 2 %.
+/// A throughput within this share of the best counts as equal to it: 2 %.
 pub const AS_GOOD: f64 = 0.02;
 
-/// How one batch size went.
+/// The outcome of one batch size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Trial {
     pub batch_size: usize,
     pub fits: bool,
-    /// Null where the backend does not report it and nothing estimates it.
+    /// Null if the backend does not report it and no estimate exists.
     pub bytes: Option<u64>,
     pub samples_per_s: Option<f64>,
     pub step_ms: Option<f64>,
-    /// Why it does not fit, or where the figures come from.
+    /// Why the size does not fit, or the source of the figures.
     pub note: String,
 }
 
@@ -32,30 +32,30 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     pub from: usize,
-    /// Never tried beyond.
+    /// The search never tries a larger size.
     pub to: usize,
-    /// Stop when the limit is known to within one batch; otherwise to within a sixteenth.
+    /// If true, the search stops when the limit is known to within one batch, otherwise to within a sixteenth.
     pub exact: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Search {
     pub goal: Goal,
-    /// By size.
+    /// Sorted by size.
     pub trials: Vec<Trial>,
-    /// Largest that was seen to fit; null when not even the smallest did.
+    /// Largest size that fitted. Null if not even the smallest did.
     pub largest_that_fits: Option<usize>,
-    /// Smallest that was seen not to fit; null when the search ended at its upper bound.
+    /// Smallest size that did not fit. Null if the search ended at its upper bound.
     pub smallest_that_does_not: Option<usize>,
     pub best: Option<usize>,
-    /// True when the largest size allowed fitted, so that a larger one may do better.
+    /// True if the largest size allowed fitted, so that a larger one may do better.
     pub at_upper_bound: bool,
 }
 
 /// Runs `try_it` on one size after the other.
 ///
 /// # Errors
-/// The first error of `try_it`, with what was found until then.
+/// Returns the first error of `try_it` together with the results so far.
 pub fn search<E>(
     goal: Goal,
     bounds: Bounds,
@@ -72,7 +72,7 @@ pub fn search<E>(
     }
 }
 
-/// What tries a size.
+/// Runs a trial of one size.
 type Try<'a, E> = &'a mut dyn FnMut(usize) -> Result<Trial, E>;
 
 struct Found {
@@ -124,7 +124,7 @@ impl Found {
         Ok(())
     }
 
-    /// Throughput need not grow to the end: look once between the best and its neighbours.
+    /// Tries sizes between the best one and its neighbours, because throughput may fall again before the largest size.
     fn refine<E>(&mut self, try_it: Try<'_, E>) -> Result<(), E> {
         let fitting: Vec<&Trial> = self.fitting().collect();
         let rates = fitting.iter().enumerate();

@@ -1,4 +1,4 @@
-//! What a device was measured to reach: arithmetic, bandwidth, launches and waiting. Kept once for each device.
+//! Measured rates of a device: arithmetic, bandwidth, launches and waiting. One file per device keeps them.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tinyllama_base::file::inside;
 use tinyllama_contract::ceilings::{ComputeCeiling, Latency, Sampled};
 pub use tinyllama_contract::ceilings::{Level, Measured, Unit};
 
-/// Changes when a reader of an older file would misread it.
+/// Increases when a reader of an older file would misread it.
 pub const VERSION: u32 = 1;
 
 const KIND: &str = "calibration";
@@ -38,7 +38,7 @@ impl Deref for Calibration {
 }
 
 impl Calibration {
-    /// What has changed since it was measured; empty when it still holds.
+    /// Lists what has changed since the measurement. Empty if it still holds.
     pub fn staleness(&self, now: &DeviceFacts) -> Vec<String> {
         let then = &self.facts;
         let mut changes = Vec::new();
@@ -57,7 +57,7 @@ impl Calibration {
         changes
     }
 
-    /// A line for each ceiling, for `doctor` and for the command itself.
+    /// Returns a line for each ceiling. `doctor` and the command itself print them.
     pub fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for ceiling in &self.compute {
@@ -90,7 +90,7 @@ impl Calibration {
         lines
     }
 
-    /// What a user should know before trusting rooflines and predictions; empty where everything agrees.
+    /// Lists what a user should know before trusting rooflines and predictions. Empty if all measurements agree.
     pub fn warnings(&self) -> Vec<String> {
         let doubts = self.doubts().into_iter();
         let line = |doubt| {
@@ -99,33 +99,33 @@ impl Calibration {
         doubts.map(line).collect()
     }
 
-    /// Where the calibration of a device lies below the state folder.
+    /// Path of a device's calibration below the state folder.
     pub fn path(root: &Path, backend: &str, device: &str) -> PathBuf {
         device_file(root, KIND, backend, device)
     }
 
-    /// Keeps it, whole or not at all, and says where.
+    /// Writes the calibration, whole or not at all, and returns its path.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let path = Self::path(root, &self.facts.backend, &self.facts.device);
         write_json(&path, self)
     }
 
-    /// The calibration of a device; none when it was never measured, or by a version that meant something else.
+    /// Reads the calibration of a device. Returns `None` if it was never measured, or if the file has another version.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn load(root: &Path, backend: &str, device: &str) -> Result<Option<Self>> {
         let found: Option<Self> = read_json(&Self::path(root, backend, device))?;
         Ok(found.filter(|found| found.version == VERSION))
     }
 
-    /// Every calibration that is kept; files that cannot be understood are named in the second list.
+    /// Reads every stored calibration. The second list names the files that it cannot understand.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn load_all(root: &Path) -> Result<(Vec<Self>, Vec<String>)> {
         let folder = root.join(KIND);
         let entries =
@@ -144,7 +144,7 @@ impl Calibration {
     }
 }
 
-/// The unit that leaves a rate at least one digit before the point.
+/// Picks the unit that leaves at least one digit before the point.
 fn scale(rate: f64, unit: &str) -> (f64, String) {
     let (scale, prefix) = match rate {
         rate if rate >= 1e12 => (1e12, "T"),

@@ -1,4 +1,4 @@
-//! Targets side by side: time and its phases, launches, memory, rates, and how sure the differences are.
+//! Compares targets: time and its phases, launches, memory, rates, and how sure the differences are.
 
 use serde::Serialize;
 
@@ -9,26 +9,26 @@ use crate::run::energy::{Joules, RunEnergy};
 use tinyllama_base::statistics::{Basis, Series};
 use tinyllama_contract::event::Hello;
 
-/// One of the things that are compared.
+/// One participant of a comparison.
 #[derive(Clone, Debug)]
 pub struct Side {
     pub name: String,
-    /// In rounds when they took turns.
+    /// In rounds if the sides took turns.
     pub runs: Vec<MeasuredRun>,
-    /// A run that waited after each phase and counted its work; its total is not used.
+    /// A run that waited after each phase and counted its work. Its total time is not used.
     pub phases: Option<MeasuredRun>,
 }
 
-/// How the runs of the sides relate.
+/// How the runs of the sides relate in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// The n-th runs of all sides were made in the same round.
+    /// The n-th runs of all sides belong to the same round.
     InTurns,
-    /// At different times.
+    /// The runs were made at different times.
     Apart,
 }
 
-/// Median step times of a side's phases, from a run that waits after each.
+/// Median times of a side's phases, from a run that waits after each phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PhaseTimes {
     pub forward_ms: Option<f64>,
@@ -36,7 +36,7 @@ pub struct PhaseTimes {
     pub optimizer_ms: Option<f64>,
 }
 
-/// A side and its figures. What is null was not reported.
+/// A side and its figures. Null means that the figure was not reported.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     pub name: String,
@@ -48,13 +48,13 @@ pub struct Row {
     pub step_ms: Option<f64>,
     /// Medians of the runs, in the order they were made.
     pub step_ms_of_runs: Vec<f64>,
-    /// Of the first run, compiling and tuning included.
+    /// First step of the first run, including compiling and tuning.
     pub first_step_ms: Option<f64>,
     pub phases: PhaseTimes,
     pub samples_per_s: Option<f64>,
     pub tokens_per_s: Option<f64>,
     pub launches_per_step: Option<f64>,
-    /// Of the forward pass, where a profile pass counted them.
+    /// Launches of the forward pass, if a profile pass counted them.
     pub forward_launches: Option<f64>,
     pub peak_bytes_in_use: Option<u64>,
     pub peak_bytes_reserved: Option<u64>,
@@ -62,44 +62,44 @@ pub struct Row {
     pub flops_per_step: Option<f64>,
     /// Counted FLOP over the median step.
     pub flops_per_s: Option<f64>,
-    /// Of the device while steps were measured, by power sampled beside the runs.
+    /// Energy of the device during the measured steps, from power that was sampled while the runs ran.
     pub energy_per_step: Option<Joules>,
     pub energy_per_sample: Option<Joules>,
-    /// Device time of alike forward parts, where a profile pass measured it.
+    /// Device time of the forward pass by kind of part, if a profile pass measured it.
     pub parts: Vec<parts::PartSum>,
     pub first_loss: Option<f64>,
     pub final_loss: Option<f64>,
     pub parameter_tensors: usize,
     pub parameters_with_gradient: Option<usize>,
-    /// Step time over the first row's; null in the first row.
+    /// Step time over that of the first row. Null in the first row.
     pub relative_time: Option<RelativeTime>,
 }
 
-/// All of it.
+/// The table with its warnings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     pub confidence: f64,
-    /// Share of the time below which a difference does not matter.
+    /// A difference below this share of the time does not matter.
     pub margin: f64,
     pub rows: Vec<Row>,
-    /// What a reader has to know before believing the figures.
+    /// Facts that a reader needs before believing the figures.
     pub warnings: Vec<String>,
 }
 
 impl Row {
-    /// The most that was taken from the device, as far as that is known.
+    /// The largest amount of device memory that the run held, if it is known.
     pub fn peak_bytes(&self) -> Option<u64> {
         self.peak_bytes_reserved.or(self.peak_bytes_in_use)
     }
 
-    /// Of the parameters, how many have one.
+    /// Formats how many of the parameters have a gradient.
     pub fn gradients(&self) -> Option<String> {
         let with = self.parameters_with_gradient?;
         Some(format!("{with} of {}", self.parameter_tensors))
     }
 }
 
-/// Compares every side with the first; a side without a run is left out.
+/// Compares every side with the first. Sides without a run are left out.
 pub fn compare(sides: &[Side], made: Made, confidence: f64) -> Comparison {
     let mut base: Option<Vec<Series>> = None;
     let mut rows = Vec::new();
@@ -135,7 +135,7 @@ pub fn compare(sides: &[Side], made: Made, confidence: f64) -> Comparison {
     }
 }
 
-/// The measured step times of runs; a run without any is passed over.
+/// Collects the measured step times of runs. Runs without any are left out.
 pub fn total_series(runs: &[MeasuredRun]) -> Vec<Series> {
     runs.iter()
         .filter_map(|run| run.measurements.series(Metric::TotalMs))
@@ -147,13 +147,13 @@ pub fn step_ms(runs: &[MeasuredRun]) -> Option<f64> {
     middle(&total_series(runs))
 }
 
-/// The most that a run took from the device, as far as the backend says.
+/// The most memory that a run took from the device, if the backend reports it.
 pub fn peak_bytes(run: &MeasuredRun) -> Option<u64> {
     let summary = &run.summary;
     summary.peak_bytes_reserved.or(summary.peak_bytes_in_use)
 }
 
-/// Where the files of runs are.
+/// Paths of the runs' files.
 pub fn paths<'a>(runs: impl IntoIterator<Item = &'a MeasuredRun>) -> Vec<String> {
     let runs = runs.into_iter();
     runs.map(|run| run.path.display().to_string()).collect()
@@ -235,7 +235,7 @@ fn unsynchronised(side: &Side) -> Option<String> {
     })
 }
 
-/// What differs between runs that are about to be compared, as sentences.
+/// Describes in sentences how the circumstances of the runs differ.
 pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
     let Some(((first, base), others)) = hellos.split_first() else {
         return vec![];
@@ -263,10 +263,11 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
     warnings
 }
 
-/// Facts that name where a run computed.
+/// Names of facts that say which device a run used.
 const PLACE: [&str; 2] = ["device", "backend"];
 
-/// The facts in which `hello` differs from `base`. What runs made in turns wait for is part of what they compare.
+/// Names the facts in which `hello` differs from `base`. For runs that took turns, the points at which they wait are part
+/// of the comparison, so they are left out.
 pub fn differing_facts(base: &Hello, hello: &Hello, made: Made) -> Vec<&'static str> {
     let in_turns = made == Made::InTurns;
     let waiting = in_turns || base.synchronize == hello.synchronize;

@@ -1,4 +1,4 @@
-//! What makers print about their GPUs: `assets/gpus.yaml`, always shown as "data sheet".
+//! Data sheets of GPUs from `assets/gpus.yaml`. Their figures are always labelled "data sheet".
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ struct Table {
     gpus: Vec<DataSheet>,
 }
 
-/// A GPU as its maker describes it. What could not be traced to a source is absent.
+/// A GPU as its maker describes it. Figures without a known source are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataSheet {
     pub name: String,
-    /// `gfx942`, `sm_90`.
+    /// For example `gfx942` or `sm_90`.
     pub architecture: String,
     #[serde(skip_serializing)]
     matches: Vec<String>,
@@ -32,7 +32,7 @@ pub struct DataSheet {
     pub memory: u32,
     /// GB/s.
     pub bandwidth: f64,
-    /// KiB of LDS or shared memory that one workgroup can have.
+    /// KiB of LDS or shared memory per workgroup, at most.
     pub local_memory: u32,
     /// TFLOP/s of the vector units.
     #[serde(default)]
@@ -44,10 +44,10 @@ pub struct DataSheet {
     pub fp16: Option<f64>,
     #[serde(default)]
     pub bf16: Option<f64>,
-    /// GB/s to other GPUs of the host, all links together, one direction.
+    /// GB/s to other GPUs of the host, over all links together, in one direction.
     #[serde(default, skip_serializing)]
     pub link: Option<f64>,
-    /// Where the figures come from.
+    /// Sources of the figures.
     pub sources: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl DataSheet {
     }
 }
 
-/// The data sheet of a device, by the name its driver gives it; none for a device that is not in the table.
+/// Finds the data sheet by the name that the driver gives the device. Returns `None` if the table does not have it.
 pub fn find(device: &str) -> Option<DataSheet> {
     let words = words_of(device);
     let table = table()?;
@@ -90,7 +90,7 @@ pub fn find(device: &str) -> Option<DataSheet> {
     Some(found)
 }
 
-/// The table is part of the program; a test holds it to its form.
+/// The table is part of the program, and a test checks its form.
 fn table() -> Option<Table> {
     serde_yaml::from_str(TABLE).ok()
 }
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Without these no roofline of such a GPU has a ridge.
+    /// Without both rates, the roofline of such a GPU has no ridge.
     #[test]
     fn instinct_gpus_have_both_rates() {
         for (device, vector, matrix) in [

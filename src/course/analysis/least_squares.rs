@@ -1,16 +1,16 @@
-//! Small linear fits: a handful of coefficients, solved exactly.
+//! Small linear fits of a few coefficients, solved exactly.
 
-/// A fit of `y` by sums of coefficients times features.
+/// A fit of `y` by a sum of features, each times its coefficient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     pub coefficients: Vec<f64>,
-    /// Standard error of each; none when there are no more points than coefficients.
+    /// Standard error of each coefficient. `None` if there are no more points than coefficients.
     pub standard_errors: Option<Vec<f64>>,
-    /// Points less coefficients.
+    /// Degrees of freedom: points less coefficients.
     pub freedom: usize,
 }
 
-/// Least squares over rows of features; none when the features do not tell the coefficients apart.
+/// Fits by least squares over rows of features. Returns `None` if the features depend on each other.
 pub fn fit(rows: &[Vec<f64>], y: &[f64]) -> Option<Fit> {
     let unknowns = rows.first()?.len();
     let (normal, right) = normal_equations(rows, y, unknowns);
@@ -32,9 +32,9 @@ pub fn fit(rows: &[Vec<f64>], y: &[f64]) -> Option<Fit> {
     })
 }
 
-/// Least squares with coefficients that are not below zero: the best over all choices of features that are left out.
+/// Fits by least squares with coefficients of at least zero: the best over all choices of features to leave out.
 ///
-/// The features are few, so every choice is tried. None when no choice can be solved.
+/// The features are few, so every choice is tried. Returns `None` if no choice can be solved.
 pub fn fit_non_negative(rows: &[Vec<f64>], y: &[f64]) -> Option<Vec<f64>> {
     let unknowns = rows.first()?.len();
     let mut best: Option<(f64, Vec<f64>)> = None;
@@ -80,7 +80,7 @@ fn normal_equations(rows: &[Vec<f64>], y: &[f64], unknowns: usize) -> (Vec<Vec<f
     ((0..unknowns).map(row).collect(), right.collect())
 }
 
-/// A pivot this much smaller than the largest entry of its column means the features depend on each other.
+/// A pivot this much smaller than the largest entry of its column means that the features depend on each other.
 const SINGULAR: f64 = 1e-10;
 
 /// Gaussian elimination with row pivoting.
@@ -122,7 +122,7 @@ mod tests {
         let y = [1.1, 2.9, 5.0, 7.1, 8.9];
         let fit = fit(&rows, &y).unwrap();
         assert!((fit.coefficients[1] - 1.98).abs() < 1e-9, "{fit:?}");
-        // By hand: residual sum of squares 0.036, over 3 degrees of freedom and a sum of squares of x of 10.
+        // Computed by hand: residual sum of squares 0.036, over 3 degrees of freedom and a sum of squares of x of 10.
         let errors = fit.standard_errors.unwrap();
         assert!(
             (errors[1] - (0.036_f64 / 3.0 / 10.0).sqrt()).abs() < 1e-9,

@@ -1,4 +1,4 @@
-//! What measured numbers allow one to say: spread, comparisons with their uncertainty, and what a run reports.
+//! Statistics over measured runs: spread, comparisons with their uncertainty, and reports.
 
 pub mod ablation;
 pub mod batch_size;

@@ -1,4 +1,4 @@
-//! Work and time of the parts of a step, alike parts of all layers taken together.
+//! Work and time of a step's parts. Equal parts of all layers are added up.
 
 use serde::Serialize;
 
@@ -12,18 +12,18 @@ pub struct PartSum {
     pub flops: f64,
     /// Least bytes to move, counted from shapes.
     pub bytes: f64,
-    /// Measured device time a step; null where it was not reported for every one of them.
+    /// Measured device time a step. Null unless it was reported for every part of this kind.
     pub device_ms: Option<f64>,
 }
 
-/// `layer 3 attention` is of the kind `attention`.
+/// Returns the kind of a part: `layer 3 attention` is of the kind `attention`.
 pub fn kind(part: &str) -> &str {
     part.strip_prefix("layer ")
         .and_then(|rest| rest.split_once(' '))
         .map_or(part, |(_, kind)| kind)
 }
 
-/// Sums alike parts, in the order in which they first occur.
+/// Sums parts of a kind, in the order in which the kinds first occur.
 pub fn by_kind(parts: &Parts) -> Vec<PartSum> {
     let mut sums: Vec<PartSum> = Vec::new();
     for part in &parts.parts {
@@ -45,13 +45,13 @@ pub fn by_kind(parts: &Parts) -> Vec<PartSum> {
     sums
 }
 
-/// Whether a part belongs to the forward pass; `layer 3 ffn backward` does not.
+/// Returns whether a part belongs to the forward pass. `layer 3 ffn backward` does not.
 pub fn is_forward(part: &str) -> bool {
     let kind = kind(part);
     !(kind.ends_with("backward") || matches!(kind, "optimizer" | "other"))
 }
 
-/// Kernels the forward pass launches.
+/// Counts the kernels that the forward pass launches.
 pub fn forward_launches(kernels: &Kernels) -> f64 {
     let forward = kernels
         .kernels

@@ -1,10 +1,12 @@
-//! How long a step of a model that was never run will take: a small model of time, fitted to runs that were kept.
+//! Predicts the step time of a model that never ran, by a small model of time that is fitted to stored runs.
 //!
-//! A step waits for the slower of two: the host, which hands over kernels one after the other, and the device, which computes
-//! and moves. `time = kernels * a + FLOP * b + FLOP of attention's scores * c + bytes * d` (or the larger of the first term and
-//! the rest; or with b for c), coefficients not below zero, fitted to relative errors. How good that is, is said by leaving
-//! each configuration out in turn, fitting to the others and predicting it; the four models are tried that way, and the one
-//! with the smallest mean error is used.
+//! A step waits for the slower of two: the host launches kernels one after the other, and the device computes and moves
+//! data. The model is `time = kernels * a + FLOP * b + FLOP of attention's scores * c + bytes * d`. Coefficients are at
+//! least zero, and the fit minimises relative errors.
+//!
+//! Variants take the larger of the first term and the rest, or use b in place of c. To state the error, each configuration
+//! is left out in turn, the others are fitted, and the one left out is predicted. All four variants are tried this way,
+//! and the one with the smallest mean error is used.
 
 mod coefficients;
 
@@ -20,18 +22,18 @@ use tinyllama_contract::MatrixProducts;
 use tinyllama_contract::model::work::{self, Work};
 use tinyllama_contract::model::{ModelConfig, Recipe};
 
-/// Configurations below which there is nothing to leave out.
+/// With fewer configurations no prediction can be checked by leaving one out.
 pub const LEAST_CONFIGURATIONS: usize = 4;
 
-/// What a step consists of, counted from shapes; kernels as they were observed.
+/// Work of a step, counted from shapes. The number of kernels was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Features {
-    /// By the host; 1 where the backend reports none: then the coefficient is a constant time a step.
+    /// Launches by the host. It is 1 if the backend reports none; then the coefficient is a constant time a step.
     pub launches: f64,
-    /// By a captured graph; 0 without one.
+    /// Launches by a captured graph. 0 without a graph.
     pub captured: f64,
     pub flops: f64,
-    /// Of those the ones of attention's scores, which grow with the square of the sequence.
+    /// FLOP of attention's scores, which grow with the square of the sequence length. They are a part of `flops`.
     pub score_flops: f64,
     pub bytes: f64,
 }
@@ -54,7 +56,7 @@ impl Features {
         }
     }
 
-    /// Kernels, FLOP without and of scores, bytes.
+    /// Kernels, FLOP without scores, FLOP of scores, bytes.
     fn row(&self) -> [f64; 4] {
         [
             self.launches + self.captured,
@@ -64,7 +66,8 @@ impl Features {
         ]
     }
 
-    /// Milliseconds of the longest of launching, computing and moving at the calibrated rates: what a perfect program needs.
+    /// Milliseconds of the longest of launching, computing and moving at the calibrated rates. A perfect program needs
+    /// that long.
     pub fn ceiling_ms(
         &self,
         calibration: &Calibration,
@@ -91,7 +94,7 @@ pub struct Observation {
     pub runs: usize,
 }
 
-/// Observations with the same configuration are one, with the median of their times.
+/// Merges observations of the same configuration. Their times become the median.
 pub fn merged(observations: &[Observation]) -> Vec<Observation> {
     let mut merged: Vec<(Observation, Vec<f64>)> = Vec::new();
     for observation in observations {
@@ -115,7 +118,7 @@ pub fn merged(observations: &[Observation]) -> Vec<Observation> {
     merged.into_iter().filter_map(with_median).collect()
 }
 
-/// A configuration predicted by a model that had not seen it.
+/// A configuration and its prediction by a model that was fitted without it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldOut {
     pub config: ModelConfig,
@@ -125,23 +128,23 @@ pub struct HeldOut {
     pub error: f64,
 }
 
-/// A model of time with what is known of its error.
+/// A model of time with its known error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimeModel {
     pub coefficients: Coefficients,
     pub held_out: Vec<HeldOut>,
-    /// Of the absolute errors, as those that follow.
+    /// Mean of the absolute errors, as a share. The next two are shares too.
     pub mean_error: f64,
     pub median_error: f64,
     pub largest_error: f64,
-    /// Peak memory over the estimate from shapes; null where none was reported.
+    /// Peak memory over the estimate from shapes. Null if no run reported memory.
     pub memory_factor: Option<f64>,
-    /// Largest absolute error of the memory, each configuration left out in turn.
+    /// Largest absolute error of the memory when each configuration is left out in turn.
     pub memory_error: Option<f64>,
 }
 
 impl TimeModel {
-    /// None with fewer than [`LEAST_CONFIGURATIONS`] configurations, or where nothing can be fitted.
+    /// Returns `None` with fewer than [`LEAST_CONFIGURATIONS`] configurations, or if no variant can be fitted.
     pub fn fitted(observations: &[Observation]) -> Option<Self> {
         let observations = merged(observations);
         if observations.len() < LEAST_CONFIGURATIONS {
@@ -184,7 +187,7 @@ impl TimeModel {
         })
     }
 
-    /// The smallest and largest ratio of what was measured to what was predicted of a configuration that was held out.
+    /// The smallest and the largest ratio of measured to predicted time among the configurations that were left out.
     pub fn measured_over_predicted(&self) -> (f64, f64) {
         let held_out = self.held_out.iter();
         let ratios = held_out.map(|held| held.measured_ms / held.predicted_ms);
@@ -198,7 +201,7 @@ impl TimeModel {
     }
 }
 
-/// Peak over estimate, and the largest error of predicting each configuration by the median of the others.
+/// Returns peak over estimate, and the largest error of predicting each configuration by the median of the others.
 fn memory(observations: &[Observation]) -> (Option<f64>, Option<f64>) {
     let factors = observations.iter();
     let factors = factors.filter_map(|o| Some(o.peak_bytes? / o.config.estimated_bytes() as f64));
@@ -213,7 +216,8 @@ fn memory(observations: &[Observation]) -> (Option<f64>, Option<f64>) {
     (quantile(&factors, 0.5), quantile(&errors, 1.0))
 }
 
-/// Launches a step of a model with so many layers: of a run with as many, else along the line through all of them.
+/// Launches a step of a model with `layers` layers: the median of runs with as many layers, otherwise a line through all
+/// runs.
 pub fn launches(observed: &[(usize, f64)], layers: usize) -> Option<f64> {
     let same = observed.iter().filter(|(of, _)| *of == layers);
     let same: Vec<f64> = same.map(|(_, launches)| *launches).collect();
@@ -225,7 +229,7 @@ pub fn launches(observed: &[(usize, f64)], layers: usize) -> Option<f64> {
     let y: Vec<f64> = observed.iter().map(|(_, launches)| *launches).collect();
     match super::least_squares::fit(&rows, &y) {
         Some(fit) => Some(dot(&fit.coefficients, &[1.0, layers as f64])),
-        // One number of layers was seen: launches are taken as proportional, norm and head apart.
+        // With a single number of layers, launches are taken as proportional to it. Norm and head count as one more layer.
         None => {
             let (seen, launches) = observed.first()?;
             Some(launches * (layers + 1) as f64 / (seen + 1) as f64)

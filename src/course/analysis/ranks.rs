@@ -1,4 +1,4 @@
-//! What it costs to sum gradients over several GPUs: bytes on the wire, and the time they take.
+//! The cost of summing gradients over several GPUs: bytes sent and the time they take.
 
 use serde::Serialize;
 
@@ -7,29 +7,29 @@ use super::gpus;
 use tinyllama_contract::model::ModelConfig;
 use tinyllama_contract::targets::v4;
 
-/// The sums of a step on each of several GPUs.
+/// The sums of one step on each of several GPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WireTime {
     pub gpus: usize,
-    /// Of all gradients.
+    /// Size of all gradients.
     pub gradient_bytes: f64,
-    /// What each GPU sends, and as much it receives meanwhile: 2 (n - 1)/n times the gradients.
+    /// Bytes that each GPU sends: 2 (n - 1)/n times the gradients. It receives as many at the same time.
     pub wire_bytes: f64,
-    /// In one direction; null where nobody measured it and no data sheet has it.
+    /// Rate in one direction. Null if no run measured it and no data sheet has it.
     pub link: Option<Link>,
     pub wire_ms: Option<f64>,
 }
 
-/// How fast GPUs reach each other.
+/// Bandwidth between GPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Link {
     pub bytes_per_s: f64,
-    /// In words: the run it was measured in, or a data sheet.
+    /// Source as text: the run that measured it, or a data sheet.
     pub source: String,
 }
 
 impl WireTime {
-    /// Of a model with gradients of `bytes` bytes each.
+    /// For a model whose gradients have `bytes` bytes each.
     pub fn of(config: &ModelConfig, bytes: f64, gpus: usize, link: Option<Link>) -> Self {
         let gradient_bytes = config.parameters() as f64 * bytes;
         let wire_bytes = v4::ring_share(gpus) * gradient_bytes;
@@ -46,7 +46,7 @@ impl WireTime {
 }
 
 impl Link {
-    /// As a run over several GPUs timed its sums one by one (`--profile-steps`).
+    /// Reads the rate from a run over several GPUs that timed its sums one by one (`--profile-steps`).
     pub fn measured(run: &MeasuredRun) -> Option<Link> {
         let ranks = run.hello.ranks.as_ref()?;
         let kernels = &run.kernels.as_ref()?.kernels;

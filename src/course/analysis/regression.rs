@@ -1,4 +1,4 @@
-//! Whether today's runs are worse than those of a baseline, with intervals where there is a spread.
+//! Checks today's runs against a baseline, with intervals if the spread is known.
 
 mod baseline;
 
@@ -11,7 +11,7 @@ use tinyllama_base::named;
 use tinyllama_base::statistics::{Interval, Series, Verdict as Bound, ratio_of_medians};
 
 named! {
-    /// What is compared with the baseline.
+    /// A figure that is compared with the baseline.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Figure {
@@ -20,7 +20,7 @@ named! {
         Memory = "memory",
         Launches = "launches",
         FinalLoss = "final loss",
-        /// Against another target of today, not against the baseline.
+        /// Compares with another target of today instead of the baseline.
         Speedup = "speed-up",
     }
 }
@@ -30,11 +30,11 @@ named! {
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Passed = "passed",
-    /// Worse than the tolerance allows, as sure as the confidence says where there is an interval.
+    /// Worse than the tolerance allows. If there is an interval, this holds with the stated confidence.
     Regression = "REGRESSION",
-    /// The interval holds the bound.
+    /// The interval contains the bound.
     Inconclusive = "inconclusive",
-    /// One side does not report it, or there is no baseline.
+    /// One side does not report the figure, or there is no baseline.
     NotCompared = "not compared",
 }
 }
@@ -45,14 +45,14 @@ pub struct Outcome {
     pub target: String,
     pub figure: Figure,
     pub verdict: Verdict,
-    /// Today over baseline; for a speed-up the other target's time over this one's.
+    /// Today over baseline. For a speed-up, the other target's time over this one's.
     pub ratio: Option<f64>,
     pub interval: Option<Interval>,
-    /// In words, with the numbers.
+    /// The result as text with its numbers.
     pub message: String,
 }
 
-/// Compares today's runs of a target with its baseline; `tolerance` is a share, 0.05 for 5 %.
+/// Compares today's runs of a target with its baseline. `tolerance` is a share: 0.05 is 5 %.
 pub fn check(
     target: &str,
     today: &[RunFigures],
@@ -92,7 +92,7 @@ pub fn check(
     ]
 }
 
-/// Whether a target is at least `least` times as fast as another one, whose runs took turns with its own.
+/// Checks that a target is at least `least` times as fast as another one. The runs of both have to take turns.
 pub fn check_speedup(
     target: &str,
     runs: &[Series],
@@ -161,13 +161,13 @@ fn with_spread(today: &[Series], baseline: &[Series], allowed: Allowed, confiden
     (verdict, Some(interval.value), Some(interval), message)
 }
 
-/// Figures that a run has one of, and that hardly scatter: the worst of the runs counts.
+/// Judges figures that a run has once and that hardly scatter. The worst run counts.
 fn exact(today: Option<f64>, baseline: Option<f64>, tolerance: f64) -> Judged {
     let (Some(today), Some(baseline)) = (today, baseline) else {
         let message = "not reported on both sides".into();
         return (Verdict::NotCompared, None, None, message);
     };
-    // A loss that is not finite is worse than any other, whatever it is divided by.
+    // A loss that is not finite is worse than any other. A ratio would not say so.
     if !today.is_finite() {
         let message = format!("{today} instead of {baseline}");
         return (Verdict::Regression, None, None, message);
@@ -186,7 +186,7 @@ fn exact(today: Option<f64>, baseline: Option<f64>, tolerance: f64) -> Judged {
     (verdict, ratio.is_finite().then_some(ratio), None, message)
 }
 
-/// The largest, where every run reports one; not finite if one of them is not.
+/// Returns the largest value, or a value that is not finite if there is one. `None` unless every run reports it.
 fn worst(runs: &[RunFigures], value: impl Fn(&RunFigures) -> Option<f64>) -> Option<f64> {
     let values = runs.iter().map(value).collect::<Option<Vec<f64>>>()?;
     let nan = values.iter().copied().find(|value| value.is_nan());

@@ -1,4 +1,4 @@
-//! The time of one program over that of another, with what may be said about it.
+//! The time of one program over that of another, with its uncertainty.
 
 use serde::Serialize;
 
@@ -6,18 +6,18 @@ use tinyllama_base::statistics::{
     CompareError, Finding, Interval, Series, ratio_in_rounds, ratio_of_medians,
 };
 
-/// Confidence of comparisons that name none.
+/// Confidence of comparisons that do not name one.
 pub const USUAL_CONFIDENCE: f64 = 0.95;
 
 /// Differences smaller than this share of the time do not matter.
 pub const USUAL_MARGIN: f64 = 0.02;
 
-/// Time over time: below 1 the first program is the faster one.
+/// A ratio of times. Below 1 the first program is faster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RelativeTime {
     /// Ratio of medians.
     pub ratio: f64,
-    /// Null where too little was measured to know the spread.
+    /// Null if too little was measured to know the spread.
     pub interval: Option<Interval>,
     pub finding: Option<Finding>,
     /// Why there is no interval.
@@ -25,7 +25,7 @@ pub struct RelativeTime {
 }
 
 impl RelativeTime {
-    /// Of runs that took turns, one of each side a round.
+    /// Compares runs that took turns, one of each side a round.
     pub fn in_rounds(a: &[Series], b: &[Series], confidence: f64, margin: f64) -> Option<Self> {
         Self::new(
             a,
@@ -35,7 +35,7 @@ impl RelativeTime {
         )
     }
 
-    /// Of runs that were made at different times.
+    /// Compares runs that were made at different times.
     pub fn of_runs(a: &[Series], b: &[Series], confidence: f64, margin: f64) -> Option<Self> {
         Self::new(a, b, margin, ratio_of_medians(a, b, confidence))
     }
@@ -63,18 +63,18 @@ impl RelativeTime {
         })
     }
 
-    /// How many times faster the first program is: `1.62x (1.58 to 1.67)`.
+    /// Formats how many times faster the first program is: `1.62x (1.58 to 1.67)`.
     pub fn speedup_text(&self) -> String {
         let interval = self.interval.map(|time| (1.0 / time.high, 1.0 / time.low));
         with_interval(1.0 / self.ratio, interval)
     }
 
-    /// How many times longer the first program takes.
+    /// Formats how many times longer the first program takes.
     pub fn ratio_text(&self) -> String {
         with_interval(self.ratio, self.interval.map(|time| (time.low, time.high)))
     }
 
-    /// The finding, and what would settle an open one.
+    /// The finding. If it is open, also what would settle it.
     pub fn finding_text(&self) -> String {
         match (self.finding, &self.unknown) {
             (Some(finding @ Finding::TooNoisy { further }), _) => match further {
@@ -95,13 +95,13 @@ fn with_interval(value: f64, interval: Option<(f64, f64)>) -> String {
     format!("{}x{ends}", factor(value))
 }
 
-/// Median of the runs' medians; none without a run.
+/// Median of the runs' medians. `None` without a run.
 pub fn middle(runs: &[Series]) -> Option<f64> {
     let medians = runs.iter().map(Series::median).collect();
     Series::new(medians).ok().map(|medians| medians.median())
 }
 
-/// A ratio with the digits that mean something.
+/// Formats a ratio with its significant digits.
 pub fn factor(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Starting the runs an analysis needs, one after the other, and what each gave.
+//! Starts the runs of an analysis one after the other and collects their figures.
 
 use std::path::{Path, PathBuf};
 
@@ -15,19 +15,19 @@ use crate::run::{
 };
 use tinyllama_contract::event::{Body, Event, FailureCode, Hello, Kernels, Parts, Step, Summary};
 
-/// A target with flags of its own.
+/// A target with its own flags.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
-    /// As tables show it.
+    /// Name in tables.
     pub name: String,
     pub spec: RunSpec,
 }
 
 impl Variant {
-    /// `spec` with flags before its own, and flags after them.
+    /// Adds flags before and after the flags of `spec`.
     ///
     /// # Errors
-    /// When `run` does not take them.
+    /// If `run` does not accept the flags.
     pub fn new(
         name: impl Into<String>,
         spec: &RunSpec,
@@ -45,18 +45,18 @@ impl Variant {
 #[derive(Clone, Debug)]
 pub struct Runner {
     pub launcher: Launcher,
-    /// `runs/ID` folders are made below it.
+    /// Folder that contains `runs/ID`.
     pub root: PathBuf,
-    /// Ends the run in progress and lets no further one start.
+    /// Ends the run in progress and prevents further ones.
     pub stop: Stop,
-    /// Runs that were made already.
+    /// Runs that were already made.
     pub pool: Pool,
 }
 
-/// A finished run that came to its end, with its measured steps.
+/// A run that finished with a complete summary, and its measured steps.
 #[derive(Clone, Debug)]
 pub struct MeasuredRun {
-    /// Folder, or the file it was read from.
+    /// The run's folder, or the file it was read from.
     pub path: PathBuf,
     pub hello: Hello,
     pub summary: Summary,
@@ -100,32 +100,32 @@ impl Failed {
         }
     }
 
-    /// Why, as far as the run, or its exit status, says.
+    /// The reason, if the run or its exit status gives one.
     pub fn code(&self) -> Option<FailureCode> {
         let failure = self.ended.run.failure.as_ref().map(|failure| failure.code);
         match (failure, self.ended.exit) {
-            // A model that cannot fit is refused before it starts, as wrong usage.
+            // `run` refuses a model that cannot fit before it starts, with the status for wrong usage.
             (None | Some(FailureCode::OutOfMemory), RunExit::Status(2)) => Some(FailureCode::Usage),
             (None, RunExit::Status(3)) => Some(FailureCode::Environment),
             (told, _) => told,
         }
     }
 
-    /// Whether the device, or the machine, had too little memory for it.
+    /// Returns whether the device or the machine had too little memory for the run.
     pub fn is_out_of_memory(&self) -> bool {
         match &self.ended.run.failure {
             Some(failure) => failure.code == FailureCode::OutOfMemory,
-            // Linux ends the largest program when a machine's memory is full.
+            // Linux kills the largest program when the machine's memory is full.
             None => self.ended.exit == RunExit::Signal(libc::SIGKILL),
         }
     }
 }
 
 impl Runner {
-    /// Runs `variant` and hands every event to `watch`.
+    /// Runs `variant` and passes every event to `watch`.
     ///
     /// # Errors
-    /// When the run cannot be started, fails, ends early, or a stop was requested.
+    /// If the run cannot be started, fails, ends early, or a stop was requested.
     pub fn run(
         &self,
         variant: &Variant,
@@ -140,7 +140,7 @@ impl Runner {
         MeasuredRun::ended(variant, ended, steps)
     }
 
-    /// A run from its start to its end, with its measured steps.
+    /// Watches a run from its start to its end and collects its measured steps.
     pub(super) fn see(
         &self,
         start: &Start,
@@ -159,10 +159,10 @@ impl Runner {
         Ok((ended?, steps))
     }
 
-    /// Whether no further run is to be started.
+    /// Checks that a further run may start.
     ///
     /// # Errors
-    /// When a stop was requested.
+    /// If a stop was requested.
     pub fn check_stop(&self) -> Result<(), RunFailure> {
         match self.stop.stopped() {
             Some(signal) => Err(RunFailure::Interrupted { signal }),
@@ -172,7 +172,7 @@ impl Runner {
 }
 
 impl MeasuredRun {
-    /// None without a complete summary.
+    /// Returns `None` without a complete summary.
     pub(super) fn of(run: &FinishedRun, steps: Vec<Step>) -> Option<Self> {
         let run = run.clone();
         Some(MeasuredRun {
@@ -187,10 +187,10 @@ impl MeasuredRun {
         })
     }
 
-    /// Reads a kept run: its folder, or an event stream.
+    /// Reads a stored run from its folder or from an event stream.
     ///
     /// # Errors
-    /// When the file cannot be read, or the run did not come to its end.
+    /// If the file cannot be read, or the run did not reach its end.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let file = || stream_of(path).display().to_string();
         let mut steps = Vec::new();

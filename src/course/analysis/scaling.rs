@@ -1,8 +1,8 @@
-//! How time and memory grow with sequence length and batch size: a grid of runs and the exponents fitted to it.
+//! Growth of time and memory with sequence length and batch size: a grid of runs and the exponents fitted to it.
 //!
-//! The fit is `log y = c + a log S + b log B` over the cells that ran. A power law seldom holds over a whole grid (launches
-//! bound small cells, arithmetic large ones); what it misses is part of the residuals, so it widens the interval, and the
-//! exponents between neighbours show where growth changes.
+//! The fit is `log y = c + a log S + b log B` over the cells that ran. A power law seldom holds over a whole grid:
+//! launches bound small cells, arithmetic bounds large ones. That misfit is part of the residuals, so it widens the
+//! interval. The exponents between neighbours show at which size growth changes.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use super::runner::MeasuredRun;
 use tinyllama_base::named;
 use tinyllama_base::statistics::{Series, half_width};
 
-/// A pair of sizes; none where the target's own is used.
+/// A pair of sizes. A size that is absent is the target's default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Size {
     pub sequence_length: usize,
@@ -24,7 +24,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// Whether everything that this size needs is needed by `other` too.
+    /// Returns whether `other` is at least as large in both sizes, so that it needs at least as much.
     pub fn fits_inside(&self, other: &Size) -> bool {
         self.sequence_length <= other.sequence_length && self.batch_size <= other.batch_size
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// What became of a cell of the grid.
+/// The result of one cell of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Cell {
@@ -46,7 +46,7 @@ pub enum Cell {
         size: Size,
         message: String,
     },
-    /// A smaller one did not fit.
+    /// A smaller size did not fit.
     NotTried {
         size: Size,
     },
@@ -85,7 +85,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// None without a run.
+    /// Returns `None` without a run.
     pub fn of(size: Size, runs: &[MeasuredRun]) -> Option<Self> {
         let last = runs.last()?;
         let series = total_series(runs);
@@ -105,10 +105,10 @@ impl Measured {
     }
 }
 
-/// A target over its sizes.
+/// The results of a target over all sizes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TargetScale {
-    /// The target with its own flags.
+    /// The target with its flags.
     pub name: String,
     pub target: String,
     pub cells: Vec<Cell>,
@@ -122,7 +122,7 @@ impl TargetScale {
 }
 
 named! {
-    /// In what something grows.
+    /// The size that varies.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Axis {
@@ -140,14 +140,14 @@ impl Axis {
     }
 }
 
-/// An exponent: something grows as the axis to this power.
+/// An exponent: the figure grows as the axis to this power.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Growth {
     /// `time`, `memory` or `counted FLOP`.
     pub of: &'static str,
     pub axis: Axis,
     pub exponent: f64,
-    /// Null with as many points as unknowns.
+    /// Null if there are only as many points as unknowns.
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub confidence: f64,
@@ -163,7 +163,7 @@ pub struct Local {
     pub exponent: f64,
 }
 
-/// Exponents of time, memory and counted work in every axis that was varied.
+/// Exponents of time, memory and counted work in every axis that varied.
 pub fn growths(cells: &[Measured], confidence: f64) -> Vec<Growth> {
     type Figure = (&'static str, fn(&Measured) -> Option<f64>);
     let figures: [Figure; 3] = [
@@ -236,7 +236,7 @@ fn neighbours(points: &[(Size, f64)], axis: Axis) -> Vec<Local> {
     locals
 }
 
-/// The order in which a grid is run: what needs less first, so that nothing is tried that cannot fit.
+/// Sorts a grid by need. Small sizes run first, so that no size is tried after a smaller one did not fit.
 pub fn by_size(mut sizes: Vec<Size>) -> Vec<Size> {
     sizes.sort_by_key(|size| (size.sequence_length * size.batch_size, size.sequence_length));
     sizes.dedup();

@@ -1,4 +1,4 @@
-//! The debugging scenario on this device: what each stage measures, and whether the effect it is about shows here.
+//! The debugging scenario on this device: the figures of each stage, and whether its effect shows here.
 
 mod effects;
 
@@ -16,7 +16,7 @@ use super::workshop::{FIGURES, OfStage};
 use tinyllama_base::statistics::Series;
 use tinyllama_contract::model::ModelConfig;
 
-/// Said beside the workshop's column.
+/// Notes on the workshop's column.
 pub const WORKSHOP_NOTES: [&str; 2] = [
     "Workshop: as its debugging guide prints it, for an MI325X; its stage files were never published, so nobody can repeat those figures.",
     "Its 5.5x is that of kernels without a backward pass, which stage 6 here shows for what it is.",
@@ -27,14 +27,14 @@ pub const WORKSHOP_NOTES: [&str; 2] = [
 pub struct StageRow {
     #[serde(flatten)]
     pub row: Row,
-    /// What is wrong with it.
+    /// The fault of this stage.
     pub issue: String,
     pub workshop: OfStage,
-    /// Time over that of the stage before; null for the first, and where that one did not run.
+    /// Time over that of the stage before. Null for the first stage, and if the stage before did not run.
     pub relative_to_before: Option<RelativeTime>,
 }
 
-/// Everything about the stages that ran, in order; the baseline is the comparison's first row.
+/// Builds rows for the stages that ran, in order. The baseline is the comparison's first row.
 pub fn rows(comparison: &Comparison, stages: &[Side], confidence: f64) -> Vec<StageRow> {
     let series = |target: &str| -> Vec<Series> {
         let stage = stages.iter().find(|stage| stage.name == target);
@@ -43,7 +43,7 @@ pub fn rows(comparison: &Comparison, stages: &[Side], confidence: f64) -> Vec<St
     let with_stage = |row: &Row| {
         let all = &FIGURES.stages;
         let place = all.iter().position(|stage| stage.target == row.name)?;
-        // The baseline is none.
+        // The baseline is not a stage, so the first stage has none before it.
         let before = (place > 1).then(|| series(&all[place - 1].target));
         Some(StageRow {
             row: row.clone(),
@@ -59,7 +59,7 @@ pub fn rows(comparison: &Comparison, stages: &[Side], confidence: f64) -> Vec<St
 
 const VERSION: u32 = 1;
 
-/// What was found about the effects on one device, for lessons to read.
+/// The effects found on one device. Lessons read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     pub version: u32,
@@ -77,7 +77,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Of runs that took turns; none without a run.
+    /// Judges runs that took turns. Returns `None` without a run.
     pub fn of(stages: &[Side], confidence: f64, found: u64) -> Option<Self> {
         let first = &stages.iter().find(|stage| !stage.runs.is_empty())?.runs;
         let hello = &first.first()?.hello;
@@ -95,10 +95,10 @@ impl Findings {
         })
     }
 
-    /// Keeps the findings of this device below the state folder `root`, and says where.
+    /// Stores the findings of this device below the state folder `root` and returns their path.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let path = device_file(root, "stages", &self.backend, &self.device);
         write_json(&path, self)

@@ -1,4 +1,4 @@
-//! Small JSON files about a device, kept in the state folder.
+//! Small JSON files about a device in the state folder.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use tinyllama_base::file::{create_private, if_there, replace};
 use tinyllama_base::foreign;
 
-/// Writes a JSON file, whole or not at all, and creates its folder; returns where it is.
+/// Writes a JSON file, whole or not at all, creates its folder, and returns its path.
 ///
 /// # Errors
-/// What the file system says, with the path.
+/// The file system's message, with the path.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<PathBuf> {
     let write = || -> std::io::Result<()> {
         path.parent().map_or(Ok(()), create_private)?;
@@ -24,10 +24,10 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// Reads a JSON file; none when there is none.
+/// Reads a JSON file. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// When it cannot be read or holds something else; the file is left as it is.
+/// If it cannot be read or holds something else. The file is left unchanged.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = if_there(foreign::read_text(path, foreign::MOST_BYTES))
         .with_context(|| format!("cannot read {}", path.display()))?;
@@ -40,7 +40,7 @@ pub(super) fn not_understood(path: &Path) -> String {
     format!("{path} cannot be understood; remove it to start anew")
 }
 
-/// `root/kind/DEVICE.json`, where every device of every backend has a name of its own.
+/// `root/kind/DEVICE.json`, with a different name for every device of every backend.
 pub fn device_file(root: &Path, kind: &str, backend: &str, device: &str) -> PathBuf {
     let name = format!("{backend}-{device}").to_ascii_lowercase();
     let words = name.split(|c: char| !c.is_ascii_alphanumeric());

@@ -1,5 +1,5 @@
-//! The runs of a series several at a time, each where the launcher finds a place. What was finished is kept until all are, so
-//! that a series that was broken off goes on where it was; a run that lost its place is made again.
+//! Makes several runs of a series at a time, each in a place that the launcher provides. Finished runs are recorded until
+//! all are done, so an interrupted series continues. A run that lost its place is made again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
@@ -18,14 +18,14 @@ use tinyllama_base::file::{create_private, replace};
 use tinyllama_base::foreign;
 use tinyllama_contract::event::FailureCode;
 
-/// How often a run is started whose place is lost.
+/// How often a run is started if it loses its place.
 const ATTEMPTS: usize = 3;
 const TICK: Duration = Duration::from_millis(200);
 const MOST_BYTES: u64 = 1 << 20;
 
 type Outcome = Result<MeasuredRun, RunFailure>;
 
-/// Runs that were made ahead, by their words, in the order in which they were asked for.
+/// Finished runs by target and flags, in the order in which they were requested.
 #[derive(Clone, Debug, Default)]
 pub struct Pool(Arc<Mutex<HashMap<Vec<String>, VecDeque<Outcome>>>>);
 
@@ -48,18 +48,18 @@ fn words(variant: &Variant) -> Vec<String> {
         .collect()
 }
 
-/// Which pieces of a series are finished: `sweeps/KEY.json`.
+/// The finished pieces of a series: `sweeps/KEY.json`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Finished {
-    /// Ids of runs, by piece.
+    /// Ids of runs, by the piece's index.
     runs: BTreeMap<usize, String>,
 }
 
-/// Makes `pieces`, at most `at_once` at a time, and puts them into the runner's pool; tells how many are done with the name of
-/// each.
+/// Runs `pieces`, at most `at_once` at a time, and puts them into the runner's pool. `tell` receives the number of
+/// finished pieces and the name of the last one.
 ///
 /// # Errors
-/// When the launcher has no several places, nothing can be started, or a stop was requested.
+/// If the launcher has not several places, no run can be started, or a stop was requested.
 pub fn make(
     runner: &Runner,
     pieces: &[Variant],
@@ -119,7 +119,7 @@ pub fn make(
     })?;
     runner.check_stop()?;
     if outcomes.values().all(Result::is_ok) {
-        // The series is whole: the next of the same kind begins anew.
+        // The series is complete, so the next one of this kind starts from the beginning.
         drop(std::fs::remove_file(&record));
     }
     for (at, outcome) in outcomes {
@@ -148,7 +148,7 @@ fn save(record: &std::path::Path, finished: &Finished) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One run, made again where it lost its place.
+/// Makes one run, and makes it again if it loses its place.
 fn piece(runner: &Runner, variant: &Variant, start: &Start, processes: &Processes) -> Outcome {
     let mut start = start.clone();
     let mut attempt = 0;
@@ -173,8 +173,10 @@ fn lost_its_place(ended: &Ended) -> bool {
 }
 
 impl MeasuredRun {
+    /// Turns a finished run into figures.
+    ///
     /// # Errors
-    /// When it did not come to its end.
+    /// If the run did not reach its end.
     pub(super) fn ended(
         variant: &Variant,
         ended: Ended,

@@ -6,7 +6,8 @@ fn switches(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).into()).collect()
 }
 
-/// 10 ms; switch 0 takes 0.8 of the time, switch 1 nothing, switch 2 takes 0.9, and 0.95 more with switch 0.
+/// 10 ms. Switch 0 multiplies the time by 0.8, switch 1 by 1, switch 2 by 0.9, and switches 0 and 2 together by another
+/// 0.95.
 fn truth(combination: usize) -> f64 {
     let mut ms = 10.0;
     if States(combination).has(0) {
@@ -43,7 +44,7 @@ fn effects_without_noise_are_exact_and_rounds_drop_out() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let times = experiment(&mut random, 2, 0.0);
     let ablation = analyse("v2", &switches(&["a", "b", "c"]), &times, 0.95).unwrap();
-    // The main effect is the mean over the other's states: 0.8 without c and 0.8 * 0.95 with it.
+    // The main effect is the mean over the states of the other switch: 0.8 without c and 0.8 * 0.95 with it.
     let expected = [0.8 * 0.95_f64.sqrt(), 1.0, 0.9 * 0.95_f64.sqrt()];
     for (effect, expected) in ablation.main_effects.iter().zip(expected) {
         assert!((effect.time_ratio - expected).abs() < 1e-9, "{effect:?}");
@@ -94,7 +95,7 @@ fn intervals_hold_together_as_often_as_they_say_and_find_real_effects() {
     println!("all intervals hold in {:.1} %", 100.0 * share);
     assert!((0.93..=1.0).contains(&share), "{share}");
     assert!(found > 990, "{found}");
-    // t(14) at 1 - 0.05 / 6, times 2 x 0.03 / root of 24: what rounds share has dropped out.
+    // t(14) at 1 - 0.05 / 6, times 2 x 0.03 / root of 24. The part that rounds share has dropped out.
     let width = widths / f64::from(experiments);
     assert!((0.030..0.045).contains(&width), "{width}");
 }

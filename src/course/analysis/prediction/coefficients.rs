@@ -1,25 +1,25 @@
-//! The coefficients of the model of time, and how they are fitted.
+//! Coefficients of the model of time, and their fit.
 
 use serde::Serialize;
 
 use super::{Features, Observation};
 use crate::analysis::least_squares::{dot, fit_non_negative};
 
-/// How the host's and the device's time add up.
+/// How the host's time and the device's time add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// One after the other.
+    /// Host and device work one after the other.
     Sum,
-    /// At the same time: the longer one counts.
+    /// Host and device work at the same time. The longer one counts.
     Larger,
 }
 
-/// Which model is fitted.
+/// The variant of the model that is fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     pub form: Form,
-    /// Whether attention's scores are computed at a rate of their own.
+    /// If true, attention's scores have their own rate.
     pub scores_apart: bool,
 }
 
@@ -35,7 +35,7 @@ impl Shape {
         Shape { form, scores_apart }
     }
 
-    /// Places of the features that the device works on; those in a group share a coefficient.
+    /// Indices of the features of the device. Those in a group share a coefficient.
     fn device(self) -> &'static [&'static [usize]] {
         if self.scores_apart {
             &[&[1], &[2], &[3]]
@@ -45,17 +45,17 @@ impl Shape {
     }
 }
 
-/// Place of the kernels among the features.
+/// Index of the kernels among the features.
 const KERNELS: &[usize] = &[0];
 
-/// Milliseconds a unit of each feature.
+/// Milliseconds per unit of each feature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Coefficients {
     #[serde(flatten)]
     pub shape: Shape,
     pub ms_per_kernel: f64,
     pub ms_per_flop: f64,
-    /// Of attention's scores.
+    /// For the FLOP of attention's scores.
     pub ms_per_score_flop: f64,
     pub ms_per_byte: f64,
 }
@@ -101,7 +101,7 @@ impl Coefficients {
     }
 }
 
-/// Fit of the sum, to relative errors, with the features that are asked for.
+/// Fits the sum of the given features to relative errors.
 fn sum_of(observations: &[&Observation], groups: &[&[usize]]) -> Option<[f64; 4]> {
     let value = |observation: &Observation, group: &[usize]| -> f64 {
         let row = observation.features.row();
@@ -114,7 +114,7 @@ fn sum_of(observations: &[&Observation], groups: &[&[usize]]) -> Option<[f64; 4]
             values.fold(f64::MIN_POSITIVE, f64::max)
         })
         .collect();
-    // Scaled to 1, so that 1e12 FLOP and 500 kernels are solved alike.
+    // Columns are scaled to 1, so that 1e12 FLOP and 500 kernels are solved equally well.
     let rows: Vec<Vec<f64>> = observations
         .iter()
         .map(|o| {
@@ -135,7 +135,8 @@ fn sum_of(observations: &[&Observation], groups: &[&[usize]]) -> Option<[f64; 4]
     Some(all)
 }
 
-/// Fit of the larger of two: every place is tried at which the device, in order of its work, overtakes the host.
+/// Fits the larger of two terms. With observations sorted by the device's work, every index is tried from which the device
+/// is the slower one.
 fn larger_of(shape: Shape, observations: &[&Observation]) -> Option<Coefficients> {
     let mut sorted = observations.to_vec();
     sorted.sort_by(|a, b| a.features.flops.total_cmp(&b.features.flops));

@@ -20,13 +20,13 @@ fn observation(sequence: usize, batch: usize, time: impl Fn(&Features) -> f64) -
     }
 }
 
-/// Launches of 5 us on the host, against 40 TFLOP/s and 1.5 TB/s on the device.
+/// 5 us a launch on the host, against 40 TFLOP/s and 1.5 TB/s on the device.
 fn truth(features: &Features) -> f64 {
     let host: f64 = 700.0 * 0.005;
     host.max(features.flops / 4e10 + features.bytes / 1.5e9)
 }
 
-/// The first three are bound by the host, so that one of them may be left out.
+/// The host limits the first three, so one of them may be left out.
 fn grid(time: impl Fn(&Features) -> f64) -> Vec<Observation> {
     let sizes = [
         (32, 1),
@@ -74,7 +74,7 @@ fn a_host_and_a_device_are_found_and_unseen_sizes_predicted() {
 
 #[test]
 fn the_stated_error_is_that_of_configurations_the_model_had_not_seen() {
-    // Times that follow nothing that was counted: no model may claim to know them.
+    // The times depend on no counted figure, so no model may claim to predict them.
     let mut random = ChaCha8Rng::seed_from_u64(12);
     let observations: Vec<Observation> = grid(|_| 1.0)
         .into_iter()
@@ -128,7 +128,7 @@ fn launches_follow_the_layers() {
 
 #[test]
 fn kernels_of_a_graph_and_scores_have_rates_of_their_own() {
-    // 2 us a kernel that a graph replays; scores at a fifth of the rate of everything else.
+    // 2 us a kernel that a graph replays. Scores run at a fifth of the rate of all other work.
     let replayed = |features: &Features| {
         features.captured * 0.002
             + (features.flops - features.score_flops) / 1e11

@@ -1,4 +1,4 @@
-//! The figures of earlier runs, kept in a file.
+//! Figures of earlier runs, stored in a file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use tinyllama_contract::event::Hello;
 
 const VERSION: u32 = 1;
 
-/// What later runs are compared with.
+/// Figures that later runs are compared with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Baseline {
     pub version: u32,
@@ -28,9 +28,9 @@ pub struct Baseline {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BaselineTarget {
-    /// As the command line names it: `v2:--graph-fusion=off`.
+    /// As on the command line: `v2:--graph-fusion=off`.
     pub entry: String,
-    /// Of the first run: device, model, seed and everything else that has to be the same.
+    /// Facts of the first run: device, model, seed and all else that has to be equal.
     pub hello: Hello,
     pub runs: Vec<RunFigures>,
 }
@@ -95,7 +95,7 @@ impl Baseline {
         }
     }
 
-    /// Adds the runs of a target; without a run nothing is added.
+    /// Adds the runs of a target. Without a run it adds nothing.
     pub fn add(&mut self, entry: String, runs: &[MeasuredRun]) {
         let Some(first) = runs.first() else { return };
         self.targets.push(BaselineTarget {
@@ -109,8 +109,10 @@ impl Baseline {
         self.targets.iter().find(|target| target.entry == entry)
     }
 
+    /// Reads a baseline.
+    ///
     /// # Errors
-    /// When the file cannot be read, is no baseline, or one of another version.
+    /// If the file cannot be read, is not a baseline, or has another version.
     pub fn read(path: &Path) -> Result<Self, BaselineError> {
         let cannot = |why: String| BaselineError::Read {
             path: path.to_path_buf(),
@@ -132,7 +134,7 @@ impl Baseline {
     /// Writes the file, whole or not at all.
     ///
     /// # Errors
-    /// What the file system says, with the path.
+    /// The file system's message, with the path.
     pub fn write(&self, path: &Path) -> Result<(), BaselineError> {
         let written = write_json(path, self).map(drop);
         written.map_err(|error| BaselineError::Write {
@@ -143,10 +145,10 @@ impl Baseline {
 }
 
 impl BaselineTarget {
-    /// Refuses runs that measure something else; a driver that changed is what a baseline is for.
+    /// Refuses runs that measure something else. A changed driver is allowed, because a baseline is there to judge it.
     ///
     /// # Errors
-    /// When device, model, seed or number type differ.
+    /// If device, model, seed or number type differ.
     pub fn check_circumstances(&self, today: &Hello) -> Result<(), BaselineError> {
         let mut then = self.hello.clone();
         then.driver.clone_from(&today.driver);

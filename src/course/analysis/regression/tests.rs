@@ -1,7 +1,7 @@
 use super::baseline::BaselineError;
 use super::*;
 
-/// Runs around `ms`, each start off by a little, steps by less.
+/// Runs around `ms`. Each run differs a little in its mean, and steps differ less.
 fn runs(ms: f64, spread: f64) -> Vec<RunFigures> {
     [-1.0, 0.3, 0.7, 0.0]
         .iter()

@@ -1,4 +1,4 @@
-//! The lines that are known of a device, for a run's type of products.
+//! Rooflines of a device for a run's type of products.
 
 use crate::analysis::calibration::{Calibration, Level, Unit};
 use crate::analysis::gpus::DataSheet;
@@ -9,8 +9,8 @@ const VECTOR: &str = "f32 vector";
 const MEMORY: &str = "memory";
 const CACHE: &str = "cache";
 
-/// Types whose arithmetic units may carry out the products of a run, the fastest first: where tuning decides for each shape
-/// whether to round, nothing faster than the fastest of them is possible.
+/// Types whose arithmetic units may compute a run's products, the fastest first. If tuning chooses the rounding for each
+/// shape, the fastest of them is the upper limit.
 pub fn product_units<'a>(dtype: &'a str, products: &MatrixProducts) -> Vec<&'a str> {
     match products.operands() {
         Some(operands) => operands.units().to_vec(),
@@ -18,8 +18,8 @@ pub fn product_units<'a>(dtype: &'a str, products: &MatrixProducts) -> Vec<&'a s
     }
 }
 
-/// Measured lines, then those of the data sheet, for products on these units, which come the fastest first. The slowest line is
-/// the first: what goes beyond it was carried out by the next one.
+/// Collects measured ceilings, then those of the data sheet. `units` has the fastest type first. The result has the
+/// slowest first: a point above one line was computed by the units of the next.
 pub fn ceilings(
     units: &[&str],
     calibration: Option<&Calibration>,
@@ -52,7 +52,7 @@ pub fn ceilings(
     ceilings
 }
 
-/// What a line limits, by the name it was given above.
+/// Returns what a ceiling limits, by the label that [`ceilings`] gives it.
 pub fn named(label: &str) -> Roof {
     match label {
         VECTOR => Roof::Vector,

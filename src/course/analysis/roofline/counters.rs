@@ -1,4 +1,4 @@
-//! Counted work against what hardware counters saw.
+//! Compares counted work with hardware counters.
 
 use serde::Serialize;
 
@@ -7,12 +7,12 @@ use crate::profiler::model::Profile;
 use crate::profiler::show::roofline::points;
 use tinyllama_base::roofline::{Point, Roofline};
 
-/// A kernel counted both ways, a launch.
+/// FLOP and bytes of one launch of a kernel, counted both ways.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CounterCheck {
-    /// As the profiler names it.
+    /// Name in the profile.
     pub kernel: String,
-    /// The point it was matched with.
+    /// The matching point of the roofline.
     pub point: String,
     /// From shapes.
     pub counted_flops: f64,
@@ -21,8 +21,8 @@ pub struct CounterCheck {
     pub counter_bytes: f64,
 }
 
-/// Matches kernels of a profile that collected counters with the roofline's, by name. A pass that takes several kernels, as
-/// all matrix products do, has no single one to be compared with and is left out.
+/// Matches kernels of a profile with counters to the roofline's points by name. A point that sums several kernels, such as
+/// all matrix products, has no single kernel to compare with and is left out.
 pub fn against_counters(roofline: &Roofline, profile: &Profile) -> Vec<CounterCheck> {
     points(profile)
         .iter()
@@ -41,7 +41,7 @@ fn check(roofline: &Roofline, seen: &Point) -> Option<CounterCheck> {
             _ => None,
         })
         .filter(|(_, single)| name.contains(single.as_str()))
-        // A naive kernel's name may hold that of another one.
+        // The longest name wins, because a naive kernel's name may contain that of another kernel.
         .max_by_key(|(_, single)| single.len())?;
     let launches = point.launches.filter(|launches| *launches > 0.0)?;
     Some(CounterCheck {

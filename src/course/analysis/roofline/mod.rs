@@ -1,7 +1,7 @@
 //! The roofline of a training step: as a whole, by phase, by part and by kernel.
 //!
-//! Operations and bytes are counted from shapes, times are measured, ceilings are measured where the device was calibrated
-//! and else those of its data sheet.
+//! Operations and bytes are counted from shapes, and times are measured. Ceilings are measured if the device was
+//! calibrated, otherwise they come from its data sheet.
 
 mod ceilings;
 mod counters;
@@ -16,8 +16,8 @@ use super::calibration::Calibration;
 use super::gpus;
 use tinyllama_base::roofline::Roofline;
 
-/// Of a run that counted its work and, where the device gives time stamps, timed its kernels. Ceilings are those of its device:
-/// as `calibration` has them, and of its data sheet.
+/// Builds the roofline of a run that counted its work. Kernels have points if the device gives time stamps. Ceilings come
+/// from `calibration` and from the device's data sheet.
 pub fn of_run(
     run: &MeasuredRun,
     calibration: Option<&Calibration>,

@@ -1,4 +1,4 @@
-//! From a run to the points of its roofline.
+//! Turns a run into the points of its roofline.
 
 use crate::analysis::parts::{by_kind, is_forward};
 use crate::analysis::{MeasuredRun, Metric};
@@ -6,27 +6,27 @@ use tinyllama_base::roofline::{Grain, Point};
 use tinyllama_contract::event::{Kernel, Kernels, Parts};
 use tinyllama_contract::model::{Attention, Backward, ModelConfig, Projection, Recipe, Swiglu};
 
-/// What one run of a pass of this project's kernels computes and moves, counted from shapes.
+/// Work of one execution of a kernel's pass, counted from shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelWork {
-    /// `rmsnorm`.
+    /// For example `rmsnorm`.
     pub kernel: String,
-    /// `forward` or `backward`; anything else stands for both.
+    /// `forward` or `backward`. Any other text stands for both.
     pub pass: String,
     pub flops: f64,
     pub bytes: f64,
 }
 
-/// Helper kernels that are part of another one's pass.
+/// Helper kernels, each with the kernel whose pass it belongs to.
 const HELPERS: [(&str, &str); 2] = [("columnsums", "rmsnorm"), ("meanof", "cross_entropy")];
 
-/// The name under which all matrix products of a pass are taken together.
+/// Name of the sum over all matrix products of a pass.
 const PRODUCTS: &str = "matrix products";
 
-/// The optimizer's kernel, whose work is counted for all parameters.
+/// Name of the optimizer's kernel. Its work is counted for all parameters.
 const UPDATE: &str = "adamw";
 
-/// Whether matrix products are in a kind of part: `norm`, `loss` and the update are none.
+/// Returns whether a kind of part contains matrix products. `norm`, `loss` and the update have none.
 pub fn has_products(kind: &str) -> bool {
     let kind = kind.split(' ').next().unwrap_or_default();
     matches!(kind, "attention" | "ffn" | "head" | "backward")
@@ -81,7 +81,7 @@ pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String
     points
 }
 
-/// A phase, the time it takes, and whether a part of the model belongs to it.
+/// A phase, its time, and a test whether a part of the model belongs to it.
 type Phase = (&'static str, Metric, fn(&str) -> bool);
 
 fn phases(parts: &Parts, median: impl Fn(Metric) -> Option<f64>) -> Vec<Point> {
@@ -104,7 +104,7 @@ fn phases(parts: &Parts, median: impl Fn(Metric) -> Option<f64>) -> Vec<Point> {
         .collect()
 }
 
-/// Kernels whose work is known from their name; the others are named in a note with their share of the time.
+/// Points of kernels whose work is known from their name. A note names the others with their share of the time.
 fn kernel_points(
     run: &MeasuredRun,
     kernels: &Kernels,
@@ -163,7 +163,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// FLOP and bytes a step: as the run counted them itself, else from shapes.
+    /// FLOP and bytes a step: the run's own count if it has one, otherwise counted from shapes.
     fn work(
         &self,
         run: &MeasuredRun,
@@ -176,7 +176,7 @@ impl Group<'_> {
         }
         if self.name == PRODUCTS {
             let (flops, bytes) = product_work(&run.hello.config, &run.hello.recipe);
-            // Each product has two in the backward pass.
+            // The backward pass has two products for each one of the forward pass.
             let factor = if self.pass == "backward" { 2.0 } else { 1.0 };
             return Some((factor * flops, factor * bytes));
         }
@@ -184,7 +184,7 @@ impl Group<'_> {
         let of_pass = of_kernel().find(|work| work.pass == self.pass);
         let work = of_pass
             .or_else(|| of_kernel().find(|work| !matches!(&*work.pass, "forward" | "backward")))?;
-        // Each kernel is launched once a run of the pass, but the update may go over the parameters in several launches.
+        // Each kernel is launched once per execution of the pass, but the update may need several launches.
         let runs = match &*self.name {
             UPDATE => 1.0,
             _ => launches.iter().map(|(_, runs)| *runs).fold(0.0, f64::max),
@@ -219,7 +219,7 @@ fn counted(kernel: &Kernel) -> Option<(f64, f64)> {
     kernel.flops_per_step.zip(kernel.bytes_per_step)
 }
 
-/// A kernel whose run counted its work is a point of its own, a matrix product among those of its kind.
+/// Gives a kernel with counted work its own point. The names of matrix products begin with their group.
 fn name_of_counted(kernel: &Kernel) -> String {
     if is_product_kernel(&plain(&kernel.name)) {
         format!("{PRODUCTS} ({})", kernel.name)
@@ -232,7 +232,7 @@ fn is_product_kernel(plain: &str) -> bool {
     plain.contains("matmul") || plain.contains("gemm")
 }
 
-/// The operation a kernel carries out, judged by its name, which a profiler may write in any case.
+/// Finds a kernel's operation by its name. Profilers may write the name in any case.
 fn operation(kernel: &Kernel, works: &[KernelWork]) -> Option<String> {
     let name = plain(&kernel.name);
     if is_product_kernel(&name) {
@@ -242,7 +242,7 @@ fn operation(kernel: &Kernel, works: &[KernelWork]) -> Option<String> {
         .iter()
         .find(|(helper, _)| name.starts_with(helper))
         .map(|(_, kernel)| (*kernel).to_string());
-    // The longest name wins: a naive kernel's name starts with that of the other one.
+    // The longest name wins, because a naive kernel's name starts with that of the other one.
     let own = works
         .iter()
         .filter(|work| name.starts_with(&plain(&work.kernel)))
@@ -262,7 +262,8 @@ pub(super) fn is_product(name: &str) -> bool {
     name.starts_with(PRODUCTS)
 }
 
-/// FLOP and least bytes of every matrix product of a forward pass in f32; those of attention where scores are materialised.
+/// FLOP and least bytes of every matrix product of a forward pass in f32. Attention's products are included if the scores
+/// are materialised.
 pub fn product_work(config: &ModelConfig, recipe: &Recipe) -> (f64, f64) {
     let n = config.tokens() as f64;
     let (d, f) = (config.hidden as f64, config.ffn as f64);
@@ -274,7 +275,7 @@ pub fn product_work(config: &ModelConfig, recipe: &Recipe) -> (f64, f64) {
     };
     products.push((layers, d, d));
     match (recipe.swiglu, recipe.gate_up) {
-        // The naive kernel computes these itself.
+        // The naive kernel computes these products itself.
         (Swiglu::Naive, _) => {}
         (_, Projection::Separate) => products.push((2.0 * layers, d, f)),
         (_, Projection::Fused) => products.push((layers, d, 2.0 * f)),
@@ -291,7 +292,7 @@ pub fn product_work(config: &ModelConfig, recipe: &Recipe) -> (f64, f64) {
         let heads = layers * (config.batch_size * config.heads) as f64;
         let s = config.sequence_length as f64;
         let width = config.head_dim() as f64;
-        // Queries with keys, then scores with values.
+        // Queries times keys, then scores times values.
         flops += heads * 2.0 * 2.0 * s * s * width;
         elements += heads * 2.0 * (2.0 * s * width + s * s);
     }

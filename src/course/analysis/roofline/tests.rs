@@ -5,7 +5,7 @@ use tinyllama_base::roofline::{Bound, Grain, Point, Source, svg, text};
 use tinyllama_contract::model::{Preset, work};
 use tinyllama_contract::targets::v3;
 
-/// A run whose parts and kernels took known times, read as it would be from disk.
+/// A run with known times of parts and kernels, in the form in which it is read from disk.
 fn run(kernels: &str) -> MeasuredRun {
     let config = Preset::Small.config();
     let recipe = v3::RECIPE;
@@ -89,7 +89,7 @@ fn point<'a>(roofline: &'a Roofline, grain: Grain, name: &str) -> &'a Point {
 fn products_are_counted_as_on_paper() {
     let config = Preset::Small.config();
     let (flops, bytes) = product_work(&config, &v3::RECIPE);
-    // 1024 tokens; a layer: qkv 512x1024, out 512x512, gate and up 512x4096, down 2048x512; head 512x1000.
+    // 1024 tokens. A layer has qkv 512x1024, out 512x512, gate and up 512x4096, down 2048x512. The head is 512x1000.
     let layer = 512.0 * 1024.0 + 512.0 * 512.0 + 512.0 * 4096.0 + 2048.0 * 512.0;
     assert_eq!(flops, 2.0 * 1024.0 * (8.0 * layer + 512.0 * 1000.0));
     let layer = 1024.0 * (512.0 + 1024.0 + 512.0 + 512.0 + 512.0 + 4096.0 + 2048.0 + 512.0) + layer;
@@ -108,7 +108,7 @@ fn products_are_counted_as_on_paper() {
 fn kernels_are_matched_by_name_and_helpers_belong_to_their_pass() {
     let roofline = roofline();
     let norm = point(&roofline, Grain::Kernel, "rmsnorm backward");
-    // 17 runs, two kernels each.
+    // 17 executions of two kernels each.
     assert_eq!((norm.flops, norm.launches), (17.0 * 2e6, Some(34.0)));
     assert!((norm.ms - 0.4).abs() < 1e-12);
     let naive = point(&roofline, Grain::Kernel, "swiglu_naive forward");
@@ -120,7 +120,7 @@ fn kernels_are_matched_by_name_and_helpers_belong_to_their_pass() {
     let forward = point(&roofline, Grain::Kernel, "matrix products forward").flops;
     let backward = point(&roofline, Grain::Kernel, "matrix products backward").flops;
     assert_eq!(backward, 2.0 * forward);
-    // 7.4 of 8.2 ms are known; the fused kernel is not.
+    // 7.4 of 8.2 ms are known. The fused kernel's work is not.
     assert!(
         roofline.notes.iter().any(|note| note.contains("90 %")),
         "{:?}",
@@ -168,7 +168,7 @@ fn what_binds_follows_from_the_ridge_and_the_distance() {
     assert!((swiglu.share.unwrap() - 0.1).abs() < 1e-9);
     assert_eq!(swiglu.bound, Some(Bound::Overhead));
     let naive = point(&roofline, Grain::Kernel, "swiglu_naive forward");
-    // 200 FLOP/byte: the vector units' 50 TFLOP/s count; 64 are reached, more than was calibrated.
+    // 200 FLOP/byte: the vector units' 50 TFLOP/s are the limit. The kernel reaches 64, more than was calibrated.
     assert_eq!(
         (naive.bound, naive.attainable),
         (Some(Bound::Arithmetic), Some(5e13))
@@ -177,7 +177,7 @@ fn what_binds_follows_from_the_ridge_and_the_distance() {
     // 102 MB in 0.4 ms: 255 GB/s of 4 TB/s.
     assert_eq!(norm.bound, Some(Bound::Overhead));
     assert!(norm.what_would_help.as_ref().unwrap().contains("occupancy"));
-    // Measured ceilings stand before those of the data sheet.
+    // Measured ceilings come before those of the data sheet.
     let lines: Vec<(&str, Source)> = roofline
         .ceilings
         .iter()
@@ -187,8 +187,8 @@ fn what_binds_follows_from_the_ridge_and_the_distance() {
     assert_eq!(lines.last(), Some(&("memory", Source::DataSheet)));
 }
 
-/// V1 to V3 on a GPU say that tuning chose: nobody knows whether a product's operands were rounded, unless it was faster than
-/// f32 goes.
+/// V1 to V3 on a GPU say that tuning chose. It is not known whether a product's operands were rounded, unless the product
+/// was faster than f32 can be.
 #[test]
 fn products_that_tuning_chose_are_held_against_f32_until_they_are_faster() {
     let limit = |precision: &str, device_ms: f64| {
@@ -263,7 +263,7 @@ fn diagrams_show_every_point_and_label_their_sources() {
     );
 }
 
-/// What `rocprofv3 --pmc` writes, a row a counter and launch.
+/// Rows as `rocprofv3 --pmc` writes them: one per counter and launch.
 fn counter_file(kernels: &[(&str, &[(&str, f64)])]) -> tempfile::TempDir {
     const NEEDED: [&str; 18] = [
         "SQ_INSTS_VALU_ADD_F16",
@@ -306,7 +306,7 @@ fn counter_file(kernels: &[(&str, &[(&str, f64)])]) -> tempfile::TempDir {
 
 #[test]
 fn counted_work_is_held_against_hardware_counters_kernel_by_kernel() {
-    // 12 000 wave instructions of 64 lanes with 2 operations, 1000 with one: 1.6 MFLOP; 20 000 + 10 000 KiB.
+    // 12 000 wave instructions of 64 lanes with 2 operations, 1000 with one: 1.6 MFLOP. 20 000 + 10 000 KiB of traffic.
     let seen: &[(&str, f64)] = &[
         ("SQ_INSTS_VALU_FMA_F32", 12_000.0),
         ("SQ_INSTS_VALU_ADD_F32", 1000.0),
@@ -326,7 +326,7 @@ fn counted_work_is_held_against_hardware_counters_kernel_by_kernel() {
         .iter()
         .map(|check| (check.kernel.as_str(), check.point.as_str()))
         .collect();
-    // RMSNorm's backward pass takes a second kernel, and matrix products have many shapes.
+    // RMSNorm's backward pass has a second kernel, and matrix products have many shapes.
     assert_eq!(
         matched,
         [

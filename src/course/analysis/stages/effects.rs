@@ -1,4 +1,4 @@
-//! Whether the effect of each stage shows in what was measured.
+//! Judges whether the effect of each stage shows in the measurements.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +10,14 @@ use crate::analysis::runner::MeasuredRun;
 use tinyllama_base::named;
 use tinyllama_base::statistics::{Finding, LEAST_RUNS, Series};
 
-/// A first loss so many times that of a stage with small weights is an explosion.
+/// A first loss at least this many times that of a stage with small weights counts as an explosion.
 const EXPLODED: f64 = 2.0;
 
-/// Where the parts of a step reach less than this share of it, something is missing from them.
+/// If the parts of a step reach less than this share of it, some time is missing from them.
 const ADDS_UP: f64 = 0.9;
 
 named! {
-    /// What a stage is about.
+    /// The effect that a stage demonstrates.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum EffectId {
@@ -31,9 +31,9 @@ named! {
         NaiveSwiglu = "naive SwiGLU",
         /// Stage 5 against v1: the solved version is faster than the baseline.
         HybridWins = "hybrid beats the baseline",
-        /// Stage 6: a step is faster because most of it is left out.
+        /// Stage 6: a step is faster because most of its work is left out.
         FastWithoutGradients = "fast without gradients",
-        /// Stage 6: almost nothing has a gradient.
+        /// Stage 6: almost no parameter has a gradient.
         NoGradients = "no gradients",
     }
 }
@@ -51,17 +51,17 @@ named! {
     }
 }
 
-/// An effect with what it was judged by.
+/// An effect and the figures that decide it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     pub id: EffectId,
     pub shows: Shows,
-    /// A ratio that is above 1 when the effect shows; null where nothing was measured.
+    /// A ratio that is above 1 if the effect shows. Null if nothing was measured.
     pub ratio: Option<f64>,
-    /// Ends of its interval; null where one number says it all.
+    /// Ends of the interval. Null if a single number decides.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// In words, with the numbers.
+    /// The result as text with its numbers.
     pub text: String,
 }
 
@@ -107,7 +107,7 @@ impl Stages<'_> {
             .collect()
     }
 
-    /// Whether the first of two targets takes longer.
+    /// Judges whether the first of two targets takes longer.
     fn slower(
         &self,
         id: EffectId,
@@ -121,8 +121,8 @@ impl Stages<'_> {
         relative(id, time, text)
     }
 
-    /// Judged by what is strided: the attention kernel's own time, where kernels were timed. In a whole step the difference may
-    /// drown in what the host does.
+    /// Judges the attention kernel's own time if kernels were timed. In a whole step the host's work may hide the
+    /// difference.
     fn strided(&self) -> Effect {
         let step = self.slower(
             EffectId::StridedKeyValue,
@@ -174,7 +174,7 @@ impl Stages<'_> {
         exact(EffectId::BrokenLoss, judged)
     }
 
-    /// Time over the sum of its parts, which is above 1 where the parts miss some of it.
+    /// Time over the sum of its parts. It is above 1 if some time belongs to no part.
     fn missing_time(&self) -> Effect {
         let (total, sums): (Vec<Series>, Vec<Series>) = self
             .of("stage3")
@@ -188,7 +188,7 @@ impl Stages<'_> {
             format!("forward, backward and optimizer of stage3 add up to {share:.0} % of its step")
         };
         let mut effect = relative(EffectId::MissingTime, time, text);
-        // A few per cent between the parts are the loop's own.
+        // The loop itself takes a few per cent between the parts.
         if effect.shows == Shows::Yes && effect.low.is_some_and(|low| low < 1.0 / ADDS_UP) {
             effect.shows = match effect.high {
                 Some(high) if high < 1.0 / ADDS_UP => Shows::No,
@@ -214,7 +214,7 @@ impl Stages<'_> {
     }
 }
 
-/// Device time a step of the forward pass's kernels with this in their name; none where none was timed.
+/// Device time a step of the forward kernels whose name contains `name`. Returns `None` if none was timed.
 fn forward_kernels_ms(run: &MeasuredRun, name: &str) -> Option<f64> {
     let kernels = &run.kernels.as_ref()?.kernels;
     let times = kernels
@@ -224,7 +224,7 @@ fn forward_kernels_ms(run: &MeasuredRun, name: &str) -> Option<f64> {
     Some(times.sum()).filter(|sum| *sum > 0.0)
 }
 
-/// Sum of forward, backward and optimizer of every measured step.
+/// Sums forward, backward and optimizer of every measured step.
 fn part_sums(run: &MeasuredRun) -> Option<Series> {
     let sums: Option<Vec<f64>> = run
         .steps
@@ -261,7 +261,7 @@ fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> Str
     }
 }
 
-/// An effect that a number decides without a spread: its ratio, whether it shows, and the words for it.
+/// An effect that a number decides without a spread: its ratio, whether it shows, and its text.
 fn exact(id: EffectId, judged: Option<(f64, bool, String)>) -> Effect {
     match judged {
         Some((ratio, shows, text)) if ratio.is_finite() => Effect {

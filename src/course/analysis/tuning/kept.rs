@@ -1,4 +1,4 @@
-//! What tuning found on a device, kept for the runs to come.
+//! Results of tuning on a device, stored for later runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use crate::analysis::store::{device_file, not_understood, read_json, write_json}
 use tinyllama_contract::event::Hello;
 use tinyllama_contract::model::{ModelConfig, Recipe};
 
-/// Changes when a reader of an older file would misread it.
+/// Increases when a reader of an older file would misread it.
 const VERSION: u32 = 2;
 
 const KIND: &str = "tuning";
 
-/// Before a kernel's name and its size.
+/// Flag before a kernel's name and its block size.
 pub const BLOCK_SIZE: &str = "--block-size=";
 
-/// What was found for one target and model.
+/// The result for one target and model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunedTarget {
     pub target: String,
     pub config: ModelConfig,
     pub recipe: Recipe,
-    /// Type of the products' operands in the runs it was found with.
+    /// Type of the products' operands in the tuned runs.
     pub dtype: String,
-    /// To run it with; empty when nothing beat the usual flags.
+    /// Flags to run the target with. Empty if no others beat the usual flags.
     pub flags: Vec<String>,
-    /// Usual time over tuned time, with its interval; null when nothing beat the usual flags.
+    /// Usual time over tuned time, with its interval. Null if nothing beat the usual flags.
     pub speedup: Option<[f64; 3]>,
     /// Seconds since 1970.
     pub found: u64,
@@ -39,7 +39,7 @@ pub struct TunedTarget {
 }
 
 impl TunedTarget {
-    /// By kernel.
+    /// Block sizes by kernel.
     pub fn block_sizes(&self) -> BTreeMap<String, usize> {
         let sizes = self.flags.iter().filter_map(|flag| {
             let (kernel, size) = flag.strip_prefix(BLOCK_SIZE)?.split_once('=')?;
@@ -48,8 +48,8 @@ impl TunedTarget {
         sizes.collect()
     }
 
-    /// Whether `run` is what this was measured with. Block sizes that suit one model, type or driver's compiler may not suit
-    /// the next, and another version of the program has other kernels.
+    /// Returns whether `run` has what this was measured with. Block sizes that suit one model, type or driver's compiler
+    /// may not suit the next, and another version of the program has other kernels.
     fn suits(&self, run: &Hello) -> bool {
         self.answers_as(&run.target, &run.config, &run.recipe, &run.dtype)
             && self.driver == run.driver
@@ -63,7 +63,7 @@ impl TunedTarget {
             && self.dtype == dtype
     }
 
-    /// How much faster the block sizes alone made it; none where another flag had a share in it.
+    /// How much faster the block sizes alone made it. Returns `None` if another flag had a share in it.
     fn speedup_text(&self) -> Option<String> {
         let [value, low, high] = self.speedup?.map(factor);
         let alone = self.flags.iter().all(|flag| flag.starts_with(BLOCK_SIZE));
@@ -71,16 +71,16 @@ impl TunedTarget {
     }
 }
 
-/// What a run takes over from an earlier search.
+/// Block sizes that a run takes from an earlier search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenOver {
     /// By kernel.
     pub block_sizes: BTreeMap<String, usize>,
-    /// For the reader of the run's figures.
+    /// A note to show next to the figures of the run.
     pub note: String,
 }
 
-/// Everything that was found on one device.
+/// All tuning results of one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
     version: u32,
@@ -90,10 +90,10 @@ pub struct Tuned {
 }
 
 impl Tuned {
-    /// What was found on a device; nothing when it was never tuned, or by a version that meant something else.
+    /// Reads the results of a device. They are empty if it was never tuned, or if the file has another version.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn load(root: &Path, backend: &str, device: &str) -> Result<Self> {
         let path = device_file(root, KIND, backend, device);
         let found = read_json::<Value>(&path)?
@@ -108,7 +108,7 @@ impl Tuned {
         }))
     }
 
-    /// Block sizes found for runs like this one, of the kernels that were not given one; none when there are none.
+    /// Finds block sizes for runs like this one, for kernels that `given` does not name. Returns `None` if there are none.
     pub fn taken_over(&self, run: &Hello, given: &BTreeMap<String, usize>) -> Option<TakenOver> {
         let tuned = self.targets.iter().find(|tuned| tuned.suits(run))?;
         let found = tuned.block_sizes();
@@ -134,7 +134,7 @@ impl Tuned {
         })
     }
 
-    /// Takes the place of an earlier entry for the same runs.
+    /// Adds an entry and replaces an earlier one for the same runs.
     pub fn put(&mut self, entry: TunedTarget) {
         self.targets.retain(|old| {
             !old.answers_as(&entry.target, &entry.config, &entry.recipe, &entry.dtype)
@@ -142,10 +142,10 @@ impl Tuned {
         self.targets.push(entry);
     }
 
-    /// Keeps it, whole or not at all, and says where.
+    /// Writes the results, whole or not at all, and returns their path.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let path = device_file(root, KIND, &self.backend, &self.device);
         write_json(&path, self)

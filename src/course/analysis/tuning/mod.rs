@@ -1,8 +1,8 @@
-//! Searching for the flags a target runs fastest with on this device, and keeping what was found.
+//! Searches for the flags with which a target runs fastest on this device, and stores them.
 //!
-//! Every candidate runs once; those that look best run again, in turns with the usual flags, and only those second
-//! measurements decide: the first ones were chosen for looking good. A candidate whose losses leave the usual ones is wrong,
-//! however fast it is.
+//! Every candidate runs once. The best of them run again, in turns with the usual flags. Only the second measurements
+//! decide, because the candidates were chosen for their first ones. A candidate whose losses differ from the usual ones is
+//! wrong, however fast it is.
 
 mod kept;
 
@@ -12,10 +12,10 @@ pub use kept::{BLOCK_SIZE, TakenOver, Tuned, TunedTarget};
 
 use super::runner::MeasuredRun;
 
-/// One thing that can be chosen: flags as a run takes them, such as `--block-size=rmsnorm=256`, of which one is taken or none.
+/// Alternatives for one choice, as flags such as `--block-size=rmsnorm=256`. A run takes one of them or none.
 pub type Choice = Vec<String>;
 
-/// Flags to try together; without any the target runs as usual.
+/// Flags to try together. Without any, the target runs as usual.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Candidate {
     pub flags: Vec<String>,
@@ -37,18 +37,19 @@ impl Candidate {
     }
 }
 
-/// How the space of choices is gone through.
+/// How the search covers the choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Search {
     /// Every combination.
     Exhaustive,
-    /// Every flag by itself, then the best of each choice together: block sizes of different kernels hardly depend on each
+    /// Every flag alone, then the best of each choice together. Block sizes of different kernels hardly depend on each
     /// other.
     OneByOne,
 }
 
-/// What to run first: the usual flags, then every combination when there are at most `most` of them, else every flag alone.
+/// Lists what to run first: the usual flags, then every combination if there are at most `most`, otherwise every flag
+/// alone.
 pub fn candidates(choices: &[Choice], most: usize) -> (Search, Vec<Candidate>) {
     let combinations = choices
         .iter()
@@ -73,16 +74,16 @@ pub fn candidates(choices: &[Choice], most: usize) -> (Search, Vec<Candidate>) {
 pub struct Tried {
     #[serde(flatten)]
     pub candidate: Candidate,
-    /// Null when it did not run.
+    /// Null if it did not run.
     pub step_ms: Option<f64>,
-    /// Why it is out; null for one that may win.
+    /// Why the candidate cannot win. Null if it may.
     pub wrong: Option<String>,
 }
 
 /// How many candidates are measured again.
 const FINALISTS: usize = 3;
 
-/// Those to measure again, in turns with the usual flags; empty when nothing looked faster.
+/// Picks the candidates to measure again, in turns with the usual flags. Empty if none looked faster.
 pub fn finalists(search: Search, choices: &[Choice], tried: &[Tried]) -> Vec<Candidate> {
     let usual = tried
         .iter()
@@ -118,7 +119,7 @@ pub fn finalists(search: Search, choices: &[Choice], tried: &[Tried]) -> Vec<Can
     finalists
 }
 
-/// Why a run does not compute what the usual one does; none when it does.
+/// Explains why a run does not compute what the usual run computes. Returns `None` if it does.
 pub fn disagreement(run: &MeasuredRun, usual: &MeasuredRun) -> Option<String> {
     let [with, all] = [run, usual].map(|run| run.summary.parameters_with_gradient);
     if with != all {
@@ -138,21 +139,21 @@ pub fn disagreement(run: &MeasuredRun, usual: &MeasuredRun) -> Option<String> {
     losses_apart(&losses(run), &losses(usual), short)
 }
 
-/// The first step, by its number, whose losses are further apart than rounding brings them.
+/// Finds the first step whose losses differ by more than rounding explains.
 fn losses_apart(ours: &[(usize, f64)], usual: &[(usize, f64)], short: bool) -> Option<String> {
     let first = usual.first()?.1.abs();
     ours.iter().zip(usual).find_map(|((n, ours), (_, usual))| {
-        // Written so that what is not a number is a disagreement.
+        // `<=` is false for NaN, so NaN counts as a disagreement.
         let agrees = (ours - usual).abs() / first <= tolerance(short, *n);
         (!agrees).then(|| format!("its loss at step {n} is {ours} instead of {usual}"))
     })
 }
 
-/// Difference of losses, as a share of the first, that sums in another order may cause at step `n`.
+/// Allowed difference of losses at step `n`, as a share of the first loss. Sums in another order may cause that much.
 ///
-/// Early steps differ by rounding alone (4e-6 was seen with tf32 products), and that is where a wrong kernel shows. While the
-/// loss falls fastest the same rounding moves it for some steps (8e-4 was seen at step 14, 1e-5 again at step 43), and the
-/// moments of AdamW, which divide small numbers by small ones, move it further. Operands of 16 bits round more.
+/// Early steps differ by rounding alone (4e-6 was seen with tf32 products), and a wrong kernel shows there. While the loss
+/// falls fastest, rounding moves it for some steps: 8e-4 was seen at step 14, and 1e-5 again at step 43. AdamW's moments
+/// divide small numbers by small ones and move it further. Operands of 16 bits round more.
 fn tolerance(short: bool, n: usize) -> f64 {
     match (short, n) {
         (true, _) => 3e-2,
@@ -193,7 +194,7 @@ mod tests {
                 .map(|(n, loss)| (*n, loss + change(*n)))
                 .collect()
         };
-        // As seen on a GPU: next to nothing at first, 6e-3 where the loss falls fastest.
+        // As seen on a GPU: almost no difference at first, 6e-3 while the loss falls fastest.
         let rounded = with(&|n| if (12..18).contains(&n) { 6e-3 } else { 2e-5 });
         assert_eq!(losses_apart(&rounded, &usual, false), None);
         let early = losses_apart(&with(&|_| 0.02), &usual, false);

@@ -1,4 +1,4 @@
-//! What the original workshop's documents state, as figures of the workshop: never mixed with what is measured here.
+//! Figures that the original workshop's documents state. They are labelled as such and never mixed with measurements.
 
 pub mod scaling;
 
@@ -12,7 +12,7 @@ use super::metric::Unit;
 use super::relative::factor;
 use tinyllama_base::units::or_not_reported;
 
-/// All of it. The file is part of the program; a test holds it to its form.
+/// All stated figures. The file is part of the program, and a test checks its form.
 pub static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
     let text = include_str!("../../../../assets/workshop-figures.yaml");
     serde_yaml::from_str(text).unwrap_or_default()
@@ -32,9 +32,9 @@ pub struct Figures {
 #[serde(deny_unknown_fields)]
 struct Claim {
     what: String,
-    /// Empty where there is none.
+    /// One text per version, empty if the documents have none.
     claimed: [String; 4],
-    /// Where in the workshop's documents.
+    /// Place in the workshop's documents.
     source: String,
     figure: Figure,
 }
@@ -53,12 +53,12 @@ struct Growth {
 #[serde(deny_unknown_fields)]
 pub struct Stage {
     pub target: String,
-    /// What is wrong with it, for the summary at the end.
+    /// The fault of the stage, for the summary at the end.
     pub issue: String,
     pub workshop: OfStage,
 }
 
-/// Empty where the guide has none.
+/// Figures that the guide states, each empty if it has none.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfStage {
@@ -68,7 +68,7 @@ pub struct OfStage {
     pub memory: String,
 }
 
-/// The figure of a run here that a claim is set beside.
+/// The measured figure that a claim is compared with.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Figure {
@@ -84,7 +84,7 @@ enum Figure {
 }
 
 impl Figure {
-    /// None where it is not reported.
+    /// Returns `None` if the run does not report it.
     fn of(self, row: &Row) -> Option<f64> {
         let part = |kind: &str| row.parts.iter().find(|part| part.part == kind)?.device_ms;
         match self {
@@ -97,7 +97,7 @@ impl Figure {
             Figure::Launches => row.forward_launches,
             Figure::SpeedUp => match &row.relative_time {
                 Some(time) => Some(1.0 / time.ratio),
-                // The row everything is compared with.
+                // The row that all others are compared with.
                 None => (row.target == "v1").then_some(1.0),
             },
             Figure::SamplesPerS => row.samples_per_s,
@@ -115,7 +115,7 @@ impl Figure {
     }
 }
 
-/// What stands beside the table, for the claims must not be read as facts.
+/// Notes next to the table, because claims are not facts.
 pub const NOTES: [&str; 4] = [
     "Workshop: as printed in the original's documents, on an AMD GPU of theirs. Measured: on this machine, now, with the flags of this comparison.",
     "The documents contradict each other: version 1 is given with 4119 MB and with 522 MB, version 3 with speed-ups of 2.2, 3.0 and 5.5.",
@@ -123,20 +123,20 @@ pub const NOTES: [&str; 4] = [
     "Speed-up here is of the whole training step. Parts are device times of the forward pass; residual sums are inside attention and feed-forward.",
 ];
 
-/// A claim beside what was measured for one version.
+/// A claim and the measurement of one version.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Confronted {
     pub what: String,
     pub version: String,
     pub workshop: String,
     pub source: String,
-    /// Null where it was not reported here.
+    /// Null if this machine did not report it.
     pub measured: Option<f64>,
     #[serde(skip)]
     pub measured_text: String,
 }
 
-/// Every claim about the versions among `rows`, claim by claim.
+/// Compares every claim with the versions among `rows`, claim by claim.
 pub fn confront(rows: &[Row]) -> Vec<Confronted> {
     let beside = |claim: &Claim, row: &Row| {
         let workshop = &claim.claimed[version(&row.target)?];
@@ -157,7 +157,7 @@ pub fn confront(rows: &[Row]) -> Vec<Confronted> {
         .collect()
 }
 
-/// `v1` is the first of four.
+/// Index among the four versions: `v1` is 0.
 fn version(target: &str) -> Option<usize> {
     ["v1", "v2", "v3", "v4"]
         .iter()

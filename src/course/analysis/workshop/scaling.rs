@@ -1,4 +1,4 @@
-//! What the workshop's documents state about growth with sequence length and batch size, beside what was measured.
+//! Statements of the workshop's documents about growth with sequence length and batch size, compared with measurements.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use super::{Confronted, FIGURES, version};
 use crate::analysis::relative::factor;
 use crate::analysis::scaling::{Axis, Growth, Measured, Size, TargetScale};
 
-/// What stands beside the table.
+/// Notes next to the table.
 pub const NOTES: [&str; 3] = [
     "Workshop: as printed in the original's documents, on an AMD GPU of theirs. Measured: on this machine, exponents between the two largest sizes, where constant costs weigh least.",
     "O(S log S) cannot be right for time: flash attention computes all S x S scores like the others. What it lowers to O(S) is memory. Linear layers grow as S, so an exponent between 1 and 2 is what to expect.",
     "The original's versions 3 and 4 compute a gradient for 1 of 74 parameters; their times are those of not training. Every version here trains.",
 ];
 
-/// Every claim about the versions among `scales` that the sizes they ran at can be held against.
+/// Compares every claim that the measured sizes of `scales` allow.
 pub fn confront(scales: &[TargetScale]) -> Vec<Confronted> {
     let stated = &FIGURES.growth;
     let mut confronted = Vec::new();
@@ -39,7 +39,7 @@ pub fn confront(scales: &[TargetScale]) -> Vec<Confronted> {
     confronted
 }
 
-/// A ratio of times beside what the workshop states of it.
+/// A ratio of times and the workshop's statement of it.
 fn times(
     what: String,
     scale: &TargetScale,
@@ -69,7 +69,7 @@ fn last_exponent(growths: &[Growth], of: &str) -> Option<f64> {
     Some(last.exponent)
 }
 
-/// Time from one batch size of the workshop's table to the next one that ran, at the same sequence length.
+/// Ratios of time from one batch size of the workshop's table to the next one that ran, at the same sequence length.
 fn batches(scale: &TargetScale, version: usize) -> Vec<Confronted> {
     let measured = scale.measured();
     let at = |batch_size: usize, sequence_length: usize| {
@@ -179,7 +179,7 @@ mod tests {
             claimed == "3.5-4.5x" && (ratio - 4.0).abs() < 1e-9,
             "{claimed} {ratio}"
         );
-        // Memory was not reported, batch 5 is in no table, and nobody wrote of stage 2.
+        // Memory was not reported, batch 5 is in no table, and the documents do not mention stage 2.
         assert_eq!(measured("memory with sequence length S", "v1"), None);
         assert_eq!(measured("time from batch 4 to 5, S 128", "v1"), None);
         assert!(!found.iter().any(|claim| claim.version == "stage2"));
