@@ -1,4 +1,4 @@
-//! What a device reaches when it does one thing only: products, copies, launches, waiting. What `calibrate` keeps.
+//! Peak rates of a device, measured one at a time: products, copies, launches, waiting. `calibrate` stores them.
 
 use serde::{Deserialize, Serialize};
 use tinyllama_base::{DeviceFacts, Series, named};
@@ -9,15 +9,15 @@ pub struct Measured {
     pub facts: DeviceFacts,
     pub compute: Vec<ComputeCeiling>,
     pub bandwidth: Vec<BandwidthCeiling>,
-    /// Time the host needs to hand over a kernel that does nothing, back to back.
+    /// Time the host needs per launch of an empty kernel, with launches back to back.
     pub launch: Option<Latency>,
-    /// Time from handing over an empty kernel to knowing that it has ended.
+    /// Time from launching an empty kernel until the host knows that it has ended.
     pub synchronise: Option<Latency>,
-    /// What could not be measured, and why.
+    /// Measurements that were not possible, with reasons.
     pub notes: Vec<String>,
 }
 
-/// Repeats of a measurement.
+/// Statistics over the repeats of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sampled {
     pub median: f64,
@@ -27,7 +27,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// None without a repeat, or with one that is no finite number above zero.
+    /// Returns `None` without repeats, or if one is not a finite number above zero.
     pub fn of(repeats: &[f64]) -> Option<Self> {
         let series = Series::new(repeats.to_vec()).ok()?;
         Some(Sampled {
@@ -38,7 +38,7 @@ impl Sampled {
         })
     }
 
-    /// Why it is no ceiling; none where the repeats agree.
+    /// Returns why the value is not a ceiling; `None` if the repeats agree.
     fn doubt(&self) -> Option<String> {
         let spread = (self.p90 - self.p10) / self.median;
         if !(self.p10..=self.p90).contains(&self.median) {
@@ -49,55 +49,55 @@ impl Sampled {
     }
 }
 
-/// How far repeats may lie apart, from the slowest tenth to the fastest, as a share of their median.
+/// Limit for the distance from the slowest to the fastest tenth of the repeats, as a share of their median.
 const MOST_SPREAD: f64 = 0.3;
 
 named! {
-    /// What carries out arithmetic.
+    /// The units that carry out arithmetic.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Unit {
         /// Multiply-adds of single lanes.
         Vector = "vector",
-        /// A large matrix product, by whatever carries it out fastest here.
+        /// A large matrix product, on the fastest units of this device.
         Matrix = "matrix",
     }
 }
 
-/// FLOP/s, a multiply-add counted as two.
+/// A rate in FLOP/s. A multiply-add counts as two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComputeCeiling {
     /// `f32`, `tf32`, `bf16` or `f16`.
     pub dtype: String,
     pub unit: Unit,
     pub flops_per_s: Sampled,
-    /// In words: what ran, how large.
+    /// Description of the work and its size.
     pub how: String,
 }
 
 named! {
-    /// Where the bytes of a copy come from.
+    /// The memory level that a copy reads from.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Level {
-        /// A working set far larger than every cache: what memory delivers.
+        /// A working set far larger than every cache, so that memory delivers the bytes.
         Cold = "memory",
         /// A working set that stays in the last cache.
         Warm = "cache",
     }
 }
 
-/// Bytes read and written a second.
+/// Bytes read and written per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BandwidthCeiling {
     pub level: Level,
     pub bytes_per_s: Sampled,
-    /// Bytes touched by a repeat: source and target together.
+    /// Bytes that one repeat touches: source and target together.
     pub working_set: u64,
     pub how: String,
 }
 
-/// Microseconds.
+/// A duration in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     pub microseconds: Sampled,
@@ -105,8 +105,8 @@ pub struct Latency {
 }
 
 impl Measured {
-    /// What was measured too badly to be a ceiling, and why. [`flops_per_s`](Self::flops_per_s) and
-    /// [`bytes_per_s`](Self::bytes_per_s) leave it out.
+    /// Explains which measurements are too noisy to be ceilings. [`flops_per_s`](Self::flops_per_s) and
+    /// [`bytes_per_s`](Self::bytes_per_s) omit them.
     pub fn doubts(&self) -> Vec<String> {
         let compute = self.compute.iter().filter_map(|ceiling| {
             let doubt = ceiling.flops_per_s.doubt()?;
@@ -130,7 +130,7 @@ impl Measured {
         doubt.or_else(|| is_slower.then(|| "it is slower than memory".into()))
     }
 
-    /// FLOP/s that `dtype` was seen to reach, by the faster of vector and matrix units unless one is asked for.
+    /// Measured FLOP/s for `dtype`. Without `unit` it takes the faster of vector and matrix units.
     pub fn flops_per_s(&self, dtype: &str, unit: Option<Unit>) -> Option<f64> {
         self.compute
             .iter()
@@ -149,14 +149,14 @@ impl Measured {
             .max_by(f64::total_cmp)
     }
 
-    /// Microseconds to hand over a kernel.
+    /// Microseconds per kernel launch.
     pub fn launch_us(&self) -> Option<f64> {
         self.launch
             .as_ref()
             .map(|latency| latency.microseconds.median)
     }
 
-    /// Facts of a device of which nothing is measured yet.
+    /// Creates an empty set of measurements for a device.
     pub fn new(facts: DeviceFacts) -> Self {
         Measured {
             facts,
@@ -168,7 +168,7 @@ impl Measured {
         }
     }
 
-    /// Whether nothing could be measured.
+    /// True if nothing could be measured.
     pub fn is_empty(&self) -> bool {
         self.compute.is_empty()
             && self.bandwidth.is_empty()

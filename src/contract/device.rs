@@ -1,10 +1,10 @@
-//! Where a run computes, and how much its runtime tries out before it does.
+//! The device of a run, and how much its runtime tunes before training.
 
 use clap::ValueEnum;
 use tinyllama_base::named;
 
 named! {
-    /// What computes.
+    /// The API that executes a run's kernels.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Backend {
         Rocm = "rocm",
@@ -15,13 +15,13 @@ named! {
 }
 
 impl Backend {
-    /// Whether the host only enqueues work and has to wait for its result.
+    /// True if the host only enqueues work and has to wait for its result.
     pub fn is_asynchronous(self) -> bool {
         self != Backend::Cpu
     }
 }
 
-/// What the user asked for.
+/// The user's choice of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum BackendChoice {
     /// ROCm, then CUDA, then Vulkan on a real GPU, then the CPU
@@ -32,30 +32,32 @@ pub enum BackendChoice {
     Cuda,
     /// Any GPU with a Vulkan driver
     Vulkan,
-    /// burn's pure Rust backend; always there
+    /// burn's pure Rust backend; always available
     Cpu,
 }
 
 impl BackendChoice {
-    /// The backend that was named; `None` for auto.
+    /// The chosen backend; `None` for auto.
     pub fn backend(self) -> Option<Backend> {
         Backend::of_name(self.to_possible_value()?.get_name())
     }
 }
 
-/// How much the runtime tries out before it settles on a kernel for an operation.
+/// How many kernels the runtime tries before it settles on one for an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Tuning {
-    /// Every candidate, for each operation and size: minutes at the first start
+    /// Try every candidate for each operation and size; this takes minutes at the first start
     #[default]
     Full,
-    /// Sizes taken together more coarsely, and the first kernel that is near the device's limits
+    /// Group sizes more coarsely, and stop at the first kernel near the device's limits
     Minimal,
-    /// Nothing of matrix products and library attention: the library's own rules name the kernel for a size
+    /// Try nothing for matrix products and library attention; the library's rules choose a kernel by size
     Rules,
-    /// Matrix products and library attention by the plainest kernel, in seconds and without rounding
+    /// Use the plainest kernel for matrix products and library attention: starts in seconds and does not round
+    /// operands
     Off,
 }
 
-/// A run with this environment variable keeps no choice that it makes by timing: other runs use the device meanwhile.
+/// With this environment variable, a run does not store any choice that it makes by timing. Use it if other runs
+/// share the device.
 pub const FORGET_TUNING: &str = "TINYLLAMA_FORGET_TUNING";

@@ -1,7 +1,7 @@
-//! The event stream of a run, version 1: one JSON object a line.
+//! The event stream of a run, version 1: one JSON object per line.
 //!
-//! Readers ignore events and fields they do not know, and keep a line that is no JSON as log. A figure a backend cannot
-//! report is `null`, never 0. The JSON Schema generated from these types is `assets/events.schema.json`.
+//! Readers ignore events and fields they do not know. They keep a line that is not JSON as log. A figure that a
+//! backend cannot report is `null`, never 0. These types generate the JSON Schema `assets/events.schema.json`.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::MatrixProducts;
 use crate::model::{ModelConfig, Recipe};
 use tinyllama_base::{DeviceFacts, quantile};
 
-/// Version of the event stream; it changes when a reader of the old one would misread the new one.
+/// Version of the event stream. It changes if a reader of the old version would misread the new one.
 pub const VERSION: u32 = 1;
 
-/// Variables that tell a run what its machine is called: the launcher's, and Slurm's own for what is put behind `srun`.
+/// Environment variables with the name of the run's machine. The launcher sets the first, and `srun` sets the second.
 pub const NODES: [&str; 2] = ["TINYLLAMA_NODE", "SLURMD_NODENAME"];
 
 /// One line of the stream.
@@ -27,7 +27,7 @@ pub struct Event {
     pub body: Body,
 }
 
-/// What happened.
+/// The content of an event.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Body {
@@ -44,10 +44,10 @@ pub enum Body {
     Error(Failure),
 }
 
-/// First line: what runs, where, with which numbers.
+/// First line: the target, the device and the numbers of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {
-    /// Version of this stream.
+    /// Version of the event stream.
     pub stream: u32,
     /// Version of the program.
     pub version: String,
@@ -55,21 +55,21 @@ pub struct Hello {
     pub recipe: Recipe,
     /// `cpu`, `vulkan`, `cuda` or `rocm`.
     pub backend: String,
-    /// Name the device gives itself.
+    /// Name that the device reports.
     pub device: String,
-    /// `gfx942`, `sm_90`, …; null where the backend does not say.
+    /// `gfx942`, `sm_90`, …; null if the backend does not report it.
     pub arch: Option<String>,
-    /// Driver or runtime version; null where the backend does not say.
+    /// Driver or runtime version; null if the backend does not report it.
     pub driver: Option<String>,
-    /// Bytes of device memory; null where the backend does not say.
+    /// Bytes of device memory; null if the backend does not report them.
     pub device_memory: Option<u64>,
     pub config: ModelConfig,
     pub seed: u64,
     pub parameters: u64,
-    /// Tensors among them.
+    /// Number of tensors that hold the parameters.
     pub parameter_tensors: usize,
     pub dtype: String,
-    /// How float32 matrix products are carried out: `f32`, `tf32`, ….
+    /// Arithmetic of float32 matrix products: `f32`, `tf32`, ….
     pub matmul_precision: MatrixProducts,
     pub learning_rate: f64,
     pub weight_decay: f64,
@@ -77,33 +77,33 @@ pub struct Hello {
     pub warmup: usize,
     pub data: DataSource,
     pub deterministic: bool,
-    /// What a step waits for before reading the clock.
+    /// Work that a step waits for before it reads the clock.
     pub synchronize: String,
-    /// Machine it was launched on; absent where the one that asked for it made it.
+    /// Machine on which the run was launched; absent if it is the machine that asked for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Block sizes this run was given, by kernel; a kernel that is absent picked its own.
+    /// Block sizes given to this run, by kernel. A kernel that is absent chose its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub block_sizes: BTreeMap<String, usize>,
-    /// Where several processes train, each on a GPU of its own; absent otherwise.
+    /// Plan for training with several processes, one GPU each; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<RankPlan>,
 }
 
-/// How a batch and its gradients are shared by several GPUs.
+/// How several GPUs share a batch and its gradients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankPlan {
     pub ranks: usize,
-    /// Whether gradients are summed while the backward pass goes on.
+    /// True if gradients are summed while the backward pass continues.
     pub overlap: bool,
-    /// Bytes of gradients that are summed at once, at least.
+    /// Minimum number of gradient bytes in one sum.
     pub bucket_bytes: u64,
-    /// Of all gradients of a step.
+    /// Bytes of all gradients of a step.
     pub gradient_bytes: u64,
 }
 
 impl Hello {
-    /// The device it runs on.
+    /// Facts about the run's device.
     pub fn facts(&self) -> DeviceFacts {
         DeviceFacts {
             backend: self.backend.clone(),
@@ -115,7 +115,7 @@ impl Hello {
     }
 }
 
-/// What the model is trained on.
+/// Training data.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DataSource {
@@ -125,69 +125,69 @@ pub enum DataSource {
     Text {
         path: String,
         bytes: u64,
-        /// Entropy of single bytes in nats: what a model that ignores context can reach.
+        /// Entropy of single bytes in nats: the loss that a model without context can reach.
         order_0_entropy: f64,
     },
 }
 
-/// What the run is busy with before and between steps.
+/// Activity of the run before and between steps.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
     pub phase: PhaseName,
-    /// From 0 to 1; null while there is nothing to estimate from.
+    /// Progress from 0 to 1; null while there is no basis for an estimate.
     pub progress: Option<f64>,
-    /// Estimated seconds left; null while there is nothing to estimate from.
+    /// Estimated seconds left; null while there is no basis for an estimate.
     pub eta_s: Option<f64>,
-    /// In words.
+    /// Description for people.
     pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseName {
-    /// Waiting for a place to run: a scheduler's queue, or a connection.
+    /// Waiting in a scheduler's queue, or for a connection.
     Queue,
-    /// Opening the device and placing the parameters.
+    /// Opening the device and copying the parameters to it.
     Setup,
-    /// First step: kernels are compiled, and the device's rates are measured to tune them by.
+    /// First step: kernels are compiled, and the device's rates are measured to tune them.
     Compile,
-    /// First step: candidates of operations are compiled and timed, and the fastest is taken.
+    /// First step: candidates for operations are compiled and timed, and the fastest is taken.
     Tune,
     /// Steps that are not counted.
     WarmUp,
     /// Steps that are counted.
     Measure,
-    /// Steps that time every kernel, counted apart.
+    /// Extra steps that time every kernel and do not count.
     Profile,
 }
 
 /// One training step.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// Counted from 1, warm-up included.
+    /// Number of the step from 1, warm-up included.
     pub n: usize,
     pub of: usize,
-    /// Whether the step counts in the summary.
+    /// True if the step counts in the summary.
     pub measured: bool,
     pub loss: f64,
     pub total_ms: f64,
-    /// Null where the phases of a step were not timed apart.
+    /// Null if the phases of a step were not timed separately.
     pub forward_ms: Option<f64>,
     pub backward_ms: Option<f64>,
     pub optimizer_ms: Option<f64>,
-    /// Whether the clock was read only after the device had finished the work it is charged with.
+    /// True if the device had finished the timed work before the clock was read.
     pub synchronized: bool,
-    /// Kernels issued by the host in this step.
+    /// Kernels that the host launched in this step.
     pub launches: Option<u64>,
-    /// Kernels a captured graph ran beside them, which cost the host nothing one by one; null without graphs.
+    /// Additional kernels that a captured graph ran. The host does not launch them one by one. Null without graphs.
     #[serde(default)]
     pub captured: Option<u64>,
     /// Bytes of live tensors: the larger of the readings after forward and after the step.
     pub bytes_in_use: Option<u64>,
-    /// Bytes taken from the device, pages kept for reuse included.
+    /// Bytes reserved on the device, including pages kept for reuse.
     pub bytes_reserved: Option<u64>,
     pub samples_per_s: f64,
-    /// Of each rank, where there are several.
+    /// Figures of each rank; empty with a single rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankStep>,
 }
@@ -196,19 +196,20 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankStep {
     pub rank: usize,
-    /// Of its share of the batch.
+    /// Loss on this rank's share of the batch.
     pub loss: f64,
     pub total_ms: f64,
-    /// From the end of its own gradients to the end of their sums: what the backward pass did not hide, and how late the others
-    /// were. Null where the device does not tell.
+    /// Milliseconds from the end of the rank's own gradients to the end of their sums. They contain the part of the
+    /// sums that the backward pass did not hide, and the delay of the other ranks. Null if the device does not report
+    /// them.
     pub waited_ms: Option<f64>,
 }
 
-/// Gradients summed over ranks beside those of one GPU with the whole batch.
+/// Comparison of gradients summed over ranks with those of one GPU that has the whole batch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankCheck {
     pub passed: bool,
-    /// Parameters compared.
+    /// Number of compared parameters.
     pub tensors: usize,
     /// Largest relative difference ‖a-b‖/‖b‖ of a parameter's gradient.
     pub gradient_difference: f64,
@@ -216,74 +217,74 @@ pub struct RankCheck {
     pub tolerance: f64,
 }
 
-/// Device time per kernel, from a profile pass of its own.
+/// Device time per kernel, from a separate profile pass.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Kernels {
-    /// Steps the pass covered; every figure is per step.
+    /// Steps in the pass. Every other figure is per step.
     pub steps: usize,
     pub launches_per_step: f64,
-    /// Sum over kernels; kernels that overlap count twice.
+    /// Sum over kernels. Kernels that overlap count twice.
     pub device_ms_per_step: Option<f64>,
-    /// From the first kernel's start to the last one's end, gaps included.
+    /// Time from the first kernel's start to the last one's end, gaps included.
     pub span_ms_per_step: Option<f64>,
     pub kernels: Vec<Kernel>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
-    /// Name as the profiler of the vendor would show it, shortened.
+    /// Name in the vendor's profiler, shortened.
     pub name: String,
-    /// Part of the model that issued it.
+    /// Part of the model that launched it.
     pub part: String,
     pub launches_per_step: f64,
-    /// Null where the device gave no time stamps.
+    /// Null if the device gave no time stamps.
     pub device_ms_per_step: Option<f64>,
-    /// Operations fused into one launch of it, where burn's fusion made it.
+    /// Operations in one launch, if burn's fusion made the kernel.
     pub fused_operations: Option<f64>,
-    /// Floating-point operations, counted from shapes by targets that know them of each launch; absent in the others.
+    /// Floating-point operations, counted from shapes. Absent for targets that do not know them for each launch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flops_per_step: Option<f64>,
-    /// Least bytes it moves, counted likewise.
+    /// Minimum of bytes that the kernel moves, counted the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_step: Option<f64>,
 }
 
-/// Counted work per part of the model.
+/// Counted work for each part of the model.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// Counted from shapes, not measured.
+    /// Source of the counts: shapes, not measurements.
     pub source: String,
     pub parts: Vec<PartWork>,
     pub flops_per_step: f64,
     pub bytes_per_step: f64,
-    /// Over the median measured step.
+    /// Rate over the median measured step.
     pub achieved_flops_per_s: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PartWork {
     pub part: String,
-    /// Floating-point operations; those of the backward pass are all under the part `backward`.
+    /// Floating-point operations. The part `backward` has all those of the backward pass.
     pub flops: f64,
-    /// Least bytes a perfect implementation of this recipe moves.
+    /// Minimum of bytes that a perfect implementation of this recipe moves.
     pub bytes: f64,
-    /// Measured device time, where a profile pass attributes it; null otherwise.
+    /// Measured device time; null if no profile pass attributes it.
     pub device_ms: Option<f64>,
 }
 
-/// The numbers that flow through the model before its first step, layer by layer.
+/// Statistics of the values in the model before its first step, layer by layer.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Activations {
     pub layers: Vec<Activation>,
-    /// Bounds of a healthy standard deviation.
+    /// Limits for a healthy standard deviation.
     pub narrowest: f64,
     pub widest: f64,
-    /// The first layer outside them.
+    /// The first layer outside the limits.
     pub first_outside: Option<String>,
 }
 
 impl Activations {
-    /// As a table for people.
+    /// Formats a table for people.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             "Numbers in every layer before the first step".to_string(),
@@ -313,7 +314,7 @@ impl Activations {
     }
 }
 
-/// One layer's output. The figures are null where a number is not finite.
+/// One layer's output. The figures are null if a value is not finite.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Activation {
     pub layer: String,
@@ -324,10 +325,10 @@ pub struct Activation {
     pub within_bounds: bool,
 }
 
-/// The forward pass of a transformer block in one launch, beside the launches that V4's schedule has for it.
+/// Compares two forms of a transformer block's forward pass: one launch, and the launches of V4's schedule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
-    /// Milliseconds of the one launch.
+    /// Milliseconds of the single launch.
     pub single_ms: f64,
     /// Milliseconds of the schedule's launches, replayed from a graph.
     pub schedule_ms: f64,
@@ -336,20 +337,20 @@ pub struct Block {
     pub difference: f64,
     /// Floating-point operations of the block, counted from its shapes.
     pub flops: f64,
-    /// What the one launch computes again on top of those.
+    /// Additional operations that the single launch repeats.
     pub recomputed_flops: f64,
-    /// The block's weights.
+    /// Bytes of the block's weights.
     pub weight_bytes: f64,
-    /// What all thread blocks of the one launch read of them.
+    /// Bytes of weights that all thread blocks of the single launch read.
     pub weight_bytes_read: f64,
     pub thread_blocks: usize,
     pub compute_units: usize,
-    /// In words.
+    /// Conclusion for people.
     pub verdict: String,
 }
 
 impl Block {
-    /// As a table for people.
+    /// Formats a table for people.
     pub fn lines(&self) -> Vec<String> {
         let row = |name: &str, single: String, schedule: String| {
             format!("  {name:<28} {single:>14} {schedule:>14}")
@@ -385,14 +386,14 @@ impl Block {
     }
 }
 
-/// Text the trained model continues.
+/// Text that the trained model generates after a prompt.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     pub prompt: String,
     pub continuation: String,
 }
 
-/// Something a reader should know about the run's figures.
+/// A remark that a reader of the run's figures needs.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     pub message: String,
@@ -408,8 +409,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Mean, median and the 10th and 90th percentile (nearest rank, linear between ranks); `None` for no values or
-    /// one that is not finite.
+    /// Computes mean, median and the 10th and 90th percentile (nearest rank, linear between ranks). Returns `None`
+    /// for no values, or if one is not finite.
     pub fn of(values: &[f64]) -> Option<Spread> {
         Some(Spread {
             mean: values.iter().sum::<f64>() / values.len() as f64,
@@ -420,17 +421,17 @@ impl Spread {
     }
 }
 
-/// Last line of a run that was not lost: what it did, also when it was stopped early.
+/// Last line of every run that was not lost, including runs that were stopped early.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// False when the run was interrupted or failed before the last step.
+    /// False if the run was interrupted or failed before the last step.
     pub complete: bool,
-    /// Steps done, warm-up included.
+    /// Completed steps, warm-up included.
     pub steps: usize,
     pub measured_steps: usize,
     /// Samples in measured steps.
     pub samples: u64,
-    /// Over the measured steps' total time; null when none was measured.
+    /// Rate over the total time of the measured steps; null if no step was measured.
     pub samples_per_s: Option<f64>,
     pub tokens_per_s: Option<f64>,
     pub total_ms: Option<Spread>,
@@ -440,14 +441,15 @@ pub struct Summary {
     pub synchronized: bool,
     pub first_step_ms: Option<f64>,
     pub launches_per_step: Option<f64>,
-    /// Kernels of a captured graph; null without one.
+    /// Kernels in a captured graph; null without one.
     #[serde(default)]
     pub captured_per_step: Option<f64>,
-    /// Largest reading of live tensors, between phases; peaks inside a phase are not seen.
+    /// Largest reading of live tensors. Readings are taken between phases, so peaks inside a phase are not seen.
     pub peak_bytes_in_use: Option<u64>,
-    /// Most that was taken from the device.
+    /// Maximum of bytes reserved on the device.
     pub peak_bytes_reserved: Option<u64>,
-    /// Where the device reports neither: most that the process held in memory at once, its program and libraries included.
+    /// Maximum memory of the process, including its program and libraries. Present only if the device reports neither
+    /// figure above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_peak_bytes: Option<u64>,
     pub first_loss: Option<f64>,
@@ -457,13 +459,13 @@ pub struct Summary {
     /// Tensors that received a gradient in the last step.
     pub parameters_with_gradient: Option<usize>,
     pub repeatability: Option<Repeatability>,
-    /// Where several GPUs trained and were compared with one.
+    /// Result of comparing several GPUs with one; absent without such a comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank_check: Option<RankCheck>,
-    /// Of each measured step the longest that a rank waited for sums; absent where nobody measured it.
+    /// Longest wait of a rank for sums, over the measured steps; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<Spread>,
-    /// Fields this version of the program does not know.
+    /// Fields that this version of the program does not know.
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,
 }
@@ -471,37 +473,37 @@ pub struct Summary {
 /// Whether the same step from the same state gives the same bits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeatability {
-    /// Repeats compared.
+    /// Number of compared repeats.
     pub repeats: usize,
     pub identical: bool,
     /// Largest relative difference between the losses of two repeats.
     pub loss_difference: f64,
     /// Largest relative difference ‖a-b‖/‖b‖ of a parameter's gradient between two repeats.
     pub gradient_difference: f64,
-    /// The parameter whose gradient differed most; null when none did.
+    /// The parameter whose gradient differed most; null if none differed.
     pub differing_parameter: Option<String>,
 }
 
-/// Why a run ended early.
+/// Reason why a run ended early.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     pub code: FailureCode,
     pub message: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub remedy: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureCode {
-    /// The command line or a file it names.
+    /// A mistake in the command line, or in a file that it names.
     Usage,
     /// No usable device, library or permission.
     Environment,
     OutOfMemory,
     /// The device refused or lost work.
     Device,
-    /// A scheduler, or the way to another machine.
+    /// A scheduler or the connection to another machine failed.
     Launcher,
     /// The loss is no longer finite.
     NotFinite,

@@ -1,8 +1,8 @@
-//! What a training run and the tutor that starts it agree on.
+//! The interface between a training run and the tutor that starts it.
 //!
-//! A run is a child process. The tutor starts it with the flags of [`flags::RunFlags`] and reads one JSON object per line,
-//! each an [`Event`]. Both sides share what these name: [`targets::Target`], [`model::ModelConfig`], [`model::Recipe`].
-//! No type here opens a device or trains, so a reader builds without burn.
+//! A run is a child process. The tutor starts it with the flags of [`flags::RunFlags`] and reads one JSON object per
+//! line, each an [`Event`]. Both sides share [`targets::Target`], [`model::ModelConfig`] and [`model::Recipe`]. No
+//! type here opens a device or trains, so a reader builds without burn.
 //!
 //! ```
 //! use tinyllama_contract::{Body, Event, flags::RunSpec};

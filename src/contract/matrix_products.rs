@@ -1,23 +1,23 @@
-//! How the matrix products of a run are carried out: a type for the program, and the words that streams carry.
+//! The arithmetic of a run's matrix products: a type for the program, and its text in event streams.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the operands of products are rounded to.
+/// The precision to which operands of products are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {
     F32,
     /// f32 in memory, rounded to 10 bits of mantissa.
     Tf32,
-    /// Rounded to tf32 or not, whatever tuning found faster for a shape.
+    /// tf32 for some shapes and f32 for others, as tuning found faster.
     F32OrTf32,
     Bf16,
     F16,
 }
 
-/// Products in the words of a stream, with what the program has to know of them.
+/// Matrix products as a stream's text, with the operand type if the program knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -26,7 +26,7 @@ pub struct MatrixProducts {
     operands: Option<Operands>,
 }
 
-/// The first of each is written; the others are in streams of earlier programs.
+/// The first text for each value is the one that is written. The others occur in streams of earlier versions.
 const WORDS: [(Operands, &str); 9] = [
     (Operands::F32, "f32"),
     (Operands::Tf32, "tf32 operands"),
@@ -43,7 +43,7 @@ const WORDS: [(Operands, &str); 9] = [
 ];
 
 impl Operands {
-    /// Types whose arithmetic units may carry such products out, the fastest first.
+    /// Types whose arithmetic units may carry out such products, fastest first.
     pub fn units(self) -> &'static [&'static str] {
         match self {
             Operands::F32 => &["f32"],
@@ -56,7 +56,7 @@ impl Operands {
 }
 
 impl MatrixProducts {
-    /// Products of these operands, by the library that is named so.
+    /// Products with these operands, carried out by the named library.
     pub fn new(operands: Operands, library: Option<&str>) -> Self {
         let known = WORDS.iter().find(|(known, _)| *known == operands);
         let mut words = known.map_or_else(String::new, |(_, words)| (*words).to_string());
@@ -69,7 +69,7 @@ impl MatrixProducts {
         }
     }
 
-    /// `None` where a stream says it in words that this program does not know.
+    /// Returns `None` if this program does not know the stream's text.
     pub fn operands(&self) -> Option<Operands> {
         self.operands
     }
@@ -118,7 +118,7 @@ mod tests {
                 assert_eq!(of(&written.to_string()), Some(operands));
             }
         }
-        // Recorded by earlier programs.
+        // Streams of earlier versions contain these texts.
         assert_eq!(of("tf32"), Some(Operands::Tf32));
         assert_eq!(of("f32 operands, by hipBLASLt 1.0"), Some(Operands::F32));
         assert_eq!(of("f32, by burn's plainest product"), Some(Operands::F32));

@@ -1,4 +1,4 @@
-//! Everything that fixes a run, as the flags of `run` put it together and an engine carries it out.
+//! Options of a run. The flags of `run` create them, and an engine carries them out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,13 @@ use tinyllama_kernel_catalog::adamw::Hyperparameters;
 use crate::model::{ModelConfig, Recipe};
 use crate::{BackendChoice, Tuning};
 
-/// Decay of the moments and what is added to the root of the second: PyTorch's defaults, which the workshop uses.
+/// Decay rates of the moments, and the value added to the root of the second one. They are PyTorch's defaults, which
+/// the workshop uses.
 const BETAS: [f64; 2] = [0.9, 0.999];
 const EPSILON: f64 = 1e-8;
 
 named! {
-    /// What the operands of matrix products are stored in.
+    /// The storage type of the operands of matrix products.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ElementType {
         F32 = "f32",
@@ -36,110 +37,112 @@ impl ElementType {
 }
 
 named! {
-    /// What a step waits for before it reads the clock.
+    /// Work that a step waits for before it reads the clock.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
     pub enum Synchronize {
-        /// After forward, backward and update: true times of each, three waits a step
+        /// Wait after forward, backward and update: three waits per step give the true time of each
         Phases = "phases",
-        /// After the whole step: true totals, parts not reported
+        /// Wait after the whole step: true totals, no times for the parts
         Step = "step",
-        /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
+        /// Wait after the whole step: true totals; times of the parts come from the host's clock alone and do not add
+        /// up to them
         HostParts = "host-parts",
-        /// Never: the host's clock alone, which does not know when the device is done
+        /// Never wait: the host's clock alone, which does not know when the device is done
         Never = "never",
     }
 }
 
-/// How f32 products are carried out.
+/// The precision of f32 products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum MatmulPrecision {
-    /// tf32 where the device's matrix library offers it, f32 elsewhere: most AMD GPUs; through burn what tuning prefers
+    /// tf32 if the device's matrix library offers it, otherwise f32 (on most AMD GPUs); through burn, the choice of
+    /// tuning
     Auto,
-    /// Operands keep all their bits; through burn by its plainest product, which is slow
+    /// Operands keep all their bits; through burn, its plainest product, which is slow
     F32,
-    /// Operands are rounded to 11 bits for the matrix units; through burn as auto
+    /// Operands are rounded to 11 bits for the matrix units; through burn, the same as auto
     Tf32,
 }
 
-/// Whose matrix products a run takes.
+/// The library for a run's matrix products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Gemm {
-    /// What the target has: the vendor's for v4 on CUDA or HIP, burn's own for v4 on Vulkan and all others
+    /// The target's library: the vendor's for v4 on CUDA or HIP, burn's for v4 on Vulkan and for all other targets
     Auto,
-    /// The vendor's library: cuBLASLt, hipBLASLt or rocBLAS; v4 on CUDA or HIP
+    /// The vendor's library: cuBLASLt, hipBLASLt or rocBLAS; only v4 on CUDA or HIP
     Vendor,
-    /// burn's own, called cubek; v4 then goes through burn as the others do, and without a graph
+    /// burn's library, called cubek; v4 then runs through burn like the other targets, without a graph
     Cubek,
 }
 
-/// How a block is computed beside the way the target has it.
+/// An alternative form of a block, for comparison with the target's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum BlockForm {
     /// The whole forward pass of a block in one launch
     Single,
 }
 
-/// Everything that fixes a run.
+/// All options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Its name.
+    /// The target's name.
     pub target: &'static str,
     pub recipe: Recipe,
     pub config: ModelConfig,
-    /// Where it computes: a backend, and which of its devices.
+    /// The backend, and which of its devices.
     pub backend: BackendChoice,
     pub device: Option<String>,
-    /// Counted steps.
+    /// Number of counted steps.
     pub steps: usize,
-    /// Steps before them that are not counted.
+    /// Number of steps before the counted ones.
     pub warmup: usize,
     pub learning_rate: f64,
     pub weight_decay: f32,
     pub seed: u64,
     pub operand_dtype: ElementType,
-    /// Whether it becomes f16 on a device that does not compute in it.
+    /// True if bf16 becomes f16 on a device that does not compute in bf16.
     pub or_f16: bool,
     pub matmul_precision: MatmulPrecision,
     pub gemm: Gemm,
-    /// How burn's kernels are chosen, its products among them; `None` as fits the backend.
+    /// How burn's kernels are chosen, including products; `None` for the backend's default.
     pub tuning: Option<Tuning>,
     pub synchronize: Synchronize,
-    /// Whether the step is captured as a graph and replayed, where the target can.
+    /// True to capture the step as a graph and replay it, if the target can.
     pub capture: bool,
-    /// Compare this form of a block with the target's at the end.
+    /// A form of a block to compare with the target's form at the end.
     pub block: Option<BlockForm>,
     /// Steps of the profile pass; 0 for none.
     pub profile_steps: usize,
-    /// Whether every layer is looked at before the first step.
+    /// True to show statistics of every layer before the first step.
     pub diagnose: bool,
     pub deterministic: bool,
-    /// Whether two repeats of a step are compared at the end.
+    /// True to compare two repeats of a step at the end.
     pub check_repeatability: bool,
     /// Bytes of text to continue at the end; 0 for none.
     pub sample: usize,
-    /// Where the profile pass is written as a Chrome trace.
+    /// Path for the profile pass as a Chrome trace.
     pub trace: Option<PathBuf>,
-    /// Whether work per part is reported.
+    /// True to report the work of each part.
     pub count_work: bool,
-    /// Kernels that take the place of the target's own; v4 only.
+    /// Kernels that replace the target's own kernels; v4 only.
     pub kernels: Vec<KernelInPlace>,
-    /// Where this process is one of several that train one model.
+    /// Options of this process if several processes train one model.
     pub ranks: Option<RankOptions>,
 }
 
 impl Options {
-    /// What AdamW is told.
+    /// AdamW's hyperparameters.
     pub fn hyperparameters(&self) -> Hyperparameters {
         adamw(self.learning_rate, f64::from(self.weight_decay))
     }
 
-    /// Bytes of all gradients: they have the type of the products' operands.
+    /// Bytes of all gradients. Gradients have the type of the products' operands.
     pub fn gradient_bytes(&self) -> u64 {
         self.config.parameters() * self.operand_dtype.bytes() as u64
     }
 }
 
-/// AdamW with the moments of every target.
+/// AdamW with the moment decay rates that every target uses.
 pub fn adamw(learning_rate: f64, weight_decay: f64) -> Hyperparameters {
     Hyperparameters {
         learning_rate,
@@ -150,24 +153,24 @@ pub fn adamw(learning_rate: f64, weight_decay: f64) -> Hyperparameters {
     }
 }
 
-/// One of several processes, each with a GPU and its share of every batch.
+/// Options for one of several processes. Each has a GPU and its share of every batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankOptions {
-    /// From 0.
+    /// Rank of this process, counted from 0.
     pub rank: usize,
     pub ranks: usize,
-    /// Whether gradients are summed while the backward pass goes on.
+    /// True to sum gradients during the backward pass.
     pub overlap: bool,
-    /// Bytes of gradients that are summed at once, at least.
+    /// Minimum number of gradient bytes in one sum.
     pub bucket_bytes: usize,
-    /// A folder that all of them see.
+    /// A folder that all ranks can access.
     pub meeting: PathBuf,
-    /// Whether gradients are compared with one GPU's at the end.
+    /// True to compare gradients with those of one GPU.
     pub check: bool,
 }
 
 impl RankOptions {
-    /// The model with this rank's part of the batch.
+    /// The model's sizes with this rank's part of the batch.
     pub fn share_of(&self, config: &ModelConfig) -> ModelConfig {
         ModelConfig {
             batch_size: config.batch_size / self.ranks,
@@ -179,28 +182,29 @@ impl RankOptions {
 /// Grid, block, and bytes of local memory.
 pub type LaunchShape = ([u32; 3], [u32; 3], u32);
 
-/// A launch for sizes by name.
+/// Computes a launch from named sizes.
 type ShapeOf = Arc<dyn Fn(&[(&str, usize)]) -> anyhow::Result<LaunchShape> + Send + Sync>;
 
-/// Arrays by name, as the bits of their elements.
+/// Arrays by name. Each element is stored as its bits.
 pub type Arrays = BTreeMap<&'static str, Vec<u32>>;
 
-/// What a kernel makes of arrays, for sizes by name and a number that is not the usual one: those it writes.
+/// Executes a kernel on named arrays, with named sizes and optionally one changed number. Returns the arrays that the
+/// kernel writes.
 type OnHost = Arc<
     dyn Fn(&[(&str, usize)], Option<(&str, f32)>, Arrays) -> anyhow::Result<Arrays> + Send + Sync,
 >;
 
-/// Somebody's kernel in place of one of the target's.
+/// A custom kernel that replaces one of the target's kernels.
 #[derive(Clone)]
 pub struct KernelInPlace {
-    /// What it carries out: `rmsnorm`, `swiglu`, `cross-entropy` or `adamw`.
+    /// The operation: `rmsnorm`, `swiglu`, `cross-entropy` or `adamw`.
     pub operation: String,
     pub entry: String,
     pub file: PathBuf,
-    /// HIP C++ that nvrtc takes too.
+    /// HIP C++ source that nvrtc also accepts.
     pub source: String,
     pub shape: ShapeOf,
-    /// Without a GPU.
+    /// Executes the kernel without a GPU.
     pub on_host: OnHost,
 }
 

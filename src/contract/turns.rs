@@ -1,8 +1,8 @@
-//! How two runs that take turns are told so: a few steps of one, then of the other, so that both meet the same neighbours.
+//! The protocol for two runs that take turns: a few steps of one, then of the other, so that both meet the same load.
 //!
-//! The standard input of each is a socket to the other. A byte on it hands the turn over.
+//! Each run's standard input is a socket to the other. A byte on it passes the turn.
 
-/// The environment variable that says that standard input is the other run, and which of the two begins.
+/// Environment variable that says two things: standard input leads to the other run, and which of the two begins.
 pub const TURN: &str = "TINYLLAMA_TURN";
 /// The value of [`TURN`] for the run that begins.
 pub const FIRST: &str = "first";

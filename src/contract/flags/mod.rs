@@ -1,4 +1,4 @@
-//! What to run: a target with the flags of `run`, parsed once and handed on.
+//! A target with the flags of `run`, parsed once.
 
 mod ranks;
 mod run_flags;
@@ -24,12 +24,12 @@ pub use words::{Flag, merged, split};
 use crate::targets::Target;
 use words::last_of_each;
 
-/// A command line, or a value in it, that makes no sense.
+/// An error in a command line or in one of its values.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// A target with the flags it was given; whatever is not given is as `run` has it.
+/// A target with the flags it was given. Every other flag has the default of `run`.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
     pub target: Target,
@@ -37,7 +37,8 @@ pub struct RunSpec {
     given: Vec<Flag>,
 }
 
-/// `run` as clap knows it. Which backend this process prefers is not asked: the run does that where it runs.
+/// The clap command for `run`. It ignores environment variables such as the preferred backend, because the run reads
+/// them on its own machine.
 static RUN: LazyLock<Command> = LazyLock::new(|| {
     RunFlags::augment_args(Command::new("run").no_binary_name(true)).mut_args(|flag| {
         let takes = flag.get_action().takes_values();
@@ -50,10 +51,10 @@ static RUN: LazyLock<Command> = LazyLock::new(|| {
 });
 
 impl RunSpec {
-    /// What a command line says behind `run`.
+    /// Parses the arguments that follow `run`.
     ///
     /// # Errors
-    /// What `run` would print.
+    /// Returns the message that `run` would print.
     pub fn parse<W: AsRef<str>>(
         target: &str,
         words: impl IntoIterator<Item = W>,
@@ -61,7 +62,7 @@ impl RunSpec {
         Self::new(target.parse().map_err(UsageError)?, split(words))
     }
 
-    /// The same with flags before its own and flags after them; of equal ones the last counts.
+    /// Adds flags before and after its own. If a flag is repeated, the last one counts.
     ///
     /// # Errors
     /// As [`RunSpec::parse`].
@@ -82,10 +83,10 @@ impl RunSpec {
         })
     }
 
-    /// Refuses flags that make no sense together.
+    /// Refuses flags that contradict each other.
     ///
     /// # Errors
-    /// What `run` would print.
+    /// Returns the message that `run` would print.
     pub fn checked(self) -> Result<Self, UsageError> {
         match self.flags.options(self.target) {
             Ok(_) => Ok(self),
@@ -93,7 +94,7 @@ impl RunSpec {
         }
     }
 
-    /// The flags as they were given.
+    /// The flags as the user gave them.
     pub fn given(&self) -> &[Flag] {
         &self.given
     }
@@ -102,7 +103,7 @@ impl RunSpec {
         self.given.iter().flat_map(|flag| flag.words().to_vec())
     }
 
-    /// As a command line names it: `v1`, `v2:--graph-fusion=off`.
+    /// Formats the target with its flags for a command line: `v1`, `v2:--graph-fusion=off`.
     pub fn entry(&self) -> String {
         let colon = if self.given.is_empty() { "" } else { ":" };
         format!("{}{colon}{}", self.target, self.line())
@@ -112,7 +113,7 @@ impl RunSpec {
         self.given.iter().any(|given| given.name() == flag)
     }
 
-    /// The flags as a line that a shell takes.
+    /// Formats the flags as a line that a shell accepts.
     pub fn line(&self) -> String {
         let words: Vec<String> = self.words().collect();
         let line = shlex::try_join(words.iter().map(String::as_str));
@@ -120,7 +121,7 @@ impl RunSpec {
     }
 }
 
-/// What [`RunSpec::entry`] writes.
+/// Parses the format that [`RunSpec::entry`] writes.
 impl FromStr for RunSpec {
     type Err = UsageError;
 
@@ -138,7 +139,7 @@ impl PartialEq for RunSpec {
     }
 }
 
-/// Target and flags, as a name.
+/// Displays the target and its flags as a name.
 impl fmt::Display for RunSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.target.name)?;
@@ -146,7 +147,7 @@ impl fmt::Display for RunSpec {
     }
 }
 
-/// What clap says of a number that cannot be read, in words that say what can.
+/// Rewrites clap's errors about numbers so that they say which numbers are accepted.
 pub fn plainly(text: &str) -> String {
     const WORDS: [(&str, &str); 4] = [
         (
@@ -171,7 +172,7 @@ pub fn plainly(text: &str) -> String {
     })
 }
 
-/// The first line of what clap says, with the flags there are where it does not know one.
+/// The first line of clap's message. For an unknown flag it lists the known ones.
 fn in_a_line(error: &clap::Error) -> String {
     let text = plainly(&error.to_string());
     let line = text.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The flags of a run over several GPUs.
+//! Flags for a run on several GPUs.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -11,32 +11,33 @@ use crate::{Gemm, Options};
 
 const MEBI: f64 = (1 << 20) as f64;
 
-/// More processes than this are a slip of the keyboard.
+/// Upper limit for the number of processes. A larger number is a typing mistake.
 const MOST: usize = 1024;
 
-/// How a batch is shared by GPUs, and when their gradients are summed.
+/// How GPUs share a batch, and when their gradients are summed.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Several GPUs")]
 pub struct RankArgs {
-    /// v4: train on this many GPUs, one process each, with a share of every batch; --batch-size stays that of all together
+    /// v4: train on this many GPUs with one process each; every GPU gets a share of the batch, and --batch-size is
+    /// the total
     #[arg(long, value_name = "N")]
     pub gpus: Option<usize>,
-    /// Samples per step of each GPU, in place of --batch-size
+    /// Samples per step on each GPU, instead of --batch-size
     #[arg(long, value_name = "N", requires = "gpus")]
     pub batch_per_gpu: Option<usize>,
-    /// Sum gradients over the GPUs while the backward pass goes on; off: after it
+    /// Sum gradients over the GPUs during the backward pass; off: after it
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub overlap: Switch,
-    /// MiB of gradients that are summed at once, at least
+    /// Minimum MiB of gradients in one sum
     #[arg(long, value_name = "MIB", default_value_t = 16.0)]
     pub bucket_mb: f64,
-    /// Compare gradients over all GPUs with one GPU's before the first step
+    /// Compare gradients over all GPUs with those of one GPU before the first step
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub check_ranks: Switch,
 }
 
 impl RankArgs {
-    /// GPUs, where there is more than one.
+    /// The number of GPUs if there are several.
     pub fn several(&self) -> Option<usize> {
         self.gpus.filter(|gpus| *gpus > 1)
     }
@@ -45,10 +46,10 @@ impl RankArgs {
         (self.bucket_mb * MEBI) as usize
     }
 
-    /// `options` with the whole batch, checked for what ranks need.
+    /// Returns `options` with the whole batch, after checking the requirements of ranks.
     ///
     /// # Errors
-    /// What makes no sense together.
+    /// If flags contradict each other.
     pub fn over(&self, target: Target, mut options: Options) -> Result<Options> {
         let Some(gpus) = self.gpus else {
             return Ok(options);

@@ -10,7 +10,7 @@ use crate::Options;
 use crate::flags::{RankArgs, TrainingArgs, UsageError};
 use crate::targets::Target;
 
-/// How to train, and what to say of it.
+/// How to train, and which reports to make.
 #[derive(Clone, Debug, Args)]
 #[command(group = ArgGroup::new("output").multiple(false), next_help_heading = "Report")]
 pub struct RunFlags {
@@ -18,25 +18,26 @@ pub struct RunFlags {
     pub training: TrainingArgs,
     #[command(flatten)]
     pub ranks: RankArgs,
-    /// v4: a kernel of yours in place of its own, as OPERATION=FILE; may be repeated (`workbench list`)
+    /// v4: use your kernel instead of v4's own, as OPERATION=FILE; may be repeated (`workbench list` shows the
+    /// operations)
     #[arg(long, value_name = "OPERATION=FILE", help_heading = "Optimizations")]
     pub kernel: Vec<OwnKernel>,
-    /// Show the numbers in every layer before the first step
+    /// Show statistics of every layer's output before the first step
     #[arg(long)]
     pub diagnose: bool,
-    /// Time every kernel of this many extra steps
+    /// Time every kernel in this many extra steps
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub profile_steps: usize,
     /// Write the profile pass as a Chrome/Perfetto trace
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Count floating-point operations and bytes of every part
+    /// Count floating-point operations and bytes for every part of the model
     #[arg(long)]
     pub flops: bool,
     /// Let the trained model continue the text by this many bytes
     #[arg(long, value_name = "N", default_value_t = 0, requires = "data")]
     pub sample: usize,
-    /// Print one JSON object a line, as it happens
+    /// Print one JSON object per line while the run goes on
     #[arg(long, group = "output")]
     pub events: bool,
     /// Print one JSON document at the end
@@ -44,7 +45,7 @@ pub struct RunFlags {
     pub json: bool,
 }
 
-/// A learner's kernel and what it does: `rmsnorm=my.hip`.
+/// A learner's kernel and the operation it carries out: `rmsnorm=my.hip`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnKernel {
     pub operation: String,
@@ -68,10 +69,10 @@ impl FromStr for OwnKernel {
 }
 
 impl RunFlags {
-    /// What `target` trains with under these flags.
+    /// The options with which `target` trains under these flags.
     ///
     /// # Errors
-    /// When they make no sense together.
+    /// If flags contradict each other.
     pub fn options(&self, target: Target) -> Result<Options> {
         let options = self.training.options(target)?;
         let options = self.ranks.over(target, options)?;

@@ -1,4 +1,4 @@
-//! Switching a target's optimizations on and off, one by one.
+//! Switches that turn a target's optimizations on and off one by one.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::targets::fixes::Fix;
 use crate::targets::{Kind, Target};
 use crate::{BlockForm, Gemm, MatmulPrecision};
 
-/// A switch.
+/// The value of an on/off flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
     On,
@@ -25,14 +25,14 @@ impl Switch {
     }
 }
 
-/// Whose attention runs.
+/// The implementation of attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FlashAttention {
-    /// As the target has it; in v1, as v2 has it
+    /// As in the target; in v1, as in v2
     On,
-    /// Scores in memory
+    /// Write the scores to memory
     Off,
-    /// This project's kernels
+    /// Use this project's kernels
     Own,
 }
 
@@ -49,7 +49,7 @@ impl FlashAttention {
     }
 }
 
-/// A kernel's block size: `rmsnorm=256`.
+/// The block size for a kernel: `rmsnorm=256`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSize {
     pub kernel: String,
@@ -72,48 +72,48 @@ impl FromStr for BlockSize {
     }
 }
 
-/// What a version does, piece by piece; unset switches are as the target has them.
+/// Optimizations of a version. A switch that is not set keeps the target's value.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Optimizations")]
 pub struct Switches {
-    /// One product for query, key and value
+    /// Compute query, key and value in one product
     #[arg(long, value_enum, value_name = "SWITCH")]
     pub qkv_fusion: Option<Switch>,
-    /// Attention whose scores never reach memory
+    /// Compute attention without writing the scores to memory
     #[arg(long, value_enum, value_name = "SWITCH")]
     pub flash_attention: Option<FlashAttention>,
-    /// One product for gate and up; in v3 also the activation's kernel
+    /// Compute gate and up in one product; in v3 also use the activation's kernel
     #[arg(long, value_enum, value_name = "SWITCH")]
     pub swiglu_fusion: Option<Switch>,
     /// Let burn fuse neighbouring operations into one kernel
     #[arg(long, value_enum, value_name = "SWITCH")]
     pub graph_fusion: Option<Switch>,
-    /// Block size of one of this project's kernels, as KERNEL=UNITS; may be repeated (`kernels` lists them)
+    /// Block size for one of this project's kernels, as KERNEL=UNITS; may be repeated (`kernels` lists the kernels)
     #[arg(long, value_name = "KERNEL=UNITS")]
     pub block_size: Vec<BlockSize>,
-    /// Apply a fix to a stage or case of the debugging scenario; a wrong one runs as well, and changes nothing
+    /// Apply a fix to a stage or case of the debugging scenario; a wrong fix is accepted, but changes nothing
     #[arg(long, value_name = "NAME")]
     pub fix: Option<Fix>,
     /// v4: capture the step as a graph and replay it
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub ultra: Switch,
-    /// v4: how f32 products are carried out on a GPU
+    /// v4: precision of f32 products on a GPU
     #[arg(long, value_enum, value_name = "PRECISION", default_value = "auto")]
     pub matmul_precision: MatmulPrecision,
-    /// Whose matrix products to take
+    /// Library for matrix products
     #[arg(long, value_enum, value_name = "LIBRARY", default_value = "auto")]
     pub gemm: Gemm,
-    /// How much is tried out before one of burn's kernels is chosen (default: on CUDA and Vulkan nothing, the library's
-    /// rules decide; on ROCm everything; checks of numbers take the plainest)
+    /// How many of burn's kernels to try before choosing one (default: none on CUDA and Vulkan, where the library's
+    /// rules decide; all on ROCm; checks of numbers use the plainest kernel)
     #[arg(long, value_enum, value_name = "HOW MUCH")]
     pub tuning: Option<Tuning>,
-    /// v4: compare another form of a block with the schedule's at the end
+    /// v4: compare another form of a block with the schedule's form at the end
     #[arg(long, value_enum, value_name = "FORM")]
     pub block: Option<BlockForm>,
 }
 
 impl Switches {
-    /// The recipe of `target` with these switches.
+    /// Returns the recipe of `target` with these switches.
     pub fn apply(&self, target: Target) -> Result<Recipe> {
         let mut recipe = target.recipe;
         let changed = self.qkv_fusion.is_some()

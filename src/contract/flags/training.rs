@@ -1,4 +1,4 @@
-//! The flags that describe a training run, shared by every command that starts one.
+//! Training flags that every command which starts a run shares.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ use crate::model::{ConfigError, ModelConfig, Preset};
 use crate::targets::Target;
 use crate::{ElementType, Options, Synchronize};
 
-/// Counted steps where nobody asks for more or fewer.
+/// Default number of counted steps.
 pub const USUAL_STEPS: usize = 20;
 
-/// Operands of matrix products.
+/// Type of the operands of matrix products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dtype {
     F32,
     Bf16,
     F16,
-    /// bf16, or f16 where the device does not compute in bf16
+    /// bf16, or f16 if the device does not compute in bf16
     Half,
 }
 
@@ -35,11 +35,11 @@ impl From<Dtype> for ElementType {
     }
 }
 
-/// Where and with which numbers to train.
+/// Device and numbers of a training run.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Training")]
 pub struct TrainingArgs {
-    /// Starting point; every number of it can be overridden
+    /// Preset for the model's sizes; the flags below override single sizes
     #[arg(long, value_enum, default_value = "tiny", help_heading = "Model")]
     pub config: Preset,
     /// Width of the residual stream
@@ -48,10 +48,10 @@ pub struct TrainingArgs {
     /// Transformer blocks
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub layers: Option<usize>,
-    /// Query heads; must divide the width
+    /// Query heads; the number must divide --hidden
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub heads: Option<usize>,
-    /// Key and value heads; must divide the query heads
+    /// Key and value heads; the number must divide --heads
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub kv_heads: Option<usize>,
     /// Width of the feed-forward network
@@ -67,19 +67,19 @@ pub struct TrainingArgs {
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub vocab: Option<usize>,
 
-    /// Counted steps
+    /// Steps that count in the summary
     #[arg(long, value_name = "N", default_value_t = USUAL_STEPS)]
     pub num_steps: usize,
-    /// Steps before them that are not counted
+    /// Steps before the counted ones
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub warmup: usize,
     /// AdamW's learning rate
     #[arg(long, value_name = "RATE", default_value_t = 3e-4)]
     pub learning_rate: f64,
-    /// Fixes initial weights and data
+    /// Seed for initial weights and data
     #[arg(long, value_name = "N", default_value_t = 42)]
     pub seed: u64,
-    /// Operands of matrix products; parameters, optimizer and loss stay f32
+    /// Type of the operands of matrix products; parameters, optimizer and loss stay f32
     #[arg(long, value_enum, default_value = "f32")]
     pub dtype: Dtype,
     /// Train on the bytes of this text instead of random tokens
@@ -91,34 +91,34 @@ pub struct TrainingArgs {
     pub on: DeviceArgs,
 }
 
-/// Where to compute, and what to wait for there.
+/// The device, and which work on it a step waits for.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Device")]
 pub struct DeviceArgs {
-    /// Where to compute
+    /// Backend that executes the run
     #[arg(long, value_enum, default_value = "auto", env = "TINYLLAMA_BACKEND")]
     pub backend: BackendChoice,
-    /// Which device of the backend: its index, or part of a Vulkan adapter's name
+    /// Device of the backend: its index, or part of a Vulkan adapter's name
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// What a step waits for before reading the clock (default: as the target has it, phases for the versions)
+    /// Work that a step waits for before it reads the clock (default: set by the target; phases for the versions)
     #[arg(long, value_enum, value_name = "WHEN")]
     pub sync: Option<Synchronize>,
-    /// Same seed, same bits: fail if two repeats of a step differ
+    /// Fail if two repeats of a step with the same seed differ in any bit
     #[arg(long)]
     pub deterministic: bool,
-    /// Compare two repeats of a step at the end and state their difference
+    /// Compare two repeats of a step at the end and report their difference
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub repeatability: Switch,
 }
 
 impl TrainingArgs {
-    /// The model's numbers, checked together.
+    /// The model's sizes, checked for consistency.
     pub fn model_config(&self) -> Result<ModelConfig, ConfigError> {
         self.over(self.config.config())
     }
 
-    /// `preset` with the numbers that were given, checked together.
+    /// `preset` with the sizes from the flags, checked for consistency.
     pub fn over(&self, preset: ModelConfig) -> Result<ModelConfig, ConfigError> {
         let config = ModelConfig {
             vocabulary: self.vocab.unwrap_or(preset.vocabulary),
@@ -134,10 +134,10 @@ impl TrainingArgs {
         Ok(config)
     }
 
-    /// What `target` trains with under these flags; profile pass, trace and sample are left off.
+    /// The options with which `target` trains under these flags. Profile pass, trace and sample are off.
     ///
     /// # Errors
-    /// When they make no sense together, or name what this target does not have.
+    /// If flags contradict each other, or name a choice that this target does not have.
     pub fn options(&self, target: Target) -> Result<Options> {
         let options = self.options_of_any(target)?;
         let refused = target.engine.check(target, &options);
@@ -145,10 +145,10 @@ impl TrainingArgs {
         Ok(options)
     }
 
-    /// The same for one target of several: what another one of them is told means nothing to it.
+    /// The same for one of several targets. It accepts flags that only another target understands.
     ///
     /// # Errors
-    /// When the flags make no sense together.
+    /// If flags contradict each other.
     pub fn options_of_any(&self, target: Target) -> Result<Options> {
         if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
             bail!(UsageError(format!(

@@ -1,14 +1,14 @@
-//! Flags as words, put together from several places: of one that is given twice, the later one counts.
+//! Flags as separate arguments, merged from several places. If a flag is repeated, the later one counts.
 
-/// Flags that are given once for each thing they name: `--block-size rmsnorm=256`.
+/// Flags that may be repeated, once for each name: `--block-size rmsnorm=256`.
 const REPEATABLE: [&str; 1] = ["--block-size"];
 
-/// A flag with its value, as it was written: `--seed 3`, `--seed=3`, `--flops`.
+/// A flag with its value as the user wrote it: `--seed 3`, `--seed=3`, `--flops`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag(Vec<String>);
 
 impl Flag {
-    /// `--seed`.
+    /// The flag's name, such as `--seed`.
     pub fn name(&self) -> &str {
         self.0[0]
             .split_once('=')
@@ -26,14 +26,15 @@ impl Flag {
         &self.0
     }
 
-    /// What may be there once: the flag's name, and for repeatable ones what it names.
+    /// Key of which only one flag may exist: the flag's name. Repeatable flags add the name in their value.
     fn key(&self) -> (&str, Option<&str>) {
         let thing = self.value().filter(|_| REPEATABLE.contains(&self.name()));
         (self.name(), thing.and_then(|value| value.split('=').next()))
     }
 }
 
-/// Tells flags apart, each with the word behind it that is no flag. A stray word stands alone.
+/// Splits arguments into flags, each with its value. A value is a next word that does not begin with `--`. Any other
+/// word is an entry without a value.
 pub fn split<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<Flag> {
     let mut words = words
         .into_iter()
@@ -48,13 +49,13 @@ pub fn split<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<Flag> {
     flags
 }
 
-/// The words of several places together, of equal flags the last.
+/// Merges arguments from several places. The last of equal flags counts.
 pub fn merged<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<String> {
     let flags = last_of_each(&split(words));
     flags.into_iter().flat_map(|Flag(words)| words).collect()
 }
 
-/// Keeps the last of equal flags, in the order of those that stay.
+/// Keeps the last of equal flags and the order of those that remain.
 pub(super) fn last_of_each(flags: &[Flag]) -> Vec<Flag> {
     let comes_again = |at: usize| {
         let later = &flags[at + 1..];

@@ -1,4 +1,4 @@
-//! The shape of a model and of its training run, and whether the numbers fit together.
+//! The sizes of a model and of its training run, with a check that they fit together.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use thiserror::Error;
 use tinyllama_base::named;
 use tinyllama_base::units::human_bytes;
 
-/// Every number that fixes the work of a training step.
+/// All sizes that determine the work of a training step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelConfig {
     /// Size of the vocabulary, V.
@@ -29,21 +29,21 @@ pub struct ModelConfig {
 }
 
 named! {
-    /// A named starting point; every number of it can be overridden.
+    /// A named set of sizes. Flags can override each of them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Preset {
-        /// 256 hidden, 4 layers, ffn 512, sequence 128: trains on a laptop's CPU.
+        /// 256 hidden, 4 layers, ffn 512, sequence 128: fast enough for a laptop's CPU.
         Tiny = "tiny",
-        /// 512 hidden, 8 layers, ffn 2048, sequence 128: the workshop's size.
+        /// 512 hidden, 8 layers, ffn 2048, sequence 128: used in the workshop.
         Small = "small",
-        /// 1024 hidden, 12 layers, ffn 4096, sequence 512: wants a GPU.
+        /// 1024 hidden, 12 layers, ffn 4096, sequence 512: needs a GPU.
         Medium = "medium",
     }
 }
 
 impl Preset {
-    /// The numbers behind the name.
+    /// The preset's sizes.
     pub fn config(self) -> ModelConfig {
         let (hidden, layers, ffn, sequence_length, batch_size) = match self {
             Preset::Tiny => (256, 4, 512, 128, 8),
@@ -63,7 +63,7 @@ impl Preset {
     }
 }
 
-/// What is wrong with a configuration: which number, and why.
+/// An invalid size with the reason.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ConfigError {
     #[error("{flag} is {value}: it has to be at least {least}")]
@@ -125,7 +125,7 @@ impl ModelConfig {
         self.hidden / self.heads
     }
 
-    /// Width of queries, keys and values beside each other.
+    /// Total width of queries, keys and values.
     pub fn qkv_width(&self) -> usize {
         self.hidden + 2 * self.kv_heads * self.head_dim()
     }
@@ -145,9 +145,9 @@ impl ModelConfig {
         self.vocabulary as u64 * d + self.layers as u64 * (attention + feed_forward + norms) + d
     }
 
-    /// Checks every number by itself, then together.
+    /// Checks every size, then their combination.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        // Beyond these a product of two of them no longer fits the 32-bit indices of GPU kernels.
+        // With larger sizes, a product of two of them would not fit the 32-bit indices of GPU kernels.
         let bounds = [
             ("--vocab", self.vocabulary, 2, 1 << 20),
             ("--hidden", self.hidden, 2, 1 << 16),
@@ -201,7 +201,7 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// Refuses a model that cannot fit `available` bytes of `device`.
+    /// Refuses a model that cannot fit into `available` bytes of `device`.
     pub fn validate_memory(&self, available: u64, device: &str) -> Result<(), ConfigError> {
         let needed = self.estimated_bytes();
         if needed <= available {
@@ -214,13 +214,14 @@ impl ModelConfig {
         })
     }
 
-    /// Bytes a training step of the baseline holds at its peak, estimated from shapes.
+    /// Estimates from shapes how many bytes a training step of the baseline holds at its peak.
     ///
-    /// Parameters, gradients and two AdamW moments (4 x 4 bytes a parameter), the activations autodiff keeps for
-    /// the backward pass in f32, and the logits with their gradient. The estimate leaves out workspaces and
-    /// fragmentation; it refuses what cannot fit and promises nothing about what barely does.
+    /// The sum has three parts: parameters, gradients and two AdamW moments (4 x 4 bytes per parameter); the f32
+    /// activations that autodiff keeps for the backward pass; the logits with their gradient. Workspaces and
+    /// fragmentation are not included. So it refuses a model that cannot fit, but a model that just fits may still
+    /// fail.
     pub fn estimated_bytes(&self) -> u64 {
-        // u128: the largest admissible numbers multiply past 64 bits.
+        // u128, because the largest valid sizes overflow 64 bits when multiplied.
         let tokens = self.tokens() as u128;
         let (d, f) = (self.hidden as u128, self.ffn as u128);
         let scores = (self.batch_size * self.heads) as u128 * (self.sequence_length as u128).pow(2);

@@ -1,10 +1,10 @@
-//! This project's kernels in models: their sizes, and who trains with them.
+//! Sizes of this project's kernels in models.
 
 use tinyllama_kernel_catalog::Sizes;
 
 use super::config::{ModelConfig, Preset};
 
-/// The config as kernels see it.
+/// Converts a config to the sizes that kernels use.
 pub fn sizes(config: &ModelConfig) -> Sizes {
     Sizes {
         batch: config.batch_size,
@@ -18,10 +18,10 @@ pub fn sizes(config: &ModelConfig) -> Sizes {
     }
 }
 
-/// The preset whose kernels are shown where one of each is enough.
+/// The preset for pages that show only one size of each kernel.
 pub const TYPICAL: Preset = Preset::Small;
 
-/// The kernels' sizes in every preset.
+/// The kernels' sizes for every preset.
 pub fn preset_sizes() -> Vec<(String, Sizes)> {
     let presets = Preset::ALL.into_iter();
     presets
@@ -47,10 +47,10 @@ mod tests {
                 .unwrap();
             (runs, (pass.cost)(&sizes))
         };
-        // gate and up are read, one result is written: 3 arrays of 1024 x 2048 floats.
+        // The kernel reads gate and up and writes one result: 3 arrays of 1024 x 2048 floats.
         assert_eq!(find("swiglu", "forward").1.bytes(), 3 * 1024 * 2048 * 4);
         assert_eq!(find("rmsnorm", "forward").0, 17);
-        // Value, gradient and two moments are read; value and moments are written.
+        // The kernel reads value, gradient and two moments; it writes value and moments.
         let update = find("adamw", "update").1;
         assert_eq!(update.bytes(), config.parameters() * 7 * 4);
         assert!(find("flash_attention", "forward").1.intensity().unwrap() > 10.0);

@@ -1,4 +1,4 @@
-//! The sizes of a model, how its operations are carried out, and the work of a step.
+//! The sizes of a model, its recipe, and the work of a step.
 
 pub mod config;
 pub mod kernels;

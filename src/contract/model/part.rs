@@ -1,27 +1,27 @@
-//! Parts of a training step, to which work and time are attributed.
+//! Parts of a training step. Work and time are attributed to them.
 
 use std::fmt;
 
-/// A part of a training step, as shown to learners.
+/// A part of a training step, as learners see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// Looking tokens up in the embedding table.
+    /// The lookup of tokens in the embedding table.
     Embedding,
-    /// The attention of block `i`, its norm and residual included where they are fused with it.
+    /// The attention of block `i`, including norm and residual if they are fused with it.
     Attention(usize),
     /// The feed-forward network of block `i`.
     FeedForward(usize),
-    /// A normalisation launched by itself.
+    /// A normalisation with its own launch.
     Norm,
     /// The output projection to logits.
     Head,
     /// Cross entropy.
     Loss,
-    /// The backward pass, which autodiff runs as one.
+    /// The backward pass; autodiff runs it as one part.
     Backward,
     /// The parameter update.
     Optimizer,
-    /// Outside every part: initialisation, reading the loss back.
+    /// Work outside every part: initialisation, reading the loss back.
     Other,
 }
 

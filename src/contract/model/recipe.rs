@@ -1,7 +1,7 @@
-//! What distinguishes one version of the model from another, as data.
+//! The differences between versions of the model, as data.
 //!
-//! There is one model. A [`Recipe`] says how each of its operations is carried out, so the difference between two targets
-//! can be printed instead of guessed.
+//! There is only one model. A [`Recipe`] says how each of its operations is carried out, so the program can print the
+//! difference between two targets.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,18 +9,18 @@ use tinyllama_kernel_catalog::{KERNELS, Role};
 
 use super::config::ModelConfig;
 
-/// How the query, key and value (or gate and up) projections are computed.
+/// How the query, key and value projections (or gate and up) are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Projection {
-    /// One matrix product for each.
+    /// One matrix product for each projection.
     Separate,
-    /// One matrix product over the weights side by side.
+    /// One matrix product over the concatenated weights.
     Fused,
 }
 
 impl Projection {
-    /// Matrices that `parts` projections are stored in.
+    /// Number of matrices that store `parts` projections.
     pub fn matrices(self, parts: usize) -> usize {
         match self {
             Projection::Separate => parts,
@@ -33,34 +33,34 @@ impl Projection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attention {
-    /// Scores are written to memory, S x S of them for every head.
+    /// The scores are written to memory: S x S for every head.
     Materialised,
-    /// This project's kernel: scores never leave the chip, key and value heads are not repeated. Earlier runs also had
-    /// burn's kernels, called `library`; their recordings stay readable.
+    /// This project's kernel: scores never leave the chip, and key and value heads are not repeated. Earlier versions
+    /// also had burn's kernels under the name `library`. Their recordings remain readable.
     #[serde(alias = "library")]
     Kernel,
 }
 
-/// What carries out everything that is neither a matrix product nor attention.
+/// The implementation of all operations except matrix products and attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operations {
     /// burn's tensor operations, one after the other.
     Library,
-    /// This project's kernels: norm, activation, loss and optimizer in one launch or two each.
+    /// This project's kernels: norm, activation, loss and optimizer take one or two launches each.
     Kernels,
 }
 
-/// What the activation of the feed-forward network is computed by.
+/// The implementation of the feed-forward network's activation.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Swiglu {
     /// burn's tensor operations.
     #[default]
     Library,
-    /// This project's kernel for the activation; the products before it are the library's.
+    /// This project's kernel for the activation. The library computes the products before it.
     Kernel,
-    /// One kernel for the activation and both products before it, one unit for every output.
+    /// One kernel for the activation and both products before it, with one unit per output.
     Naive,
 }
 
@@ -68,51 +68,51 @@ pub enum Swiglu {
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyValue {
-    /// Read where the projection wrote them, each head once for all query heads that share it.
+    /// The kernel reads them where the projection wrote them. Query heads share each key and value head.
     #[default]
     Shared,
-    /// Repeated for every query head and handed over as a transposed view.
+    /// They are repeated for every query head and passed as a transposed view.
     RepeatedTransposed,
 }
 
-/// What the parameters are before the first step.
+/// The parameters' values before the first step.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Initialisation {
-    /// Normal with mean 0 and deviation 0.02.
+    /// Normal distribution with mean 0 and standard deviation 0.02.
     #[default]
     Small,
-    /// What layers of common frameworks do unasked: an embedding with deviation 1, uniform linear layers.
+    /// The default of common frameworks: an embedding with standard deviation 1, and uniform linear layers.
     Default,
 }
 
-/// Whether the custom kernels pass gradients on.
+/// Whether the custom kernels propagate gradients.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backward {
     #[default]
     Complete,
-    /// The kernels have no backward pass: whatever lies before one of them gets no gradient.
+    /// The kernels have no backward pass, so all parameters before them get no gradient.
     Missing,
 }
 
-/// What the host reads back from the device within a step.
+/// Data that the host reads back from the device within a step.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostRead {
     #[default]
     None,
-    /// Every gradient, for a norm that nobody looks at.
+    /// Every gradient, for a norm that nothing uses.
     Gradients,
 }
 
-/// In which type matrix products get their operands.
+/// The type of the operands of matrix products.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperandTypes {
     #[default]
     Asked,
-    /// f32, whatever was asked for.
+    /// Always f32, regardless of the flags.
     Single,
 }
 
@@ -120,7 +120,7 @@ fn usual<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// How a target carries the model out. What older event streams do not say was the same for every target then.
+/// How a target carries out the model. Fields that older event streams lack had the same value for every target then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recipe {
     pub qkv: Projection,
@@ -140,12 +140,12 @@ pub struct Recipe {
     pub host_read: HostRead,
     #[serde(default, skip_serializing_if = "usual")]
     pub operands: OperandTypes,
-    /// Whether burn may fuse neighbouring operations into one kernel.
+    /// True if burn may fuse neighbouring operations into one kernel.
     pub graph_fusion: bool,
 }
 
 impl Recipe {
-    /// Everything by the library, one after the other.
+    /// The library carries out every operation separately.
     pub const BASELINE: Recipe = Recipe {
         qkv: Projection::Separate,
         gate_up: Projection::Separate,
@@ -160,18 +160,18 @@ impl Recipe {
         graph_fusion: false,
     };
 
-    /// Tensors that it stores the parameters of a model in.
+    /// Number of tensors that store a model's parameters.
     pub fn tensors(&self, config: &ModelConfig) -> usize {
         let per_block = 4 + self.qkv.matrices(3) + self.gate_up.matrices(2);
         2 + config.layers * per_block
     }
 
-    /// This project's kernels that it launches, by the names their block sizes go by.
+    /// This project's kernels that the recipe launches, by the names used for block sizes.
     pub fn kernels(&self) -> Vec<&'static str> {
         let launches = |role: Role| match role {
             Role::Attention => self.attention == Attention::Kernel,
             Role::Operations => self.operations == Operations::Kernels,
-            // The naive kernel has its backward pass from the other one.
+            // The naive kernel uses the other kernel's backward pass.
             Role::Activation => self.swiglu != Swiglu::Library,
             Role::NaiveActivation => self.swiglu == Swiglu::Naive,
             Role::None => false,

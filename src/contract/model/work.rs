@@ -1,9 +1,9 @@
 //! Floating-point operations and bytes of a training step, counted from shapes.
 //!
-//! A multiply and an add are two operations. Element-wise work is counted with one operation per arithmetic operator of
-//! its formula, `exp`, root and division included as one each. Bytes are the least an implementation with this recipe
-//! must move: every operand read once and every result written once per operation that is carried out by itself, caches
-//! not considered. The counts are inputs to a roofline, not measurements.
+//! A multiply and an add are two operations. Element-wise work counts one operation per arithmetic operator of its
+//! formula; `exp`, root and division count as one each. Bytes are the minimum that an implementation of this recipe
+//! must move. Each separate operation reads every operand once and writes every result once, and caches are not
+//! considered. The counts are inputs to a roofline, not measurements.
 
 use std::iter::Sum;
 use std::ops::Add;
@@ -15,7 +15,7 @@ use super::recipe::{Attention, Projection, Recipe};
 /// Bytes of an element; activations and parameters are f32.
 const ELEMENT: f64 = 4.0;
 
-/// Operations, and bytes that have to be moved for them.
+/// Operations, and the bytes that they must move.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
     pub flops: f64,
@@ -39,7 +39,7 @@ impl Sum for Work {
     }
 }
 
-/// Work of a whole training step, part by part in the order they run.
+/// Work of a whole training step, by part in execution order.
 pub fn training_step(config: &ModelConfig, recipe: &Recipe) -> Vec<(Part, Work)> {
     let shapes = Shapes::new(config);
     let Shapes { n, d, v, .. } = shapes;
@@ -50,27 +50,28 @@ pub fn training_step(config: &ModelConfig, recipe: &Recipe) -> Vec<(Part, Work)>
         parts.push((Part::Attention(index), layer[0]));
         parts.push((Part::FeedForward(index), layer[1]));
     }
-    // x², sum, / root, · weight over every element.
+    // Per element: square, sum, divide by the root, multiply by the weight.
     let norm = element_wise(norms * n * d * 4.0, norms * (2.0 * n * d + d));
     parts.push((Part::Norm, norm));
     parts.push((Part::Head, product(n, d, v)));
-    // maximum, subtract, exp, sum over the logits.
+    // Per logit: maximum, subtract, exp, sum.
     parts.push((Part::Loss, element_wise(n * v * 4.0, n * v)));
     let forward = parts.iter().map(|(_, work)| *work).sum();
     parts.push((Part::Backward, backward(forward)));
-    // AdamW reads parameter, gradient and two moments and writes all but the gradient; about 14 operations each.
+    // AdamW reads parameter, gradient and two moments, and writes all except the gradient. It needs about 14
+    // operations per parameter.
     let p = config.parameters() as f64;
     parts.push((Part::Optimizer, element_wise(14.0 * p, 7.0 * p)));
     parts
 }
 
-/// FLOP of a training step that belong to attention's scores, in all layers, forward and backward.
+/// FLOP of a training step for attention's scores, in all layers, forward and backward.
 pub fn score_flops(config: &ModelConfig, recipe: &Recipe) -> f64 {
     let core = Shapes::new(config).attention_core(recipe);
     config.layers as f64 * (core.flops + backward(core).flops)
 }
 
-/// So many operations on so many elements that are read or written.
+/// Work of `flops` operations that read or write `elements` elements.
 fn element_wise(flops: f64, elements: f64) -> Work {
     Work {
         flops,
@@ -84,12 +85,13 @@ fn product(rows: f64, inner: f64, columns: f64) -> Work {
     element_wise(2.0 * rows * inner * columns, elements)
 }
 
-/// Every product has two in the backward pass, for its operand and for its weight; element-wise work about as many.
+/// Every product has two products in the backward pass, for its operand and its weight. Element-wise work needs about
+/// twice as much, too.
 fn backward(forward: Work) -> Work {
     forward + forward
 }
 
-/// A model's sizes as numbers.
+/// A model's sizes as floating-point numbers.
 struct Shapes {
     /// Tokens.
     n: f64,
@@ -98,7 +100,7 @@ struct Shapes {
     f: f64,
     v: f64,
     head_dim: f64,
-    /// Of all heads, S x S each.
+    /// Score elements of all heads, S x S each.
     scores: f64,
 }
 
@@ -116,7 +118,7 @@ impl Shapes {
         }
     }
 
-    /// Adding a part's output to the stream.
+    /// Work of adding a part's output to the residual stream.
     fn residual(&self) -> Work {
         element_wise(self.n * self.d, 3.0 * self.n * self.d)
     }
@@ -131,19 +133,20 @@ impl Shapes {
         projections + rotary + self.attention_core(recipe) + product(n, d, d) + self.residual()
     }
 
-    /// What becomes of queries, keys and values: everything that grows with the square of the sequence.
+    /// Work of attention on queries, keys and values: everything that grows with the square of the sequence length.
     fn attention_core(&self, recipe: &Recipe) -> Work {
         let Shapes {
             n, d, kv, scores, ..
         } = *self;
         match recipe.attention {
-            // Two products over all S x S scores, masked ones included; scale, mask and softmax (4) between them. The
-            // scores are written and read by each of: product, scale, mask, softmax; and read by the second product.
+            // Two products cover all S x S scores, including masked ones, with scale, mask and softmax (4) between
+            // them. Product, scale, mask and softmax each write and read the scores, and the second product reads
+            // them.
             Attention::Materialised => element_wise(
                 scores * (4.0 * self.head_dim + 6.0),
                 4.0 * n * d + 8.0 * scores,
             ),
-            // Only pairs up to the diagonal are worked on, and only queries, keys, values and results are moved.
+            // The kernel works only on pairs up to the diagonal. It moves only queries, keys, values and results.
             Attention::Kernel => element_wise(
                 scores / 2.0 * (4.0 * self.head_dim + 4.0),
                 2.0 * n * d + 2.0 * n * kv,
@@ -157,7 +160,7 @@ impl Shapes {
             Projection::Separate => product(n, d, f) + product(n, d, f),
             Projection::Fused => product(n, d, 2.0 * f),
         };
-        // silu is exp, add, divide, multiply; then the product with up.
+        // silu is exp, add, divide, multiply. The product with up follows.
         let activation = element_wise(n * f * 5.0, 3.0 * n * f);
         gate_up + activation + product(n, f, d) + self.residual()
     }

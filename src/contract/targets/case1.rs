@@ -1,4 +1,4 @@
-//! A case nobody has seen: the host reads every gradient in every step.
+//! An unseen case: the host reads every gradient in every step.
 
 use super::{Description, Kind, Target, v3};
 use crate::model::{HostRead, Recipe};

@@ -1,4 +1,4 @@
-//! A case nobody has seen: operands stay f32, whatever was asked for.
+//! An unseen case: operands stay f32, regardless of the flags.
 
 use super::{Description, Kind, Target, v3};
 use crate::model::{OperandTypes, Recipe};

@@ -1,9 +1,9 @@
-//! What the engines take and refuse, as far as flags have to know it.
+//! Flags that the engines accept or refuse.
 
 use super::Target;
 use crate::{BackendChoice, ElementType, Gemm, MatmulPrecision, Options};
 
-/// Which engine carries the steps of a target out.
+/// The engine that carries out a target's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {
     /// burn's tensors: autodiff records the forward pass and runs the backward pass.
@@ -13,10 +13,10 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// Refuses flags that `target` does not have with this engine.
+    /// Refuses flags that `target` does not support with this engine.
     ///
     /// # Errors
-    /// Flag and remedy, for people.
+    /// Names the flag and the remedy, for people.
     pub fn check(self, target: Target, options: &Options) -> Result<(), String> {
         match self {
             EngineKind::Autodiff => check_autodiff(target, options),
@@ -24,7 +24,7 @@ impl EngineKind {
         }
     }
 
-    /// Whether it has code for the type of operands on the device that `options` choose.
+    /// True if the engine has code for the operand type on the device that `options` choose.
     pub fn computes(self, options: &Options) -> bool {
         let on_gpu = !matches!(options.backend, BackendChoice::Auto | BackendChoice::Cpu);
         match (self, options.operand_dtype) {
@@ -34,7 +34,7 @@ impl EngineKind {
         }
     }
 
-    /// Whether the kernels of a recipe are launched in block sizes that a run can be given.
+    /// True if a run can set the block sizes of the recipe's kernels.
     pub fn takes_block_sizes(self) -> bool {
         self == EngineKind::Autodiff
     }

@@ -1,5 +1,5 @@
-//! Fixes that `run --fix` applies to a stage or a case: registered names, each for one kind of mistake. One that fixes what
-//! is no mistake of the target runs as well, and changes nothing.
+//! Fixes that `run --fix` applies to a stage or a case. Each has a registered name and corrects one kind of mistake.
+//! A fix for a mistake that the target does not have is accepted and changes nothing.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use crate::model::{
 };
 use tinyllama_base::known_by_name;
 
-/// A fix by its name.
+/// A fix with its name.
 #[derive(Clone, Copy)]
 pub struct Fix {
     pub name: &'static str,
@@ -17,7 +17,7 @@ pub struct Fix {
     apply: fn(&mut Recipe, &mut Synchronize),
 }
 
-/// Fixes: a name, what it does, and what becomes of a target's recipe and clock.
+/// Declares fixes: a name, a description, and the change to a target's recipe and clock.
 macro_rules! fixes {
     ($($name:literal: $does:literal, $apply:expr;)+) => {
         &[$(Fix { name: $name, does: $does, apply: $apply }),+]
@@ -42,7 +42,7 @@ pub const FIXES: &[Fix] = fixes! {
 };
 
 impl Fix {
-    /// A target's recipe and clock with it.
+    /// Returns a target's recipe and clock with the fix.
     pub fn applied(self, mut recipe: Recipe, mut timing: Synchronize) -> (Recipe, Synchronize) {
         (self.apply)(&mut recipe, &mut timing);
         (recipe, timing)
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::targets::{ALL, Kind, Target, case1, case2, stage2, stage3, v3};
 
-    /// Fixes that change anything about a target.
+    /// Fixes that change something in a target.
     fn effective(target: Target) -> Vec<&'static str> {
         let changes = |fix: &&Fix| {
             fix.applied(target.recipe, target.timing) != (target.recipe, target.timing)

@@ -1,7 +1,7 @@
-//! Everything that can be trained: a file each, and a line in [`ALL`].
+//! All targets that `run` can train. Each has its own file and a line in [`ALL`].
 //!
-//! A target is a name, a summary, a [`Recipe`], and the kind of engine that carries it out. The command line, the course,
-//! the training loop and every comparison ask here; what only one target has is in its own file.
+//! A target has a name, a summary, a [`Recipe`], and the engine that carries it out. The command line, the course,
+//! the training loop and every comparison use this list. Properties of a single target are in its file.
 
 pub mod case1;
 pub mod case2;
@@ -44,26 +44,26 @@ pub const ALL: &[Target] = &[
     case2::TARGET,
 ];
 
-/// Something `run` can train.
+/// A target that `run` can train.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(into = "&'static str", try_from = "String")]
 pub struct Target(&'static Description);
 
-/// What a target is.
+/// The data of a target.
 pub struct Description {
     pub name: &'static str,
-    /// One line for lists. Those of the stages do not give the answer away.
+    /// One line for lists. The lines of stages do not reveal the answer.
     pub summary: &'static str,
     pub kind: Kind,
-    /// How it carries the model out.
+    /// How the target carries out the model.
     pub recipe: Recipe,
-    /// What its clock waits for unless told otherwise.
+    /// Work that its clock waits for by default.
     pub timing: Synchronize,
     pub engine: EngineKind,
 }
 
 impl Description {
-    /// Carried out through burn's tape, by its recipe.
+    /// A target that the autodiff engine carries out through burn's tape.
     const fn by_recipe(
         name: &'static str,
         summary: &'static str,
@@ -80,7 +80,7 @@ impl Description {
         }
     }
 
-    /// The same, with parts of the step by the host's clock alone.
+    /// The same target, but the host's clock alone times the parts of a step.
     const fn timed_by_host(self) -> Self {
         Description {
             timing: Synchronize::HostParts,
@@ -89,14 +89,14 @@ impl Description {
     }
 }
 
-/// What a target is there for.
+/// The purpose of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// All of them compute the same, each faster than the one before.
+    /// All versions compute the same, and each is faster than the one before.
     Version,
-    /// Of the debugging scenario, each with one mistake less than the one before.
+    /// A stage of the debugging scenario. Each stage has one mistake less than the one before.
     Stage,
-    /// A mistake of its own, to be found by its symptom.
+    /// A target with a separate mistake, which the learner finds by its symptom.
     Case,
 }
 
@@ -106,7 +106,7 @@ impl Target {
         Target::of(Kind::Version)
     }
 
-    /// The debugging scenario.
+    /// The stages of the debugging scenario.
     pub fn stages() -> impl Iterator<Item = Target> {
         Target::of(Kind::Stage)
     }
@@ -117,7 +117,7 @@ impl Target {
             .filter(move |target| target.kind == kind)
     }
 
-    /// This project's kernels that it launches with `recipe`, by the names their block sizes go by.
+    /// This project's kernels that the target launches with `recipe`, by the names used for block sizes.
     pub fn kernels(self, recipe: &Recipe) -> Vec<&'static str> {
         match self.engine.takes_block_sizes() {
             true => recipe.kernels(),
@@ -126,7 +126,7 @@ impl Target {
     }
 }
 
-/// Targets that train with this kernel of the project's.
+/// Targets that launch this kernel of the project.
 pub fn launching(kernel: &str) -> Vec<Target> {
     let launches = |target: &Target| target.kernels(&target.recipe).contains(&kernel);
     ALL.iter().copied().filter(launches).collect()
@@ -136,7 +136,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|target| target.name)
 }
 
-/// `what`, and from which to which: `v1 to v4, stage1 to stage6`.
+/// `what` with the ranges of targets: `v1 to v4, stage1 to stage6`.
 pub fn help(what: &str) -> String {
     let range = |targets: Vec<Target>| match targets.as_slice() {
         [first, .., last] => format!("{first} to {last}"),
@@ -147,7 +147,7 @@ pub fn help(what: &str) -> String {
     format!("{what}: {versions}, {stages}")
 }
 
-/// The same, and each with its line.
+/// The same text, followed by one line for each target.
 pub fn list(what: &str) -> String {
     let mut text = help(what);
     for target in ALL {

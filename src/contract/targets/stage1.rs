@@ -1,4 +1,4 @@
-//! Wrong from the start: nothing sets the initial weights.
+//! The initial weights are wrong: nothing sets them.
 
 use super::{Description, Kind, Target, stage2};
 use crate::model::{Initialisation, Recipe};
@@ -13,7 +13,7 @@ pub const TARGET: Target = Target(
     .timed_by_host(),
 );
 
-/// The stages are read backwards: each adds one mistake to the one after it.
+/// Each stage adds one mistake to the next stage, so read the stages backwards.
 const RECIPE: Recipe = Recipe {
     initialisation: Initialisation::Default,
     ..stage2::RECIPE

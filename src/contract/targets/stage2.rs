@@ -1,4 +1,4 @@
-//! Keys and values repeated and read across their rows.
+//! Keys and values are repeated, and kernels read across their rows.
 
 use super::{Description, Kind, Target, stage3};
 use crate::model::{KeyValue, Recipe};

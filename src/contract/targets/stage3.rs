@@ -1,4 +1,4 @@
-//! A clock that does not wait for the device.
+//! The clock does not wait for the device.
 
 use super::{Description, Kind, Target, stage4};
 use crate::model::Recipe;

@@ -1,4 +1,4 @@
-//! A naive kernel for the activation and the products before it.
+//! A naive kernel computes the activation and the products before it.
 
 use super::{Description, Kind, Target, stage5};
 use crate::model::{Projection, Recipe, Swiglu};

@@ -1,4 +1,4 @@
-//! Without mistakes: v3.
+//! v3 without mistakes.
 
 use super::{Description, Kind, Target, v3};
 use crate::model::Recipe;

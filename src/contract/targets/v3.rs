@@ -1,4 +1,4 @@
-//! This project's kernels, with the library's matrix products.
+//! This project's kernels with the library's matrix products.
 
 use super::{Description, Kind, Target, v2};
 use crate::model::{Operations, Recipe, Swiglu};

@@ -1,4 +1,4 @@
-//! Ultra: a training step without a tape, scheduled by hand.
+//! Ultra: a training step with a hand-made schedule and without a tape.
 
 use super::engine_kind::EngineKind;
 use super::{Description, Kind, Target, v3};
@@ -9,16 +9,16 @@ pub const TARGET: Target = Target(&Description {
     summary: "ultra: no tape, the whole step scheduled by hand, the vendor's products, replayed as a graph",
     kind: Kind::Version,
     recipe: v3::RECIPE,
-    // A graph is one piece: waiting inside it would mean doing without.
+    // A graph runs as one piece. Waiting inside it would prevent its use.
     timing: Synchronize::Step,
     engine: EngineKind::Scheduled,
 });
 
-/// The name that sums over ranks have among kernels.
+/// Name of the sums over ranks in lists of kernels.
 pub const SUM: &str = "all_reduce";
 
-/// How often each byte passes a GPU's link where a ring of `ranks` sums: every part goes round once to be summed and once
-/// to be told, past all GPUs but its owner.
+/// How often each byte passes a GPU's link when `ranks` GPUs sum in a ring. Every part goes round twice: once to be
+/// summed and once to be distributed. Each round passes all GPUs except the owner.
 pub fn ring_share(ranks: usize) -> f64 {
     2.0 * (ranks.max(1) - 1) as f64 / ranks.max(1) as f64
 }
