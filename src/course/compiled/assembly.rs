@@ -1,4 +1,4 @@
-//! Reading AMDGPU assembly as clang writes it: the metadata note of a kernel, and its instructions.
+//! Reads AMDGPU assembly as clang writes it: a kernel's metadata note and its instructions.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -13,8 +13,8 @@ pub enum AssemblyError {
     NoKernel(String),
 }
 
-/// What one kernel takes of a compute unit, as the compiler decided it. Other names of fields are LLVM's (AMDGPU usage guide,
-/// code object metadata).
+/// Resources of a compute unit that one kernel takes, as the compiler chose them. Names of fields that are not explained
+/// here are LLVM's (AMDGPU usage guide, code object metadata).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// The target triple with its architecture, `amdgcn-amd-amdhsa--gfx942`.
@@ -22,10 +22,10 @@ pub struct Resources {
     pub target: String,
     #[serde(alias = ".wavefront_size")]
     pub wave_size: u32,
-    /// Vector registers a lane, accumulation registers included where both come from one file.
+    /// Vector registers a lane. Accumulation registers are included if both come from one file.
     #[serde(alias = ".vgpr_count")]
     pub vgprs: u32,
-    /// Accumulation registers a lane, among the vector registers; none where there are none to have.
+    /// Accumulation registers a lane, a part of the vector registers. `None` if the architecture has none.
     #[serde(alias = ".agpr_count", default)]
     pub agprs: u32,
     /// Scalar registers a wave.
@@ -35,7 +35,7 @@ pub struct Resources {
     pub vgpr_spills: u32,
     #[serde(alias = ".sgpr_spill_count")]
     pub sgpr_spills: u32,
-    /// Bytes of private memory a lane: spilled registers and arrays that are indexed.
+    /// Bytes of private memory a lane: spilled registers and arrays with computed indices.
     #[serde(alias = ".private_segment_fixed_size")]
     pub scratch_bytes: u32,
 }
@@ -58,8 +58,8 @@ struct KernelMetadata {
     resources: Resources,
 }
 
-/// The resources of the kernel called `entry`, and the bytes of local memory a workgroup with a size fixed in the code, to which
-/// the launch adds.
+/// Returns the resources of the kernel `entry`, and the bytes of local memory per workgroup that the code fixes. A launch
+/// may add more.
 pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), AssemblyError> {
     let body = assembly.split_once(".amdgpu_metadata");
     let yaml =
@@ -76,7 +76,7 @@ pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), Assemb
     Ok((resources, kernel.fixed_lds_bytes))
 }
 
-/// The instructions of the kernel called `entry`, labels included, without directives and without comments of their own.
+/// Returns the instructions of the kernel `entry` with their labels, but without directives and comment lines.
 pub fn instructions(assembly: &str, entry: &str) -> Result<String, AssemblyError> {
     let label = format!("{entry}:");
     let lines = assembly.lines();

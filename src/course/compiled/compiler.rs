@@ -1,5 +1,5 @@
-//! Calling a clang that knows AMD GPUs. No ROCm is needed: the few things kernels take from HIP's headers come from
-//! `device.h` beside this file.
+//! Calls a clang that knows AMD GPUs. ROCm is not needed: `device.h` in this folder has the few declarations that kernels
+//! take from HIP's headers.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use thiserror::Error;
 
 use tinyllama_base::rocm;
 
-/// Names the compiler to use, before any that is found.
+/// Environment variable that names the compiler. It comes before any compiler that is found.
 const VARIABLE: &str = "TINYLLAMA_CLANG";
 
 /// The oldest version that knows gfx942 and the builtins of `device.h`.
 const OLDEST: u32 = 17;
 
-/// Looked for by number, the newest first; anything newer is found as `clang`.
+/// Versions that are searched by number, the newest first. A newer one is found as `clang`.
 const VERSIONS: std::ops::RangeInclusive<u32> = OLDEST..=24;
 
 const DEVICE_HEADER: &str = include_str!("device.h");
 
-/// What kernels written by hand need in front of them; those that cubecl emits bring their own.
+/// Declarations in front of kernels that are written by hand. Kernels that cubecl emits contain their own.
 pub const HAND_WRITTEN: &str = include_str!("hand_written.h");
 
-/// Headers the sources include and `device.h` stands in for.
+/// Headers that sources include and `device.h` replaces.
 const REPLACED_HEADERS: [&str; 3] = ["hip_bf16.h", "hip_fp16.h", "hip_runtime.h"];
 
 #[derive(Debug, Error)]
@@ -50,13 +50,13 @@ pub enum CompilerError {
 #[derive(Debug)]
 pub struct Compiler {
     path: PathBuf,
-    /// `clang 19.1.7`.
+    /// For example `clang 19.1.7`.
     pub version: String,
     folder: TempDir,
 }
 
 impl Compiler {
-    /// The compiler that [`VARIABLE`] names, or the newest that is found.
+    /// Takes the compiler that [`VARIABLE`] names, otherwise the newest that is found.
     pub fn find() -> Result<Compiler, CompilerError> {
         if let Some(named) = std::env::var_os(VARIABLE) {
             let path = PathBuf::from(named);
@@ -95,7 +95,7 @@ impl Compiler {
         })
     }
 
-    /// The assembly of HIP C++ `source` for `architecture`. `kernel` names it in errors.
+    /// Compiles HIP C++ `source` for `architecture` and returns the assembly. Errors name the kernel by `kernel`.
     pub fn assembly(
         &self,
         kernel: &str,
@@ -111,7 +111,7 @@ impl Compiler {
         let compiled = Command::new(&self.path)
             .args(["-x", "hip", "--offload-device-only", "-S"])
             .arg(format!("--offload-arch={architecture}"))
-            // Neither HIP's headers nor AMD's device libraries, which may not be installed.
+            // Without HIP's headers and AMD's device libraries, because they may not be installed.
             .args(["-nogpuinc", "-nogpulib", "-fdeclspec", "-O3", "-std=c++17"])
             .arg("-Wno-everything")
             .arg("-I")
@@ -135,7 +135,7 @@ impl Compiler {
     }
 }
 
-/// `clang 19.1.7` where `path` is a clang that is new enough and has the AMDGPU target.
+/// Returns `clang 19.1.7` if `path` is a clang that is new enough and has the AMDGPU target.
 fn version_of(path: &Path) -> Option<String> {
     let says = |argument: &str| {
         let output = Command::new(path).arg(argument).output().ok()?;
@@ -150,7 +150,7 @@ fn version_of(path: &Path) -> Option<String> {
         .then(|| format!("clang {version}"))
 }
 
-/// `19.1.7` of `Debian clang version 19.1.7 (3+b1)`.
+/// Finds `19.1.7` in `Debian clang version 19.1.7 (3+b1)`.
 fn number_in(text: &str) -> Option<String> {
     let after = text.split_once("clang version ")?.1;
     let number: String = after

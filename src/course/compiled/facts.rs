@@ -1,4 +1,4 @@
-//! The table of what kernels take on which architecture.
+//! The table of resources that kernels take on each architecture.
 
 use serde::{Deserialize, Serialize};
 use tinyllama_base::architecture;
@@ -7,21 +7,21 @@ use super::assembly::Resources;
 use crate::profiler::model::{Profile, Variant};
 use crate::profiler::show::occupancy::{Occupancy, occupancy};
 
-/// The architectures that stand for the others, which `all` means: CDNA 2 and 3 with waves of 64, RDNA 3 with waves of 32.
+/// The architectures that `all` means, as examples for the others: CDNA 2 and 3 with waves of 64, RDNA 3 with waves of 32.
 pub const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 
-/// The architectures whose figures are part of the program: also RDNA 3.5 and 4.
+/// The architectures whose figures are part of the program. They include RDNA 3.5 and 4.
 pub const RECORDED_ARCHITECTURES: [&str; 6] = [
     "gfx90a", "gfx942", "gfx1100", "gfx1151", "gfx1200", "gfx1201",
 ];
 
 const RECORDED: &str = include_str!("../../../assets/kernel-resources.json");
 
-/// A compiled table: who compiled it, and one row a kernel.
+/// A compiled table: its compiler and one row per kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// Such as `clang 19.1.7`.
+    /// For example `clang 19.1.7`.
     pub compiler: String,
     pub kernels: Vec<KernelFacts>,
 }
@@ -30,7 +30,7 @@ pub struct Facts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelFacts {
     pub architecture: String,
-    /// The operation it is part of.
+    /// The operation that the kernel belongs to.
     pub operation: String,
     pub kernel: String,
     pub dtype: String,
@@ -47,7 +47,7 @@ pub struct KernelFacts {
 }
 
 impl KernelFacts {
-    /// Waves a compute unit can hold at once, and what keeps more out.
+    /// Waves that a compute unit can hold at once, and the resource that limits them.
     pub fn occupancy(&self) -> Option<Occupancy> {
         let architecture = architecture::find(&self.architecture)?;
         let mut names = Profile::default();
@@ -64,7 +64,7 @@ impl KernelFacts {
         occupancy(&launch, architecture)
     }
 
-    /// Waves a SIMD can hold at once.
+    /// Waves that a SIMD can hold at once.
     pub fn waves_per_simd(&self) -> Option<f64> {
         let simds = architecture::find(&self.architecture)?.simds_per_compute_unit;
         let waves = self.occupancy()?.waves_per_compute_unit;
@@ -72,7 +72,7 @@ impl KernelFacts {
     }
 }
 
-/// The table this program was built with: typical variants for [`RECORDED_ARCHITECTURES`].
+/// Reads the table that was built into this program: typical variants for [`RECORDED_ARCHITECTURES`].
 pub fn recorded() -> Result<Facts, serde_json::Error> {
     serde_json::from_str(RECORDED)
 }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(occupancy.limiter, Limiter::LocalMemory);
         assert_eq!(occupancy.waves_per_compute_unit, 4);
         assert_eq!(kernel.waves_per_simd(), Some(1.0));
-        // Without local memory, 88 registers of 512: five waves a SIMD.
+        // Without local memory, 88 registers of 512 allow five waves a SIMD.
         let registers = KernelFacts {
             lds_bytes: 0,
             ..kernel

@@ -1,8 +1,10 @@
-//! What this project's kernels become on an AMD GPU, found out without one: compiled by clang, read from its assembly.
+//! Shows what this project's kernels become on an AMD GPU, without one: clang compiles them, and figures are read from the
+//! assembly.
 //!
-//! [`compiler`] turns HIP C++ into assembly, [`assembly`] reads registers, local memory and spills out of it, [`facts`]
-//! is a table of that for kernels and architectures, recorded in the program so that it can be shown where no clang
-//! is, and [`budget`] says which figures are too high. All of it is about compiled code: nothing here was run or measured.
+//! [`compiler`] turns HIP C++ into assembly. [`assembly`] reads registers, local memory and spills out of it. [`facts`] is
+//! a table of these for kernels and architectures. The table is recorded in the program, so that it can be shown without a
+//! clang. [`budget`] says which figures are too high. All figures are about compiled code: nothing was run or measured on
+//! such a GPU.
 
 pub mod assembly;
 pub mod compiler;
@@ -10,7 +12,7 @@ pub mod facts;
 
 #[cfg(test)]
 mod tests {
-    /// Words without line breaks and marks of quotation.
+    /// Joins lines and removes quotation marks.
     fn words(text: &str) -> String {
         text.lines()
             .map(|line| line.trim_start_matches("> "))
@@ -19,7 +21,7 @@ mod tests {
             .join(" ")
     }
 
-    /// Nobody on this project had an AMD GPU: the README says about them what docs/design/rocm.md allows, word for word.
+    /// This project had no AMD GPU. The README repeats word for word what docs/design/rocm.md allows it to say about them.
     #[test]
     fn the_readme_claims_what_is_documented() {
         let allowed: String = include_str!("../../../docs/design/rocm.md")

@@ -1,24 +1,24 @@
-//! Getting an order to a session.
+//! Delivers orders to sessions.
 
 use crate::session::{Notice, Order, Place, Session, SessionError, inbox};
 
-/// What became of an order.
+/// The result of delivering an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delivery {
-    /// It is done; nobody had the session open.
+    /// Carried out. No tutor had the session open.
     Done(Notice),
-    /// It lies in the inbox: the learner's open tutor takes it within two seconds.
+    /// In the inbox. The learner's open tutor takes it within two seconds.
     Sent,
-    /// It lies in the inbox: it is taken when the learner next opens the tutor.
+    /// In the inbox. The tutor takes it when the learner opens it next.
     Waits,
 }
 
-/// Carries an order out where the session is this user's to write and nobody has it open, else puts it into the inbox.
+/// Carries an order out if the session belongs to this user and no tutor has it open. Otherwise puts it into the inbox.
 ///
-/// A session of another user is never written to, even by root: files of another owner would lock the learner out.
+/// A session of another user is never written to, not even by root: files of another owner would lock the learner out.
 ///
 /// # Errors
-/// When the file system does not let it, or the order asks for what is not there.
+/// If the file system refuses, or the order names something that does not exist.
 pub fn deliver(place: &Place, order: &Order) -> Result<Delivery, SessionError> {
     if !place.is_own() {
         inbox::send(place, order)?;
@@ -31,7 +31,7 @@ pub fn deliver(place: &Place, order: &Order) -> Result<Delivery, SessionError> {
     }
     match Session::open(place.clone()) {
         Ok(mut session) => {
-            // What was sent before comes first.
+            // Earlier orders come first.
             session.poll_notices()?;
             let name = inbox::new_name();
             Ok(Delivery::Done(session.obey(&name, order)?))

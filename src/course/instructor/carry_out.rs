@@ -1,4 +1,4 @@
-//! Carrying out what was decided on the dashboard.
+//! Carries out decisions from the dashboard.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -8,10 +8,10 @@ use crate::lesson::Course;
 use crate::session::class_file::Pin;
 use crate::session::{Action, Order, Place, SessionError, class_file, read_only};
 
-/// Does it and says what came of it.
+/// Carries out a decision and describes the result.
 ///
 /// # Errors
-/// When the file system does not let it, or nobody and nothing is called so.
+/// If the file system refuses, or a learner or lesson of that name does not exist.
 pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Result<String> {
     match deed {
         Deed::To { orders } => match <[_; 1]>::try_from(orders) {
@@ -35,7 +35,7 @@ pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Re
     }
 }
 
-/// Asks the class to work on a lesson, or on what each likes, and says so.
+/// Asks the class to work on one lesson, or lets each learner choose, and describes the result.
 pub fn pin(class: &Class, lesson: Option<String>, by: &str) -> Result<String> {
     let text = match &lesson {
         Some(lesson) => format!("The class is asked to work on {lesson}."),
@@ -46,10 +46,10 @@ pub fn pin(class: &Class, lesson: Option<String>, by: &str) -> Result<String> {
     Ok(text)
 }
 
-/// The backup that a restore without a name means.
+/// Finds the backup that a restore without a name takes.
 ///
 /// # Errors
-/// When there is none that was not restored already.
+/// If every backup was restored already, or there is none.
 pub fn newest_backup(class: &Class, learner: &str) -> Result<String> {
     let (state, _) = read_only(&class.place(learner)?)?;
     let number = |name: &str| name.rsplit('-').next().and_then(|n| n.parse::<u64>().ok());
@@ -62,7 +62,7 @@ pub fn newest_backup(class: &Class, learner: &str) -> Result<String> {
     Ok(name.clone())
 }
 
-/// What became of an order to a learner.
+/// The result of an order to one learner.
 #[derive(Debug, Serialize)]
 pub struct Sent {
     pub learner: String,
@@ -91,10 +91,10 @@ fn send(place: &Place, order: &Order) -> Result<Sent, SessionError> {
     })
 }
 
-/// To each of these; whoever cannot be reached does not keep it from the others.
+/// Delivers an order to each learner. A failure for one does not stop the others.
 ///
 /// # Errors
-/// When somebody is not in the class; nothing is sent then.
+/// If a learner is not in the class. No order is delivered then.
 pub fn each(class: &Class, orders: Vec<(String, Action)>, by: &str) -> Result<Vec<Sent>> {
     let places = orders.into_iter().map(|(learner, action)| {
         let place = class.place(&learner)?;
@@ -115,7 +115,7 @@ fn send_or_say(place: &Place, order: &Order) -> Sent {
     })
 }
 
-/// To everybody; whoever cannot be reached does not keep it from the others.
+/// Delivers an order to every learner. A failure for one does not stop the others.
 pub fn everyone(class: &mut Class, action: Action, by: &str) -> Result<Vec<Sent>> {
     let order = Order::new(by, action);
     let learners = class.learners()?.into_iter();

@@ -1,4 +1,4 @@
-//! A class folder and the learners in it.
+//! A class folder and its learners.
 
 use std::collections::HashMap;
 use std::fs;
@@ -26,7 +26,7 @@ pub enum ClassError {
 }
 
 impl ClassError {
-    /// What to do about it.
+    /// What to do about the error.
     pub fn remedy(&self) -> String {
         match self {
             ClassError::Folder { .. } => {
@@ -38,14 +38,14 @@ impl ClassError {
     }
 }
 
-/// A class, with what was read of it before.
+/// A class, with the sessions that were read before.
 #[derive(Debug)]
 pub struct Class {
     pub folder: PathBuf,
     known: HashMap<String, Known>,
 }
 
-/// A session as it was when its log had this length and time.
+/// A session as it was when its log had this length and modification time.
 #[derive(Debug)]
 struct Known {
     stamp: (u64, Option<SystemTime>),
@@ -53,7 +53,7 @@ struct Known {
     damage: Vec<Damage>,
 }
 
-/// A learner's session, or why it cannot be seen.
+/// A learner's session, or the reason why it cannot be read.
 #[derive(Debug)]
 pub struct Learner<'a> {
     pub place: Place,
@@ -61,8 +61,10 @@ pub struct Learner<'a> {
 }
 
 impl Class {
+    /// Opens a class folder.
+    ///
     /// # Errors
-    /// When the folder is missing or may not be read.
+    /// If the folder is missing or may not be read.
     pub fn open(folder: &Path) -> Result<Self, ClassError> {
         names(folder)?;
         Ok(Self {
@@ -71,10 +73,11 @@ impl Class {
         })
     }
 
-    /// Everyone with a session, by name. A session that did not change since the last time is not read again.
+    /// Lists every learner with a session, sorted by name. A session that did not change since the last call is not read
+    /// again.
     ///
     /// # Errors
-    /// When the folder may not be read any more.
+    /// If the folder may no longer be read.
     pub fn learners(&mut self) -> Result<Vec<Learner<'_>>, ClassError> {
         let names = names(&self.folder)?;
         let refreshed = names.into_iter().map(|name| (self.refresh(&name), name));
@@ -90,10 +93,10 @@ impl Class {
         Ok(learners.collect())
     }
 
-    /// Where a learner's session lies. A name is only used once it is known to be one of this class.
+    /// Returns the place of a learner's session. A name is only used after a check that it belongs to this class.
     ///
     /// # Errors
-    /// When nobody is called so.
+    /// If no learner has this name.
     pub fn place(&self, name: &str) -> Result<Place, ClassError> {
         check_name(name)?;
         let names = names(&self.folder)?;
@@ -117,7 +120,7 @@ impl Class {
         }
     }
 
-    /// Reads a session if its log changed. A folder without a session is nobody.
+    /// Reads a session if its log changed. A folder without a session is not a learner.
     fn refresh(&mut self, name: &str) -> Result<(), String> {
         let place = self.place_of(name);
         let found = match fs::metadata(place.events()) {
@@ -150,7 +153,7 @@ impl Class {
     }
 }
 
-/// Names of the folders that can be a learner's, sorted. Links are not followed: they could lead anywhere.
+/// Names of folders that can belong to learners, sorted. Links are not followed, because they could lead anywhere.
 fn names(folder: &Path) -> Result<Vec<String>, ClassError> {
     let entries = fs::read_dir(folder).map_err(|error| ClassError::Folder {
         path: folder.to_path_buf(),

@@ -1,4 +1,4 @@
-//! The dashboard as data: what is selected, what is being entered, and what a decision asks for. It is drawn elsewhere.
+//! The dashboard as data: the selection, the current entry, and what a decision asks for. Other code draws it.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::instructor::{LearnerView, Named, ScopeError};
 use crate::lesson::Course;
 use crate::session::Action;
 
-/// What an instructor decided.
+/// A decision of an instructor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
-    /// Each learner with the order for this one.
+    /// Each learner with an order.
     To {
         orders: Vec<(String, Action)>,
     },
@@ -40,7 +40,7 @@ pub enum Entry {
         learners: Vec<String>,
     },
     Pin,
-    /// Yes carries it out: each learner with the step or lesson to take back.
+    /// Yes resets these: each learner with the step or lesson to reset.
     ResetStep {
         of: Vec<(String, String)>,
     },
@@ -78,7 +78,7 @@ impl Entry {
     }
 }
 
-/// `ada's step x/y, eve's step x/z`
+/// Formats `ada's step x/y, eve's step x/z`.
 fn each(what: &str, of: &[(String, String)]) -> String {
     itertools::join(
         of.iter()
@@ -87,31 +87,31 @@ fn each(what: &str, of: &[(String, String)]) -> String {
     )
 }
 
-/// Lessons offered at once.
+/// Largest number of lessons that are offered at once.
 const MOST_OFFERED: usize = 8;
 
-/// What the dashboard holds.
+/// State of the dashboard.
 #[derive(Debug, Default)]
 pub struct Dashboard {
     pub views: Vec<LearnerView>,
-    /// By name: the order changes under the instructor's hands.
+    /// A name instead of an index, because the order changes while the instructor works.
     selected: Option<String>,
-    /// By name, too: whom the next decision is about, where it is not about the selected one alone.
+    /// Names of the learners that the next decision is about. If empty, it is about the selected learner.
     marked: BTreeSet<String>,
-    /// Lesson whose column is described, from 0; none for the one the selected learner is at.
+    /// Index from 0 of the lesson whose column is described. `None` means the lesson that the selected learner is at.
     pub column: Option<usize>,
     pub entry: Option<Entry>,
     pub text: String,
-    /// Lessons that what is entered may mean.
+    /// Lessons that match the entry so far.
     pub offer: Vec<String>,
-    /// Whether attempts, hints and places are listed instead of lessons.
+    /// If true, attempts, hints and places are listed in place of lessons.
     pub in_figures: bool,
-    /// What came of the last decision.
+    /// The result of the last decision.
     pub news: String,
 }
 
 impl Dashboard {
-    /// Completes the lesson that is being entered, as far as its letters tell, and offers those they fit.
+    /// Completes the lesson in the entry as far as its letters are unique, and offers the lessons that match.
     pub fn complete(&mut self, course: &Course) {
         if !matches!(self.entry, Some(Entry::Unlock { .. } | Entry::Pin)) {
             return;
@@ -138,7 +138,7 @@ impl Dashboard {
         self.offer = found;
     }
 
-    /// New figures; true when anything that is shown changed.
+    /// Takes new figures. Returns true if anything on screen changed.
     pub fn refresh(&mut self, views: Vec<LearnerView>) -> bool {
         let changed = self.views != views;
         self.views = views;
@@ -157,7 +157,7 @@ impl Dashboard {
         self.views.get(self.place()?)
     }
 
-    /// Moves the selection by so many lines, as far as there are any.
+    /// Moves the selection by `lines` lines, within the list.
     pub fn move_by(&mut self, lines: isize) {
         let last = self.views.len().saturating_sub(1);
         let place = self
@@ -168,7 +168,7 @@ impl Dashboard {
         self.selected = self.views.get(place).map(|view| view.name.clone());
     }
 
-    /// Marks the selected learner, or takes the mark back, and goes on to the next.
+    /// Marks the selected learner, or removes the mark, and selects the next one.
     pub fn mark(&mut self) {
         let Some(name) = self.selected.clone() else {
             return;
@@ -187,7 +187,7 @@ impl Dashboard {
         self.marked.clear();
     }
 
-    /// The marked learners, or else the selected one.
+    /// The marked learners, otherwise the selected one.
     pub fn chosen(&self) -> Vec<&LearnerView> {
         match self.marked.is_empty() {
             true => self.selected().into_iter().collect(),
@@ -199,7 +199,7 @@ impl Dashboard {
         }
     }
 
-    /// The lesson whose column is described.
+    /// Index of the lesson whose column is described.
     pub fn described(&self) -> Option<usize> {
         let view = self.selected()?;
         let here = view.position.as_ref().map(|position| &position.at.lesson);
@@ -211,7 +211,7 @@ impl Dashboard {
         self.column.or_else(here)
     }
 
-    /// Describes another lesson.
+    /// Moves the description to another lesson.
     pub fn move_column_by(&mut self, columns: isize) {
         let lessons = self.views.iter().map(|view| view.lessons.len()).max();
         let last = lessons.unwrap_or(0).saturating_sub(1);
@@ -219,7 +219,7 @@ impl Dashboard {
         self.column = Some(at.min(last));
     }
 
-    /// Begins an entry about the chosen learners; nothing where there is none, or no position.
+    /// Begins an entry about the chosen learners. Does nothing if there are none, or if `make` returns `None`.
     pub fn begin(&mut self, make: impl FnOnce(&[&LearnerView]) -> Option<Entry>) {
         self.cancel();
         let chosen = self.chosen();
@@ -235,7 +235,7 @@ impl Dashboard {
         self.text.clear();
     }
 
-    /// Ends the entry with what it asks for; the error is for the instructor.
+    /// Ends the entry and returns its decision. The error is a message for the instructor.
     pub fn accept(&mut self, course: &Course) -> Result<Option<Deed>, ScopeError> {
         let Some(entry) = self.entry.take() else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Collecting a class's sessions.
+//! Collects a class's sessions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,19 @@ use crate::instructor::{Class, ClassError};
 use crate::session::{archive, scan};
 use tinyllama_base::if_there;
 
-/// What was collected of one learner.
+/// The export of one learner.
 #[derive(Debug)]
 pub struct Collected {
     pub learner: String,
-    /// The export, or why there is none.
+    /// The exported file, or the reason why there is none.
     pub file: Result<PathBuf, String>,
 }
 
-/// Exports every session of a class to `NAME-HASH.tar.gz` in `output`, with the start of its last record's hash: a session
-/// that went on since the last time gets a new file, and none is ever overwritten.
+/// Exports every session of a class to `NAME-HASH.tar.gz` in `output`. HASH is the start of its last record's hash, so a
+/// session that went on gets a new file, and no file is overwritten.
 ///
 /// # Errors
-/// When the class cannot be read or `output` cannot be made.
+/// If the class cannot be read or `output` cannot be made.
 pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<Collected>, ClassError> {
     let unusable = |why: std::io::Error| ClassError::Folder {
         path: output.to_path_buf(),
@@ -44,7 +44,7 @@ fn export(place: &crate::session::Place, output: &Path) -> anyhow::Result<PathBu
     if file.exists() {
         return Ok(file);
     }
-    // Under another name until it is whole: a cut export must not be taken for a hand-in.
+    // The file has another name until it is complete, so that a cut export is not taken for a hand-in.
     let unfinished = output.join(format!(".{}-{short}.unfinished", place.learner));
     if_there(fs::remove_file(&unfinished))?;
     archive::export(place, &unfinished)?;

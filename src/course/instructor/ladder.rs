@@ -1,4 +1,4 @@
-//! The contest of a course: everybody's best correct run, the fastest first.
+//! The contest of a course: each learner's best correct run, the fastest first.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::instructor::{Class, ClassError};
 use crate::lesson::{Check, Course, RunName, StepKind, Term};
 use crate::session::{Run, State};
 
-/// A learner's best.
+/// A learner's best run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rung {
     pub learner: String,
@@ -15,12 +15,14 @@ pub struct Rung {
     pub step_ms: Option<f64>,
     /// Flags of the run.
     pub flags: String,
-    /// Runs that came to their end.
+    /// Number of runs that reached their end.
     pub tries: usize,
 }
 
+/// Ranks the learners of a class.
+///
 /// # Errors
-/// When the class folder may not be read any more.
+/// If the class folder may no longer be read.
 pub fn ladder(class: &mut Class, course: &Course) -> Result<Vec<Rung>, ClassError> {
     let learners = class.learners()?;
     let mut rungs: Vec<Rung> = learners
@@ -65,7 +67,7 @@ fn best(learner: &str, state: &State, course: &Course) -> Option<Rung> {
     })
 }
 
-/// Whether a run of the contest meets a check of it, by the figures in the records.
+/// Returns whether a run of the contest meets a check, by the figures in the records.
 fn holds(check: &Check, contest: &RunName, run: &Run, state: &State) -> bool {
     let value = |term: &Term| {
         let other = || {

@@ -1,6 +1,6 @@
-//! Looking after a class: who stands where, who is stuck, and what can be done about it.
+//! Supervises a class: the position of each learner, who is stuck, and what an instructor can do about it.
 //!
-//! There is no server: everything goes through the class folder, with the rights the file system gives.
+//! There is no server. All communication goes through the class folder, with the rights that the file system gives.
 
 pub mod act;
 pub mod carry_out;

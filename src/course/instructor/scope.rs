@@ -1,4 +1,4 @@
-//! What a reset covers, in terms of the course.
+//! The parts of the course that a reset covers.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::lesson::{Case, Course, Lesson, Step, StepKind};
 use crate::session::{Scope, StepRef};
 
-/// What an instructor names.
+/// A step or stage as an instructor names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
     /// `lesson/step`
@@ -33,7 +33,7 @@ pub enum ScopeError {
     NoStage(String),
 }
 
-/// The scope, and the files of the workbench that belong to it.
+/// Returns the scope and the workbench files that belong to it.
 pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), ScopeError> {
     let scope = match named {
         Named::Step(name) => Scope::Step(step(name, course)?),
@@ -53,7 +53,7 @@ pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), S
     Ok((scope, files.into_iter().collect()))
 }
 
-/// A step by `lesson/step`.
+/// Finds a step by `lesson/step`.
 pub fn step(name: &str, course: &Course) -> Result<StepRef, ScopeError> {
     let (of, id) = name
         .split_once('/')
@@ -92,7 +92,7 @@ fn unknown<'a>(
     ScopeError::Unknown { what, name, known }
 }
 
-/// The steps that run a stage, with the guesses and checks that are about those runs.
+/// Finds the steps that run a stage, with the guesses and checks about those runs.
 fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
     let target = match name.starts_with("stage") {
         true => name.to_string(),

@@ -1,4 +1,4 @@
-//! Doing a step for a learner: its golden path, really run.
+//! Does a step for a learner with the step's golden answer and a real run.
 
 use std::fs;
 
@@ -10,19 +10,19 @@ use crate::session::{Action, AnswerGiven, Event, RunExit, SolvedRun, StepRef};
 use tinyllama_base::host_name;
 use tinyllama_contract::{Body, Step as TrainStep};
 
-/// Carries out what the step asks for and returns it as an order. A run step is trained on this machine; `progress` is
-/// called with each of its steps.
+/// Carries out the step and returns the result as an order. A run step is trained on this machine, and `progress` receives
+/// each training step.
 ///
 /// # Errors
-/// When a run cannot be started or does not end well.
+/// If a run cannot be started or fails.
 pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> Result<Action> {
     let golden = &step.golden;
     let here = at.clone();
     let event = match &step.kind {
         StepKind::Read | StepKind::Compare { .. } => None,
-        // What a profiler or a kernel's author leaves behind cannot be made up; the step is marked as solved all the same.
+        // A profile or a kernel cannot be made up. The step is still marked as solved.
         StepKind::Profile { .. } | StepKind::Kernel { .. } => None,
-        // What a command says is about the learner's machine.
+        // The output of a command is about the learner's machine, so it cannot be made here.
         StepKind::Command { .. } => None,
         StepKind::Investigate(case) => case.guilty().map(|suspect| {
             let suspect = suspect.id.clone();
@@ -58,7 +58,7 @@ pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> 
     })
 }
 
-/// Trains in a folder of its own; what came of it travels within the order, so that the learner owns the files.
+/// Trains in a temporary folder. The results travel within the order, so that the learner owns the files.
 fn train(
     at: &StepRef,
     target: &str,

@@ -1,17 +1,17 @@
-//! Signs that somebody needs help.
+//! Signs that a learner needs help.
 
 use serde::Serialize;
 
 use crate::lesson::Step;
 use crate::session::{Status, StepProgress};
 
-/// Misses of a step's checks, or wrong answers, from which on somebody counts as stuck.
+/// From this many missed checks or wrong answers of a step, a learner counts as stuck.
 const MANY: u32 = 3;
 
 /// Minutes without a record while the tutor is open.
 const LONG_IDLE: f64 = 10.0;
 
-/// How many times longer than expected a step may take.
+/// Factor between a step's actual and its expected time.
 const SLOW: f64 = 3.0;
 
 /// One sign.
@@ -39,9 +39,9 @@ impl Sign {
     }
 }
 
-/// What can be seen of a learner at a step that is not finished.
+/// Finds signs for a learner at an unfinished step.
 ///
-/// `idle` is the time since the last record in minutes, where the tutor is open and no run is going on.
+/// `idle` is the time since the last record in minutes. It is set if the tutor is open and no run is in progress.
 pub fn signs(step: &Step, progress: &StepProgress, idle: Option<f64>) -> Vec<Sign> {
     let mut signs = Vec::new();
     if progress.status == Status::Open {

@@ -1,4 +1,4 @@
-//! What an instructor sees of one learner: plain data, for lists, JSON and the dashboard.
+//! An instructor's view of one learner as plain data, for lists, JSON and the dashboard.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -19,16 +19,16 @@ use tinyllama_base::plain as printable;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LearnerView {
     pub name: String,
-    /// Why nothing can be seen; the figures are zero then.
+    /// Why the session cannot be read. The figures are zero then.
     pub problem: Option<String>,
     pub position: Option<Position>,
-    /// UTC, of the last record the learner caused.
+    /// UTC time of the last record that the learner caused.
     pub last: Option<String>,
-    /// Since then, by this machine's clock; null when the record is from the future.
+    /// Minutes since then by this machine's clock. Null if the record is from the future.
     pub idle_minutes: Option<f64>,
     /// The tutor that has the session open.
     pub open_in: Option<Holder>,
-    /// What is being trained now.
+    /// The run in progress.
     pub running: Option<String>,
     /// Steps done or skipped.
     pub steps_finished: usize,
@@ -41,11 +41,11 @@ pub struct LearnerView {
     pub minutes: f64,
     pub signs: Vec<Sign>,
     pub damaged_lines: usize,
-    /// Orders the learner's tutor has not taken yet.
+    /// Number of orders that the learner's tutor has not taken yet.
     pub orders_waiting: usize,
 }
 
-/// How far a learner is in a lesson.
+/// A learner's progress in one lesson.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LessonView {
     pub id: String,
@@ -56,7 +56,7 @@ pub struct LessonView {
 }
 
 impl LessonView {
-    /// Whether nothing is left to do.
+    /// Returns whether every step is done or skipped.
     pub fn is_finished(&self) -> bool {
         self.of > 0 && self.finished == self.of
     }
@@ -65,17 +65,17 @@ impl LessonView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Position {
     pub at: StepRef,
-    /// Titles, where the course has them.
+    /// Titles, or ids that the course no longer has.
     pub lesson: String,
     pub step: String,
-    /// `Step 3 of 7`; null when the course does not have the step.
+    /// Number for `Step 3 of 7`. Null if the course does not have the step.
     pub number: Option<usize>,
     pub of: usize,
     pub status: String,
 }
 
 impl LearnerView {
-    /// What an instructor should know, in a line.
+    /// Facts that an instructor should know, in one line.
     pub fn remarks(&self, with_damage: bool) -> String {
         let mut remarks: Vec<String> = self.signs.iter().map(|sign| sign.in_words()).collect();
         remarks.extend(self.running.iter().map(|target| format!("runs {target}")));
@@ -92,12 +92,12 @@ impl LearnerView {
         remarks.join("; ")
     }
 
-    /// `10 done`, or `10 done, 3 skipped`.
+    /// Formats `10 done`, or `10 done, 3 skipped`.
     pub fn steps_in_words(&self) -> String {
         done_and_skipped(self.steps_finished, self.steps_skipped)
     }
 
-    /// How long ago the learner did something: `now`, `12 min`; a dash where that is not known.
+    /// Formats the time since the learner's last action: `now`, `12 min`, or a dash if it is not known.
     pub fn last_seen(&self) -> String {
         match self.idle_minutes {
             None => "-".into(),
@@ -121,10 +121,10 @@ impl fmt::Display for Position {
     }
 }
 
-/// Everyone in the class, those who need help first.
+/// Returns every learner of the class. Those who need help come first.
 ///
 /// # Errors
-/// When the class folder may not be read.
+/// If the class folder may not be read.
 pub fn views(class: &mut Class, course: &Course) -> Result<Vec<LearnerView>, ClassError> {
     let now = OffsetDateTime::now_utc();
     let learners = class.learners()?;
@@ -192,7 +192,7 @@ fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateT
     }
 }
 
-/// None for a time that lies ahead: a clock was set back, and nothing can be said.
+/// Returns `None` for a time in the future: a clock was set back, so the difference is not known.
 fn minutes_since(time: &str, now: OffsetDateTime) -> Option<f64> {
     let then = OffsetDateTime::parse(time, &Rfc3339).ok()?;
     let minutes = (now - then).as_seconds_f64() / 60.0;

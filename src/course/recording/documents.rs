@@ -1,4 +1,4 @@
-//! What commands printed on another machine: `assets/analysis`, one JSON document an entry of its index.
+//! Output of commands on another machine: `assets/analysis` has one JSON document for each entry of its index.
 
 use std::sync::LazyLock;
 
@@ -11,11 +11,11 @@ use crate::run::Tape;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/analysis");
 
-/// A document with where it comes from.
+/// A document and its origin.
 #[derive(Debug, Deserialize)]
 pub struct Document {
     pub id: String,
-    /// The command line behind the program's name.
+    /// The command line after the program's name.
     pub command: String,
     pub machine: String,
     #[serde(deserialize_with = "super::date")]
@@ -25,7 +25,7 @@ pub struct Document {
 }
 
 static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
-    // Files of this program's own: a test reads every one of them.
+    // The files are part of this program, and a test reads every one of them.
     let text = |name: &str| BUILT_IN.get_file(name)?.contents_utf8();
     let index = text("INDEX.yaml").unwrap_or_default();
     let mut documents: Vec<Document> = serde_yaml::from_str(index).unwrap_or_default();
@@ -36,18 +36,18 @@ static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
     documents
 });
 
-/// The document of this id.
+/// Finds the document with this id.
 pub fn find(id: &str) -> Option<&'static Document> {
     DOCUMENTS.iter().find(|document| document.id == id)
 }
 
 impl Document {
-    /// `NVIDIA H200, 21 November 2026`, as recordings have it.
+    /// `NVIDIA H200, 21 November 2026`, in the form that recordings use.
     pub fn origin(&self) -> String {
         super::origin(&self.machine, self.date)
     }
 
-    /// To be played as what a command prints.
+    /// Returns the document as a tape that plays like the output of a command.
     pub fn tape(&self) -> Tape {
         let command = ["tinyllama-tutor", "recordings", "play", &self.id];
         Tape {

@@ -1,4 +1,4 @@
-//! Why a recording cannot be played, with what to do about it.
+//! Why a recording cannot be played, and what to do about it.
 
 use std::io;
 

@@ -1,7 +1,7 @@
-//! Event streams of real runs, kept to be played where there is no such machine.
+//! Event streams of real runs. They are played on machines that cannot make such a run.
 //!
 //! A folder of recordings has an `INDEX.yaml`, a list of entries, and for each entry `ID.jsonl.gz`: the stream as the run
-//! printed it. Whatever shows a figure of a recording says so with its [`label`].
+//! printed it. Code that shows a figure of a recording labels it with [`label`].
 
 pub mod documents;
 mod error;
@@ -29,13 +29,13 @@ static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/recordings
 
 const INDEX: &str = "INDEX.yaml";
 
-/// A stream that unpacks to more is no recording of a run for learners.
+/// Recordings for learners are smaller. A stream that unpacks to more is refused.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// A line takes memory of its own beside its text.
+/// Each line takes memory in addition to its text.
 const MOST_LINES: usize = 1 << 20;
 
-/// Flags that change how long, where and how loudly a run goes, but not what it runs.
+/// Flags that change a run's length, machine or output, but not what it computes.
 const CIRCUMSTANCES: [&str; 12] = [
     "--config",
     "--num-steps",
@@ -70,21 +70,21 @@ pub struct Recording {
     pub version: String,
     /// The command line from `run` on.
     pub command: String,
-    /// What a reader of its figures should know, such as a fault of the program of that day.
+    /// A fact that a reader of its figures should know, such as a fault of the program at that time.
     #[serde(default)]
     pub remark: Option<String>,
 }
 
-/// Where recordings are read from.
+/// Origin of the recordings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// Those inside the program.
+    /// The recordings inside the program.
     #[default]
     BuiltIn,
     Folder(PathBuf),
 }
 
-/// Every recording there is.
+/// All recordings of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Library {
     source: Source,
@@ -98,7 +98,7 @@ pub fn label(origin: &str) -> String {
 }
 
 impl Recording {
-    /// `NVIDIA H200, 21 November 2026`: what a session notes for a run that was played.
+    /// `NVIDIA H200, 21 November 2026`. A session notes it for a played run.
     pub fn origin(&self) -> String {
         origin(&self.machine, self.date)
     }
@@ -118,7 +118,7 @@ impl Recording {
 }
 
 impl Source {
-    /// The folder if one is given, else the built-in recordings.
+    /// Takes `folder` if there is one, otherwise the built-in recordings.
     pub fn new(folder: Option<PathBuf>) -> Self {
         folder.map_or(Source::BuiltIn, Source::Folder)
     }
@@ -151,7 +151,7 @@ impl Library {
     /// Reads the index.
     ///
     /// # Errors
-    /// When it is missing, or says something that cannot be understood.
+    /// If it is missing or cannot be understood.
     pub fn load(source: Source) -> Result<Self, RecordingError> {
         let wrong = |problem: String| RecordingError::Index {
             place: source.place(INDEX),
@@ -170,8 +170,10 @@ impl Library {
         Ok(Self { source, recordings })
     }
 
+    /// Finds the recording with this id.
+    ///
     /// # Errors
-    /// When there is none of this id.
+    /// If there is no such recording.
     pub fn find(&self, id: &str) -> Result<&Recording, RecordingError> {
         let all = self.recordings.iter();
         let found = all.clone().find(|recording| recording.id == id);
@@ -189,8 +191,8 @@ impl Library {
             .filter(move |recording| Some(recording.target) == target)
     }
 
-    /// The recording of a run with these flags: the same target with the same switches. Of several, one of the same
-    /// configuration, then one through Vulkan only where that was asked for, and then the newest.
+    /// Finds the recording of a run with these flags: the same target with the same switches. Among several it prefers the
+    /// same configuration, then a backend other than Vulkan unless the flags ask for it, then the newest.
     pub fn of_run(&self, target: &str, flags: &[String]) -> Option<&Recording> {
         let flags = split(flags);
         let wanted = switches(&flags);
@@ -204,7 +206,7 @@ impl Library {
             })
     }
 
-    /// What a built-in recording measured; none where there is none of this id.
+    /// Returns the figures of a built-in recording, or `None` if there is no recording with this id.
     pub fn built_in(id: &str) -> Option<(Measurements, String)> {
         static HEARD: Mutex<BTreeMap<String, (Measurements, String)>> = Mutex::new(BTreeMap::new());
         let mut heard = HEARD.lock();
@@ -223,10 +225,10 @@ impl Library {
         heard.get(id).cloned()
     }
 
-    /// Its stream, to be played. A remark follows the first line as a note that says it is about the recording.
+    /// Reads the stream of a recording, ready to play. A remark follows the first line as a note about the recording.
     ///
     /// # Errors
-    /// When the file is missing, is no gzip, or is too large.
+    /// If the file is missing, is not gzip, or is too large.
     pub fn tape(&self, recording: &Recording) -> Result<Tape, RecordingError> {
         let file = format!("{}.jsonl.gz", recording.id);
         let place = || self.source.place(&file);
@@ -250,7 +252,7 @@ impl Library {
             if lines.len() == MOST_LINES {
                 return Err(failed(ErrorKind::FileTooLarge.into()));
             }
-            // A line that is no event was printed when the one before it was.
+            // A line that is not an event gets the time of the line before it.
             if let Line::Event(event) = read_line(line)
                 && event.t.is_finite()
             {
@@ -260,7 +262,7 @@ impl Library {
         }
         if let Some(remark) = &recording.remark {
             let message = format!("about this recording: {remark}");
-            // Times never go back.
+            // Times never decrease.
             let t = lines.first().map_or(0.0, |(t, _)| *t);
             let note = json!({ "t": t, "event": "note", "message": message });
             lines.insert(1.min(lines.len()), (t, note.to_string()));
@@ -284,7 +286,7 @@ fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Date, D::Error> {
     Date::parse(&text, DATE).map_err(unknown)
 }
 
-/// An id, which is also the name of a file.
+/// Reads an id. It is also a file name, so only plain characters are allowed.
 fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let id = String::deserialize(from)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -301,7 +303,7 @@ fn through_vulkan(flags: &[Flag]) -> bool {
     backends.any(|flag| flag.value() == Some("vulkan"))
 }
 
-/// Flags that change what is run, each with its value, sorted.
+/// Flags that change what a run computes, each with its value, sorted.
 fn switches(flags: &[Flag]) -> Vec<String> {
     let changes = |flag: &&Flag| !CIRCUMSTANCES.contains(&flag.name());
     let changes = flags.iter().filter(changes);

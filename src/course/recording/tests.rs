@@ -36,7 +36,7 @@ fn flags(text: &str) -> Vec<String> {
     shlex::split(text).unwrap()
 }
 
-/// Whatever is built in can be played, and says what a learner has to know about it.
+/// Every built-in recording plays, and its remarks are shown.
 #[test]
 fn every_built_in_recording_is_whole() {
     let library = Library::load(Source::BuiltIn).unwrap();
@@ -144,7 +144,7 @@ fn a_broken_index_or_stream_is_named_with_its_place() {
         library.tape(recording),
         Err(RecordingError::Read { .. })
     ));
-    // A small file can unpack to one long line, or to lines of which each takes memory of its own.
+    // A small file can unpack to one long line, or to many lines that each take memory.
     for (byte, count) in [(b' ', MOST_BYTES + 1), (b'\n', MOST_LINES as u64 + 1)] {
         pack(
             &folder.path().join("a.jsonl.gz"),

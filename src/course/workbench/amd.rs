@@ -1,4 +1,5 @@
-//! What a learner's kernel takes of an AMD GPU: registers, local memory, waves, spills, as a compiler makes it. Nothing runs.
+//! Shows which resources of an AMD GPU a learner's kernel takes: registers, local memory, waves, spills. A compiler
+//! decides them, and nothing runs.
 
 use anyhow::Result;
 
@@ -9,10 +10,11 @@ use crate::compiled::assembly;
 use crate::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
 use crate::compiled::facts::{ARCHITECTURES, KernelFacts};
 
-/// What every kernel of `file` takes of every architecture. `None`: no compiler on this machine knows them.
+/// Returns the resources of every kernel of `file` on every architecture. `None` means that no compiler on this machine
+/// knows AMD GPUs.
 ///
 /// # Errors
-/// Where the kernel does not compile for one of them, or files cannot be written.
+/// If the kernel does not compile for one of them, or files cannot be written.
 pub fn facts(exercise: &Exercise, file: &File) -> Result<Option<Vec<KernelFacts>>> {
     let compiler = match Compiler::find() {
         Ok(compiler) => compiler,
@@ -47,7 +49,7 @@ pub fn facts(exercise: &Exercise, file: &File) -> Result<Option<Vec<KernelFacts>
     Ok(Some(facts))
 }
 
-/// The file as the compiler gets it.
+/// Builds the text for the compiler: declarations, then the file.
 fn source(file: &File) -> String {
     format!(
         "{HAND_WRITTEN}\n#line 1 \"{}\"\n{}",

@@ -1,4 +1,4 @@
-//! A kernel checked without a GPU: every case of its exercise, at waves of 64 and 32.
+//! Checks a kernel without a GPU: every case of its exercise, with waves of 64 and 32 lanes.
 
 use anyhow::Result;
 use itertools::Itertools;
@@ -13,25 +13,25 @@ use super::problem::Problem;
 use super::stand_in::{self, Answer, Output};
 use super::toolchain::Toolchain;
 
-/// CDNA and RDNA (NVIDIA's warps have 32 lanes as well).
+/// Wave sizes of CDNA and RDNA. NVIDIA's warps have 32 lanes as well.
 pub const WAVES: [u32; 2] = [64, 32];
 
-/// Below this numbers are as good as 0: f32 has no full digits there.
+/// Numbers below this count as 0, because f32 loses digits there.
 const SMALLEST: f64 = 1e-30;
 
-/// Wrong elements of an output that are told.
+/// Largest number of wrong elements that a finding lists.
 const TOLD: usize = 3;
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Checked {
     pub exercise: String,
     pub passed: bool,
-    /// Cases carried out, over all wave sizes.
+    /// Number of cases that ran, over all wave sizes.
     pub cases: usize,
     pub findings: Vec<Finding>,
     pub warnings: Vec<Finding>,
-    /// Of the first case, for each wave size.
+    /// Pictures of the first case, for each wave size.
     pub pictures: Vec<WavePictures>,
 }
 
@@ -41,11 +41,11 @@ pub struct WavePictures {
     pub pictures: Vec<Picture>,
 }
 
-/// Checks `file` as an answer to `exercise`. `say` hears what takes long.
+/// Checks `file` as a solution of `exercise`. `say` receives a message before slow work.
 ///
 /// # Errors
-/// Where this machine cannot compile or run kernels: a [`ToolchainError`](super::toolchain::ToolchainError) among others.
-/// What is wrong with the kernel is no error but a finding.
+/// If this machine cannot compile or run kernels, for example with a [`ToolchainError`](super::toolchain::ToolchainError).
+/// Faults of the kernel are findings, not errors.
 pub fn check(
     exercise: &Exercise,
     file: &File,
@@ -66,7 +66,7 @@ pub fn check(
     };
     checked.warnings.clone_from(&module.warnings);
     for (turn, &wave) in waves.iter().enumerate() {
-        // From the second wave size on, numbers that depend on the file: no file can hold the answers to its own.
+        // From the second wave size on, the numbers depend on the file, so that no file can contain the results.
         let salt = if turn == 0 { 0 } else { file.salt() };
         for (index, sizes) in exercise.cases.iter().enumerate() {
             let problem = Problem::salted(exercise, sizes, wave, salt)?;
@@ -104,13 +104,13 @@ pub fn check(
 }
 
 impl Checked {
-    /// Kinds of what was found, each once.
+    /// Kinds of the findings, each once.
     pub fn kinds(&self) -> Vec<String> {
         let kinds = self.findings.iter().map(|finding| finding.kind.name());
         kinds.unique().map(str::to_owned).collect()
     }
 
-    /// A mistake is told once, with the first case that showed it.
+    /// Adds findings. A mistake is kept once, with the first case that showed it.
     pub fn add_all(&mut self, findings: Vec<Finding>, wave: u32, problem: &Problem<'_>) {
         for mut finding in findings {
             let known = self
@@ -130,7 +130,7 @@ impl Checked {
     }
 }
 
-/// Elements that are not what they should be: one finding an output and line.
+/// Finds wrong elements. There is one finding per output and line.
 fn wrong_results(problem: &Problem<'_>, answer: &Answer) -> Result<Vec<Finding>> {
     let Some(outputs) = &answer.outputs else {
         return Ok(vec![]);
@@ -144,7 +144,7 @@ fn wrong_results(problem: &Problem<'_>, answer: &Answer) -> Result<Vec<Finding>>
     Ok(findings)
 }
 
-/// Where an element is not what it should be.
+/// Compares an output with the expected elements.
 pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) -> Option<Finding> {
     let got = |i: usize| {
         output
@@ -161,7 +161,7 @@ pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) ->
     };
     let wrong: Vec<usize> = (0..expected.len()).filter(|i| !right(*i)).collect();
     let first = *wrong.first()?;
-    // What nobody wrote holds a NaN that says nothing.
+    // An element that was never written holds a NaN, which should not count as a computed one.
     let nan = wrong
         .iter()
         .copied()
@@ -190,7 +190,7 @@ pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) ->
     Some(Finding::new(kind, Some(line), message))
 }
 
-/// Six digits, as f32 has them.
+/// Formats six digits, as many as f32 holds.
 fn short(value: f64) -> String {
     let magnitude = value.abs();
     match magnitude {
@@ -207,7 +207,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// A load or store that meets memory worse than the exercise allows.
+/// Finds a load or store that needs more memory accesses than the exercise allows.
 fn over_limit(picture: &Picture, limits: &Limits) -> Option<Finding> {
     let line = Some(picture.line);
     let what = picture.what();

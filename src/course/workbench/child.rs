@@ -1,4 +1,4 @@
-//! A child process whose output and time are bounded from outside, whatever it does.
+//! Runs a child process with limits on its output and time that hold whatever the child does.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -7,16 +7,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What ended a child before its own end.
+/// The limit that ended a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// It wrote more than it may.
+    /// It wrote too much.
     TooMuch,
-    /// It took longer than it may, by the clock on the wall.
+    /// It took too long in wall-clock time.
     TooLong,
 }
 
-/// What a child left.
+/// The result of a child.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -25,21 +25,22 @@ pub struct Ended {
     pub stopped: Option<Stopped>,
 }
 
-/// Runs `command` with `input`; it and its own children are killed after `most` bytes on one of its streams, or after `longest`.
+/// Runs `command` with `input`. Kills it and its own children after `most` bytes on one of its streams, or after
+/// `longest`.
 ///
 /// # Errors
-/// Where it cannot be started or waited for.
+/// If it cannot be started or waited for.
 pub fn run(command: &mut Command, input: &[u8], most: u64, longest: Duration) -> io::Result<Ended> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A group of its own, so that a compiler's linker ends with it.
+        // A separate process group, so that a compiler's linker ends with it.
         .process_group(0)
         .spawn()?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
-        // A child that ends early does not read everything: its answer says why.
+        // A child that ends early does not read everything. Its output says why.
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
         let (done, ended) = mpsc::channel();
         let out = scope.spawn({
@@ -55,7 +56,7 @@ pub fn run(command: &mut Command, input: &[u8], most: u64, longest: Duration) ->
         };
         let stopped = one().or_else(one);
         if stopped.is_some() {
-            // SAFETY: the group of a child that nobody has waited for yet.
+            // SAFETY: a plain system call. The child was not waited for yet, so its id still names its group.
             unsafe { libc::kill(-child.id().cast_signed(), libc::SIGKILL) };
         }
         let status = child.wait()?;
@@ -69,12 +70,12 @@ pub fn run(command: &mut Command, input: &[u8], most: u64, longest: Duration) ->
     })
 }
 
-/// All that comes, at most `most` bytes; `done` hears whether that was all.
+/// Reads at most `most` bytes. `done` receives whether that was everything.
 fn read(pipe: Option<impl Read>, most: u64, done: &mpsc::Sender<bool>) -> Vec<u8> {
     let mut bytes = vec![];
     let read = pipe.map(|pipe| pipe.take(most + 1).read_to_end(&mut bytes));
     let whole = matches!(read, Some(Ok(read)) if read as u64 <= most);
-    // Nobody listens any more once the other stream had too much.
+    // The receiver may be gone, because the other stream wrote too much.
     let _ = done.send(whole);
     bytes
 }
@@ -94,7 +95,7 @@ mod tests {
         let said = (ended.stdout.as_slice(), ended.stderr.as_slice());
         assert_eq!(said, (&b"in"[..], &b"err\n"[..]));
         assert_eq!((ended.status.code(), ended.stopped), (Some(3), None));
-        // `yes` is a child of the shell's, which holds the pipe when the shell is gone.
+        // `yes` is a child of the shell and still holds the pipe when the shell is gone.
         let ended = run("yes & wait", 1 << 16, minute);
         assert_eq!(ended.stopped, Some(Stopped::TooMuch));
         assert_eq!(ended.stdout.len(), (1 << 16) + 1);

@@ -1,4 +1,4 @@
-//! A learner's kernel, compiled for this machine with a call before every access to memory.
+//! Compiles a learner's kernel for this machine, with a call before every access to memory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,21 +16,21 @@ use super::finding::{Finding, Kind};
 use super::object_file;
 use super::toolchain::{self, Toolchain};
 
-/// What lines are counted in, for the compiler and for the stand-in.
+/// File name under which the compiler and the stand-in report lines.
 pub const SOURCE: &str = "kernel.hip";
 
-/// The text that comes after the learner's.
+/// File name of the text after the learner's.
 const ENTRY: &str = "workbench-entry";
 
-/// Messages of a compiler that are shown; the rest follows from them.
+/// Largest number of compiler messages that are shown. Later ones follow from the first.
 const MOST_MESSAGES: usize = 5;
 
-/// Bytes of a compiler's messages, and its time by the clock on the wall, where many compile at once.
+/// Limits of a compiler: bytes of messages, and wall-clock time on a machine where many compile at once.
 const MOST_OUTPUT: u64 = 1 << 20;
 const LONGEST: Duration = Duration::from_secs(180);
 
-/// What makes C++ of a GPU's kernel, strict about numbers, and with lines to name. A loop that never ends is to be seen, not
-/// removed (`-fno-finite-loops`).
+/// Flags that compile a GPU's kernel as C++, with strict arithmetic and line numbers. `-fno-finite-loops` keeps endless
+/// loops, so that they are found.
 const FLAGS: &str = "\
 --driver-mode=g++ -x c++ -std=c++17 -O1 -fPIC -shared
 -gdwarf-4 -gline-tables-only -ffp-contract=off -fno-math-errno -fno-finite-loops
@@ -39,7 +39,8 @@ const FLAGS: &str = "\
 -Wall -Wconditional-uninitialized -Wno-unused-function -Wno-unknown-pragmas
 -Wno-sign-compare -D__HIP__=1 -D__HIP_PLATFORM_AMD__=1";
 
-/// Every access calls a function of device/hip.h, a store after a load of the same place too; lanes' stacks are left alone.
+/// Flags that make every access call a function of device/hip.h. A store after a load of the same address calls it too.
+/// Stacks of lanes are not checked.
 const CHECKED: &str = "\
 -fsanitize=kernel-address,array-bounds,integer-divide-by-zero -fsanitize-recover=all
 -mllvm -asan-instrumentation-with-call-threshold=0 -mllvm -asan-opt=0
@@ -47,11 +48,11 @@ const CHECKED: &str = "\
 -mllvm -asan-kernel-mem-intrinsic-prefix=1
 -fno-optimize-sibling-calls -fno-gnu-inline-asm";
 
-/// A kernel for this machine; its file goes with it.
+/// A kernel compiled for this machine. Its file is deleted with it.
 #[derive(Debug)]
 pub struct Module {
     pub(super) folder: TempDir,
-    /// What the compiler warns of.
+    /// The compiler's warnings.
     pub warnings: Vec<Finding>,
 }
 
@@ -61,10 +62,10 @@ impl Module {
     }
 }
 
-/// Compiles `file`, which has to hold the kernels of `exercise`; or what is wrong with it.
+/// Compiles `file`, which has to contain the kernels of `exercise`. Faults of the file come back as findings.
 ///
 /// # Errors
-/// Where the compiler cannot be started, or has no place for its files.
+/// If the compiler cannot be started, or files cannot be written.
 pub fn compile(
     toolchain: &Toolchain,
     exercise: &Exercise,
@@ -106,8 +107,8 @@ pub fn compile(
     )
 }
 
-/// Compiles `text` to `module.so` in `folder`. The compiler sees the text, the stand-in's headers and its own, and no other
-/// file, whatever the text includes.
+/// Compiles `text` to `module.so` in `folder`. The compiler sees the text, the stand-in's headers and its own headers. It
+/// sees no other file, whatever the text includes.
 pub(super) fn build(
     toolchain: &Toolchain,
     folder: &Path,
@@ -132,7 +133,8 @@ pub(super) fn build(
         "roots": seen.iter().map(remap).collect::<Vec<_>>(),
     });
     std::fs::write(folder.join("files.yaml"), overlay.to_string())?;
-    // A compiler that a template keeps busy for ever is ended too: seconds, KiB, blocks of 512 bytes.
+    // These limits also end a compiler that a template keeps busy for ever. Units are seconds, KiB, and blocks of 512
+    // bytes.
     let limits = "ulimit -t 30; ulimit -v 8000000; ulimit -f 131072; exec \"$@\"";
     let mut command = Command::new("/bin/sh");
     command
@@ -151,7 +153,7 @@ pub(super) fn build(
         .arg(toolchain.folder.join("device/hip.h"))
         .arg("-include")
         .arg(toolchain.folder.join("workbench/workbench.h"))
-        // Mathematics and nothing else: a kernel that calls the system does not link.
+        // Only mathematics is linked: a kernel that calls the system does not link.
         .arg("-Wl,-z,defs")
         .arg(&source)
         .arg("-lm")
@@ -161,9 +163,9 @@ pub(super) fn build(
     child::run(&mut command, &[], MOST_OUTPUT, LONGEST).context("the compiler cannot be started")
 }
 
-/// The learner's text, and what makes a module of it.
+/// Builds the module's text around the learner's text.
 pub(super) fn module_text(exercise: &Exercise, text: &str) -> String {
-    // Words that `File::refused_on_stand_in` knows, for texts that it may read otherwise than the compiler.
+    // Poisons the words that `File::refused_on_stand_in` refuses, in case the compiler reads the text differently.
     let poisoned = UNCHECKED_WORDS.join(" ");
     let mut module = format!(
         "#undef __has_include\n#undef __has_include_next\n#undef __has_embed\n\
@@ -185,7 +187,7 @@ pub(super) fn module_text(exercise: &Exercise, text: &str) -> String {
     module + &format!("STAND_IN_MODULE({kernels})\n")
 }
 
-/// `extern __shared__ float tile[];` becomes a pointer to what the launch asks for, on the same line.
+/// Replaces `extern __shared__ float tile[];` by a pointer to the memory that the launch requests, on the same line.
 fn with_dynamic_local_memory(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -197,7 +199,7 @@ fn with_dynamic_local_memory(text: &str) -> String {
             let body = body.trim().strip_suffix(']')?.trim_end().strip_suffix('[')?.trim_end();
             let name_at = body.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_')? + 1;
             let (kind, name) = body.split_at(name_at);
-            // An alignment in front of the type: the memory is aligned anyway.
+            // Skips an alignment in front of the type, because the memory is aligned anyway.
             let kind = kind.rsplit(')').next().unwrap_or(kind).trim();
             let lines = "\n".repeat(declaration.matches('\n').count());
             Some((format!("{kind} *const {name} = reinterpret_cast<{kind} *>(STAND_IN_DYNAMIC_LOCAL_MEMORY);{lines}"), after))
@@ -216,7 +218,7 @@ fn with_dynamic_local_memory(text: &str) -> String {
     result + rest
 }
 
-/// The compiler's messages about the learner's file.
+/// Collects the compiler's messages about the learner's file.
 fn messages(log: &str, severity: &str) -> Vec<Finding> {
     static START: LazyLock<String> = LazyLock::new(|| format!("{SOURCE}:"));
     let mark = format!(" {severity}: ");
@@ -232,7 +234,7 @@ fn messages(log: &str, severity: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Errors in the learner's lines; else what the parts around them say about it.
+/// Returns errors in the learner's lines. Without any, explains what the surrounding parts report.
 fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Finding> {
     if !errors.is_empty() {
         return errors;
@@ -241,7 +243,7 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
     if !missing.is_empty() {
         return missing;
     }
-    // A linker's words for variables that are further away than an instruction reaches.
+    // The linker's message for variables that are out of reach of an instruction.
     if log.contains("truncated to fit") || log.contains("relocation R_X86_64_PC32 out of range") {
         let why =
             "the file's own variables are too large: use the arguments or `__shared__` memory";
@@ -263,7 +265,7 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
             return vec![Finding::new(Kind::Compile, None, why)];
         }
     }
-    // An error in a header, for something a line of the file asks of it.
+    // An error in a header that a line of the file caused.
     let said = log
         .lines()
         .find_map(|line| line.split_once("error: "))
@@ -275,7 +277,7 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
     vec![Finding::new(Kind::Compile, line, said)]
 }
 
-/// A function that the kernel calls and that is none of a kernel's.
+/// Finds a call of a function that kernels cannot call.
 fn undefined(line: &str) -> Option<Finding> {
     let (before, after) = line
         .split_once("undefined reference to ")

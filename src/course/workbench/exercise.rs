@@ -1,4 +1,4 @@
-//! What an exercise says of itself: `kernels/workbench/NN-name/exercise.yaml` and the kernels beside it.
+//! Describes exercises: `kernels/workbench/NN-name/exercise.yaml` and the kernels in the same folder.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -26,16 +26,16 @@ pub struct Exercise {
     pub name: String,
     pub title: String,
     pub learns: String,
-    /// The task, Markdown.
+    /// The task as Markdown.
     pub text: String,
     pub launches: Vec<LaunchText>,
     pub arguments: Vec<Argument>,
-    /// |got - expected| <= tolerance · (|expected| + rms(expected)).
+    /// Limit of the error: |got - expected| <= tolerance · (|expected| + rms(expected)).
     pub tolerance: f64,
-    /// The first is a regular one; the access picture is taken there.
+    /// The first case is a regular one. Access pictures show it.
     pub cases: Vec<Sizes>,
     pub bench: Sizes,
-    /// The least that must move, and what must be computed.
+    /// The least bytes to move; `flops` are the operations to compute.
     pub bytes: Expression,
     pub flops: Expression,
     #[serde(default)]
@@ -65,13 +65,13 @@ pub struct Argument {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: ArgumentType,
-    /// Elements of a buffer.
+    /// Number of elements of a buffer.
     #[serde(default)]
     pub size: Option<Expression>,
-    /// What a buffer holds at first; without it nobody wrote it.
+    /// Initial content of a buffer. Without it the buffer starts unwritten.
     #[serde(default)]
     pub values: Option<String>,
-    /// Of a number.
+    /// Value of a number.
     #[serde(default)]
     pub value: Option<Expression>,
     #[serde(default)]
@@ -97,7 +97,7 @@ named! {
 }
 
 impl ArgumentType {
-    /// Without `const`.
+    /// The type without `const`.
     pub fn plain(self) -> &'static str {
         self.name().trim_start_matches("const ")
     }
@@ -112,17 +112,17 @@ impl ArgumentType {
     }
 }
 
-/// What the access picture of the first case may show at most.
+/// Limits on the access picture of the first case.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Cache lines for each that is needed.
+    /// Largest number of cache lines for each line that is needed.
     pub lines: Option<f64>,
-    /// Lanes of one bank.
+    /// Largest number of lanes that use one bank.
     pub conflicts: Option<u64>,
 }
 
-/// A typical mistake, and what it shows.
+/// A typical mistake and the finding that it causes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wrong {
@@ -153,22 +153,26 @@ impl Exercise {
         })
     }
 
-    /// A file of the exercise's folder.
+    /// Returns a file of the exercise's folder.
     ///
     /// # Errors
-    /// Where there is none of that name.
+    /// If there is no file of that name.
     pub fn file(&self, name: &str) -> Result<&'static str> {
         let path = format!("{}/{name}", self.folder);
         let file = FOLDER.get_file(&path).and_then(|file| file.contents_utf8());
         file.ok_or_else(|| anyhow!("kernels/workbench/{path} is missing"))
     }
 
+    /// Returns the file that learners start with.
+    ///
     /// # Errors
     /// As [`Exercise::file`].
     pub fn starter(&self) -> Result<&'static str> {
         self.file("starter.hip")
     }
 
+    /// Returns the solution.
+    ///
     /// # Errors
     /// As [`Exercise::file`].
     pub fn solution(&self) -> Result<&'static str> {
@@ -184,7 +188,7 @@ impl Exercise {
         self.arguments.iter().find(|argument| argument.name == name)
     }
 
-    /// The kernel's head, as it has to stand in the file. What an earlier launch had is only read.
+    /// The head of the kernel that the file has to contain. Results of an earlier launch are read-only.
     pub fn signature(&self, launch: &LaunchText) -> String {
         let earlier = self
             .launches
@@ -207,10 +211,10 @@ impl Exercise {
     }
 }
 
-/// All exercises, in their order.
+/// Returns all exercises in their order.
 ///
 /// # Errors
-/// What is wrong with the first that cannot be read.
+/// The fault of the first exercise that cannot be read.
 pub fn exercises() -> Result<&'static [Exercise]> {
     static ALL: OnceLock<Result<Vec<Exercise>, String>> = OnceLock::new();
     let all = ALL.get_or_init(|| {
@@ -225,10 +229,10 @@ pub fn exercises() -> Result<&'static [Exercise]> {
     all.as_deref().map_err(|error| anyhow!("{error}"))
 }
 
-/// The exercise of this name, number, or numbered name.
+/// Finds an exercise by its name, number, or numbered name.
 ///
 /// # Errors
-/// With the names there are, where there is none.
+/// If it does not exist. The error lists the names that do.
 pub fn find(wanted: &str) -> Result<&'static Exercise> {
     let all = exercises()?;
     let found = all.iter().find(|exercise| {

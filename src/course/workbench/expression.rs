@@ -1,4 +1,4 @@
-//! Formulas of exercises: `ceil(rows * width / 256)` with the sizes of a case.
+//! Formulas of exercises, such as `ceil(rows * width / 256)` with the sizes of a case.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ static FUNCTIONS: LazyLock<Environment<'_>> = LazyLock::new(|| {
     functions
 });
 
-/// A formula as it is written; its names are known when it is evaluated.
+/// The text of a formula. Its names are resolved when it is evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression(String);
 
@@ -38,8 +38,10 @@ impl<'de> Deserialize<'de> for Expression {
 }
 
 impl Expression {
+    /// Computes the formula with the values that `names` returns.
+    ///
     /// # Errors
-    /// What is wrong with the formula, in words.
+    /// The fault of the formula as text.
     pub fn evaluate(&self, names: &dyn Fn(&str) -> Option<f64>) -> Result<f64, String> {
         let said = |error: Error| format!("`{}`: {error}", self.0);
         let formula = FUNCTIONS.compile_expression(&self.0).map_err(said)?;
@@ -59,10 +61,10 @@ impl Expression {
         }
     }
 
-    /// A size: a whole number, not negative.
+    /// Computes a size: a whole number of at least 0.
     ///
     /// # Errors
-    /// As [`Expression::evaluate`], or where it is none.
+    /// As [`Expression::evaluate`], or if the value is not a size.
     pub fn size(&self, names: &dyn Fn(&str) -> Option<f64>) -> Result<usize, String> {
         let value = self.evaluate(names)?;
         match value >= 0.0 && value.fract() == 0.0 && value < 1e12 {

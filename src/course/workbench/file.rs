@@ -1,4 +1,4 @@
-//! A learner's file: read with care, and its lines.
+//! Reads a learner's file with limits, and finds lines in it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use tinyllama_base::foreign;
 /// A kernel is far smaller.
 const MOST_BYTES: u64 = 256 << 10;
 
-/// The text of a kernel, and where it is from.
+/// The text of a kernel and its path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
     pub path: PathBuf,
@@ -20,10 +20,10 @@ pub struct File {
 }
 
 impl File {
-    /// A file as it is, or what keeps it from being a kernel.
+    /// Reads a file. A file that cannot be a kernel is a finding.
     ///
     /// # Errors
-    /// Where it cannot be read at all.
+    /// If it cannot be read at all.
     pub fn read(path: &Path) -> Result<Result<File, Finding>> {
         let refuse = |why: String| Ok(Err(Finding::new(Kind::Compile, None, why)));
         let size = std::fs::metadata(path)
@@ -36,7 +36,7 @@ impl File {
                 MOST_BYTES >> 10
             ));
         }
-        // A pipe or a device has no length.
+        // Reads with a limit, because a pipe or a device has no length.
         let bytes =
             foreign::read(path, MOST_BYTES).with_context(|| format!("{}", path.display()))?;
         match String::from_utf8(bytes) {
@@ -54,7 +54,7 @@ impl File {
         }
     }
 
-    /// What the attempt is recognised by.
+    /// Digest that identifies the attempt.
     pub fn digest(&self) -> String {
         format!("{:x}", Sha256::digest(self.text.as_bytes()))
     }
@@ -73,14 +73,14 @@ impl File {
         self.text.lines().nth(index)
     }
 
-    /// Directives that reach outside the file. A kernel needs none, and a compiler that shows the lines of any file is no
-    /// harmless tool.
+    /// Finds directives that reach outside the file. A kernel needs none, and a compiler that shows lines of any file
+    /// could leak it.
     pub fn refused(&self) -> Option<Finding> {
         let refuse = |line: u32, why: String| {
             let why = format!("{why} is refused: a kernel of the workbench {REMEDY}");
             Some(Finding::new(Kind::Compile, Some(line), why))
         };
-        // Both are read in one way by some compilers and in another by the rest.
+        // Compilers read these in different ways.
         for (part, what) in [
             ("\r", "a carriage return within a line"),
             ("??/", "a trigraph"),
@@ -113,7 +113,7 @@ impl File {
         None
     }
 
-    /// Words that take a kernel out of the stand-in's checks or into the program that runs it.
+    /// Finds words that bypass the stand-in's checks or reach the program that runs the kernel.
     pub fn refused_on_stand_in(&self) -> Option<Finding> {
         let refuses = |token: &Token| {
             let word = &*token.text;
@@ -143,7 +143,7 @@ impl File {
         tokens(&self.text).iter().find_map(refuses)
     }
 
-    /// The first line with this word in it.
+    /// Returns the first line that contains this word.
     pub fn line_of(&self, word: &str) -> Option<u32> {
         let all = tokens(&self.text);
         all.iter()
@@ -155,10 +155,10 @@ impl File {
 const REMEDY: &str =
     "includes <hip/hip_runtime.h> or nothing, and `#pragma unroll` is the only pragma it needs";
 
-/// Headers of HIP that are there for the sake of other compilers, and empty here.
+/// HIP headers that exist for other compilers. They are empty here.
 pub const HEADERS: [&str; 3] = ["hip_runtime.h", "hip_fp16.h", "hip_bf16.h"];
 
-/// Attributes and functions of the compiler that pass by the calls before each access, or change where a function goes on.
+/// Attributes and functions of the compiler that avoid the calls before each access, or change where a function continues.
 pub const UNCHECKED_WORDS: [&str; 22] = [
     "no_sanitize",
     "__no_sanitize__",
@@ -194,7 +194,7 @@ const OF_THE_STAND_IN: [&str; 7] = [
     "__builtin_ia32",
 ];
 
-/// What a directive does that it may not; `tokens` begin behind its `#`.
+/// Describes a directive that is not allowed. `tokens` begin after its `#`.
 fn refused_directive(tokens: &[Token]) -> Option<String> {
     let line = tokens.iter().enumerate();
     let line = line.take_while(|(index, token)| *index == 0 || token.place == LinePlace::Later);

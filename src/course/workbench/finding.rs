@@ -1,4 +1,4 @@
-//! What is wrong with a kernel, in the words that learners and tests read.
+//! Faults of a kernel, in the words that learners and tests read.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use tinyllama_base::foreign::plain_lines;
 use tinyllama_base::named;
 
 named! {
-    /// What kind of mistake.
+    /// The kind of a mistake.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Kind {
@@ -27,16 +27,16 @@ named! {
     }
 }
 
-/// One mistake, where it is, and in which wave sizes and cases it was seen.
+/// One mistake: its place, and the wave sizes and cases that showed it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     pub kind: Kind,
-    /// Of the learner's file, from 1.
+    /// Line of the learner's file, from 1.
     pub line: Option<u32>,
-    /// The other side of a race, or the other barrier.
+    /// Line of the other side of a race, or of the other barrier.
     pub other_line: Option<u32>,
     pub message: String,
-    /// Empty where the kernel never ran.
+    /// Wave sizes that showed the mistake. Empty if the kernel never ran.
     pub waves: Vec<u32>,
     /// The first case that showed it.
     pub case: Option<String>,
@@ -48,21 +48,21 @@ impl Finding {
             kind,
             line: line.filter(|line| *line > 0),
             other_line: None,
-            // A kernel's text and what it writes come in here.
+            // The message may contain text of the kernel and text that it wrote.
             message: plain_lines(&message.into()),
             waves: vec![],
             case: None,
         }
     }
 
-    /// Whether it is the same mistake, seen again.
+    /// Returns whether `other` is the same mistake.
     pub fn is_again(&self, other: &Finding) -> bool {
         let same = self.kind == other.kind && self.line == other.line;
         same && self.other_line == other.other_line
     }
 }
 
-/// What the stand-in says of a mistake; none where it says something else.
+/// Reads a finding from a message of the stand-in. Returns `None` for other messages.
 pub fn of_stand_in(said: &Value) -> Option<Finding> {
     let text = |name: &str| said[name].as_str().unwrap_or_default();
     let number = |name: &str| said[name].as_i64().unwrap_or_default();
@@ -163,7 +163,7 @@ pub(super) fn verb(access: &str) -> &'static str {
     }
 }
 
-/// `(64, 0, 0)`, or `64` where the other two are 0.
+/// Formats `(64, 0, 0)`, or `64` if the other two are 0.
 fn place(three: &Value) -> String {
     let at = |i: usize| three[i].as_u64().unwrap_or_default();
     match (at(1), at(2)) {
@@ -173,7 +173,7 @@ fn place(three: &Value) -> String {
     }
 }
 
-/// `x[300]`, and `x[300..303]` for a wide access. All arrays of exercises have elements of four bytes.
+/// Formats `x[300]`, or `x[300..303]` for a wide access. All arrays of exercises have elements of four bytes.
 fn element(said: &Value) -> String {
     let name = match said["array"].as_str() {
         Some("") => "local memory",

@@ -1,9 +1,9 @@
-//! Kernels that learners write, in HIP C++: exercises, and three ways to carry them out.
+//! Kernels that learners write in HIP C++: exercises, and three ways to run them.
 //!
-//! An [`exercise`] says what to write, on which sizes it is tried, and what is right. [`stand_in`] compiles the file for
-//! this machine and runs it lane by lane in a process of its own, which finds what a GPU would suffer in silence; [`gpu`]
-//! runs the same file through hiprtc or nvrtc, [`bench`](mod@bench) times it; [`amd`] asks a compiler what it takes of an AMD GPU.
-//! [`check`] puts the stand-in's answers together, [`picture`] draws how a wavefront meets memory.
+//! An [`exercise`] says what to write, which sizes are tried, and what result is right. [`stand_in`] compiles the file for
+//! this machine and runs it lane by lane in a separate process, which finds faults that a GPU would hide. [`gpu`] runs the
+//! same file through hiprtc or nvrtc, and [`bench`](mod@bench) times it. [`amd`] asks a compiler for the resources it
+//! takes of an AMD GPU. [`check`] combines the stand-in's results, and [`picture`] draws how a wavefront accesses memory.
 
 pub mod amd;
 pub mod check;

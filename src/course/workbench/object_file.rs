@@ -1,9 +1,10 @@
-//! What a compiled file holds besides its kernels (ELF64): nothing may run by itself, reach the host, or be data that is
-//! executed. Field offsets as in System V's ABI, `Elf64_Ehdr`, `Elf64_Shdr`, `Elf64_Sym` and `Elf64_Rela`.
+//! Checks what a compiled file contains apart from its kernels (ELF64). No code may run at loading or reach the host, and
+//! no data may be executed. Field offsets are those of System V's ABI: `Elf64_Ehdr`, `Elf64_Shdr`, `Elf64_Sym` and
+//! `Elf64_Rela`.
 
 use include_dir::File;
 
-/// The functions that a kernel may call: the list that the stand-in binds them by.
+/// The functions that a kernel may call. The stand-in binds them by the same list.
 fn mathematics(list: &File<'_>) -> Vec<String> {
     let text = list.contents_utf8().unwrap_or_default();
     let body = text
@@ -49,7 +50,7 @@ const RUN_BY_ITSELF: [&str; 7] = [
     ".fini",
 ];
 
-/// Far more than constants of a kernel have.
+/// The constants of a kernel are far smaller.
 const MOST_BYTES: u64 = 64 << 20;
 
 const ALLOC: u64 = 2;
@@ -83,10 +84,10 @@ struct Symbol {
     size: u64,
 }
 
-/// A name in the file, and what is wrong with it.
+/// A name in the file and its fault.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// As it stands in the source, where it does.
+    /// The name in the source, if it has one there.
     pub name: String,
     pub why: String,
 }
@@ -104,7 +105,7 @@ struct ObjectFile<'a> {
     sections: Vec<Section>,
 }
 
-/// What keeps the module from being run, if anything does. `list` names what it may call.
+/// Finds a reason not to run the module. `list` names the functions that it may call.
 pub fn refused(bytes: &[u8], list: &File<'_>) -> Option<Refused> {
     let Some(file) = ObjectFile::read(bytes) else {
         return Refused::new("", |_| {
@@ -177,7 +178,7 @@ impl<'a> ObjectFile<'a> {
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// Entries of a section, `size` bytes each: their offsets.
+    /// Offsets of a section's entries of `size` bytes each.
     fn entries(&self, section: &Section, size: u64) -> impl Iterator<Item = u64> + use<> {
         let (start, count) = (
             section.offset,
@@ -202,11 +203,11 @@ impl<'a> ObjectFile<'a> {
                 size: self.u64(at + 16)?,
             })
         };
-        // The first entry is empty.
+        // The first entry is always empty.
         self.entries(table, 24).skip(1).filter_map(symbol).collect()
     }
 
-    /// Offset, kind and addend of what a loader writes into the module.
+    /// Offset, kind and addend of each value that a loader writes into the module.
     fn relocations(&self) -> Vec<(u64, u32, u64)> {
         let tables = self
             .sections
@@ -218,7 +219,7 @@ impl<'a> ObjectFile<'a> {
             .collect()
     }
 
-    /// The symbol that `address` belongs to.
+    /// Finds the symbol that contains `address`.
     fn symbol_at(&self, address: u64) -> String {
         let all = self.symbols(SYMTAB);
         let holds = |symbol: &&Symbol| {
@@ -346,13 +347,13 @@ impl<'a> ObjectFile<'a> {
     }
 }
 
-/// `.text` of `.text.hot`, `.rela` of `.rela.dyn`.
+/// Returns `.text` for `.text.hot`, and `.rela` for `.rela.dyn`.
 fn base_name(section: &str) -> &str {
     let end = section.get(1..).and_then(|rest| rest.find('.'));
     end.map_or(section, |end| &section[..=end])
 }
 
-/// The last name in a C++ symbol: `go` of `_ZL2go`, `code` of `_ZZ9scale_addE4code`.
+/// Returns the last name in a C++ symbol: `go` for `_ZL2go`, `code` for `_ZZ9scale_addE4code`.
 fn plain_name(symbol: &str) -> String {
     let Some(mut rest) = symbol.strip_prefix("_Z") else {
         return symbol.to_owned();
@@ -408,7 +409,7 @@ mod tests {
         ] {
             assert!(refused(bytes, &list).is_some());
         }
-        // A program is full of what a kernel may not have.
+        // A normal program contains much that a kernel may not.
         assert!(
             refused(&own, &list)
                 .unwrap()

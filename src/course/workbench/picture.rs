@@ -1,4 +1,5 @@
-//! How the lanes of one wavefront meet memory, drawn: a cache line a row for global memory, a bank a column for local memory.
+//! Draws how the lanes of one wavefront access memory. A row is a cache line of global memory, a column is a bank of local
+//! memory.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,36 +8,37 @@ use super::file::File;
 use super::finding::verb;
 use tinyllama_base::foreign::plain;
 
-/// Bytes of a cache line, and of the pieces a GPU fetches it in.
+/// Bytes of a cache line, and of the cells that a drawing has.
 const LINE: u64 = 128;
 const CELL: u64 = 4;
 const BANKS: u64 = 32;
 
-/// Rows of a drawing; what is beyond is counted.
+/// Largest number of rows in a drawing. Further rows are only counted.
 const MOST_ROWS: usize = 8;
 
-/// One load or store of the kernel over the wavefronts that were looked at.
+/// One load or store of the kernel, over all wavefronts that were recorded.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Picture {
     pub line: u32,
     /// `read`, `write` or `update`.
     pub access: String,
-    /// Name of the array; empty for local memory of a size that the launch sets.
+    /// Name of the array. Empty for local memory whose size the launch sets.
     pub array: String,
     pub local: bool,
-    /// Bytes of a lane.
+    /// Bytes per lane.
     pub width: u64,
-    /// Wavefronts that executed it, the cache lines they touched, the fewest that would do, and 32-byte sectors.
+    /// Number of wavefronts that executed it. Next come the cache lines they touched, the fewest possible, and 32-byte
+    /// sectors.
     pub requests: u64,
     pub lines: u64,
     pub fewest: u64,
     pub sectors: u64,
-    /// Local memory: groups of lanes served together, the passes they took, and the lanes of the worst conflict.
+    /// Local memory: groups of lanes that are served together, their passes, and the lanes of the worst conflict.
     pub groups: u64,
     pub passes: u64,
     pub degree: u64,
-    /// Of the worst wavefront: where the lowest address lies in its cache line, and each lane's bytes behind it.
+    /// For the worst wavefront: offset of the lowest address in its cache line, and each lane's offset from there.
     pub first: u64,
     pub lanes: Vec<Option<u64>>,
 }
@@ -60,7 +62,7 @@ pub(super) const ASCII: Glyphs = Glyphs {
 };
 
 impl Picture {
-    /// What the stand-in says of an access; none where it says something else.
+    /// Reads a picture from a message of the stand-in. Returns `None` for other messages.
     pub fn of_stand_in(said: &Value) -> Option<Picture> {
         if said["kind"] != "picture" {
             return None;
@@ -73,7 +75,7 @@ impl Picture {
         Picture::deserialize(said).ok()
     }
 
-    /// `line 12 reads x`.
+    /// Formats `line 12 reads x`.
     pub fn what(&self) -> String {
         let verb = verb(&self.access);
         let array = if self.array.is_empty() {
@@ -88,7 +90,7 @@ impl Picture {
         things as f64 / self.requests.max(1) as f64
     }
 
-    /// The verdict in a line.
+    /// The verdict in one line.
     pub fn summary(&self) -> String {
         if self.local {
             return match self.degree {
@@ -113,7 +115,7 @@ impl Picture {
         )
     }
 
-    /// The whole picture in at most 80 columns.
+    /// Draws the whole picture in at most 80 columns.
     pub fn draw(&self, file: Option<&File>, unicode: bool) -> Vec<String> {
         let glyphs = if unicode { &UNICODE } else { &ASCII };
         let mut drawn = vec![format!("{}: {}", self.what(), self.summary())];
@@ -131,7 +133,7 @@ impl Picture {
         drawn
     }
 
-    /// Bytes that lanes touch, from the start of the first cache line.
+    /// Addresses of the bytes that lanes touch, from the start of the first cache line.
     fn touched(&self) -> impl Iterator<Item = u64> + '_ {
         self.lanes
             .iter()
@@ -171,7 +173,7 @@ impl Picture {
         }
     }
 
-    /// Of the lanes that are served together, the group with the worst conflict: a row a pass.
+    /// Draws the group of lanes with the worst conflict among those that are served together. A row is one pass.
     fn draw_banks(&self, glyphs: &Glyphs, drawn: &mut Vec<String>) {
         let together = (BANKS * CELL / self.width.max(CELL)).max(1) as usize;
         let words_of = |group: &[Option<u64>]| {
@@ -214,7 +216,7 @@ impl Picture {
     }
 }
 
-/// `4`, or `4.5` where it is no whole number.
+/// Formats `4`, or `4.5` for a number that is not whole.
 fn count(value: f64) -> String {
     match value.fract() == 0.0 {
         true => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Where a learner's file lies, how it begins and is begun anew.
+//! The path of a learner's file, and how it is created and reset.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,16 @@ use anyhow::{Context as _, Result, bail};
 use super::exercise::Exercise;
 use crate::run::UsageError;
 
-/// The learner's file in `folder`, the session's. A file of that name in the current folder may be anybody's.
+/// Path of the learner's file in the session's `folder`. The current folder is not searched, because its files may be
+/// anyone's.
 pub fn of(exercise: &Exercise, folder: &Path) -> PathBuf {
     folder.join(exercise.file_name())
 }
 
-/// Writes the starter where no file is yet, and says whether it did.
+/// Writes the starter if there is no file yet, and returns whether it did.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn start(exercise: &Exercise, path: &Path) -> Result<bool> {
     if path.exists() {
         return Ok(false);
@@ -25,10 +26,10 @@ pub fn start(exercise: &Exercise, path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Puts the starter back; what was there is kept beside it, under the name that is returned.
+/// Puts the starter back. The old file is kept in the same folder under the returned name.
 ///
 /// # Errors
-/// Where there is no file to put back, or it cannot be written.
+/// If there is no file, or it cannot be written.
 pub fn reset(exercise: &Exercise, path: &Path) -> Result<PathBuf> {
     let kept = (1..1000)
         .map(|n| path.with_extension(format!("{n}.hip")))

@@ -1,4 +1,4 @@
-//! One case of an exercise with its numbers: buffers filled, launches sized, and what is expected.
+//! One case of an exercise with its numbers: filled buffers, sized launches, and expected outputs.
 
 use anyhow::{Result, anyhow, bail};
 use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
@@ -9,10 +9,10 @@ use super::expression::Expression;
 use super::reference;
 use tinyllama_contract::LaunchShape;
 
-/// Elements that a case may have altogether: a mistyped size is no reason to fill the memory.
+/// Largest number of elements in a case, so that a mistyped size does not fill the memory.
 const MOST_ELEMENTS: usize = 1 << 30;
 
-/// A case, ready to be carried out.
+/// A case that is ready to run.
 #[derive(Debug)]
 pub struct Problem<'a> {
     pub exercise: &'a Exercise,
@@ -27,7 +27,7 @@ pub struct Problem<'a> {
 pub struct Buffer<'a> {
     pub argument: &'a Argument,
     pub elements: usize,
-    /// The bits of each element; none where nobody wrote it.
+    /// Bits of each element. `None` if it starts unwritten.
     pub words: Option<Vec<u32>>,
 }
 
@@ -41,16 +41,16 @@ pub struct Planned<'a> {
     pub arguments: Vec<Passed>,
 }
 
-/// What a kernel is given.
+/// An argument of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// A buffer by its index.
+    /// Index of a buffer.
     Buffer(usize),
-    /// The bits of a number.
+    /// Bits of a number.
     Word(u32),
 }
 
-/// Of a number as a kernel gets it.
+/// Converts a number to the bits that a kernel receives.
 fn bits(value: f64, float: bool) -> u32 {
     match float {
         true => (value as f32).to_bits(),
@@ -59,13 +59,15 @@ fn bits(value: f64, float: bool) -> u32 {
 }
 
 impl<'a> Problem<'a> {
+    /// Builds a case with filled buffers.
+    ///
     /// # Errors
-    /// Where the exercise's formulas do not give what they should.
+    /// If a formula of the exercise does not give a valid value.
     pub fn new(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
         Problem::with(exercise, sizes, wave, Some(0))
     }
 
-    /// As [`Problem::new`], with other numbers in the buffers for every `salt`.
+    /// As [`Problem::new`], with different numbers in the buffers for every `salt`.
     ///
     /// # Errors
     /// As [`Problem::new`].
@@ -78,7 +80,7 @@ impl<'a> Problem<'a> {
         Problem::with(exercise, sizes, wave, Some(salt))
     }
 
-    /// As [`Problem::new`], with buffers that nobody fills: for what only asks for shapes.
+    /// As [`Problem::new`], with empty buffers, for callers that only need shapes.
     ///
     /// # Errors
     /// As [`Problem::new`].
@@ -124,7 +126,7 @@ impl<'a> Problem<'a> {
         Ok(problem)
     }
 
-    /// Gives every launch another number of this name than the exercise does.
+    /// Replaces a number of this name in every launch.
     pub fn set_number(&mut self, name: &str, value: f32) {
         for (planned, launch) in self.launches.iter_mut().zip(&self.exercise.launches) {
             for (passed, argument) in planned.arguments.iter_mut().zip(&launch.arguments) {
@@ -135,10 +137,10 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// The first launch of an exercise for these sizes.
+    /// Computes the first launch of an exercise for these sizes.
     ///
     /// # Errors
-    /// Where a formula cannot be computed.
+    /// If a formula cannot be computed.
     pub fn launch_shape(exercise: &Exercise, sizes: Sizes, wave: u32) -> Result<LaunchShape> {
         let problem = Problem::empty(exercise, sizes, wave);
         let launch = exercise.launches.first();
@@ -153,7 +155,7 @@ impl<'a> Problem<'a> {
         Ok((grid, block, u32::try_from(shared)?))
     }
 
-    /// `rows 4, width 256`.
+    /// Formats `rows 4, width 256`.
     pub fn describe(&self) -> String {
         let sizes = self.sizes.iter();
         itertools::join(sizes.map(|(name, value)| format!("{name} {value}")), ", ")
@@ -162,7 +164,7 @@ impl<'a> Problem<'a> {
     /// Least bytes and operations of the case.
     ///
     /// # Errors
-    /// Where a formula cannot be computed.
+    /// If a formula cannot be computed.
     pub fn costs(&self) -> Result<(f64, f64)> {
         let value = |formula: &Expression| formula.evaluate(&|name| self.name(name));
         let costs =
@@ -170,10 +172,10 @@ impl<'a> Problem<'a> {
         costs.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
     }
 
-    /// What the outputs have to be, by name, in f64.
+    /// Computes the expected outputs by name, in f64.
     ///
     /// # Errors
-    /// Where there is no reference of this exercise.
+    /// If this exercise has no reference.
     pub fn expected(&self) -> Result<Vec<(&'static str, Vec<f64>)>> {
         let compute = reference::of(&self.exercise.name)
             .ok_or_else(|| anyhow!("no reference computes `{}`", self.exercise.name))?;
@@ -211,7 +213,7 @@ impl<'a> Problem<'a> {
         Ok(Passed::Word(bits(value, is_float)))
     }
 
-    /// A number among the arguments.
+    /// Returns a number among the arguments.
     pub(super) fn number(&self, name: &str) -> Result<f64> {
         let argument = self.exercise.argument(name);
         let formula = argument.and_then(|argument| argument.value.as_ref());
@@ -312,7 +314,7 @@ impl<'a> Problem<'a> {
         words.unwrap_or_default()
     }
 
-    /// The floats that a buffer holds at first; none where nobody wrote it.
+    /// Initial floats of a buffer. Empty if it starts unwritten.
     pub(super) fn floats(&self, name: &str) -> Vec<f64> {
         let words = self.words(name).iter();
         words.map(|bits| f64::from(f32::from_bits(*bits))).collect()
@@ -322,7 +324,7 @@ impl<'a> Problem<'a> {
         self.words(name).iter().map(|bits| *bits as usize).collect()
     }
 
-    /// A size of the case; 0 where it has none of that name.
+    /// Returns a size of the case, or 0 if the case has none of that name.
     pub fn extent(&self, name: &str) -> usize {
         self.name(name).map_or(0, |value| value as usize)
     }

@@ -1,4 +1,4 @@
-//! What each exercise has to compute, in f64 from the numbers as the kernel gets them.
+//! Computes the results of each exercise in f64, from the numbers that the kernel receives.
 
 use tinyllama_kernel_catalog::{add_rmsnorm, cross_entropy, rmsnorm, swiglu};
 
@@ -24,14 +24,14 @@ const REFERENCES: &[(&str, Reference)] = &[
     ("adamw", adamw),
 ];
 
-/// The reference of an exercise, by its name.
+/// Finds the reference of an exercise by its name.
 pub fn of(name: &str) -> Option<Reference> {
     let found = REFERENCES.iter().find(|(known, _)| *known == name);
     found.map(|(_, reference)| *reference)
 }
 
 fn number(problem: &Problem<'_>, name: &str) -> f64 {
-    // The kernel gets it in f32.
+    // The kernel receives it in f32.
     f64::from(problem.number(name).unwrap_or(f64::NAN) as f32)
 }
 

@@ -1,4 +1,4 @@
-//! One case of an exercise on the stand-in: a job for the child, and what it answers.
+//! Runs one case of an exercise on the stand-in: a job for the child, and its answer.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -16,37 +16,37 @@ use super::picture::Picture;
 use super::problem::{Passed, Problem};
 use super::toolchain::Toolchain;
 
-/// Computing time of a case, in seconds: a hundred times what the slowest solution takes.
+/// Computing time of a case in seconds: a hundred times that of the slowest solution.
 pub const SECONDS: u32 = 5;
 
-/// Bytes of findings and pictures that are read of a run, beside the outputs.
+/// Largest number of bytes of findings and pictures that are read from a run. Outputs are not included.
 const MOST_SAID: u64 = 4 << 20;
 
-/// By the clock on the wall, for machines that are busy: the process ends itself after its computing time.
+/// Wall-clock limit for busy machines. The process ends itself after its computing time.
 const LONGEST: Duration = Duration::from_secs(30 * SECONDS as u64);
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub findings: Vec<Finding>,
     pub pictures: Vec<Picture>,
-    /// The outputs by name; none where the kernel did not come to its end by returning.
+    /// The outputs by name. `None` if the kernel did not return.
     pub outputs: Option<BTreeMap<String, Output>>,
 }
 
-/// An output as the kernel left it.
+/// An output after the kernel.
 #[derive(Debug)]
 pub struct Output {
     /// Bits of the elements.
     pub words: Vec<u32>,
-    /// The line that wrote each last; 0: nobody did.
+    /// For each element, the line that wrote it last. 0 means that no line did.
     pub lines: Vec<u32>,
 }
 
-/// Runs `problem` on `module` in a process of its own.
+/// Runs `problem` on `module` in a separate process.
 ///
 /// # Errors
-/// Where the process cannot be started or talked to.
+/// If the process cannot be started, or communication with it fails.
 pub fn run(
     toolchain: &Toolchain,
     module: &Module,
@@ -75,7 +75,7 @@ pub fn run(
     Ok(answer)
 }
 
-/// What the way in which the process ended says of the kernel; none where its own words do.
+/// Explains the end of the process. Returns `None` if its own messages explain it.
 fn early_end(ended: &Ended) -> Option<Finding> {
     let endless = || {
         let why = format!("the kernel did not end within {SECONDS} s of computing, and was ended");
@@ -103,8 +103,8 @@ fn crash(why: &str) -> Finding {
     Finding::new(Kind::Crash, None, why)
 }
 
-/// What only this process and the one that runs the kernel know, for one run: the standard library's keys are the system's
-/// random numbers.
+/// A secret for one run, shared by this process and the one that runs the kernel. The standard library seeds the keys of
+/// its hashes with the system's random numbers.
 fn secret() -> String {
     let half = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", half(), half())

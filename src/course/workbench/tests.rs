@@ -1,4 +1,5 @@
-//! The last walls: modules with machine instructions of their own, which nothing refused before, in the process that runs them.
+//! Tests the innermost protection: modules with machine instructions, which no earlier check refused, in the process that
+//! runs them.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use super::problem::Problem;
 use super::stand_in::{self, Answer};
 use super::toolchain::{Toolchain, ToolchainError};
 
-/// A system call with up to four arguments, as a kernel makes it.
+/// A system call with up to four arguments, made by a kernel.
 const CALL: &str = "static long call(long number, long a, long b, long c, long d) {
     long result;
     register long r10 asm(\"r10\") = d;
@@ -24,7 +25,7 @@ const CALL: &str = "static long call(long number, long a, long b, long c, long d
 }
 ";
 
-/// None where no kernel can be compiled.
+/// Returns `None` if this machine cannot compile kernels.
 fn toolchain() -> Option<Toolchain> {
     match Toolchain::ready(&mut |_| {}) {
         Ok(toolchain) => Some(toolchain),
@@ -38,7 +39,7 @@ fn toolchain() -> Option<Toolchain> {
     }
 }
 
-/// Compiles without any refusal, and with assembly.
+/// Compiles without the checks that refuse text, and with assembly allowed.
 fn compiled(toolchain: &Toolchain, before: &str, body: &str) -> Module {
     let folder = TempDir::new().unwrap();
     let text = format!(
@@ -94,7 +95,7 @@ fn a_kernel_that_calls_the_system_is_ended() {
     let by_number = |number: i64, more: &str| format!("call({number}, {more});");
     for body in [
         open,
-        // The same number is another call of 32-bit code: 8 creates a file there.
+        // In 32-bit code the same number is another call: 8 creates a file there.
         format!(
             "long r; asm volatile(\"int $0x80\" : \"=a\"(r) : \"a\"(8l), \"b\"(\"{}\") : \"memory\");",
             out.display()
@@ -111,10 +112,10 @@ fn a_kernel_that_calls_the_system_is_ended() {
         by_number(libc::SYS_seccomp, "1, 0, 0, 0"),
         by_number(libc::SYS_rt_sigprocmask, "0, 0, 0, 8"),
         by_number(libc::SYS_setitimer, "2, 0, 0, 0"),
-        // Memory to write code into.
+        // Memory that code could be written into.
         by_number(libc::SYS_mmap, "0, 4096, 7, 0x22"),
         by_number(libc::SYS_mprotect, "(long)x & -4096, 4096, 5, 0"),
-        // Of the x32 kind.
+        // Calls of the x32 kind.
         by_number(libc::SYS_open | 0x4000_0000, "0, 0, 0, 0"),
     ] {
         is_finding(
@@ -135,7 +136,7 @@ fn a_kernel_cannot_say_that_it_came_to_its_end() {
         Kind::Crash,
         "before its results were there",
     );
-    // The end as it was once, or with a secret that is made up, then right results.
+    // A forged last line, without a secret or with an invented one, followed by the right results.
     for end in [
         "{\\\"kind\\\":\\\"end\\\"}\\n",
         "{\\\"kind\\\":\\\"end\\\",\\\"secret\\\":\\\"0\\\"}\\n",
@@ -187,7 +188,7 @@ fn memory_is_bounded_and_what_runs_by_itself_does_not_run() {
     );
 }
 
-/// A kernel that looks the right results up, for the numbers that every check begins with.
+/// A kernel that contains the right results for the numbers that every check begins with.
 #[test]
 fn results_from_a_table_do_not_pass() {
     if toolchain().is_none() {

@@ -1,13 +1,13 @@
-//! The words of a C++ text as the compiler's first phases give them: lines joined at backslashes, comments gone.
+//! Splits a C++ text into tokens as a compiler's first phases do: lines joined at backslashes, comments removed.
 
 /// A word, a number, a literal or a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Where it begins, from 1.
+    /// Line of its start, from 1.
     pub line: u32,
     pub kind: TokenKind,
     pub text: String,
-    /// What stands before it on its line, blanks and comments aside.
+    /// Its position on its line, not counting blanks and comments.
     pub place: LinePlace,
 }
 
@@ -17,19 +17,19 @@ pub enum TokenKind {
     Number,
     /// A string or a character.
     Literal,
-    /// `R"`, which begins a raw string: what follows is not split any more.
+    /// `R"`, which begins a raw string. The text after it is not split.
     RawString,
     Sign,
 }
 
-/// Whether a new line of the joined text begins before a token.
+/// Whether a token is the first on a line of the joined text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinePlace {
     First,
     Later,
 }
 
-/// Characters with their lines, joined where a backslash and blanks end a line.
+/// Returns characters with their lines. Lines are joined if a backslash and blanks end them.
 fn joined(text: &str) -> Vec<(char, u32)> {
     let chars: Vec<char> = text.chars().collect();
     let (mut result, mut line, mut at) = (Vec::with_capacity(chars.len()), 1, 0);
@@ -60,7 +60,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$' || (!c.is_ascii() && !c.is_whitespace())
 }
 
-/// All tokens of `text`, up to a raw string.
+/// Returns all tokens of `text`, up to a raw string.
 pub fn tokens(text: &str) -> Vec<Token> {
     let chars = joined(text);
     let is = |at: usize, wanted: &str| {
@@ -125,7 +125,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
     result
 }
 
-/// `1'000.5e-3f`: what the preprocessor takes for one number.
+/// Finds the end of a preprocessor number, such as `1'000.5e-3f`.
 fn number_end(chars: &[(char, u32)], start: usize) -> usize {
     let at = |at: usize| chars.get(at).map_or('\0', |(c, _)| *c);
     let mut end = start + 1;
@@ -139,7 +139,7 @@ fn number_end(chars: &[(char, u32)], start: usize) -> usize {
     }
 }
 
-/// Behind the closing quote, or at the end of the line where there is none.
+/// Returns the index after the closing quote, or the end of the line if there is none.
 fn literal_end(chars: &[(char, u32)], start: usize) -> usize {
     let quote = chars[start].0;
     let mut end = start + 1;

@@ -1,4 +1,5 @@
-//! The compiler of this machine, and the program that runs kernels on it, built once from the sources in this program.
+//! The compiler of this machine, and the program that runs kernels on it. That program is built once from the sources
+//! inside this one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,14 @@ use tinyllama_base::rocm;
 
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/stand-in");
 
-/// Names the compiler to use, before any that is found.
+/// Environment variable that names the compiler. It comes before any compiler that is found.
 const VARIABLE: &str = "TINYLLAMA_CLANG";
 
 /// Versions whose checks have the form that the stand-in reads.
 const VERSIONS: [u32; 8] = [19, 20, 21, 22, 23, 24, 18, 17];
 
-/// What runs kernels: the workbench's own files, and those it shares with the stand-in for the HIP library.
+/// Sources of the program that runs kernels: the workbench's files, and those it shares with the stand-in for the HIP
+/// library.
 const PROGRAM: [&str; 7] = [
     "workbench/run.cpp",
     "workbench/confine.cpp",
@@ -31,7 +33,7 @@ const PROGRAM: [&str; 7] = [
     "library/memory.cpp",
 ];
 
-/// Why kernels cannot be run on this machine without a GPU.
+/// Why kernels cannot run on this machine without a GPU.
 #[derive(Debug, Error)]
 pub enum ToolchainError {
     #[error(
@@ -47,21 +49,22 @@ pub enum ToolchainError {
     NotBuilt { compiler: PathBuf, log: String },
 }
 
-/// A compiler, and the built stand-in.
+/// A compiler and the built stand-in.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     pub compiler: PathBuf,
-    /// The compiler's own headers, of which freestanding ones are needed.
+    /// Folder of the compiler's headers. The freestanding ones are needed.
     pub headers: PathBuf,
-    /// Holds `device`, `workbench`, `include` and the program.
+    /// Folder with `device`, `workbench`, `include` and the program.
     pub folder: PathBuf,
 }
 
 impl Toolchain {
-    /// Finds the compiler and builds what is not built yet, which takes some seconds once; `say` hears of it.
+    /// Finds the compiler and builds the stand-in if it is missing. Building takes some seconds, once, and `say` receives
+    /// a message.
     ///
     /// # Errors
-    /// A [`ToolchainError`], or what keeps files from being written.
+    /// A [`ToolchainError`], or the reason why files cannot be written.
     pub fn ready(say: &mut dyn FnMut(&str)) -> Result<Toolchain> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(ToolchainError::OtherMachine.into());
@@ -93,7 +96,7 @@ impl Toolchain {
             )
         };
         fs::create_dir_all(folder).with_context(describe)?;
-        // Two programs may come here at once; the last thing made says that all is there.
+        // Two programs may build at once. The file that is made last shows that all others are complete.
         let lock = fs::File::create(folder.join("lock")).with_context(describe)?;
         lock.lock().with_context(describe)?;
         if self.program().exists() {
@@ -129,13 +132,13 @@ impl Toolchain {
 /// The list of functions that a kernel may call.
 ///
 /// # Errors
-/// Where this program was built without it.
+/// If this program was built without it.
 pub fn mathematics() -> Result<&'static include_dir::File<'static>> {
     let list = SOURCES.get_file("workbench/mathematics.h");
     list.ok_or_else(|| anyhow!("kernels/stand-in/workbench/mathematics.h is missing"))
 }
 
-/// The first compiler that answers, and where its headers are.
+/// Finds the first compiler that answers, and its headers.
 fn find() -> Option<(PathBuf, PathBuf)> {
     let headers = |path: &Path| {
         let output = Command::new(path)
@@ -156,7 +159,7 @@ fn find() -> Option<(PathBuf, PathBuf)> {
     paths.find_map(|path| headers(&path).map(|headers| (path, headers)))
 }
 
-/// A folder for each content of the sources and each compiler.
+/// A folder for each combination of sources and compiler.
 fn cache_folder(compiler: &Path) -> Result<PathBuf> {
     let strategy = etcetera::BaseStrategy::cache_dir(
         &etcetera::choose_base_strategy().context("no folder for caches: HOME is not set")?,

@@ -1,4 +1,4 @@
-//! A check in lines of text, the same for the command line, the plain course and the screen.
+//! Formats a check as lines of text, equal for the command line, the plain course and the screen.
 
 use tinyllama_base::foreign::plain;
 use tinyllama_base::table::{push_wrapped, shortened};
@@ -11,7 +11,7 @@ use super::picture::{ASCII, Glyphs, UNICODE};
 /// Columns of a line.
 const WIDTH: usize = 80;
 
-/// What a check came to: the verdict, and every finding with the lines of the kernel it names.
+/// Formats a check: the verdict, and every finding with the kernel's lines that it names.
 pub fn lines(checked: &Checked, file: &File) -> Vec<String> {
     let mut lines = vec![verdict(checked)];
     for finding in &checked.findings {
@@ -29,7 +29,7 @@ pub fn lines(checked: &Checked, file: &File) -> Vec<String> {
     lines
 }
 
-/// `rmsnorm: passed` in a line.
+/// Formats `rmsnorm: passed` in one line.
 pub fn verdict(checked: &Checked) -> String {
     let (name, cases) = (&checked.exercise, checked.cases);
     match checked.findings.len() {
@@ -39,7 +39,8 @@ pub fn verdict(checked: &Checked) -> String {
     }
 }
 
-/// One finding: kind and place, the lines it names, what happened, and where it was seen.
+/// Formats one finding: its kind and place, the lines that it names, the message, and the wave sizes and cases that showed
+/// it.
 pub fn finding_lines(finding: &Finding, file: &File) -> Vec<String> {
     let mut lines = vec![match finding.line {
         Some(line) => format!("{}, line {line}", finding.kind.name()),
@@ -61,7 +62,7 @@ pub fn finding_lines(finding: &Finding, file: &File) -> Vec<String> {
     lines
 }
 
-/// `  12 | part[threadIdx.x] = v;`
+/// Quotes a line of the kernel: `  12 | part[threadIdx.x] = v;`
 fn quoted(file: &File, line: u32) -> Option<String> {
     let text = plain(&file.line(line)?.replace('\t', "    "));
     Some(format!(
@@ -70,7 +71,7 @@ fn quoted(file: &File, line: u32) -> Option<String> {
     ))
 }
 
-/// The access pictures of every wave size.
+/// Access pictures of every wave size.
 pub fn pictures(checked: &Checked, file: &File, unicode: bool) -> Vec<String> {
     let mut lines = vec![];
     for wave in &checked.pictures {
