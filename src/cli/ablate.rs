@@ -1,4 +1,4 @@
-//! `ablate`: every combination of a target's switches, and what each is worth.
+//! `ablate`: runs every combination of a target's switches and reports how much time each switch saves.
 
 use anyhow::Result;
 use clap::Args;
@@ -14,10 +14,10 @@ use tinyllama_course::analysis::relative::factor;
 use tinyllama_course::analysis::{RunFailure, Variant};
 use tinyllama_course::run::{RunSpec, UsageError};
 
-/// More switches would need more than 64 combinations.
+/// With more switches there would be more than 64 combinations.
 const MOST_SWITCHES: usize = 6;
 
-/// What `v2` and `v3` can switch.
+/// The switches of `v2` and `v3`.
 const SWITCHES: [&str; 4] = [
     "qkv-fusion",
     "flash-attention",
@@ -32,9 +32,9 @@ const SWITCHES: [&str; 4] = [
   tinyllama-tutor ablate v3 --switches qkv-fusion,graph-fusion --rounds 5
       two switches, more surely")]
 pub struct AblateArgs {
-    /// v2 or v3, with flags of its own after a colon
+    /// v2 or v3, optionally with flags after a colon
     target: RunSpec,
-    /// Switches to turn on and off; the others stay as the target has them
+    /// Switches to turn on and off; the others keep the target's setting
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = switch, default_values_t = SWITCHES.map(String::from))]
     switches: Vec<String>,
     #[command(flatten)]
@@ -87,7 +87,7 @@ impl Analysis for AblateArgs {
     }
 }
 
-/// A combination this device cannot run would leave a hole in the experiment.
+/// Names the combination that this device cannot run, because the experiment needs all of them.
 fn say_which(failure: &RunFailure) {
     if let RunFailure::Failed(failed) = failure {
         eprintln!(
@@ -150,7 +150,7 @@ fn in_words(effect: &Effect) -> String {
     }
 }
 
-/// Share of time saved by each switch, as bars.
+/// A bar chart with the share of time that each switch saves.
 fn chart(page: &mut Page, effects: &[Effect]) {
     let name = |effect: &Effect| effect.switches.join("");
     let saved = |effect: &Effect| 1.0 - effect.time_ratio;

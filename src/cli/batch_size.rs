@@ -1,4 +1,5 @@
-//! `batch-size`: the batch that makes the most of this device's memory, or of its time, found with real runs.
+//! `batch-size`: finds the batch size with the best throughput, or the largest one that fits this device's memory,
+//! with real runs.
 
 use anyhow::Result;
 use clap::Args;
@@ -12,7 +13,7 @@ use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
 use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
 use tinyllama_course::run::{RunSpec, UsageError};
 
-/// Of a trial that names none: enough for a median, few enough for a dozen trials.
+/// Default steps of a trial: enough for a median, and few enough for a dozen trials.
 const STEPS: &str = "--num-steps=10";
 
 #[derive(Debug, Args)]
@@ -22,21 +23,21 @@ const STEPS: &str = "--num-steps=10";
   tinyllama-tutor batch-size v3 --exact --memory 0.95
       the limit, to the last sample")]
 pub struct BatchSizeArgs {
-    /// What to run, with flags of its own after a colon
+    /// Target to run, optionally with flags after a colon
     target: RunSpec,
-    /// Share of the device's memory that may be used
+    /// Share of the device's memory that a run may use, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.8, value_parser = share)]
     memory: f64,
-    /// What to look for
+    /// Property to maximise
     #[arg(long, value_enum, default_value = "throughput")]
     optimize: Goal,
-    /// Smallest batch tried
+    /// Smallest batch size to try
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive)]
     from: usize,
-    /// Largest batch tried
+    /// Largest batch size to try
     #[arg(long, value_name = "N", default_value_t = 4096)]
     to: usize,
-    /// Find the limit to the last sample, not only to a sixteenth
+    /// Find the limit to the exact sample instead of to a sixteenth
     #[arg(long)]
     exact: bool,
     #[command(flatten)]
@@ -48,7 +49,7 @@ fn share(text: &str) -> Result<f64, String> {
     number_that(text, |share| share > 0.0 && share <= 1.0, it_is)
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     target: &'a str,
@@ -111,7 +112,7 @@ impl Analysis for BatchSizeArgs {
     }
 }
 
-/// Whether the run stayed within its share of the device's memory.
+/// Judges whether the run stayed within its share of the device's memory.
 fn judged(batch_size: usize, run: &MeasuredRun, share: f64) -> Trial {
     let (bytes, source) = match peak_bytes(run) {
         Some(bytes) => (bytes, "memory as the backend reports it"),

@@ -1,4 +1,4 @@
-//! The block sizes of a run: those given, and for the other kernels those `tune` found on this device.
+//! The block sizes of a run: the given ones, and those that `tune` found on this device for the other kernels.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use tinyllama_course::run::folder;
 use tinyllama_engine::targets::Target;
 use tinyllama_engine::train::Options;
 
-/// `off` leaves aside what was found.
+/// Environment variable; `off` ignores the results of `tune`.
 const TUNING: &str = "TINYLLAMA_TUNING";
 
-/// Refuses block sizes that would change nothing.
+/// Refuses block sizes that would have no effect.
 ///
 /// # Errors
-/// [`UsageError`] when the target does not launch a kernel that was named.
+/// [`UsageError`] if the target does not launch one of the named kernels.
 pub fn check(given: &[BlockSize], target: Target, options: &Options) -> Result<(), UsageError> {
     let launched = target.kernels(&options.recipe);
     let Some(idle) = given
@@ -46,10 +46,11 @@ pub fn check(given: &[BlockSize], target: Target, options: &Options) -> Result<(
     }))
 }
 
-/// Hands the block sizes to the kernels of this process and enters them in `hello`; returns what a reader should know of them.
+/// Sets the block sizes of this process's kernels and enters them in `hello`. Returns a note for the reader of the
+/// run.
 ///
 /// # Errors
-/// When a kernel refuses a size that was given, or the switch is neither on nor off.
+/// If a kernel refuses a given size, or if the environment variable is neither on nor off.
 pub fn settle(given: &[BlockSize], target: Target, hello: &mut Hello) -> Result<Option<String>> {
     let mut sizes: BTreeMap<String, usize> = given
         .iter()
@@ -66,7 +67,7 @@ pub fn settle(given: &[BlockSize], target: Target, hello: &mut Hello) -> Result<
                 note = Some(taken.note);
             }
             Ok(None) => {}
-            // A file that cannot be read must not keep anybody from training.
+            // An unreadable file must not prevent training.
             Err(error) => {
                 note = Some(format!("what `tune` found is left aside: {error:#}"));
             }

@@ -1,4 +1,4 @@
-//! `calibrate`: measures once what this device reaches, and keeps it for lessons, rooflines and predictions.
+//! `calibrate`: measures this device's peak rates once and stores them for lessons, rooflines and predictions.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,28 +21,28 @@ use tinyllama_engine::device::{BackendChoice, ceilings};
   tinyllama-tutor calibrate --show
       what was measured earlier")]
 pub struct CalibrateArgs {
-    /// auto, rocm, cuda, vulkan or cpu
+    /// Backend to measure: auto, rocm, cuda, vulkan or cpu
     #[arg(long, value_name = "BACKEND")]
     backend: Option<String>,
-    /// Which device of the backend
+    /// Device of the backend
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Where to measure: local, slurm, ssh:HOST, or words to put before the program, such as "srun --gres=gpu:1"
+    /// Where to measure: local, slurm, ssh:HOST, or a command to put before the program, such as "srun --gres=gpu:1"
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
-    /// Show what was measured earlier, of every device
+    /// Show the stored measurements of every device
     #[arg(long)]
     show: bool,
-    /// Measure in this very process and print the result as JSON
+    /// Measure in this process and print the result as JSON
     #[arg(long, hide = true)]
     measure: bool,
 }
 
-/// What `--json` prints a list of: a calibration beside what the maker prints.
+/// One entry of the list that `--json` prints: a calibration with the vendor's figures.
 #[derive(Serialize)]
 struct Kept {
     calibration: Calibration,
-    /// Null for a device that is not in the table.
+    /// Null if the table does not list the device.
     data_sheet: Option<DataSheet>,
 }
 
@@ -77,7 +77,7 @@ impl Analysis for CalibrateArgs {
     }
 }
 
-/// What was measured earlier.
+/// The stored measurements.
 fn kept(root: &Path) -> Result<Vec<Calibration>> {
     let (calibrations, damaged) = Calibration::load_all(root)?;
     for problem in damaged {
@@ -87,7 +87,7 @@ fn kept(root: &Path) -> Result<Vec<Calibration>> {
 }
 
 impl CalibrateArgs {
-    /// Opens the device that the arguments lead to and measures it.
+    /// Opens the device that the arguments select and measures it.
     fn measure_here(&self) -> Result<Calibration> {
         let backend = match &self.backend {
             None => BackendChoice::Auto,
@@ -106,7 +106,7 @@ impl CalibrateArgs {
         })
     }
 
-    /// By a child, for a driver that crashes under full load takes only that with it; what it finds is kept.
+    /// Measures in a child process and stores the result. A driver that crashes under full load ends only the child.
     fn measured(&self, root: &Path) -> Result<Calibration> {
         folder::check_writable(root)?;
         eprintln!(
@@ -127,7 +127,7 @@ impl CalibrateArgs {
         if !output.status.success() {
             bail!(Told(RunExit::from(output.status).into()));
         }
-        // A launcher or a driver may print lines of its own.
+        // A launcher or a driver may print additional lines.
         let text = String::from_utf8_lossy(&output.stdout);
         let mut lines = text.lines();
         let found = lines.find_map(|line| serde_json::from_str(line).ok());

@@ -1,4 +1,4 @@
-//! `doctor --collect`: everything a first run on new hardware can tell, in one archive that can be sent in.
+//! `doctor --collect`: packs all facts from a first run on new hardware into one archive that can be sent to us.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,8 +18,8 @@ use super::Exit;
 use tinyllama_course::run::UsageError;
 use tinyllama_course::run::signal_group;
 
-/// A file's name and the command it is of, from what always works to what takes long, so that a machine that stops half-way has
-/// said the most.
+/// File names with the commands that fill them. Reliable commands come first and long ones last, so a machine that
+/// stops early has already given the most important facts.
 const FACTS: &str = "\
 doctor | doctor
 driver | doctor --driver
@@ -41,17 +41,17 @@ v3-small-bf16 | run v3 --config small --num-steps 30 --dtype bf16
 v4-small-bf16 | run v4 --config small --num-steps 30 --dtype bf16
 stages | stages --config small --num-steps 20";
 
-/// Those that train; they take the flags of a training run.
+/// Commands that train. They accept the flags of a training run.
 const TRAINING: [&str; 4] = ["run", "gradcheck", "verify", "stages"];
 
-/// How long a command may take to end once it was asked to.
+/// Time for a command to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How often a running command is looked at.
+/// Interval between checks on a running command.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Runs every fact's command, those that train with `flags` besides, none for longer than `limit`, and packs what they
-/// printed: after a signal what there is until then.
+/// Runs every command of `FACTS` for at most `limit`; those that train also get `flags`. It packs their output into
+/// an archive. After a signal it packs the output so far.
 pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let name = to.display();
     let archive = File::create_new(to).map_err(|error| {
@@ -103,7 +103,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     })
 }
 
-/// The number of the signal that asked this program to end; 0 before.
+/// Returns the number of the signal that asked this program to end; 0 before that.
 fn watch_signals() -> Result<Arc<AtomicUsize>> {
     let received = Arc::new(AtomicUsize::new(0));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -114,7 +114,7 @@ fn watch_signals() -> Result<Arc<AtomicUsize>> {
     Ok(received)
 }
 
-/// Runs one command, its output and error stream kept side by side; none if it had to be ended.
+/// Runs one command and stores its output and error streams in separate files. Returns `None` if it had to be ended.
 fn run(
     arguments: &[&str],
     file: &str,
@@ -126,7 +126,7 @@ fn run(
         let path = folder.join(name);
         File::create(&path).with_context(|| format!("cannot write {}", path.display()))
     };
-    // A group of its own, for some commands have children that are to end with them.
+    // A separate process group, because the children of some commands have to end with them.
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -148,7 +148,7 @@ fn run(
     Ok(status)
 }
 
-/// Waits for `child` until `stop`.
+/// Waits for `child` until `stop` returns true.
 fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> Result<Option<ExitStatus>> {
     loop {
         let status = child.try_wait()?;
@@ -159,7 +159,7 @@ fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> Result<Option<ExitStatus>
     }
 }
 
-/// Refuses a name that would not be recognised as an archive.
+/// Refuses a name without an archive's extension.
 pub fn check_name(path: &Path) -> Result<()> {
     if path.extension().is_none_or(|extension| extension != "gz") {
         let path = path.display();

@@ -1,4 +1,4 @@
-//! `compare`: targets, other programs, or runs that were kept, side by side.
+//! `compare`: compares targets, other programs, or stored runs.
 
 mod peers;
 
@@ -22,7 +22,7 @@ use tinyllama_course::analysis::workshop::{self, Confronted};
 use tinyllama_course::analysis::{MeasuredRun, Variant};
 use tinyllama_course::run::{RunSpec, UsageError, folder};
 
-/// Steps of the profile pass that `--workshop` needs for the time of parts.
+/// Steps of the profile pass. `--workshop` needs it to time parts.
 const PROFILED_STEPS: usize = 3;
 
 #[derive(Debug, Args)]
@@ -38,25 +38,26 @@ const PROFILED_STEPS: usize = 3;
   tinyllama-tutor compare RUN RUN
       runs that were kept, by id or folder"#)]
 pub struct CompareArgs {
-    /// Targets (`v1`, `v2:--graph-fusion=off`), or kept runs by id or folder
+    /// Targets (`v1`, `v2:--graph-fusion=off`), or stored runs by id or folder
     #[arg(required = true, value_name = "TARGET OR RUN")]
     compared: Vec<String>,
     #[command(flatten)]
     measure: Measure,
-    /// Another program to set beside them, run first: a command that prints a JSON object a line with `variant` and `step_ms`; may be repeated
+    /// Another program to include; it runs first. The command prints one JSON object per line with `variant` and
+    /// `step_ms`; may be repeated
     #[arg(long, value_name = "COMMAND")]
     peer: Vec<String>,
-    /// Leave out the run of each target that times forward, backward and optimizer apart
+    /// Skip the additional run of each target that times forward, backward and optimizer separately
     #[arg(long)]
     no_phases: bool,
-    /// Set the workshop's own figures beside those measured here
+    /// Compare the measurements with the workshop's own figures
     #[arg(long)]
     workshop: bool,
     #[command(flatten)]
     flags: Flags,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
@@ -100,7 +101,7 @@ impl Analysis for CompareArgs {
     }
 }
 
-/// Kept runs side by side, the first as what the others are held against.
+/// Compares stored runs. The first one is the baseline.
 pub fn of_runs(paths: &[PathBuf], as_json: bool) -> Result<Exit> {
     let comparison = compare(&read(paths)?, Made::Apart, USUAL_CONFIDENCE);
     let document = Document {
@@ -128,7 +129,7 @@ fn kept(run: MeasuredRun) -> Side {
 }
 
 impl CompareArgs {
-    /// Everything is checked, and other programs have run, before the first run is started.
+    /// Starts the first run only after all checks and all other programs.
     fn measured(&self) -> Result<(Vec<Side>, Vec<Peer>)> {
         let common = self.flags.after(&TIMED);
         let flags = ["--sync=phases", "--repeatability=off", "--flops"];

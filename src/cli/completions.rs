@@ -1,4 +1,4 @@
-//! `completions`: shell completion scripts.
+//! `completions`: prints shell completion scripts.
 
 use std::io::Write;
 
@@ -16,7 +16,8 @@ const PROGRAM: &str = "tinyllama-tutor";
 
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// Shell to print the script for, e.g. `tinyllama-tutor completions bash > ~/.local/share/bash-completion/completions/tinyllama-tutor`
+    /// Shell for the script, e.g. `tinyllama-tutor completions bash >
+    /// ~/.local/share/bash-completion/completions/tinyllama-tutor`
     shell: Shell,
 }
 
@@ -37,14 +38,14 @@ pub fn run<C: CommandFactory>(args: &CompletionsArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// clap_complete 4.6 writes the hyphen of the program's name in two ways, so that no branch below the first word is ever taken.
-/// clap-rs/clap issue 6421.
+/// Works around clap-rs/clap issue 6421: clap_complete 4.6 writes the hyphen of the program's name in two ways, so
+/// the script never enters a branch below the first word.
 fn with_one_program_name(script: &str) -> String {
     let [labels, states] = ["__subcmd__", "__"].map(|hyphen| PROGRAM.replace('-', hyphen));
     script.replace(&labels, &states)
 }
 
-/// Values that the program reads by itself, so that clap does not know them.
+/// Values that this program parses, so clap does not know them.
 struct Names {
     targets: Vec<&'static str>,
     lessons: Vec<&'static str>,
@@ -57,7 +58,7 @@ impl Names {
         let course = Course::load(&Source::BuiltIn)?;
         let library = Library::load(recording::Source::BuiltIn)?;
         let recordings = library.recordings.into_iter();
-        // clap wants names that live as long as the program, which ends after printing.
+        // clap needs names with a static lifetime. Leaking them is harmless, because the program ends after printing.
         Ok(Names {
             targets: targets::ALL.iter().map(|target| target.name).collect(),
             lessons: course
@@ -74,7 +75,7 @@ impl Names {
         })
     }
 
-    /// Lets each argument offer the names that its value's name asks for, in all subcommands.
+    /// Adds to each argument the candidates for its value name, in all subcommands.
     fn add(&self, command: Command) -> Command {
         let inner: Vec<String> = command
             .get_subcommands()

@@ -1,4 +1,4 @@
-//! Without a subcommand: the course, on a full screen or as lines.
+//! The course, on a full screen or as lines. It starts without a subcommand.
 
 use std::path::PathBuf;
 
@@ -15,40 +15,40 @@ use tinyllama_course::{plain, tui};
 
 #[derive(Debug, Args)]
 pub struct CourseArgs {
-    /// Hold the course as a dialogue of lines: for screen readers, simple terminals and scripts
+    /// Show the course as a dialogue of lines: for screen readers, simple terminals and scripts
     #[arg(long)]
     plain: bool,
     /// Use the course in this folder instead of the built-in one
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_LESSONS")]
     lessons: Option<PathBuf>,
-    /// Keep the session in this class folder instead of the state folder
+    /// Store the session in this class folder instead of the state folder
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
-    /// Name of the learner (default: the user's)
+    /// Name of the learner (default: the user's name)
     #[arg(long, value_name = "NAME")]
     learner: Option<String>,
-    /// Where runs are made: local, slurm, ssh:HOST, or words to put before each, such as `srun --gpus=1`
+    /// Where to run: local, slurm, ssh:HOST, or a command to put before each run, such as `srun --gpus=1`
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
-    /// Attributes instead of colours, as with NO_COLOR
+    /// Use attributes instead of colours, as with NO_COLOR
     #[arg(long)]
     no_color: bool,
-    /// Only ASCII characters, as in a locale that is not UTF-8
+    /// Use only ASCII characters, as in a locale without UTF-8
     #[arg(long)]
     ascii: bool,
-    /// Let the mouse scroll; the terminal's own selection then needs Shift
+    /// Let the mouse scroll; selecting text in the terminal then needs Shift
     #[arg(long)]
     mouse: bool,
-    /// File with keys (default: tinyllama-tutor/keys.yaml in the configuration folder)
+    /// File with key bindings (default: tinyllama-tutor/keys.yaml in the configuration folder)
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
-    /// Play the recordings of this folder instead of the built-in ones
+    /// Play the recordings in this folder instead of the built-in ones
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_RECORDINGS")]
     recordings: Option<PathBuf>,
 }
 
 pub fn run(args: CourseArgs) -> Result<Exit> {
-    // A terminal that cannot place its cursor has lines and nothing else.
+    // A dumb terminal cannot place its cursor, so it gets lines only.
     let is_plain = args.plain || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let result = options(args).and_then(|options| {
         if is_plain {

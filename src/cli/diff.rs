@@ -1,4 +1,4 @@
-//! `diff`: what differs between two targets.
+//! `diff`: shows the differences between two targets.
 
 use std::io::{self, Write};
 
@@ -26,9 +26,9 @@ use tinyllama_engine::targets::{self, Target};
 pub struct DiffArgs {
     #[arg(help = targets::help("A target"))]
     left: Target,
-    /// Another one
+    /// The target to compare with
     right: Target,
-    /// Say it in words only
+    /// Print descriptions only, no source code
     #[arg(long)]
     brief: bool,
     /// Print one JSON document
@@ -137,7 +137,7 @@ mod tests {
         assert!(coloured.contains("\x1b["), "{coloured}");
         let mut letters = String::new();
         for (at, piece) in coloured.split('\x1b').enumerate() {
-            // A sequence ends with an m.
+            // An escape sequence ends with an m.
             letters.push_str(match piece.split_once('m') {
                 Some((_, rest)) if at > 0 => rest,
                 _ => piece,

@@ -1,4 +1,4 @@
-//! `doctor`: what this machine has, what is missing, and what to do about it.
+//! `doctor`: reports what this machine has, what is missing, and what to do about it.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -23,20 +23,21 @@ use tinyllama_engine::device::{BackendChoice, diagnosis};
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Run every check and every version, and write what they say to this .tar.gz, to be sent in (about ten minutes)
+    /// Run all checks and versions, and write their output to this .tar.gz to send in (takes about ten minutes)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "tinyllama-tutor-facts.tar.gz")]
     collect: Option<PathBuf>,
-    /// With --collect: the longest that one of its commands may take, in minutes
+    /// With --collect: time limit for each command, in minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 15.0, requires = "collect", value_parser = minutes)]
     limit: f64,
-    /// With --collect: flags for every run that trains, such as a smaller model; TINYLLAMA_BACKEND names the backend of all
+    /// With --collect: flags for every run that trains, such as a smaller model; TINYLLAMA_BACKEND sets the backend
+    /// of all runs
     #[arg(last = true, requires = "collect", value_name = "FLAGS")]
     training: Vec<String>,
-    /// Try a GPU's driver itself, through HIP and CUDA: memory, copies, modules, launches, events, streams, graphs and the
-    /// vendor's matrix products, each compared with what the host computes
+    /// Test a GPU's driver through HIP and CUDA: memory, copies, modules, launches, events, streams, graphs and the
+    /// vendor's matrix products; compare each result with the host's
     #[arg(long, conflicts_with = "collect")]
     driver: bool,
-    /// With --driver: rocm or cuda instead of each that is there
+    /// With --driver: test only rocm or cuda instead of every driver found
     #[arg(
         long,
         requires = "driver",
@@ -44,16 +45,16 @@ pub struct DoctorArgs {
         default_value = "auto"
     )]
     pub(super) backend: BackendChoice,
-    /// With --driver: which of the vendor's devices, counted from 0
+    /// With --driver: index of the vendor's device, from 0
     #[arg(long, requires = "driver", value_name = "INDEX")]
     pub(super) device: Option<String>,
-    /// With --driver: short vectors and few repeats, for a device that is simulated
+    /// With --driver: use short vectors and few repeats, for a simulated device
     #[arg(long, requires = "driver")]
     pub(super) quick: bool,
-    /// Where runs are made: local, slurm, ssh:HOST, or words to put before each; that machine is examined, too
+    /// Where to run: local, slurm, ssh:HOST, or a command to put before each run; doctor examines that machine, too
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
-    /// Class folder, whose site file may say so
+    /// Class folder; its site file may name the launcher
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
     /// Print one JSON document
@@ -61,11 +62,11 @@ pub struct DoctorArgs {
     pub(super) json: bool,
 }
 
-/// Everything `doctor --json` prints.
+/// The document that `doctor --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Report {
     version: &'static str,
-    /// Whether the workshop can run here.
+    /// True if the workshop can run here.
     ready: bool,
     findings: Vec<Finding>,
     terminal: Terminal,
@@ -83,7 +84,7 @@ struct Terminal {
     utf8: bool,
 }
 
-/// Minutes, up to a day.
+/// Parses minutes, up to a day.
 fn minutes(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_string())?;
     match value > 0.0 && value <= 24.0 * 60.0 {
@@ -107,7 +108,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref())?;
     let mut findings = diagnosis::examine();
     findings.push(state_folder());
-    // The CPU backend is always there, so what can stop the workshop is a place to keep its work.
+    // The CPU backend is always available. So only a missing place to store its work can stop the workshop.
     let mut all = findings.iter();
     let keeps = all.all(|finding| finding.topic != "state" || finding.status == Status::Ok);
     let launched = Launched::examine(&launcher);
@@ -124,7 +125,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let mut findings = report.findings.iter();
     if findings.any(|one| one.status == Status::Hangs) {
         io::stdout().flush()?;
-        // SAFETY: ends the process, without the driver's own farewell, which would hang as well.
+        // SAFETY: ends the process. It skips the driver's exit handlers, which would hang as well.
         unsafe { libc::_exit(i32::from(exit.code())) };
     }
     Ok(exit)
@@ -160,8 +161,8 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out, "{verdict}")
 }
 
-/// A line, with what to do below and its topic above where that is another than the last one; `marks` are for what is all
-/// right, for what is not there and for what is wrong.
+/// Prints a finding with its remedy below. If the topic differs from the last one, it prints the topic first. `marks`
+/// stand for findings that are ok, absent, and broken.
 pub(super) fn print_finding(
     out: &mut impl Write,
     finding: &Finding,
@@ -188,7 +189,7 @@ pub(super) fn print_finding(
     }
 }
 
-/// Words behind a head, on as many lines as they take, each below the first of them.
+/// Prints text behind a head, with a hanging indent on further lines.
 fn hanging(out: &mut impl Write, head: &str, words: &str, columns: usize) -> io::Result<()> {
     let room = columns.saturating_sub(head.chars().count()).max(20);
     let blank = " ".repeat(head.chars().count());
@@ -198,7 +199,7 @@ fn hanging(out: &mut impl Write, head: &str, words: &str, columns: usize) -> io:
     Ok(())
 }
 
-/// Whether runs and progress can be kept.
+/// Checks whether runs and progress can be stored.
 fn state_folder() -> Finding {
     let found = folder::state_folder().and_then(|path| {
         folder::check_writable(&path)?;

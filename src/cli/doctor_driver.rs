@@ -1,4 +1,4 @@
-//! `doctor --driver`: what a GPU's driver and its libraries do, tried on the device.
+//! `doctor --driver`: tests a GPU's driver and its libraries on the device.
 
 use std::io::{self, Write};
 
@@ -15,20 +15,20 @@ use tinyllama_engine::device::finding::{Finding, Status};
 use tinyllama_engine::device::selftest::{self, Effort};
 use tinyllama_engine::device::{Backend, open_driver, vendor_of};
 
-/// Everything `doctor --driver --json` prints.
+/// The document that `doctor --driver --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Report {
     version: &'static str,
-    /// Whether a device was tried, and all it has is right.
+    /// True if a device was tested and every test passed.
     passed: bool,
     drivers: Vec<Tried>,
 }
 
-/// One vendor's driver.
+/// The tests of one vendor's driver.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Tried {
     backend: String,
-    /// Null where none could be opened.
+    /// Null if no device could be opened.
     device: Option<DeviceFacts>,
     findings: Vec<Finding>,
 }
@@ -66,7 +66,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Tries one driver and, unless a document is wanted, prints each line as it comes.
+/// Tests one driver. Unless a document is wanted, it prints each line immediately.
 fn attempt(args: &DoctorArgs, backend: Backend, effort: Effort) -> io::Result<Tried> {
     let mut out = io::stdout().lock();
     let mut topic = "";
@@ -98,7 +98,8 @@ fn attempt(args: &DoctorArgs, backend: Backend, effort: Effort) -> io::Result<Tr
     })
 }
 
-/// What is wrong counts most; then what is not there and could be. One vendor's driver may be missing beside the other's.
+/// Wrong results decide first, then missing parts that could be installed. One vendor's driver may be missing if the
+/// other's opened.
 fn verdict(drivers: &[Tried]) -> Exit {
     let opened = drivers.iter().any(|driver| driver.device.is_some());
     let findings: Vec<&Finding> = drivers

@@ -1,4 +1,4 @@
-//! `doctor` where runs are made elsewhere: who chose that, and this machine beside the one that computes.
+//! `doctor` with a launcher: says who chose it, and compares this machine with the one that computes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,20 +17,20 @@ use tinyllama_contract::event::Body;
 use tinyllama_course::run::{Launcher, Line, NotStarted, read_line};
 use tinyllama_engine::device::finding::Finding;
 
-/// Where runs are made.
+/// The machine that executes runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Launched {
-    /// `local`, `slurm`, `ssh:HOST`, or the words of a command.
+    /// `local`, `slurm`, `ssh:HOST`, or a command.
     pub launcher: String,
     pub why: String,
-    /// What `doctor --json` says there; null where runs are made here, or where nobody answered.
+    /// The document of `doctor --json` from that machine. Null if runs are executed here, or without an answer.
     pub compute: Option<Value>,
-    /// Why nobody did.
+    /// Reason for a missing answer.
     pub trouble: Option<String>,
 }
 
 impl Launched {
-    /// Asks the machine that computes, where it is another one.
+    /// Asks the machine that computes, unless it is this one.
     pub(super) fn examine(launcher: &Launcher) -> Self {
         let asked = (!launcher.is_local()).then(|| ask(launcher));
         let (compute, trouble) = match asked.transpose() {
@@ -45,7 +45,7 @@ impl Launched {
         }
     }
 
-    /// Whether the workshop can run there.
+    /// True if the workshop can run on that machine.
     pub(super) fn is_ready(&self) -> bool {
         let ready = |document: &Value| document["ready"] == true;
         self.trouble.is_none() && self.compute.as_ref().is_none_or(ready)
@@ -79,7 +79,7 @@ impl Launched {
     }
 }
 
-/// The document of the other side, and on the error stream what it waits for.
+/// Returns the other machine's document. While it waits, it prints the launcher's progress to the error stream.
 fn ask(launcher: &Launcher) -> Result<Value> {
     let words = launcher.command(["doctor", "--json", "--launcher=local"]);
     let mut child = Command::new(&words[0])
@@ -99,7 +99,7 @@ fn ask(launcher: &Launcher) -> Result<Value> {
                 Body::Error(failure) => trouble = Some(failure.message),
                 _ => {}
             },
-            // What a login prints comes before the document.
+            // Login messages precede the document.
             _ if text.is_empty() && line != "{" => {}
             _ => drop(writeln!(text, "{line}")),
         }
@@ -114,7 +114,7 @@ fn ask(launcher: &Launcher) -> Result<Value> {
     })
 }
 
-/// Name, here and there, of every finding of either.
+/// One row for each finding of either machine: its name, here and there.
 fn rows(here: &[Finding], there: &Value) -> Vec<[String; 3]> {
     let here = serde_json::to_value(here).unwrap_or_default();
     let sides =

@@ -1,4 +1,4 @@
-//! Exit statuses, and how an error becomes one.
+//! Exit statuses, and their choice for each error.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -22,19 +22,19 @@ use tinyllama_engine::device::driver::DriverError;
 use tinyllama_engine::device::{self, BackendFailure, DeviceError};
 use tinyllama_engine::train::DataError;
 
-/// How the program ends.
+/// The program's exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Ok,
-    /// A check failed, or a run did.
+    /// A check or a run failed.
     Failed,
-    /// The command line, or a file it names, is wrong.
+    /// The command line, or a file that it names, is wrong.
     Usage,
     /// This machine lacks something.
     Environment,
-    /// Ended by a signal, reported the way shells do.
+    /// A signal ended the program; the status follows the convention of shells.
     Signal(i32),
-    /// The status of the process that this one stands for.
+    /// The status of the process on whose behalf this one ran.
     OfAnother(i32),
 }
 
@@ -58,7 +58,7 @@ impl Exit {
     }
 }
 
-/// What a child says by its status: it is this program, or ends as it does.
+/// Keeps the child's exit status, because the child is this program or uses the same statuses.
 impl From<RunExit> for Exit {
     fn from(exit: RunExit) -> Exit {
         match exit {
@@ -70,7 +70,7 @@ impl From<RunExit> for Exit {
     }
 }
 
-/// What the type of an error says: how the program ends, and what to do about it.
+/// Derives the exit status and the remedy from an error's type.
 fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
     macro_rules! with_remedy {
         ($($type:ty: $exit:expr,)*) => {
@@ -79,7 +79,7 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
             })*
         };
     }
-    // It passes for what it holds, and for what lies below that: its chain leaves out the one in between.
+    // This failure is transparent and its own chain omits the inner error. So search the inner error and its causes.
     if let Some(RunFailure::Other(error)) = cause.downcast_ref() {
         return error.chain().find_map(of_type);
     }
@@ -90,7 +90,7 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
             _ => Exit::Environment,
         },
         DriverError: |error: &_| match error {
-            // A mistake of this program, not of the machine.
+            // A mistake in this program, not in the machine.
             DriverError::Compile { .. } | DriverError::Invalid { .. } => Exit::Failed,
             _ => Exit::Environment,
         },
@@ -119,13 +119,13 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
         _ if is_usage => Exit::Usage,
         _ if is_missing => Exit::Environment,
         (Some(RunFailure::Interrupted { signal }), _) => Exit::Signal(*signal),
-        // What somebody is told who started a run that failed.
+        // The status for a command that started a run which failed.
         (Some(RunFailure::Failed(failed)), _) => match failed.code() {
             Some(FailureCode::Usage) => Exit::Usage,
             Some(FailureCode::Environment) => Exit::Environment,
             _ => Exit::Failed,
         },
-        // Whoever closed the output has seen enough.
+        // The reader closed the output because it needs no more lines.
         (_, Some(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::Ok,
         _ => cause.downcast_ref::<Told>()?.0,
     };
@@ -152,14 +152,13 @@ fn of_session(error: &SessionError) -> Exit {
     }
 }
 
-/// What kind of error this is, judged by the first typed error in its chain.
+/// Classifies an error by the first typed error in its chain.
 pub fn classify(error: &anyhow::Error) -> Exit {
     let known = error.chain().find_map(of_type);
     known.map_or(Exit::Failed, |(exit, _)| exit)
 }
 
-/// `error` in fewer words, where a device's runtime has too many. What has a type says itself what it is, whatever words
-/// are in it.
+/// Shortens an error of a device's runtime. A typed error stays unchanged, because its type already says what it is.
 pub fn explain(error: anyhow::Error) -> anyhow::Error {
     match error.chain().find_map(of_type) {
         Some(_) => error,
@@ -167,12 +166,12 @@ pub fn explain(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// What to do about `error`, where its type knows.
+/// The remedy, if the error's type knows one.
 pub fn remedy(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(of_type)?.1
 }
 
-/// Prints `error` up to what has a type, with its remedy, and returns the status to end with.
+/// Prints an error's chain up to the first typed error, with its remedy, and returns the exit status.
 pub fn report(error: &anyhow::Error) -> Exit {
     let exit = classify(error);
     let mut words: Vec<String> = Vec::new();

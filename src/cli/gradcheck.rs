@@ -1,4 +1,5 @@
-//! `gradcheck` and `verify`: whether every target computes the same loss, the same gradients and the same training.
+//! `gradcheck` and `verify`: check that every target computes the same loss, the same gradients and the same
+//! training.
 
 use std::io::{self, Write};
 
@@ -20,10 +21,10 @@ use tinyllama_engine::train::{Options, float_dtype, library_on};
 
 #[derive(Debug, Args)]
 pub struct GradcheckArgs {
-    /// Draw the input from this seed instead of a fresh one
+    /// Draw the input from this seed instead of a new one
     #[arg(long, value_name = "N")]
     input_seed: Option<u64>,
-    /// Check the gradients that v4 sums over so many GPUs, against those of one with the whole batch
+    /// Check the gradients that v4 sums over this many GPUs against those of one GPU with the whole batch
     #[arg(long, value_name = "N", conflicts_with = "input_seed")]
     gpus: Option<usize>,
     #[command(flatten)]
@@ -32,7 +33,7 @@ pub struct GradcheckArgs {
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Targets to check side by side; all where none is named
+    /// Targets to check; default: all
     targets: Vec<Target>,
     #[command(flatten)]
     training: TrainingArgs,
@@ -41,7 +42,7 @@ pub struct CheckArgs {
     json: bool,
 }
 
-/// What `gradcheck --json` prints.
+/// The document that `gradcheck --json` prints.
 #[derive(Serialize)]
 struct GradcheckReport {
     #[serde(flatten)]
@@ -51,7 +52,7 @@ struct GradcheckReport {
     comparisons: Vec<Comparison>,
 }
 
-/// What `verify --json` prints.
+/// The document that `verify --json` prints.
 #[derive(Serialize)]
 struct VerifyReport {
     #[serde(flatten)]
@@ -61,22 +62,22 @@ struct VerifyReport {
     targets: Vec<Training>,
 }
 
-/// One target's training beside the baseline's.
+/// One target's training compared with the baseline's.
 #[derive(Serialize)]
 struct Training {
     target: String,
     passed: bool,
-    /// Largest |a-b|/|b| of a step's loss.
+    /// Largest |a-b|/|b| of any step's loss.
     worst_difference: f64,
     losses: Vec<f64>,
 }
 
-/// Where targets were checked, and how close they have to be.
+/// The device and the tolerance of a check.
 #[derive(Serialize)]
 struct Checked {
     device: String,
     dtype: &'static str,
-    /// How the library's kernels were chosen.
+    /// How burn chose the library's kernels.
     library: LibraryKernels,
     tolerance: f64,
 }
@@ -103,7 +104,7 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
     Ok(Exit::of(report.passed))
 }
 
-/// What a run over several GPUs checks before its first step.
+/// Starts a run over several GPUs for the check before its first step.
 fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
     let name = v4::TARGET.name;
     if args.common.targets != [v4::TARGET] {
@@ -111,7 +112,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
             "--gpus checks {name} alone: gradcheck {name} --gpus N"
         )));
     }
-    // The run takes the flags of this command as they were given.
+    // The run gets this command's flags unchanged.
     let words = std::env::args().skip_while(|word| word != "gradcheck");
     let words = words
         .skip(1)
@@ -181,8 +182,9 @@ pub fn verify(args: &CheckArgs) -> Result<Exit> {
     Ok(Exit::of(report.passed))
 }
 
-/// Every way a gradient is computed: the versions, and the stages that compute something else. What a stage shows with its
-/// initial values or its clock is no other gradient, and the last has none to check, which it shows when it is named.
+/// Targets that cover every way to compute a gradient: the versions, and the stages with other computations. Stages
+/// that differ only in initial values or their clock compute no other gradient. The last stage has no gradients to
+/// check; it reports that if the user names it.
 fn every_gradient() -> Vec<Target> {
     let new = |at: usize| {
         let target = &ALL[at];
@@ -199,8 +201,9 @@ fn every_gradient() -> Vec<Target> {
 }
 
 impl CheckArgs {
-    /// The targets with their options, the baseline first: it is what the others are compared with, so switches are for
-    /// the others. Of those that nobody named, the ones that compute in the type on the device.
+    /// The targets with their options. The baseline comes first and ignores the optimization switches, because the
+    /// others are compared with it. Without named targets, it takes all those that compute in the chosen type on the
+    /// device.
     fn entrants(
         &self,
         all: Vec<Target>,
@@ -225,7 +228,7 @@ impl CheckArgs {
         });
         let device = targets::open(v1::TARGET, &baseline)?;
         let backend = device.backend();
-        // Plainly unless asked otherwise, where there is a choice.
+        // The plainest kernels by default, on backends that offer a choice.
         let plainly = backend.is_asynchronous().then_some(Tuning::Off);
         let baseline = Options {
             tuning: training.switches.tuning.or(plainly),
@@ -251,7 +254,7 @@ impl CheckArgs {
     }
 }
 
-/// Different every time: the seed is printed, so that a failure can be repeated.
+/// A seed that differs every time. The command prints it so that a failure can be repeated.
 pub fn fresh_seed() -> u64 {
     since_1970().as_nanos() as u64
 }

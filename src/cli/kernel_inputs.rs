@@ -1,11 +1,11 @@
-//! What the analysis commands need to know of this build's kernels.
+//! Facts about this build's kernels for the analysis commands.
 
 use tinyllama_kernel_catalog::KERNELS;
 
 use tinyllama_course::analysis::roofline::KernelWork;
 use tinyllama_engine::model::{ModelConfig, kernels};
 
-/// What one run of each kernel's passes computes and moves in a model.
+/// Operations and bytes of one run of each kernel pass in a model.
 pub fn works(config: &ModelConfig) -> Vec<KernelWork> {
     let sizes = kernels::sizes(config);
     let passes = KERNELS.iter().flat_map(|kernel| {

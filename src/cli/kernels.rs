@@ -1,4 +1,4 @@
-//! `kernels`: what this project's kernels are, and whether they compute the right thing on this device.
+//! `kernels`: lists this project's kernels and checks their results on this device.
 
 use std::io::{self, Write};
 
@@ -27,27 +27,27 @@ use tinyllama_engine::train::float_dtype;
 
 #[derive(Debug, Args)]
 pub struct KernelsArgs {
-    /// Kernels to show or check; all where none is named
+    /// Kernels to show or check; default: all
     names: Vec<String>,
-    /// Size of the model the costs are counted for
+    /// Model preset for the costs
     #[arg(long, value_enum, default_value = "small")]
     config: Preset,
-    /// Run every kernel against its plain Rust reference on this device
+    /// Compare every kernel with its plain Rust reference on this device
     #[arg(long, conflicts_with = "arch")]
     check: bool,
-    /// Time every kernel alone, with cold caches, against what this device reaches at most
+    /// Time every kernel alone with cold caches, and compare it with this device's peak rates
     #[arg(long, conflicts_with = "check")]
     bench: bool,
-    /// Element type: of the check (f32 where none is named), or to show
+    /// Element type to check (default: f32) or to show
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
-    /// Draw the input from this seed instead of a fresh one
+    /// Draw the input from this seed instead of a new one
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Where to compute
+    /// Backend that executes the kernels
     #[arg(long, value_enum, default_value = "auto", env = "TINYLLAMA_BACKEND")]
     backend: BackendChoice,
-    /// Which device of the backend
+    /// Device of the backend
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Print one JSON document
@@ -57,17 +57,17 @@ pub struct KernelsArgs {
     compiled: ArchArgs,
 }
 
-/// A kernel as it is listed.
+/// An entry in the list of kernels.
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
     summary: &'static str,
     launches: &'static str,
-    /// Targets that train with it; v4 has kernels of its own.
+    /// Targets that train with it. v4 is not among them, because it has separate kernels.
     targets: Vec<Target>,
-    /// What its block size counts, and the sizes it can have; null where it has none.
+    /// The unit of its block size and the valid sizes; null if it has no block size.
     block_size: Option<BlockSizes>,
-    /// Least work of one run, counted from shapes.
+    /// Minimum work of one run, counted from shapes.
     costs: Vec<ListedCost>,
 }
 
@@ -80,14 +80,14 @@ struct BlockSizes {
 #[derive(Serialize)]
 struct ListedCost {
     pass: &'static str,
-    /// In a step of v3.
+    /// Runs in one step of v3.
     runs_per_step: usize,
     bytes: u64,
     flops: u64,
     flops_per_byte: Option<f64>,
 }
 
-/// A kernel's check in one line.
+/// A kernel's check on one line.
 #[derive(Serialize)]
 struct Checked {
     name: &'static str,
@@ -95,7 +95,7 @@ struct Checked {
     comparisons: usize,
     worst_error: f64,
     tolerance: f64,
-    /// The comparison closest to or furthest beyond its tolerance.
+    /// The comparison with the largest share of its tolerance.
     worst_case: String,
 }
 
@@ -225,7 +225,7 @@ fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
     Ok(Exit::of(rows.iter().all(|row| row.passed)))
 }
 
-/// The device, which has to be one that runs kernels.
+/// Opens the device, which must be able to run kernels.
 fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
     device::configure_runtime(CacheSettings {
         fusion: true,
@@ -233,7 +233,7 @@ fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
     });
     let open = device::open(args.backend, args.device.as_deref())?;
     if !open.backend.is_asynchronous() {
-        // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.
+        // Kernels need a GPU. The CPU backend computes the same formulas without them.
         bail!(DeviceError::NeedsGpu {
             what: "a kernel",
             device: open.facts.device,
@@ -248,7 +248,7 @@ fn summarise(name: &'static str, checks: &[Check]) -> Checked {
         .max_by(|a, b| (a.error / a.tolerance).total_cmp(&(b.error / b.tolerance)));
     Checked {
         name,
-        // A kernel without a comparison was not checked.
+        // A kernel without a comparison does not count as checked.
         passed: worst.is_some() && checks.iter().all(Check::passed),
         comparisons: checks.len(),
         worst_error: worst.map_or(f64::INFINITY, |check| check.error),
@@ -273,10 +273,10 @@ fn print(out: &mut impl Write, row: &Checked) -> io::Result<()> {
     out.flush()
 }
 
-/// Repeats of every kernel; the median counts.
+/// Repeats of every kernel, of which the median counts.
 const REPEATS: usize = 30;
 
-/// A kernel's pass against its floor.
+/// A kernel pass with its time and its lower limit.
 #[derive(Serialize)]
 struct Benched {
     kernel: &'static str,
@@ -284,7 +284,7 @@ struct Benched {
     milliseconds: f64,
     gigabytes_per_s: f64,
     gigaflops_per_s: f64,
-    /// The least time the ceilings allow over the time it took.
+    /// Minimum time that the ceilings allow, divided by the measured time.
     of_ceiling: f64,
 }
 

@@ -1,4 +1,4 @@
-//! `launch`: the processes that a launcher consists of. Nobody types these; the program starts itself so.
+//! `launch`: the processes behind a launcher. The program starts them; users do not.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,21 +12,21 @@ use tinyllama_course::run::launcher::{array, far, keeper, near};
 
 #[derive(Debug, Subcommand)]
 pub enum End {
-    /// Goes to where the run is made, and hands its stream on
+    /// Connects to the machine of the run and forwards the run's stream
     Near(NearArgs),
-    /// Starts the run there, and keeps its stream
+    /// Starts the run on its machine and stores its stream
     Far(far::Far),
-    /// Waits for a task of a job array, and hands its stream on
+    /// Waits for a task of a job array and forwards its stream
     Wait(WaitArgs),
-    /// Starts the piece of a job array whose turn it is
+    /// Starts the next piece of a job array
     Piece { folder: PathBuf },
-    /// Goes on with a stream whose connection broke
+    /// Continues a stream after a broken connection
     Follow {
         stream: PathBuf,
         #[arg(long)]
         from: u64,
     },
-    /// Keeps an allocation until the standard input ends
+    /// Keeps an allocation until standard input ends
     Keep(KeepArgs),
 }
 
@@ -34,7 +34,7 @@ pub enum End {
 pub struct NearArgs {
     #[arg(long)]
     launcher: String,
-    /// Where the session keeps its allocation
+    /// File in which the session stores its allocation
     #[arg(long)]
     allocation: Option<PathBuf>,
     #[arg(last = true, required = true)]

@@ -1,4 +1,4 @@
-//! `lessons`: what the course holds, and whether a course is sound.
+//! `lessons`: lists the course's content and checks a course.
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -46,9 +46,9 @@ enum LessonsCommand {
         /// Id of the lesson
         lesson: String,
     },
-    /// Write the file of a new lesson to start from
+    /// Write a template file for a new lesson
     New {
-        /// Session it belongs to
+        /// Session that the lesson belongs to
         session: String,
         /// Id of the lesson: lower-case letters, digits and hyphens
         id: String,
@@ -56,9 +56,9 @@ enum LessonsCommand {
         #[arg(long, default_value = "A new lesson")]
         title: String,
     },
-    /// Read the whole course and report everything that is wrong with it
+    /// Check the whole course and report every problem
     Lint,
-    /// Walk the golden path of every lesson with real runs, and report what a learner would stumble over
+    /// Walk through every lesson with real runs, and report every problem that a learner would meet
     Verify(VerifyArgs),
 }
 
@@ -91,7 +91,7 @@ pub fn run(args: &LessonsArgs) -> Result<Exit> {
     }
 }
 
-/// Puts a step's flags to the command that will take them: `run`, or one of the tutor's others.
+/// Checks a step's flags with the command that will parse them: `run`, or one of the tutor's other commands.
 fn check_flags(target: &str, flags: &[String]) -> Result<(), String> {
     if let Ok(command) = lesson::Command::parse(target) {
         let words = command.words(flags, "session")?;
@@ -114,7 +114,7 @@ fn report(problems: &Problems, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Colour on a terminal unless NO_COLOR asks for none; lines outside ASCII where the locale has them.
+/// Colour on a terminal unless NO_COLOR is set; box-drawing characters if the locale has UTF-8.
 pub(super) fn error_style() -> Style {
     let terminal = io::stderr().is_terminal();
     Style {
@@ -167,7 +167,7 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
 }
 
 /// # Errors
-/// When the course has none of this name.
+/// If the course has no lesson with this id.
 pub(super) fn named<'a>(course: &'a Course, id: &str) -> Result<&'a Lesson, UsageError> {
     course.lesson(id).ok_or_else(|| {
         let ids = itertools::join(course.lessons().map(|lesson| &lesson.id), ", ");
@@ -198,7 +198,7 @@ fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
     })
 }
 
-/// What is asked for, without giving the answer away.
+/// Prints the task without its answer.
 fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
     match &step.kind {
         StepKind::Run { .. } | StepKind::Command { .. } | StepKind::Investigate(_) => {
