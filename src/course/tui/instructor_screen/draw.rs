@@ -1,4 +1,4 @@
-//! The dashboard, drawn.
+//! Draws the instructor's dashboard.
 
 mod grid;
 
@@ -10,10 +10,10 @@ use crate::instructor::{Class, Dashboard, LearnerView};
 use crate::lesson::Course;
 use crate::tui::{Pane, Theme, cut, paragraph};
 
-/// Below this there is no room for a table.
+/// A smaller screen has no room for the table.
 const SMALLEST: (u16, u16) = (60, 12);
 
-/// Most useful first: what does not fit is left to the help page.
+/// Most useful first. Keys that do not fit are only on the help page.
 const KEYS: [(&str, &str); 13] = [
     ("enter", "report"),
     ("tab", "figures"),
@@ -70,7 +70,7 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
         .render(detail, pane.buffer);
     let keys = KEYS.iter().flat_map(|(key, does)| {
         let key = Span::styled(*key, theme.accent());
-        // Within a command no line ends.
+        // Non-breaking blanks keep the words of a command on one line.
         [
             key,
             Span::raw(format!("\u{a0}{}  ", does.replace(' ', "\u{a0}"))),
@@ -79,7 +79,7 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
     Paragraph::new(Line::from_iter(keys))
         .wrap(Wrap { trim: true })
         .render(bar, pane.buffer);
-    // What does not break lines is drawn as a blank.
+    // Draws non-breaking blanks as plain ones.
     for position in bar.positions() {
         let cell = &mut pane.buffer[position];
         if cell.symbol() == "\u{a0}" {
@@ -88,7 +88,7 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
     }
 }
 
-/// The line that is entered, else what came of the last decision, else what is known of the selected learner.
+/// The current input, else the result of the last decision, else what is known of the selected learner.
 fn said<'a>(dashboard: &'a Dashboard, theme: &Theme) -> Line<'a> {
     if let Some(entry) = &dashboard.entry {
         let text = match entry.asks_for_text() {
@@ -125,7 +125,7 @@ fn in_full(view: &LearnerView) -> String {
     }
 }
 
-/// What may be meant by what is entered.
+/// Completions of the current input.
 fn offered(dashboard: &Dashboard) -> String {
     match dashboard.offer.as_slice() {
         [] => String::new(),
@@ -172,7 +172,7 @@ fn draw_figures(dashboard: &Dashboard, pane: Pane) {
     draw_table(dashboard, rows.collect(), head, &widths, None, pane);
 }
 
-/// In as many lines as it takes, or cut where there is no room for words.
+/// Wraps the text, or cuts it if the column is too narrow for words.
 fn folded(text: &str, width: u16, theme: &Theme) -> Text<'static> {
     const NARROW: u16 = 10;
     match width < NARROW {
@@ -185,7 +185,7 @@ fn columns(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// A name, behind a sign where it is marked.
+/// The learner's name, behind a sign if it is marked.
 fn name(dashboard: &Dashboard, view: &LearnerView, theme: &Theme) -> String {
     let mark = match dashboard.is_marked(view) {
         true => theme.glyphs.bullet,
@@ -194,7 +194,7 @@ fn name(dashboard: &Dashboard, view: &LearnerView, theme: &Theme) -> String {
     format!("{mark}{}", view.name)
 }
 
-/// A learner a row, as high as its highest cell; the total stands below the last.
+/// One row per learner, as high as its highest cell; the total stands below the last row.
 fn draw_table(
     dashboard: &Dashboard,
     rows: Vec<Vec<Text<'static>>>,

@@ -1,22 +1,22 @@
-//! What the instructor's keys do.
+//! Handles the instructor's keys.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::instructor::{Dashboard, Deed, Entry, LearnerView};
 use crate::lesson::{Course, StepKind};
 
-/// What a key came to.
+/// The result of a key.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answer {
     Nothing,
     Do(Deed),
-    /// All that is known of a learner.
+    /// Shows the report of a learner.
     Report(String),
     Help,
     Leave,
 }
 
-/// What each key does, for people.
+/// Descriptions of the keys for the help page.
 pub(super) const HELP: [(&str, &str); 16] = [
     ("up down", "choose a learner"),
     (
@@ -87,7 +87,7 @@ fn accept(dashboard: &mut Dashboard, course: &Course) -> Answer {
     deed.map_or(Answer::Nothing, Answer::Do)
 }
 
-/// What a key begins to enter about the chosen learners.
+/// Starts an input about the chosen learners.
 type Begin = fn(&[&LearnerView]) -> Option<Entry>;
 
 const ENTRIES: [(char, Begin); 6] = [
@@ -116,7 +116,7 @@ fn names(views: &[&LearnerView]) -> Vec<String> {
     views.iter().map(|view| view.name.clone()).collect()
 }
 
-/// Those who have a position, with what is named of it.
+/// Pairs each learner who has a position with what `of` returns for them.
 fn each(
     views: &[&LearnerView],
     of: impl Fn(&LearnerView) -> Option<String>,
@@ -164,7 +164,7 @@ fn step_name(view: &LearnerView) -> Option<String> {
     Some(at.to_string())
 }
 
-/// A run would take minutes in which the dashboard stands still.
+/// Steps with a run are refused, because the dashboard would stand still for minutes.
 fn begin_solving(dashboard: &mut Dashboard, course: &Course) {
     let Some(view) = dashboard.selected() else {
         return;

@@ -41,12 +41,12 @@ use crate::session::class_file;
 use crate::tui::{Pane, Panel, PanelAction, Screenful, Text, Theme, Tone, view};
 use crate::tutor::SharedSession;
 
-/// How often the class folder is looked at.
+/// Interval at which the class folder is read.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// What happens beside keys.
+/// Events other than keys.
 enum Message {
-    /// Time to look into the class folder.
+    /// It is time to read the class folder.
     Look,
     /// The dashboard goes on after a stop from outside.
     Continued,
@@ -55,7 +55,7 @@ enum Message {
 /// Runs the dashboard until the instructor leaves.
 ///
 /// # Errors
-/// When the terminal or the class folder cannot be used any more.
+/// If the terminal or the class folder can no longer be used.
 pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> {
     let mut board = Board {
         class,
@@ -76,7 +76,7 @@ pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> 
             || Message::Continued,
             Arc::<AtomicBool>::default(),
         );
-        // The dashboard keeps nothing of its own: a signal gives the terminal back and ends it.
+        // The dashboard stores nothing, so a signal only has to restore the terminal and end it.
         let (mut stage, signals) = set_up(
             false,
             &SharedSession::default(),
@@ -86,7 +86,7 @@ pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> 
         tokio::spawn(async move {
             while !sender.is_closed() {
                 sleep(INTERVAL).await;
-                // Nobody looks any more when the dashboard ends.
+                // The receiver is gone once the dashboard ends.
                 let _ = sender.send(Message::Look).await;
             }
         });
@@ -97,7 +97,7 @@ pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> 
     })
 }
 
-/// A page after a key: none once it is closed.
+/// Applies a key to a page. Returns `None` if the key closes it.
 fn turned(mut page: Page, key: KeyEvent) -> Option<Page> {
     let action = match key.code {
         KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q' | '?') => return None,
@@ -119,7 +119,7 @@ struct Board<'a> {
     by: &'a str,
     theme: Theme,
     dashboard: Dashboard,
-    /// Something to read over it.
+    /// A page over the dashboard.
     page: Option<Page>,
     title: String,
     dirty: bool,
@@ -127,7 +127,7 @@ struct Board<'a> {
 }
 
 impl Board<'_> {
-    /// Reads what the learners did since the last time.
+    /// Reads what the learners did since the last call.
     fn look(&mut self) -> Result<()> {
         self.dirty |= self.dashboard.refresh(views(&mut self.class, self.course)?);
         let pinned = class_file::read(&self.class.folder)?.and_then(|pin| pin.lesson);
@@ -137,7 +137,7 @@ impl Board<'_> {
         Ok(())
     }
 
-    /// All that is known of a learner.
+    /// Opens the report of a learner.
     fn report(&mut self, name: &str) -> Result<()> {
         let place = self.class.place(name)?;
         self.page = Some(match collect(&place, self.course, Options::default()) {

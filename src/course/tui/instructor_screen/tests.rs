@@ -131,7 +131,7 @@ fn what_is_decided_is_for_every_marked_learner() {
             ["eve", "ada"],
             "{decision}"
         );
-        // Esc takes the marks back; the selection stands on the last learner.
+        // Esc clears the marks; the selection stands on the last learner.
         press(&mut shown, "\u{1b}");
         assert_eq!(learners(press(&mut shown, decision)), ["ada"], "{decision}");
         shown.move_by(-1);
@@ -190,7 +190,7 @@ fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
     assert!(row(" ada").contains('✓'), "{wide}");
     shown.move_column_by(2);
     assert!(grid(&shown, (200, 50)).contains("F3 "));
-    // Warnings are whole at 80 columns.
+    // Warnings are complete at 80 columns.
     shown.refresh(vec![view(
         "bo",
         vec![

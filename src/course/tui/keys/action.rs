@@ -1,26 +1,26 @@
-//! What a key can do, and where.
+//! The actions of keys, and the areas in which they apply.
 
 use crate::tui::PanelAction;
 use tinyllama_base::named;
 
 named! {
-    /// Where an action means something, as the file of keys calls it; in the order of the help page.
+    /// The area in which an action applies, under its name in the file of keys. The help page keeps this order.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Area {
         Step = "step",
         /// A panel of data that fills the screen, over a step.
         Panel = "panel",
         Outline = "outline",
-        /// A page to read over whatever is on the screen: help, a reference page, messages.
+        /// A page over the screen: help, a reference page, messages.
         Page = "page",
-        /// What a learner sees first.
+        /// The welcome page of a first visit.
         Welcome = "welcome",
         Everywhere = "everywhere",
     }
 }
 
 impl Area {
-    /// Over its actions on the help page.
+    /// Heading of its actions on the help page.
     pub fn title(self) -> &'static str {
         match self {
             Area::Step => "At a step",
@@ -32,8 +32,9 @@ impl Area {
         }
     }
 
-    /// Whether a key could be meant for both. An inner area may give a key of the one around it another meaning, but not
-    /// one that holds everywhere.
+    /// Returns whether a key could mean both. An inner area may redefine a key of the area around it, but no
+    /// key that applies
+    /// everywhere.
     pub fn meets(self, other: Area) -> bool {
         self == other || self == Area::Everywhere || other == Area::Everywhere
     }
@@ -48,9 +49,9 @@ pub enum Action {
     /// Opens the panel of this name.
     #[strum(transparent)]
     Panel(&'static str),
-    /// This program's word on the machine.
+    /// Shows what `doctor` reports about this machine.
     Doctor,
-    /// To the learner's own clipboard.
+    /// Copies to the learner's own clipboard.
     Copy,
     Shell,
     Redraw,
@@ -83,21 +84,21 @@ pub enum Action {
     Search,
     NextMatch,
     PreviousMatch,
-    /// On through the text, then through the course.
+    /// Moves on through the text, then through the course.
     Forward,
-    /// Starts the run of a step that is done once more.
+    /// Runs a finished step once more.
     Again,
     Follow,
     Explain,
 
     Close,
-    /// Through a list, a text, figures.
+    /// Moves through a list, a text or figures.
     #[strum(transparent)]
     Move(PanelAction),
 }
 
 impl Action {
-    /// As the file of keys calls it.
+    /// Its name in the file of keys.
     pub fn name(self) -> String {
         self.to_string()
     }

@@ -1,4 +1,4 @@
-//! The file of keys: `area: { action: key }` or `area: { action: [key, key] }`.
+//! Reads the file of keys: `area: { action: key }` or `area: { action: [key, key] }`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ enum Keys {
     Several(Vec<String>),
 }
 
-/// The usual keys with what a file says instead: the one that is named, which has to be there, or
-/// `tinyllama-tutor/keys.yaml` in the configuration folder; none is as good as an empty one.
+/// Returns the default keys with the changes of a file. The file is `named`, which has to exist, or
+/// `tinyllama-tutor/keys.yaml` in the configuration folder. A missing default file changes nothing.
 ///
 /// # Errors
-/// What is wrong, with file and line.
+/// The problem, with file and line.
 pub fn load(named: Option<&Path>) -> Result<KeyMap, String> {
     let usual = || usual_path().filter(|path| path.exists());
     let Some(path) = named.map(Path::to_owned).or_else(usual) else {
@@ -77,7 +77,7 @@ fn read(text: &str, path: &Path) -> Result<KeyMap, String> {
         return Ok(map);
     };
     let [first, second] = [first, second].map(|it| (it.area.name(), it.action.name()));
-    // One of the two was written in the file: the usual keys have no conflicts.
+    // The default keys have no conflicts, so the file contains at least one of the two.
     let line =
         line_of(text, second.0, Some(&second.1)).or_else(|| line_of(text, first.0, Some(&first.1)));
     let message = format!(
@@ -87,7 +87,7 @@ fn read(text: &str, path: &Path) -> Result<KeyMap, String> {
     Err(at(line, message))
 }
 
-/// The line, from 1, where an area, or an action within it, is written.
+/// The line, from 1, of an area or of an action within it.
 fn line_of(text: &str, area: &str, action: Option<&str>) -> Option<usize> {
     let is_key = |line: &str, key: &str| {
         line.trim_start()

@@ -1,10 +1,10 @@
-//! One key, with the name it has in files and on the screen.
+//! One key, and its name in files and on the screen.
 
 use std::fmt;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A key with its modifiers. Shift is part of a letter, not a modifier of it.
+/// A key with its modifiers. Shift is part of a letter, not a modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub code: KeyCode,
@@ -59,7 +59,7 @@ impl Key {
         Ok(Self { code, modifiers })
     }
 
-    /// The key of an event, the same whatever the terminal says of shift.
+    /// The key of an event. Terminals report shift in different ways; the result is the same.
     pub fn of(event: &KeyEvent) -> Self {
         let kept = KeyModifiers::CONTROL | KeyModifiers::ALT;
         let code = match event.code {

@@ -1,5 +1,6 @@
-//! Keys as data: which key means which action on which screen. The command bar and the help page are made from the same
-//! list, so neither can drift from what the keys do.
+//! Keys as data: they map to actions per screen. The command bar and the help page are made from this list,
+//! so they always
+//! agree with what the keys do.
 
 mod action;
 mod file;
@@ -9,7 +10,7 @@ pub use action::{Action, Area};
 pub use file::load;
 pub use key::Key;
 
-/// An action where it means something, with its keys, the one to show first, and what it does.
+/// An action in an area, with its description and its keys. The first key is the one to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     pub area: Area,
@@ -25,18 +26,18 @@ pub struct KeyMap {
 }
 
 impl KeyMap {
-    /// In the order the help page lists them.
+    /// The order of `bindings` is the order of the help page.
     pub fn new(bindings: Vec<Binding>) -> Self {
         Self { bindings }
     }
 
-    /// All that can be done in an area.
+    /// All bindings of an area.
     pub fn of(&self, area: Area) -> impl Iterator<Item = &Binding> {
         let bindings = self.bindings.iter();
         bindings.filter(move |binding| binding.area == area)
     }
 
-    /// What `key` means where `areas` are in view, the innermost first.
+    /// The binding of `key` if `areas` are visible, the innermost first.
     pub fn find(&self, areas: &[Area], key: Key) -> Option<&Binding> {
         areas.iter().find_map(|area| {
             let mut bindings = self.of(*area);
@@ -48,14 +49,14 @@ impl KeyMap {
         self.of(area).find(|binding| binding.action == action)
     }
 
-    /// The key to show; empty where the action has none.
+    /// The key to show; empty if the action has none.
     pub fn shown(&self, area: Area, action: Action) -> String {
         let binding = self.binding(area, action);
         let key = binding.and_then(|binding| binding.keys.first());
         key.map(ToString::to_string).unwrap_or_default()
     }
 
-    /// The first key that means two things on one screen, in the order of the actions.
+    /// The first key with two meanings on one screen, in the order of the actions.
     fn conflict(&self) -> Option<(Key, &Binding, &Binding)> {
         self.bindings.iter().enumerate().find_map(|(index, first)| {
             let others = self.bindings.iter().skip(index + 1);

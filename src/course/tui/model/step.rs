@@ -32,7 +32,7 @@ pub struct StepView {
     /// Figures of the step itself; figures of its runs belong to the runs.
     pub panel: Option<Box<dyn Panel>>,
     pub profile: ProfileView,
-    /// The watcher of a learner's kernel works as long as this is held.
+    /// While this is held, the watcher of the kernel file works.
     pub watched: Option<Arc<()>>,
 }
 

@@ -1,4 +1,4 @@
-//! What this machine has, on a page: `doctor` in a process of its own, which a driver may take down.
+//! Shows the page of `doctor` about this machine. It runs as a separate process, because a driver may crash it.
 
 use std::process::{Command, Stdio};
 

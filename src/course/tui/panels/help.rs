@@ -1,4 +1,4 @@
-//! The help page, made from the key map: first what helps where one is.
+//! The help page, made from the key map. Help for the current area comes first.
 
 use ratatui::text::{Line, Span};
 
@@ -11,7 +11,7 @@ const TITLE: &str = "Help";
 /// Columns of the keys.
 const KEYS: usize = 20;
 
-/// Columns beside the text: frame and margin.
+/// Columns of frame and margin around the text.
 const MARGIN: u16 = 6;
 
 pub fn open(model: &mut Model) -> Effects {
@@ -19,7 +19,7 @@ pub fn open(model: &mut Model) -> Effects {
         .panel_over()
         .is_some_and(|panel| panel.title() == TITLE)
     {
-        // The key that opened it closes it, too.
+        // The key that opened the page closes it, too.
         model.lift();
         return None;
     }
@@ -55,7 +55,7 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     lines
 }
 
-/// What one does here.
+/// Describes what the learner can do in an area.
 fn about(area: Area, model: &Model) -> String {
     match area {
         Area::Outline => "Sessions, their lessons, and the steps of one of them. Enter lists a lesson's steps, and opens it \

@@ -1,4 +1,4 @@
-//! A learner's kernel: the file and what its check came to, side by side where there is room, else one after the other.
+//! Shows a learner's kernel: the file and the result of its check, side by side if they fit, else in two sections.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::tui::{Command, Pane, Panel, PanelAction, Scroll, Tabs, Theme, cut};
 use crate::workbench::{find, words};
 use tinyllama_base::{push_wrapped, wrapped};
 
-/// Columns from which file and results stand side by side.
+/// From this width on, the file and the results stand side by side.
 const SIDE_BY_SIDE: usize = 130;
 
 const RESULTS: usize = 0;
@@ -22,7 +22,7 @@ pub struct KernelPanel {
     path: PathBuf,
     results: Vec<String>,
     file: Vec<String>,
-    /// Lines of the file that findings name, from 1.
+    /// Line numbers that findings name, from 1.
     named: Vec<u32>,
     picture: [Vec<String>; 2],
     passed: bool,
@@ -39,7 +39,7 @@ impl KernelPanel {
         }
     }
 
-    /// What a check came to.
+    /// Takes over the result of a check.
     pub fn take(&mut self, tried: &Tried) {
         self.results = tried.lines();
         self.passed = tried.checked.passed;
@@ -71,7 +71,7 @@ impl KernelPanel {
                 (RESULTS, 0) => theme.emphasis(),
                 _ => theme.text(),
             };
-            // What to do stands in the results; a file and a picture keep their columns.
+            // The results are prose and may wrap; the file and the picture keep their columns.
             let parts = match tab {
                 RESULTS if !text.contains(" | ") => wrapped(text, wide),
                 _ => vec![cut(text, wide, theme)],

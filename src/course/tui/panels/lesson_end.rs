@@ -1,4 +1,5 @@
-//! The page at a lesson's end: what was learnt, how long it took, how far off the guesses were, and what comes next.
+//! The page at a lesson's end: what the learner learnt, how long it took, how far off the guesses were, and
+//! what comes next.
 
 use crate::lesson::{Lesson, StepKind};
 use crate::session::Status;
@@ -67,7 +68,7 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
     text
 }
 
-/// A list under a heading; nothing where it is empty.
+/// A list under a heading; an empty text for an empty list.
 fn section(title: &str, lines: impl Iterator<Item = String>) -> String {
     let lines: Vec<String> = lines.map(|line| format!("- {line}\n")).collect();
     match lines.is_empty() {
@@ -76,7 +77,7 @@ fn section(title: &str, lines: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// As the rest of a sentence, without its full stop.
+/// Turns a sentence into the end of another: lower case at the begin, no full stop.
 fn lower(sentence: &str) -> String {
     let sentence = sentence.trim_end_matches('.');
     let mut letters = sentence.chars();

@@ -1,4 +1,4 @@
-//! What instructors wrote, and what the tutor itself has noted.
+//! Shows messages of instructors, and notes of the tutor itself.
 
 use crate::tui::{Action, Deed, Do, Effects, Model, Page, Text};
 

@@ -1,4 +1,4 @@
-//! Panels, one file or folder each, and what they are built of: tables, plots, pages, sections.
+//! Panels, one file or folder each, and their building blocks: tables, plots, pages, sections.
 
 pub mod compare;
 pub mod doctor;
@@ -20,8 +20,8 @@ pub mod welcome;
 
 use crate::tui::Deed;
 
-/// The panels that open from anywhere. Their keys, their place in the command palette and on the help page follow from the
-/// line here.
+/// The panels that open from anywhere. Their keys and their entries in the palette and on the help page follow from
+/// these lines.
 pub const PANELS: &[Deed] = &[
     messages::PANEL,
     kernels::PANEL,

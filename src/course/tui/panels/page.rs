@@ -1,4 +1,4 @@
-//! Something to read: lines as they are, paragraphs, or Markdown.
+//! A page to read: fixed lines, paragraphs, or Markdown.
 
 use std::cell::RefCell;
 
@@ -20,7 +20,7 @@ pub struct Page {
     area: Area,
     scroll: Scroll,
     search: String,
-    /// What enter comes to, where that is more than closing it.
+    /// Describes what Enter does, if it does more than close the page.
     enter: Option<&'static str>,
     /// The lines drawn last, in lower case.
     drawn: RefCell<Vec<String>>,
@@ -39,13 +39,13 @@ impl Page {
         }
     }
 
-    /// Closed by enter, it leads somewhere.
+    /// Sets what happens when Enter closes the page.
     pub fn leading_to(self, enter: &'static str) -> Self {
         let enter = Some(enter);
         Self { enter, ..self }
     }
 
-    /// With the keys of another area.
+    /// Gives the page the keys of another area.
     pub fn with_keys_of(self, area: Area) -> Self {
         Self { area, ..self }
     }

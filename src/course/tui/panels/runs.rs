@@ -1,4 +1,4 @@
-//! The runs of this session and of commands, newest first: any one can be opened again, any two set side by side.
+//! Lists the runs of this session and of commands, newest first. The learner can open any run and compare any two.
 
 use crate::lesson::Verdict;
 use crate::recording::label;
@@ -35,7 +35,7 @@ impl RunsPanel {
         self.runs.get(self.cursor.row)
     }
 
-    /// The marked run and the selected one, where these are two.
+    /// The marked run and the selected one, if they are two different runs.
     fn pair(&self) -> Option<(&KeptRun, &KeptRun)> {
         let marked = self.marked.filter(|marked| *marked != self.cursor.row)?;
         Some((self.runs.get(marked)?, self.selected()?))
@@ -68,7 +68,7 @@ impl RunsPanel {
                 None => run.device.clone().unwrap_or_default(),
             };
             table.rows.push(vec![
-                // The year is told by the id below.
+                // The id below contains the year.
                 format!("{mark}{}", run.day().get(5..).unwrap_or_default()).into(),
                 run.target.clone().unwrap_or_default().into(),
                 Cell::figure(run.step_ms.map(milliseconds)),
@@ -81,7 +81,7 @@ impl RunsPanel {
         table.at(self.cursor)
     }
 
-    /// Where the selected run was made, and with which words.
+    /// The machine and the command line of the selected run.
     fn about(&self) -> Vec<String> {
         let Some(run) = self.selected() else {
             return Vec::new();
@@ -172,7 +172,7 @@ fn all(desk: &Desk) -> Result<Vec<KeptRun>, String> {
     kept(&desk.runs.folder, &state).map_err(|error| format!("The runs cannot be read: {error}."))
 }
 
-/// A run as it was seen when it ended.
+/// A run as the learner saw it when it ended.
 fn again(run: &KeptRun) -> Result<Box<dyn Panel>, String> {
     let context = RunContext {
         target: run.target.clone().unwrap_or_default(),
@@ -185,7 +185,7 @@ fn again(run: &KeptRun) -> Result<Box<dyn Panel>, String> {
     }
 }
 
-/// Two runs side by side, the first as what the second is held against.
+/// Compares two runs side by side; the first is the base.
 fn beside(pair: &[KeptRun]) -> Result<Box<dyn Panel>, String> {
     let compared = pair.iter().map(|run| {
         let read = FinishedRun::read(&run.path)

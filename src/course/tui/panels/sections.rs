@@ -1,4 +1,4 @@
-//! Panels of which one is shown, under a line of all names.
+//! Several panels, one visible at a time, below a line of all names.
 
 use crate::tui::{Command, Effects, Pane, Panel, PanelAction, Snippet, Tabs};
 
@@ -8,7 +8,7 @@ pub type Section = (&'static str, Box<dyn Panel>);
 pub struct Sections {
     sections: Vec<Section>,
     tabs: Tabs,
-    /// What to say where there is none.
+    /// The text if there are no sections.
     nothing: &'static str,
 }
 
@@ -53,7 +53,7 @@ impl Panel for Sections {
         let inner = inner.map_or_else(Vec::new, |(_, panel)| panel.commands());
         let mut commands = vec![(PanelAction::NextSection, "next section")];
         commands.truncate(self.sections.len().saturating_sub(1));
-        // The section keys turn these sections: those within a panel are a toggle.
+        // The section keys switch these sections, so a panel's own sections get the toggle key.
         commands.extend(inner.into_iter().map(|(action, does)| match action {
             PanelAction::NextSection => (PanelAction::Toggle, does),
             action => (action, does),
@@ -68,7 +68,7 @@ impl Sections {
         self.sections.iter().map(|(name, _)| *name).collect()
     }
 
-    /// Turns to the section called so.
+    /// Switches to the section with this name.
     pub fn go(&mut self, name: &str) {
         while self.sections[self.tabs.at].0 != name {
             self.act(PanelAction::NextSection);

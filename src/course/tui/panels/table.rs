@@ -1,4 +1,4 @@
-//! A table that fits: the first column gives way, and columns that still have no room wait to the right.
+//! A table that fits its width: the first column shrinks, and columns without room are reached by scrolling right.
 
 use ratatui::prelude::{Line, Span, Style};
 
@@ -6,7 +6,7 @@ use super::text::cut_middle;
 use crate::tui::{Cursor, Pane, PanelAction, Snippet, Theme, bar, width};
 use tinyllama_base::{Align, TextTable};
 
-/// How a cell is meant.
+/// The meaning of a cell, which decides its style.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     #[default]
@@ -45,7 +45,7 @@ impl Cell {
         }
     }
 
-    /// A figure, or that there is none.
+    /// A cell with a figure, or with the sign for a missing one.
     pub fn figure(text: Option<String>) -> Self {
         match text {
             Some(text) => Cell::new(text, Tone::Plain),
@@ -63,24 +63,24 @@ impl<T: Into<String>> From<T> for Cell {
 /// The first column keeps at least this many columns of the screen.
 const NARROWEST_FIRST: usize = 14;
 
-/// Columns of words are cut down to this, columns of figures never.
+/// Text columns are cut down to this width, number columns never.
 const NARROWEST_TEXT: usize = 10;
 
 const GAP: usize = 2;
 
-/// Columns of a name beside bars.
+/// Columns of a name in a table with bars.
 const LONGEST_NAME: usize = 40;
 
-/// Narrower bars say nothing.
+/// Narrower bars show too little.
 const LEAST_BAR: usize = 8;
 
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub columns: Vec<(String, Align)>,
     pub rows: Vec<Vec<Cell>>,
-    /// The row that is acted upon; it is always in view.
+    /// The selected row; it is always visible.
     pub selected: Option<usize>,
-    /// Columns after the first that were scrolled past.
+    /// Number of columns after the first that are scrolled past.
     pub shift: usize,
 }
 
@@ -95,7 +95,7 @@ impl Table {
         }
     }
 
-    /// A table made for plain text.
+    /// Converts a plain-text table.
     pub fn of_text(table: &TextTable) -> Self {
         let mut of_text = Table::new(&table.columns);
         of_text.rows = table
@@ -106,7 +106,7 @@ impl Table {
         of_text
     }
 
-    /// With the row and columns where the cursor is.
+    /// Sets the selected row and the shift from a cursor.
     pub fn at(mut self, cursor: Cursor) -> Self {
         let last = self.rows.len().checked_sub(1);
         self.selected = last.map(|last| cursor.row.min(last));
@@ -114,8 +114,9 @@ impl Table {
         self
     }
 
-    /// With a bar for each figure of a column of per cents, over the columns that are left of `room`, the greatest in full.
-    /// Names give way to it: the whole name of a selected row stands below.
+    /// Adds a bar for each figure of a column of per cents. The longest bar fills the columns that are left
+    /// of `room`.
+    /// Names may be cut for it, because the full name of the selected row stands below.
     pub fn with_bars(mut self, column: usize, room: usize, theme: &Theme) -> Self {
         let value = |row: &Vec<Cell>| -> Option<f64> {
             let text = &row.get(column)?.text;
@@ -140,12 +141,12 @@ impl Table {
         self
     }
 
-    /// Moves a cursor over it; false where it stays.
+    /// Moves a cursor over the table. Returns false if the cursor did not move.
     pub fn move_cursor(&self, cursor: &mut Cursor, action: PanelAction) -> bool {
         cursor.act(action, self.rows.len(), self.columns.len())
     }
 
-    /// What the selected row is called, and the whole table, its cells apart by tabs.
+    /// Snippets: the name of the selected row, and the whole table with tabs between its cells.
     pub fn copies(&self) -> Vec<Snippet> {
         let line = |cells: &mut dyn Iterator<Item = &str>| itertools::join(cells, "\t");
         let head = line(&mut self.columns.iter().map(|(title, _)| title.as_str()));
@@ -162,13 +163,13 @@ impl Table {
         copies
     }
 
-    /// What the selected row is called, in full.
+    /// The full name of the selected row.
     pub fn selected_name(&self) -> &str {
         let cell = self.selected.and_then(|row| self.rows.get(row)?.first());
         cell.map_or("", |cell| cell.text.as_str())
     }
 
-    /// Draws it, with at most so many lines of what is said about it below.
+    /// Draws the table, and below it at most `most` lines of `foot`.
     pub fn draw_over(&self, foot: Vec<Line<'static>>, most: u16, pane: &mut Pane) {
         let most = most.min(pane.area.height);
         let foot_height = most.min(u16::try_from(foot.len()).unwrap_or(u16::MAX));
@@ -177,7 +178,7 @@ impl Table {
         pane.put(foot.into_iter().take(most.into()));
     }
 
-    /// Draws header and rows; the last line tells of rows that have no room.
+    /// Draws header and rows. The last line says how many rows have no room.
     pub fn draw(&self, pane: &mut Pane) {
         if pane.area.is_empty() {
             return;
@@ -210,12 +211,12 @@ impl Table {
         }
     }
 
-    /// Lines it would like to have.
+    /// Lines that the whole table needs.
     pub fn height(&self) -> u16 {
         u16::try_from(self.rows.len() + 1).unwrap_or(u16::MAX)
     }
 
-    /// Columns that each column would like to have.
+    /// The width that each column needs.
     fn natural(&self) -> Vec<usize> {
         let longest = |(at, (title, _)): (usize, &(String, Align))| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
@@ -225,7 +226,7 @@ impl Table {
         self.columns.iter().enumerate().map(longest).collect()
     }
 
-    /// Columns shown with their widths, and how many wait to the right.
+    /// The visible columns with their widths, and the number of columns on the right without room.
     fn layout(&self, total: usize) -> Layout {
         let natural = self.natural();
         let Some((&first, others)) = natural.split_first() else {
@@ -239,16 +240,16 @@ impl Table {
         } else {
             self.shift.min(others.len().saturating_sub(1))
         };
-        // Room for the arrow that says there is more.
+        // Room for the arrows that point to hidden columns.
         let arrows = if everything_fits { 0 } else { 2 };
-        // One figure at least is whole, whatever that costs the name.
+        // At least one figure is complete, even if that shortens the name.
         let figure = others.get(shift).map_or(0, |width| GAP + width);
         let least = least.min(total.saturating_sub(figure + arrows));
         let mut left = total.saturating_sub(least + arrows);
         let mut shown = Vec::new();
         for (at, &width) in others.iter().enumerate().skip(shift) {
             let wanted = GAP + width;
-            // The start of a text is of use; that of a number is not.
+            // The start of a text is useful; the start of a number is not.
             let may_be_cut = self.is_text(at + 1) && left >= GAP + NARROWEST_TEXT;
             if wanted > left && !shown.is_empty() && !may_be_cut {
                 break;
@@ -320,7 +321,7 @@ impl Table {
 #[derive(Default)]
 struct Layout {
     first: usize,
-    /// Column and width.
+    /// Index of the column, and its width.
     shown: Vec<(usize, usize)>,
     hidden_left: usize,
     hidden_right: usize,

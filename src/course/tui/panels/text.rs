@@ -1,4 +1,4 @@
-//! Words and numbers as panels write them.
+//! Formats text and numbers for panels.
 
 use ratatui::prelude::{Line, Span, Style};
 use unicode_truncate::UnicodeTruncateStr;
@@ -7,22 +7,22 @@ use unicode_width::UnicodeWidthStr;
 use crate::analysis::Metric;
 use crate::tui::{Theme, hanging, wrap};
 
-/// Stands where a figure is not known; never 0.
+/// Replaces an unknown figure, which never becomes 0.
 pub use tinyllama_base::units::{NOT_REPORTED, grouped};
 
-/// The timed parts of a step, in their order; everywhere the `n`th of them looks like the series `n + 1`.
+/// The timed parts of a step, in order. Everywhere the `n`th part has the style of series `n + 1`.
 pub const PARTS_OF_A_STEP: [(Metric, &str); 3] = [
     (Metric::ForwardMs, "forward"),
     (Metric::BackwardMs, "backward"),
     (Metric::OptimizerMs, "optimizer"),
 ];
 
-/// Columns `text` takes.
+/// Number of columns that `text` takes.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// The start of `text` in at most `most` columns, with an ellipsis where something is missing.
+/// Cuts `text` to at most `most` columns and adds an ellipsis if it was longer.
 pub fn cut(text: &str, most: usize, theme: &Theme) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -33,7 +33,7 @@ pub fn cut(text: &str, most: usize, theme: &Theme) -> String {
     format!("{kept}{end}")
 }
 
-/// Both ends of `text`: what tells the names of kernels apart is often at their end.
+/// Keeps both ends of `text`, because kernel names often differ at their end.
 pub fn cut_middle(text: &str, most: usize, theme: &Theme) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -48,12 +48,12 @@ pub fn cut_middle(text: &str, most: usize, theme: &Theme) -> String {
     format!("{front}{ellipsis}{back}")
 }
 
-/// Wrapped text in one style, as one paragraph; at least one line.
+/// Wraps text as one paragraph in one style; returns at least one line.
 pub fn paragraph(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
     wrap(vec![Span::styled(text.to_owned(), style)], width.into())
 }
 
-/// A name in a column of its own, and text wrapped behind it.
+/// A label in a left column, and text wrapped to the right of it.
 pub fn labelled(
     label: &str,
     columns: usize,
@@ -63,15 +63,15 @@ pub fn labelled(
 ) -> Vec<Line<'static>> {
     let label = Span::styled(format!("{label:<columns$}"), theme.muted());
     let blank = Span::styled(" ".repeat(columns), theme.muted());
-    // Where there is hardly any room, the end of the text is cut off.
+    // On a very narrow screen the end of the text is cut off.
     let width = usize::from(width).max(columns + 8);
     hanging(vec![label], blank, vec![text], width)
 }
 
-/// Lines for the whole name of a kernel; names of templates go on for kilobytes.
+/// Lines for the full name of a kernel. Template names can have kilobytes.
 const NAME_LINES: usize = 3;
 
-/// The whole name of a kernel below a table: generated ones are long, and their ends tell them apart.
+/// The full name of a kernel for below a table. Generated names are long, and their ends tell them apart.
 pub fn name_lines(name: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let name = paragraph(name, width, theme.code()).into_iter();
     std::iter::once(Line::default())
@@ -79,7 +79,8 @@ pub fn name_lines(name: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// A text at the left end of a line and one at its right end; the left one gives way. Between them are at least `gap` blanks.
+/// A line with one text at its left end and one at its right end. The left text is cut to leave at least
+/// `gap` blanks.
 pub fn both_ends(
     left: Vec<Span<'static>>,
     right: Span<'static>,
@@ -103,7 +104,7 @@ pub fn both_ends(
     Line::from(spans)
 }
 
-/// A bar of `columns`, filled by `share` (0 to 1); anything above nothing shows.
+/// A bar of `columns`, filled by `share` (0 to 1). Any share above 0 fills at least one column.
 pub fn bar(share: f64, columns: usize, theme: &Theme) -> (String, String) {
     let share = if share.is_finite() { share } else { 0.0 };
     let mut full = (share.clamp(0.0, 1.0) * columns as f64).round() as usize;
@@ -114,7 +115,7 @@ pub fn bar(share: f64, columns: usize, theme: &Theme) -> (String, String) {
     (filled.repeat(full), empty.repeat(columns - full))
 }
 
-/// Seconds in the unit a person would say.
+/// Seconds in the unit that a person would use.
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() {
         return NOT_REPORTED.to_owned();
@@ -131,18 +132,18 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Milliseconds with three or four digits that mean something.
+/// Milliseconds with three or four significant digits.
 pub fn milliseconds(ms: f64) -> String {
     crate::analysis::Unit::Milliseconds.show(ms)
 }
 
-/// A number of what the heading above it names.
+/// A number without unit, because the heading above it names the unit.
 pub fn bare(value: f64) -> String {
     let shown = crate::analysis::Unit::Count("").show(value);
     shown.trim_end().to_owned()
 }
 
-/// A mean count: whole where it is.
+/// A mean count, without decimals if it is close to a whole number.
 pub fn count(value: f64) -> String {
     if value.fract().abs() < 0.05 && value.abs() < 1e15 {
         grouped(value.round().max(0.0) as u64)
@@ -151,7 +152,7 @@ pub fn count(value: f64) -> String {
     }
 }
 
-/// Plus or minus.
+/// The plus-minus sign.
 pub fn plus_minus(theme: &Theme) -> &'static str {
     if theme.glyphs.unicode { "±" } else { "+/-" }
 }
@@ -175,7 +176,7 @@ mod tests {
             cut_middle("rmsnorm_forward_f32_wave64", 15, &ascii),
             "rmsnor...wave64"
         );
-        // Characters of two columns.
+        // Each of these characters takes two columns.
         assert!(width(&cut("学习学习学习", 7, &ascii)) <= 7);
         let text = "the words of a sentence, and averyveryverylongword";
         for most in 1..60 {

@@ -1,11 +1,11 @@
-//! The first thing a learner sees: the model is trained at once, and everything else comes after that.
+//! The first page of a new learner: it starts a training run at once, before anything else.
 
 use crate::lesson::{Course, StepKind};
 use crate::session::{Access, State, StepRef, access};
 use crate::tui::update::{navigate, runs};
 use crate::tui::{Area, Effects, Model, Page, Text, both};
 
-/// Over the outline of a first visit; nothing where the course has no run to begin with.
+/// Opens over the outline on a first visit. Does nothing if the course has no run to begin with.
 pub fn open(model: &mut Model) -> Effects {
     first_run(&model.course, &model.state)?;
     let text = format!(

@@ -1,4 +1,4 @@
-//! The run over its steps: time, parts, loss, launches, memory, power.
+//! Charts of the run over its steps: time, parts, loss, launches, memory, power.
 
 use super::curves::{Chart, Curve};
 use super::history::History;
@@ -6,7 +6,7 @@ use super::state::RunState;
 use crate::analysis::Metric;
 use crate::tui::{Axis, NOT_REPORTED, PARTS_OF_A_STEP, Pane, Plot, Series, Shape, milliseconds};
 
-/// Step time, with the prediction where there is one of it.
+/// Step time, with the prediction if it is about the step time.
 pub fn time(state: &RunState) -> Chart<'_> {
     let prediction = state.context.prediction.as_ref();
     let prediction = prediction.filter(|prediction| prediction.metric == Some(Metric::TotalMs));
@@ -73,7 +73,7 @@ pub fn memory(state: &RunState) -> Chart<'_> {
     }
 }
 
-/// Power over the last minutes, by the second.
+/// Power of the last minutes, one point a second.
 pub fn power(state: &RunState, mut pane: Pane) {
     let readings = state.gpu.readings.iter();
     let points: Vec<(f64, f64)> = readings
@@ -94,7 +94,7 @@ pub fn power(state: &RunState, mut pane: Pane) {
     plot.draw(&mut pane);
 }
 
-/// A curve, where the figure was reported at all.
+/// A curve, if the run reported the figure at all.
 fn curve<'a>(
     name: &'static str,
     look: usize,
@@ -108,7 +108,7 @@ fn curve<'a>(
     })
 }
 
-/// Binary unit in which `bytes` is a small number, and its size.
+/// The binary unit in which `bytes` is a small number, and the size of the unit.
 fn bytes_unit(bytes: f64) -> (&'static str, f64) {
     const UNITS: [(&str, f64); 3] = [
         ("GiB", 1024.0 * 1024.0 * 1024.0),
@@ -126,7 +126,7 @@ fn reported_yet(state: &RunState) -> String {
     }
 }
 
-/// Steps before the first measured one.
+/// Number of steps before the first measured one.
 fn offset(state: &RunState) -> f64 {
     state
         .start

@@ -1,4 +1,4 @@
-//! What a run view is told beside the run's own events.
+//! The facts that a run view needs in addition to the run's events.
 
 use std::time::Duration;
 
@@ -6,45 +6,47 @@ use crate::analysis::{Metric, Unit};
 use crate::session::turns::MOST_ROUNDS;
 use crate::tui::duration;
 
-/// Which run is shown, and what to hold it against.
+/// Identifies the run, and names what its figures are compared with.
 #[derive(Clone, Debug, Default)]
 pub struct RunContext {
-    /// As on the command line.
+    /// Name of the target, as on the command line.
     pub target: String,
-    /// What to call it wherever its figures show, where it was not made here.
+    /// Label of the recording, for all places that show its figures; `None` for a run of this machine.
     pub recording: Option<String>,
     pub prediction: Option<Prediction>,
     pub round: Option<Round>,
 }
 
-/// What the learner expects.
+/// A learner's prediction.
 #[derive(Clone, Debug)]
 pub struct Prediction {
-    /// What it is about, in words.
+    /// The predicted quantity, as text for the learner.
     pub label: String,
     pub value: f64,
     pub unit: Unit,
-    /// Where it is one figure of this very run; none for ratios and the like, which only a check can tell.
+    /// The metric, if the prediction is one figure of this run. `None` for ratios and similar quantities,
+    /// which only a check
+    /// can measure.
     pub metric: Option<Metric>,
 }
 
 /// One of the rounds in which two runs are repeated in turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
-    /// Among all pairs that were ever made of the two.
+    /// Number among all pairs of these two runs.
     pub number: usize,
-    /// Rounds made before this one since the first was begun.
+    /// Rounds made before this one since the first of the series.
     pub made: usize,
-    /// When the first was begun, since the tutor was started.
+    /// Start of the first round, as time since the tutor started.
     pub since: Duration,
-    /// Seconds the rounds before this one took.
+    /// Seconds that the rounds before this one took.
     pub seconds: f64,
-    /// Whether the step waits for what they decide.
+    /// True if the step can only be completed with the result of the rounds.
     pub required: bool,
 }
 
 impl Round {
-    /// How far they are, `clock` seconds after this one began.
+    /// Describes the progress, `clock` seconds after this round began.
     pub fn words(&self, clock: f64) -> String {
         let mut words = format!(
             "Round {} of at most {MOST_ROUNDS}: {} so far",

@@ -1,4 +1,4 @@
-//! Histories as curves: which steps, which range of values, and what is left out of it.
+//! Turns histories into curves: selects the steps and the range of values, and notes what lies outside.
 
 use ratatui::text::Line;
 
@@ -7,13 +7,14 @@ use crate::tui::{Axis, NOT_REPORTED, Pane, Plot, Series, Shape, milliseconds};
 use tinyllama_base::named;
 
 named! {
-    /// Which steps a chart shows.
+    /// The steps that a chart shows.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Span {
-        /// The latest, one by one, as many as there is room for.
+        /// The latest steps, one by one, as many as there is room for.
         #[default]
         Recent = "latest steps",
-        /// All, put together where there is no room: the middle, and a band from least to greatest.
+        /// All steps. Without room for each, several share a point with their middle and a band from minimum
+        /// to maximum.
         Whole = "whole run",
     }
 }
@@ -27,7 +28,7 @@ impl Span {
     }
 }
 
-/// Times above so many medians are outside the picture; the title tells of them.
+/// Times above this multiple of the median lie outside the picture; the title says so.
 const HIGHEST: f64 = 3.0;
 
 /// One curve of a chart.
@@ -41,16 +42,16 @@ pub struct Curve<'a> {
 pub struct Chart<'a> {
     pub what: &'static str,
     pub unit: &'static str,
-    /// Shown values are measured ones divided by this.
+    /// The chart shows measured values divided by this.
     pub divisor: f64,
-    /// Steps before the first one of the histories.
+    /// Number of steps before the first one of the histories.
     pub offset: f64,
-    /// Whether the axis begins at zero and leaves outliers out.
+    /// True if the axis begins at zero and leaves outliers out.
     pub from_zero: bool,
-    /// A level to hold the curve against, with its name.
+    /// A horizontal line to compare the curve with, and its name.
     pub level: Option<(&'static str, f64)>,
     pub curves: Vec<Curve<'a>>,
-    /// What to say where there is no curve.
+    /// The text if there is no curve.
     pub nothing: String,
 }
 
@@ -78,7 +79,7 @@ impl<'a> Chart<'a> {
         if self.curves.is_empty() {
             return empty(&self.title(), &self.nothing, &mut pane);
         }
-        // The gutter and its axis take some columns; a little too many steps only make the curve denser.
+        // The labels and the axis take some columns. A few steps too many only make the curve denser.
         let columns = pane.width().saturating_sub(6).max(8);
         let room = columns * if pane.theme.glyphs.unicode { 2 } else { 1 };
         let drawn: Vec<Drawn> = self
@@ -145,12 +146,12 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// A curve, ready for the picture.
+/// A curve that is ready to draw.
 struct Drawn {
     name: &'static str,
     look: usize,
     buckets: Vec<(f64, Bucket)>,
-    /// Whether each bucket is a single step.
+    /// True if each bucket is a single step.
     single: bool,
     first: f64,
     last: f64,
@@ -176,7 +177,7 @@ impl Drawn {
                     values.filter_map(|(place, value)| Some((*place, Bucket::of(&[(*value)?])?)));
                 (values.collect(), first, shown.len())
             }
-            // One bucket a column of the screen: the band is drawn in whole characters.
+            // One bucket per column of the screen, because the band is drawn with whole characters.
             Span::Whole => (history.whole(room / 2), 1.0, steps),
         };
         Drawn {
@@ -203,7 +204,7 @@ impl Drawn {
         values.get(values.len() / 2).copied()
     }
 
-    /// What is above `top` is drawn at its edge.
+    /// Values above `top` are drawn at its edge.
     fn series(self, top: f64, columns: usize) -> Vec<Series> {
         let mut series = Vec::new();
         if !self.single {
@@ -217,7 +218,7 @@ impl Drawn {
         series
     }
 
-    /// Least and greatest at every column of the screen, so that fewer buckets leave no stripes.
+    /// Minimum and maximum at every column of the screen, so that few buckets leave no stripes.
     fn band(&self, top: f64, columns: usize) -> Vec<(f64, f64, f64)> {
         let apart = (self.last - self.first) / columns.max(2) as f64;
         let places = (0..=columns).map(|column| self.first + apart * column as f64);

@@ -1,4 +1,4 @@
-//! The state of the GPU beside a run, and what its power says about energy.
+//! The state of the GPU during a run, and the energy computed from its power.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,11 @@ pub use crate::profiler::live::choose::Chosen;
 use crate::profiler::live::choose::choose;
 use crate::profiler::live::energy::{Energy, PowerSample, energy};
 
-/// Power samples kept, two hours at one a second; a longer run keeps every other one, and so on.
+/// Power samples kept: two hours at one per second. A longer run keeps every second one, then every fourth,
+/// and so on.
 const MOST_SAMPLES: usize = 7200;
 
-/// Readings kept for the picture of temperature, load and memory.
+/// Readings kept for the plot of temperature, load and memory.
 const MOST_READINGS: usize = 240;
 
 #[derive(Clone, Debug, Default)]
@@ -26,7 +27,8 @@ pub struct GpuTrack {
 }
 
 impl GpuTrack {
-    /// Takes a reading of all GPUs, `t` seconds after the run's start; `device` is the name the run gave, if it did yet.
+    /// Adds a reading of all GPUs, `t` seconds after the run's start. `device` is the name that the run
+    /// reported, if any yet.
     pub fn add(&mut self, t: f64, gpus: &[GpuStatus], device: Option<&str>, source: &'static str) {
         self.source = Some(source);
         let Some((gpu, chosen)) = choose(gpus, device) else {
@@ -59,7 +61,8 @@ impl GpuTrack {
         self.power.push(sample);
     }
 
-    /// Energy for each of `count` equal pieces of the work between `start` and `end`, in seconds since the run's start.
+    /// Energy for each of `count` equal pieces of the work between `start` and `end`, in seconds since the
+    /// run's start.
     pub fn energy_per(&self, start: f64, end: f64, count: u64) -> Option<Energy> {
         energy(&self.power, start, end)?.per(count)
     }
@@ -107,7 +110,7 @@ mod tests {
         assert_eq!(track.energy_per(0.0, 1.0, 0), None);
     }
 
-    /// A guess among several GPUs must not become joules.
+    /// If the GPU is only a guess among several, its power must not become joules.
     #[test]
     fn power_of_a_guessed_gpu_is_no_energy() {
         let mut track = GpuTrack::default();

@@ -1,4 +1,4 @@
-//! What runs, where, how far it is, and how it ended: the lines above every section.
+//! The lines above every section: the target, the device, the progress, and how the run ended.
 
 use ratatui::prelude::{Line, Span, Style};
 
@@ -10,7 +10,7 @@ use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
 use crate::tutor::{Ending, say};
 use tinyllama_contract::{FailureCode, PhaseName};
 
-/// The device, and the phase with its progress; once the run is over, how it ended.
+/// The device, and the phase with its progress. After the end, the second line says how the run ended.
 pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let elapsed = Span::styled(duration(state.clock), theme.muted());
     let place = Span::styled(place(state), theme.text());
@@ -25,7 +25,7 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     lines
 }
 
-/// `v1 on NVIDIA H200 (cuda, sm_90), bf16`; what was recorded says so first.
+/// A text such as `v1 on NVIDIA H200 (cuda, sm_90), bf16`. For a recording, its label comes first.
 fn place(state: &RunState) -> String {
     match &state.context.recording {
         Some(recording) => format!("{recording}: {}", made(state)),
@@ -35,7 +35,7 @@ fn place(state: &RunState) -> String {
 
 fn made(state: &RunState) -> String {
     let Some(hello) = &state.hello else {
-        // A newer version may describe itself in words this one does not know; its steps still count.
+        // A newer version may use a phase that this version does not know. Its steps still count.
         let doing = if state.step.is_some() {
             "running"
         } else {
@@ -48,7 +48,7 @@ fn made(state: &RunState) -> String {
         None => hello.backend.clone(),
     };
     if state.context.recording.is_some() {
-        // Its label names the device.
+        // The recording's label names the device.
         return format!("{} ({backend}), {}", hello.target, hello.dtype);
     }
     format!(
@@ -126,7 +126,7 @@ fn outcome(state: &RunState, ending: &Ending, wide: u16, theme: &Theme) -> Line<
     Line::styled(format!("{glyph} {text}"), style)
 }
 
-/// How it ended when not as planned, in one line.
+/// One line about how the run ended, if it did not end as planned.
 fn failed(state: &RunState, ending: &Ending, theme: &Theme) -> (String, Style) {
     let after = after(state);
     let code = state.failure.as_ref().map(|failure| failure.code);
@@ -176,7 +176,7 @@ fn failure_name(code: FailureCode) -> &'static str {
     }
 }
 
-/// What went wrong and what to do about it; empty when nothing did.
+/// The problem and its remedy; empty if there was no problem.
 pub fn trouble(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(seconds) = state.silent.filter(|_| state.is_running()) {

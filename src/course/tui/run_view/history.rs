@@ -1,4 +1,5 @@
-//! A figure over a run of any length, in bounded memory: the latest steps as they were, the whole run in buckets.
+//! The history of a figure over a run of any length, in bounded memory: the latest steps one by one, the whole run in
+//! buckets.
 
 use std::collections::VecDeque;
 
@@ -7,20 +8,20 @@ use tinyllama_base::{median, quantile};
 /// Latest values kept one by one.
 pub const RECENT: usize = 512;
 
-/// Buckets the whole run is kept in; when they are full, neighbours merge and each covers twice the steps.
+/// Buckets of the whole run. When they are full, neighbours merge, so each covers twice the steps.
 const BUCKETS: usize = 256;
 
-/// Values whose median is taken exactly.
+/// Up to this many values, the median is exact.
 const EXACT: usize = 16;
 
-/// The values of neighbouring steps put together.
+/// The merged values of neighbouring steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// Reported values in it.
+    /// Number of reported values in it.
     pub count: u64,
     pub min: f64,
     pub max: f64,
-    /// The median of up to sixteen values; beyond that the mean of such medians, weighted by how many values each stands for.
+    /// The median of up to sixteen values. For more values: the mean of such medians, weighted by their counts.
     pub middle: f64,
 }
 
@@ -58,9 +59,9 @@ fn merge(a: Option<Bucket>, b: Option<Bucket>) -> Option<Bucket> {
 pub struct History {
     recent: VecDeque<Option<f64>>,
     buckets: Vec<Option<Bucket>>,
-    /// How often neighbouring buckets were merged.
+    /// Number of times that neighbouring buckets were merged.
     doublings: u32,
-    /// The bucket being filled, and how many steps of it are in `filled` and `pending`.
+    /// The bucket that is being filled. Its steps are in `filled`, `filled_steps` of them, and in `pending`.
     filled: Option<Bucket>,
     filled_steps: u64,
     pending: Vec<Option<f64>>,
@@ -75,7 +76,7 @@ impl History {
         1 << self.doublings
     }
 
-    /// Adds the value of the next step. What is not finite counts as not reported.
+    /// Adds the value of the next step. A value that is not finite counts as not reported.
     pub fn push(&mut self, value: Option<f64>) {
         let value = value.filter(|value| value.is_finite());
         self.steps += 1;
@@ -95,7 +96,7 @@ impl History {
         }
     }
 
-    /// Takes the pending values into the bucket being filled.
+    /// Merges the pending values into the bucket that is being filled.
     fn settle(&mut self) {
         self.filled_steps += self.pending.len() as u64;
         let values: Vec<f64> = self.pending.drain(..).flatten().collect();
@@ -109,7 +110,7 @@ impl History {
                 .map(|pair| merge(pair[0], pair.get(1).copied().flatten()))
                 .collect();
             self.doublings += 1;
-            // The bucket just filled is now the first half of a wider one.
+            // The full bucket becomes the first half of a wider one.
             return;
         }
         self.buckets.push(self.filled.take());
@@ -147,13 +148,13 @@ impl History {
             .collect()
     }
 
-    /// Value below which the share `p` of the recent reported values lies, interpolated linearly.
+    /// Quantile of the recent reported values: the share `p` of them lies below it. Interpolated linearly.
     pub fn recent_quantile(&self, p: f64) -> Option<f64> {
         let values: Vec<f64> = self.recent.iter().copied().flatten().collect();
         quantile(&values, p)
     }
 
-    /// Least and greatest of the whole run.
+    /// Minimum and maximum of the whole run.
     pub fn range(&self) -> Option<(f64, f64)> {
         let whole = self.whole(1);
         let (_, bucket) = whole.first()?;
@@ -213,7 +214,7 @@ mod tests {
             let whole = history.whole(usize::MAX);
             let total: u64 = whole.iter().map(|(_, bucket)| bucket.count).sum();
             assert_eq!(total, n);
-            // Values are step numbers: a bucket's place is the middle of its values.
+            // The values are step numbers, so a bucket's place is the middle of its values.
             for (place, bucket) in whole {
                 assert_eq!(place, (bucket.min + bucket.max) / 2.0, "after {n}");
             }

@@ -1,4 +1,5 @@
-//! What a run said in words: notes, log lines, its error stream, samples of text. Bounded; the oldest lines go first.
+//! The text output of a run: notes, log lines, its error stream, samples of text. When it is full, the oldest
+//! lines go.
 
 use std::collections::VecDeque;
 
@@ -7,11 +8,11 @@ use tinyllama_base::named;
 /// Lines kept.
 const MOST: usize = 2000;
 
-/// Longest line kept; a learner needs its start, and a binary dump must not fill memory.
+/// Longest line kept. A learner needs its start, and a binary dump must not fill memory.
 const LONGEST: usize = 2000;
 
 named! {
-    /// Who said it.
+    /// The source of a line.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Voice {
         /// The run, about its own figures.
@@ -55,7 +56,7 @@ impl Journal {
     }
 }
 
-/// Without colours, bells and tabs, which would move the cursor behind the picture's back.
+/// Removes colours, bells and tabs. They would move the terminal's cursor without the tutor's knowledge.
 fn printable(line: &str) -> String {
     console::strip_ansi_codes(line)
         .replace('\t', "    ")

@@ -1,4 +1,4 @@
-//! Where the device's time goes: by kernel, or by part of the model with the work counted for it.
+//! The device's time by kernel, or by model part with the counted work.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,26 +14,26 @@ use crate::tui::{
 use tinyllama_base::Align;
 use tinyllama_contract::{Kernel, Kernels};
 
-/// What a row is ordered by: its name, time and launches.
+/// The sort values of a row: its name, time and launches.
 type Key<'a> = (&'a str, f64, f64);
 
-/// A key's words, and which row comes first then.
+/// The key's description in the command bar, and the order of the rows.
 type Order = (&'static str, fn(&Key, &Key) -> Ordering);
 
-/// Equals are ordered by their names.
+/// Rows that compare as equal are ordered by name.
 const ORDERS: [Order; 3] = [
     ("sort by time", |a, b| b.1.total_cmp(&a.1)),
     ("sort by launches", |a, b| b.2.total_cmp(&a.2)),
     ("sort by name", |_, _| Ordering::Equal),
 ];
 
-/// How the table is looked at.
+/// The selected view of the table.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     order: usize,
-    /// By part of the model instead of by kernel.
+    /// Rows are model parts instead of kernels.
     by_part: bool,
-    /// The kernel whose launches are shown part by part.
+    /// The kernel whose launches are listed by model part.
     open: Option<String>,
     cursor: Cursor,
 }
@@ -109,7 +109,7 @@ impl Look {
         }
     }
 
-    /// Where there is little room bars say more than the parts, which Enter shows.
+    /// On a narrow screen, bars replace the column of parts, because Enter shows the parts.
     fn fitted(&self, mut table: Table, wide: usize) -> Table {
         if !self.by_part && wide < ROOMY {
             table.columns.remove(PART);
@@ -118,7 +118,7 @@ impl Look {
         table
     }
 
-    /// Without a caption and without a selected row, for an overview.
+    /// Draws the table without a caption and without a selected row, for the overview.
     pub fn draw_short(&self, state: &RunState, mut pane: Pane) {
         match &state.kernels {
             Some(kernels) => {
@@ -132,7 +132,7 @@ impl Look {
     }
 }
 
-/// The column that bars show once more, and the one that gives way to them on screens of fewer columns.
+/// The column that the bars repeat, the column they replace, and the width below which they replace it.
 const SHARE: usize = 2;
 const PART: usize = 4;
 const ROOMY: usize = 110;
@@ -172,22 +172,22 @@ fn compare(order: usize, a: Key, b: Key) -> Ordering {
     by(&a, &b).then_with(|| a.0.cmp(b.0))
 }
 
-/// A kernel with all that was launched of it, or one part of the model that launches it.
+/// A kernel with all its launches, or the launches of one model part.
 #[derive(Clone, Debug)]
 struct Row<'a> {
     name: &'a str,
-    /// None for all of the kernel.
+    /// `None` for the whole kernel.
     part: Option<&'a str>,
-    /// Parts that launch it.
+    /// Model parts that launch it.
     parts: Vec<&'a str>,
     ms: Option<f64>,
-    /// Of all kernels.
+    /// Share of the time of all kernels.
     share: Option<String>,
     launches: f64,
     fused: Option<f64>,
 }
 
-/// Every kernel once, whichever parts of the model launch it; `open` with its parts below.
+/// Every kernel once, summed over the model parts that launch it. The parts of `open` follow below it.
 fn folded<'a>(kernels: &'a Kernels, order: usize, open: Option<&str>) -> Vec<Row<'a>> {
     let total: f64 = kernels.kernels.iter().map(time_of).sum();
     let row = |name, part, of: &[&'a Kernel]| {

@@ -1,14 +1,14 @@
-//! The run's words, the latest at the bottom.
+//! The run's text output, the latest line at the bottom.
 
 use ratatui::text::{Line, Span};
 
 use super::journal::{Entry, Journal, Voice};
 use crate::tui::{Pane, Theme, cut, labelled};
 
-/// Columns of the name of who speaks.
+/// Columns of the source's name.
 const VOICE: usize = 7;
 
-/// The end of the journal, `back` entries before its last.
+/// Draws the journal up to the entry `back` entries before its last.
 pub fn draw(journal: &Journal, back: usize, mut pane: Pane) {
     if journal.entries.is_empty() {
         let text = "Nothing has been said: no notes, no output beside the events.";
@@ -32,14 +32,14 @@ pub fn draw(journal: &Journal, back: usize, mut pane: Pane) {
     pane.put(lines);
 }
 
-/// The entry's lines, its voice in a column of its own.
+/// The entry's lines, with its source in a left column.
 pub fn entry_lines(entry: &Entry, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let style = match entry.voice {
         Voice::Note => theme.emphasis(),
         Voice::Sample => theme.code(),
         Voice::Output | Voice::Stderr => theme.text(),
     };
-    // A table keeps its columns: words set apart by more than a blank are not run together.
+    // Several blanks in a row mark a table, which must keep its columns and is not wrapped.
     if entry.text.trim_start().contains("  ") {
         let room = usize::from(wide).saturating_sub(VOICE);
         let label = Span::styled(format!("{:<VOICE$}", entry.voice.name()), theme.muted());

@@ -1,14 +1,15 @@
-//! Figures of a run as far as they are known while it goes on: of the summary once it is there, of the latest steps before.
+//! Figures that are known so far: from the summary once it is there, before that from the latest steps.
 
 use super::state::RunState;
 use crate::analysis::Metric;
 
 use crate::tui::PARTS_OF_A_STEP;
 
-/// Time that is in none of a step's parts is worth a word from this share of the step on.
+/// Time outside the parts of a step is mentioned from this share of the step on.
 const NOTABLE_SHARE: f64 = 0.05;
 
-/// Median, tenth and ninetieth percentile of a time of each step: of the whole run once its summary is there, of the latest
+/// Median, tenth and ninetieth percentile of a time per step: of the whole run once its summary is there, of
+/// the latest
 /// steps before.
 pub fn middle(state: &RunState, metric: Metric) -> Option<[f64; 3]> {
     let summary = state.summary.as_deref();
@@ -27,7 +28,7 @@ pub fn middle(state: &RunState, metric: Metric) -> Option<[f64; 3]> {
     told.map(|it| [it.median, it.p10, it.p90]).or_else(latest)
 }
 
-/// Median total time and that of the parts that are known.
+/// Median total time, and the medians of the known parts.
 pub struct StepTime {
     pub total: f64,
     pub parts: Vec<(&'static str, f64)>,
@@ -45,7 +46,8 @@ impl StepTime {
         })
     }
 
-    /// Milliseconds of the step that none of the parts has; none where the parts were not timed or make up the step.
+    /// Milliseconds of the step that are in none of the parts. `None` if no parts were timed or they add up
+    /// to the step.
     pub fn missing(&self) -> Option<f64> {
         let sum: f64 = self.parts.iter().map(|(_, ms)| ms).sum();
         let missing = self.total - sum;
@@ -53,7 +55,7 @@ impl StepTime {
     }
 }
 
-/// The figure as far as it is known now.
+/// The figure as known so far.
 pub fn measured(state: &RunState, metric: Metric) -> Option<f64> {
     let summary = state.summary.as_deref();
     let parts = state.parts.as_ref();

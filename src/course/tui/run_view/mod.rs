@@ -1,4 +1,4 @@
-//! A run while it goes and when it is over: every figure its event stream reports, and none it does not.
+//! The panel of a run, during it and afterwards: shows every figure that its events report, and no other.
 
 mod charts;
 mod context;
@@ -34,7 +34,7 @@ use crate::tutor::Ending;
 use tinyllama_base::{Interval, TextTable};
 use tinyllama_contract::Step;
 
-/// How a section draws its part of the screen.
+/// Draws a section into its pane.
 type Draw = fn(&RunView, Pane);
 
 const SECTIONS: [(&str, Draw); 8] = [
@@ -54,12 +54,12 @@ const SECTIONS: [(&str, Draw); 8] = [
     }),
 ];
 
-/// Sections that are moved through.
+/// Indices of the sections that the learner can scroll.
 const KERNELS: usize = 4;
 const STEPS: usize = 5;
 const LOG: usize = 6;
 
-/// Lines a chart needs to say something.
+/// Lines that a chart needs to be readable.
 const LEAST_CHART: u16 = 5;
 
 /// The panel of one run.
@@ -69,9 +69,9 @@ pub struct RunView {
     section: Tabs,
     span: Span,
     look: Look,
-    /// The step that is selected.
+    /// The selected step.
     row: Cursor,
-    /// Entries of the log below the ones shown; 0 follows the end.
+    /// Number of log entries below the visible ones; 0 follows the end.
     back: Cursor,
 }
 
@@ -83,22 +83,22 @@ impl RunView {
         }
     }
 
-    /// A line of the child's output.
+    /// Adds a line of the child's output.
     pub fn line(&mut self, line: &RunLine) {
         self.state.line(line);
     }
 
-    /// All GPUs at a moment, `t` seconds after the run's start, with what the figures come from.
+    /// Adds a reading of all GPUs, `t` seconds after the run's start, and the name of its source.
     pub fn gpu(&mut self, t: f64, gpus: &[GpuStatus], source: &'static str) {
         let hello = self.state.hello.as_deref();
-        // A run on the processor leaves the GPU to others; its figures would only mislead.
+        // A run on the processor leaves the GPU to other programs; its figures would only mislead.
         if hello.is_none_or(|hello| hello.backend != "cpu") {
             let device = hello.map(|hello| hello.device.clone());
             self.state.gpu.add(t, gpus, device.as_deref(), source);
         }
     }
 
-    /// The process has ended.
+    /// Notes that the process has ended.
     pub fn ended(&mut self, ending: Ending) {
         self.state
             .journal
@@ -106,17 +106,17 @@ impl RunView {
         self.state.ended = Some(ending);
     }
 
-    /// What the checks of its step say.
+    /// Shows the verdicts of checks.
     pub fn judged(&mut self, verdicts: Vec<Checked>) {
         self.state.verdicts = verdicts;
     }
 
-    /// Its step time over that of the run before it, where nothing but chance tells the two apart.
+    /// Sets the ratio of its step time to that of the run before, if both have the same setup.
     pub fn repeated(&mut self, to_before: Option<Interval>) {
         self.state.to_before = to_before;
     }
 
-    /// It is one of two runs that are repeated in turns.
+    /// Marks it as one of two runs that are repeated in turns.
     pub fn in_round(&mut self, round: Round) {
         self.state.context.round = Some(round);
     }
@@ -125,7 +125,7 @@ impl RunView {
         self.state.context.round.as_ref()
     }
 
-    /// Seconds since the start, and since the last word where that is long ago.
+    /// Sets the seconds since the start, and the seconds since the last output if that is unusually long ago.
     pub fn clock(&mut self, seconds: f64, silent: Option<f64>) {
         if self.state.is_running() {
             self.state.clock = self.state.clock.max(seconds);
@@ -168,7 +168,7 @@ impl RunView {
             .iter()
             .any(|(_, gpu)| gpu.power.is_some());
         let places = if pane.area.width < 76 {
-            // One below the other, as many as can be read.
+            // Charts stand one below the other, as many as are readable.
             let fitting = pane.area.height / LEAST_CHART;
             let charts = fitting.clamp(1, 2 + u16::from(has_power));
             let row = |at| match at < charts {

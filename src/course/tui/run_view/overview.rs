@@ -1,4 +1,4 @@
-//! Everything at once, as far as there is room.
+//! Shows everything at once, as far as there is room.
 //!
 //! ```text
 //! 160 columns                      80 columns            60 columns
@@ -22,7 +22,7 @@ use crate::tui::{Pane, Theme};
 /// Rows of a chart below figures.
 const CHART: u16 = 8;
 
-/// Columns of the figures beside charts.
+/// Columns of the figures next to charts.
 const FIGURES: u16 = 40;
 
 pub fn draw(state: &RunState, span: Span, look: &Look, mut pane: Pane) {
@@ -49,7 +49,7 @@ fn failed(state: &RunState) -> bool {
     !state.is_running() && !state.succeeded()
 }
 
-/// What went wrong, what to do, and the last words.
+/// The problem, its remedy, and the last lines of the error stream.
 fn failure(state: &RunState, pane: &mut Pane) {
     let (wide, theme) = (pane.area.width, pane.theme);
     let mut lines = trouble(state, wide, theme);
@@ -101,9 +101,9 @@ fn medium(state: &RunState, span: Span, mut pane: Pane) {
     }
 }
 
-/// The last note or line of output, in at most so many lines.
+/// The last note or line of output, in at most `most` lines.
 fn last_words(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<Line<'static>> {
-    // After a failure they are above already.
+    // After a failure the last lines already stand above.
     let last = state.journal.entries.iter().next_back();
     let last = last.filter(|_| !failed(state)).into_iter();
     last.flat_map(|entry| log::entry_lines(entry, wide, theme))
@@ -135,7 +135,7 @@ fn large(state: &RunState, span: Span, look: &Look, mut pane: Pane) {
     for (chart, column, row) in charts {
         chart.draw(span, pane.at(column.intersection(row)));
     }
-    // The figures may go on beside the charts in the middle.
+    // The figures may continue next to the charts of the middle row.
     let figures = right.intersection(top.union(middle));
     let lines = figures::lines(state, figures.width, pane.theme);
     pane.at(figures).put(lines);

@@ -1,4 +1,4 @@
-//! A run of an earlier day, from its files.
+//! Reads a run of an earlier day from its files.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -9,10 +9,10 @@ use crate::tui::{RunContext, RunView};
 use crate::tutor::Ending;
 
 impl RunView {
-    /// As it was seen when it ended.
+    /// Reads the run as the learner saw it when it ended.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn read(folder: &Path, context: RunContext) -> io::Result<(Self, Ending)> {
         let mut view = RunView::new(context);
         let stream = BufReader::new(File::open(folder.join(EVENTS))?);

@@ -1,4 +1,5 @@
-//! What came of a run that is over: the guess beside the measurement, in large, and the verdicts of its checks.
+//! The result of a finished run: the prediction next to the measurement, in large digits, and the verdicts of
+//! its checks.
 
 use ratatui::text::{Line, Span};
 
@@ -13,10 +14,10 @@ const TALL: usize = 5;
 /// Columns between the two figures.
 const GAP: usize = 4;
 
-/// Lines of a verdict's words.
+/// Lines of a verdict's text.
 const WORDS: usize = 2;
 
-/// Most useful first, in at most `room` lines; empty while it runs and where nothing was expected of it.
+/// Most useful lines first, at most `room`. Empty while the run goes on, and if nothing was predicted or checked.
 pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line<'static>> {
     if state.is_running() {
         return Vec::new();
@@ -35,7 +36,7 @@ pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Lin
     lines
 }
 
-/// `You said 300 ms; it was 539 ms: 1.8x`, with both figures in large where there is room.
+/// A line such as `You said 300 ms; it was 539 ms: 1.8x`, with both figures in large digits if there is room.
 fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Option<Vec<Line<'static>>> {
     let prediction = state.context.prediction.as_ref()?;
     let value = measured(state, prediction.metric?)?;
@@ -60,7 +61,7 @@ fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Option<Ve
     Some(head.into_iter().chain(rows).collect())
 }
 
-/// `15.00 ms` as `15 ms`.
+/// Shortens `15.00 ms` to `15 ms`.
 fn short(shown: &str) -> String {
     let (figure, unit) = shown.split_once(' ').unwrap_or((shown, ""));
     let figure = match figure.contains('.') {
@@ -70,7 +71,7 @@ fn short(shown: &str) -> String {
     format!("{figure} {unit}").trim_end().to_owned()
 }
 
-/// `: 1.8x away`.
+/// A text such as `: 1.8x away`.
 fn far(said: f64, was: f64, theme: &Theme) -> String {
     let factor = (was / said).max(said / was);
     match factor {
@@ -84,7 +85,7 @@ fn columns(rows: &[String]) -> usize {
     rows.iter().map(|row| width(row)).max().unwrap_or(0)
 }
 
-/// Figures of three columns by five rows, a bit a cell, from the top.
+/// Digits of three columns by five rows, one bit per cell, from the top.
 const FONT: [(char, [u8; TALL]); 12] = [
     ('0', [0b111, 0b101, 0b101, 0b101, 0b111]),
     ('1', [0b010, 0b110, 0b010, 0b010, 0b111]),
@@ -100,7 +101,7 @@ const FONT: [(char, [u8; TALL]); 12] = [
     ('-', [0b000, 0b000, 0b111, 0b000, 0b000]),
 ];
 
-/// A figure in large; its unit stays small, on the lowest row.
+/// A figure in large digits; its unit stays small, on the lowest row.
 fn big(text: &str, theme: &Theme) -> Vec<String> {
     let (figure, unit) = text.split_once(' ').unwrap_or((text, ""));
     let block = theme.glyphs.bar[0];
@@ -122,13 +123,13 @@ fn big(text: &str, theme: &Theme) -> Vec<String> {
     rows
 }
 
-/// Each check with its verdict and the first of its words.
+/// Each check with its verdict and the first lines of its text.
 fn verdicts(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for outcome in &state.verdicts {
         let mut line = verdict(outcome, theme);
         if outcome.verdict == Verdict::Passed {
-            // What went well needs no more than its first words; the step's text has all of them.
+            // A passed check needs no more than its first sentence; the step's text has all of them.
             let said: Vec<&str> = outcome.text.split_whitespace().collect();
             let said = said.join(" ");
             let said = said.split(". ").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What runs, with which numbers: everything the run said of itself at its start, and at its end.
+//! The setup of a run: everything that the run reported about itself at its start and at its end.
 
 use ratatui::text::{Line, Span};
 
@@ -77,7 +77,7 @@ fn facts(hello: &Hello) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a step waits for before the clock is read.
+/// Says what the step waits for before it reads the clock.
 fn clock(synchronize: &str) -> String {
     match synchronize {
         "phases" => "read after the device has finished each part of a step".to_owned(),

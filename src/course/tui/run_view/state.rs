@@ -1,4 +1,4 @@
-//! What is known of a run so far, fed by its event stream.
+//! The known state of a run, updated from its event stream.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +15,7 @@ use tinyllama_contract::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
 };
 
-/// Where the measured steps began.
+/// The start of the measured steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Number of the first measured step.
@@ -30,21 +30,21 @@ pub struct Start {
 pub struct RunState {
     pub context: RunContext,
     pub hello: Option<Box<Hello>>,
-    /// The phase the run is in, and since when, in seconds since its start.
+    /// The phase of the run, and the time of its start in seconds since the run's start.
     pub phase: Option<(f64, Phase)>,
-    /// The last step with its time.
+    /// The time of the last step in seconds since the run's start, and the step.
     pub step: Option<(f64, Step)>,
     /// The latest steps, the last one first.
     pub steps: VecDeque<Step>,
     pub first_step_ms: Option<f64>,
     pub start: Option<Start>,
-    /// Time and its parts of the measured steps, in milliseconds.
+    /// Total time and parts of the measured steps, in milliseconds.
     pub times: BTreeMap<Metric, History>,
     pub samples_per_s: History,
-    /// Of every step, warm-up included.
+    /// Loss of every step, warm-up included.
     pub loss: History,
     pub first_loss: Option<f64>,
-    /// The first step whose loss was no finite number.
+    /// The first step whose loss was not finite.
     pub loss_lost: Option<usize>,
     pub launches: History,
     pub bytes_in_use: History,
@@ -54,15 +54,15 @@ pub struct RunState {
     pub summary: Option<Box<Summary>>,
     pub failure: Option<Failure>,
     pub ended: Option<Ending>,
-    /// Of the checks of its step, as far as they were evaluated.
+    /// Verdicts of the checks that have been evaluated.
     pub verdicts: Vec<Checked>,
-    /// Its step time over that of the same run the last time.
+    /// Ratio of its step time to that of the same command's last run.
     pub to_before: Option<Interval>,
     pub journal: Journal,
     pub gpu: GpuTrack,
     /// Seconds since the start.
     pub clock: f64,
-    /// Seconds since the last word, where that is longer ago than is usual.
+    /// Seconds since the last output, if that is unusually long ago.
     pub silent: Option<f64>,
 }
 
@@ -78,7 +78,7 @@ impl RunState {
         self.silent = None;
         match line {
             Line::Event(event) => self.event(event),
-            // Made by a newer version for newer readers.
+            // A newer version makes such lines for newer readers.
             Line::Unknown => {}
             Line::Log(text) => self.journal.add(Voice::Output, text),
         }
@@ -147,14 +147,14 @@ impl RunState {
         self.ended.is_none()
     }
 
-    /// Whether it ended as planned.
+    /// Returns whether the run ended as planned.
     pub fn succeeded(&self) -> bool {
         self.ended.as_ref().is_some_and(Ending::is_success)
             && self.failure.is_none()
             && self.summary.as_ref().is_none_or(|summary| summary.complete)
     }
 
-    /// Share of the current phase that is done, from 0 to 1, where there is something to estimate it from.
+    /// Finished share of the current phase, from 0 to 1; `None` if nothing allows an estimate.
     pub fn progress(&self) -> Option<f64> {
         let (_, phase) = self.phase.as_ref()?;
         let counted = matches!(phase.phase, PhaseName::WarmUp | PhaseName::Measure);
@@ -166,7 +166,7 @@ impl RunState {
         .map(|progress| progress.clamp(0.0, 1.0))
     }
 
-    /// Seconds left of the current phase, where there is something to estimate them from.
+    /// Seconds left of the current phase; `None` if nothing allows an estimate.
     pub fn seconds_left(&self) -> Option<f64> {
         let (since, phase) = self.phase.as_ref()?;
         let left = if phase.phase == PhaseName::Measure {
@@ -177,7 +177,7 @@ impl RunState {
         left.is_finite().then_some(left.max(0.0))
     }
 
-    /// By the clock between steps: what happens between them counts as well.
+    /// Uses the clock between steps, because the time between them counts as well.
     fn seconds_of_steps_left(&self) -> Option<f64> {
         let (t, step) = self.step.as_ref()?;
         let start = self.start?;
@@ -190,7 +190,7 @@ impl RunState {
         Some(left * each - (self.clock - t).min(each))
     }
 
-    /// Seconds from the beginning of the first measured step to the end of the last one, with their number.
+    /// Seconds of the begin of the first measured step and of the end of the last one, and the number of steps.
     pub fn measured_interval(&self) -> Option<(f64, f64, u64)> {
         let start = self.start?;
         let (t, _) = self.step.as_ref()?;
@@ -198,7 +198,7 @@ impl RunState {
         Some((begin, *t, self.samples_per_s.steps))
     }
 
-    /// Whether the clock was read only after the device had finished; none before the first step.
+    /// Returns whether the clock was read only after the device had finished; `None` before the first step.
     pub fn synchronized(&self) -> Option<bool> {
         self.step.as_ref().map(|(_, step)| step.synchronized)
     }

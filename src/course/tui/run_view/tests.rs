@@ -1,4 +1,4 @@
-//! Runs as they come, on every size of screen.
+//! Draws runs on screens of every size.
 
 use ratatui::prelude::{Buffer, Rect};
 
@@ -9,7 +9,7 @@ use crate::session::RunExit;
 use crate::tui::{Theme, sheet};
 use tinyllama_contract::Body;
 
-/// A run on a GPU with launches, memory, kernels; `steps` of it, the times of a generator without chance.
+/// A run on a GPU with launches, memory and kernels. The times of its `steps` steps are deterministic.
 fn gpu_run(steps: usize) -> Vec<String> {
     let of = steps;
     let mut lines = vec![
@@ -105,7 +105,7 @@ fn finished() -> RunView {
     view
 }
 
-/// An ending of which nothing more is known.
+/// An ending with no further information.
 pub fn ended(exit: RunExit) -> Ending {
     Ending {
         exit: Some(exit),
@@ -330,7 +330,7 @@ fn kernels_are_sorted_by_what_was_asked_for() {
         let header = text.lines().position(|line| line.starts_with("kernel "));
         text.lines().nth(header.unwrap() + 1).unwrap().to_owned()
     };
-    // Two parts launch it: folded it leads with the sum of both.
+    // Two parts launch it. Folded, it comes first with the sum of both.
     assert!(first(&view).contains("10.9123"), "{}", first(&view));
     assert_eq!(view.commands()[3].1, "sort by launches");
     assert!(view.act(PanelAction::Sort));

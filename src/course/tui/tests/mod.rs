@@ -1,4 +1,4 @@
-//! What the tests of the full screen share.
+//! Helpers that the tests of the full screen share.
 
 mod pictures;
 pub mod script;

@@ -1,5 +1,6 @@
-//! Pictures of real screens for the README and the documents: drawn by the program itself, and held against what is kept, so
-//! that none shows what is no longer so. `UPDATE_SCREENS=1 cargo test --workspace --lib pictures` draws them anew.
+//! Pictures of real screens for the README and the documents. The program draws them, and the tests compare
+//! them with the
+//! stored files, so no picture is outdated. `UPDATE_SCREENS=1 cargo test --workspace --lib pictures` draws them anew.
 
 use std::fs;
 use std::path::Path;
@@ -15,8 +16,8 @@ use crate::recording::{self, Library};
 use crate::session::StepRef;
 use crate::tui::view::draw;
 
-/// A screen: its file, what it shows, its size, and the keys that lead there once a guess was made and its run has ended;
-/// none for what a learner sees first.
+/// A screen: its file, its description, its size, and its keys. The keys follow a prediction and its finished run;
+/// without keys the picture shows a learner's first screen.
 type Screen = (&'static str, &'static str, (u16, u16), Option<&'static str>);
 
 const SCREENS: [Screen; 5] = [

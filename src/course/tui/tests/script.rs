@@ -1,5 +1,6 @@
-//! A tutor on the loop of every tutor, with keys and messages from a test and a terminal in memory; what would reach
-//! beyond the screen is noted.
+//! Runs the tutor's event loop with keys and messages from a test and a terminal in memory. It records
+//! effects that would
+//! reach beyond the screen.
 
 use std::io;
 use std::num::NonZeroU16;
@@ -31,10 +32,10 @@ use crate::tui::update::navigate;
 use crate::tui::view::document;
 use crate::tutor::{Ending, TutorError};
 
-/// A run of eight quick steps, as its event stream.
+/// The event stream of a run with eight quick steps.
 pub const STREAM: &str = include_str!("../script/run.jsonl");
 
-/// Columns and rows of the terminal at first.
+/// Initial columns and rows of the terminal.
 const SIZE: (u16, u16) = (80, 24);
 
 pub struct Script {
@@ -44,12 +45,12 @@ pub struct Script {
     keys: mpsc::UnboundedSender<Event>,
     runtime: Runtime,
     terminal: Terminal,
-    /// Whether the last key or message changed anything that is shown.
+    /// True if the last key or message changed anything on the screen.
     pub changed: bool,
     folder: TempDir,
 }
 
-/// What a tutor's hands were asked for. The session is a real one, and answers at once.
+/// Records the effects of a tutor. Its session is real and answers at once.
 pub struct Notes {
     pub session: Session,
     course: Arc<Course>,
@@ -82,7 +83,7 @@ impl Hands for Notes {
     fn take_back(&mut self) {}
 }
 
-/// A terminal in memory, which shows what a real one would.
+/// A terminal in memory, which shows the same as a real one.
 #[derive(Clone)]
 struct Terminal(Arc<Mutex<vt100::Parser>>);
 
@@ -126,14 +127,14 @@ pub fn test_course() -> Course {
 }
 
 impl Script {
-    /// A learner's first visit, the welcome closed.
+    /// A learner's first visit after closing the welcome page.
     pub fn in_new_folder() -> Self {
         let mut script = Self::at_first();
         script.model.lift_all();
         script
     }
 
-    /// What a learner sees first.
+    /// A learner's first screen.
     pub fn at_first() -> Self {
         Self::of(test_course())
     }
@@ -152,7 +153,7 @@ impl Script {
         let mut session = Session::open(place).expect("a session");
         session.news();
         let mut state = session.state().clone();
-        // The order of choices depends on who the learner is.
+        // The order of choices depends on the learner's name.
         state.identity = "ada".into();
         let state = Arc::new(state);
         let mut model = Model::new(
@@ -171,7 +172,7 @@ impl Script {
         let pressed = UnboundedReceiverStream::new(pressed);
         let pressed = tokio_stream::StreamExt::map(pressed, Ok);
         let waiting: Mutex<Option<Input>> = Mutex::new(Some(Box::pin(pressed)));
-        // Whoever listens again after the terminal was lent hears nothing more.
+        // After the terminal was given away and back, the new listener receives nothing.
         let listen = move || -> Input {
             let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
             let again = || -> Input { Box::pin(tokio_stream::pending()) };
@@ -203,14 +204,14 @@ impl Script {
         script
     }
 
-    /// The same learner, later.
+    /// The same learner at a later start.
     pub fn reopened(self) -> Self {
         let Script { tutor, folder, .. } = self;
         drop(tutor);
         Self::at(folder, test_course())
     }
 
-    /// One round of the loop.
+    /// One turn of the loop.
     fn turn(&mut self) -> Result<(), TutorError> {
         let turn = self.stage.turn(&mut self.tutor, &mut self.messages);
         let turned = self.runtime.block_on(turn);
@@ -229,7 +230,7 @@ impl Script {
         self.turn().expect("the loop goes on");
     }
 
-    /// Keys by name, separated by spaces: `n enter 1`.
+    /// Presses keys by name, separated by spaces: `n enter 1`.
     pub fn keys(&mut self, keys: &str) {
         for name in keys.split_whitespace() {
             let key = Key::parse(name).expect("a key");
@@ -244,14 +245,14 @@ impl Script {
         }
     }
 
-    /// What the terminal shows once everything was drawn, however little time went by.
+    /// The terminal's content after everything was drawn, however little time has passed.
     pub fn look(&mut self) -> String {
         let (columns, rows) = self.tutor.model.size;
         self.event(Event::Resize(columns, rows));
         self.screen()
     }
 
-    /// What the terminal shows.
+    /// The terminal's content.
     pub fn screen(&self) -> String {
         let parser = self
             .terminal
@@ -261,7 +262,7 @@ impl Script {
         parser.screen().contents()
     }
 
-    /// The step's text as it is shown.
+    /// The visible text of the step.
     pub fn text(&self) -> String {
         let lines = document(&self.tutor.model).lines;
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
@@ -284,7 +285,7 @@ impl Script {
             .map_or("", |view| view.at.step.as_str())
     }
 
-    /// The run that was asked to be started last, taken from the effects.
+    /// Takes the last start of a run from the effects.
     pub fn started(&mut self) -> Option<RunId> {
         let effects = &mut self.tutor.hands.effects;
         let position = effects
@@ -296,7 +297,7 @@ impl Script {
         }
     }
 
-    /// What the work that was asked for last is called, taken from the effects; not that for later, which has no name.
+    /// Takes the last work from the effects and returns its line for the learner. Skips work without such a line.
     pub fn worked(&mut self) -> Option<&'static str> {
         let effects = &mut self.tutor.hands.effects;
         let position = effects.iter().rposition(
@@ -308,7 +309,7 @@ impl Script {
         }
     }
 
-    /// The recording that was asked to be played last, taken from the effects.
+    /// Takes the last start of a recording from the effects.
     pub fn played(&mut self) -> Option<(RunId, String)> {
         let effects = &mut self.tutor.hands.effects;
         let position = effects
@@ -330,12 +331,12 @@ impl Script {
         self.turn().expect("the loop goes on");
     }
 
-    /// Lets a run that was started go to its planned end.
+    /// Lets a started run go to its planned end.
     pub fn finish(&mut self, id: RunId) {
         self.finish_with(id, STREAM);
     }
 
-    /// The same with another event stream.
+    /// Does the same with another event stream.
     pub fn finish_with(&mut self, id: RunId, stream: &str) {
         let run = self.begin_run_with(id, stream);
         for line in stream.lines() {
@@ -355,7 +356,7 @@ impl Script {
         });
     }
 
-    /// Lets a run begin, with its files in place; returns its id in the session.
+    /// Lets a run begin, with its files in place. Returns its id in the session.
     pub fn begin_run(&mut self, id: RunId) -> String {
         self.begin_run_with(id, STREAM)
     }

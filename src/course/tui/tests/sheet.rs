@@ -1,4 +1,4 @@
-//! Snapshots of panels: every size, with colours, without, and in ASCII, on one sheet.
+//! Snapshots of panels: one sheet with every size, with colours, without, and in ASCII.
 
 use std::fmt::Write;
 
@@ -6,12 +6,12 @@ use ratatui::prelude::{Buffer, Color, Rect, Style};
 
 use crate::tui::{Pane, Theme};
 
-/// What the tutor promises to look well on.
+/// Sizes at which the tutor has to look well.
 pub const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (120, 40), (160, 45)];
 
-/// The picture at every size: as text, with the styles by colour and by attribute below, and in ASCII.
+/// The picture at every size: as text, then its styles with colours and with attributes only, and in ASCII.
 ///
-/// Fails where ASCII is asked for and something else is drawn, or a colour is used without one being allowed.
+/// Panics if the ASCII picture contains another character, or if a picture without colours has one.
 pub fn sheet(draw: impl Fn(Pane)) -> String {
     let mut sheet = String::new();
     for (width, height) in SIZES {
@@ -44,7 +44,7 @@ pub fn sheet(draw: impl Fn(Pane)) -> String {
     sheet
 }
 
-/// The characters of a picture, a line a row, blanks at the end left out.
+/// The characters of a picture, one line per row, without blanks at the end.
 pub fn text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width).max(1);
     let mut text = String::new();
@@ -56,7 +56,7 @@ pub fn text(buffer: &Buffer) -> String {
     text
 }
 
-/// Runs of cells that are not plain: `row:from-to style`.
+/// Runs of cells with a style: `row:from-to style`.
 pub fn styles(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width).max(1);
     let mut list = String::new();

@@ -1,4 +1,4 @@
-//! A picture of the screen as SVG: for the README, and to be looked at.
+//! A picture of the screen as SVG, for the README.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use ratatui::prelude::{Buffer, Color, Modifier};
 
 use tinyllama_base::foreign::Html;
 
-/// Units of a cell and of what is around them.
+/// SVG units of a cell and of the margin.
 const CELL: (f64, f64) = (8.4, 18.0);
 const MARGIN: f64 = 12.0;
 
 const BACKGROUND: &str = "#16181d";
 const FOREGROUND: &str = "#d6d9e0";
 
-/// The 16 colours as a common dark theme has them.
+/// The 16 colours of a common dark theme.
 fn colour(colour: Color) -> Option<&'static str> {
     Some(match colour {
         Color::Black => "#16181d",
@@ -30,13 +30,13 @@ fn colour(colour: Color) -> Option<&'static str> {
     })
 }
 
-/// How a cell is drawn: its colour, the one behind it, bold, faint, underlined.
+/// The style of a cell: its colour, its background, bold, faint, underlined.
 #[derive(Clone, Copy, PartialEq)]
 struct Look {
     ink: &'static str,
     paper: Option<&'static str>,
     modifiers: Modifier,
-    /// Characters outside ASCII come from other fonts: each stands alone, in its own cell.
+    /// Characters outside ASCII come from other fonts, so each one is placed alone in its cell.
     is_ascii: bool,
 }
 
@@ -56,7 +56,7 @@ impl Look {
     }
 }
 
-/// All of a picture, as a terminal of its size would show it.
+/// The whole picture as a terminal of its size would show it.
 pub fn svg(buffer: &Buffer, title: &str) -> String {
     let area = buffer.area;
     let (width, height) = (
@@ -76,7 +76,7 @@ pub fn svg(buffer: &Buffer, title: &str) -> String {
             let mut end = x + 1;
             let is_blank = |x: u16| buffer[(x, y)].symbol() == " ";
             while look.is_ascii && end < area.right() && Look::of(&buffer[(end, y)]) == look {
-                // Blanks within a text would be run together.
+                // SVG merges blanks within a text.
                 if is_blank(end - 1) && is_blank(end) != is_blank(x) {
                     break;
                 }
@@ -105,7 +105,7 @@ fn piece(out: &mut String, (column, row, length): (u16, u16, u16), text: &str, l
             CELL.1
         );
     }
-    // Blanks at the ends are no part of a text in SVG.
+    // SVG drops blanks at the ends of a text.
     let (letters, blanks) = (text.trim(), text.len() - text.trim_start().len());
     if letters.is_empty() {
         return;

@@ -1,12 +1,12 @@
-//! To the learner's own clipboard, through the terminal: a command, a path or a table.
+//! Copies a command, a path or a table through the terminal to the learner's own clipboard.
 
 use crate::lesson::StepKind;
 use crate::tui::{Effect, Effects, List, Model, Overlay, Palette, Snippet};
 
-/// More than terminals take at once.
+/// A longer text exceeds what terminals accept.
 const MOST_BYTES: usize = 74_000;
 
-/// Copies what is under the cursor, or lets one of several be chosen.
+/// Copies the item under the cursor, or lets the learner choose one of several.
 pub fn copy(model: &mut Model) -> Effects {
     let mut copies = copies(model);
     match (copies.len(), copies.pop()) {
@@ -22,14 +22,14 @@ pub fn copy(model: &mut Model) -> Effects {
     }
 }
 
-/// Copies this, and says so.
+/// Copies a snippet and says so.
 pub fn take(model: &mut Model, Snippet { name, text }: Snippet) -> Effects {
     if text.len() > MOST_BYTES {
         return model.warn(format!(
             "{name} is too long for the clipboard of a terminal."
         ));
     }
-    // A terminal does not answer.
+    // A terminal does not answer, so the tutor cannot know whether it worked.
     model.tell(format!(
         "Copied {name}, if your terminal takes OSC 52: {}",
         text.replace('\n', " ")
@@ -74,7 +74,7 @@ fn copies(model: &Model) -> Vec<Snippet> {
     copies
 }
 
-/// Blocks of code, without those that are pictures.
+/// Code blocks, without those that are pictures.
 fn code(text: &str) -> Vec<Snippet> {
     let fenced = text.split("```").skip(1).step_by(2);
     let blocks = fenced.filter_map(|block| {

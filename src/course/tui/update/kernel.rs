@@ -1,4 +1,4 @@
-//! Kernel steps: the learner's file is checked on every save while the step is open.
+//! Kernel steps: while the step is open, the tutor checks the learner's file after every save.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -14,10 +14,10 @@ use crate::tui::{
 };
 use crate::workbench::{Exercise, place};
 
-/// How often the file is looked at: by its time of change, which network homes report as well.
+/// Interval at which the file's modification time is read. Network home folders report it as well.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Opens the kernel's screen and looks after its file from now on.
+/// Opens the kernel's screen and watches its file from now on.
 pub fn watch(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
     let found = begun(exercise, &model.workbench);
     let (path, _) = or_warn(model, found)?;
@@ -38,7 +38,7 @@ pub fn watch(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Eff
     })])
 }
 
-/// Until the step is left.
+/// Watches the file until the learner leaves the step.
 fn look_after(
     desk: &Desk,
     at: &StepRef,
@@ -48,7 +48,7 @@ fn look_after(
 ) {
     let mut seen: Option<(SystemTime, u64)> = None;
     while held.strong_count() > 0 && !desk.sender.is_closed() {
-        // An editor may put a new file in its place: for a moment there is none.
+        // An editor may replace the file, and for a moment it is missing.
         let now = std::fs::metadata(path).and_then(|data| Ok((data.modified()?, data.len())));
         if let Ok(now) = now
             && seen != Some(now)
@@ -66,14 +66,14 @@ fn tried_now(at: &StepRef, exercise: &'static Exercise, path: &Path) -> Message 
     Message::Kernel(at.clone(), tried)
 }
 
-/// The editor on the file, which is written first where it is not there.
+/// Opens the editor on the file. Writes the file first if it is missing.
 pub fn edit(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
     let watched = watch(model, here, exercise);
     let path = model.workbench.join(exercise.file_name());
     both(watched, Some(vec![Effect::HandOver(HandOver::Open(path))]))
 }
 
-/// Now, whether it was saved or not.
+/// Checks the file now, whether it was saved or not.
 pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
     let was_watched = model
         .step
@@ -90,7 +90,7 @@ pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Eff
     )])
 }
 
-/// A solution to read, beside the learner's own file.
+/// Shows a solution; the learner's own file stays unchanged.
 pub fn solution(model: &mut Model, here: &Here) -> Effects {
     let exercise = exercise(model, here)?;
     let text = or_warn(model, exercise.solution())?;
@@ -100,7 +100,7 @@ pub fn solution(model: &mut Model, here: &Here) -> Effects {
     ))
 }
 
-/// The file as it was at first; what was written so far is kept beside it.
+/// Restores the original file. The learner's version is kept next to it.
 pub fn reset(model: &mut Model, here: &Here) -> Effects {
     let exercise = exercise(model, here)?;
     let kept =
@@ -112,7 +112,7 @@ pub fn reset(model: &mut Model, here: &Here) -> Effects {
     ))
 }
 
-/// Times on this machine's GPU, or what to do without one.
+/// Measures times on this machine's GPU, or says what to do without one.
 pub fn bench(model: &mut Model, here: &Here) -> Effects {
     let exercise = exercise(model, here)?;
     let path = model.workbench.join(exercise.file_name());
@@ -121,7 +121,7 @@ pub fn bench(model: &mut Model, here: &Here) -> Effects {
     Some(vec![Effect::HandOver(HandOver::Command(words.collect()))])
 }
 
-/// The step's exercise, or a word that it has none.
+/// The step's exercise. Without one, tells the learner so and returns `None`.
 fn exercise(model: &mut Model, here: &Here) -> Option<&'static Exercise> {
     let StepKind::Kernel { exercise } = here.step.kind else {
         model.tell("This step asks for no kernel.");
@@ -130,12 +130,12 @@ fn exercise(model: &mut Model, here: &Here) -> Option<&'static Exercise> {
     Some(exercise)
 }
 
-/// What came of it, or a word about what went wrong.
+/// The value, or a warning with the error.
 fn or_warn<T>(model: &mut Model, done: anyhow::Result<T>) -> Option<T> {
     done.map_err(|error| model.warn(format!("{error:#}"))).ok()
 }
 
-/// A check has come to its end.
+/// A check has ended.
 pub fn tried(model: &mut Model, at: &StepRef, tried: Result<Box<Tried>, String>) -> Effects {
     let view = model.view_at(at)?;
     let tried = match tried {

@@ -1,4 +1,4 @@
-//! Keys to what they mean where the learner is.
+//! Translates keys to the actions of the current area.
 
 use crossterm::event::KeyCode::{Char, Enter};
 use crossterm::event::{KeyEvent, KeyEventKind};
@@ -14,7 +14,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     }
     let life = sign_of_life(model);
     let key = Key::of(&event);
-    // While something is typed, a notice that came meanwhile stays to be read.
+    // While the learner types, a notice that arrives stays visible.
     let types = matches!(model.overlay, Some(Overlay::Ask(_)));
     let had_notice = !types && model.notice.take().is_some();
     let done = match model.overlay {
@@ -38,7 +38,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     both(life, done)
 }
 
-/// Which keys are in force, the innermost first.
+/// The areas whose keys apply, the innermost first.
 pub fn areas(model: &Model) -> Vec<Area> {
     match (model.panel_over(), model.screen) {
         (Some(panel), _) => vec![panel.area(), Area::Everywhere],

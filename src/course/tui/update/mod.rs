@@ -1,4 +1,4 @@
-//! What follows from what happened: changes the model and says what is to be done, and does nothing else.
+//! Handles messages: changes the model and returns effects, with no other side effects.
 
 pub mod act;
 mod ask;
@@ -24,10 +24,10 @@ use crossterm::event::{Event, MouseEventKind};
 use super::panels::welcome;
 use crate::tui::{Effect, Effects, Message, Model, Overlay, PanelAction, Request};
 
-/// Lines a turn of the wheel moves.
+/// Lines per turn of the wheel.
 const WHEEL: usize = 3;
 
-/// Takes in one message.
+/// Handles one message and returns the effects.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     model.dirty = true;
     let may_turn = matches!(message, Message::Input(_) | Message::Session(_));
@@ -86,12 +86,12 @@ fn input(model: &mut Model, event: Event) -> Effects {
     None
 }
 
-/// Something that the session is to do.
+/// An effect that sends a request to the session.
 fn request(request: Request) -> Effects {
     Some(vec![Effect::Session(request)])
 }
 
-/// What a tutor does when it is opened.
+/// The first effects of a tutor.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = vec![Effect::Session(Request::Measure)];
     effects.extend(navigate::resume(model).into_iter().flatten());
@@ -103,7 +103,7 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// Notes the time of the step that is open. For the end of the tutor, too.
+/// Records the time spent at the open step, also when the tutor ends.
 pub fn note_time(model: &mut Model) -> Option<Effect> {
     let seconds = model.attention.turn(model.now)?;
     let at = model.step.as_ref()?.at.clone();

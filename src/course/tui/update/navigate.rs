@@ -1,4 +1,4 @@
-//! Moving through the course.
+//! Moves through the course.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::tui::{
 };
 use crate::tutor::{Job, say};
 
-/// Opens where the learner was; a first visit begins at the outline.
+/// Opens the learner's last position; a first visit begins at the outline.
 pub fn resume(model: &mut Model) -> Effects {
     let at = model.state.position.clone()?;
     match model.course.step(&at.lesson, &at.step) {
@@ -28,7 +28,7 @@ pub fn resume(model: &mut Model) -> Effects {
     }
 }
 
-/// To where there is something to do: the step that is open, the last position, or the first unfinished step.
+/// Goes to the open step, or opens the next unfinished one.
 pub fn proceed(model: &mut Model) -> Effects {
     if model.step.is_some() {
         model.screen = Screen::Step;
@@ -40,7 +40,7 @@ pub fn proceed(model: &mut Model) -> Effects {
     }
 }
 
-/// To the outline, and from there back to the step.
+/// Goes to the outline, and from there back to the step.
 pub fn outline(model: &mut Model) -> Effects {
     model.lift_all();
     if model.screen == Screen::Outline && model.step.is_some() {
@@ -60,7 +60,7 @@ pub fn through_outline(model: &mut Model, action: PanelAction) -> Effects {
     None
 }
 
-/// Opens what the cursor of the outline is on.
+/// Opens the row under the cursor of the outline.
 pub fn open_row(model: &mut Model) -> Effects {
     let course = Arc::clone(&model.course);
     let rows = model.outline.rows(&course, &model.state);
@@ -72,7 +72,7 @@ pub fn open_row(model: &mut Model) -> Effects {
         {
             open_lesson(model, &lesson.id)
         }
-        // A session opens at its first lesson, which stands below it.
+        // A session opens at its first lesson, which is the row below it.
         (Some(Row::Lesson { lesson, .. }), _)
         | (Some(Row::Session { .. }), Some(Row::Lesson { lesson, .. })) => {
             model.outline.select(&course, &lesson.id);
@@ -93,7 +93,7 @@ pub fn open_lesson(model: &mut Model, id: &str) -> Effects {
     open(model, unfinished(&model.state, lesson).or(first)?)
 }
 
-/// Turns to a step, if its lesson is open.
+/// Opens a step, if its lesson is open.
 pub fn open(model: &mut Model, at: StepRef) -> Effects {
     let course = Arc::clone(&model.course);
     let (lesson, step) = course.at(&at)?;
@@ -139,7 +139,7 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
     Some(effects)
 }
 
-/// The end of a text that was seen is noted, once.
+/// Records once that the learner has seen the end of the text.
 pub fn read_to_its_end(model: &Model) -> Option<Effect> {
     let view = model.step.as_ref()?;
     let is_shown = model.screen == Screen::Step && model.overlay.is_none();
@@ -151,20 +151,20 @@ pub fn read_to_its_end(model: &Model) -> Option<Effect> {
     is_at_its_end(model, view).then(|| Effect::Session(Request::Read(here.at)))
 }
 
-/// Whether the last line of the step's text is on the screen, drawn already or not.
+/// Returns whether the last line of the text is on the screen, even before it is drawn.
 fn is_at_its_end(model: &Model, view: &StepView) -> bool {
     let (lines, room) = (document(model).lines.len(), text_area(model).height);
     view.scroll.first(lines, room.into()) + usize::from(room) >= lines
 }
 
-/// Whether there is more of the text below what was drawn last, and nothing was chosen yet.
+/// Returns whether more text lies below the last drawn part, and the learner has not chosen anything yet.
 pub fn is_unread(model: &Model) -> bool {
     let view = model.step.as_ref();
     let view = view.filter(|view| view.choice.is_none() && !view.panel_open);
     view.is_some_and(|view| view.scroll.hidden().1 > 0)
 }
 
-/// On through the text as long as there is more of it, then to the next step.
+/// Moves on through the text while there is more of it, then to the next step.
 pub fn forward(model: &mut Model, here: &Here) -> Effects {
     let view = model.step.as_ref()?;
     if !is_at_its_end(model, view) {
@@ -210,12 +210,12 @@ fn end_of_lesson(model: &mut Model, here: &Here) -> Effects {
             None
         }
     };
-    // It lies over what comes next: closing it goes on.
+    // The page covers the next step, so closing it leads on.
     model.open(page);
     effects
 }
 
-/// From open step to open step of a lesson whose end was reached.
+/// At the end of a lesson, goes to the next step that is still open.
 fn to_leftover(model: &mut Model, here: &Here, left: usize) -> Effects {
     let is_open = |at: &StepRef| model.progress_at(at).status == Status::Open;
     let steps = here.lesson.steps.iter().filter(|step| !step.optional);
@@ -252,7 +252,7 @@ pub fn previous(model: &mut Model, here: &Here) -> Effects {
     }
 }
 
-/// Through the choices of a question that is open, else through the text.
+/// Moves through the choices of an open question, else through the text.
 pub fn through_step(model: &mut Model, action: PanelAction) -> Effects {
     let choices = open_choices(model);
     let moved = model.step.as_ref().and_then(|view| match action {
@@ -277,7 +277,7 @@ fn choose(model: &mut Model, choice: usize) {
     }
 }
 
-/// A digit goes to a choice; false where there is none of this number.
+/// A digit moves to the choice with this number. Returns false if there is none.
 pub fn to_choice(model: &mut Model, key: Key) -> bool {
     let digits = ('1'..='9').zip(0..open_choices(model));
     let mut meant = digits.filter(|(digit, _)| key.code == KeyCode::Char(*digit));
@@ -288,7 +288,7 @@ pub fn to_choice(model: &mut Model, key: Key) -> bool {
     choice.is_some()
 }
 
-/// How many lines of a menu can be chosen from.
+/// Number of menu lines that the learner can choose.
 fn open_choices(model: &Model) -> usize {
     if model.screen != Screen::Step || model.overlay.is_some() || model.has_panel_open() {
         return 0;

@@ -1,4 +1,4 @@
-//! The command palette: any command, lesson or page by a part of its name.
+//! The command palette: finds any command, lesson or page by a part of its name.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
@@ -9,10 +9,10 @@ use crate::tui::{
     Action, Area, Effects, List, Model, Overlay, Page, Palette, PanelAction, Shelved, Snippet, Text,
 };
 
-/// Something that can be chosen.
+/// An entry that the learner can choose.
 pub struct Entry {
     pub label: String,
-    /// That does the same without the palette; empty where none does.
+    /// The key that does the same without the palette; empty if there is none.
     pub key: String,
     choose: Choose,
 }
@@ -33,7 +33,7 @@ pub fn find(model: &mut Model) -> Effects {
     model.lay(Overlay::Palette(Palette::default()))
 }
 
-/// What matches the query, best first; everything where nothing was typed.
+/// The entries that match the query, best first. An empty query matches all.
 pub fn entries(model: &Model, palette: &Palette) -> Vec<Entry> {
     let query = &palette.text();
     let all = match &palette.list {
@@ -45,14 +45,14 @@ pub fn entries(model: &Model, palette: &Palette) -> Vec<Entry> {
         .into_iter()
         .filter_map(|entry| Some((score(&entry.label, query)?, entry)))
         .collect();
-    // A stable sort: equals stay in the order of the help page and the course.
+    // The sort is stable: entries of equal score stay in the order of the help page and the course.
     scored.sort_by_key(|(score, _)| *score);
     scored.into_iter().map(|(_, entry)| entry).collect()
 }
 
 fn all(model: &Model) -> Vec<Entry> {
     let areas = keys::areas(model);
-    // In the order of the help page, what holds everywhere first.
+    // The order of the help page; actions that apply everywhere come first.
     let areas = areas
         .iter()
         .rev()
@@ -84,7 +84,7 @@ fn all(model: &Model) -> Vec<Entry> {
     all.chain(recordings(model)).collect()
 }
 
-/// Opens something to read.
+/// Opens a page.
 fn page(shelved: Shelved) -> Entry {
     Entry::new(shelved.name.clone(), move |model| {
         let Shelved { name, text } = shelved.clone();
@@ -97,13 +97,13 @@ fn to_copy(copied: Snippet) -> Entry {
     Entry::new(label, move |model| copy::take(model, copied.clone()))
 }
 
-/// Moving by lines is easier by keys.
+/// Keys are easier for moving by lines.
 fn is_step_aside(action: Action) -> bool {
     use PanelAction::{Down, Left, Right, Up};
     matches!(action, Action::Move(Up | Down | Left | Right))
 }
 
-/// Those of the target that the open step runs.
+/// Recordings of the target that the open step runs.
 fn recordings(model: &Model) -> Vec<Entry> {
     let here = model.here(&model.course);
     let Some(StepKind::Run { target, .. }) = here.map(|here| &here.step.kind) else {
@@ -118,7 +118,7 @@ fn recordings(model: &Model) -> Vec<Entry> {
     entries.collect()
 }
 
-/// How far apart the query's letters stand in `text`, which must have all of them in order; lower is better.
+/// Distance between the query's letters in `text`, which must contain them in order. Lower is better.
 fn score(text: &str, query: &str) -> Option<usize> {
     let text: Vec<char> = text.to_lowercase().chars().collect();
     let mut from = 0;
@@ -146,7 +146,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
         (KeyCode::Enter, _) => {
             let entries = entries(model, &palette);
             let Some(entry) = entries.into_iter().nth(palette.cursor.row) else {
-                // Nothing has these letters: they can be changed.
+                // No entry matches; the learner can change the query.
                 return model.lay(Overlay::Palette(palette));
             };
             model.lift();

@@ -1,4 +1,4 @@
-//! Recordings: runs of other machines, played as if they were made here and labelled as what they are.
+//! Plays recordings of other machines as runs of this one, labelled as recordings.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub fn play(model: &mut Model, here: &Here) -> Effects {
     }
 }
 
-/// Plays the recording of this id at the open step, which starts a run.
+/// Plays the recording of this id at the open step. The step must have a run.
 pub fn chosen(model: &mut Model, id: &str) -> Effects {
     let library = Arc::clone(&model.recordings);
     let at = model.step.as_ref()?.at.clone();
@@ -49,7 +49,7 @@ pub fn slower(model: &mut Model) -> Effects {
     turn(model, Speed::slower)
 }
 
-/// Changes the speed of the recording that is played here.
+/// Changes the speed of the recording that plays at this step.
 fn turn(model: &mut Model, change: fn(Speed) -> Speed) -> Effects {
     let at = model.step.as_ref().map(|view| &view.at);
     let mut runs = model.runs.iter_mut().rev();

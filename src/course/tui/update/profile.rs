@@ -6,7 +6,7 @@ use crate::session::StepRef;
 use crate::tui::panels::profile::panel;
 use crate::tui::{Effect, Effects, HandOver, Here, Model, ProfileMessage, Request, Reveal};
 
-/// Lines of a profiler's output that are kept in view.
+/// Visible lines of a profiler's output.
 const LOG_LINES: usize = 12;
 
 pub fn in_terminal(model: &mut Model, here: &Here) -> Effects {
@@ -32,7 +32,7 @@ pub fn run(model: &mut Model, here: &Here, in_terminal: bool) -> Effects {
     }])
 }
 
-/// What a profile step profiles.
+/// The target that a profile step profiles.
 pub fn target(model: &Model, at: &StepRef) -> String {
     let step = model.course.step(&at.lesson, &at.step);
     match step.map(|step| &step.kind) {
@@ -48,7 +48,7 @@ pub fn import(model: &mut Model, here: &Here) -> Effects {
     }
 }
 
-/// Imports what the course brings along for this step: a real profile of another machine.
+/// Imports the sample of this step: a real profile of another machine, which comes with the course.
 pub fn import_sample(model: &mut Model, here: &Here) -> Effects {
     let Some(path) = here.step.golden.import.clone() else {
         return import(model, here);
@@ -57,7 +57,7 @@ pub fn import_sample(model: &mut Model, here: &Here) -> Effects {
     Some(vec![profiler::read_sample(at, target, path)])
 }
 
-/// The learner changed the command.
+/// Takes over the command that the learner edited.
 pub fn edited(model: &mut Model, at: &StepRef, text: &str) {
     if let Some(view) = model.view_at(at) {
         let edited = view.profile.line().and_then(|line| line.edited(text));
@@ -67,7 +67,7 @@ pub fn edited(model: &mut Model, at: &StepRef, text: &str) {
 
 pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effects {
     let Some(view) = model.step.as_mut().filter(|view| view.at == *at) else {
-        // The learner went on; what it made is kept in files.
+        // The learner went on to another step; the result is in files.
         model.dirty = false;
         return None;
     };

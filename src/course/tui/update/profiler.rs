@@ -1,4 +1,4 @@
-//! Profilers and their files: work for a thread of its own.
+//! Slow work with profilers and their files, for separate threads.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::tui::{Desk, Effect, Message, ProfileMessage, Work};
 use crate::tutor::folder_for;
 use crate::tutor::profile::{parts_of, prepare as prepare_command};
 
-/// Fills the command in for this machine.
+/// Completes the command for this machine.
 pub fn prepare(at: StepRef, task: Task, target: String, flags: Vec<String>) -> Effect {
     Effect::work("", move |desk| {
         let folder = folder_for(desk.root(), &at);
@@ -23,7 +23,7 @@ pub fn prepare(at: StepRef, task: Task, target: String, flags: Vec<String>) -> E
     })
 }
 
-/// Reads what a profiler wrote elsewhere.
+/// Reads a profile from another place.
 pub fn read(at: StepRef, target: String, path: PathBuf) -> Effect {
     Effect::work("Reading the profile…", move |desk| {
         let imported = imported(desk, &target, &path);
@@ -31,7 +31,7 @@ pub fn read(at: StepRef, target: String, path: PathBuf) -> Effect {
     })
 }
 
-/// The same for a file of the course, by its path there.
+/// Reads a profile that comes with the course; `path` is its path in the course.
 pub fn read_sample(at: StepRef, target: String, path: String) -> Effect {
     Effect::work("Reading the sample…", move |desk| {
         let place = desk.root().join("samples");
@@ -42,7 +42,7 @@ pub fn read_sample(at: StepRef, target: String, path: String) -> Effect {
     })
 }
 
-/// Runs a profiler, says how it ended, then reads what it wrote.
+/// Runs a profiler, reports how it ended, then reads its files.
 pub fn run(at: StepRef, target: String, line: CommandLine) -> Effect {
     let job = move |desk: &Desk| {
         let tell = |message| desk.tell(Message::Profile(at.clone(), message));
@@ -57,7 +57,7 @@ pub fn run(at: StepRef, target: String, line: CommandLine) -> Effect {
     })
 }
 
-/// What a profiler that ran here left; nothing where that cannot be read.
+/// Sends the profile that a profiler wrote here. Sends nothing if it cannot be read.
 pub fn came_of_it(desk: &Desk, at: StepRef, target: &str, folder: &Path) {
     if let Ok(imported) = imported(desk, target, folder) {
         let imported = ProfileMessage::Imported(Ok(imported));

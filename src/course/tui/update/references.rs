@@ -1,12 +1,12 @@
-//! From a text to what it speaks of: pages it links to, words that the glossary explains.
+//! Leads from a text to the pages that it links to, and to glossary entries for its words.
 
 use crate::tui::markdown::links;
 use crate::tui::{Effects, List, Model, Overlay, Page, Palette, Shelved, Text};
 
-/// The page that explains words, each in bold at the start of a paragraph: `**warp.** ...`.
+/// The glossary. Each term is bold at the start of a paragraph: `**warp.** ...`.
 const GLOSSARY: &str = "glossary.md";
 
-/// Opens the page that the text links to, or lets one of several be chosen.
+/// Opens the page that the text links to, or lets the learner choose one of several.
 pub fn follow(model: &mut Model) -> Effects {
     let text = text(model);
     let mut pages: Vec<Shelved> = Vec::new();
@@ -55,7 +55,7 @@ fn choose(model: &mut Model, mut pages: Vec<Shelved>) -> Effects {
     }))
 }
 
-/// What is being read.
+/// The text on the screen.
 fn text(model: &Model) -> String {
     if let Some(panel) = model.panel_over() {
         return panel.text().unwrap_or_default().to_owned();
@@ -64,7 +64,7 @@ fn text(model: &Model) -> String {
     here.map_or_else(String::new, |here| here.step.text.clone())
 }
 
-/// The words of a glossary with what it says of each.
+/// The terms of a glossary with their explanations.
 fn explained(page: &str) -> Vec<Shelved> {
     let paragraphs = page.split("\n\n").map(str::trim);
     let words = paragraphs.filter_map(|paragraph| {
@@ -77,7 +77,7 @@ fn explained(page: &str) -> Vec<Shelved> {
     words.collect()
 }
 
-/// Whether a word stands in a text that is in lower case, by itself or with an s behind it.
+/// Returns whether a word, alone or with an added s, occurs in `text`, which must be in lower case.
 fn stands_in(text: &str, word: &str) -> bool {
     let word = word.trim().to_lowercase();
     let is_letter = |c: char| c.is_alphanumeric();

@@ -1,4 +1,4 @@
-//! What the session answered.
+//! Handles replies of the session.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     news(model, reply.news)
 }
 
-/// Takes the cursor of a case off what was just done, and off everything once the case is solved: Enter goes on from there.
+/// Moves the cursor of a case off a finished item, and off every item once the case is solved. Enter then leads on.
 fn leave_what_is_done(model: &mut Model, records: &[Record]) {
     let Some(view) = &model.step else {
         return;
@@ -49,12 +49,12 @@ fn leave_what_is_done(model: &mut Model, records: &[Record]) {
     }
 }
 
-/// Another round, where the checks of a run that has just ended leave it open which is faster.
+/// The next round, if the checks of a run that has just ended cannot decide which one is faster.
 fn turn(model: &Model, at: &StepRef, outcomes: &[Checked], asked: bool) -> Option<Turn> {
     let step = model.course.step(&at.lesson, &at.step)?;
     let run = model.run_at(at)?;
     let is_over = matches!(run.phase, Phase::Over(_)) && model.running().is_none();
-    // Whoever asked for the first round asked for all of them.
+    // A learner who asked for the first round asked for all of them.
     let asked = asked || run.view.round().is_some();
     let next = || {
         turns::next(
@@ -110,7 +110,7 @@ fn take_turn(model: &mut Model, turn: Turn) -> Effects {
     }
 }
 
-/// The figures of a step's run show the verdicts, too.
+/// The figures of the run show the verdicts, too.
 fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<Checked>) {
     let mut runs = model.runs.iter_mut().rev();
     if let Some(run) = runs.find(|run| run.at == *at) {
@@ -128,7 +128,7 @@ fn news(model: &mut Model, news: News) -> Effects {
         News::None => None,
         News::Notices(notices) => model.tell(notices.join(" ")),
         News::Failed { message, remedy } => model.warn(format!("{message} {remedy}")),
-        // Going on has to wait until the session knows: whether the lesson is finished depends on it.
+        // The lesson may be finished only once the session knows of the skip, so going on waits for its reply.
         News::Skipped(at) => {
             let course = Arc::clone(&model.course);
             let here = model.here(&course).filter(|here| here.at == at)?;

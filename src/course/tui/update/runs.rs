@@ -1,4 +1,4 @@
-//! Runs: asked for, queued, started, watched, ended.
+//! Runs: queues, starts, watches and ends them.
 
 use crate::analysis::Metric;
 use crate::analysis::metric::Statistic;
@@ -13,21 +13,21 @@ use crate::tui::{
 use crate::tutor::{Ending, Job};
 use tinyllama_base::{Interval, ratio_of_medians};
 
-/// Of the interval of a repeated run.
+/// Confidence level of the interval of a repeated run.
 const CONFIDENCE: f64 = 0.95;
 
-/// Starts a step's run with the flags the learner gave last, or puts it behind those that are waiting.
+/// Starts a step's run with the learner's last flags, or queues it behind other runs.
 pub fn start(model: &mut Model, at: StepRef) -> Effects {
     queue(model, at, None)
 }
 
-/// The same, or plays a recording instead.
+/// Starts or queues a run, or plays a recording instead.
 pub fn queue(model: &mut Model, at: StepRef, played: Option<Played>) -> Effects {
     let flags = model.flags_at(&at);
     queue_with(model, at, flags, played)
 }
 
-/// The same with flags that are not the learner's.
+/// Starts or queues a run with flags that are not the learner's.
 pub fn queue_with(
     model: &mut Model,
     at: StepRef,
@@ -56,7 +56,7 @@ pub fn queue_with(
     }
 }
 
-/// Starts the first run that waits, if none is going.
+/// Starts the first queued run, if no run is active.
 fn start_next(model: &mut Model) -> Effects {
     if model.running().is_some() {
         return None;
@@ -80,14 +80,14 @@ fn start_next(model: &mut Model) -> Effects {
     if let Some(view) = &mut model.step
         && view.at == run.at
     {
-        // A command says what it has to say when it has ended.
+        // A command shows its output only after it has ended.
         view.panel_open = matches!(run.job, Job::Run(_));
         view.outcomes.clear();
     }
     Some(vec![effect])
 }
 
-/// Reads the last run of a step of which files may be left, for its figures to be seen again.
+/// Reads the last run of a step, if its files are left, to show its figures again.
 pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
     let progress = model.state.step(&at.lesson, &at.step)?;
     let run = progress.runs.last()?.clone();
@@ -97,7 +97,7 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
     Some(Effect::Work(Work {
         meanwhile: "",
         job: Box::new(move |desk| {
-            // What cannot be read is as good as gone: the text says how often it ran.
+            // An unreadable run shows no figures. The text still says how often the step ran.
             if let Ok((view, ending)) = RunView::read(&desk.runs.folder.join(&run), context) {
                 let read = Run {
                     id: RunId(0),
@@ -115,7 +115,7 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
     }))
 }
 
-/// A run of an earlier day stands where it was made.
+/// Adds a run of an earlier day at its step.
 pub fn read(model: &mut Model, mut run: Run) -> Effects {
     if model.run_at(&run.at).is_some() {
         return None;
@@ -130,18 +130,18 @@ pub fn read(model: &mut Model, mut run: Run) -> Effects {
     None
 }
 
-/// What the run's view holds its figures against.
+/// Context for the figures of a run: its origin and the prediction.
 fn context(model: &Model, at: &StepRef, target: &str, origin: Option<&String>) -> RunContext {
     RunContext {
         target: target.to_string(),
         recording: origin.map(|origin| label(origin)),
-        // A guess about this machine is not held against another one.
+        // A prediction about this machine is not compared with another machine.
         prediction: origin.is_none().then(|| prediction(model, at)).flatten(),
         round: None,
     }
 }
 
-/// The guess of the same lesson that is about this run.
+/// The prediction in the same lesson about this run.
 fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
     let lesson = model.course.lesson(&at.lesson)?;
     lesson.steps.iter().find_map(|step| {
@@ -163,8 +163,9 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
     })
 }
 
-/// The step time of a run over that of the one before it, made with the same words on the same machine and device. None for
-/// the first of them: what differs in anything else is for a comparison that says so.
+/// Divides the step time of a run by that of the run before with the same command, machine and device. `None`
+/// for the first
+/// of them. Runs that differ in anything else belong into a comparison that says so.
 pub fn against_before(
     measured: &MeasuredRuns,
     at: &StepRef,
@@ -201,7 +202,7 @@ pub fn told(model: &mut Model, id: RunId, told: Told) -> Effects {
         }
         Told::Line(line) => {
             asked.view.line(&line);
-            // A run in the background shows as one word in the status line, which the clock keeps up to date.
+            // A run in the background takes one word in the status line, which the clock updates.
             model.dirty = is_shown;
         }
         Told::Clock {
@@ -259,7 +260,7 @@ pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: Ending) 
     over.phase = Phase::Over(ending.clone());
     forget_old(model);
     let is_success = ending.is_success();
-    // The figures stay: what became of the run stands above them, and in the text.
+    // The figures stay. The result of the run stands above them, and in the text.
     if let Some(view) = model.view_at(&at) {
         view.reveal.set(Some(Reveal::News));
     }
@@ -273,7 +274,7 @@ pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: Ending) 
     both(finished, start_next(model))
 }
 
-/// Keeps the last run of each step: its figures can be looked at again, those of the ones before are in files.
+/// Keeps the last run of each step for another look. The figures of earlier runs are in files.
 fn forget_old(model: &mut Model) {
     let places = model.runs.iter().map(|run| (run.id, run.at.clone()));
     let places: Vec<(RunId, StepRef)> = places.collect();

@@ -1,4 +1,4 @@
-//! Moving through what is longer than the screen.
+//! Scrolls what is longer than the screen.
 
 use super::act;
 use super::navigate::through_outline;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use crate::tui::view::document;
 
-/// Through the text of the step that is open.
+/// Scrolls the text of the open step.
 pub fn text(model: &mut Model, action: PanelAction) {
     let scroll = model.step.as_ref().map(|view| &view.scroll);
     model.dirty = scroll.is_some_and(|scroll| scroll.act(action, scroll.page()));
 }
 
-/// Through the panel that has the keys.
+/// Moves in the panel that has the keys.
 pub fn panel(model: &mut Model, action: PanelAction) -> Effects {
     let acted = model.panel_mut().map(|panel| {
         let effects = panel.effects(action);
@@ -23,7 +23,7 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Effects {
     });
     let (changed, effects) = acted.unwrap_or_default();
     model.dirty = changed || effects.is_some();
-    // A key that the step's figures have no use for is meant for the step.
+    // A key that the step's figures do not use goes to the step.
     if action == PanelAction::Select && !model.dirty && model.panel_over().is_none() {
         let course = Arc::clone(&model.course);
         let here = model.here(&course).filter(|here| {
@@ -38,7 +38,7 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Effects {
     effects
 }
 
-/// What lies over the screen, or the figures over a step's text.
+/// Closes the overlay, or the figures over a step's text.
 pub fn close(model: &mut Model) -> Effects {
     if !model.lift()
         && let Some(view) = &mut model.step
@@ -86,8 +86,9 @@ pub fn search(model: &mut Model) -> Effects {
     model.lay(Overlay::Ask(ask))
 }
 
-/// As in a pager, `n` and `N` go through what was found, on a page and in a step's text that is searched, and `esc` ends
-/// the search of a step. None where the key is not about a search.
+/// As in a pager, `n` and `N` move between matches on a page and in a step's text, and `esc` ends the search
+/// of a step.
+/// Returns `None` if the key does not belong to a search.
 pub fn search_key(model: &mut Model, key: Key) -> Option<Effects> {
     let is_page = model
         .panel_over()
@@ -106,7 +107,7 @@ pub fn search_key(model: &mut Model, key: Key) -> Option<Effects> {
     }
 }
 
-/// Whether words are marked in the step's text.
+/// Returns whether matches are marked in the step's text.
 pub fn is_searching(model: &Model) -> bool {
     let view = model.step.as_ref();
     model.screen == Screen::Step
@@ -122,7 +123,7 @@ pub fn previous_match(model: &mut Model) -> Effects {
     to_match(model, None, false)
 }
 
-/// Goes to a place where `text` stands, none meaning what was searched for before.
+/// Moves to a match of `text`; `None` repeats the last search.
 fn to_match(model: &mut Model, text: Option<&str>, forward: bool) -> Effects {
     if let Some(Overlay::Panel(panel)) = &mut model.overlay {
         return match panel.search(text, forward) {

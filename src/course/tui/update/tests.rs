@@ -1,4 +1,4 @@
-//! Whole flows of a learner, by messages, on a real session.
+//! Complete flows of a learner, by messages, with a real session.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ fn is_stopped(script: &Script, run: RunId) -> bool {
     effects.any(|effect| matches!(effect, Effect::StopRun(id) if *id == run))
 }
 
-/// The step's text as one line, wherever it was wrapped.
+/// The step's text as one line, without its wrapping.
 fn unwrapped(script: &Script) -> String {
     let text = script.text();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a terminal of another size than usual would show.
+/// The content of a terminal with another size than the default.
 fn drawn(script: &mut Script, columns: u16, rows: u16) -> String {
     script.event(Event::Resize(columns, rows));
     let area = Rect::new(0, 0, columns, rows);
@@ -335,7 +335,7 @@ fn what_means_nothing_draws_nothing_and_a_break_is_not_counted_as_work() {
         .step("first", "text")
         .unwrap()
         .seconds;
-    // Two minutes of the hour, and what the keys before took.
+    // Two minutes of the hour, and the time of the keys before.
     assert!((120.0..600.0).contains(&seconds), "{seconds}");
 }
 
@@ -423,7 +423,7 @@ fn what_is_under_the_cursor_is_copied_and_said() {
     script.keys("enter");
     let id = script.started().expect("a run");
     script.finish(id);
-    // The command and the id: one of them is chosen.
+    // There are two texts to copy, the command and the id, so the learner has to choose.
     script.keys("esc y");
     let Some(Overlay::Palette(_)) = &script.model.overlay else {
         panic!("no choice: {}", script.look());
@@ -469,7 +469,7 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
         Some("a machine of the tests, 21 November 2026")
     );
     assert_eq!(status(&script, "baseline"), Status::Done);
-    // What is offered, the run before and both verdicts.
+    // The label occurs in the offer, the run before, and both verdicts.
     assert_eq!(
         unwrapped(&script).matches(label).count(),
         4,
@@ -491,7 +491,7 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
         unwrapped(&script)
     );
 
-    // A run made here takes its place, and is not called a recording.
+    // A run of this machine takes its place and is not called a recording.
     script.keys("n f enter");
     let id = script.started().expect("a run of this machine");
     script.finish(id);
@@ -566,7 +566,7 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
     assert_eq!(script.worked(), None);
 }
 
-/// The first text of the course on a screen that it does not fit.
+/// The first text of the course on a screen that is too small for it.
 fn at_a_long_text() -> Script {
     let course = Course::load(&Source::BuiltIn).unwrap();
     let mut script = Script::of(course);
@@ -692,7 +692,7 @@ fn a_long_message_keeps_its_end_at_80_columns() {
     assert!(screen.join(" ").contains(words), "{}", script.look());
 }
 
-/// Nobody has to know where the samples of the course are.
+/// A learner need not know the path of the course's samples.
 #[test]
 fn enter_imports_the_sample_of_a_profile_step_without_its_tool() {
     let mut script = Script::of(Course::load(&Source::BuiltIn).unwrap());
@@ -778,7 +778,7 @@ fn words_of_checks_are_markdown_and_a_bar_names_no_key_twice() {
     let screen = script.look();
     let bar = screen.lines().last().expect("a bar");
     assert_eq!(bar.matches("enter").count(), 1, "{bar}");
-    // A word that does not fit stands whole on the next line.
+    // A word that does not fit moves to the next line as a whole.
     script.keys("enter");
     script.type_text(&"word ".repeat(30));
     let screen = script.look().replace("own words", "");
@@ -823,7 +823,7 @@ fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
     assert_eq!(words[..3], ["workbench", "bench", "elementwise"]);
 }
 
-/// The last line of what an 80-column terminal shows.
+/// The last line of an 80-column terminal.
 fn bar(script: &mut Script) -> String {
     let screen = script.look();
     screen.lines().last().unwrap_or_default().to_string()
@@ -872,7 +872,7 @@ fn what_a_measurement_showed_stays_what_it_was() {
     let text = script.text();
     assert!(text.contains("The first is 248"), "{text}");
     assert!(text.contains("the first loss is 5.74"), "{text}");
-    // The same measurement, made again, is seen again.
+    // Making the same measurement again shows it again.
     script.keys("esc 1 enter");
     let again = script.started().expect("the first measurement again");
     script.finish(again);
@@ -949,7 +949,7 @@ fn a_question_seen_again_shows_what_was_right_and_why() {
     assert!(shown.contains("answer 6: right"), "{shown}");
 }
 
-/// Steps of this many milliseconds, in place of the script's.
+/// The script's event stream with steps of `ms` milliseconds.
 fn stream_of(ms: f64) -> String {
     let lines = STREAM.lines();
     let lines = lines.flat_map(|line| {

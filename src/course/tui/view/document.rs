@@ -1,4 +1,4 @@
-//! A step as one text: what it says, what is asked, and what came of it.
+//! Writes a step as one text: its lesson text, its question, and the results so far.
 
 mod kinds;
 
@@ -10,18 +10,18 @@ use crate::tui::{
     Action, Area, Here, Model, StepView, Theme, hanging, markdown, text_area, wrap_plain,
 };
 
-/// Lines of a step's text, and where in them things are.
+/// The lines of a step, and the positions of its parts.
 #[derive(Debug, Default)]
 pub struct Document {
     pub lines: Vec<Line<'static>>,
-    /// First line and the one after the last of the choice under the cursor.
+    /// First line of the choice under the cursor, and the line after its last one.
     pub choice: Option<(usize, usize)>,
-    /// Where what came of the learner's doing begins.
+    /// First line of the results that the last action produced.
     pub news: Option<usize>,
 }
 
 impl Document {
-    /// Lines that contain `search`, whatever the case.
+    /// Lines that contain `search` in any case.
     pub fn matches(&self, search: &str) -> Vec<usize> {
         let wanted = search.to_lowercase();
         let lines = self.lines.iter().enumerate();
@@ -32,7 +32,7 @@ impl Document {
     }
 }
 
-/// The text of the step that is open, as wide as it is shown.
+/// The text of the open step, wrapped to its width on the screen.
 pub fn document(model: &Model) -> Document {
     let (Some(here), Some(view)) = (model.here(&model.course), &model.step) else {
         return Document::default();
@@ -54,7 +54,7 @@ pub fn document(model: &Model) -> Document {
     writer.hints();
     writer.outcomes();
     let mut document = writer.document;
-    // Nobody scrolls for an empty line.
+    // An empty line at the end is not worth scrolling.
     while document.lines.last().is_some_and(|line| line.width() == 0) {
         document.lines.pop();
     }
@@ -77,7 +77,7 @@ impl Writer<'_> {
         self.document.lines.push(line);
     }
 
-    /// Lines of text, wrapped.
+    /// Adds wrapped lines of text.
     fn styled(&mut self, text: &str, style: Style) {
         let lines = wrap_plain(text, self.width.into(), style);
         self.document.lines.extend(lines);
@@ -87,7 +87,7 @@ impl Writer<'_> {
         self.styled(text, self.theme.text());
     }
 
-    /// The same, so many columns in.
+    /// Adds wrapped lines, indented by `columns`.
     fn indented(&mut self, text: &str, columns: usize, style: Style) {
         let blank = Span::raw(" ".repeat(columns));
         for line in text.lines() {
@@ -103,7 +103,7 @@ impl Writer<'_> {
         self.document.lines.extend(lines);
     }
 
-    /// The same with its figures filled in.
+    /// Adds Markdown after its figures are filled in.
     fn filled(&mut self, text: &str, lesson: &str) {
         let measured = &*self.model.measured;
         self.markdown(&live::fill(text, lesson, measured, measured));
@@ -122,7 +122,7 @@ impl Writer<'_> {
         document.news.get_or_insert(document.lines.len());
     }
 
-    /// The key of a step's action.
+    /// The key that triggers an action at a step.
     fn key(&self, action: Action) -> String {
         self.model.keys.shown(Area::Step, action)
     }
@@ -162,7 +162,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The verdicts of the checks, each with its words.
+    /// The verdicts of the checks, each with its text.
     fn outcomes(&mut self) {
         if self.view.outcomes.is_empty() {
             return;
@@ -185,7 +185,7 @@ impl Writer<'_> {
     }
 }
 
-/// A check's verdict in glyph, word and colour, and its name.
+/// A check's verdict as glyph, word and colour, and the check's name.
 pub fn verdict(outcome: &Checked, theme: &Theme) -> Vec<Span<'static>> {
     let (glyph, style) = match outcome.verdict {
         Verdict::Passed => (theme.glyphs.check, theme.good()),

@@ -1,4 +1,4 @@
-//! The first line: where one is, and how long it took.
+//! The first line: the learner's position and the time spent.
 
 use ratatui::text::Span;
 

@@ -1,15 +1,18 @@
-//! Where things are.
+//! Areas of the screen.
 
 use ratatui::layout::Rect;
 
 use super::status;
 use crate::tui::{Model, Screen};
 
-/// Columns of the outline beside a step: three eighths of the screen, or what the longest line leaves, within these bounds.
+/// Least and greatest width of the outline next to a step. In between it takes three eighths of the screen,
+/// or more if
+/// the longest line leaves more.
 const OUTLINE: (u16, u16) = (36, 56);
 /// Longer lines are hard to read.
 const LONGEST_LINE: u16 = 100;
-/// Columns that a text with its margins keeps beside figures, and these beside it. Where both have no more, the outline goes.
+/// Least columns of a text with its margins next to figures, and of the figures. The outline is hidden if
+/// they need its room.
 const LEAST_TEXT: u16 = 63;
 const LEAST_FIGURES: u16 = 54;
 
@@ -18,15 +21,15 @@ pub struct Areas {
     pub header: Rect,
     pub outline: Option<Rect>,
     pub content: Option<Rect>,
-    /// Of the step that is open, where they stand beside its text.
+    /// Figures of the open step, if they have a column next to its text.
     pub figures: Option<Rect>,
     pub dividers: Vec<Rect>,
     pub status: Rect,
     pub bar: Rect,
 }
 
-/// Header, then outline, step and its figures (side by side where there is room), then what is to be said and the command
-/// bar.
+/// Header at the top; outline, step and figures below it, side by side if there is room; then status line and
+/// command bar.
 pub fn areas(model: &Model, area: Rect) -> Areas {
     let row = |y: u16, height: u16| Rect::new(area.x, area.y + y, area.width, height);
     let said = status::height(model, area.width);
@@ -62,7 +65,7 @@ impl Areas {
             self.outline = Some(self.cut(&mut rest, width));
         }
         match figures {
-            // The outline covers the text until it is left again.
+            // The outline covers the text until the learner leaves it.
             true if is_asked_for && !all_fit => self.figures = Some(rest),
             true => {
                 let most = rest.width.saturating_sub(LEAST_TEXT + 1).max(LEAST_FIGURES);
@@ -75,7 +78,7 @@ impl Areas {
         }
     }
 
-    /// The left columns of `rest`, with a divider behind them.
+    /// Cuts the left columns off `rest`, with a divider to their right.
     fn cut(&mut self, rest: &mut Rect, width: u16) -> Rect {
         let left = Rect { width, ..*rest };
         self.dividers.push(Rect {
@@ -89,7 +92,7 @@ impl Areas {
     }
 }
 
-/// Content with a margin, and no wider than one likes to read.
+/// The area within a margin, at most as wide as a readable line.
 pub fn inside(area: Rect) -> Rect {
     Rect {
         x: area.x + 1,
@@ -98,7 +101,7 @@ pub fn inside(area: Rect) -> Rect {
     }
 }
 
-/// Where a step's text goes on the screen the model is for.
+/// The area for the text of the step on the model's screen.
 pub fn text_area(model: &Model) -> Rect {
     let (width, height) = model.size;
     let areas = areas(model, Rect::new(0, 0, width, height));

@@ -1,4 +1,4 @@
-//! Draws the model. Nothing here changes anything.
+//! Draws the model. This module changes nothing.
 
 mod bar;
 mod document;
@@ -19,7 +19,7 @@ pub use self::overlay::framed;
 use super::model::SMALLEST;
 use crate::tui::{Model, Pane, Reveal};
 
-/// Draws everything, and says where the cursor belongs.
+/// Draws everything and returns the position of the cursor.
 pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     Clear.render(area, buffer);
     let mut pane = Pane {
@@ -40,7 +40,7 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
     if let Some(area) = areas.outline {
         outline::draw(model, pane.at(area));
     }
-    // The divider before the figures shows whether they have the keys.
+    // The divider left of the figures shows whether they have the keys.
     let focused = areas.dividers.len() - usize::from(areas.figures.is_some());
     for (at, area) in areas.dividers.iter().enumerate() {
         let style = match at == focused && model.has_panel_open() {
@@ -61,7 +61,7 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
     bar::draw(model, pane.at(areas.bar));
     let cursor = overlay::draw(model, &mut pane);
     if model.overlay.is_some() && model.notice.is_some() {
-        // An instructor's word comes at any moment: it must not wait behind what lies over the screen.
+        // An instructor's message can come at any time and must not wait behind an overlay.
         Clear.render(areas.status, pane.buffer);
         status::draw(model, pane.at(areas.status));
     }
@@ -95,7 +95,7 @@ fn content(model: &Model, area: Rect, status: Rect, pane: &mut Pane) {
     more(status, view.scroll.hidden(), pane);
 }
 
-/// Lines above and below what is shown, at the right end of `row`.
+/// Writes the number of lines above and below the visible part, at the right end of `row`.
 fn more(row: Rect, (above, below): (usize, usize), pane: &mut Pane) {
     let glyphs = &pane.theme.glyphs;
     let mut text = String::new();
@@ -113,7 +113,7 @@ fn more(row: Rect, (above, below): (usize, usize), pane: &mut Pane) {
     }
 }
 
-/// Beside the outline, as long as no step is open.
+/// The text next to the outline as long as no step is open.
 fn welcome(model: &Model, mut pane: Pane) {
     let theme = &model.theme;
     let title = Line::styled(model.course.title.clone(), theme.heading());

@@ -1,4 +1,4 @@
-//! Sessions, lessons and steps with their state.
+//! Draws sessions, lessons and steps with their state.
 
 use ratatui::text::{Line, Span};
 
@@ -6,11 +6,11 @@ use crate::session::Status;
 use crate::tui::{Model, Pane, Row, Screen, both_ends};
 use crate::tutor::say;
 
-/// Columns from which on there is room for levels and for what a lesson requires.
+/// From this width on, levels and the requirements of a lesson have room.
 const WIDE: u16 = 60;
 
 pub fn draw(model: &Model, mut pane: Pane) {
-    // A heading must not look like a part of the bar above.
+    // An empty row keeps a heading from looking like a part of the bar above.
     pane.take(1);
     let rows = model.outline.rows(&model.course, &model.state);
     let cursor = model.outline.cursor;
@@ -21,7 +21,7 @@ pub fn draw(model: &Model, mut pane: Pane) {
         let (area, mut line) = (pane.area, line(model, row, pane.area.width));
         let is_selected = index == cursor.row && model.screen == Screen::Outline;
         if is_selected {
-            // In one look: colours within a reversed row would be patches.
+            // The whole row gets one style, because colours within a reversed row would look like patches.
             line.spans
                 .iter_mut()
                 .for_each(|span| span.style = model.theme.selection());
@@ -125,7 +125,7 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
     let mut right = Span::styled(right, theme.muted());
     let title: usize = left.iter().map(Span::width).sum();
     if title + right.width() + 2 >= usize::from(width) {
-        // The title comes first.
+        // The title is more important than the text on the right.
         right = Span::raw("");
     }
     both_ends(left, right, 2, width.saturating_sub(1), theme)

@@ -1,4 +1,4 @@
-//! What lies over the screen.
+//! Draws the overlays.
 
 use ratatui::prelude::{Line, Position, Rect, Span, Widget};
 use ratatui::widgets::{Block, Clear};
@@ -7,11 +7,11 @@ use ratatui_textarea::TextArea;
 use crate::tui::update::palette::entries;
 use crate::tui::{Area, Ask, Confirm, List, Model, Overlay, Palette, Pane, Panel, both_ends, cut};
 
-/// Draws the overlay, and says where the cursor belongs.
+/// Draws the overlay and returns the position of the cursor.
 pub fn draw(model: &Model, pane: &mut Pane) -> Option<Position> {
     let overlay = model.overlay.as_ref()?;
     if let Some(panel) = model.panel_over() {
-        // Everything but the command bar; a word to the learner stays in view.
+        // The panel covers everything but the command bar. A notice to the learner stays visible.
         let rows = match model.notice {
             Some(_) => 1 + super::status::height(model, pane.area.width),
             None => 1,
@@ -29,7 +29,7 @@ pub fn draw(model: &Model, pane: &mut Pane) -> Option<Position> {
     }
 }
 
-/// A cleared box with a title; what is left is its inside.
+/// Draws a cleared box with a title and returns the pane inside.
 pub fn framed<'a>(title: &str, outside: Rect, pane: &'a mut Pane) -> Pane<'a> {
     Clear.render(outside, pane.buffer);
     let block = Block::bordered()
@@ -124,7 +124,7 @@ fn draw_ask(ask: &Ask, pane: &mut Pane) -> Position {
     cursor
 }
 
-/// One line of text, shifted so that the cursor is in view.
+/// Draws one line of text, shifted to keep the cursor visible.
 fn field(input: &TextArea<'_>, mut pane: Pane) -> Position {
     let line = input.lines().first().map_or("", String::as_str);
     let column = input.cursor().1;
@@ -136,7 +136,7 @@ fn field(input: &TextArea<'_>, mut pane: Pane) -> Position {
     Position::new(x + u16::try_from(column - first).unwrap_or(0), y)
 }
 
-/// Lines of text, wrapped, scrolled so that the cursor is in view.
+/// Draws wrapped text, scrolled to keep the cursor visible.
 fn text(input: &TextArea<'_>, mut pane: Pane) -> Position {
     let width = pane.width().saturating_sub(1).max(1);
     let cursor = input.cursor();
@@ -164,13 +164,13 @@ fn text(input: &TextArea<'_>, mut pane: Pane) -> Position {
     )
 }
 
-/// A line in pieces of at most `width`, broken behind blanks where there are any; nothing of it is lost. At least one.
+/// Splits a line into one or more pieces of at most `width`, after blanks if possible. Keeps every character.
 fn broken(line: &str, width: usize) -> Vec<String> {
     let mut rows = vec![String::new()];
     let mut taken = 0;
     for word in line.split_inclusive(' ') {
         let length = word.chars().count();
-        // The blank behind a word may hang over the end.
+        // The blank after a word may exceed the width.
         if taken > 0 && taken + word.trim_end().chars().count() > width {
             rows.push(String::new());
             taken = 0;

@@ -1,4 +1,4 @@
-//! The line above the command bar: a word to the learner, else what goes on in the background.
+//! The line above the command bar: a notice to the learner, else the work in the background.
 
 use ratatui::prelude::{Line, Style};
 
@@ -8,10 +8,10 @@ use crate::tui::{Action, Area, Model, Pane, Phase, Played, Row, Run, Screen, par
 use crate::tutor::say;
 use tinyllama_base::plural;
 
-/// Lines that something to say may take: a remedy is of no use without its end.
+/// Lines that a notice may take. A remedy is useless without its end.
 const MOST: usize = 4;
 
-/// Columns at the right end, where lines above and below are told.
+/// Columns at the right end for the number of lines above and below.
 const END: u16 = 14;
 
 pub fn draw(model: &Model, mut pane: Pane) {
@@ -20,7 +20,7 @@ pub fn draw(model: &Model, mut pane: Pane) {
     pane.put(lines);
 }
 
-/// Lines it takes; one at least.
+/// Lines that the status needs; at least one.
 pub fn height(model: &Model, width: u16) -> u16 {
     u16::try_from(lines(model, width).len()).unwrap_or(1).max(1)
 }
@@ -80,7 +80,7 @@ fn running(model: &Model, run: &Run) -> String {
     format!("{} is {what}{place}{queued}", run.job.name())
 }
 
-/// How fast a recording is played, and how to change it.
+/// The speed of the playing recording, and the keys that change it.
 fn playing(model: &Model, played: &Played) -> String {
     let [faster, slower] =
         [Action::Faster, Action::Slower].map(|action| model.keys.shown(Area::Step, action));
@@ -91,7 +91,7 @@ fn playing(model: &Model, played: &Played) -> String {
     format!("{speed} ({faster} faster, {slower} slower)")
 }
 
-/// What the lesson under the cursor of the outline needs before it opens.
+/// The lessons that have to be finished before the lesson under the cursor opens.
 fn needs(model: &Model) -> Option<String> {
     if model.screen != Screen::Outline {
         return None;

@@ -1,4 +1,4 @@
-//! Every screen at every size, with colours, without, and in ASCII.
+//! Draws every screen at every size, with colours, without, and in ASCII.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::tui::{Pane, Theme};
 use crate::workbench::check::Checked;
 use crate::workbench::{File, Finding, Kind, find};
 
-/// The screen after `keys` from a learner's first visit.
+/// The screen of a first visit after `keys`.
 fn shown(keys: &str) -> String {
     sheet(|pane| picture(&mut Script::in_new_folder(), keys, pane))
 }
@@ -69,7 +69,7 @@ fn checks_after_a_run() {
     }));
 }
 
-/// The characters of a screen at the sizes that matter most.
+/// The characters of a screen at the most important sizes.
 fn at_sizes(show: impl Fn(&mut Script)) -> String {
     let mut all = String::new();
     for (width, height) in SIZES {
@@ -112,7 +112,7 @@ fn the_end_of_a_lesson() {
     }));
 }
 
-/// Every kind of step that the others do not show, and what lies over a step: name, step, keys.
+/// The kinds of step that other tests do not draw, and overlays over a step: name, step, keys.
 const SCREENS: [(&str, [&str; 2], &str); 14] = [
     ("prediction", ["first", "guess"], ""),
     ("flags", ["first", "baseline"], "f"),
@@ -219,7 +219,7 @@ fn no_screen_panics_at_any_size() {
     }
 }
 
-/// Beside figures the outline gives way to the text, until it is asked for.
+/// Next to figures, the outline is hidden to leave room for the text, until the learner asks for it.
 #[test]
 fn the_outline_folds_away_beside_figures() {
     let mut script = Script::in_new_folder();
@@ -244,7 +244,7 @@ fn the_outline_folds_away_beside_figures() {
     assert!(places(&script).0.is_some(), "o brings it back");
 }
 
-/// What an instructor did shows beside what is being typed, and stays until the typing is over.
+/// A notice about an instructor's action appears while the learner types, and stays until they are done.
 #[test]
 fn a_notice_is_seen_while_something_is_typed() {
     let mut script = Script::in_new_folder();

@@ -1,4 +1,4 @@
-//! A learner a row, a lesson a column, the sessions of the course apart.
+//! Draws one row per learner and one column per lesson, grouped by the sessions of the course.
 
 use ratatui::prelude::{Line, Span, Style, Text};
 use unicode_width::UnicodeWidthStr;
@@ -8,7 +8,7 @@ use crate::instructor::{Dashboard, LearnerView};
 use crate::lesson::Course;
 use crate::tui::{Pane, Theme, cut};
 
-/// Columns of minutes and of the last time somebody did something.
+/// Columns of the minutes and of the time since the learner's last action.
 const TIMES: [u16; 2] = [5, 7];
 
 const LEAST_REMARKS: u16 = 18;
@@ -17,12 +17,12 @@ const LEAST_NAME: u16 = 14;
 /// Lessons of one session.
 struct Group<'a> {
     title: &'a str,
-    /// Places in the course, from 0.
+    /// Indices of lessons in the course, from 0.
     lessons: std::ops::Range<usize>,
 }
 
 impl Group<'_> {
-    /// `F3` for the third lesson of the foundation.
+    /// A short name such as `F3`, for the third lesson of the foundation.
     fn label(&self, at: usize) -> String {
         let letter = self.title.chars().next().unwrap_or(' ');
         format!("{letter}{}", at - self.lessons.start + 1)
@@ -40,7 +40,7 @@ fn groups(course: &Course) -> Vec<Group<'_>> {
     groups.collect()
 }
 
-/// What the described column is, and how many have come how far in it.
+/// Describes the selected column, and says how far how many learners have come in it.
 pub fn described(dashboard: &Dashboard, course: &Course) -> String {
     let Some(at) = dashboard.described() else {
         return String::new();
@@ -79,11 +79,11 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
     let longest = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let lessons: usize = groups.iter().map(|group| group.lessons.len()).sum();
     let grid = |cell: usize| columns(lessons * cell + groups.len());
-    // A long name gives way to remarks as wide as a word or two.
+    // A long name is cut to leave the remarks at least a word or two.
     let others = grid(1) + TIMES.iter().sum::<u16>() + 4 + LEAST_REMARKS;
     let most = area.width.saturating_sub(others).max(LEAST_NAME);
     let longest = columns(longest.max(" learner".len())).min(most);
-    // What is left for remarks, with a blank between columns.
+    // Columns that remain for remarks, with a blank between columns.
     let left = |cell: usize| {
         let taken = longest + grid(cell) + TIMES.iter().sum::<u16>() + 4;
         area.width.saturating_sub(taken)
@@ -124,7 +124,7 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
     );
 }
 
-/// The sessions' titles over the lessons' numbers.
+/// The sessions' titles above the lessons' numbers.
 fn head(dashboard: &Dashboard, groups: &[Group], cell: usize, theme: &Theme) -> Vec<Text<'static>> {
     let mut titles = String::new();
     let mut numbers = Vec::new();
@@ -160,7 +160,7 @@ fn head(dashboard: &Dashboard, groups: &[Group], cell: usize, theme: &Theme) -> 
     ]
 }
 
-/// How many have finished each lesson.
+/// Number of learners who have finished each lesson.
 fn total(
     dashboard: &Dashboard,
     groups: &[Group],
@@ -198,7 +198,9 @@ fn total(
     ]
 }
 
-/// One letter: done, finished with skipped steps, so many tenths, where the learner is with nothing done, or nothing.
+/// One sign: finished, finished with skipped steps, tenths of the steps done, the learner's position without
+/// a finished
+/// step, or not begun.
 fn of_lesson(view: &LearnerView, at: usize, cell: usize, theme: &Theme) -> Span<'static> {
     let Some(lesson) = view.lessons.get(at) else {
         return " ".repeat(cell).into();

@@ -1,4 +1,4 @@
-//! Median steps as bars of one scale, their parts in letters.
+//! Draws median step times as bars on one scale, and their parts as letters.
 
 use ratatui::prelude::{Line, Span, Style};
 
@@ -6,7 +6,7 @@ use super::figures::{LABEL, value};
 use crate::analysis::Metric;
 use crate::tui::{ComparedRun, PARTS_OF_A_STEP, Theme, cut, milliseconds};
 
-/// A heading that explains the letters, and a line a run; empty when no run has a step time.
+/// A heading that explains the letters, then one line per run. Empty if no run has a step time.
 pub fn lines(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let times: Vec<Option<f64>> = runs.iter().map(|run| value(run, Metric::TotalMs)).collect();
     let longest = times.iter().copied().flatten().fold(0.0, f64::max);
@@ -16,7 +16,7 @@ pub fn lines(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static
     let heading = "Median step: F forward, B backward, O optimizer, = in no part";
     let heading = cut(heading, usize::from(wide), theme);
     let mut lines = vec![Line::styled(heading, theme.emphasis())];
-    // The label, a blank on either side, and the time behind the bar.
+    // The label, one blank on each side, and the time at the end of the bar.
     let room = usize::from(wide).saturating_sub(LABEL + 2 + 10);
     for (run, total) in runs.iter().zip(times) {
         let label = format!("{:<LABEL$} ", cut(&run.label, LABEL, theme));
@@ -52,7 +52,7 @@ fn bar(
     for (at, (metric, name)) in PARTS_OF_A_STEP.into_iter().enumerate() {
         if let Some(ms) = value(run, metric) {
             sum += ms;
-            // The same look as in the run's own panel.
+            // The run's own panel uses the same styles.
             let letter = name[..1].to_uppercase();
             add(place(sum), &letter, theme.series(at + 1));
         }

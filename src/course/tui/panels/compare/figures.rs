@@ -1,4 +1,4 @@
-//! Figures of the runs, and what may be said about one of them.
+//! Figures of compared runs, and what the data say about each one.
 
 use ratatui::text::{Line, Span};
 
@@ -8,10 +8,10 @@ use crate::recording::label;
 use crate::tui::{Cell, ComparedRun, NOT_REPORTED, Table, Theme, Tone, cut, labelled, paragraph};
 use tinyllama_base::{Align, Finding, Series};
 
-/// Columns of a run's label at most.
+/// Columns of a label at most.
 pub const LABEL: usize = 18;
 
-/// In words, for people.
+/// The name of a metric for people.
 pub fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::TotalMs => "step time",
@@ -37,7 +37,7 @@ pub fn name(metric: Metric) -> &'static str {
     }
 }
 
-/// The figure of a run: for times the median of the repeats' medians, else that of the last repeat that reports it.
+/// The figure of a run. Times: the median of the repeats' medians. Other metrics: the last repeat that reports one.
 pub fn value(run: &ComparedRun, metric: Metric) -> Option<f64> {
     if metric.is_per_step() {
         return middle(&series(run, metric));
@@ -53,7 +53,7 @@ pub fn series(run: &ComparedRun, metric: Metric) -> Vec<Series> {
         .collect()
 }
 
-/// Which runs are recordings; empty where all were made here.
+/// Lists which runs are recordings; empty if all runs were made here.
 pub fn origins(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for run in runs {
@@ -72,10 +72,10 @@ pub fn origins(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'stat
     lines
 }
 
-/// The run's figure against that of the first run.
+/// The run's figure compared with the figure of the first run.
 enum Against {
     Time(RelativeTime),
-    /// A plain ratio; nothing is known of its spread.
+    /// A plain ratio, because its spread is not known.
     Plain(f64),
 }
 
@@ -97,10 +97,10 @@ fn against(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<Agai
     (ratio.is_finite() && base != 0.0).then_some(Against::Plain(ratio))
 }
 
-/// What is said where the same command gave other times.
+/// Stands instead of a verdict when the same command gave other times.
 const DIFFERS: &str = "differs";
 
-/// Whether a difference cannot come from what was changed, because nothing was.
+/// Returns whether a difference comes from chance: both runs have the same setup, so no change can explain it.
 fn is_chance(run: &ComparedRun, base: Option<&ComparedRun>, relative: &RelativeTime) -> bool {
     base.is_some_and(|base| run.is_set_up_as(base))
         && matches!(relative.finding, Some(Finding::Faster | Finding::Slower))

@@ -1,4 +1,4 @@
-//! Runs side by side, each held against the first: medians, spread, ratios with what may be said about them.
+//! Compares runs side by side with the first one: medians, spread, and ratios with their verdicts.
 
 mod bars;
 mod figures;
@@ -12,26 +12,26 @@ use ratatui::text::Line;
 use crate::analysis::{Measurements, Metric};
 use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Table, Tabs, Theme};
 
-/// One of the things compared.
+/// One of the compared runs, with its repeats.
 #[derive(Clone, Debug)]
 pub struct ComparedRun {
     pub label: String,
-    /// Runs of the same thing, in the order they were made; with three or more their medians are compared.
+    /// Repeats in the order in which they were made. With three or more, the panel compares their medians.
     pub repeats: Vec<Measurements>,
-    /// Where and when they were recorded; none where they were made here.
+    /// Place and time of the recording; `None` for runs of this machine.
     pub recorded: Option<String>,
-    /// The command line they were made with; empty where it is not known.
+    /// The command line of the runs; empty if it is not known.
     pub setup: Vec<String>,
 }
 
 impl ComparedRun {
-    /// Whether nothing was changed from one to the other.
+    /// Returns whether both runs have the same known command line.
     fn is_set_up_as(&self, other: &ComparedRun) -> bool {
         !self.setup.is_empty() && self.setup == other.setup
     }
 }
 
-/// Shown where a lesson names none.
+/// Metrics for a lesson that names none.
 const USUAL_METRICS: [Metric; 9] = [
     Metric::TotalMs,
     Metric::ForwardMs,
@@ -44,7 +44,7 @@ const USUAL_METRICS: [Metric; 9] = [
     Metric::ParametersWithGradient,
 ];
 
-/// The figures, and the steps as bars, where there is no room for both.
+/// Figures and bars become two sections if they do not fit together.
 const SECTIONS: usize = 2;
 
 #[derive(Clone, Debug, Default)]
@@ -53,12 +53,12 @@ pub struct ComparePanel {
     metrics: Vec<Metric>,
     section: Tabs,
     cursor: Cursor,
-    /// Whether bars and figures were drawn together.
+    /// True if the last draw showed bars and figures together.
     together: Cell<bool>,
 }
 
 impl ComparePanel {
-    /// The first run is what the others are held against. Without metrics, the usual ones are shown.
+    /// Compares all runs with the first one. Shows the usual metrics if `metrics` is empty.
     pub fn new(runs: Vec<ComparedRun>, metrics: Vec<Metric>) -> Self {
         ComparePanel {
             runs,
@@ -101,7 +101,7 @@ impl Panel for ComparePanel {
         } else if self.section.at > 0 {
             return pane.put(bars);
         }
-        // The table keeps some rows however much there is to say about one of them.
+        // The table keeps some rows, however long the text about one of them is.
         let least = pane.area.height.min(table.height()).min(6);
         table.draw_over(detail, pane.area.height - least, pane);
     }

@@ -5,7 +5,7 @@ use crate::run::Line as RunLine;
 use crate::run::read_line;
 use crate::tui::sheet;
 
-/// A run whose steps take `ms`, wobbling by `spread`, with or without parts.
+/// A run whose steps take `ms` with a variation of `spread`, with or without parts.
 fn run(ms: f64, spread: f64, parts: bool, seed: u64) -> Measurements {
     let mut state = seed;
     let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! The kernels of this project: what each does and must move, what can be chosen, and its source.
+//! Shows the kernels of this project: what each does, the bytes it must move, its options, and its source.
 
 mod sources;
 #[cfg(test)]
@@ -22,13 +22,13 @@ pub const PANEL: Deed = (
     Do::Any(|model| model.open(KernelsPanel::new(kernels()))),
 );
 
-/// Rows a page goes by.
+/// Rows that a page key moves by.
 const PAGE: usize = 15;
 
-/// Columns of the list beside a kernel.
+/// Columns of the list next to a kernel.
 const LIST: u16 = 18;
 
-/// The sections, by their places among the tabs.
+/// Indices of the sections among the tabs.
 const LIST_OF_ALL: usize = 0;
 const ABOUT: usize = 1;
 const SOURCE: usize = 2;
@@ -72,7 +72,7 @@ impl KernelsPanel {
         table.at(self.cursor)
     }
 
-    /// Names only, for beside a kernel.
+    /// Lists the names only, for the column next to a kernel.
     fn names(&self, mut pane: Pane) {
         let (theme, selected) = (pane.theme, self.cursor.row);
         let room = usize::from(pane.area.height).max(1);
@@ -87,7 +87,7 @@ impl KernelsPanel {
         }));
     }
 
-    /// What it does, costs and lets one choose.
+    /// Describes what the kernel does, what it costs, and its options.
     fn facts(kernel: &Kernel, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         let mut lines = paragraph(kernel.summary, wide, theme.text());
         let launches = format!("launches: {}", kernel.launches);
@@ -119,7 +119,7 @@ impl KernelsPanel {
         lines
     }
 
-    /// The facts, and what the source says of itself.
+    /// The facts, and the description in the source itself.
     fn about(entry: &KernelEntry, pane: &Pane) -> Vec<Line<'static>> {
         let mut lines = vec![Line::styled(entry.kernel.name, pane.theme.heading())];
         lines.extend(Self::facts(entry.kernel, pane.area.width, pane.theme));

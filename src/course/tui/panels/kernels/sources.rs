@@ -1,4 +1,4 @@
-//! This project's kernels with their sources as they were when the program was built.
+//! This project's kernels with their sources, embedded when the program was built.
 
 use include_dir::{Dir, include_dir};
 use tinyllama_kernel_catalog::{KERNELS, Kernel};
@@ -6,14 +6,14 @@ use tinyllama_kernel_catalog::{KERNELS, Kernel};
 static CODE: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/src");
 static CATALOG: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/catalog/src");
 
-/// The file that explains a kernel, as the panel names it.
+/// Name in the panel of the file that explains a kernel.
 const DESCRIPTOR: &str = "catalog/mod.rs";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Below the kernel's folder; `catalog/…` in its folder of the catalogue.
+    /// Path below the kernel's folder; files of the catalogue get the prefix `catalog/`.
     pub name: String,
-    /// For the highlighter.
+    /// The language's name for the highlighter.
     pub language: &'static str,
     pub text: String,
 }
@@ -26,7 +26,7 @@ pub struct KernelEntry {
 }
 
 impl KernelEntry {
-    /// The documentation of the descriptor's module, as Markdown; empty without one.
+    /// The module documentation of the descriptor, as Markdown; empty if it has none.
     pub fn about(&self) -> String {
         let module = self.files.iter().find(|file| file.name == DESCRIPTOR);
         let lines = module.map_or("", |file| &file.text).lines();
@@ -38,7 +38,7 @@ impl KernelEntry {
     }
 }
 
-/// Every kernel of this project.
+/// All kernels of this project.
 pub fn kernels() -> Vec<KernelEntry> {
     let entry = |kernel: &&'static Kernel| KernelEntry {
         kernel,
@@ -47,7 +47,7 @@ pub fn kernels() -> Vec<KernelEntry> {
     KERNELS.iter().map(entry).collect()
 }
 
-/// Rust files of the kernel's two folders: device code first, then what describes and launches it, checks last.
+/// Rust files of the kernel's two folders: device code first, then descriptor and launch, checks last.
 fn files(kernel: &str) -> Vec<SourceFile> {
     let mut files = folder(&CODE, kernel, "");
     files.extend(folder(&CATALOG, kernel, "catalog/"));
@@ -68,7 +68,7 @@ fn files(kernel: &str) -> Vec<SourceFile> {
     files
 }
 
-/// The files right in a kernel's folder, their names after a prefix.
+/// The files directly in a kernel's folder, with `prefix` before their names.
 fn folder(sources: &Dir<'static>, kernel: &str, prefix: &str) -> Vec<SourceFile> {
     let files = sources.get_dir(kernel).into_iter().flat_map(Dir::files);
     let source = |file: &include_dir::File| {

@@ -4,7 +4,7 @@ use tinyllama_kernel_catalog::{KERNELS, Pass};
 use super::*;
 use crate::tui::sheet;
 
-/// Entries of the tests' own, so that a snapshot does not change with every kernel.
+/// Entries defined by the tests, so that a snapshot does not change with every kernel.
 fn entries() -> Vec<KernelEntry> {
     static RMSNORM: Kernel = Kernel {
         name: "rmsnorm",

@@ -1,9 +1,9 @@
-//! Axes: bounds, scale, and the round numbers written beside them.
+//! Axes of a plot: bounds, scale, and round numbers for the ticks.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     Linear,
-    /// Decades at equal distances; bounds and values above zero.
+    /// Decades have equal distances. Bounds and values must be above zero.
     Log,
 }
 
@@ -21,12 +21,12 @@ pub struct Axis {
     pub low: f64,
     pub high: f64,
     pub scale: Scale,
-    /// With the unit: `ms`, `FLOP/byte`, `step`.
+    /// The unit as well: `ms`, `FLOP/byte`, `step`.
     pub label: String,
 }
 
 impl Axis {
-    /// From 0 to a little above `high`.
+    /// From 0 to 5 % above `high`.
     pub fn from_zero(high: f64, label: impl Into<String>) -> Self {
         let high = if high > 0.0 && high.is_finite() {
             high * 1.05
@@ -36,7 +36,7 @@ impl Axis {
         Axis::exactly(0.0, high, label)
     }
 
-    /// Around what is shown, with a little air.
+    /// From `low` to `high` with a margin of 5 % of the range on both sides.
     pub fn around(low: f64, high: f64, label: impl Into<String>) -> Self {
         let air = match high - low {
             air if air > 0.0 && air.is_finite() => 0.05 * air,
@@ -55,13 +55,13 @@ impl Axis {
         }
     }
 
-    /// Where `value` lies between the bounds: 0 to 1.
+    /// Position of `value` between the bounds, from 0 to 1.
     pub(super) fn share(&self, value: f64) -> f64 {
         let (low, high) = (self.scale.place(self.low), self.scale.place(self.high));
         (self.scale.place(value) - low) / (high - low)
     }
 
-    /// Round values between the bounds, at most `most` of them.
+    /// At most `most` round values between the bounds.
     pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
         let most = most.max(1);
         if self.scale == Scale::Log {
@@ -84,7 +84,7 @@ impl Axis {
     }
 }
 
-/// The least of 1, 2, 5 times a power of ten that is not below `least`.
+/// The smallest of 1, 2, 5, 10 times a power of ten that is at least `least`.
 fn round_step(least: f64) -> f64 {
     let decade = 10f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -94,7 +94,7 @@ fn round_step(least: f64) -> f64 {
         .unwrap_or(10.0 * decade)
 }
 
-/// A value beside a tick, short: `0.25`, `12`, `1.5k`, `20M`.
+/// A short label for a tick: `0.25`, `12`, `1.5k`, `20M`.
 pub fn tick_label(value: f64) -> String {
     let size = value.abs();
     let (scaled, unit) = match size {
@@ -106,13 +106,13 @@ pub fn tick_label(value: f64) -> String {
         _ if size >= 1e4 => (value / 1e3, "k"),
         _ => (value, ""),
     };
-    // Shortest form that is the rounded value: ticks are round numbers.
+    // Ticks are round numbers, so the shortest form without trailing zeros is exact.
     let text = format!("{scaled:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{}{unit}", if text == "-0" { "0" } else { text })
 }
 
-/// A value at an end of an axis, which need not be round: three digits that mean something.
+/// A label for an end of an axis, which need not be round: three significant digits.
 pub(super) fn end_label(value: f64) -> String {
     let size = value.abs();
     if !(1e-4..1e15).contains(&size) {
@@ -120,7 +120,7 @@ pub(super) fn end_label(value: f64) -> String {
     }
     let digits = 2 - size.log10().floor() as i32;
     let factor = 10_f64.powi(digits.min(2 + 4));
-    // Whole numbers below a thousand times ten are steps: they are told in full.
+    // Whole numbers below ten thousand are step numbers and stay complete.
     let rounded = match value.fract() == 0.0 && size < 1e4 {
         true => value,
         false => (value * factor).round() / factor,

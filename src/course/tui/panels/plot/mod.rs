@@ -1,4 +1,4 @@
-//! Curves in a frame of two labelled axes.
+//! Draws curves in a frame of two labelled axes.
 
 mod axis;
 
@@ -12,22 +12,22 @@ use self::axis::end_label;
 
 use crate::tui::{Pane, Theme, cut, width};
 
-/// What is drawn for a series.
+/// The form in which a series is drawn.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// Points, joined where they are neighbours.
+    /// Points, joined to their neighbours.
     Line(Vec<(f64, f64)>),
-    /// From the least to the greatest at each place.
+    /// A band from the smallest to the greatest value at each x.
     Band(Vec<(f64, f64, f64)>),
-    /// One letter, for a point that a table beside explains.
+    /// One letter, for a point that a table explains.
     Letter(f64, f64, char),
 }
 
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// In the legend; none is drawn for an empty one.
+    /// Name in the legend. A series with an empty name gets no entry.
     pub name: String,
-    /// Which of the theme's series it looks like.
+    /// Index of the theme's series style.
     pub look: usize,
     pub shape: Shape,
 }
@@ -41,18 +41,18 @@ impl Series {
 
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Over the picture; the unit of the vertical axis belongs into it.
+    /// Title above the plot. It should contain the unit of the vertical axis.
     pub title: String,
     pub x: Axis,
     pub y: Axis,
-    /// Later ones are drawn over earlier ones.
+    /// Later series are drawn over earlier ones.
     pub series: Vec<Series>,
 }
 
-/// Where there is less room than this, only the title is drawn.
+/// With less room than this, only the title is drawn.
 const LEAST: (u16, u16) = (16, 4);
 
-/// Columns the title keeps beside a legend.
+/// Columns that the title keeps next to a legend.
 const LEAST_TITLE: usize = 13;
 
 impl Plot {
@@ -67,7 +67,7 @@ impl Plot {
         }
         let rows = area.height - 2;
         let ticks = self.y.ticks(usize::from(rows).div_ceil(3).clamp(2, 8));
-        // Both ends first: a tick that has no row of its own beside them gives way.
+        // The two ends come first. A tick gives way if it would share a row with one of them.
         let ends = [self.y.high, self.y.low].map(|end| (self.y.share(end), end_label(end)));
         let inside = ticks
             .iter()
@@ -95,7 +95,7 @@ impl Plot {
             .filter(|series| !series.name.is_empty())
             .collect();
         let legend: usize = names.iter().map(|series| width(&series.name) + 4).sum();
-        // What the curves are matters more than the end of the title.
+        // The names of the curves matter more than the end of the title.
         let fits = legend + LEAST_TITLE <= pane.width();
         let legend = if fits { legend } else { 0 };
         let title = cut(&self.title, pane.width() - legend, theme);
@@ -112,7 +112,7 @@ impl Plot {
         }
     }
 
-    /// The mark a series is drawn with.
+    /// The mark of a series, for the legend.
     fn sample(&self, series: &Series, theme: &Theme) -> String {
         match (&series.shape, marker(series, theme)) {
             (Shape::Letter(_, _, letter), _) => letter.to_string(),
@@ -122,7 +122,7 @@ impl Plot {
         }
     }
 
-    /// One line: the axis with the numbers of its ends and its label written into it.
+    /// One line: the axis with the numbers at its ends and its label.
     fn horizontal_axis(&self, picture: Rect, pane: &mut Pane) {
         let (y, muted) = (picture.bottom(), pane.theme.muted());
         let glyphs = &pane.theme.glyphs;
@@ -179,7 +179,8 @@ impl Plot {
     fn draw_series(&self, series: &Series, context: &mut Context, theme: &Theme) {
         let colour = theme.series(series.look).fg.unwrap_or(Color::Reset);
         let place = |x: f64, y: f64| (self.x.scale.place(x), self.y.scale.place(y));
-        // A layer of its own, so that a later series covers an earlier one instead of mixing dots with it.
+        // Each series gets a separate layer: a later one then covers an earlier one instead of mixing its
+        // dots with it.
         context.layer();
         context.marker(marker(series, theme));
         match &series.shape {
@@ -231,7 +232,7 @@ fn vertical_axis(labels: &[(f64, String)], gutter: u16, pane: &mut Pane) {
     }
 }
 
-/// Without colour only the first series may be dots: the others are told apart by their letters.
+/// Without colour only the first series may use dots, because letters tell the others apart.
 fn marker(series: &Series, theme: &Theme) -> Marker {
     if matches!(series.shape, Shape::Band(_)) {
         let shade = theme.glyphs.bar[1].chars().next().unwrap_or('.');

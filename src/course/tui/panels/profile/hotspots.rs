@@ -1,4 +1,4 @@
-//! Kernels by the time they take, under names short or full or split by launch shape.
+//! Lists kernels by the time they take, with short names, with full names, or split by launch shape.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::tui::{
 };
 use tinyllama_base::{Align, percent, time};
 
-/// A key's words, and which kernel comes first then.
+/// The key's description in the command bar, and the order of the kernels.
 type Order = (&'static str, fn(&Hotspot, &Hotspot) -> Ordering);
 
-/// Equals are ordered by their names.
+/// Kernels that compare as equal are ordered by name.
 const ORDERS: [Order; 4] = [
     ("sort by time", |a, b| b.total_ns.total_cmp(&a.total_ns)),
     ("sort by calls", |a, b| b.calls.cmp(&a.calls)),
@@ -29,7 +29,7 @@ const GROUPS: [(&str, GroupBy); 3] = [
     ("by launch shape", GroupBy::Variant),
 ];
 
-/// Columns of the bar beside a share.
+/// Columns of the bar next to a share.
 const BAR: usize = 8;
 
 #[derive(Debug)]
@@ -176,7 +176,7 @@ impl Panel for HotspotTable {
     }
 }
 
-/// `64`, `16x16`, without axes of one at the end.
+/// Sizes as `64` or `16x16`, without trailing axes of size one.
 fn axes(sizes: [u64; 3]) -> String {
     let used = match sizes {
         [_, 1, 1] => 1,

@@ -1,4 +1,4 @@
-//! What a profiler's files say: hotspots, timeline, launches, counters, occupancy, roofline, and the files.
+//! Shows what a profiler's files contain: hotspots, timeline, launches, counters, occupancy, roofline, and the files.
 
 mod hotspots;
 mod sections;
@@ -13,7 +13,9 @@ use super::sections::Sections;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
 
-/// With kernels named after the `parts` of the model that issued them, as the same run's events tell.
+/// The panel of an import. `parts` come from the events of the same run and name kernels after the model part
+/// that issued
+/// them.
 pub fn panel(import: Import, parts: &Parts) -> Sections {
     let sections = sections::of(&Arc::new(import), parts);
     Sections::new(

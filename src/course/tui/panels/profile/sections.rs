@@ -1,4 +1,4 @@
-//! What a profile has something to say about.
+//! Makes the sections for the data that a profile has.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::tui::panels::sections::Section;
 use crate::tui::{Page, RooflinePanel, Text, Tone};
 use tinyllama_base::TextTable;
 
-/// Rows of a table at most; a screen is for reading, exports are for everything.
+/// Rows of a table at most. A screen is for reading; exports contain everything.
 const ROWS: usize = 500;
 
 /// Kernels whose counters get a table.
 const KERNELS_WITH_COUNTERS: usize = 20;
 
-/// Sections with something in them; none for an empty import.
+/// All sections that have data; empty for an empty import.
 pub fn of(import: &Arc<Import>, parts: &Parts) -> Vec<Section> {
     let profile = &import.profile;
     let mut sections: Vec<Section> = Vec::new();
@@ -46,7 +46,7 @@ pub fn of(import: &Arc<Import>, parts: &Parts) -> Vec<Section> {
     if under_roof.picture().is_some() {
         sections.push(("Roofline", Box::new(RooflinePanel::new(under_roof))));
     } else {
-        // Kernels that only move bytes have no place in the picture, but they have a bandwidth.
+        // Kernels that only move bytes have no place in the roofline plot, but they have a bandwidth.
         add(&mut sections, "Roofline", vec![roofline::table(profile)]);
     }
     let more = [
@@ -70,7 +70,7 @@ fn add(sections: &mut Vec<Section>, name: &'static str, mut tables: Vec<TextTabl
     }
 }
 
-/// What was read, what was not and why, what is damaged.
+/// The files that were read, the files left out with the reason, and the damage.
 fn files(import: &Import) -> Vec<(String, Tone)> {
     let damaged = import.damage.iter().map(|damage| {
         let text = format!("damaged: {}: {}", damage.place, damage.problem);

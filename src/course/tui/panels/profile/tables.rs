@@ -1,9 +1,9 @@
-//! Tables made for plain text, one at a time.
+//! Shows several plain-text tables, one at a time.
 
 use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Snippet, Table, paragraph, width};
 use tinyllama_base::TextTable;
 
-/// Names up to so many columns are whole in every table.
+/// Names up to this many columns are shown whole in every table.
 const SHORT_NAME: usize = 14;
 
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Panel for Tables {
         let notes = text.notes.iter();
         let notes = notes.map(|note| paragraph(note, wide, theme.muted()));
         let foot = name.into_iter().chain(notes).flatten().collect();
-        // At most half of the room: the figures come first.
+        // The text gets at most half of the room, because the figures come first.
         table.draw_over(foot, pane.area.height / 2, pane);
     }
 

@@ -11,7 +11,7 @@ use crate::profiler::show::timeline::rows;
 use crate::tui::panel::{Panel, PanelAction};
 use crate::tui::{Pane, Theme, sheet};
 
-/// A fixture, its paths without the machine they were read on.
+/// Reads a fixture and shortens its paths, so that they do not name the machine.
 fn read(path: &str) -> Import {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let mut import = import(&root.join(path)).unwrap();
@@ -103,7 +103,7 @@ fn hotspots_are_sorted_and_grouped_by_keys() {
     assert!(first(&panel).variant.is_some());
 }
 
-/// Sums over the columns are the lane's busy time, however close one looks.
+/// At every zoom, the sums over the columns equal the lane's busy time.
 #[test]
 fn the_timeline_loses_no_time_and_counts_none_twice() {
     let import = Arc::new(read("json/908_results_trim400.json"));

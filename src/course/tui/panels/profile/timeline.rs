@@ -1,4 +1,4 @@
-//! What ran when: a row for each queue, copy lane and host thread, with the gaps in between to be seen.
+//! Shows when each activity ran: one row per queue, copy lane and host thread, with visible gaps.
 
 use std::sync::Arc;
 
@@ -14,20 +14,21 @@ use tinyllama_base::{percent, time};
 /// Columns of a row's label at most.
 const LABEL: usize = 22;
 
-/// Closer than this many nanoseconds a screen's width does not go.
+/// The closest zoom: nanoseconds that the width of a screen shows.
 pub(super) const CLOSEST: f64 = 1000.0;
 
 /// Gaps listed below the picture.
 const GAPS: usize = 5;
 
-/// A time in which something of a lane ran without a pause.
+/// An interval in which something of the lane ran without a pause.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     /// Nanoseconds of the profiler's clock.
     start: i64,
     end: i64,
-    /// Nanoseconds the lane was busy before it: with these, a column of the picture costs two searches, however many
-    /// kernels are in it.
+    /// Nanoseconds that the lane was busy before this interval. This sum makes a column of the picture cost
+    /// two searches,
+    /// however many kernels it covers.
     before: i64,
 }
 
@@ -38,11 +39,11 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// `spans` are sorted by their start; they may overlap.
+    /// `spans` must be sorted by their start; they may overlap.
     fn new(row: Row, spans: &[Span]) -> Self {
         let mut busy: Vec<Busy> = Vec::new();
         for span in spans {
-            // A span of no length at the clock's resolution ran all the same.
+            // A span of zero length at the clock's resolution did run, so it counts as one nanosecond.
             let end = span.time.end.max(span.time.start.saturating_add(1));
             match busy.last_mut() {
                 Some(last) if span.time.start <= last.end => last.end = last.end.max(end),
@@ -65,12 +66,13 @@ pub struct Timeline {
     import: Arc<Import>,
     pub(super) lanes: Vec<Lane>,
     pub(super) activities: Vec<Activity>,
-    /// The first moment of all, in nanoseconds of the profiler's clock. Times are counted from it: a clock since 1970 in
-    /// nanoseconds has more digits than a floating-point number.
+    /// The earliest time of all, in nanoseconds of the profiler's clock. Other times count from it, because
+    /// nanoseconds since
+    /// 1970 have more digits than a floating-point number.
     start: i64,
-    /// Nanoseconds from the first moment to the last.
+    /// Nanoseconds from the earliest to the latest time.
     whole: f64,
-    /// What is shown, in nanoseconds since `start`.
+    /// The visible interval, in nanoseconds since `start`.
     pub(super) from: f64,
     pub(super) span: f64,
 }
@@ -97,7 +99,7 @@ impl Timeline {
         }
     }
 
-    /// Nanoseconds since the first moment.
+    /// Nanoseconds since `start`.
     fn since(&self, moment: i64) -> f64 {
         moment.saturating_sub(self.start) as f64
     }
@@ -136,7 +138,7 @@ impl Timeline {
             .collect()
     }
 
-    /// Nanoseconds the lane was busy up to a moment, both counted from the first moment of all.
+    /// Nanoseconds that the lane was busy up to `moment`, which counts from `start`.
     fn busy_until(&self, lane: &Lane, moment: f64) -> f64 {
         let after = lane
             .busy
@@ -160,7 +162,7 @@ impl Timeline {
         Line::styled(text, theme.muted())
     }
 
-    /// How idle each device was, and its longest gaps.
+    /// Idle share and longest gaps of each device.
     fn foot(&self, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
         let profile = &self.import.profile;
         let mut lines = vec![Line::default()];

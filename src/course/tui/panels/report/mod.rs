@@ -1,4 +1,4 @@
-//! A report as it will be written, and where.
+//! Shows a report before it is written, with its path.
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +17,10 @@ use crate::tui::{
 
 pub const PANEL: Deed = (Action::Panel("report"), "R", "your report", Do::Any(open));
 
-/// Lines a page goes by.
+/// Lines that a page key moves by.
 const PAGE: usize = 15;
 
-/// As the command writes it where no formats are named.
+/// The formats that the command writes if the user names none.
 const FORMATS: [Format; 3] = [Format::Markdown, Format::Html, Format::Json];
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct ReportPanel {
 }
 
 impl ReportPanel {
-    /// `path` is where it will be written.
+    /// `path` is the file that the report will be written to.
     pub fn new(markdown: String, path: PathBuf) -> Self {
         ReportPanel {
             markdown,
@@ -107,7 +107,7 @@ fn collect(desk: &Desk) -> Result<Report, String> {
         .map_err(|error| format!("{error}. {}", error.remedy()))
 }
 
-/// Writes it, and says in which files.
+/// Writes the report and returns a line with the names of its files.
 fn write(desk: &Desk) -> Result<String, String> {
     let files = export::write(&collect(desk)?, &folder(), FORMATS).map_err(|error| {
         format!("{error:#}. `tinyllama-tutor report --output DIR` writes it elsewhere.")
@@ -119,7 +119,7 @@ fn write(desk: &Desk) -> Result<String, String> {
     Ok(format!("Wrote {} to {folder}", names.join(", ")))
 }
 
-/// Where the command writes it, too: below the folder the tutor was started in.
+/// The command's default folder, too: below the folder in which the tutor was started.
 fn folder() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     here.join("report")

@@ -1,4 +1,4 @@
-//! Kernels or parts of the model under the ceilings of memory and arithmetic.
+//! Plots kernels or model parts below the limits of memory bandwidth and arithmetic.
 
 mod open;
 #[cfg(test)]
@@ -15,17 +15,17 @@ use crate::tui::{
 use tinyllama_base::roofline::{Bound, Grain, Source};
 use tinyllama_base::{Align, Ceiling, Point, Roofline};
 
-/// The picture and the table, where there is no room for both.
+/// The picture and the table become two sections if they do not fit together.
 const SECTIONS: usize = 2;
 
 #[derive(Clone, Debug, Default)]
 pub struct RooflinePanel {
     roofline: Roofline,
-    /// Of each point that the picture shows.
+    /// The letter of each point, if the plot shows the point.
     letters: Vec<Option<char>>,
     section: Tabs,
     cursor: Cursor,
-    /// What measures the ceilings, where there are none yet.
+    /// Arguments of the command that measures the ceilings, if there are none yet.
     calibrate: Option<Vec<String>>,
 }
 
@@ -38,7 +38,7 @@ impl RooflinePanel {
         }
     }
 
-    /// With a way to measure the ceilings of the backend it ran on.
+    /// Offers a command that measures the ceilings of this run's backend.
     pub fn without_ceilings(self, backend: &str) -> Self {
         let words = ["calibrate", "--backend", backend].map(String::from);
         Self {
@@ -86,7 +86,7 @@ impl RooflinePanel {
             Series::new(short(ceiling), 1 + at, Shape::Line(vec![*from, *to]))
         };
         let mut series: Vec<Series> = picture.lines.iter().enumerate().map(line).collect();
-        // Where points lie on each other the selected one is seen, else the one with the longer time.
+        // If points overlap, the selected one is visible, else the one with the longer time.
         let selected = self.letters.get(self.cursor.row).copied().flatten();
         let mut points: Vec<_> = picture.points.iter().rev().collect();
         points.sort_by_key(|(letter, _)| Some(*letter) == selected);
@@ -108,7 +108,7 @@ impl RooflinePanel {
         })
     }
 
-    /// The selected point in sentences, and where all figures come from.
+    /// The selected point in sentences, and the sources of all figures.
     fn detail(&self, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         if let Some(point) = self.roofline.points.get(self.cursor.row) {
@@ -230,11 +230,11 @@ impl Panel for RooflinePanel {
 }
 
 impl RooflinePanel {
-    /// Where the picture and the figures go; on a small screen one of them.
+    /// Areas of the plot and the table. On a small screen one of them is empty.
     fn areas(&self, area: Rect, table: &Table) -> [Rect; 2] {
         let nothing = Rect { height: 0, ..area };
         if area.width >= 140 {
-            // Names of kernels are long.
+            // Kernel names are long, so the table gets more than half.
             let left = area.width * 9 / 20;
             let columns = [left, 2, area.width - left - 2].map(Constraint::Length);
             let [picture, _, figures] = Layout::horizontal(columns).areas(area);

@@ -1,4 +1,4 @@
-//! A run of this session under the ceilings of its device.
+//! Shows a run of this session in the roofline of its device.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub const PANEL: Deed = (
     Do::Any(open),
 );
 
-/// Of the run whose step is open where it ended well, else of the last one that counted its work.
+/// Takes the run of the open step if it succeeded, else the last run that counted its work.
 fn open(model: &mut Model) -> Effects {
     let here = model.step.as_ref().and_then(|view| {
         let runs = &model.state.step(&view.at.lesson, &view.at.step)?.runs;
@@ -41,7 +41,7 @@ fn load(desk: &Desk, wanted: Option<&String>) -> Result<RooflinePanel, String> {
         .iter()
         .filter(|(_, run)| run.exit == Some(RunExit::SUCCESS))
         .collect();
-    // Ids begin with the time; the one that was asked for comes before all others.
+    // Ids begin with the time. The requested run comes before all others.
     runs.sort_by_key(|(id, _)| std::cmp::Reverse((Some(*id) == wanted, *id)));
     let counted = runs.into_iter().find_map(|(id, run)| {
         let known = desk.runs.get(id).ok()??;
@@ -55,7 +55,7 @@ fn load(desk: &Desk, wanted: Option<&String>) -> Result<RooflinePanel, String> {
                 .into(),
         );
     };
-    // The ceilings of this machine say nothing of another one's run.
+    // The ceilings of this machine do not apply to a run of another machine.
     let calibration = match recording {
         None => calibration(&run)?,
         Some(_) => None,

@@ -43,7 +43,7 @@ fn points_under_their_roof() {
     insta::assert_snapshot!("roof_table", sheet_of(&panel));
 }
 
-/// The screen says what the command says: the vector units limit what multiplies no matrices.
+/// The screen agrees with the command: the vector units limit code that multiplies no matrices.
 #[test]
 fn the_sentence_follows_the_one_judge() {
     let panel = RooflinePanel::new(roofline());

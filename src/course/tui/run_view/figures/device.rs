@@ -1,4 +1,4 @@
-//! What the device is charged with, as far as it is reported.
+//! Figures about the load of the device, as far as the run reports them.
 
 use ratatui::text::{Line, Span};
 
@@ -26,7 +26,7 @@ impl Page<'_> {
         }
     }
 
-    /// Kernels of a step that a captured graph runs; none where the run has no graph.
+    /// Kernels of one step that a captured graph runs; `None` if the run has no graph.
     fn captured(&self) -> Option<f64> {
         let summary = self.state.summary.as_ref();
         let of_step = || Some(self.state.step.as_ref()?.1.captured? as f64);
@@ -35,7 +35,7 @@ impl Page<'_> {
             .or_else(of_step)
     }
 
-    /// Operations and bytes of a step, where they were counted.
+    /// Operations and bytes of one step, if the run counted them.
     pub(super) fn work(&mut self) {
         let Some(parts) = &self.state.parts else {
             return;
@@ -97,7 +97,7 @@ impl Page<'_> {
         self.energy();
     }
 
-    /// A GPU beside a run on the CPU idles: its power is not the run's.
+    /// During a run on the CPU a GPU idles, and its power does not belong to the run.
     fn energy(&mut self) {
         let hello = self.state.hello.as_ref();
         let Some(hello) = hello.filter(|hello| hello.backend != "cpu") else {
@@ -122,7 +122,7 @@ impl Page<'_> {
     }
 }
 
-/// `45 C, 300 W, 97 % busy` and `1.2 GiB used by all programs`, of what is reported.
+/// The reported ones of `45 C, 300 W, 97 % busy` and `1.2 GiB used by all programs`.
 fn gpu_lines(gpu: &GpuStatus) -> Vec<String> {
     let figures = [
         gpu.temperature.map(|degrees| format!("{degrees:.0} C")),

@@ -1,4 +1,4 @@
-//! Whether a run learns, and whether it does so twice in the same way.
+//! Figures about learning: whether a run learns, and whether a repeat gives the same result.
 
 use super::Page;
 

@@ -1,4 +1,4 @@
-//! The run in figures: medians, parts of a step, throughput against what was expected, launches, memory, energy.
+//! The run in figures: medians, parts of a step, throughput compared with the prediction, launches, memory, energy.
 
 mod device;
 mod learning;
@@ -23,7 +23,7 @@ struct Page<'a> {
 
 type Figure<'a> = fn(&mut Page<'a>);
 
-/// Everything known, most important first; each line fits `wide` columns.
+/// All known figures, most important first. Each line fits `wide` columns.
 pub fn lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
     let figures: [Figure<'a>; 8] = [
         Page::times,
@@ -38,19 +38,19 @@ pub fn lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'
     page(state, wide, theme, &figures)
 }
 
-/// What the device is charged with.
+/// Figures about the load of the device.
 pub fn device_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
     let figures: [Figure<'a>; 4] = [Page::launches, Page::work, Page::memory, Page::gpu];
     page(state, wide, theme, &figures)
 }
 
-/// Whether it learns.
+/// Figures about learning.
 pub fn learning_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
     let figures: [Figure<'a>; 3] = [Page::loss, Page::gradients, Page::repeatability];
     page(state, wide, theme, &figures)
 }
 
-/// Where the time goes.
+/// Figures about time.
 pub fn time_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
     let figures: [Figure<'a>; 2] = [Page::times, Page::compare_to_last_time];
     page(state, wide, theme, &figures)
@@ -93,7 +93,7 @@ impl Page<'_> {
         self.line(label, NOT_REPORTED, self.theme.muted());
     }
 
-    /// What is known, or from the first step on that it is not reported.
+    /// The figure, or "not reported" from the first step on.
     fn reported(&mut self, label: &str, text: Option<String>) {
         match text {
             Some(text) => self.plain(label, text),
@@ -107,7 +107,7 @@ impl Page<'_> {
         self.lines.extend(lines);
     }
 
-    /// What `taken` columns leave of a line.
+    /// Columns that remain of a line after `taken` of them.
     fn room(&self, taken: usize) -> usize {
         usize::from(self.wide).saturating_sub(taken)
     }
@@ -147,7 +147,7 @@ impl Page<'_> {
         }
     }
 
-    /// Against the same run the last time, with what chance alone may do.
+    /// Compares with the same command's last run, and names the range that chance alone explains.
     fn compare_to_last_time(&mut self) {
         let Some(Interval {
             value, low, high, ..
@@ -192,7 +192,7 @@ impl Page<'_> {
             return;
         };
         if !self.state.is_running() && prediction.metric.is_some() {
-            // It stands above all others then.
+            // The prediction already stands above all other figures then.
             return;
         }
         let expected = prediction.unit.show(prediction.value);
