@@ -1,4 +1,4 @@
-//! `lessons verify`: walks the golden path of every lesson, with real runs.
+//! `lessons verify`: walks through every lesson with real runs, as a learner would who makes no mistake.
 
 use std::io::{self, Write};
 
@@ -17,13 +17,13 @@ use tinyllama_course::session::verify::{
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Ids of lessons; all of the course if none is given
+    /// Ids of lessons (default: the whole course)
     #[arg(value_name = "LESSON")]
     chosen: Vec<String>,
-    /// Shrink the model until a run takes under a second; checks that depend on its size are left out
+    /// Shrink the model until a run takes under a second; checks that depend on its size are skipped
     #[arg(long)]
     fast: bool,
-    /// Flags for every run, such as `-- --backend cpu`, in place of the lessons' own
+    /// Flags for every run, such as `-- --backend cpu`, instead of the lessons' flags
     #[arg(last = true, value_name = "RUN FLAGS")]
     flags: Vec<String>,
 }
@@ -41,7 +41,7 @@ pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -
     Ok(Exit::of(report.is_sound()))
 }
 
-/// What is going on, a line at a time.
+/// Prints the progress line by line.
 fn tell(progress: Progress) {
     match progress {
         Progress::Lesson { id, number, of } => eprintln!("lesson {number} of {of}: {id}"),

@@ -1,4 +1,4 @@
-//! The command line: one file per subcommand.
+//! The command line: the subcommands with their arguments, and the code they share.
 
 mod ablate;
 mod analysis;
@@ -61,8 +61,8 @@ pub use exit::Exit;
 
 /// A terminal tutor for GPU performance work on a tiny LLaMA.
 ///
-/// Trains every version of a small language model for real, on an AMD or NVIDIA GPU, through Vulkan, or on the CPU, and
-/// shows what each step costs. Without a command the course opens.
+/// It trains every version of a small language model for real, on an AMD or NVIDIA GPU, through Vulkan, or on the
+/// CPU, and shows what each step costs. Without a command it opens the course.
 #[derive(Debug, Parser)]
 #[command(name = "tinyllama-tutor", version, propagate_version = true)]
 #[command(
@@ -76,7 +76,7 @@ struct Cli {
     command: Option<Command>,
 }
 
-/// The subcommands, each with what runs it.
+/// Declares the subcommands, each with the function that runs it.
 macro_rules! commands {
     ($($(#[$about:meta])* $name:ident($args:ty) = $run:expr,)+) => {
         #[derive(Debug, Subcommand)]
@@ -93,61 +93,61 @@ macro_rules! commands {
 commands! {
     /// Train a target and report every step
     Run(Box<run::RunArgs>) = run::run,
-    /// What `compare` was called
+    /// The old name of `compare`
     #[command(hide = true, disable_help_flag = true)]
     Bench(BenchArgs) = moved,
     /// Train a target and write its kernels as a Chrome/Perfetto trace
     Trace(Box<run::TraceArgs>) = run::trace,
-    /// Measure what V4 gains and what it is made of: shapes, launches, products, replays
+    /// Measure V4's gains and their parts: shapes, launches, products, replays
     #[command(subcommand)]
     Benchmark(Box<benchmark::What>) = benchmark::run,
-    /// Compare targets, other programs or kept runs: phases, launches, memory, ratios with their confidence
+    /// Compare targets, other programs or stored runs: phases, launches, memory, ratios with their confidence
     Compare(Box<Asked<compare::CompareArgs>>) = Asked::run,
     /// Switch a version's optimizations on and off in every combination
     Ablate(Box<Asked<ablate::AblateArgs>>) = Asked::run,
     /// Run a target over a grid of sizes and fit how time and memory grow
     Scale(Box<Asked<scale::ScaleArgs>>) = Asked::run,
-    /// Find the batch size that suits the memory, with real runs
+    /// Find the best batch size for throughput or memory, with real runs
     BatchSize(Box<Asked<batch_size::BatchSizeArgs>>) = Asked::run,
-    /// Measure once what this device reaches
+    /// Measure this device's peak rates once and store them
     Calibrate(Asked<calibrate::CalibrateArgs>) = Asked::run,
-    /// Place a target's step, parts and kernels under this device's ceilings
+    /// Show a target's step, parts and kernels under this device's ceilings
     Roofline(Box<Asked<roofline::RooflineArgs>>) = Asked::run,
-    /// Predict the step time of a size that was never run, and say how far it may be off
+    /// Predict the step time for a model size that never ran, with an estimate of the error
     Predict(Box<Asked<predict::PredictArgs>>) = Asked::run,
-    /// Search for the block sizes and types a target runs fastest with here
+    /// Search for the block sizes and types with which a target runs fastest on this device
     Tune(Box<Asked<tune::TuneArgs>>) = Asked::run,
-    /// Hold a target against a kept baseline
+    /// Compare a target with a stored baseline
     Regress(Box<Asked<regress::RegressArgs>>) = Asked::run,
-    /// Run the debugging scenario's stages side by side
+    /// Run the stages of the debugging scenario and compare them
     Stages(Box<Asked<stages::StagesArgs>>) = Asked::run,
     /// Compare every target's loss and gradients with a reference in f64
     Gradcheck(Box<gradcheck::GradcheckArgs>) = gradcheck::gradcheck,
-    /// Train every target side by side and compare the losses
+    /// Train every target and compare the losses
     Verify(Box<gradcheck::CheckArgs>) = gradcheck::verify,
-    /// Say what differs between two targets, in words and source
+    /// Show the differences between two targets as text and source code
     Diff(diff::DiffArgs) = diff::run,
-    /// Write GPU kernels of your own, checked with or without a GPU
+    /// Write your own GPU kernels, checked with or without a GPU
     Workbench(workbench::WorkbenchArgs) = workbench::run,
-    /// List this project's kernels, or check each against its reference on this device
+    /// List this project's kernels, or compare each with its reference on this device
     Kernels(kernels::KernelsArgs) = kernels::run,
-    /// Compile and tune every target of the course ahead, so that nobody waits for it
+    /// Compile and tune every target of the course in advance, so that learners do not wait
     Prepare(prepare::PrepareArgs) = prepare::run,
-    /// Say what this machine has, what is missing, and what to do about it
+    /// Report what this machine has, what is missing, and what to do about it
     Doctor(doctor::DoctorArgs) = doctor::run,
     /// List, show, write and check the lessons of the course
     Lessons(lessons::LessonsArgs) = lessons::run,
-    /// Show, check, pack and unpack what is kept of a learner
+    /// Show, check, pack and unpack a learner's session
     Session(session::InSession<session::SessionCommand>) = session::run,
-    /// Look after a class: who stands where, who is stuck, and what to do about it
+    /// Manage a class: see each learner's progress, who is stuck, and what to do about it
     Instructor(Box<instructor::InstructorArgs>) = instructor::run,
-    /// Write a session as a report, check a hand-in, or put a class on one page
+    /// Write a session as a report, check a hand-in, or summarise a class on one page
     Report(Box<report::ReportArgs>) = report::run,
-    /// List, show, compare and prune the runs that were made here
+    /// List, show, compare and prune the stored runs of this machine
     Runs(session::InSession<runs::RunsCommand>) = session::InSession::run,
-    /// List, show and play runs that were recorded on other machines
+    /// List, show and play recorded runs of other machines
     Recordings(recordings::RecordingsArgs) = recordings::run,
-    /// Run a profiler on a target, or read what one wrote
+    /// Run a profiler on a target, or read a profiler's files
     #[command(subcommand)]
     Profile(Box<profile::ProfileCommand>) = profile::run,
     /// The processes of a launcher
@@ -172,10 +172,10 @@ fn moved(args: &BenchArgs) -> Result<Exit> {
     )))
 }
 
-/// Whether this program takes a command line, program left out.
+/// Checks that this program accepts a command line, given without the program's name.
 ///
 /// # Errors
-/// What it would print.
+/// Returns the message that the program would print.
 fn check_words(words: &[String]) -> Result<(), String> {
     let program = ["tinyllama-tutor".to_string()];
     Cli::try_parse_from(program.iter().chain(words))
@@ -187,7 +187,7 @@ fn check_words(words: &[String]) -> Result<(), String> {
         })
 }
 
-/// A number below zero is a number, and what is wrong with it is for its flag to say.
+/// Lets every flag take negative numbers, so that the flag reports what is wrong with them.
 fn takes_negative_numbers(command: clap::Command) -> clap::Command {
     let inside = command
         .get_subcommands()
@@ -214,7 +214,7 @@ pub fn main() -> ExitCode {
             result.unwrap_or_else(|error| exit::report(&exit::explain(error)))
         }
         Err(error) => {
-            // Help and version are no errors; a closed pipe while printing them is none either.
+            // Help and version are not errors, and neither is a pipe that closes while they are printed.
             match error.kind() {
                 ErrorKind::ValueValidation => eprint!("{}", flags::plainly(&error.to_string())),
                 _ => drop(error.print()),

@@ -1,4 +1,4 @@
-//! `run v4 --kernel`: learners' kernels in the real step, not before their gradients agree.
+//! `run v4 --kernel`: trains with learners' kernels, after a check of their gradients.
 
 use anyhow::{Result, bail};
 
@@ -14,17 +14,17 @@ use tinyllama_engine::train::{
     Data, EngineDevice, KernelInPlace, MatmulPrecision, Options, Synchronize,
 };
 
-/// Relative difference of a gradient that roundings in another order make, in f32.
+/// Limit for the relative difference of an f32 gradient; a different order of roundings stays below it.
 const ALLOWED: f64 = 1e-4;
 
-/// Of a model whose step the stand-in carries out in seconds.
+/// Size limit for models on the stand-in, which then needs seconds for a step.
 const MOST_PARAMETERS: u64 = 1_000_000;
 const SMALL: &str = "--config tiny --layers 1 --hidden 64 --batch-size 2 --seq-len 32";
 
-/// The kernels that were named, read.
+/// Reads the named kernels.
 ///
 /// # Errors
-/// Where the target has no place for them, or a file is no kernel.
+/// If the target cannot use them, or if a file does not contain a kernel.
 pub fn of(named: &[OwnKernel], target: Target) -> Result<Vec<KernelInPlace>> {
     if !named.is_empty() && target != v4::TARGET {
         bail!(UsageError(format!(
@@ -37,11 +37,11 @@ pub fn of(named: &[OwnKernel], target: Target) -> Result<Vec<KernelInPlace>> {
     read.collect()
 }
 
-/// Checks each kernel on this device, then every gradient of a step with them against one without, and what an update makes of
-/// parameters and moments. The answer is a note.
+/// Checks each kernel on this device. Then it compares every gradient of a step with and without them, and parameters
+/// and moments after an update. Returns a note for the reader.
 ///
 /// # Errors
-/// Where a kernel fails its check, or a gradient or an update differs.
+/// If a kernel fails its check, or if a gradient or an update differs.
 pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) -> Result<String> {
     let driver = open_driver_of(options.backend, options.device.as_deref())?;
     let parameters = options.config.parameters();
@@ -65,7 +65,7 @@ pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) ->
     let on_stand_in = driver.is_none();
     drop(driver);
     let batch = Data::synthetic(&options.config, options.seed).next_batch();
-    // All bits of the products, and the same algorithms on both sides: what differs is the kernels.
+    // Both sides use full precision for products and the same algorithms, so only the kernels differ.
     let with = |wanted: &dyn Fn(&KernelInPlace) -> bool| {
         let kernels = options.kernels.iter().filter(|own| wanted(own));
         let exact = Options {
@@ -88,7 +88,7 @@ pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) ->
         agree.push(format!("every gradient within {:.1e}", worst(pairs)?));
     }
     if options.kernels.iter().any(is_update) {
-        // Of the others' gradients the last bits differ, which an update makes much of where they are next to 0.
+        // The last bits of the other gradients differ, and an update amplifies this for gradients near 0.
         let updated = |wanted: &dyn Fn(&KernelInPlace) -> bool| {
             let mut engine = with(wanted)?;
             engine.step(&batch, Synchronize::Step)?;
@@ -127,7 +127,7 @@ fn worst(pairs: impl Iterator<Item = (String, Option<Vec<f32>>, Option<Vec<f32>>
             _ => bail!("{name} is there with your kernels or without them, and not both times"),
         };
         let difference = relative_difference(&got, &expected);
-        // A NaN is no agreement.
+        // A NaN does not count as agreement.
         if difference.is_nan() || difference > ALLOWED {
             bail!(
                 "with your kernels {name} differs by {difference:.1e} from v4's own, of {ALLOWED:.0e} allowed"

@@ -1,4 +1,4 @@
-//! `predict`: the step time of a model that was never run, from runs that were.
+//! `predict`: predicts the step time of a model that never ran, from stored runs.
 
 use std::path::Path;
 
@@ -21,13 +21,13 @@ use tinyllama_course::run::{RunSpec, UsageError, folder};
 use tinyllama_engine::model::ModelConfig;
 use tinyllama_engine::targets::v4;
 
-/// Median error on held-out sizes beyond which a prediction says too little.
+/// A prediction with a larger median error on held-out sizes is not useful.
 const USEFUL_ERROR: f64 = 0.25;
 
-/// Kept runs that are looked at, newest first.
+/// Number of stored runs to read, newest first.
 const MOST_RUNS: usize = 400;
 
-/// Sequence lengths and batch sizes to learn from, smallest first.
+/// Sequence lengths and batch sizes of the runs to learn from, smallest first.
 const SIZES: [(usize, usize); 8] = [
     (32, 2),
     (64, 4),
@@ -48,47 +48,47 @@ const SIZES: [(usize, usize); 8] = [
 
 Every number of the model that is not given is that of the newest run.")]
 pub struct PredictArgs {
-    /// What would run, with flags of its own after a colon
+    /// Target to predict, optionally with flags after a colon
     target: RunSpec,
-    /// Run the target in eight sizes first (sequence 32 to 512, batch 2 to 8), so that there is something to learn from
+    /// First run the target in eight sizes (sequence 32 to 512, batch 2 to 8) to learn from
     #[arg(long)]
     learn: bool,
-    /// v4: on this many GPUs with the batch divided among them, from runs on one GPU and the time of the sums
+    /// v4: predict a run on this many GPUs that share the batch, from runs on one GPU and the time of the sums
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     gpus: Option<u32>,
     #[command(flatten)]
     flags: Flags,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Prediction {
     target: String,
     device: String,
     backend: String,
-    /// Of the runs that were learned from: type of the products' operands, how products were carried out, and what a step
-    /// waited for.
+    /// Properties of the runs that the prediction used: operand type, arithmetic of the products, and the work that a
+    /// step waited for.
     dtype: String,
     matmul_precision: String,
     synchronize: String,
-    /// On each GPU.
+    /// The model's sizes on each GPU.
     config: ModelConfig,
     features: Features,
-    /// Of the model fitted to runs; null where there were too few.
+    /// Step time from the model fitted to runs; null if there were too few runs.
     step_ms: Option<f64>,
-    /// By the largest errors on held-out configurations.
+    /// Limits of the step time, from the largest errors on held-out configurations.
     low_ms: Option<f64>,
     high_ms: Option<f64>,
     samples_per_s: Option<f64>,
     peak_bytes: Option<f64>,
-    /// The longest of launching, computing and moving at the calibrated rates; null where nothing was calibrated.
+    /// The longest of launching, computing and moving at the calibrated rates; null without a calibration.
     ceiling_ms: Option<f64>,
     model: Option<TimeModel>,
     configurations: usize,
     runs: usize,
-    /// Whether the same configuration was among the runs.
+    /// True if a run had the same configuration.
     seen: bool,
-    /// On several GPUs; all times above are without it.
+    /// Time of the sums on several GPUs. The times above do not include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     sums: Option<WireTime>,
 }
@@ -123,13 +123,13 @@ impl Analysis for PredictArgs {
 }
 
 impl PredictArgs {
-    /// GPUs, where there is more than one.
+    /// The number of GPUs if there are several.
     fn several(&self) -> Option<usize> {
         let gpus = self.gpus.and_then(|gpus| usize::try_from(gpus).ok());
         gpus.filter(|gpus| *gpus > 1)
     }
 
-    /// What of `whole` is on each GPU.
+    /// The part of `whole` that each GPU trains.
     fn share(&self, whole: ModelConfig) -> Result<ModelConfig> {
         let Some(gpus) = self.several() else {
             return Ok(whole);
@@ -176,15 +176,15 @@ impl PredictArgs {
         Ok(())
     }
 
-    /// Finished, synchronised runs of the target under the same conditions, newest first: of the newest ones that were run in
-    /// enough sizes, or where there are none, of the newest. Runs over several GPUs are apart.
+    /// Finished, synchronised runs of the target under the same conditions, newest first. It takes the newest group
+    /// of runs with enough sizes, or else the newest group. Runs over several GPUs are returned separately.
     fn kept_runs(&self, root: &Path) -> Result<(Vec<MeasuredRun>, Vec<MeasuredRun>)> {
-        // Names begin with the time.
+        // Folder names begin with the time.
         let folders = inside(&root.join("runs"))?;
         let mut groups: Vec<Vec<MeasuredRun>> = Vec::new();
         let mut over_ranks = Vec::new();
         for folder in folders.iter().rev().take(MOST_RUNS) {
-            // A run that failed, or still goes on, tells no time.
+            // Failed and unfinished runs have no usable times.
             let Ok(run) = MeasuredRun::read(folder) else {
                 continue;
             };
@@ -356,7 +356,7 @@ fn page(found: &Prediction) -> Page {
     page
 }
 
-/// What sums over several GPUs add to a step.
+/// Adds the time that sums over several GPUs take to a page.
 fn sum_lines(sums: &WireTime, found: &Prediction, page: &mut Page) {
     let n = sums.gpus;
     let bytes = |bytes: f64| human_bytes(bytes as u64);

@@ -1,4 +1,4 @@
-//! `prepare`: compiles and tunes every target of the course ahead, so that no learner waits for it.
+//! `prepare`: compiles and tunes every target of the course in advance, so that no learner waits for it.
 
 use std::fs;
 use std::io::{BufRead, stdin};
@@ -22,7 +22,7 @@ use tinyllama_course::session::class_rights;
 use tinyllama_course::tutor::prepare::targets;
 use tinyllama_engine::device::FORGET_TUNING;
 
-/// Folders of the cache that serve any machine with the same GPU, driver and program.
+/// Cache folders that any machine with the same GPU, driver and program can use.
 const SHARED: [&str; 2] = ["kernels", "modules"];
 
 #[derive(Debug, Args)]
@@ -35,17 +35,17 @@ pub struct PrepareArgs {
     /// Use the course in this folder instead of the built-in one
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_LESSONS")]
     lessons: Option<PathBuf>,
-    /// Share what is prepared through this class folder
+    /// Share the prepared files through this class folder
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
-    /// With low priority, stepping aside when told to on the standard input, and ending with it
+    /// Run with low priority, pause and continue on commands from standard input, and end with it
     #[arg(long, hide = true)]
     background: bool,
-    /// Where runs are made: local, slurm, ssh:HOST, or words to put before each, such as "srun --gres=gpu:1"
+    /// Where to run: local, slurm, ssh:HOST, or a command to put before each run, such as "srun --gres=gpu:1"
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
-    /// Programs that compile at a time, on a GPU of this machine; what they tune is timed after that, alone. Half the
-    /// processors, at most 8, unless given
+    /// Number of programs that compile in parallel on a GPU of this machine (default: half the processors, at most
+    /// 8); tuning follows afterwards, one program at a time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
     /// Flags for every run, such as `-- --config small`
@@ -53,12 +53,12 @@ pub struct PrepareArgs {
     flags: Vec<String>,
 }
 
-/// What the tutor in front wants.
+/// Requests from the tutor in the foreground.
 #[derive(Debug, Default)]
 struct Wishes {
     paused: bool,
     ended: bool,
-    /// The runs that were started; those that have ended take no notice.
+    /// The started runs. Those that have ended ignore requests.
     going: Vec<Control>,
 }
 
@@ -108,7 +108,7 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
             Some(false) => eprintln!("  did not run here; the course says so when it comes to it"),
             None => return Ok(Exit::Ok),
         }
-        // The first has told what there is to compile for.
+        // The first run has shown which device to compile for.
         if index == 0 && compiles && launcher.is_local() {
             let jobs = args.jobs.map_or_else(usual_jobs, usize::from);
             if !side_by_side(&specs[1..], &launcher, &wishes, jobs) {
@@ -129,8 +129,8 @@ fn usual_jobs() -> usize {
     (cores / 2).clamp(1, 8)
 }
 
-/// Has all compile, `jobs` at a time. What they tune meanwhile they forget: others were using the device. What does not run
-/// here is told by the run after this. False when the end was asked for.
+/// Compiles all targets, `jobs` at a time. These runs do not store tuning results, because others use the device at
+/// the same time. The run that follows reports targets that do not run here. Returns false if the end was requested.
 fn side_by_side(specs: &[RunSpec], launcher: &Launcher, wishes: &Shared, jobs: usize) -> bool {
     if jobs < 2 || specs.len() < 2 {
         return true;
@@ -155,7 +155,8 @@ fn side_by_side(specs: &[RunSpec], launcher: &Launcher, wishes: &Shared, jobs: u
     !ended.into_inner()
 }
 
-/// Runs one step of a target, as often as it takes until nobody interrupts it. None when the end was asked for.
+/// Runs one step of a target, again after each interruption. Returns whether it succeeded; `None` if the end was
+/// requested.
 fn one(
     spec: &RunSpec,
     launcher: &Launcher,
@@ -194,7 +195,8 @@ fn lock(wishes: &Shared) -> MutexGuard<'_, Wishes> {
     wishes.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `pause` and `go`, a line each, from the tutor in front; its end is the end of this.
+/// Reads `pause` and `go`, one per line, from the tutor in the foreground. When the tutor ends, this process ends,
+/// too.
 fn listen(wishes: Shared) {
     thread::spawn(move || {
         for line in stdin().lock().lines().map_while(Result::ok) {
@@ -212,10 +214,10 @@ fn listen(wishes: Shared) {
     });
 }
 
-/// Everything else comes first; children inherit it.
+/// Lowers the priority below everything else. Children inherit it.
 fn step_back() {
     const LOWEST: i32 = 19;
-    // SAFETY: two numbers; a refusal leaves the priority as it was.
+    // SAFETY: the call takes a number. If it is refused, the priority stays unchanged.
     unsafe { libc::nice(LOWEST) };
 }
 
@@ -224,7 +226,7 @@ fn cache() -> Result<PathBuf> {
     Ok(strategy.cache_dir().join("tinyllama-tutor"))
 }
 
-/// What one machine prepared serves others with the same GPU, driver and version of the program.
+/// Folder for prepared files. Machines with the same GPU, driver and version of the program share it.
 fn class_folder(class: &Path, hello: &Hello) -> PathBuf {
     let driver = hello.driver.as_deref().unwrap_or("any");
     let (version, backend, device) = (&hello.version, &hello.backend, &hello.device);
@@ -233,7 +235,7 @@ fn class_folder(class: &Path, hello: &Hello) -> PathBuf {
     class.join(".prepared").join(name.replace(is_special, "-"))
 }
 
-/// Copies the files that `to` lacks; returns how many.
+/// Copies the files that `to` lacks and returns their number.
 fn copy_missing(from: &Path, to: &Path) -> Result<usize> {
     SHARED
         .iter()
@@ -256,7 +258,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<usize> {
             copied += copy_folder(&path, &target)?;
         } else if path.is_file() && !target.exists() {
             let bytes = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
-            // Whole or not at all: somebody else may be reading.
+            // The replacement is atomic, because another process may be reading.
             replace(&target, &bytes).with_context(|| format!("writing {}", target.display()))?;
             copied += 1;
         }

@@ -1,4 +1,4 @@
-//! A run over several GPUs: one process each, started and heard here, their events made into one stream.
+//! A run over several GPUs. The leader starts one process for each and merges their events into one stream.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,27 +21,28 @@ use tinyllama_course::run::{Line, RunExit, UsageError, read_line};
 use tinyllama_course::run::{each_line, ends_with_this};
 use tinyllama_engine::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 
-/// Tells a process which rank it is, from 0.
+/// Environment variable with a process's rank, from 0.
 const RANK: &str = "TINYLLAMA_RANK";
-/// Which device of its machine is its own.
+/// Environment variable with the rank's device on its machine.
 const DEVICE: &str = "TINYLLAMA_RANK_DEVICE";
-/// A folder that all ranks see; to be set by whoever starts tasks in folders that they do not share.
+/// Environment variable with a folder that all ranks can access. Set it if a scheduler starts tasks in folders that
+/// they do not share.
 const MEETING: &str = "TINYLLAMA_MEETING";
-/// The file in that folder by which the first task ends the others.
+/// File in the meeting folder with which the first task ends the others.
 const STOP: &str = "stop";
-/// How the last line begins that a task writes of its rank.
+/// Prefix of the last line that a task writes about its rank.
 const ENDED: &str = "rank ended, ";
 
-/// Processes that are started on one machine, at most.
+/// Maximum number of processes on one machine.
 const MOST_HERE: usize = 64;
 
-/// How often somebody looks whether the run is to stop.
+/// Interval between checks for the end of the run.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The rank that this process is, where another one started it as one.
+/// The rank of this process, if another process started it as a rank.
 ///
 /// # Errors
-/// A variable that is no rank of so many.
+/// If a variable does not contain a valid rank.
 pub fn own(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
     let (Some(ranks), Some(rank)) = (args.several(), std::env::var_os(RANK)) else {
         return Ok(None);
@@ -66,7 +67,7 @@ pub fn own(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
     Ok(Some((options, device)))
 }
 
-/// One of as many tasks as there are ranks, which a scheduler started (`srun`), each for one of them.
+/// One of several tasks that a scheduler (`srun`) started, one for each rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     rank: usize,
@@ -75,10 +76,10 @@ pub struct Task {
 }
 
 impl Task {
-    /// This process as one.
+    /// The task of this process.
     ///
     /// # Errors
-    /// What the scheduler says that is no number.
+    /// If a scheduler's variable is not a number.
     pub fn of_this_process(ranks: usize) -> Result<Option<Self>> {
         Task::from(ranks, &|name| std::env::var(name).ok())
     }
@@ -96,7 +97,7 @@ impl Task {
             return Ok(None);
         };
         let local = number("SLURM_LOCALID")?.unwrap_or(0);
-        // A task may see the GPUs of all tasks of its machine, or its own alone.
+        // A task may see only its own GPU, or those of all tasks on its machine.
         let lists = [
             "CUDA_VISIBLE_DEVICES",
             "ROCR_VISIBLE_DEVICES",
@@ -123,10 +124,11 @@ impl Task {
         self.meeting.join(format!("rank-{rank}.jsonl"))
     }
 
-    /// Has one of the ranks but the first train, and tells the first task of it by a file. Ends with the status of the rank.
+    /// Trains as one of the later ranks and writes its events to a file for the first task. Returns the rank's exit
+    /// status.
     ///
     /// # Errors
-    /// When the meeting folder cannot be written, or the rank cannot be started.
+    /// If it cannot write to the meeting folder, or cannot start the rank.
     pub fn follow(&self) -> Result<Exit> {
         create_private(&self.meeting)
             .with_context(|| format!("cannot create {}", self.meeting.display()))?;
@@ -136,7 +138,7 @@ impl Task {
         let (tell, heard) = channel();
         let mut process = start(self.rank, self.device, &self.meeting, &tell)?;
         drop(tell);
-        // The folder goes with the first task.
+        // The first task removes the folder at its end.
         let stopped = || self.meeting.join(STOP).exists() || !path.exists();
         loop {
             match heard.recv_timeout(LOOK) {
@@ -149,7 +151,7 @@ impl Task {
             }
         }
         let exit = process.end()?;
-        // A rank may find the first one gone before this task looks whether the run ends.
+        // The rank may notice the first one's end before this task checks for it.
         if !exit.is_success() && stopped() {
             return Ok(Exit::Signal(libc::SIGTERM));
         }
@@ -157,13 +159,13 @@ impl Task {
         Ok(exit.into())
     }
 
-    /// Hears a rank of another task by its file, until its last line or the end of the run.
+    /// Follows the file of another task's rank until its last line or the end of the run.
     fn hear(&self, rank: usize, tell: &Sender<Heard>) {
         let mut file = None;
         let mut unread = Vec::new();
         while self.meeting.exists() {
             file = file.or_else(|| File::open(self.events_of(rank)).ok());
-            // What cannot be read now is read at the next look.
+            // On a read error, the next iteration tries again.
             drop(file.as_mut().map(|file| file.read_to_end(&mut unread)));
             let end = unread.iter().rposition(|byte| *byte == b'\n');
             let whole: Vec<u8> = unread.drain(..end.map_or(0, |at| at + 1)).collect();
@@ -184,7 +186,8 @@ impl Task {
     }
 }
 
-/// The ranks that were started here, and the folder of a task's run, gone with the first of them: so the others know.
+/// The ranks that this process started, and the task's meeting folder. Dropping it removes the folder, which tells
+/// the other tasks.
 struct Meeting {
     folder: Option<PathBuf>,
     processes: Vec<Process>,
@@ -193,10 +196,10 @@ struct Meeting {
 impl Drop for Meeting {
     fn drop(&mut self) {
         let Some(folder) = &self.folder else { return };
-        // Other tasks hear that it ends before their ranks find these gone.
+        // The file tells the other tasks about the end before their ranks lose these ones.
         drop(std::fs::write(folder.join(STOP), []));
         self.processes.clear();
-        // They may write into it until they have seen that.
+        // The other tasks may write into the folder until they have seen the file.
         thread::sleep(2 * LOOK);
         drop(std::fs::remove_dir_all(folder));
     }
@@ -214,7 +217,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A rank that is asked politely ends after its step, which never ends where the others are gone.
+        // A polite signal would make the rank finish its step, which never ends without the other ranks.
         drop(self.0.kill());
         drop(self.0.wait());
     }
@@ -222,15 +225,15 @@ impl Drop for Process {
 
 enum Heard {
     Line(usize, Vec<u8>),
-    /// How a rank ended, where another task waited for it.
+    /// A rank's end, with its exit status if another task waited for it.
     End(usize, Option<RunExit>),
 }
 
-/// Starts `ranks` of this very command, or in the first `task` of a scheduler's one of them, and reports what they say as one
-/// run.
+/// Starts this command `ranks` times and reports the ranks' events as one run. In the first `task` of a scheduler it
+/// starts only one rank.
 ///
 /// # Errors
-/// When a process cannot be started.
+/// If a process cannot be started.
 pub fn lead(
     ranks: usize,
     task: Option<&Task>,
@@ -293,8 +296,7 @@ pub fn lead(
     })
 }
 
-/// The run's status where a rank ended so.
-/// Waits for the next word; `None` when all have ended or the run is to stop.
+/// Waits for the next output of a rank. Returns `None` if all have ended, or if the run must stop.
 fn next(heard: &Receiver<Heard>, stop: &StopSignal) -> Option<Heard> {
     while stop.reason().is_none() {
         match heard.recv_timeout(LOOK) {
@@ -317,7 +319,7 @@ fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Re
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Signals of the terminal are for the leader, which ends all ranks at once.
+        // A separate process group, because the leader handles the terminal's signals and ends all ranks together.
         .process_group(0);
     ends_with_this(&mut command, libc::SIGKILL);
     let mut child = command.spawn().context("cannot start a rank")?;
@@ -328,7 +330,7 @@ fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Re
     }
     if let Some(stdout) = child.stdout.take() {
         let tell = tell.clone();
-        // Nobody hears it any more where the run was ended.
+        // If the run has ended, there is no receiver, and sending fails.
         thread::spawn(move || {
             each_line(stdout, |line| {
                 line.map(|line| drop(tell.send(Heard::Line(rank, line))))
@@ -340,20 +342,20 @@ fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Re
     Ok(Process(child))
 }
 
-/// What a rank or its libraries say beside events.
+/// Prints a line from a rank or its libraries that is not an event.
 fn pass_on(rank: usize, line: &[u8]) {
     let line = String::from_utf8_lossy(line);
     eprintln!("rank {rank}: {}", plain(line.trim_end()));
 }
 
-/// What was heard of the ranks of one run.
+/// The collected output of a run's ranks.
 struct Merge {
-    /// Steps that not all have told yet.
+    /// Steps that some ranks have not reported yet.
     steps: BTreeMap<usize, Vec<Option<Step>>>,
     devices: Vec<Option<String>>,
     failures: Vec<Option<Failure>>,
     complete: Vec<bool>,
-    /// Of the first rank.
+    /// The first rank's summary.
     summary: Option<Summary>,
 }
 
@@ -398,7 +400,7 @@ impl Merge {
         }
     }
 
-    /// Keeps a rank's step, and reports it once all have told theirs.
+    /// Stores a rank's step and reports the step once all ranks have sent theirs.
     fn step(&mut self, rank: usize, step: Step, reporter: &Reporter) {
         let (n, ranks) = (step.n, self.devices.len());
         let all = self.steps.entry(n).or_insert_with(|| vec![None; ranks]);
@@ -409,7 +411,7 @@ impl Merge {
         }
     }
 
-    /// Ends the stream where `rank` did not come to its end.
+    /// Ends the stream because `rank` did not complete.
     fn fail(&self, rank: usize, exit: RunExit, reporter: &Reporter) -> Exit {
         let device = self.devices[rank].as_ref();
         let device = device.map_or(String::new(), |device| format!(", {device}"));
@@ -437,8 +439,8 @@ impl Merge {
     }
 }
 
-/// A step of all ranks: the mean of their losses, since their shares are equal, and the time until the last was done. None
-/// where one is missing.
+/// Merges a step of all ranks: the mean of their losses, since their shares are equal, and the longest time. Returns
+/// `None` if one is missing.
 fn merged(all: &[Option<Step>]) -> Option<Step> {
     let all: Vec<&Step> = all.iter().map(Option::as_ref).collect::<Option<_>>()?;
     let first = *all.first()?;
@@ -479,10 +481,10 @@ mod tests {
         let found = task(4, &third).unwrap();
         assert_eq!((found.rank, found.device), (3, 1));
         assert_eq!(found.meeting, PathBuf::from(".tinyllama-ranks-17.0"));
-        // A step of one task that is to start them itself.
+        // A job step with a single task, which has to start the ranks itself.
         assert_eq!(task(2, &third), None);
         assert_eq!(task(4, &[]), None);
-        // It sees its own GPU alone, which is its first.
+        // The task sees only its own GPU, so the index is 0.
         let alone = [
             &third[..],
             &[("CUDA_VISIBLE_DEVICES", "1"), (MEETING, "/shared")],

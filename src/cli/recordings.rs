@@ -1,4 +1,4 @@
-//! `recordings`: runs of other machines, kept to be looked at and played.
+//! `recordings`: shows and plays recorded runs of other machines.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use tinyllama_engine::train::EventSink;
 
 #[derive(Debug, Args)]
 pub struct RecordingsArgs {
-    /// Take the recordings of this folder instead of the built-in ones
+    /// Use the recordings in this folder instead of the built-in ones
     #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_RECORDINGS")]
     recordings: Option<PathBuf>,
     /// Print JSON
@@ -34,21 +34,21 @@ pub struct RecordingsArgs {
 enum Command {
     /// List the recordings
     List,
-    /// Say what a recording shows and where it comes from
+    /// Show what a recording contains and where it comes from
     Show {
         /// Id of the recording
         #[arg(value_name = "RECORDING")]
         id: String,
     },
-    /// Play a recording, as its run went
+    /// Play a recording at the pace of its run
     Play {
         /// Id of the recording
         #[arg(value_name = "RECORDING")]
         id: String,
-        /// How fast: 1, 4, 16, or end for no waiting
+        /// Speed: 1, 4, 16, or end for no waiting
         #[arg(long, default_value = "1")]
         speed: Speed,
-        /// Print the recorded event stream instead of words, as --json does
+        /// Print the recorded event stream instead of text, as --json does
         #[arg(long)]
         events: bool,
     },
@@ -86,7 +86,7 @@ fn list(library: &Library, as_json: bool) -> Result<Exit> {
     say_page(as_json, &json!({ "recordings": all }), &page)
 }
 
-/// The flags that tell recordings of a target apart: all but those of size and length.
+/// The flags that distinguish recordings of a target: all except those for size and length.
 fn told_apart(recording: &Recording) -> Option<String> {
     const COMMON: &str = "--config --warmup --num-steps --flops --profile-steps";
     let words = recording.command.split(' ').skip(2);

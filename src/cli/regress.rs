@@ -1,4 +1,4 @@
-//! `regress`: today's runs against a baseline in a file, for continuous integration.
+//! `regress`: compares new runs with a baseline file, for continuous integration.
 
 use std::path::{Path, PathBuf};
 
@@ -25,27 +25,27 @@ use tinyllama_course::run::{RunSpec, UsageError};
   tinyllama-tutor regress v3 --against v1 --min-speedup 1.3
       no baseline, one target against another")]
 pub struct RegressArgs {
-    /// Targets to run; without any, those of the baseline with its flags
+    /// Targets to run (default: those of the baseline, with its flags)
     targets: Vec<RunSpec>,
-    /// The file figures are compared with, or saved to; not needed with --min-speedup
+    /// File with the figures to compare with, or to save to; not needed with --min-speedup
     #[arg(long, value_name = "FILE", required_unless_present = "min_speedup")]
     baseline: Option<PathBuf>,
-    /// Save today's figures as the baseline instead of comparing with it
+    /// Save the new figures as the baseline instead of comparing with it
     #[arg(long, requires = "baseline")]
     save: bool,
-    /// How much worse a figure may be, in per cent
+    /// How much worse a figure may become, in per cent
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
     tolerance: f64,
-    /// Every target has to be so many times as fast as the one of --against
+    /// Minimum speed-up of every target over the target of --against
     #[arg(long, value_name = "FACTOR", requires = "against", value_parser = factor)]
     min_speedup: Option<f64>,
-    /// The target that speed-ups are taken over; it runs in turns with the others
+    /// Target for speed-ups to refer to; it takes turns with the others
     #[arg(long, value_name = "TARGET", requires = "min_speedup")]
     against: Option<RunSpec>,
-    /// Fail also where the spread is too large to tell [default: only a certain regression fails]
+    /// Also fail if the spread is too large for a decision [default: only a certain regression fails]
     #[arg(long)]
     strict: bool,
-    /// Write the outcomes as JUnit XML
+    /// Write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     ci: Option<PathBuf>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub struct RegressArgs {
     flags: Flags,
 }
 
-/// A share: 0.05 for 5 %.
+/// Parses a percentage into a share: 5 becomes 0.05.
 fn percent(text: &str) -> Result<f64, String> {
     let it_is = "it is a number of per cent, such as 5";
     Ok(number_that(text, |percent| percent.is_finite() && percent >= 0.0, it_is)? / 100.0)
@@ -65,11 +65,11 @@ fn factor(text: &str) -> Result<f64, String> {
     number_that(text, |factor| factor.is_finite() && factor > 0.0, it_is)
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     passed: bool,
-    /// Null where only speed-ups were asked for.
+    /// Null if the command line asks only for speed-ups.
     baseline: Option<&'a Path>,
     strict: bool,
     rounds: usize,
@@ -79,7 +79,7 @@ struct Document<'a> {
     runs: Vec<String>,
 }
 
-/// What runs, the target of --against last where it is not among the others.
+/// The targets to run. The target of --against is the last one unless it is among the others.
 struct Plan {
     entries: Vec<RunSpec>,
     common: Vec<String>,
@@ -136,7 +136,7 @@ impl Analysis for RegressArgs {
 }
 
 impl RegressArgs {
-    /// What figures are compared with, in words.
+    /// Names what the figures are compared with.
     fn source(&self) -> String {
         let file = self.baseline.as_ref();
         file.map_or("each other".into(), |path| {

@@ -1,4 +1,4 @@
-//! `report`: a session as a document, checked hand-ins, and a class on one page.
+//! `report`: writes a session as a document, checks hand-ins, and summarises a class on one page.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct ReportArgs {
         default_value = "md,html,json"
     )]
     format: Vec<export::Format>,
-    /// Leave out names of people and machines, and the records that carry them
+    /// Leave out names of people and machines, and the records that contain them
     #[arg(long)]
     anonymous: bool,
     /// Folder to write to
@@ -54,17 +54,17 @@ pub struct CourseArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReportCommand {
-    /// Say whether a hand-in is what the tutor wrote
+    /// Check that the tutor wrote a hand-in and that it is unchanged
     Verify {
         /// session.json, an exported session, or a session's folder
         file: PathBuf,
-        /// Session it claims to be of: an export or a folder
+        /// Session that it should belong to: an export or a folder
         #[arg(long, value_name = "SESSION")]
         against: Option<PathBuf>,
     },
-    /// Put a class on one page
+    /// Summarise a class on one page
     Merge {
-        /// Class folder, folder of hand-ins, or hand-ins
+        /// Class folder, folder with hand-ins, or hand-ins
         #[arg(required = true, value_name = "DIR|FILE")]
         sources: Vec<PathBuf>,
         /// Folder to write to
@@ -87,7 +87,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
 }
 
 impl CourseArgs {
-    /// The course; none when it has problems, which are printed then.
+    /// Loads the course. If it has problems, prints them and returns an error.
     pub fn load(&self) -> Result<Course, UsageError> {
         let course = Course::load(&Source::new(self.lessons.clone()));
         course.map_err(|problems| {
@@ -127,7 +127,7 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
     let intact = findings.intact();
     let exit = match intact {
         Some(false) => Exit::Failed,
-        // What there is to check it against was not named.
+        // The command line did not name the session to check against.
         None => Exit::Usage,
         Some(true) => Exit::Ok,
     };

@@ -1,4 +1,4 @@
-//! `roofline`: where a target stands under this device's ceilings.
+//! `roofline`: shows a target under this device's ceilings.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use tinyllama_course::profiler::read::import;
 use tinyllama_course::run::folder;
 use tinyllama_course::run::{RunSpec, UsageError};
 
-/// Rows of the diagram.
+/// Height of the diagram in rows.
 const DIAGRAM_HEIGHT: usize = 20;
 
 #[derive(Debug, Args)]
@@ -29,34 +29,34 @@ const DIAGRAM_HEIGHT: usize = 20;
   tinyllama-tutor roofline RUN --counters results/
       a kept run, against hardware counters of rocprofv3 or rocprof-compute")]
 pub struct RooflineArgs {
-    /// A target, with flags of its own after a colon, or a kept run by id or folder
+    /// A target, optionally with flags after a colon, or a stored run by id or folder
     #[arg(value_name = "TARGET OR RUN")]
     target: String,
-    /// Steps whose kernels are timed
+    /// Extra steps that time every kernel
     #[arg(long, value_name = "N", default_value_t = 5)]
     profile_steps: usize,
     /// Write the diagram as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// A profile with hardware counters to hold the counted work against
+    /// A profile with hardware counters to compare with the counted work
     #[arg(long, value_name = "FILE OR FOLDER")]
     counters: Option<PathBuf>,
     #[command(flatten)]
     flags: Flags,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     target: &'a str,
     device: &'a str,
     backend: &'a str,
-    /// Operands of matrix products.
+    /// Type of the operands of matrix products.
     dtype: &'a str,
     #[serde(flatten)]
     roofline: &'a Roofline,
     counters: &'a [CounterCheck],
-    /// What changed since the ceilings were measured.
+    /// Changes since the ceilings were measured.
     stale: &'a [String],
     run: String,
 }

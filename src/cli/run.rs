@@ -45,7 +45,7 @@ pub struct TraceArgs {
     /// File to write
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
     output: PathBuf,
-    /// Steps in the trace
+    /// Number of steps in the trace
     #[arg(long, value_name = "N", default_value_t = 3)]
     profile_steps: usize,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let mut task = None;
     if let Some((rank, device)) = ranks::own(&flags.ranks)? {
         options.device = Some(device);
-        // One file, written by one of them.
+        // Only the first rank writes the trace file.
         options.trace = options.trace.filter(|_| rank.rank == 0);
         options.ranks = Some(rank);
     } else if let Some(ranks) = several {
@@ -83,7 +83,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     }
 }
 
-/// Has the ranks train, each in a process of its own.
+/// Starts the ranks, each in a separate process.
 fn lead(
     ranks: usize,
     task: Option<&Task>,
@@ -95,7 +95,7 @@ fn lead(
     Ok(failed.unwrap_or_else(|| conclude(end, &reporter)))
 }
 
-/// A reporter whose run ends on signals.
+/// A reporter for a run that ends on signals.
 fn reporting(options: &Options, sink: Box<dyn EventSink>) -> Result<(Reporter, StopSignal)> {
     let stop = StopSignal::default();
     let tensors = options.recipe.tensors(&options.config);
@@ -121,7 +121,7 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Trains and reports; errors reach the event stream before they reach the caller.
+/// Trains and reports. Errors reach the event stream before the caller.
 fn execute(
     args: &TrainingArgs,
     target: Target,
@@ -151,7 +151,7 @@ fn train_target(
         None => Data::synthetic(&options.config, options.seed),
     };
     if let Some(path) = &options.trace {
-        // Found out now, not after minutes of tuning and training.
+        // Fail here rather than after minutes of tuning and training.
         OpenOptions::new()
             .create(true)
             .append(true)
@@ -186,7 +186,7 @@ fn train_target(
     train::train(options, engine.as_ref(), &weights, data, reporter, stop)
 }
 
-/// The device, and the options as it can carry them out.
+/// Opens the device, and adapts the options to it.
 fn open(target: Target, options: &Options) -> Result<(Options, Box<dyn EngineDevice>)> {
     let mut options = options.clone();
     let mut device = targets::open(target, &options);
@@ -215,7 +215,7 @@ fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {
             reporter.finish(false);
             Exit::Signal(signal)
         }
-        // Whoever closed the output has seen enough; a full disk is an error.
+        // A closed pipe means that the reader needs no more lines; a full disk is an error.
         TrainingEnd::Stopped(StopReason::OutputClosed(io::ErrorKind::BrokenPipe)) => Exit::Ok,
         TrainingEnd::Stopped(StopReason::OutputClosed(kind)) => {
             eprintln!("error: the output cannot be written: {kind}");
@@ -236,13 +236,13 @@ fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {
     }
 }
 
-/// Runs `work` with panics turned into errors: a driver's panic is a message and an exit status, not a backtrace.
+/// Runs `work` and turns panics into errors. So a driver's panic gives a message and an exit status, not a backtrace.
 fn quietly<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     static PLACE: Mutex<Option<String>> = Mutex::new(None);
     let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(|info| {
         if let (Ok(mut place), Some(location)) = (PLACE.lock(), info.location()) {
-            // The first panic is the cause; device threads that fail after it only follow.
+            // The first panic is the cause. Device threads that fail later are only consequences.
             place.get_or_insert_with(|| location.to_string());
         }
     }));
@@ -257,7 +257,7 @@ fn quietly<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// `error` as the last event of the stream.
+/// Turns `error` into the last event of the stream.
 fn failure(error: &anyhow::Error) -> Failure {
     let code = code(error);
     let remedy = match code {
@@ -278,7 +278,7 @@ fn failure(error: &anyhow::Error) -> Failure {
     }
 }
 
-/// Judged by the types in the chain of `error`.
+/// Chooses a code by the types in the chain of `error`.
 fn code(error: &anyhow::Error) -> FailureCode {
     let of_cause = |cause: &(dyn std::error::Error + 'static)| {
         let refusal = cause.downcast_ref().map(DriverError::refusal);

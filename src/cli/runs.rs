@@ -1,4 +1,4 @@
-//! `runs`: every run that is kept, whoever started it.
+//! `runs`: lists and manages every stored run, from the course or the command line.
 
 use std::fs;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ use tinyllama_course::session::kept::{KeptRun, kept, prunable};
 use tinyllama_course::session::{Place, SessionError, State, read_only};
 use tinyllama_engine::train::EventSink;
 
-/// Runs listed where nobody says how many.
+/// Default number of runs in the list.
 const USUAL: usize = 20;
 
 #[derive(Debug, Subcommand)]
@@ -38,7 +38,7 @@ const USUAL: usize = 20;
 pub enum RunsCommand {
     /// List runs, newest first
     List {
-        /// All of them instead of the newest
+        /// List all runs instead of the newest
         #[arg(long)]
         all: bool,
     },
@@ -46,25 +46,26 @@ pub enum RunsCommand {
     Show {
         /// Id of the run, or `last`
         run: String,
-        /// Add every step: loss, times, memory
+        /// Show every step, too: loss, times, memory
         #[arg(long)]
         steps: bool,
     },
-    /// Set two runs side by side
+    /// Compare two runs
     Compare {
-        /// What the other is held against: an id, or `last`
+        /// Run to compare with: an id, or `last`
         base: String,
         other: String,
     },
-    /// Take away runs that nothing rests on: never one that the session, and so its checks and report, tells of
+    /// Delete runs that nothing depends on; runs that the session refers to, and so its checks and report, always
+    /// stay
     Prune {
-        /// Only those older than this
+        /// Delete only runs older than this many days
         #[arg(long, value_name = "DAYS", required_unless_present = "keep")]
         older_than: Option<u32>,
-        /// But not the newest
+        /// Keep this many of the newest runs
         #[arg(long, value_name = "N", required_unless_present = "older_than")]
         keep: Option<usize>,
-        /// Say what would go, and leave it
+        /// List the runs to delete without deleting them
         #[arg(long)]
         dry_run: bool,
     },
@@ -178,7 +179,8 @@ impl InSession<RunsCommand> {
     }
 }
 
-/// Of the session at `place`, and of commands that kept their runs there; without a session, of commands alone.
+/// Lists the runs of the session at `place`, and of commands that stored runs there. Without a session it lists only
+/// the latter.
 fn all(place: &Place) -> Result<Vec<KeptRun>> {
     let state = match read_only(place) {
         Ok((state, _)) => state,
@@ -189,7 +191,7 @@ fn all(place: &Place) -> Result<Vec<KeptRun>> {
     kept(&runs, &state).with_context(|| format!("cannot read {}", runs.display()))
 }
 
-/// The folder of a run: `last`, an id, or a path.
+/// The folder of a run, which `name` gives as `last`, an id, or a path.
 fn path(place: &Place, name: &str) -> Result<PathBuf> {
     if name == "last" {
         let newest = all(place)?.into_iter().next();

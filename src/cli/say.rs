@@ -1,4 +1,4 @@
-//! What a command found: a document for programs, or words for people.
+//! Prints a command's result: a document for programs, or text for people.
 
 use std::io::{self, StdoutLock, Write};
 
@@ -10,10 +10,10 @@ use super::Exit;
 use super::analysis::Page;
 use tinyllama_base::foreign::plain_lines;
 
-/// Prints one JSON document, or what `words` writes.
+/// Prints one JSON document, or the text that `words` writes.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn say<E: Into<anyhow::Error>>(
     as_json: bool,
     document: &impl Serialize,
@@ -35,14 +35,14 @@ pub fn print_json(document: &impl Serialize) -> Result<()> {
     say(true, document, |_| Ok::<_, io::Error>(())).map(drop)
 }
 
-/// The same with words that may be another's.
+/// Prints one JSON document, or text that may come from an untrusted source.
 pub fn say_text(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
     say(as_json, document, |out| {
         writeln!(out, "{}", plain_lines(text))
     })
 }
 
-/// The same with a page.
+/// Prints one JSON document, or a page.
 pub fn say_page(as_json: bool, document: &impl Serialize, page: &Page) -> Result<Exit> {
     say(as_json, document, |out| write!(out, "{page}"))
 }

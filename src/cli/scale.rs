@@ -1,4 +1,4 @@
-//! `scale`: targets over a grid of sequence lengths and batch sizes, and how time and memory grow over it.
+//! `scale`: runs targets over a grid of sequence lengths and batch sizes, and fits how time and memory grow.
 
 use anyhow::Result;
 use clap::Args;
@@ -22,14 +22,15 @@ use tinyllama_course::analysis::workshop::{self, Confronted};
   tinyllama-tutor scale v1 v4 --seq-len 128 --batch-size 1,4,8,16,32 --workshop
       two targets beside the workshop's table")]
 pub struct ScaleArgs {
-    /// What to run, each with flags of its own after a colon; with several the first is what the others are compared with
+    /// Targets to run, each optionally with flags after a colon; the first of several is the one the others are
+    /// compared with
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<RunSpec>,
     #[command(flatten)]
     sizes: Sizes,
     #[command(flatten)]
     measure: Measure,
-    /// Set what the workshop states about growth beside what was measured here
+    /// Compare the measured growth with the workshop's statements
     #[arg(long)]
     workshop: bool,
     #[command(flatten)]
@@ -39,7 +40,7 @@ pub struct ScaleArgs {
 }
 use tinyllama_course::run::RunSpec;
 
-/// A target's time over the first one's, at a size that both ran at.
+/// A target's time divided by the first target's time, at a size that both ran.
 #[derive(Serialize)]
 struct AtSize {
     size: Size,
@@ -47,15 +48,15 @@ struct AtSize {
     relative_time: RelativeTime,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
-    /// False when an interruption or a failure left cells out.
+    /// False if cells are missing because of an interruption or a failure.
     complete: bool,
     rounds: usize,
     confidence: f64,
     scales: &'a [TargetScale],
-    /// Over the first target; empty with a single one.
+    /// Ratios to the first target; empty with a single target.
     over_the_first: &'a [AtSize],
     #[serde(skip_serializing_if = "Option::is_none")]
     workshop: Option<&'a [Confronted]>,
@@ -85,7 +86,7 @@ impl Analysis for ScaleArgs {
     }
 }
 
-/// What became of each size; those that an interruption left out are absent.
+/// The result of each size. Sizes that an interruption skipped are absent.
 fn scale(column: &Column, sizes: &[Size], confidence: f64) -> TargetScale {
     let cell = |(at, size): (usize, &Size)| match &column.out_of_memory[at] {
         Some(message) => Some(Cell::OutOfMemory {
@@ -106,7 +107,7 @@ fn scale(column: &Column, sizes: &[Size], confidence: f64) -> TargetScale {
     scale
 }
 
-/// Every other target's time over the first one's, size by size.
+/// Every other target's time divided by the first target's time, for each size.
 fn over_the_first(grid: &Grid, confidence: f64) -> Vec<AtSize> {
     let Some((first, others)) = grid.columns.split_first() else {
         return vec![];
@@ -153,7 +154,7 @@ fn page(found: &Document<'_>) -> Page {
     page
 }
 
-/// A row a cell.
+/// A table with one row per cell of the grid.
 fn grid(scale: &TargetScale) -> TextTable {
     let times = scale.measured();
     let times = times.iter().map(|cell| cell.step_ms);
@@ -178,7 +179,7 @@ fn grid(scale: &TargetScale) -> TextTable {
         .into()
 }
 
-/// A row an exponent.
+/// A table with one row per exponent.
 fn growth(scale: &TargetScale) -> TextTable {
     Columns::of(format!("Growth of {}", scale.name), &scale.growths)
         .left("", |growth| growth.of.to_string())

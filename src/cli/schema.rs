@@ -1,4 +1,4 @@
-//! `schema`: the JSON Schemas of what the program prints for machines.
+//! `schema`: prints the JSON Schemas of the program's machine-readable outputs.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ pub struct SchemaArgs {
     output: Output,
 }
 
-/// The schema of `output`.
+/// Returns the schema of `output`.
 pub fn schema(output: Output) -> Schema {
     match output {
         Output::Events => schema_for!(Event),

@@ -1,4 +1,4 @@
-//! `session`: what is kept of a learner, and whether it is whole.
+//! `session`: shows, checks, packs and unpacks a learner's session.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use tinyllama_course::session::class_rights::{self, PERMISSIONS};
 use tinyllama_course::session::state::{State, Status};
 use tinyllama_course::session::{Damage, Place, Session, SessionError, archive, lock, scan, store};
 
-/// The command line of a command that does something in a session.
+/// Arguments of a command that works on a session.
 #[derive(Debug, Args)]
 pub struct InSession<C: Subcommand> {
     #[command(flatten)]
@@ -28,19 +28,19 @@ pub struct InSession<C: Subcommand> {
     pub command: C,
 }
 
-/// Which session is meant.
+/// Selects a session.
 #[derive(Debug, Args)]
 pub struct SessionPlace {
-    /// The session of the learner in this class folder instead of the one in the state folder
+    /// Use the learner's session in this class folder instead of the one in the state folder
     #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
-    /// Name of the learner (default: the user's)
+    /// Name of the learner (default: the user's name)
     #[arg(long, value_name = "NAME", global = true)]
     learner: Option<String>,
 }
 
 impl SessionPlace {
-    /// The session; on the error stream what endangers it.
+    /// Finds the session, and prints anything that endangers it on the error stream.
     pub fn find(&self) -> Result<Place, SessionError> {
         let place = Place::find(self.class.as_deref(), self.learner.as_deref())?;
         if let Some(class) = &self.class {
@@ -50,7 +50,7 @@ impl SessionPlace {
     }
 }
 
-/// Says on the error stream what is wrong with the rights of a class folder.
+/// Prints problems with a class folder's permissions on the error stream.
 pub fn warn_of(class: &Path, dangers: &[String]) {
     for danger in dangers {
         let class = class.display();
@@ -63,20 +63,20 @@ pub fn warn_of(class: &Path, dangers: &[String]) {
 
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
-    /// Show what was done so far
+    /// Show the learner's progress
     Show,
-    /// Print where the session is kept
+    /// Print the path of the session
     Path,
     /// Check every record against its checksum and the chain
     Verify,
-    /// Replace the log by its sum; the long one is kept among the backups
+    /// Replace the log by its result; the full log stays among the backups
     Compact,
     /// Pack the session into one .tar.gz
     Export {
         /// File to write; an existing one is not overwritten
         file: PathBuf,
     },
-    /// Unpack an exported session where there is none yet
+    /// Unpack an exported session if there is no session yet
     Import {
         /// File to read
         file: PathBuf,
@@ -99,7 +99,7 @@ pub fn run(args: &InSession<SessionCommand>) -> Result<Exit> {
         }
         SessionCommand::Export { file } => {
             store::read_only(&place)?;
-            // A file that somebody names is theirs to get right: it is no trouble of this machine.
+            // The user named the file, so a wrong name is a usage error and not a fault of this machine.
             let name = file.display().to_string();
             if file.exists() {
                 bail!(UsageError(format!(

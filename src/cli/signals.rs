@@ -1,4 +1,4 @@
-//! Ending a run on a signal, with a summary of what was done.
+//! Ends a run on a signal and still prints the summary.
 
 use std::sync::mpsc;
 use std::thread;
@@ -11,13 +11,13 @@ use signal_hook::iterator::Signals;
 use super::exit::Exit;
 use tinyllama_engine::train::{Reporter, StopReason, StopSignal};
 
-/// How long a step may take to end by itself. Compiling and tuning cannot be interrupted from inside and take longer.
+/// Time for a step to end normally. Compiling and tuning cannot be interrupted from inside and take longer.
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// Stops the run on INT, TERM or HUP: after the current step, or from here when that takes too long.
+/// Stops the run on INT, TERM or HUP: after the current step, or from this thread if that takes too long.
 ///
 /// # Errors
-/// When the handlers cannot be installed.
+/// If the handlers cannot be installed.
 pub fn watch(stop: StopSignal, reporter: Reporter) -> Result<()> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot listen for signals")?;
@@ -32,21 +32,21 @@ pub fn watch(stop: StopSignal, reporter: Reporter) -> Result<()> {
             end(reporter, signal);
         });
         if let Some(again) = received.next() {
-            // A second signal does not wait, not even for what a driver does at the end of a process: one that hangs never ends.
-            // SAFETY: takes a number and returns to nobody.
+            // A second signal ends the process immediately. It also skips a driver's exit handlers, because one that
+            // hangs never ends. SAFETY: the call takes a number and does not return.
             unsafe { libc::_exit(Exit::Signal(again).code().into()) };
         }
     });
     Ok(())
 }
 
-/// The main thread is deep inside a compiler, or writes to somebody who does not read: report, where that is possible, and
-/// leave without it.
+/// Ends the process while the main thread is deep inside a compiler, or writes to a reader that does not read. It
+/// reports the summary if that is possible in time.
 fn end(reporter: Reporter, signal: i32) -> ! {
     let (done, reported) = mpsc::channel();
     thread::spawn(move || {
         reporter.finish(false);
-        // Whoever waited may have given up.
+        // The receiver may have given up.
         let _ = done.send(());
     });
     let _ = reported.recv_timeout(GRACE);

@@ -1,4 +1,4 @@
-//! `stages`: the whole debugging scenario, one stage after the other, and what it shows on this device.
+//! `stages`: runs all stages of the debugging scenario and shows their symptoms on this device.
 
 mod files;
 
@@ -22,10 +22,10 @@ use tinyllama_course::analysis::{RunFailure, Variant};
 use tinyllama_course::profiler::commands::{Tool, installed};
 use tinyllama_course::run::folder;
 
-/// Time kernels of two steps after those that count: what is strided is judged by the kernel that reads it.
+/// Times kernels in two extra steps. A strided tensor shows in the time of the kernel that reads it.
 const PROFILED: &str = "--profile-steps=2";
 
-/// Kernels shown of each stage.
+/// Number of kernels shown for each stage.
 const KERNELS: usize = 5;
 
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ const KERNELS: usize = 5;
 pub struct StagesArgs {
     #[command(flatten)]
     measure: Measure,
-    /// Also show the longest kernels of each stage, and trace each with rocprofv3 where that is installed
+    /// Also show the longest kernels of each stage, and trace each with rocprofv3 if it is installed
     #[arg(long)]
     profile: bool,
     /// Folder for stageN.log, the events and the traces [default: a new one below the state folder]
@@ -49,13 +49,13 @@ pub struct StagesArgs {
     flags: Flags,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     stages: &'a [StageRow],
     findings: &'a Findings,
     warnings: &'a [String],
-    /// Stages that did not run, and why.
+    /// Stages that did not run, with reasons.
     failed: &'a [(String, String)],
     folder: &'a Path,
     kept: &'a Path,
@@ -68,7 +68,7 @@ impl Analysis for StagesArgs {
         let usual = || root.join("stages").join(now.to_string());
         let out = self.out.clone().unwrap_or_else(usual);
         folder::check_writable(&out)?;
-        // What a stage waits for is part of the stage, so nothing is said of it.
+        // What a stage waits for is part of the stage, so this command adds no flag for it.
         let common = self.flags.after(&["--repeatability=off", PROFILED]);
         let variant = |target: &str| Ok(Variant::new(target, &target.parse()?, &common, &[])?);
         let stages = FIGURES.stages.iter();
@@ -126,7 +126,7 @@ impl Analysis for StagesArgs {
 }
 
 impl StagesArgs {
-    /// rocprofv3's traces, where it is installed, of the stages that ran.
+    /// Traces the stages that ran with rocprofv3, if it is installed.
     fn trace_all(&self, lab: &Lab, variants: &[&Variant], out: &Path) -> Result<()> {
         if installed::find(Tool::Rocprofv3).is_none() {
             lab.say("rocprofv3 is not installed here: kernel tables only, no traces");
@@ -176,7 +176,7 @@ fn page(found: &Document<'_>) -> Page {
     page
 }
 
-/// The longest kernels of each stage's last run, where the backend reports kernels.
+/// Shows the longest kernels of each stage's last run, if the backend reports kernels.
 fn kernels(page: &mut Page, stages: &[Side]) {
     let timed = |side: &Side| Some((side.name.clone(), side.runs.last()?.kernels.clone()?));
     let timed: Vec<_> = stages.iter().filter_map(timed).collect();

@@ -1,4 +1,4 @@
-//! `tune`: the block sizes and types a target runs fastest with on this device.
+//! `tune`: finds the block sizes and types with which a target runs fastest on this device.
 
 use std::slice;
 
@@ -30,23 +30,23 @@ const DTYPE: &str = "--dtype=";
   tinyllama-tutor tune v3 --kernels rmsnorm,adamw --sizes 64,128,256 --dtypes bf16
       a smaller search")]
 pub struct TuneArgs {
-    /// What to tune, with flags of its own after a colon: v3, v3:--graph-fusion=on
+    /// Target to tune, optionally with flags after a colon: v3, v3:--graph-fusion=on
     target: RunSpec,
     /// Kernels whose block sizes are tried [default: all that have one]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     kernels: Vec<String>,
-    /// Block sizes to try, where a kernel can have them [default: all it can have]
+    /// Block sizes to try, if a kernel supports them [default: all it supports]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     sizes: Vec<usize>,
-    /// Also try these types of operands (bf16, f16); they change the numbers a little
+    /// Also try these operand types (bf16, f16); they change the results a little
     #[arg(long, value_name = "TYPE,…", value_delimiter = ',')]
     dtypes: Vec<String>,
-    /// Try every combination when there are no more than so many, else each flag by itself
+    /// Try every combination if there are at most this many, otherwise each flag separately
     #[arg(long, value_name = "N", default_value_t = 24)]
     most: usize,
     #[command(flatten)]
     measure: Measure,
-    /// Do not keep the result; later runs of the target take over what is kept
+    /// Do not store the result; later runs of the target use the stored result
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -55,10 +55,10 @@ pub struct TuneArgs {
     flags: Flags,
 }
 
-/// A kernel with a block size, and the sizes it can have.
+/// A kernel with a block size, and the sizes it supports.
 type Tunable = (&'static str, &'static [usize]);
 
-/// A candidate measured again, in turns with the usual flags.
+/// A candidate that is measured again and takes turns with the default flags.
 #[derive(Debug, Serialize)]
 struct Finalist {
     #[serde(flatten)]
@@ -68,14 +68,14 @@ struct Finalist {
     wrong: Option<String>,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     target: &'a str,
     search: Search,
     tried: &'a [Tried],
     finalists: &'a [Finalist],
-    /// Empty when nothing beat the usual flags beyond the noise.
+    /// Empty if no candidate was faster than the default flags beyond the noise.
     winner: &'a [String],
     kept: Option<String>,
 }
@@ -88,7 +88,7 @@ impl Analysis for TuneArgs {
             self.variant(candidate)?;
         }
         let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
-        // What an earlier search found must not stand in for the usual flags.
+        // Runs with the default flags must not use the result of an earlier search.
         let launcher = lab.runner.launcher.clone();
         lab.runner.launcher = launcher.with_variable("TINYLLAMA_TUNING", "off");
         let (tried, usual) = self.try_all(&mut lab, &first)?;
@@ -111,8 +111,7 @@ impl Analysis for TuneArgs {
     }
 }
 
-/// The kernels with a block size that the target launches, as far as its own flags leave it as it is; the naive one is there
-/// to be slow.
+/// The target's kernels that have a block size. The naive kernel is not among them, because it is meant to be slow.
 fn of_target(spec: &RunSpec) -> Vec<Tunable> {
     let launched = spec.target.kernels(&spec.target.recipe);
     let kernels = KERNELS
@@ -169,7 +168,7 @@ impl TuneArgs {
         Variant::new(name, &self.target, &common, &candidate.flags)
     }
 
-    /// Every candidate once; also the run with the usual flags, which the others are compared with.
+    /// Runs every candidate once, and the default flags to compare them with.
     fn try_all(
         &self,
         lab: &mut Lab,
@@ -190,7 +189,7 @@ impl TuneArgs {
                     }
                     (ms, wrong)
                 }
-                // A device may refuse a block size; without the usual flags there is nothing to compare with.
+                // A device may refuse a block size. But if the default flags fail, there is nothing to compare with.
                 Err(RunFailure::Failed(failed)) if !candidate.flags.is_empty() => {
                     let text = RunFailure::Failed(failed).to_string();
                     (None, Some(text.lines().next().unwrap_or_default().into()))
@@ -206,7 +205,8 @@ impl TuneArgs {
         Ok((all, usual))
     }
 
-    /// The best in turns with the usual flags. Several are looked at, so each interval is widened until all hold together.
+    /// Measures the best candidates again in turns with the default flags. Each interval is wider for several
+    /// candidates, so that all hold together.
     fn measure_again(&self, lab: &mut Lab, best: &[Candidate]) -> Result<Vec<Finalist>> {
         if best.is_empty() {
             return Ok(vec![]);
@@ -303,7 +303,7 @@ impl TuneArgs {
     }
 }
 
-/// The CPU runs the model without this project's kernels, so the search would only find noise.
+/// Refuses the CPU: it runs the model without this project's kernels, so the search would only find noise.
 fn refuse_cpu(usual: &MeasuredRun, candidates: &[Candidate]) -> Result<(), UsageError> {
     let mut flags = candidates.iter().flat_map(|candidate| &candidate.flags);
     if usual.hello.backend == "cpu" && flags.any(|flag| flag.starts_with(BLOCK_SIZE)) {
@@ -316,7 +316,7 @@ fn refuse_cpu(usual: &MeasuredRun, candidates: &[Candidate]) -> Result<(), Usage
     Ok(())
 }
 
-/// The fastest of those that are faster beyond the noise and compute the same.
+/// Returns the fastest candidate that is faster beyond the noise and computes the same.
 fn winner(finalists: &[Finalist]) -> Option<&Finalist> {
     finalists
         .iter()
