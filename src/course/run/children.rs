@@ -1,8 +1,8 @@
-//! Lines of a child.
+//! Reads a child's output line by line.
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Hands on lines, each with its end, until there are no more or nobody hears them.
+/// Passes lines, each with its newline, to `hear` until there are no more or `hear` returns false.
 pub fn each_line(from: impl Read, mut hear: impl FnMut(io::Result<Vec<u8>>) -> bool) {
     let mut from = BufReader::new(from);
     loop {

@@ -1,4 +1,4 @@
-//! Asking for something of a run while it goes, from whatever thread.
+//! Requests to a running run, from any thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::play::Speed;
 
-/// A run's remote control, shared by whoever supervises it and whoever may end it. A stop stays asked for: no further run
-/// starts under the same control.
+/// Remote control of a run. The supervisor shares it with everything that may end the run. A stop is permanent: no further
+/// run starts under the same control.
 #[derive(Clone, Debug, Default)]
 pub struct Control(Arc<Shared>);
 
@@ -21,16 +21,16 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Asked {
-    /// Who asked for the end: the signal that was received.
+    /// The signal that asked for the end.
     stop: Option<i32>,
     speed: Speed,
     going: Option<Going>,
 }
 
-/// What is under way.
+/// What is running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Going {
-    /// A child that leads a process group, and the pipe that it and what it started write to.
+    /// A child that leads a process group, and the pipe that the group writes to.
     Child {
         leader: u32,
         output: Option<PathBuf>,
@@ -39,10 +39,10 @@ pub(super) enum Going {
 }
 
 impl Control {
-    /// Asks what is going to end; `signal` is what the asker received.
+    /// Asks the run to end. `signal` is the signal that this process received.
     pub fn stop(&self, signal: i32) {
         let mut asked = self.0.asked.lock();
-        // A run that is asked again ends without a word.
+        // A second signal would end the run before it reports its end.
         if asked.stop.is_none() {
             asked.stop = Some(signal);
             asked.signal(libc::SIGTERM);
@@ -55,7 +55,7 @@ impl Control {
         self.0.asked.lock().stop
     }
 
-    /// How fast a recording is played.
+    /// Sets the speed at which a recording is played.
     pub fn set_speed(&self, speed: Speed) {
         self.0.asked.lock().speed = speed;
         self.0.changed.notify_all();
@@ -65,7 +65,7 @@ impl Control {
         self.0.asked.lock().speed
     }
 
-    /// Notes what is going now. A stop that was asked for before reaches it, too.
+    /// Notes what is running now. It also receives a stop that was requested earlier.
     pub(super) fn goes(&self, going: Option<Going>) {
         let mut asked = self.0.asked.lock();
         asked.going = going;
@@ -78,7 +78,7 @@ impl Control {
         self.0.asked.lock().signal(libc::SIGKILL);
     }
 
-    /// Sleeps for this long, or until an end or a speed other than this one is asked for.
+    /// Sleeps for `time`, or until a stop or a speed other than `speed` is requested.
     pub(super) fn wait(&self, time: Duration, speed: Speed) {
         let mut asked = self.0.asked.lock();
         if asked.stop.is_none() && asked.speed == speed {
@@ -98,16 +98,16 @@ impl Asked {
     }
 }
 
-/// Sends `signal` to a child that leads its own group, and to everything it started.
+/// Sends `signal` to a child that leads its own process group, and to everything in that group.
 pub fn signal_group(leader: u32, signal: i32) {
     if let Ok(group) = i32::try_from(leader) {
-        // SAFETY: kill takes two numbers; the group is the child's own, made when it was started.
+        // SAFETY: kill takes two numbers. The group belongs to the child and was made when the child started.
         unsafe { libc::kill(-group, signal) };
     }
 }
 
-/// Sends `signal` to what writes to a run's pipe and is no longer in the group of its leader: `setsid` and schedulers start
-/// programs in groups of their own. Nothing where the system does not tell who writes.
+/// Sends `signal` to processes that write to a run's pipe but left its group. `setsid` and schedulers start programs in
+/// other groups. Does nothing if the system does not show who writes.
 fn signal_writers(output: &Path, leader: u32, signal: i32) {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in processes {
@@ -118,7 +118,7 @@ fn signal_writers(output: &Path, leader: u32, signal: i32) {
             .and_then(|name| name.parse().ok())
             .filter(|_| writes)
         {
-            // SAFETY: both take numbers; a process that is gone meanwhile is an error that changes nothing.
+            // SAFETY: both take numbers. A process that has ended meanwhile causes an error that changes nothing.
             unsafe {
                 if u32::try_from(libc::getpgid(id)) != Ok(leader) {
                     libc::kill(id, signal);
@@ -128,29 +128,29 @@ fn signal_writers(output: &Path, leader: u32, signal: i32) {
     }
 }
 
-/// The runs a tutor started, so that whoever ends the tutor can end them.
+/// The runs that a tutor started. They can be ended together with the tutor.
 #[derive(Clone, Debug, Default)]
 pub struct Processes(Arc<Mutex<Vec<Control>>>);
 
 impl Processes {
-    /// A control for a run that is about to start.
+    /// Creates a control for a run that is about to start.
     pub fn control(&self) -> Control {
         let control = Control::default();
         let mut controls = self.0.lock();
-        // Those that nobody else holds belong to runs that are over.
+        // Controls with no other owner belong to runs that have ended.
         controls.retain(|control| Arc::strong_count(&control.0) > 1);
         controls.push(control.clone());
         control
     }
 
-    /// Asks every run to end; false when there is none.
+    /// Asks every run to end. Returns false if there is none.
     pub fn ask_to_end(&self) -> bool {
         let going = self.going(|_| true);
         going.iter().for_each(|run| run.stop(libc::SIGTERM));
         !going.is_empty()
     }
 
-    /// Asks every run to end and, after `grace`, makes its processes.
+    /// Asks every run to end. After `grace`, kills the processes that are left.
     pub fn end(&self, grace: Duration) {
         self.ask_to_end();
         let processes = self.going(|going| *going != Going::Recording);

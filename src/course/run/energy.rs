@@ -1,4 +1,4 @@
-//! The energy of a run, measured beside it by the process that keeps its files.
+//! The energy of a run, measured by the process that keeps its files.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -11,19 +11,19 @@ use crate::profiler::live::monitor::Monitor;
 use crate::profiler::live::{GpuStatus, find_source};
 use tinyllama_contract::{Body, Event, Hello, Step};
 
-/// Energy the whole device took while the measured steps ran, whatever else ran on it.
+/// Energy that the whole device took during the measured steps, including other programs on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEnergy {
     pub joules: f64,
-    /// Half the width of its 95 % interval, errors of the sensor apart.
+    /// Half the width of the 95 % interval. Errors of the sensor are not included.
     pub uncertainty: f64,
-    /// Samples of the power it rests on.
+    /// Number of power samples behind it.
     pub power_samples: usize,
-    /// Measured steps.
+    /// Number of measured steps.
     pub steps: u64,
-    /// Training samples in them.
+    /// Training samples in those steps.
     pub samples: u64,
-    /// What the power was read from.
+    /// Source of the power readings.
     pub source: String,
 }
 
@@ -31,13 +31,13 @@ pub struct RunEnergy {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Joules {
     pub joules: f64,
-    /// Half the width of the 95 % interval, errors of the sensor apart.
+    /// Half the width of the 95 % interval. Errors of the sensor are not included.
     pub uncertainty: f64,
 }
 
 impl fmt::Display for Joules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As many decimals as the error leaves a meaning.
+        // As many decimals as the uncertainty leaves meaningful.
         let decimals = match self.uncertainty.abs().max(self.joules.abs() / 1e3) {
             size if size >= 10.0 => 0,
             size if size >= 1.0 => 1,
@@ -54,7 +54,7 @@ impl fmt::Display for Joules {
 }
 
 impl RunEnergy {
-    /// Several runs as one; none without any. Their errors are independent.
+    /// Adds several runs up. Returns `None` without any. Their errors are independent.
     pub fn together<'a>(runs: impl IntoIterator<Item = &'a RunEnergy>) -> Option<RunEnergy> {
         let add = |all: RunEnergy, one: RunEnergy| RunEnergy {
             joules: all.joules + one.joules,
@@ -84,26 +84,26 @@ impl RunEnergy {
     }
 }
 
-/// Between two readings: often enough for a run of seconds, rare enough to leave it alone.
+/// Time between two readings: short enough for a run of seconds, long enough not to disturb it.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Listens to a run and samples the power meanwhile.
+/// Follows a run's events and samples the power meanwhile.
 pub struct EnergyMeter {
     monitor: Monitor,
-    /// Whether the run is on this machine.
+    /// True if the run is on this machine.
     is_local: bool,
     begin: Instant,
-    /// Seconds from `begin` to the run's own zero, by the event that came with the least delay.
+    /// Seconds from `begin` to the zero of the run's clock, by the event with the least delay.
     zero: f64,
-    /// None for a run on the CPU: a GPU of this machine idles beside it.
+    /// `None` for a run on the CPU, because a GPU of this machine would only idle.
     run: Option<Box<Hello>>,
-    /// Of the measured steps, in seconds of the run's own clock.
+    /// Start and end of the measured steps, in seconds of the run's clock.
     interval: Option<(f64, f64)>,
     steps: u64,
 }
 
 impl EnergyMeter {
-    /// For a run that is being started. Behind a launcher it may run on another machine, whose power cannot be read here.
+    /// Starts a meter for a run. A launcher may place the run on another machine, whose power cannot be read here.
     pub fn start(is_local: bool) -> Self {
         Self {
             is_local,
@@ -123,13 +123,13 @@ impl EnergyMeter {
         }
     }
 
-    /// This machine's GPUs now, and what the figures come from.
+    /// Latest state of this machine's GPUs, and the source of the figures.
     pub fn gpus(&self) -> Option<(Vec<GpuStatus>, &'static str)> {
         let (reading, source) = self.monitor.latest().zip(self.monitor.describe())?;
         Some((reading.gpus, source))
     }
 
-    /// Takes note of an event as it arrives.
+    /// Takes an event as it arrives.
     pub fn hear(&mut self, event: &Event) {
         self.zero = self.zero.min(self.begin.elapsed().as_secs_f64() - event.t);
         match &event.body {
@@ -145,7 +145,8 @@ impl EnergyMeter {
         self.steps += 1;
     }
 
-    /// What the run took. None where nothing tells the power of its GPU, or too few samples fell into its measured steps.
+    /// Returns the energy of the run. Returns `None` if the power of its GPU is not known, or too few samples fell into
+    /// its measured steps.
     pub fn finish(self) -> Option<RunEnergy> {
         let (run, monitor) = (self.run.filter(|_| self.is_local)?, self.monitor);
         let (start, end) = self.interval?;
@@ -222,7 +223,7 @@ mod tests {
         let mut meter = EnergyMeter::with(Monitor::start(source, Duration::from_millis(1)));
         let count = |meter: &EnergyMeter| meter.monitor.readings().len();
         meter.hear(&hello(backend));
-        // The run's clock as this test plays it: that of the meter.
+        // In this test, the run's clock is that of the meter.
         let zero = meter.zero;
         let now = |meter: &EnergyMeter| meter.begin.elapsed().as_secs_f64() - zero;
         let start = now(&meter);

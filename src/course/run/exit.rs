@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How a run ended, as sessions keep it.
+/// How a run ended, as sessions store it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunExit {
@@ -18,7 +18,7 @@ pub enum RunExit {
 }
 
 impl RunExit {
-    /// Of a program that did what it was asked to.
+    /// The status of a program that did what it was asked to.
     pub const SUCCESS: RunExit = RunExit::Status(0);
 
     pub fn is_success(self) -> bool {
@@ -47,7 +47,7 @@ impl fmt::Display for RunExit {
     }
 }
 
-/// What is written for one.
+/// Parses the text that `Display` writes.
 impl FromStr for RunExit {
     type Err = ();
 

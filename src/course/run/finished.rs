@@ -1,4 +1,4 @@
-//! What a run reported: heard while it went, or read once from its files.
+//! Everything that a run reported, collected while it ran or read from its files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -13,10 +13,10 @@ use tinyllama_base::foreign::Lines;
 use tinyllama_base::if_there;
 use tinyllama_contract::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
 
-/// A run's event stream, in its folder.
+/// File of the event stream in a run's folder.
 pub const EVENTS: &str = "events.jsonl";
 
-/// The figures of a run's energy, joules; the uncertainty is half the 95 % interval.
+/// Names of a run's energy figures in joules. The uncertainty is half the 95 % interval.
 pub const ENERGY: [&str; 4] = [
     "joules_per_step",
     "joules_per_step_uncertainty",
@@ -24,10 +24,10 @@ pub const ENERGY: [&str; 4] = [
     "joules_per_sample_uncertainty",
 ];
 
-/// Everything a run said of itself but its single steps. What is none was not reported.
+/// Everything that a run reported, except its single steps. `None` means "not reported".
 #[derive(Clone, Debug, Default)]
 pub struct FinishedRun {
-    /// Folder, or the file it was read from.
+    /// The run's folder, or the file it was read from.
     pub path: PathBuf,
     pub hello: Option<Hello>,
     pub summary: Option<Summary>,
@@ -35,18 +35,18 @@ pub struct FinishedRun {
     pub kernels: Option<Kernels>,
     pub failure: Option<Failure>,
     pub measurements: Measurements,
-    /// Of every step, warm-up included.
+    /// Loss of every step, warm-up included.
     pub losses: Vec<f64>,
     /// Whether the first measured step waited for the device.
     pub synchronized: Option<bool>,
-    /// Measured beside it by whoever kept its files.
+    /// Measured by the process that keeps the run's files.
     pub energy: Option<RunEnergy>,
-    /// Of the event stream.
+    /// Checksum of the event stream.
     pub sha256: String,
 }
 
 impl FinishedRun {
-    /// Takes note of an event.
+    /// Takes an event.
     pub fn hear(&mut self, event: &Event) {
         self.measurements.add(&event.body);
         match &event.body {
@@ -65,15 +65,15 @@ impl FinishedRun {
         }
     }
 
-    /// Reads a kept run: its folder, or an event stream.
+    /// Reads a stored run from its folder or from an event stream. Lines that are not events are ignored.
     ///
     /// # Errors
-    /// What the file system says. What is no event is passed over, as readers must.
+    /// The file system's message.
     pub fn read(path: &Path) -> io::Result<Self> {
         Self::read_with(path, |_| {})
     }
 
-    /// The same for whoever wants to see every event, too.
+    /// As [`FinishedRun::read`], and passes every event to `see`.
     ///
     /// # Errors
     /// As [`FinishedRun::read`].
@@ -98,13 +98,13 @@ impl FinishedRun {
         Ok(run)
     }
 
-    /// The run's id: the name of its folder.
+    /// The run's id, which is the name of its folder.
     pub fn id(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// Every figure it reported, by metric name, and its energy under the names of [`ENERGY`].
+    /// Returns every reported figure by metric name, and the energy under the names of [`ENERGY`].
     pub fn figures(&self) -> BTreeMap<String, f64> {
         let reported = Metric::ALL.into_iter().filter_map(|metric| {
             let value = self.measurements.value(metric, Statistic::Median)?;
@@ -121,7 +121,7 @@ impl FinishedRun {
     }
 }
 
-/// The event stream at `path`, which is a run's folder or the stream itself.
+/// Path of the event stream. `path` is a run's folder or the stream itself.
 pub fn stream_of(path: &Path) -> PathBuf {
     if path.is_dir() {
         path.join(EVENTS)
@@ -130,7 +130,7 @@ pub fn stream_of(path: &Path) -> PathBuf {
     }
 }
 
-/// Finished runs by their id, each read from its folder once, or never where it was heard.
+/// Finished runs by id. Each is read from its folder at most once, and never if its events were collected while it ran.
 #[derive(Debug, Default)]
 pub struct FinishedRuns {
     pub folder: PathBuf,
@@ -138,7 +138,7 @@ pub struct FinishedRuns {
 }
 
 impl FinishedRuns {
-    /// Those whose folders lie in `folder`.
+    /// Creates a cache for the runs in `folder`.
     pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -151,10 +151,10 @@ impl FinishedRuns {
         self.known.lock().insert(run.id(), run);
     }
 
-    /// None where the run's files are gone.
+    /// Finds a run. Returns `None` if its files are gone.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's message.
     pub fn get(&self, id: &str) -> io::Result<Option<Arc<FinishedRun>>> {
         let path = self.folder.join(id);
         if !path.join(EVENTS).exists() {

@@ -16,13 +16,13 @@ use tinyllama_contract::{Failure, Hello, Summary};
 const RECORD: &str = "run.json";
 const MOST_RECORD_BYTES: u64 = 16 << 20;
 
-/// A run's error stream, in its folder.
+/// File of the error stream in a run's folder.
 pub const STDERR: &str = "stderr.log";
 
-/// Where progress and runs are kept: `$XDG_STATE_HOME/tinyllama-tutor`.
+/// Folder of progress and runs: `$XDG_STATE_HOME/tinyllama-tutor`.
 ///
 /// # Errors
-/// When there is neither XDG_STATE_HOME nor HOME.
+/// If neither XDG_STATE_HOME nor HOME is set.
 pub fn state_folder() -> Result<PathBuf> {
     let strategy = etcetera::choose_base_strategy()
         .context("no home directory: set HOME or XDG_STATE_HOME")?;
@@ -32,10 +32,10 @@ pub fn state_folder() -> Result<PathBuf> {
     Ok(state.join("tinyllama-tutor"))
 }
 
-/// Creates `folder` and a file in it, and removes the file again.
+/// Creates `folder` and a file in it, then removes the file.
 ///
 /// # Errors
-/// What the file system says.
+/// The file system's message.
 pub fn check_writable(folder: &Path) -> Result<()> {
     create_private(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     tempfile::NamedTempFile::new_in(folder)
@@ -43,46 +43,47 @@ pub fn check_writable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What `run.json` says of a run.
+/// The content of `run.json`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The command line, program first.
     pub command: Vec<String>,
     /// Seconds since 1970 at the start.
     pub started: u64,
-    /// `exit status: 1`, `signal 9 (KILL)`; null while it runs or when the keeper died with it.
+    /// `exit status: 1`, `signal 9 (KILL)`. Null while the run lasts, or if the process that keeps its files died too.
     pub exit: Option<String>,
     pub hello: Option<Hello>,
     pub summary: Option<Summary>,
     pub error: Option<Failure>,
-    /// From power sampled beside the run; null where there was no sensor, or the run was too short for its pace.
+    /// From power that was sampled during the run. Null without a sensor, or if the run was too short for the sampling
+    /// period.
     #[serde(default)]
     pub energy: Option<RunEnergy>,
 }
 
 impl RunRecord {
-    /// That of the run whose folder this is; none where there is no such file, or one of something else.
+    /// Reads the record of the run in `folder`. Returns `None` if there is no such file, or if it holds something else.
     pub fn read(folder: &Path) -> Option<Self> {
         foreign::read_json(&folder.join(RECORD), MOST_RECORD_BYTES).ok()
     }
 }
 
-/// A run's folder, being written.
+/// A run's folder while it is written.
 #[derive(Debug)]
 pub struct RunFolder {
     events: File,
     digest: Sha256,
     pub command: Vec<String>,
     started: u64,
-    /// What the run reported so far.
+    /// What the run has reported so far.
     pub run: FinishedRun,
 }
 
 impl RunFolder {
-    /// Makes `runs/ID` under `root`; ids sort by time and never collide.
+    /// Creates `runs/ID` under `root`. Ids sort by time and are unique.
     ///
     /// # Errors
-    /// What the file system says, with the path.
+    /// The file system's message, with the path.
     pub fn create(root: &Path, command: Vec<String>) -> Result<Self> {
         let now = since_1970();
         let runs = root.join("runs");
@@ -110,15 +111,15 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Where the child's error stream goes.
+    /// Path of the child's error stream.
     pub fn stderr_path(&self) -> PathBuf {
         self.run.path.join(STDERR)
     }
 
-    /// Keeps a line as the child printed it, notes what it says of the run, and understands it.
+    /// Stores a line as the child printed it, parses it, and adds its figures to the run.
     ///
     /// # Errors
-    /// When the copy cannot be kept.
+    /// If the copy cannot be written.
     pub fn keep(&mut self, bytes: &[u8]) -> Result<Line> {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_end_matches(['\n', '\r']);
@@ -134,10 +135,10 @@ impl RunFolder {
         Ok(line)
     }
 
-    /// Completes the record of a run that is over.
+    /// Completes the record of a run that has ended.
     ///
     /// # Errors
-    /// What the file system says, with the path.
+    /// The file system's message, with the path.
     pub fn finish(mut self, exit: &str, energy: Option<RunEnergy>) -> Result<FinishedRun> {
         self.run.energy = energy;
         self.save(Some(exit.into()))?;
@@ -176,7 +177,7 @@ mod tests {
         let run = a.finish("exit status: 0", None).unwrap();
         let record = RunRecord::read(&run.path).unwrap();
         assert_eq!(record.exit.as_deref(), Some("exit status: 0"));
-        // What was heard is what is read again.
+        // Reading gives the same figures as following the run.
         let read = FinishedRun::read(&run.path).unwrap();
         assert_eq!(read.sha256, run.sha256);
     }

@@ -1,4 +1,4 @@
-//! Reading an event stream, whatever its version and whatever is mixed into it.
+//! Reads an event stream of any version, with other lines mixed in.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,13 +9,13 @@ use tinyllama_contract::Event;
 #[derive(Clone, Debug)]
 pub enum Line {
     Event(Box<Event>),
-    /// JSON of a kind this version does not know; kept, not shown.
+    /// JSON of a kind that this version does not know. It is stored, but not shown.
     Unknown,
-    /// Anything else the program, or a profiler around it, printed.
+    /// Any other line that the program, or a profiler around it, printed.
     Log(String),
 }
 
-/// Understands a line. Never fails: what is not understood is log.
+/// Parses a line. It never fails: a line that is not understood is a log line.
 pub fn read_line(line: &str) -> Line {
     #[derive(Deserialize)]
     struct Kind {

@@ -1,4 +1,4 @@
-//! The figures of one run, collected from its event stream.
+//! Collects the figures of one run from its event stream.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::run::{Metric, Statistic};
 use tinyllama_base::Series;
 use tinyllama_contract::{Body, Event};
 
-/// What a run reported. A metric that is absent was not reported; it is not zero.
+/// Figures that a run reported. An absent metric was not reported; it is not zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {
     scalars: BTreeMap<Metric, f64>,
@@ -25,7 +25,7 @@ impl Measurements {
         measurements
     }
 
-    /// Takes note of an event.
+    /// Takes an event.
     pub fn add(&mut self, body: &Body) {
         match body {
             Body::Hello(hello) => {
@@ -53,32 +53,32 @@ impl Measurements {
         self.scalars.extend(found);
     }
 
-    /// The name of the device it ran on; none where the stream does not begin with it.
+    /// The name of the device. `None` if the stream does not begin with it.
     pub fn device(&self) -> Option<&str> {
         self.device.as_deref()
     }
 
-    /// Whether a CPU computed it, which launches no kernel and has no device to wait for.
+    /// Returns whether a CPU computed the run. A CPU launches no kernel, and there is no device to wait for.
     pub fn is_of_cpu(&self) -> bool {
         self.backend.as_deref() == Some("cpu")
     }
 
-    /// Whether a GPU computed it, which others may use at the same time.
+    /// Returns whether a GPU computed the run. Others may use a GPU at the same time.
     pub fn is_of_gpu(&self) -> bool {
         self.backend.is_some() && !self.is_of_cpu()
     }
 
-    /// Of every counted step.
+    /// Losses of every counted step.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
 
-    /// The measured steps of a per-step metric; none when it was not reported or holds something that is no time.
+    /// The measured steps of a per-step metric. `None` if it was not reported, or if a value is not a time.
     pub fn series(&self, metric: Metric) -> Option<Series> {
         Series::new(self.steps.get(&metric)?.clone()).ok()
     }
 
-    /// One number; none when it was not reported. A number that is not finite is returned as it is.
+    /// Returns one number, or `None` if it was not reported. A number that is not finite is returned unchanged.
     pub fn value(&self, metric: Metric, statistic: Statistic) -> Option<f64> {
         if !metric.is_per_step() {
             return self.scalars.get(&metric).copied();

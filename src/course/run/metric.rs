@@ -1,4 +1,4 @@
-//! The figures of a run that a lesson, a table or a report may name: one list, with unit and origin.
+//! The figures of a run that a lesson, a table or a report may name: one list with units and origins.
 
 use std::str::FromStr;
 
@@ -41,7 +41,7 @@ named! {
 pub enum Unit {
     Milliseconds,
     Bytes,
-    /// A rate of the named things.
+    /// Rate of the named things.
     PerSecond(&'static str),
     Count(&'static str),
     /// Natural units of information.
@@ -73,7 +73,7 @@ impl Metric {
         }
     }
 
-    /// Where the figure comes from, for a reader who wants to know.
+    /// Describes the source of the figure.
     pub fn origin(self) -> &'static str {
         match self {
             Metric::TotalMs => "host clock around each measured step",
@@ -99,7 +99,7 @@ impl Metric {
         }
     }
 
-    /// Whether every measured step has a value of its own, so that a spread exists.
+    /// Returns whether every measured step has its own value, so that a spread exists.
     pub fn is_per_step(self) -> bool {
         matches!(
             self,
@@ -107,7 +107,7 @@ impl Metric {
         )
     }
 
-    /// Whether the figure may be zero in a healthy run, which makes it useless below a fraction bar.
+    /// Returns whether the figure may be zero in a healthy run. Such a figure cannot be a divisor.
     pub fn may_be_zero(self) -> bool {
         matches!(
             self,
@@ -115,7 +115,7 @@ impl Metric {
         )
     }
 
-    /// This figure of one step, where a step has it.
+    /// Returns this figure of one step, if steps have it.
     pub fn of_step(self, step: &Step) -> Option<f64> {
         match self {
             Metric::TotalMs => Some(step.total_ms),
@@ -126,7 +126,7 @@ impl Metric {
         }
     }
 
-    /// This figure of a run's summary, where the summary has it as one number.
+    /// Returns this figure of a run's summary, if the summary has it as one number.
     pub fn of_summary(self, summary: &Summary) -> Option<f64> {
         let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
         let repeat = summary.repeatability.as_ref();
@@ -148,7 +148,7 @@ impl Metric {
         }
     }
 
-    /// This figure of the counted work, where it is one of its sums.
+    /// Returns this figure of the counted work, if it is one of its sums.
     pub fn of_parts(self, parts: &Parts) -> Option<f64> {
         match self {
             Metric::FlopsPerStep => Some(parts.flops_per_step),
@@ -159,7 +159,7 @@ impl Metric {
     }
 }
 
-/// A name that is no metric.
+/// A name that is not a metric.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("there is no metric `{0}`; there are: {list}", list = list())]
 pub struct UnknownMetric(pub String);
@@ -190,7 +190,7 @@ named! {
 }
 
 impl Unit {
-    /// `value` with its unit, rounded for reading.
+    /// Formats `value` with its unit, rounded for reading.
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Milliseconds => format!("{} ms", rounded(value)),
@@ -202,7 +202,7 @@ impl Unit {
     }
 }
 
-/// Three or four significant digits, without an exponent where that stays readable.
+/// Rounds to three or four significant digits, without an exponent while that stays readable.
 fn rounded(value: f64) -> String {
     let size = value.abs();
     match size {

@@ -1,7 +1,7 @@
-//! Runs: what to run, starting it, hearing it until its end, keeping its files, and reading what they say.
+//! Runs: starting them, following them to their end, storing their files, and reading their figures.
 //!
-//! A run's start is a value ([`Start`]): a command behind a launcher, or a recording that is played. [`supervise`] makes
-//! either into a [`FinishedRun`] with a folder of its own, whoever looks on.
+//! A run's start is a value ([`Start`]): a command behind a launcher, or a recording to play. [`supervise`] turns either
+//! into a [`FinishedRun`] with its own folder, for any observer.
 
 pub mod children;
 mod control;

@@ -1,4 +1,4 @@
-//! Playing a recorded stream, as fast as somebody wants it.
+//! Plays a recorded stream at a chosen speed.
 
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::run::Control;
 use tinyllama_base::named;
 
 named! {
-    /// A multiple of the time the run took, or no waiting at all.
+    /// A multiple of the run's real speed, or no waiting at all.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Speed {
         #[default]
@@ -22,7 +22,7 @@ named! {
 }
 
 impl Speed {
-    /// None where nothing is waited for.
+    /// Returns `None` if the player does not wait.
     fn factor(self) -> Option<f64> {
         match self {
             Speed::Real => Some(1.0),
@@ -57,7 +57,7 @@ impl FromStr for Speed {
     }
 }
 
-/// Where in the recorded time a player is, while its speed may change.
+/// The position of a player in the recorded time. Its speed may change.
 #[derive(Clone, Copy, Debug)]
 pub struct Playhead {
     /// Recorded seconds at `since`.
@@ -67,7 +67,7 @@ pub struct Playhead {
 }
 
 impl Playhead {
-    /// At the beginning, at `now` by a clock that is never set.
+    /// Starts at the beginning. `now` is a time of a clock that is never set.
     pub fn new(speed: Speed, now: Duration) -> Self {
         Self {
             position: 0.0,
@@ -88,7 +88,7 @@ impl Playhead {
         self.speed = speed;
     }
 
-    /// What was recorded at `t` is on; waiting for it was not longer than needed.
+    /// Notes that the line recorded at `t` is shown. Moves the position forward to `t` if the wait was cut short.
     pub fn reached(&mut self, t: f64, now: Duration) {
         if self.position(now) < t {
             self.position = t;
@@ -96,7 +96,7 @@ impl Playhead {
         }
     }
 
-    /// How long to wait for what was recorded at `t` seconds.
+    /// How long to wait for the line recorded at `t` seconds.
     pub fn wait(&self, t: f64, now: Duration) -> Duration {
         let Some(factor) = self.speed.factor() else {
             return Duration::ZERO;
@@ -106,7 +106,7 @@ impl Playhead {
     }
 }
 
-/// A tape, line by line, each when it is due.
+/// Plays a tape line by line, each at its time.
 #[derive(Debug)]
 pub struct Player<'a> {
     rest: std::slice::Iter<'a, (f64, String)>,
@@ -126,7 +126,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Whether every line was played.
+    /// Returns whether every line was played.
     pub(super) fn is_over(&self) -> bool {
         self.rest.as_slice().is_empty()
     }
@@ -136,7 +136,7 @@ impl<'a> Player<'a> {
         self.head.position(self.begun.elapsed())
     }
 
-    /// Waits until the next line is due, or `until`, or a change of the speed.
+    /// Waits for the next line, but only to `until` or a change of speed.
     pub(super) fn next_before(&mut self, until: Instant) -> Next<&'a str> {
         let Some((t, text)) = self.rest.as_slice().first() else {
             return Next::End;

@@ -13,17 +13,17 @@ use super::supervise::Process;
 use crate::run::{Control, RunFolder};
 use tinyllama_contract::turns;
 
-/// One of the two. The second starts with the first, and what it says is kept until it is supervised, too.
+/// One of the two runs. The second starts together with the first. Its output is kept until it is supervised, too.
 #[derive(Clone, Debug)]
 pub struct Turn {
     pub(super) words: Vec<OsString>,
-    /// Of the second, where this is the first.
+    /// Command line of the second run, if this is the first.
     second: Option<Vec<OsString>>,
     started: Arc<Mutex<Option<(RunFolder, Process)>>>,
 }
 
 impl Turn {
-    /// Both, from their command lines; the first has to be supervised first.
+    /// Creates both runs from their command lines. The first has to be supervised first.
     pub(super) fn of_both(first: Vec<OsString>, second: Vec<OsString>) -> [Turn; 2] {
         let started = Arc::default();
         let turn = |words, second| Turn {
@@ -34,10 +34,10 @@ impl Turn {
         [turn(first, Some(second.clone())), turn(second, None)]
     }
 
-    /// The process and its folder below `root`.
+    /// Starts the process and creates its folder below `root`.
     ///
     /// # Errors
-    /// When a folder cannot be written or a program not be started.
+    /// If a folder cannot be written or a program cannot be started.
     pub(super) fn process(&self, root: &Path, control: &Control) -> Result<(RunFolder, Process)> {
         let begin = |words: &[OsString], control: &Control, turn| {
             let folder = RunFolder::create(root, printable(words))?;

@@ -1,4 +1,4 @@
-//! How a run comes about, as a value: whoever supervises it need not know.
+//! The start of a run as a value. The supervisor need not know its kind.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::round::Turn;
 
-/// A program, of a launcher most often, that this machine cannot start.
+/// A program that this machine cannot start. Most often it belongs to a launcher.
 #[derive(Debug, Error)]
 #[error("cannot start {program}: {why}")]
 pub struct NotStarted {
@@ -26,33 +26,33 @@ impl NotStarted {
     }
 }
 
-/// What is to be started.
+/// What to start.
 #[derive(Clone, Debug)]
 pub enum Start {
-    /// A child process: fusion is a setting of the whole process, a driver's crash ends only the child, and a profiler or a
-    /// scheduler can be put in front of it.
+    /// A child process, for three reasons: fusion is a setting of the whole process, a driver's crash ends only the child,
+    /// and a profiler or a scheduler can be put in front of it.
     Command {
         words: Vec<OsString>,
-        /// Whether it runs on this machine, where its power can be read.
+        /// Whether it runs on this machine, so that its power can be read.
         is_local: bool,
     },
     /// A child process of this machine that takes turns with another.
     InTurns(Turn),
-    /// The stream of a run of another time and place, played as it went.
+    /// The stream of an earlier run, played with its timing.
     Recording(Tape),
 }
 
 /// A recorded stream.
 #[derive(Clone, Debug)]
 pub struct Tape {
-    /// What plays it again, as a run's record has it.
+    /// Command that plays it again, for the run's record.
     pub command: Vec<String>,
-    /// Each line with the seconds since the start at which it was printed; they never go back.
+    /// Each line with the seconds since the start at which it was printed. The seconds never decrease.
     pub lines: Vec<(f64, String)>,
 }
 
 impl Start {
-    /// The command line of what is made here.
+    /// The command line of a run that this machine starts.
     pub fn words(&self) -> Option<&[OsString]> {
         match self {
             Start::Command { words, .. } | Start::InTurns(Turn { words, .. }) => Some(words),
@@ -60,7 +60,7 @@ impl Start {
         }
     }
 
-    /// The command line as a record keeps it.
+    /// The command line as a record stores it.
     pub(super) fn printable(&self) -> Vec<String> {
         match self {
             Start::Command { words, .. } | Start::InTurns(Turn { words, .. }) => printable(words),

@@ -1,9 +1,9 @@
-//! The steps of a run one by one, as a table.
+//! The steps of a run as a table.
 
 use tinyllama_base::{Columns, human_bytes, number};
 use tinyllama_contract::Step;
 
-/// What each step reported, in the order given; columns that no step has are left out.
+/// Builds a table of what each step reported, in the given order. Columns that no step has are left out.
 pub fn table(title: String, steps: &[Step]) -> Columns<'_, Step> {
     Columns::of(title, steps)
         .right("step", |step| step.n.to_string())

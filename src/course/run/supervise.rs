@@ -1,4 +1,4 @@
-//! The one supervisor of runs: starts them, hears what they say, ends them, keeps their files.
+//! The one supervisor of runs. It starts them, reads their output, ends them, and stores their files.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -27,22 +27,22 @@ use tinyllama_contract::{Body, turns};
 /// How long a child may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
-/// How long a run says nothing before that is told, and of how many of its own steps' time that has to be.
+/// A silence is reported after this time, and after this many times the run's step time, whichever is longer.
 const SILENCE: Duration = Duration::from_secs(60);
 const SILENT_STEPS: f64 = 20.0;
-/// Lines of a child that may wait to be told. One that prints faster waits, too.
+/// Lines of a child that are buffered for the observer. A child that prints faster has to wait.
 const LINES_AHEAD: usize = 64;
-/// The same of one that must not wait.
+/// The same for a child that must not wait.
 const LINES_OF_A_RUN: usize = 1 << 16;
 /// Lines of the error stream that are shown when a run fails.
 const STDERR_LINES: usize = 20;
-/// What a shell reports of a program that was asked to end.
+/// A shell's status for a program that was asked to end.
 pub(super) const STOPPED: i32 = 128 + libc::SIGTERM;
 
-/// What happens to a run while it goes.
+/// What happens during a run.
 #[derive(Debug)]
 pub enum Told {
-    /// It has a folder.
+    /// The run has a folder.
     Started {
         run: String,
         command: Vec<String>,
@@ -50,16 +50,16 @@ pub enum Told {
     Line(Line),
     /// Once a second.
     Clock {
-        /// Since the run was started, or since the recorded one was.
+        /// Seconds since the start of the run, or of the recorded run.
         seconds: f64,
-        /// Seconds since the last word of a run that says nothing for longer than is usual.
+        /// Seconds since the last line of a run that is silent for an unusually long time.
         silent: Option<f64>,
-        /// This machine's GPUs beside a run, and what the figures come from.
+        /// State of this machine's GPUs during a run, and the source of the figures.
         gpus: Option<(Vec<GpuStatus>, &'static str)>,
     },
 }
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug)]
 pub struct Ended {
     pub run: Arc<FinishedRun>,
@@ -71,11 +71,11 @@ pub struct Ended {
     pub stderr: String,
 }
 
-/// Sees a run from its start to its end, on this thread, and keeps its files below `root`. The child leads a process group
-/// of its own; it is told to end when this thread or process is killed, and ended when an error is returned.
+/// Supervises a run from start to end on this thread and stores its files below `root`. The child leads its own process
+/// group. It is asked to end if this thread or process is killed, and ended if an error is returned.
 ///
 /// # Errors
-/// When the folder cannot be written, the program cannot be started or read, or `tell` fails.
+/// If the folder cannot be written, the program cannot be started or read, or `tell` fails.
 pub fn supervise(
     start: &Start,
     root: &Path,
@@ -97,7 +97,7 @@ pub fn supervise(
     };
     let mut meter = match start {
         Start::Command { is_local, .. } => Some(EnergyMeter::start(*is_local)),
-        // The device's power is that of both.
+        // Runs that take turns share the device, so its power belongs to both.
         Start::InTurns(_) | Start::Recording(_) => None,
     };
     tell(Told::Started {
@@ -126,7 +126,7 @@ pub fn supervise(
             let gpus = meter.as_ref().and_then(EnergyMeter::gpus);
             tell(Told::Clock {
                 seconds: source.seconds(),
-                // A recording is silent where its run was.
+                // A recording is silent while its run was, so that is not reported.
                 silent: meter.as_ref().and(silent(heard.elapsed(), step_ms)),
                 gpus,
             })?;
@@ -145,30 +145,30 @@ pub fn supervise(
     })
 }
 
-/// The seconds for which nothing was heard, where they are many for a run with steps of this length.
+/// Returns the seconds of silence if they are unusual for a run with steps of this length.
 fn silent(quiet: Duration, step_ms: f64) -> Option<f64> {
     let seconds = quiet.as_secs_f64();
     let usual = SILENCE.as_secs_f64().max(SILENT_STEPS * step_ms / 1e3);
     (seconds >= usual).then_some(seconds)
 }
 
-/// What comes next.
+/// The next item of a source.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<T> {
     Line(T),
-    /// Not yet.
+    /// No line yet.
     Nothing,
     End,
 }
 
-/// Where a run's lines come from.
+/// A source of a run's lines.
 trait Source {
-    /// Waits until there is a line, but no longer than `until`.
+    /// Waits until there is a line, but not longer than to `until`.
     fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>>;
 
     fn seconds(&self) -> f64;
 
-    /// Waits for the end of what said `run`.
+    /// Waits for the end of the process that reported `run`.
     fn end(&mut self, run: &FinishedRun) -> Result<RunExit>;
 }
 
@@ -194,7 +194,7 @@ impl Source for Player<'_> {
     }
 }
 
-/// A running child. Dropping it ends it, with everything it started.
+/// A running child. Dropping it ends the child and everything it started.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -203,15 +203,15 @@ pub(super) struct Process {
     lines: Receiver<std::io::Result<Vec<u8>>>,
     control: Control,
     begun: Instant,
-    /// When patience ends, once it was asked to end.
+    /// When to kill the child, once it was asked to end.
     deadline: Option<Instant>,
 }
 
 impl Process {
-    /// `turn`: which turn it takes, and the other run.
+    /// Starts a child. `turn` says which turn it takes, and connects it to the other run.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub(super) fn start(
         words: &[OsString],
         folder: &RunFolder,
@@ -230,12 +230,12 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
-            // A group of its own, so that it can be ended with everything it started.
+            // A separate process group, so that the child can be ended with everything it started.
             .process_group(0);
         let mut ahead = LINES_AHEAD;
         if let Some((turn, other)) = turn {
             command.env(turns::TURN, turn).stdin(OwnedFd::from(other));
-            // Whoever waits to be heard keeps the other waiting.
+            // A run that waits for its reader would also delay the other run.
             ahead = LINES_OF_A_RUN;
         }
         ends_with_this(&mut command, libc::SIGTERM);
@@ -261,14 +261,14 @@ impl Process {
         Ok(process)
     }
 
-    /// The same under another control.
+    /// Puts the child under another control.
     pub(super) fn under(mut self, control: &Control) -> Self {
         self.control = control.clone();
         self.control.goes(Some(self.going.clone()));
         self
     }
 
-    /// Makes an end where asking for it did not help in time.
+    /// Kills the child if the request to end did not help in time.
     fn insist(&mut self) {
         if self.control.stopped().is_none() {
             return;
@@ -312,22 +312,22 @@ impl Drop for Process {
         if self.is_over {
             return;
         }
-        // Collected so that no zombie stays; there is no one to tell of an error.
+        // Waits so that no zombie process stays. An error has no consequence.
         drop(self.child.wait());
     }
 }
 
-/// The pipe of a child's output, as the system names it for whoever has one of its ends.
+/// The name that the system gives the pipe of a child's output, at either end.
 fn pipe_of(stdout: &ChildStdout) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", stdout.as_raw_fd())).ok()
 }
 
-/// The last lines that a kept run wrote to its error stream.
+/// The last lines that a stored run wrote to its error stream.
 pub fn last_words(folder: &Path) -> String {
     tail(&folder.join(STDERR), STDERR_LINES)
 }
 
-/// The last `count` lines of a file; empty when it cannot be read.
+/// The last `count` lines of a file. Empty if it cannot be read.
 fn tail(path: &Path, count: usize) -> String {
     let text = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -347,7 +347,7 @@ mod tests {
         (t, line)
     }
 
-    /// What is kept of a recording that is played while `look` looks on; the number of lines with it.
+    /// Plays a recording while `look` observes it. Returns the end and the number of stored lines.
     fn played(
         lines: Vec<(f64, String)>,
         control: &Control,
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(after(60, f64::NAN), Some(60.0), "a step without a time");
     }
 
-    /// An hour of recorded time passes at once when asked to.
+    /// The player skips an hour of recorded time at once when the speed changes.
     #[test]
     fn a_change_of_speed_takes_effect_while_a_line_is_waited_for() {
         let control = Control::default();
@@ -404,7 +404,6 @@ mod tests {
         assert_eq!(kept, 1);
     }
 
-    /// Whoever looks on.
     #[test]
     fn the_recording_of_a_run_that_failed_ends_as_one() {
         let error = r#"{"t":1,"event":"error","code":"not-finite","message":"no","remedy":"none"}"#;

@@ -1,4 +1,5 @@
-//! The settings of a site name programs that start as whoever learns there: they are shown before they do for the first time.
+//! Asks for consent to a site's settings. They name programs that start with the learner's rights, so they are shown
+//! before their first use.
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -12,14 +13,15 @@ use super::Settings;
 use crate::run::{UsageError, state_folder};
 use tinyllama_base::{create_private, foreign, plain, replace};
 
-/// In the state folder: the checksum of every file that was shown, a line each.
+/// A file in the state folder with one line for each settings file that was shown: its checksum.
 const SHOWN: &str = "site-files";
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Shows what a site's file starts, once for each content. A file of somebody else's has to be agreed to.
+/// Shows the programs that a site's file starts, once for each content. If another user owns the file, the learner has to
+/// agree.
 ///
 /// # Errors
-/// When nobody agreed.
+/// If the learner does not agree.
 pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), UsageError> {
     let programs = programs(settings);
     let sum = format!("{:x}", Sha256::digest(text));
@@ -42,7 +44,7 @@ pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), Us
     Ok(())
 }
 
-/// Every key that names a program or gives words to one.
+/// Lists every key that names a program or passes arguments to one.
 fn programs(settings: &Settings) -> Vec<(&'static str, String)> {
     let joined = |words: &[String]| {
         let words = shlex::try_join(words.iter().map(String::as_str));
@@ -101,7 +103,7 @@ fn was_shown(sum: &str) -> bool {
     read_shown().lines().any(|line| line == sum)
 }
 
-/// Where it cannot be written, it is shown again the next time.
+/// If the file cannot be written, the settings are shown again next time.
 fn remember(sum: &str) {
     let Some(path) = shown_file() else { return };
     if let Some(folder) = path.parent() {

@@ -1,4 +1,5 @@
-//! The far end of a launch: on the compute node, starts the run and keeps its stream, so that a connection may break.
+//! The far end of a launch. On the compute node it starts the run and stores its stream, so that a broken connection loses
+//! nothing.
 
 use std::env;
 use std::ffi::OsString;
@@ -23,13 +24,13 @@ use crate::run::{each_line, signal_group, state_folder};
 use tinyllama_base::host_name;
 use tinyllama_contract::event::NODES;
 
-/// What the near end says to end the run.
+/// The line by which the near end asks the run to end.
 pub(super) const STOP: &str = "stop";
-/// How long a run goes on that nobody listens to.
+/// How long a run continues without a reader.
 const UNHEARD: Duration = Duration::from_secs(600);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
-/// A stream's files by the name that both ends know: a path, or a name below this machine's state folder.
+/// Finds a stream's files by the name that both ends know: a path, or a name below this machine's state folder.
 pub(super) fn stream(name: &Path) -> Result<Stream> {
     match name.is_absolute() {
         true => Ok(Stream::new(name.to_path_buf())),
@@ -41,10 +42,10 @@ pub(super) fn stream(name: &Path) -> Result<Stream> {
 #[derive(Debug, Args)]
 pub struct Far {
     pub stream: PathBuf,
-    /// Taken where this machine has it.
+    /// Used if this machine has it.
     #[arg(long)]
     pub folder: Option<PathBuf>,
-    /// Whether the standard input is a line to the near end.
+    /// Whether standard input is a connection to the near end.
     #[arg(long)]
     pub attended: bool,
     #[arg(last = true, required = true)]
@@ -52,10 +53,10 @@ pub struct Far {
 }
 
 impl Far {
-    /// Runs it to its end, whoever listens.
+    /// Runs the command to its end, with or without a reader.
     ///
     /// # Errors
-    /// When it cannot be started, or its stream cannot be kept.
+    /// If it cannot be started, or its stream cannot be stored.
     pub fn run(&self) -> Result<()> {
         let stream = stream(&self.stream)?;
         let keep = || {
@@ -81,7 +82,7 @@ impl Far {
             thread::spawn(move || attend(leader, &stream));
         }
         let errors = child.stderr.take().map(|stderr| {
-            // A learner who is gone must not end the run by it.
+            // A separate thread: a closed connection to the learner must not end the run.
             thread::spawn(move || {
                 each_line(stderr, |line| {
                     line.is_ok_and(|line| {
@@ -107,7 +108,7 @@ impl Far {
         }
         let status = shells(child.wait().context("waiting for the run failed")?);
         if let Some(errors) = errors {
-            // All that it can end with is an end.
+            // The thread has no result to report.
             drop(errors.join());
         }
         stream.ends(status).with_context(keep)?;
@@ -120,7 +121,7 @@ impl Far {
         let mut command = Command::new(program);
         command
             .args(arguments)
-            // What it starts in its turn, it starts here.
+            // On this machine, the run starts its own runs locally.
             .env(VARIABLE, "local")
             .env(NODES[0], node())
             .stdin(Stdio::null())
@@ -134,7 +135,7 @@ impl Far {
     }
 }
 
-/// What Slurm calls this machine, or what it calls itself.
+/// Slurm's name for this machine, otherwise its host name.
 fn node() -> String {
     env::var(NODES[1]).unwrap_or_else(|_| host_name())
 }
@@ -144,7 +145,7 @@ fn shells(status: ExitStatus) -> i32 {
     status.code().or(by_signal).unwrap_or(1)
 }
 
-/// The standard output, until nobody listens any more.
+/// The standard output, until its reader is gone.
 #[derive(Default)]
 struct Listener {
     is_gone: bool,
@@ -157,7 +158,7 @@ impl Listener {
     }
 }
 
-/// Hands the end on. A connection that hangs up is none.
+/// Passes signals for the end on to the run. A lost connection (SIGHUP) is not such a signal.
 fn end_on_signals(leader: u32) -> Result<()> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP, SIGURG]).context("cannot listen for signals")?;
@@ -165,7 +166,8 @@ fn end_on_signals(leader: u32) -> Result<()> {
         for signal in signals.forever() {
             match signal {
                 SIGHUP => {}
-                // Of Slurm's `scancel`, which sends a signal to whatever is in a step, the run too: that leaves this one aside.
+                // The near end sends SIGURG with Slurm's `scancel`, which reaches every process of a step. The run ignores
+                // it, so it has to be passed on as SIGTERM.
                 SIGURG => signal_group(leader, SIGTERM),
                 other => signal_group(leader, other),
             }
@@ -174,7 +176,7 @@ fn end_on_signals(leader: u32) -> Result<()> {
     Ok(())
 }
 
-/// Ends the run when told to, and when nobody came back for it.
+/// Ends the run if the near end asks for it, or if no reader comes back.
 fn attend(leader: u32, stream: &Stream) {
     if hears_stop() {
         return signal_group(leader, SIGTERM);
@@ -189,16 +191,16 @@ fn attend(leader: u32, stream: &Stream) {
     }
 }
 
-/// Waits for the standard input to say so; false when it ends without a word.
+/// Waits for a request to stop on standard input. Returns false if the input ends without one.
 fn hears_stop() -> bool {
     let mut lines = io::stdin().lock().lines().map_while(Result::ok);
     lines.any(|line| line == STOP)
 }
 
-/// Reads a stream that was begun, from some byte on, to its end: for a near end whose connection broke.
+/// Reads a stored stream from a byte to its end. A near end starts this after its connection broke.
 ///
 /// # Errors
-/// When its files cannot be read.
+/// If its files cannot be read.
 pub fn follow(name: &Path, from: u64) -> Result<()> {
     let stream = stream(name)?;
     let no_stream = || format!("no run left its stream in {}", stream.path().display());
@@ -212,7 +214,7 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
     };
     let (sender, asked) = channel();
     thread::spawn(move || {
-        // Whoever reads may be gone first.
+        // The receiver may be gone first.
         let _ = sender.send(hears_stop());
     });
     out.say(Mark::Begins { node: node() }.line().as_bytes());
@@ -220,7 +222,7 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
         match reader.next().context("reading the run's stream failed")? {
             Piece::Line(line) => out.say(&line),
             Piece::End(status) => {
-                // Its files stay: whether this line arrived, only the near end knows.
+                // The files stay, because only the near end knows whether this line arrived.
                 out.say(Mark::Ends { status }.line().as_bytes());
                 return Ok(());
             }
@@ -233,7 +235,7 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
                 stream.is_read().with_context(no_stream)?;
                 match asked.recv_timeout(BETWEEN_LOOKS) {
                     Ok(true) => ask(writer.filter(|writer| is_writer(*writer, name)), SIGTERM),
-                    // The connection broke once more.
+                    // The connection broke again.
                     Ok(false) => return Ok(()),
                     Err(RecvTimeoutError::Disconnected) => thread::sleep(BETWEEN_LOOKS),
                     Err(RecvTimeoutError::Timeout) => {}
@@ -246,23 +248,23 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
 
 fn ask(process: Option<u32>, signal: i32) {
     if let Some(process) = process.and_then(|process| i32::try_from(process).ok()) {
-        // SAFETY: two numbers; the process was just seen to be a far end.
+        // SAFETY: kill takes two numbers. The process was just checked to be a far end.
         unsafe { libc::kill(process, signal) };
     }
 }
 
-/// Whether the number stands for a living process that writes this stream. It comes from a file on a folder that others may
-/// write into, and numbers are given again: only a process whose own words name the stream is taken for it.
+/// Returns whether `process` is alive and writes this stream. The number comes from a file in a folder that others may
+/// write to, and numbers are used again. Therefore the process's arguments have to contain the stream's name.
 fn is_writer(process: u32, name: &Path) -> bool {
     const FIRST_OF_OTHERS: u32 = 2;
     if process < FIRST_OF_OTHERS || i32::try_from(process).is_err() {
         return false;
     }
-    // SAFETY: as above; signal 0 only looks.
+    // SAFETY: as above. Signal 0 only checks that the process exists.
     let is_alive = unsafe { libc::kill(process.cast_signed(), 0) } == 0;
     let words = match fs::read(format!("/proc/{process}/cmdline")) {
         Ok(words) => words,
-        // Where a system shows no such file, a living process is all there is to see.
+        // Other systems have no such file, so a living process is the only evidence.
         Err(_) => return is_alive && !cfg!(target_os = "linux"),
     };
     let mut words = words.split(|byte| *byte == 0);
@@ -276,7 +278,7 @@ mod tests {
     #[test]
     fn only_a_process_that_names_the_stream_is_taken_for_its_writer() {
         let name = Path::new("/shared/launched-1/a stream");
-        // Nobody, everybody of a group, the first of all, and this test, which writes nothing.
+        // Process 0 (the caller's group), process 1, this test, which writes nothing, and a number that is not a process.
         for process in [0, 1, std::process::id(), u32::MAX] {
             assert!(!is_writer(process, name), "{process}");
         }
@@ -286,7 +288,7 @@ mod tests {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        // Its words are there once the shell has begun.
+        // The arguments appear once the shell has started.
         let mut looks = (0..500).map(|_| {
             thread::sleep(Duration::from_millis(10));
             is_writer(writer.id(), name)

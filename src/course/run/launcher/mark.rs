@@ -1,18 +1,18 @@
-//! Lines between the two ends of a launch, among those of the run.
+//! Marks: lines of the launcher's two ends among the lines of the run.
 
 use serde::{Deserialize, Serialize};
 
 const BEFORE: &str = r#"{"tinyllama_launch":"#;
 
-/// What the far end says of the run.
+/// A message of the far end about the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mark {
-    /// Its first line.
+    /// The first line.
     Begins { node: String },
-    /// Its last one, with the run's status as shells count it.
+    /// The last line, with the run's status in a shell's numbering.
     Ends { status: i32 },
-    /// The last one of who looked for it: it is gone, and left no status.
+    /// The last line if the far end found no run any more and no status.
     Lost,
 }
 
@@ -26,12 +26,12 @@ impl Mark {
         let marked = Marked {
             tinyllama_launch: self,
         };
-        // A name and a number.
+        // A name and a number always serialize.
         let text = serde_json::to_string(&marked).unwrap_or_default();
         format!("{text}\n")
     }
 
-    /// None for a line of the run's.
+    /// Returns `None` if the line belongs to the run itself.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
         line.starts_with(BEFORE.as_bytes())
             .then(|| serde_json::from_slice::<Marked>(line).ok())?

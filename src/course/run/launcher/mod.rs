@@ -1,7 +1,8 @@
-//! How this machine starts runs: here, behind a command, in an allocation of Slurm, or on another machine through ssh.
+//! Decides how this machine starts runs: here, behind a command, in an allocation of Slurm, or on another machine through
+//! ssh.
 //!
-//! Whoever starts a run gets a command line and need not know. For Slurm and ssh it begins with this very program, which goes
-//! to the scheduler or the host, hears the run there, and hands its stream on ([`near`], [`far`]).
+//! Callers get a command line and need not know the difference. For Slurm and ssh the command is this program. It connects
+//! to the scheduler or the host, starts the run there, and passes its stream on ([`near`], [`far`]).
 
 mod consent;
 pub mod far;
@@ -26,38 +27,38 @@ pub use settings::Settings;
 pub use slurm::{array, keeper};
 use tinyllama_contract::Synchronize;
 
-/// What names the launcher where no flag does, or has it written out as JSON.
+/// Environment variable that names the launcher if no flag does. It may also contain the launcher as JSON.
 pub const VARIABLE: &str = "TINYLLAMA_LAUNCHER";
 const CLASS: &str = "TINYLLAMA_CLASS";
 
-/// Where a run goes.
+/// Where a run executes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Local,
     Slurm,
     Ssh(String),
-    /// Words before the program, such as `srun --gres=gpu:1`.
+    /// Arguments before the program, such as `srun --gres=gpu:1`.
     Command(Vec<String>),
 }
 
 /// How this machine starts runs.
 #[derive(Clone, Debug)]
 pub struct Launcher {
-    /// This program, here.
+    /// Path of this program on this machine.
     pub program: PathBuf,
     pub kind: Kind,
     pub settings: Settings,
-    /// Who chose it.
+    /// Who chose the launcher, as text.
     pub why: String,
-    /// Variables of every run.
+    /// Environment variables for every run.
     variables: Vec<String>,
-    /// Keeps an allocation while this process lives.
+    /// Process that holds an allocation while this process lives.
     keeper: Arc<OnceLock<Option<keeper::Keeper>>>,
 }
 
 impl Launcher {
-    /// Runs of `program`, here.
+    /// Launches `program` on this machine.
     pub fn local(program: PathBuf) -> Self {
         Launcher {
             program,
@@ -69,16 +70,16 @@ impl Launcher {
         }
     }
 
-    /// Runs of this very program, here.
+    /// Launches this program on this machine.
     pub fn of_this_program() -> Self {
-        // Where the system does not tell, the shell's way of finding it is left.
+        // If the system does not tell the path, the shell finds the program by name.
         Self::local(env::current_exe().unwrap_or_else(|_| "tinyllama-tutor".into()))
     }
 
-    /// What the flag says, or else the environment (both are in `flag`), the user's file, or that of the class.
+    /// Chooses a launcher: from the flag or the environment (both are in `flag`), the user's file, or the class's file.
     ///
     /// # Errors
-    /// When what is said cannot be understood, with its place.
+    /// If a setting cannot be understood. The error names its place.
     pub fn choose(flag: Option<&str>, class: Option<&Path>) -> Result<Self, UsageError> {
         let launcher = Self::of_this_program();
         if let Some(json) = flag.filter(|flag| flag.starts_with('{')) {
@@ -109,7 +110,7 @@ impl Launcher {
         })
     }
 
-    /// As [`Launcher::json`] wrote it.
+    /// Reads a launcher that [`Launcher::json`] wrote.
     fn of_json(self, json: &str) -> Result<Self, UsageError> {
         let wrong = |error: serde_json::Error| UsageError(format!("--launcher {json}: {error}"));
         let (kind, settings) = serde_json::from_str::<Passed>(json)
@@ -123,29 +124,29 @@ impl Launcher {
         })
     }
 
-    /// All of it, for another process of this program: what --launcher takes, too.
+    /// Writes the launcher for another process of this program. `--launcher` accepts it.
     pub fn json(&self) -> String {
         let passed = Passed {
             to: self.kind.clone(),
             with: self.settings.clone(),
         };
-        // Texts, numbers and lists: nothing that cannot be written.
+        // Texts, numbers and lists always serialize.
         serde_json::to_string(&passed).unwrap_or_default()
     }
 
-    /// Whether runs are made by this machine itself, where devices can be looked at and power be read.
+    /// Returns whether this machine makes the runs, so that devices and power can be read.
     pub fn is_local(&self) -> bool {
         self.kind == Kind::Local
     }
 
-    /// A variable for every run.
+    /// Sets an environment variable for every run.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push(format!("{name}={value}"));
         self
     }
 
-    /// The command line of this program with `arguments`, wherever it runs.
+    /// Builds the command line of this program with `arguments`, for the place where runs are made.
     pub fn command<A: Into<OsString>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
@@ -164,13 +165,13 @@ impl Launcher {
         words
     }
 
-    /// This program, where runs are made.
+    /// Path of this program on the machine that makes the runs.
     fn program_there(&self) -> PathBuf {
         let named = self.settings.program.clone();
         named.unwrap_or_else(|| self.program.clone())
     }
 
-    /// This program as what goes to where a run is made and hears it.
+    /// Command line of the near end, which connects to that machine and reads the run.
     fn near(&self) -> Vec<OsString> {
         let mut words = launch(&self.program, "near");
         words.push(format!("--launcher={}", self.json()).into());
@@ -181,7 +182,7 @@ impl Launcher {
         words
     }
 
-    /// What keeps and gives back what this process asks Slurm for; none where it asks for nothing.
+    /// Process that holds the allocations of this process and gives them back. `None` if this process requests none.
     fn keeper(&self) -> Option<&keeper::Keeper> {
         if self.kind != Kind::Slurm || slurm::is_inside() {
             return None;
@@ -190,8 +191,10 @@ impl Launcher {
         keeper.as_ref()
     }
 
+    /// Checks that several runs at a time do not share a device.
+    ///
     /// # Errors
-    /// Where several runs at a time would share a device.
+    /// If they would.
     pub fn check_several(&self) -> Result<(), UsageError> {
         match &self.kind {
             Kind::Slurm | Kind::Command(_) => Ok(()),
@@ -203,10 +206,10 @@ impl Launcher {
         }
     }
 
-    /// Runs of which `at_once` are made at a time: a job array where Slurm is asked for it.
+    /// Prepares runs of which at most `at_once` are active at a time. With Slurm they become a job array.
     ///
     /// # Errors
-    /// When it cannot be submitted.
+    /// If the array cannot be submitted.
     pub fn several(&self, specs: &[&RunSpec], at_once: usize) -> anyhow::Result<Vec<Start>> {
         self.check_several()?;
         if self.kind != Kind::Slurm || slurm::is_inside() || specs.is_empty() {
@@ -228,10 +231,10 @@ impl Launcher {
         Ok(waiting.into_iter().map(start).collect())
     }
 
-    /// Words that start another program, a profiler, where runs are made; it has the terminal.
+    /// Arguments that start another program with the terminal, such as a profiler, on the machine that makes the runs.
     ///
     /// # Errors
-    /// Where that program's words would go through a shell.
+    /// If the program's arguments would pass through a shell.
     pub fn before_a_profiler(&self) -> Result<Vec<OsString>, UsageError> {
         match &self.kind {
             Kind::Local => Ok(Vec::new()),
@@ -243,7 +246,7 @@ impl Launcher {
         }
     }
 
-    /// `run` on this program, without what goes before it.
+    /// Command line of `run` on this program, without a launcher in front.
     pub fn program_for(
         &self,
         target: &str,
@@ -254,7 +257,7 @@ impl Launcher {
         words
     }
 
-    /// A run, its events on the standard output.
+    /// Prepares a run with its events on standard output.
     pub fn run(&self, spec: &RunSpec) -> Start {
         Start::Command {
             words: self.words(spec),
@@ -262,8 +265,8 @@ impl Launcher {
         }
     }
 
-    /// Two runs as one round: alive at once and in turns, where both are single processes of this machine that wait for the
-    /// device; one after the other elsewhere.
+    /// Prepares two runs as one round. If both are single processes on this machine that wait for the device, they are
+    /// alive at once and take turns. Otherwise they run one after the other.
     pub fn in_turns(&self, runs: [&RunSpec; 2]) -> [Start; 2] {
         let takes_turns = |spec: &RunSpec| {
             let options = spec.flags.options(spec.target);
@@ -283,7 +286,7 @@ impl Launcher {
     }
 }
 
-/// What goes from one process of this program to the next.
+/// The settings that one process of this program passes to the next.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Passed {
@@ -293,8 +296,10 @@ struct Passed {
 }
 
 impl Kind {
+    /// Parses a launcher's name.
+    ///
     /// # Errors
-    /// When it is none.
+    /// If it is not one.
     fn parse(name: &str) -> Result<Self, UsageError> {
         match name.trim() {
             "" | "local" => Ok(Kind::Local),
@@ -315,7 +320,7 @@ impl Kind {
         Ok(self)
     }
 
-    /// As `doctor` shows it.
+    /// Text for `doctor`.
     pub fn words(&self) -> String {
         match self {
             Kind::Local => "local".into(),
@@ -328,14 +333,14 @@ impl Kind {
     }
 }
 
-/// Starts a part of a launch: this very program, wherever it lies.
+/// Command line that starts a part of a launch with this program.
 fn launch(program: &Path, part: &str) -> Vec<OsString> {
     vec![program.into(), "launch".into(), part.into()]
 }
 
-/// What is loaded and entered on the compute node before a program: modules, then a container.
+/// Command that loads modules and enters a container on the compute node, before the program.
 fn wrap(settings: &Settings) -> Vec<OsString> {
-    /// `module` is a function of the login shell; names stay words of their own.
+    /// `module` is a function of the login shell. Names stay separate arguments.
     const LOAD: &str =
         "while [ \"$1\" != -- ]; do module load \"$1\" || exit 3; shift; done; shift; exec \"$@\"";
     let mut words: Vec<OsString> = Vec::new();

@@ -1,5 +1,5 @@
-//! The near end of a launch: waits for a place, starts the far end there, hands its stream on, and picks it up again where a
-//! connection broke.
+//! The near end of a launch. It waits for a place, starts the far end there, passes its stream on, and reconnects if the
+//! connection breaks.
 
 use std::env;
 use std::ffi::OsString;
@@ -31,14 +31,14 @@ use tinyllama_base::{host_name, since_1970};
 use tinyllama_contract::{Body, Event, Phase, PhaseName};
 
 const TICK: Duration = Duration::from_millis(200);
-/// What an end that was asked for may take before the line itself is cut.
+/// How long a run may take to end before the connection is cut.
 const PATIENCE: Duration = Duration::from_secs(6);
-/// The last words of an error stream that are looked at.
+/// Bytes at the end of an error stream that are examined.
 const LAST_WORDS: usize = 4 << 10;
-/// Status of a run that was not made, or was lost, for reasons of the place.
+/// Status of a run that was never made, or was lost, because of the place.
 pub const NO_PLACE: i32 = 3;
 
-/// Set by the first signal that asks for the end, which from now on does nothing else.
+/// Returns a flag that the first ending signal sets. These signals have no other effect from then on.
 pub(super) fn end_signals() -> Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -47,45 +47,45 @@ pub(super) fn end_signals() -> Result<Arc<AtomicBool>> {
     Ok(asked)
 }
 
-/// How a far end is reached.
+/// A way to reach the far end.
 pub(super) trait Way {
-    /// Of the place, for people.
+    /// Name of the place, for people.
     fn name(&self) -> String;
     /// Waits until there is a place.
     fn ready(&mut self, teller: &mut Teller) -> Result<(), Trouble>;
-    /// The command line that starts `far` there.
+    /// Returns the command line that starts `far` there.
     fn start(&self, far: Vec<OsString>) -> Vec<OsString>;
-    /// Whether what goes into that command's standard input reaches the far end.
+    /// Returns whether the command's standard input reaches the far end.
     fn has_a_line(&self) -> bool;
-    /// Asks what runs there to end.
+    /// Asks the run there to end.
     fn end(&self);
-    /// What to do where the connection broke in the middle of a run.
+    /// Decides what to do after the connection broke during a run.
     fn again(&mut self, follow: &[OsString], stream: &Path, said: &str) -> Again;
-    /// The far end was heard.
+    /// Called when a connection to the far end works again.
     fn is_back(&mut self);
-    /// Why nothing was started, or what was started is gone, by what the way's command said.
+    /// Explains why no run started, or why it is lost, from the command's output.
     fn trouble(&self, said: &str) -> Trouble;
-    /// What such a line means for somebody who waits.
+    /// Explains a line of the command's output that means waiting.
     fn waits(&self, _line: &str) -> Option<&'static str> {
         None
     }
 }
 
 pub(super) enum Again {
-    /// This command line goes on with the stream.
+    /// This command line continues the stream.
     With(Vec<OsString>),
-    /// The stream's file is read from here: what writes it goes on, or is done.
+    /// Read the stream's file here. Its writer is still active, or done.
     Read,
     Never(Trouble),
 }
 
-/// Says what happens, as events among those of the run.
+/// Reports what happens, as events among those of the run.
 pub(super) struct Teller {
     began: Instant,
-    /// Of the far end's beginning, which its run's times are counted from.
+    /// Start of the far end on this end's clock. The run's times count from there.
     zero: f64,
     last: String,
-    /// The last phase of the run itself, as its line.
+    /// The run's last phase event, as a line.
     phase: Vec<u8>,
     stop: Arc<AtomicBool>,
 }
@@ -101,12 +101,12 @@ impl Teller {
         })
     }
 
-    /// Whether the end was asked for.
+    /// Returns whether the end was requested.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits this long, or until the end is asked for; false then.
+    /// Waits for `time`. Returns false as soon as the end is requested.
     pub(super) fn wait(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         while !self.is_stopped() && Instant::now() < until {
@@ -115,7 +115,7 @@ impl Teller {
         !self.is_stopped()
     }
 
-    /// What is waited for, once as long as it stays the same; with the seconds it is expected to take.
+    /// Reports what is waited for, once until it changes, and the expected seconds.
     pub(super) fn phase(&mut self, message: &str, eta_s: Option<f64>) {
         if self.last == message {
             return;
@@ -139,12 +139,12 @@ impl Teller {
     fn say(&mut self, line: &[u8]) {
         let mut out = io::stdout().lock();
         if out.write_all(line).and_then(|()| out.flush()).is_err() {
-            // Whoever listened has seen enough.
+            // The reader has closed the output, so the run may end.
             self.stop.store(true, Ordering::Relaxed);
         }
     }
 
-    /// A line of the run, its time counted from this end's beginning.
+    /// Passes a line of the run on, with its time counted from this end's start.
     fn hand_on(&mut self, line: &[u8]) {
         let later = later(line, self.zero);
         let line = later.as_deref().unwrap_or(line);
@@ -154,7 +154,7 @@ impl Teller {
         self.say(line);
     }
 
-    /// What the run was busy with before a connection broke.
+    /// Repeats the run's phase after a connection broke.
     fn say_its_phase_again(&mut self) {
         self.last.clear();
         let line = std::mem::take(&mut self.phase);
@@ -163,7 +163,7 @@ impl Teller {
     }
 }
 
-/// An event's line with its time so much later; none for other lines.
+/// Adds `seconds` to the time of an event's line. Returns `None` for other lines.
 fn later(line: &[u8], seconds: f64) -> Option<Vec<u8>> {
     const BEFORE: &[u8] = br#"{"t":"#;
     let rest = line.strip_prefix(BEFORE)?;
@@ -173,7 +173,7 @@ fn later(line: &[u8], seconds: f64) -> Option<Vec<u8>> {
     Some([BEFORE, &t, &rest[end..]].concat())
 }
 
-/// What the way's command says.
+/// A line of the command's output.
 enum Heard {
     Out(Vec<u8>),
     Error(Vec<u8>),
@@ -181,29 +181,30 @@ enum Heard {
 
 /// How one connection ended.
 enum Ended {
-    /// With the run's own status, and what was said beside it.
+    /// With the run's own status, and the text on the error stream.
     Run { status: i32, said: String },
-    /// The far end looked, and there is no run any more.
+    /// The far end searched and found no run any more.
     Lost,
-    /// Without a word of the run's end.
+    /// Without a message about the run's end.
     Broken { said: String },
 }
 
-/// A launch under way.
+/// A launch in progress.
 struct Near<'a> {
     way: Box<dyn Way + 'a>,
     teller: Teller,
-    /// Bytes of the run's stream that were handed on.
+    /// Number of bytes of the run's stream that were passed on.
     got: u64,
     has_begun: bool,
-    /// When the end was asked for, once it was passed on.
+    /// When the request to end was passed on.
     asked: Option<Instant>,
 }
 
-/// Carries `words` out where `launcher` says, and returns their status. `allocation` is where this session keeps one.
+/// Runs `words` in the place that `launcher` names, and returns their status. `allocation` is the folder of this session's
+/// allocation.
 ///
 /// # Errors
-/// When this machine cannot even begin.
+/// If this machine cannot start the launch.
 pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString]) -> Result<i32> {
     let way: Box<dyn Way> = match &launcher.kind {
         Kind::Ssh(host) => Box::new(Ssh {
@@ -219,10 +220,10 @@ pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString
     near.conclude(status, &name)
 }
 
-/// Waits for a task of a job array, hands its stream on, and returns its status.
+/// Waits for a task of a job array, passes its stream on, and returns its status.
 ///
 /// # Errors
-/// When this machine cannot even begin.
+/// If this machine cannot start the launch.
 pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
     let mut near = Near::new(Box::new(Slurm::task(&launcher.settings, job)))?;
     let status = near.see_task(name);
@@ -230,7 +231,7 @@ pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
     near.conclude(status, name)
 }
 
-/// A stream's name that no other launch has.
+/// Creates a unique name for a stream.
 pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
     let now = since_1970().as_nanos();
     let node = host_name().replace('/', "-");
@@ -252,7 +253,7 @@ impl<'a> Near<'a> {
         })
     }
 
-    /// Says why there is no status, where there is none.
+    /// Returns the status, or reports why there is none.
     fn conclude(mut self, status: Result<i32, Trouble>, name: &Path) -> Result<i32> {
         stream(name)?.remove();
         let trouble = match status {
@@ -324,7 +325,7 @@ impl<'a> Near<'a> {
         }
     }
 
-    /// A run that was ended from outside ends in order, too; whoever did it may have said why.
+    /// A run that was ended from outside also ends in order. The program that ended it may have printed the reason.
     fn why(&self, status: i32, said: &str) -> Result<i32, Trouble> {
         if status <= 128 || self.teller.is_stopped() {
             return Ok(status);
@@ -335,7 +336,7 @@ impl<'a> Near<'a> {
         }
     }
 
-    /// One connection, until it ends.
+    /// Serves one connection until it ends.
     fn connect(&mut self, words: &[OsString]) -> Result<Ended, Trouble> {
         let mut child = start(words, self.way.has_a_line())?;
         let heard = listen(&mut child);
@@ -347,7 +348,7 @@ impl<'a> Near<'a> {
             }
             match heard.recv_timeout(TICK) {
                 Ok(Heard::Error(line)) => self.error_line(line, &mut said),
-                // A piece of a line is what a cut left: the rest comes with the next connection, from its beginning.
+                // A broken connection can leave a piece of a line. The next connection sends the whole line.
                 Ok(Heard::Out(line)) if line.last() != Some(&b'\n') => {}
                 Ok(Heard::Out(line)) => match Mark::read(&line) {
                     None => {
@@ -362,7 +363,7 @@ impl<'a> Near<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        // Both its streams are closed; there is nobody to tell what its own status says less well than they did.
+        // Both streams are closed. The child's own status says less than they did.
         drop(child.wait());
         let said = String::from_utf8_lossy(&said).into_owned();
         Ok(match status {
@@ -386,19 +387,19 @@ impl<'a> Near<'a> {
         if let Some(message) = self.way.waits(&String::from_utf8_lossy(&line)) {
             self.teller.phase(message, None);
         }
-        // Kept by whoever supervises this, if there still is anybody.
+        // The supervisor of this process stores these lines. If it is gone, they are lost.
         drop(io::stderr().write_all(&line));
         said.extend(line);
         let surplus = said.len().saturating_sub(LAST_WORDS);
         said.drain(..surplus);
     }
 
-    /// In the way's own words first, then by cutting the line.
+    /// First asks in the transport's own way, then cuts the connection.
     fn pass_on_the_end(&mut self, child: &mut Child) {
         let Some(asked) = self.asked else {
             self.asked = Some(Instant::now());
             if let Some(stdin) = &mut child.stdin {
-                // A line that is broken says nothing any more.
+                // A broken connection cannot pass a message on.
                 drop(writeln!(stdin, "{STOP}").and_then(|()| stdin.flush()));
             }
             return self.way.end();
@@ -408,7 +409,7 @@ impl<'a> Near<'a> {
         }
     }
 
-    /// The stream's file, to its end.
+    /// Reads the stream's file to its end.
     fn read(&mut self, name: &Path) -> Result<i32, Trouble> {
         let lost = |_| Trouble::Lost;
         let mut reader = stream(name)
@@ -424,7 +425,7 @@ impl<'a> Near<'a> {
                         self.way.end();
                         return Ok(STOPPED);
                     }
-                    // What went wrong, when what writes it is gone.
+                    // The reason, if the writer is gone.
                     if let Again::Never(trouble) = self.way.again(&[], name, "") {
                         return Err(trouble);
                     }
@@ -434,7 +435,7 @@ impl<'a> Near<'a> {
     }
 }
 
-/// The far end's command line.
+/// Builds the far end's command line.
 fn far(launcher: &Launcher, name: &Path, words: &[OsString], attended: bool) -> Vec<OsString> {
     let mut far = wrap(&launcher.settings);
     far.extend(launch(&launcher.program_there(), "far"));
@@ -462,7 +463,7 @@ fn start(words: &[OsString], has_a_line: bool) -> Result<Child, Trouble> {
         })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Ended in order, by this process.
+        // This process ends it in order, so Ctrl-C must not reach it directly.
         .process_group(0);
     ends_with_this(&mut command, SIGTERM);
     command

@@ -1,4 +1,4 @@
-//! What a user or a site says of how runs are started: TOML files, put over one another.
+//! Settings of users and sites for starting runs: TOML files, where one overrides the other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use super::consent;
 use crate::run::UsageError;
 use tinyllama_base::foreign;
 
-/// In a class folder; no learner can be called this, for names do not begin with a dot.
+/// File in a class folder. No learner can have this name, because learners' names do not begin with a dot.
 const SITE: &str = ".site.toml";
 const MOST_BYTES: u64 = 1 << 16;
 
-/// What a file may say. Between processes of this program it goes as JSON.
+/// The content of a settings file. Processes of this program exchange it as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// `local`, `slurm`, `ssh:HOST`, or a command to put before every run.
+    /// `local`, `slurm`, `ssh:HOST`, or a command in front of every run.
     pub launcher: Option<String>,
-    /// This program where runs are made; where none is named, the path it has here.
+    /// Path of this program on the machine that makes runs. Without it, the path on this machine.
     pub program: Option<PathBuf>,
-    /// Folder that both machines see, for the streams of runs in progress; usually in the state folder.
+    /// Folder that both machines see, for the streams of runs in progress. Usually in the state folder.
     pub shared: Option<PathBuf>,
     /// Names for `module load`.
     pub modules: Vec<String>,
-    /// Command to put before the program on the compute node.
+    /// Command in front of the program on the compute node.
     pub container: Vec<String>,
     pub slurm: SlurmSettings,
     pub ssh: SshSettings,
@@ -43,28 +43,28 @@ pub struct SlurmSettings {
     pub cpus: Option<u32>,
     /// Minutes without a run after which an allocation is given back.
     pub idle_minutes: Option<u32>,
-    /// Further words for `sbatch` and `srun`.
+    /// Further arguments for `sbatch` and `srun`.
     pub options: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SshSettings {
-    /// Further words for `ssh`.
+    /// Further arguments for `ssh`.
     pub options: Vec<String>,
 }
 
-/// Settings, and where the launcher among them was named.
+/// Settings, and the file that named the launcher.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub settings: Settings,
     pub named_in: Option<PathBuf>,
 }
 
-/// The user's file over the site's.
+/// Reads both files. The user's settings override the site's.
 ///
 /// # Errors
-/// What is wrong in a file, with its place, and a site's file that nobody agreed to.
+/// A fault in a file, with its place, or a site's file that the learner did not agree to.
 pub(super) fn find(class: Option<&Path>) -> Result<Found, UsageError> {
     let mut found = Found::default();
     let mut together = toml::Table::new();
@@ -83,7 +83,7 @@ pub(super) fn find(class: Option<&Path>) -> Result<Found, UsageError> {
         }
         put_over(&mut together, text.parse().unwrap_or_default());
     }
-    // Each was read for itself.
+    // Each file was checked alone.
     found.settings = together.try_into().unwrap_or_default();
     Ok(found)
 }
@@ -94,7 +94,7 @@ fn users_file() -> Option<PathBuf> {
     Some(strategy.config_dir().join("tinyllama-tutor/config.toml"))
 }
 
-/// None where there is no such file.
+/// Reads a file. Returns `None` if it does not exist.
 fn text(path: &Path, is_site: bool) -> Result<Option<String>, UsageError> {
     let wrong = |why: String| UsageError(format!("{}: {why}", path.display()));
     if fs::symlink_metadata(path).is_err() {
@@ -131,7 +131,7 @@ fn parse(path: &Path, text: &str) -> Result<Settings, UsageError> {
     Ok(settings)
 }
 
-/// Tables are joined, everything else is replaced.
+/// Merges tables key by key. Other values are replaced.
 fn put_over(under: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
@@ -142,7 +142,7 @@ fn put_over(under: &mut toml::Table, over: toml::Table) {
 }
 
 impl Settings {
-    /// What no program could be given, or would take for something else.
+    /// Refuses values that a program cannot receive, or would misunderstand.
     pub(super) fn check(&self) -> Result<(), String> {
         let slurm = &self.slurm;
         let single = [

@@ -1,4 +1,4 @@
-//! Runs on another machine, through OpenSSH.
+//! Starts runs on another machine through OpenSSH.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -11,10 +11,10 @@ use super::settings::Settings;
 use super::trouble::Trouble;
 use crate::run::UsageError;
 
-/// How long a host may be away during a run.
+/// How long a host may be unreachable during a run.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A key or nothing, an answer soon, and no silence that nobody notices.
+/// Log in with a key or fail, answer soon, and notice a lost connection.
 const USUAL: [&str; 9] = [
     "-T",
     "-oBatchMode=yes",
@@ -37,7 +37,7 @@ pub(super) fn check_host(host: &str) -> Result<(), UsageError> {
     }
 }
 
-/// A host, and since when it is away.
+/// A host, and the time since which it is unreachable.
 pub(super) struct Ssh<'a> {
     pub host: &'a str,
     pub settings: &'a Settings,
@@ -45,7 +45,8 @@ pub(super) struct Ssh<'a> {
 }
 
 impl Ssh<'_> {
-    /// `ssh` joins what it is given with spaces, and a shell of the other side takes it apart: every word is quoted for that.
+    /// Builds the command line of `ssh`. It joins arguments with spaces, and a shell on the other side splits them again,
+    /// so every argument is quoted.
     pub(super) fn words(&self, there: &[OsString]) -> Vec<OsString> {
         let mut words = vec![OsString::from("ssh")];
         words.extend(USUAL.map(OsString::from));
@@ -59,14 +60,14 @@ impl Ssh<'_> {
 
 fn for_a_shell(words: &[OsString]) -> OsString {
     let quote = |word: &OsString| {
-        // Only a zero byte cannot be quoted, and no word of a command line has one.
+        // Only a zero byte cannot be quoted, and arguments do not contain one.
         shlex::bytes::try_quote(word.as_bytes()).map_or_else(|_| Vec::new(), |it| it.into_owned())
     };
     let words: Vec<Vec<u8>> = words.iter().map(quote).collect();
     OsString::from_vec(words.join(&b' '))
 }
 
-/// What the environment says to this program goes along; ssh would leave it here.
+/// Passes this program's environment variables on, because ssh does not.
 fn variables() -> Vec<OsString> {
     let ours = |name: &OsStr| name.as_bytes().starts_with(b"TINYLLAMA_");
     let pair = |(mut name, value): (OsString, OsString)| {
@@ -102,7 +103,7 @@ impl Way for Ssh<'_> {
         true
     }
 
-    /// What is said on the line is enough.
+    /// The message on standard input is enough.
     fn end(&self) {}
 
     fn again(&mut self, follow: &[OsString], _: &Path, _: &str) -> Again {
@@ -149,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// What the shell of the other side makes of the line, word by word.
+    /// The other side's shell has to give back every argument unchanged.
     #[test]
     fn no_word_is_taken_apart_or_obeyed_by_the_other_sides_shell() {
         let folder = tempfile::tempdir().unwrap();

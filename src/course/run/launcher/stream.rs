@@ -1,4 +1,4 @@
-//! A run's stream in a file that both ends see, and how it ended, beside it.
+//! Stores a run's stream in a file that both ends see. Files next to it hold its writer, its reader and its end.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,20 +7,20 @@ use std::time::{Duration, SystemTime};
 
 use tinyllama_base::{create_private, create_private_file, replace};
 
-/// Streams that nobody fetched are removed after this long.
+/// Streams that were never fetched are removed after this time.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The files of a run's stream.
 #[derive(Clone, Debug)]
 pub struct Stream(PathBuf);
 
-/// What is read next.
+/// The next part of a stream.
 pub(super) enum Piece {
-    /// A whole line, with its newline.
+    /// A whole line with its newline.
     Line(Vec<u8>),
-    /// Not yet.
+    /// No further line yet.
     Nothing,
-    /// All was read, and the run ended so.
+    /// Everything was read, and the run ended with this status.
     End(i32),
 }
 
@@ -33,7 +33,7 @@ impl Stream {
         &self.0
     }
 
-    /// An empty one to write, and none of earlier days beside it.
+    /// Creates an empty stream to write, and removes old streams from its folder.
     pub(super) fn create(&self) -> io::Result<File> {
         if let Some(folder) = self.0.parent() {
             create_private(folder)?;
@@ -41,7 +41,7 @@ impl Stream {
                 let changed = entry.metadata().and_then(|found| found.modified());
                 let age = changed.map(|time| SystemTime::now().duration_since(time));
                 if age.is_ok_and(|age| age.is_ok_and(|age| age > KEPT)) {
-                    // A file, or the folder of an array; somebody else may have been first.
+                    // A file, or the folder of an array. Another process may have removed it first.
                     drop(
                         fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path())),
                     );
@@ -55,7 +55,7 @@ impl Stream {
         self.0.with_extension(name)
     }
 
-    /// Notes who writes it.
+    /// Notes which process writes the stream.
     pub(super) fn is_written_by(&self, process: u32) -> io::Result<()> {
         replace(&self.beside("pid"), process.to_string().as_bytes())
     }
@@ -64,12 +64,12 @@ impl Stream {
         fs::read_to_string(self.beside("pid")).ok()?.parse().ok()
     }
 
-    /// Notes that somebody reads it.
+    /// Notes that a process reads the stream.
     pub(super) fn is_read(&self) -> io::Result<()> {
         replace(&self.beside("seen"), b"")
     }
 
-    /// For how long nobody did.
+    /// Time since the stream was last read.
     pub(super) fn unread_for(&self) -> Option<Duration> {
         let seen = fs::metadata(self.beside("seen")).ok()?.modified().ok()?;
         SystemTime::now().duration_since(seen).ok()
@@ -87,11 +87,11 @@ impl Stream {
         fs::read_to_string(self.beside("end")).ok()?.parse().ok()
     }
 
-    /// Removes all of it.
+    /// Removes all files of the stream.
     pub(super) fn remove(&self) {
         let files = ["pid", "seen", "end"].map(|name| self.beside(name));
         for file in files.iter().chain([&self.0]) {
-            // Where the other machine has a disk of its own there is nothing.
+            // If the other machine has its own disk, the files are not here.
             drop(fs::remove_file(file));
         }
     }
@@ -107,7 +107,7 @@ impl Stream {
     }
 }
 
-/// Reads a stream that may still be growing.
+/// Reads a stream that may still grow.
 pub(super) struct Reader {
     stream: Stream,
     file: File,
@@ -116,7 +116,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn next(&mut self) -> io::Result<Piece> {
-        // Before the rest is read: what is written after its end there is not.
+        // The end is read first. Nothing is written after it, so the rest is then complete.
         let end = self.stream.end();
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.ahead) {

@@ -58,7 +58,7 @@ fn a_variable_reaches_every_run_and_the_program_may_lie_elsewhere() {
     );
 }
 
-/// `module` as sites define it, and names that a shell would obey.
+/// Defines `module` as sites do, with names that a shell would interpret.
 #[test]
 fn modules_and_containers_are_words_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();

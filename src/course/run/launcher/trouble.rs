@@ -1,11 +1,11 @@
-//! Why a launch came to nothing, in words, and what to do about it.
+//! Explains why a launch failed, and what to do about it.
 
 use thiserror::Error;
 
 use tinyllama_base::plain;
 use tinyllama_contract::{Failure, FailureCode};
 
-/// What a scheduler, or the way to another machine, has against a run.
+/// Why a scheduler or a connection cannot carry out a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Trouble {
     #[error("the time of the allocation was up")]
@@ -46,7 +46,7 @@ pub enum Trouble {
     Other(String),
 }
 
-/// What Slurm's programs print, in lower case.
+/// Messages of Slurm's programs, in lower case.
 const SAID: [(&str, Trouble); 18] = [
     ("due to time limit", Trouble::TimeLimit),
     ("due to preemption", Trouble::Preempted),
@@ -69,7 +69,7 @@ const SAID: [(&str, Trouble); 18] = [
 ];
 
 impl Trouble {
-    /// By a job's state; none while it is as it should be.
+    /// Finds the trouble for a job's state. Returns `None` for a healthy state.
     pub(super) fn of_state(state: &str) -> Option<Self> {
         Some(match state {
             "TIMEOUT" | "DEADLINE" => Trouble::TimeLimit,
@@ -81,7 +81,7 @@ impl Trouble {
         })
     }
 
-    /// By what Slurm's programs printed.
+    /// Finds the trouble for the output of Slurm's programs.
     pub(super) fn of_slurms_words(words: &str) -> Self {
         let lower = words.to_lowercase();
         let known = SAID.iter().find(|(said, _)| lower.contains(said));
@@ -157,7 +157,7 @@ impl Trouble {
 mod tests {
     use super::*;
 
-    /// As Slurm 22.05 printed it.
+    /// Messages of Slurm 22.05.
     #[test]
     fn slurms_words_are_understood() {
         let of = Trouble::of_slurms_words;

@@ -1,4 +1,4 @@
-//! An allocation that several runs use, one after the other: a folder says which it is and who uses it.
+//! An allocation that several runs use, one after the other. A folder records its number and its users.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -11,13 +11,13 @@ use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
 use tinyllama_base::replace;
 
-/// Holds what was given until it is taken back.
+/// Script that occupies the allocation until it is given back.
 const HOLDER: &str = "#!/bin/sh\nexec sleep infinity\n";
 
 #[derive(Debug)]
 pub(super) struct Allocation {
     folder: PathBuf,
-    /// Locked by everybody who uses it.
+    /// A file that every user of the allocation locks.
     user: Option<File>,
 }
 
@@ -36,8 +36,8 @@ impl Allocation {
         fs::read_to_string(self.folder.join("job")).ok()
     }
 
-    /// The number of an allocation that runs, asked for if there is none, unless the end is asked for meanwhile. It counts as
-    /// used until this is dropped.
+    /// Waits for a running allocation and returns its number. Requests one if there is none. Stops waiting if the end is
+    /// requested. The allocation counts as used until `self` is dropped.
     pub(super) fn wait_for(
         &mut self,
         asked: &[OsString],
@@ -62,14 +62,14 @@ impl Allocation {
         self.user = Some(user);
         let begun = queue::wait_for(&job, teller);
         if begun.is_err() || teller.is_stopped() {
-            // Who waits for nothing any more leaves the queue.
+            // A process that no longer waits removes its job from the queue.
             self.user = None;
             self.release_unused();
         }
         begun.map(|()| job)
     }
 
-    /// Whether nobody uses it; nobody can begin to as long as the file is kept.
+    /// Returns a lock if no process uses the allocation. While the lock is held, none can begin to.
     pub(super) fn unused(&self) -> Option<File> {
         let user = self.lock("user").ok()?;
         user.try_lock().is_ok().then_some(user)
@@ -81,16 +81,16 @@ impl Allocation {
         }
     }
 
-    /// Gives it back.
+    /// Gives the allocation back.
     pub(super) fn release(&self) {
         if let Some(job) = self.job() {
             queue::cancel(&job);
-            // Gone with its folder otherwise.
+            // If this fails, the file goes with its folder.
             drop(fs::remove_file(self.folder.join("job")));
         }
     }
 
-    /// Gives back all that its keeper is to answer for.
+    /// Gives back everything that the keeper is responsible for.
     pub(super) fn release_all(&self) {
         self.release();
         let arrays = fs::read_to_string(self.folder.join(ARRAYS)).unwrap_or_default();

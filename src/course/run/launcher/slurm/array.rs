@@ -1,4 +1,4 @@
-//! Runs of a series as the tasks of one job array.
+//! Runs a series as the tasks of one job array.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -13,14 +13,15 @@ use crate::run::launcher::far::{Far, stream};
 use crate::run::launcher::{launch, near, wrap};
 use tinyllama_base::{create_private, foreign, replace};
 
-/// Its words are those that `sbatch` was given after it.
+/// The script runs its arguments, which `sbatch` received after it.
 const SCRIPT: &str = "#!/bin/sh\nexec \"$@\"\n";
 const PIECES: &str = "pieces.json";
 const MOST_BYTES: u64 = 16 << 20;
-/// Where the tutor's keeper finds what to cancel.
+/// File in which the tutor's keeper finds the arrays to cancel.
 pub(super) const ARRAYS: &str = "arrays";
 
-/// Submits command lines of this program, at most `at_once` of which run at a time; for each the words that wait for it here.
+/// Submits command lines of this program, of which at most `at_once` run at a time. Returns for each the arguments that
+/// wait for it here.
 pub(in crate::run::launcher) fn submit(
     launcher: &Launcher,
     pieces: &[Vec<OsString>],
@@ -66,7 +67,7 @@ pub(in crate::run::launcher) fn submit(
 }
 
 fn own_flags(folder: &Path, pieces: usize, at_once: usize) -> Vec<OsString> {
-    // In file names Slurm obeys what follows a per cent sign.
+    // Slurm interprets characters after a per cent sign in file names.
     let plain = folder.to_string_lossy().replace('%', "%%");
     let own = SUBMITTED.into_iter().map(OsString::from);
     let named = [
@@ -76,10 +77,10 @@ fn own_flags(folder: &Path, pieces: usize, at_once: usize) -> Vec<OsString> {
     own.chain(named.map(OsString::from)).collect()
 }
 
-/// On the compute node: the piece of this task's number.
+/// Runs the piece with this task's number, on the compute node.
 ///
 /// # Errors
-/// When this is no task of an array, or its files are gone.
+/// If this process is not a task of an array, or its files are gone.
 pub fn piece(name: &Path) -> Result<()> {
     let number = std::env::var("SLURM_ARRAY_TASK_ID").unwrap_or_default();
     let at: usize = number.parse().context("this is no task of a job array")?;
@@ -97,11 +98,11 @@ pub fn piece(name: &Path) -> Result<()> {
     .run()
 }
 
-/// What a piece wrote to its error stream, taken away.
+/// Takes the error stream of a piece and deletes its file.
 pub(in crate::run::launcher) fn take_errors(stream: &Path) -> Vec<u8> {
     let path: PathBuf = stream.with_extension("err");
     let text = foreign::read(&path, MOST_BYTES).unwrap_or_default();
-    // Where there is none there is nothing to take.
+    // The file may not exist.
     drop(fs::remove_file(path));
     text
 }

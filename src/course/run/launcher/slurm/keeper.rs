@@ -1,5 +1,5 @@
-//! Keeps a session's allocation: a process beside the tutor that gives it back when the tutor ends, however it ends, and when
-//! nothing ran for a while.
+//! Holds a session's allocation in a process next to the tutor. It gives the allocation back when the tutor ends in any
+//! way, and when no run used it for a while.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -17,12 +17,12 @@ use crate::run::launcher::near::end_signals;
 
 const IDLE_MINUTES: u32 = 15;
 
-/// The tutor's side.
+/// The tutor's side of the keeper.
 #[derive(Debug)]
 pub struct Keeper {
-    /// Where runs find the allocation.
+    /// Folder in which runs find the allocation.
     pub folder: PathBuf,
-    /// Its standard input is closed by the end of this process, and that is what it waits for.
+    /// The end of this process closes the child's standard input. The child waits for that.
     _process: Child,
 }
 
@@ -39,7 +39,7 @@ impl Keeper {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C is meant for others.
+            // Ctrl-C is for other processes.
             .process_group(0)
             .spawn()?;
         Ok(Keeper {
@@ -49,16 +49,16 @@ impl Keeper {
     }
 }
 
-/// Keeps what is in `folder` until the standard input ends.
+/// Holds the allocation in `folder` until standard input ends.
 ///
 /// # Errors
-/// When signals cannot be left aside.
+/// If signals cannot be ignored.
 pub fn keep(folder: &Path, idle_minutes: u32) -> Result<()> {
-    // Left aside: a hang-up, or the end of a login, ends the tutor first, and with it this.
+    // Signals are ignored. A hang-up or the end of a login ends the tutor first, and that ends this process.
     end_signals()?;
     let (sender, end) = channel::<()>();
     thread::spawn(move || {
-        // Nothing is ever written.
+        // Nothing is ever written to standard input.
         drop(io::stdin().read_to_end(&mut Vec::new()));
         drop(sender);
     });
@@ -76,7 +76,7 @@ pub fn keep(folder: &Path, idle_minutes: u32) -> Result<()> {
         }
     }
     allocation.release_all();
-    // Its files are of use to nobody any more.
+    // Other processes no longer need its files.
     drop(std::fs::remove_dir_all(folder));
     Ok(())
 }

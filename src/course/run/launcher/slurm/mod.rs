@@ -1,4 +1,4 @@
-//! Runs as steps of an allocation of Slurm: the one that this process is in, or one that is kept for the session.
+//! Starts runs as steps of a Slurm allocation: the one that contains this process, or one that the session holds.
 
 mod allocation;
 pub mod array;
@@ -23,12 +23,12 @@ use super::trouble::Trouble;
 const JOB: &str = "SLURM_JOB_ID";
 const STEP: &str = "SLURM_STEP_ID";
 
-/// Whether this process is in an allocation.
+/// Returns whether this process is inside an allocation.
 pub(super) fn is_inside() -> bool {
     env::var_os(JOB).is_some_and(|job| !job.is_empty())
 }
 
-/// What is asked for, as `sbatch` and `srun` take it: one word each, whatever is in it.
+/// Requested resources, as arguments of `sbatch` and `srun`: one argument each, whatever it contains.
 fn asked(settings: &Settings) -> Vec<OsString> {
     let slurm = &settings.slurm;
     let cpus = slurm.cpus.map(|cpus| cpus.to_string());
@@ -52,7 +52,7 @@ fn asked(settings: &Settings) -> Vec<OsString> {
 /// One process on one node.
 const ONE: [&str; 2] = ["--nodes=1", "--ntasks=1"];
 
-/// What every job is submitted with.
+/// Flags of every submitted job.
 const SUBMITTED: [&str; 6] = [
     "--parsable",
     "--job-name=tinyllama-tutor",
@@ -62,7 +62,7 @@ const SUBMITTED: [&str; 6] = [
     ONE[1],
 ];
 
-/// What starts a program as a job, or a step, of its own.
+/// Command that starts a program as its own job or step.
 pub(super) fn alone(settings: &Settings) -> Vec<OsString> {
     let mut words = vec![OsString::from("srun")];
     words.extend(ONE.map(OsString::from));
@@ -72,15 +72,15 @@ pub(super) fn alone(settings: &Settings) -> Vec<OsString> {
     words
 }
 
-/// A run's way to its node.
+/// Starts a run on a node of Slurm.
 pub(super) struct Slurm<'a> {
     settings: &'a Settings,
-    /// None where this process is in one.
+    /// `None` if this process is inside an allocation.
     allocation: Option<Allocation>,
-    /// Where no session keeps the allocation: given back with this.
+    /// Set if no session holds the allocation. Dropping it gives the allocation back.
     _alone: Option<TempDir>,
     job: String,
-    /// The step's name, which no other has; none of a job array's task.
+    /// The unique name of the step. `None` for a task of a job array.
     step: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Slurm<'a> {
         })
     }
 
-    /// A job array's task, which is begun by Slurm.
+    /// For a task of a job array, which Slurm starts.
     pub(super) fn task(settings: &'a Settings, job: String) -> Self {
         Slurm {
             settings,
@@ -122,7 +122,7 @@ impl<'a> Slurm<'a> {
         queue::step(&self.job, self.step.as_ref()?).ok().flatten()
     }
 
-    /// Whether what writes the stream goes on.
+    /// Returns whether the writer of the stream is still active.
     fn is_alive(&self) -> bool {
         let found = || queue::job(&self.job).ok().flatten();
         match &self.step {
@@ -163,7 +163,7 @@ impl Way for Slurm<'_> {
             words.push(format!("--job-name={step}").into());
         }
         if env::var_os(STEP).is_some() {
-            // This process is a step itself, which has all that the allocation has.
+            // This process is a step itself and holds all resources of the allocation.
             words.push("--overlap".into());
         }
         if let Some(cpus) = self.settings.slurm.cpus {
@@ -180,7 +180,7 @@ impl Way for Slurm<'_> {
     fn end(&self) {
         match (&self.step, self.step_id()) {
             (Some(_), Some(step)) => queue::signal(&step, "URG"),
-            // It is not there yet, and is not begun any more.
+            // The step does not exist yet and will not be started.
             (Some(_), None) => {}
             (None, _) => queue::cancel(&self.job),
         }
@@ -201,7 +201,7 @@ impl Way for Slurm<'_> {
         if !matches!(by_words, Trouble::Other(_)) || self.job.is_empty() {
             return by_words;
         }
-        // A job that ends takes some seconds until Slurm says how.
+        // When a job ends, Slurm takes some seconds to report how.
         for _ in 0..5 {
             match queue::job(&self.job) {
                 Ok(Some(job)) if job.state == "COMPLETING" => thread::sleep(Duration::from_secs(1)),

@@ -1,4 +1,4 @@
-//! What Slurm says of jobs and steps, in the formats that its programs print for others.
+//! Reads what Slurm's programs say about jobs and steps, in their formats for other programs.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -9,18 +9,18 @@ use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
 use tinyllama_base::since_1970;
 
-/// A job as the queue has it.
+/// A job in Slurm's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Job {
     /// `PENDING`, `RUNNING`, `TIMEOUT`, ….
     pub state: String,
-    /// Seconds since 1970 at which it starts, or is expected to.
+    /// Actual or expected start, in seconds since 1970.
     pub start: Option<u64>,
-    /// Why it waits.
+    /// Slurm's word for why the job waits.
     pub reason: String,
 }
 
-/// Runs one of Slurm's programs, `input` on its standard input.
+/// Runs one of Slurm's programs with `input` on its standard input.
 pub(super) fn ask(
     program: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -29,7 +29,7 @@ pub(super) fn ask(
     let missing = |_| Trouble::NotInstalled(program.into());
     let mut child = Command::new(program)
         .args(arguments)
-        // As numbers, whatever the user's taste.
+        // Times come as numbers, whatever the user's settings.
         .env("SLURM_TIME_FORMAT", "%s")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -37,7 +37,7 @@ pub(super) fn ask(
         .spawn()
         .map_err(missing)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that ends without reading says why.
+        // A program that ends without reading prints the reason.
         drop(stdin.write_all(input.as_bytes()));
     }
     child.wait_with_output().map_err(missing)
@@ -47,7 +47,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_string()
 }
 
-/// None for one that Slurm has forgotten.
+/// Finds a job. Returns `None` if Slurm has forgotten it.
 pub(super) fn job(id: &str) -> Result<Option<Job>, Trouble> {
     let jobs = format!("--jobs={id}");
     let flags = [
@@ -65,7 +65,7 @@ pub(super) fn job(id: &str) -> Result<Option<Job>, Trouble> {
     if !told.status.success() && !said.to_lowercase().contains("invalid job id") {
         return Err(Trouble::of_slurms_words(&said));
     }
-    // Only where the site keeps accounts.
+    // This works only if the site keeps accounts.
     let flags = [
         "--noheader",
         "--parsable2",
@@ -94,12 +94,12 @@ fn read(line: &str) -> Option<Job> {
     })
 }
 
-/// Waits until a job runs, or is over; says what it waits for, until the end is asked for.
+/// Waits until a job runs or has ended. Reports what it waits for, and returns early if the end is requested.
 pub(super) fn wait_for(id: &str, teller: &mut Teller) -> Result<(), Trouble> {
     const LONGEST_PAUSE: Duration = Duration::from_secs(5);
     let mut pause = Duration::from_millis(250);
     loop {
-        // What was over long ago left its stream.
+        // A job that has ended left its stream, so there is nothing to wait for.
         let Some(found) = job(id)?.filter(|job| job.state != "RUNNING" && job.is_alive()) else {
             return Ok(());
         };
@@ -120,7 +120,7 @@ pub(super) fn wait_for(id: &str, teller: &mut Teller) -> Result<(), Trouble> {
 }
 
 impl Job {
-    /// Whether it is not over.
+    /// Returns whether the job has not ended yet.
     pub(super) fn is_alive(&self) -> bool {
         const ALIVE: [&str; 5] = [
             "PENDING",
@@ -132,7 +132,7 @@ impl Job {
         ALIVE.contains(&self.state.as_str())
     }
 
-    /// Why it waits, in words; what Slurm calls it where there are none.
+    /// Describes why the job waits, or returns Slurm's word for it.
     pub(super) fn waits_for(&self) -> String {
         match self.reason.as_str() {
             "None" | "" => "Slurm has not looked at it yet".into(),
@@ -146,7 +146,7 @@ impl Job {
         }
     }
 
-    /// Why no time will make it start; none where some will.
+    /// Returns the reason if waiting cannot help. `None` if the job may still start.
     pub(super) fn never_starts(&self) -> Option<Trouble> {
         match self.reason.as_str() {
             "InvalidAccount" | "AccountNotAllowed" => Some(Trouble::Account),
@@ -164,7 +164,7 @@ impl Job {
     }
 }
 
-/// The number of the step of a job that has this name.
+/// Finds the number of a job's step by its name.
 pub(super) fn step(job: &str, name: &str) -> Result<Option<String>, Trouble> {
     let jobs = format!("--jobs={job}");
     let flags = ["--steps", "--noheader", "--format=%i|%j", &jobs];
@@ -175,11 +175,11 @@ pub(super) fn step(job: &str, name: &str) -> Result<Option<String>, Trouble> {
         .map(|(id, _)| id.to_string()))
 }
 
-/// Submits a script; its number.
+/// Submits a script and returns the job's number.
 pub(super) fn submit(flags: &[OsString], script: &str) -> Result<String, Trouble> {
     let told = ask("sbatch", flags, script)?;
     let said = text(&told.stdout);
-    // `NUMBER;CLUSTER` where there are several.
+    // With several clusters the answer is `NUMBER;CLUSTER`.
     let job = said.split(';').next().unwrap_or_default();
     match told.status.success() && job.parse::<u64>().is_ok() {
         true => Ok(job.to_string()),
@@ -188,7 +188,7 @@ pub(super) fn submit(flags: &[OsString], script: &str) -> Result<String, Trouble
 }
 
 pub(super) fn cancel(job: &str) {
-    // What cannot be cancelled is over, or nobody can be asked.
+    // A job that cannot be cancelled has ended, or Slurm does not answer.
     drop(ask("scancel", ["--quiet", job], ""));
 }
 
