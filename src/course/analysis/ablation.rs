@@ -1,6 +1,6 @@
 //! Measures what each switch of a target is worth, alone and together, by a full factorial experiment.
 //!
-//! Every combination of switches runs once a round. A round is a block: what all its runs share drops out. What is left is
+//! Every combination of switches runs once a round. A round is a block: what all its runs share drops out. The rest is
 //! the scatter of combinations within rounds. It is the error of every effect and has (combinations - 1)(rounds - 1)
 //! degrees of freedom.
 //!

@@ -192,7 +192,7 @@ impl Library {
     }
 
     /// Finds the recording of a run with these flags: the same target with the same switches. Among several it prefers the
-    /// same configuration, then a backend other than Vulkan unless the flags ask for it, then the newest.
+    /// same configuration, then one through Vulkan exactly if the flags ask for Vulkan, then the newest.
     pub fn of_run(&self, target: &str, flags: &[String]) -> Option<&Recording> {
         let flags = split(flags);
         let wanted = switches(&flags);
