@@ -1,4 +1,4 @@
-//! Flags of `run` that a command hands on to its runs, and how often and how surely it measures.
+//! Flags of `run` that a command passes to its runs, and flags for the number and confidence of measurements.
 
 use anyhow::Result;
 use clap::builder::Resettable;
@@ -9,16 +9,17 @@ use tinyllama_contract::flags::{TrainingArgs, split};
 use tinyllama_course::run::RunSpec;
 use tinyllama_engine::model::ModelConfig;
 
-/// How runs are timed unless flags say otherwise. Waiting once a step is the least a true step time needs; waiting after each phase would slow the step down.
+/// Default timing of runs. A true step time needs at least one wait per step; a wait after each phase would slow the
+/// step down.
 pub const TIMED: [&str; 2] = ["--sync=step", "--repeatability=off"];
 
-/// What every run of a command has in common: each flag of `run` that the command has not one of its own of the same name
-/// (and another id), checked as `run` checks it.
+/// Flags that all runs of a command share. They are all flags of `run`, except those that the command defines under
+/// the same name (and another id). The checks are those of `run`.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
-    /// As they were given.
+    /// The flags as the user gave them.
     pub words: Vec<String>,
-    /// Where runs are made.
+    /// The launcher that executes runs.
     pub launcher: Option<String>,
 }
 
@@ -55,7 +56,7 @@ fn long(flag: &Arg) -> Option<String> {
     flag.get_long().map(str::to_owned)
 }
 
-/// What `run` would suppose of a flag that is not given is the run's business.
+/// Flags without default values and environment variables, because the run applies these.
 fn handed_on() -> impl Iterator<Item = Arg> {
     let run = TrainingArgs::augment_args(Command::new("run"));
     let flags: Vec<Arg> = run.get_arguments().cloned().collect();
@@ -64,7 +65,7 @@ fn handed_on() -> impl Iterator<Item = Arg> {
         .map(|flag| flag.default_value(Resettable::Reset).env(Resettable::Reset))
 }
 
-/// Flags of `run` that are on or off, without their dashes.
+/// Names of the on/off flags of `run`, without dashes.
 pub fn switches() -> Vec<String> {
     let takes = |flag: &Arg, state| {
         let mut values = flag.get_possible_values().into_iter();
@@ -105,28 +106,28 @@ impl FromArgMatches for Flags {
 }
 
 impl Flags {
-    /// Behind `words`, in whose place they stand where both name the same flag.
+    /// These flags after `words`. If both contain the same flag, the one from here counts.
     pub fn after(&self, words: &[&str]) -> Vec<String> {
         let is_deterministic = self.words.iter().any(|word| word == "--deterministic");
         let before = words.iter().map(|word| (*word).to_string());
         before
-            // What is to be the same in every bit has to be compared.
+            // A deterministic run has to compare repeats.
             .filter(|word| !(is_deterministic && word == "--repeatability=off"))
             .chain(self.words.iter().cloned())
             .collect()
     }
 
-    /// What a flag was given.
+    /// The value given for a flag.
     pub fn value(&self, flag: &str) -> Option<String> {
         let flags = split(&self.words);
         let mut named = flags.iter().rev().filter(|given| given.name() == flag);
         named.next()?.value().map(str::to_owned)
     }
 
-    /// The model that `spec` runs under these flags, `usual` where they name none.
+    /// The sizes of the model that `spec` runs with these flags. `usual` gives the missing sizes.
     ///
     /// # Errors
-    /// When no model is like that.
+    /// If the sizes are not valid.
     pub fn config(&self, spec: &RunSpec, usual: ModelConfig) -> Result<ModelConfig> {
         let spec = spec.within(&self.words, &[])?;
         let training = &spec.flags.training;
@@ -138,38 +139,38 @@ impl Flags {
     }
 }
 
-/// How many runs at a time.
+/// The number of parallel runs.
 #[derive(Clone, Debug, Args)]
 pub struct Sweep {
-    /// Make so many runs at a time: under slurm as a job array, else each behind the launcher's command
+    /// Number of parallel runs: under slurm as a job array, otherwise each behind the launcher's command
     #[arg(long, value_name = "N", value_parser = positive)]
     pub jobs: Option<usize>,
 }
 
-/// How often and how surely.
+/// Number and confidence of measurements.
 #[derive(Clone, Debug, Args)]
 pub struct Measure {
-    /// Rounds; in each everything runs once, in turns
+    /// Rounds; each round runs everything once, in turns
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive)]
     pub rounds: usize,
-    /// Of intervals, in per cent
+    /// Confidence of intervals, in per cent
     #[arg(long = "confidence", value_name = "PERCENT", default_value = "95", value_parser = confidence)]
     pub confidence: f64,
 }
 
-/// A whole number from 1.
+/// Parses a whole number from 1.
 pub fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "it is a whole number, at least 1".into())
 }
 
-/// A number that `is_right`, else what `it_is`.
+/// Parses a number that passes `is_right`. `it_is` says what is expected.
 pub fn number_that(text: &str, is_right: fn(f64) -> bool, it_is: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| is_right(*number));
     number.ok_or_else(|| it_is.into())
 }
 
-/// Two-sided, between 0.5 and 1.
+/// Parses per cent into a confidence between 0.5 and 1.
 fn confidence(text: &str) -> Result<f64, String> {
     let it_is = "it lies between 50 and 100 per cent, such as 95";
     Ok(number_that(text, |percent| percent > 50.0 && percent < 100.0, it_is)? / 100.0)

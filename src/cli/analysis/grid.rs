@@ -1,4 +1,5 @@
-//! A grid while it is run: at every size all targets, one after the other, and nothing that cannot fit.
+//! A grid of sizes. It runs all targets at every size, one after the other, and skips runs that cannot fit into
+//! memory.
 
 use clap::Args;
 
@@ -8,19 +9,19 @@ use tinyllama_course::analysis::scaling::{Size, by_size};
 use tinyllama_course::analysis::{MeasuredRun, RunFailure};
 use tinyllama_course::run::{RunSpec, UsageError};
 
-/// Lists of the two sizes that a grid varies.
+/// Values of the two sizes that a grid varies.
 #[derive(Debug, Args)]
 pub struct Sizes {
-    /// Tokens per sample, several with commas between
+    /// Tokens per sample; separate several values with commas
     #[arg(long = "seq-len", value_name = "N,…", value_delimiter = ',', value_parser = positive, default_values_t = [64, 128, 256, 512])]
     lengths: Vec<usize>,
-    /// Samples per step, several with commas between
+    /// Samples per step; separate several values with commas
     #[arg(long = "batch-size", value_name = "N,…", value_delimiter = ',', value_parser = positive, default_values_t = [8])]
     batches: Vec<usize>,
 }
 
 impl Sizes {
-    /// Every combination, what needs less first.
+    /// Every combination, smallest memory first.
     fn all(&self) -> Vec<Size> {
         let of_length = |sequence_length: &usize| {
             let sequence_length = *sequence_length;
@@ -39,18 +40,18 @@ pub struct Grid {
     pub columns: Vec<Column>,
 }
 
-/// A target; all lists are by size.
+/// A target's results. All lists are by size.
 pub struct Column {
     pub spec: RunSpec,
     variants: Vec<Variant>,
     pub runs: Vec<Vec<MeasuredRun>>,
-    /// Why there are none.
+    /// Reason why a size has no runs.
     pub out_of_memory: Vec<Option<String>>,
 }
 
 impl Grid {
     /// # Errors
-    /// When `run` does not take the flags of a target with `common` ones.
+    /// If `run` does not accept a target's flags together with the `common` ones.
     pub fn new(specs: &[RunSpec], common: &[String], sizes: &Sizes) -> Result<Self, UsageError> {
         let sizes = sizes.all();
         let columns = specs.iter().map(|spec| {
@@ -75,7 +76,7 @@ impl Grid {
     }
 
     /// # Errors
-    /// The first failure that is not for want of memory; what ran until then stays.
+    /// The first failure other than out of memory. Earlier runs remain.
     pub fn run(&mut self, lab: &mut Lab, rounds: usize) -> Result<(), RunFailure> {
         let of = self.sizes.len() * self.columns.len() * rounds;
         let mut run = 0;
@@ -114,7 +115,7 @@ impl Column {
         Ok(())
     }
 
-    /// Whether nothing that is no larger ran out of memory.
+    /// True if no smaller or equal size ran out of memory.
     pub fn may_fit(&self, sizes: &[Size], at: usize) -> bool {
         let mut tried = sizes.iter().zip(&self.out_of_memory);
         !tried.any(|(size, full)| full.is_some() && size.fits_inside(&sizes[at]))

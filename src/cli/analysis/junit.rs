@@ -1,4 +1,4 @@
-//! Outcomes as JUnit XML: one suite a target, one case a figure.
+//! Results as JUnit XML: one suite per target, one case per figure.
 
 use std::io;
 use std::path::Path;
@@ -8,10 +8,10 @@ use itertools::Itertools;
 use tinyllama_course::analysis::regression::{Outcome, Verdict};
 use tinyllama_course::report::junit::{CaseOutcome, TestCase, document};
 
-/// Writes `outcomes` to `path`. What cannot be told is skipped, or failed when `strict`.
+/// Writes `outcomes` to `path`. An inconclusive outcome is skipped, or failed if `strict`.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// If the file cannot be written.
 pub fn write(path: &Path, outcomes: &[Outcome], strict: bool) -> io::Result<()> {
     let targets = outcomes.iter().map(|outcome| &*outcome.target).unique();
     let suites = targets.map(|target| {

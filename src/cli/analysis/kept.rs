@@ -1,4 +1,4 @@
-//! A run that was kept, as a command line names it.
+//! Finds a stored run by its text on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,17 @@ use anyhow::{Result, bail};
 use tinyllama_course::run::finished::EVENTS;
 use tinyllama_course::run::{RunSpec, UsageError};
 
-/// The kept run called `text`, by its folder, its event stream, or its id; none when it reads as a target instead.
+/// The stored run that `text` names by its folder, its event stream, or its id. Returns `None` if it reads as a
+/// target.
 ///
 /// # Errors
-/// When it is neither.
+/// If it is neither a run nor a target.
 pub fn kept_run(text: &str, root: &Path) -> Result<Option<PathBuf>> {
     let given = PathBuf::from(text);
     if given.is_file() || given.join(EVENTS).is_file() {
         return Ok(Some(given));
     }
-    // An id is one word; what has a separator was meant as a path.
+    // An id is a single word, so a separator means a path.
     let kept = root.join("runs").join(text);
     let stream = kept.join(EVENTS);
     let is_one_word = given.components().count() == 1;

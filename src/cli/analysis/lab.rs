@@ -1,4 +1,5 @@
-//! Making the runs of a command, with progress on the error stream: a line that changes on a terminal, a line a run elsewhere.
+//! Executes the runs of a command and shows progress on the error stream: one changing line on a terminal, one line
+//! per run elsewhere.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -16,21 +17,21 @@ use tinyllama_contract::event::{Body, Event};
 use tinyllama_course::analysis::{Pool, Runner, Stop};
 use tinyllama_course::run::{Launcher, folder};
 
-/// Where runs are made, one at a time, and who looks on.
+/// Executes runs one at a time, and shows their progress.
 pub struct Lab {
     pub runner: Runner,
     pub(super) watch: Console,
-    /// How many runs of a series are made at a time; none where each waits for the one before.
+    /// Number of parallel runs of a series; `None` for one after the other.
     pub jobs: Option<usize>,
-    /// Machines and devices that runs were made on, as far as a launcher named them.
+    /// Machines and devices of the runs, if a launcher named them.
     pub places: BTreeSet<(String, String)>,
 }
 
 impl Lab {
-    /// Starts runs of this program, through the launcher where one is given, and ends them on a signal.
+    /// Starts runs of this program, through the launcher if there is one, and ends them on a signal.
     ///
     /// # Errors
-    /// When the launcher's words cannot be read, there is no place for the runs' files, or nobody listens to signals.
+    /// If the launcher's text is invalid, the runs' folder cannot be created, or signals cannot be caught.
     pub fn open(flags: &Flags) -> Result<Self> {
         let stop = Stop::default();
         let runner = Runner {
@@ -48,10 +49,10 @@ impl Lab {
         })
     }
 
-    /// The same, several runs at a time where that is asked for.
+    /// The same with parallel runs if the flags ask for them.
     ///
     /// # Errors
-    /// As [`Lab::open`], and where runs would share a device.
+    /// As [`Lab::open`], and if runs would share a device.
     pub fn open_for(flags: &Flags, sweep: &Sweep) -> Result<Self> {
         let mut lab = Self::open(flags)?;
         if sweep.jobs.is_some() {
@@ -61,7 +62,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// What a reader has to know of figures that were not made on one machine; none where they were.
+    /// A note for figures from several machines; `None` if one machine made all of them.
     pub fn places(&self) -> Option<String> {
         let mut nodes: Vec<&str> = self.places.iter().map(|(node, _)| node.as_str()).collect();
         nodes.dedup();
@@ -79,7 +80,7 @@ impl Lab {
         })
     }
 
-    /// A line that stays.
+    /// Prints a permanent line.
     pub fn say(&self, text: &str) {
         match &self.watch.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
@@ -88,7 +89,7 @@ impl Lab {
     }
 }
 
-/// The run in progress is asked to end, and no further one starts. A second signal does not wait.
+/// On a signal it asks the current run to end and starts no more. A second signal ends the program immediately.
 fn end_on_signals(stop: Stop) -> Result<()> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot listen for signals")?;
@@ -105,13 +106,13 @@ fn end_on_signals(stop: Stop) -> Result<()> {
     Ok(())
 }
 
-/// Says what runs and how long it may still take.
+/// Shows the current run and the estimated time left.
 #[derive(Debug)]
 pub struct Console {
     bar: Option<ProgressBar>,
     started: Instant,
     pub(super) ended: usize,
-    /// What runs, and the estimate of the rest.
+    /// The current run with the estimate.
     now: String,
 }
 
@@ -127,7 +128,7 @@ impl Default for Console {
 }
 
 impl Console {
-    /// From the runs so far; nothing to say before the first has ended.
+    /// Estimates the time left from the runs so far; empty before the first has ended.
     fn left(&self, (run, of): (usize, usize)) -> String {
         if self.ended == 0 || of < run {
             return String::new();
@@ -137,7 +138,7 @@ impl Console {
         format!(", about {} left", in_words(each.saturating_mul(runs)))
     }
 
-    /// The how manieth run, counted from 1, and of how many: 0 where a search does not know how many it will take.
+    /// `turn` is the run's number from 1 and the number of runs, or 0 if a search does not know it.
     pub(super) fn starts(&mut self, turn: (usize, usize), name: &str) {
         let (run, left) = (turn.0, self.left(turn));
         let of = match turn.1 {

@@ -1,4 +1,4 @@
-//! What the commands that measure and compare share: how they are asked, how runs are made, and how they answer.
+//! Shared parts of the commands that measure and compare: arguments, runs and results.
 
 mod flags;
 mod grid;
@@ -24,14 +24,14 @@ pub use tinyllama_base::units::plural;
 use super::Exit;
 use tinyllama_course::analysis::RunFailure;
 
-/// A command that measures or compares something: its flags, and what they lead to.
+/// A command that measures or compares: its flags, and the function that answers.
 pub trait Analysis: Args {
     /// # Errors
-    /// What the flags, this machine or a run have against it.
+    /// If the flags contradict each other, this machine lacks something, or a run fails.
     fn answer(&self) -> Result<Answer>;
 }
 
-/// What a command found: one JSON document, a page for people, and how it ends.
+/// A command's result: one JSON document, a page for people, and the exit status.
 pub struct Answer {
     document: String,
     page: Page,
@@ -40,7 +40,7 @@ pub struct Answer {
 
 impl Answer {
     /// # Errors
-    /// When the document is none.
+    /// If the document cannot be serialized.
     pub fn new(document: &impl Serialize, page: Page) -> Result<Self> {
         Ok(Answer {
             document: serde_json::to_string_pretty(document)?,
@@ -49,7 +49,7 @@ impl Answer {
         })
     }
 
-    /// Says where the runs were made when that was not one machine.
+    /// Adds the names of the machines if there were several.
     pub fn made_in(mut self, lab: &Lab) -> Self {
         if let Some(words) = lab.places() {
             let document = serde_json::from_str(&self.document);
@@ -63,25 +63,25 @@ impl Answer {
         self
     }
 
-    /// Ends well only if everything did.
+    /// Sets the exit status; it stays successful only if everything passed.
     pub fn passed(mut self, passed: bool) -> Self {
         self.end = self.end.map(|_| Exit::of(passed));
         self
     }
 
-    /// Shows what there is, and ends as the runs did.
+    /// Keeps the result to show, but ends with the runs' error if there is one.
     pub fn after(mut self, runs: Result<(), RunFailure>) -> Self {
         self.end = runs.map_err(Into::into).and(self.end);
         self
     }
 }
 
-/// A child process has said already why it ended so.
+/// An error that a child process has already explained.
 #[derive(Debug, thiserror::Error)]
 #[error("see above")]
 pub struct Told(pub Exit);
 
-/// The command line of an analysis.
+/// The arguments of an analysis.
 #[derive(Debug, Args)]
 pub struct Asked<A: Analysis> {
     #[command(flatten)]

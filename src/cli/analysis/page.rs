@@ -1,4 +1,4 @@
-//! What a command prints for people.
+//! A command's output for people.
 
 use std::fmt::{self, Display, Write};
 use std::io::{self, IsTerminal};
@@ -12,16 +12,16 @@ use tinyllama_course::analysis::workshop::Confronted;
 /// Lines and tables for a terminal.
 #[derive(Debug)]
 pub struct Page {
-    /// Columns to print in.
+    /// Width in columns.
     pub width: usize,
     text: String,
 }
 
-/// Columns that a page of the tutor loses to its frame and margins.
+/// Columns that the frame and margins of the tutor's page need.
 const FRAME: u16 = 6;
 
 impl Default for Page {
-    /// As wide as the terminal, or wide enough for every table where there is none.
+    /// As wide as the terminal, or wide enough for every table without one.
     fn default() -> Self {
         let width = match (io::stdout().is_terminal(), locale::screen()) {
             (true, _) => console::Term::stdout().size().1,
@@ -42,19 +42,19 @@ impl Page {
         let _ = writeln!(self.text, "{line}");
     }
 
-    /// Below an empty line.
+    /// Appends an empty line and a table.
     pub fn table(&mut self, table: impl Into<TextTable>) {
         let text = table.into().render(self.width);
         self.line(format_args!("\n{}", text.trim_end()));
     }
 
-    /// A table that nothing stands above.
+    /// Appends a table without an empty line before it.
     pub fn first_table(&mut self, table: impl Into<TextTable>) {
         let text = table.into().render(self.width);
         self.line(text.trim_end());
     }
 
-    /// Indented, in as many lines as it takes.
+    /// Appends an indented, wrapped paragraph.
     pub fn paragraph(&mut self, text: &str) {
         push_wrapped(&mut self.text, text, self.width);
     }
@@ -66,13 +66,13 @@ impl Display for Page {
     }
 }
 
-/// A bar of at most `width` characters for `share` (0 to 1) of it.
+/// A bar with the length `share` (0 to 1) of `width` characters.
 pub fn bar(share: f64, width: usize, glyph: char) -> String {
     let length = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
     std::iter::repeat_n(glyph, length).collect()
 }
 
-/// `1 round`, `3 rounds`.
+/// The smallest and largest of several values: `1.234 to 1.240`. `None` for fewer than two.
 pub fn range(values: &[f64]) -> Option<String> {
     let values = values.iter().copied();
     let (least, most) = (
@@ -82,13 +82,13 @@ pub fn range(values: &[f64]) -> Option<String> {
     (values.len() > 1).then(|| format!("{least:.3} to {most:.3}"))
 }
 
-/// Of a time over a time, as how many times faster.
+/// Formats the interval of a ratio of times as a speed-up.
 pub fn interval(interval: &Interval) -> String {
     let (low, high) = (1.0 / interval.high, 1.0 / interval.low);
     format!("{} to {}", factor(low), factor(high))
 }
 
-/// What the workshop states, and the same measured here.
+/// A table of the workshop's figures and the same figures measured here.
 pub fn workshop_table(confronted: &[Confronted], notes: &[&str]) -> TextTable {
     let title = "The workshop's figures beside this machine's";
     Columns::of(title, confronted)

@@ -1,14 +1,14 @@
-//! Runs that take turns: every variant once a round, so that what drifts over minutes falls on all of them.
+//! Runs that take turns: every variant once per round, so that a drift over minutes affects all of them.
 
 use super::Lab;
 use tinyllama_course::analysis::runner::{Failed, MeasuredRun, RunFailure, Variant};
 use tinyllama_course::analysis::sweep;
 
 impl Lab {
-    /// Runs every variant once a round; the result holds, for each variant, its runs by round.
+    /// Runs every variant once per round. The result has the runs of each variant by round.
     ///
     /// # Errors
-    /// The first failure ends the series; what ran until then is kept on disk.
+    /// The first failure ends the series. Earlier runs stay on disk.
     pub fn take_turns(
         &mut self,
         variants: &[Variant],
@@ -17,12 +17,12 @@ impl Lab {
         self.take_turns_without(variants, rounds, |failed| Err(RunFailure::Failed(failed)))
     }
 
-    /// As [`Lab::take_turns`], but a variant whose run fails is left out from then on when `on_failure` agrees.
+    /// Like [`Lab::take_turns`], but `on_failure` may agree to leave out a variant after it fails.
     ///
-    /// Each round starts one variant later than the one before, so that being first, after a pause, is nobody's lot.
+    /// Each round begins one variant later than the previous one, so that no variant always runs first after a pause.
     ///
     /// # Errors
-    /// What `on_failure` makes of a failure; also when a run cannot be started or a stop was requested.
+    /// Returns the error of `on_failure`. Also fails if a run cannot be started or a stop was requested.
     pub fn take_turns_without(
         &mut self,
         variants: &[Variant],
@@ -52,7 +52,7 @@ impl Lab {
         Ok(runs)
     }
 
-    /// Makes all of these several at a time where that was asked for; whoever runs them then finds them made.
+    /// Executes all these runs in parallel if the flags ask for that. Later calls use the results.
     ///
     /// # Errors
     /// As [`sweep::make`].
@@ -67,7 +67,7 @@ impl Lab {
         })
     }
 
-    /// One run of a series: the how manieth, counted from 1, and of how many, 0 where nobody knows.
+    /// Executes one run of a series. `turn` is its number from 1 and the number of runs, 0 if unknown.
     ///
     /// # Errors
     /// As [`Runner::run`].

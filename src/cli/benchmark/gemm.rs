@@ -1,4 +1,4 @@
-//! `benchmark gemm`: V4's products by the library it takes and by burn's own.
+//! `benchmark gemm`: compares V4's products by the vendor's library and by burn's.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -23,14 +23,14 @@ impl Analysis for GemmArgs {
     fn answer(&self) -> Result<Answer> {
         let training = &self.training;
         let options = training.options(v4::TARGET)?;
-        // Burn's products are to be started as they are asked for.
+        // Without fusion, burn starts its products immediately.
         device::configure_runtime(CacheSettings {
             fusion: false,
             tuning: Tuning::Full,
         });
         let burn = device::open(training.on.backend, training.on.device.as_deref())?;
         burn.require_dtype(float_dtype(options.operand_dtype))?;
-        // The device burn has opened, not whatever V4 would choose.
+        // Uses the device that burn opened, not V4's own choice.
         let mut choices = BackendChoice::value_variants().iter().copied();
         let same = choices.find(|choice| choice.backend() == Some(burn.backend));
         let options = Options {

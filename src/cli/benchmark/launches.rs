@@ -29,12 +29,13 @@ struct Row {
     phase: &'static str,
     launch: String,
     count: usize,
-    /// Of one launch, close behind others of its kind.
+    /// Microseconds of one launch, directly after others of its kind.
     us: f64,
     us_together: f64,
     mflop: f64,
     megabytes: f64,
-    /// What this device was seen to need for so many operations or bytes, the larger of the two; null where it was not calibrated.
+    /// Time for the operations or for the bytes at this device's calibrated rates, whichever is larger; null without
+    /// a calibration.
     floor_us: Option<f64>,
 }
 
@@ -42,7 +43,7 @@ struct Row {
 struct Document<'a> {
     device: &'a str,
     products: MatrixProducts,
-    /// Rates the floors come from: FLOP/s and bytes/s.
+    /// Calibrated rates in FLOP/s and bytes/s.
     rates: Option<(f64, f64)>,
     rows: &'a [Row],
 }
@@ -102,7 +103,7 @@ fn row(times: &LaunchTimes, rates: Option<(f64, f64)>) -> Row {
 }
 
 impl Row {
-    /// Of the time, what the floor would take.
+    /// The lower limit's share of the measured time.
     fn share(&self) -> Option<String> {
         let floor = self.floor_us?;
         Some(format!("{:.0} %", 100.0 * floor / self.us))
@@ -137,7 +138,7 @@ fn table(found: &Document<'_>) -> TextTable {
         .into()
 }
 
-/// The first column as code.
+/// Writes the table with its first column as code.
 fn markdown(page: &mut Page, table: &TextTable) {
     let names: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
     page.line(format_args!("| {} |", names.join(" | ")));

@@ -1,4 +1,4 @@
-//! `benchmark`: what V4 gains and what it is made of, measured.
+//! `benchmark`: measures V4's gains and their parts.
 
 mod gemm;
 mod launches;
@@ -13,13 +13,13 @@ use super::analysis::Asked;
 
 #[derive(Debug, Subcommand)]
 pub enum What {
-    /// V4 replayed from a graph beside the same step launch by launch, and beside others, at several shapes
+    /// Compare V4's replayed graph with the same step launch by launch, and with other targets, at several shapes
     V4(Box<Asked<shapes::ShapesArgs>>),
-    /// Each launch of V4's schedule: time, operations, bytes, and the share of what the device can do
+    /// List each launch of V4's schedule: time, operations, bytes, and the share of the device's peak rates
     Launches(Box<Asked<launches::LaunchesArgs>>),
-    /// V4's matrix products by the vendor's library and by burn's own
+    /// Compare V4's matrix products by the vendor's library and by burn's
     Gemm(Box<Asked<gemm::GemmArgs>>),
-    /// Whether thousands of replays equal the launches bit for bit, and many shapes leave nothing behind
+    /// Check that thousands of replays equal the launches bit for bit, and that many shapes leak no memory
     Replays(Box<Asked<replays::ReplaysArgs>>),
 }
 

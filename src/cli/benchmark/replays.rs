@@ -1,4 +1,4 @@
-//! `benchmark replays`: whether a graph stays what was captured, and whether shapes leave something behind.
+//! `benchmark replays`: checks that a graph stays unchanged, and that shapes leak no memory.
 
 use anyhow::Result;
 use clap::Args;
@@ -11,15 +11,15 @@ use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::v4::{self, Replays, Reshapes};
 use tinyllama_engine::train::{Data, EngineDevice, MatrixProducts};
 
-/// What may change on a device that others use as well: less than one captured step takes.
+/// Change in free bytes that other users of the device may cause. One captured step takes more.
 const TOLERATED: u64 = 8 << 20;
 
 #[derive(Debug, Args)]
 pub struct ReplaysArgs {
-    /// Steps, each replayed once and launched once
+    /// Number of steps, each replayed once and launched once
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = positive)]
     steps: usize,
-    /// Shapes that the step is captured for again, one after the other
+    /// Number of shapes for which the step is captured, one after the other
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = positive)]
     shapes: usize,
     #[command(flatten)]
@@ -38,7 +38,7 @@ struct Document {
 impl Analysis for ReplaysArgs {
     fn answer(&self) -> Result<Answer> {
         let mut options = self.training.options(v4::TARGET)?;
-        // Both are to take the same algorithms of the matrix library.
+        // Both must use the same algorithms of the matrix library.
         options.deterministic = true;
         let device = v4::open(&options)?;
         let driver = device.driver("replaying a graph")?;
@@ -67,7 +67,7 @@ impl Analysis for ReplaysArgs {
     }
 }
 
-/// Says now and then how far it is.
+/// Reports progress from time to time.
 fn announce(what: &'static str, of: usize, every: usize) -> impl FnMut(usize) {
     let mut next = every;
     move |done| {
@@ -105,7 +105,7 @@ fn page(found: &Document) -> Page {
         bytes_or_not(shapes.free_before),
         bytes_or_not(shapes.free_after),
     ));
-    // What this program holds is exact; what is free is everybody's.
+    // The bytes that this program holds are exact. Free bytes also depend on other users.
     let held_nothing = shapes.held_before == shapes.held_after;
     page.line(match found.passed {
         true => "  passed",

@@ -1,4 +1,4 @@
-//! `benchmark v4`: with and without its graph, at several shapes.
+//! `benchmark v4`: V4 with and without its graph, at several shapes.
 
 use anyhow::Result;
 use clap::Args;
@@ -18,10 +18,10 @@ use tinyllama_course::analysis::scaling::{Measured, Size};
 pub struct ShapesArgs {
     #[command(flatten)]
     sizes: Sizes,
-    /// Put this beside it too, with flags of its own after a colon: `v1`, `v2:--graph-fusion=on`; may be repeated
+    /// Target to compare with, optionally with flags after a colon: `v1`, `v2:--graph-fusion=on`; may be repeated
     #[arg(long, value_name = "TARGET")]
     with: Vec<RunSpec>,
-    /// Rounds; in each everything runs once, in turns
+    /// Rounds; each round runs everything once, in turns
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive)]
     rounds: usize,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub struct ShapesArgs {
 }
 use tinyllama_course::run::RunSpec;
 
-/// One way to run at one shape.
+/// Results of one target at one shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Row {
     #[serde(flatten)]
@@ -38,12 +38,12 @@ struct Row {
     /// Median of the rounds' medians.
     step_ms: f64,
     step_ms_of_rounds: Vec<f64>,
-    /// Of the uncaptured schedule's step time at this shape over this one's.
+    /// The uncaptured schedule's step time at this shape, divided by this one's.
     speed_up: Option<f64>,
     tokens_per_s: f64,
-    /// Most that was taken from the device.
+    /// Maximum of bytes reserved on the device.
     peak_bytes: Option<u64>,
-    /// From the host, and kernels of a replayed graph.
+    /// Launches by the host, then kernels of a replayed graph.
     launches: Option<f64>,
     captured: Option<f64>,
     matmul_precision: String,
@@ -81,7 +81,7 @@ impl Analysis for ShapesArgs {
     }
 }
 
-/// Everything that ran at a size; the uncaptured schedule comes first.
+/// All rows of a size. The uncaptured schedule comes first.
 fn rows(grid: &Grid, at: usize) -> Vec<Row> {
     let mut standard = None;
     let row = |column: &Column| {

@@ -1,4 +1,4 @@
-//! Programs that are none of ours, set beside the targets: what they print of themselves.
+//! Figures of other programs for comparison, from their own output.
 
 use std::process::{Command, Stdio};
 
@@ -11,10 +11,10 @@ use tinyllama_course::analysis::comparison::Row;
 use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN};
 use tinyllama_course::run::UsageError;
 
-/// What a reader has to know of their figures.
+/// A note about these figures for the reader.
 pub const NOTE: &str = "other programs ran once, before the first round, and say themselves how they measured: a ratio with them has no interval";
 
-/// How a shell says that there is no such program, or that it must not run it.
+/// A shell's exit statuses for a missing program, and for one that it must not execute.
 const NO_PROGRAM: [i32; 2] = [126, 127];
 
 /// A line that such a program printed.
@@ -24,16 +24,16 @@ pub struct Peer {
     step_ms: f64,
     samples_per_s: Option<f64>,
     launches_per_step: Option<f64>,
-    /// The peak it reports.
+    /// Peak memory that the program reports.
     peak_bytes: Option<u64>,
-    /// Step time over that of the first row of the comparison, without an interval.
+    /// Step time divided by that of the comparison's first row, without an interval.
     relative_time: Option<RelativeTime>,
 }
 
-/// Runs each command once; what it prints beside JSON objects is passed over.
+/// Runs each command once. Output other than JSON objects is ignored.
 ///
 /// # Errors
-/// When a program is not there, fails, or prints no step time.
+/// If a program is missing, fails, or prints no step time.
 pub fn run(commands: &[String]) -> Result<Vec<Peer>> {
     let mut peers = Vec::new();
     for command in commands {
@@ -79,7 +79,7 @@ impl Peer {
         })
     }
 
-    /// Beside runs of ours.
+    /// Adds the ratio to the runs of `base`.
     pub fn over(self, base: &[Series], confidence: f64) -> Self {
         let series = Series::new(vec![self.step_ms]);
         Peer {
@@ -90,7 +90,7 @@ impl Peer {
         }
     }
 
-    /// As a row of the tables.
+    /// Converts it to a row of the tables.
     pub fn row(&self) -> Row {
         Row {
             name: self.name.clone(),

@@ -1,4 +1,4 @@
-//! Documents and lessons name commands and files. These tests hold each name against the command line and the tree.
+//! Documents and lessons name commands and files. These tests check that each of them exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,14 +18,14 @@ const FOLDERS: [&str; 8] = [
     "assets",
     "containers",
 ];
-/// Names of commands that became part of others. Clap still knows them, to tell the new name.
+/// Old names of commands. Clap still accepts them, and the program prints the new name.
 const MOVED: [&str; 1] = ["bench"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Files below `folder` with one of `endings`.
+/// Collects the files below `folder` with one of `endings`.
 fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
@@ -55,7 +55,7 @@ fn pages() -> Vec<PathBuf> {
     found
 }
 
-/// Texts between backticks and lines of code blocks, each with its line's number.
+/// Texts between backticks and lines of code blocks, each with its line number.
 fn code(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -89,7 +89,7 @@ fn code(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What is wrong with the words after the program's name, if anything is.
+/// The error in the arguments after the program's name, if there is one.
 fn fault(command: &Command, line: &str) -> Option<String> {
     let mut here = command;
     let mut flags: BTreeSet<&str> = BTreeSet::new();
@@ -134,7 +134,7 @@ fn fault(command: &Command, line: &str) -> Option<String> {
     None
 }
 
-/// Paths in code that begin with a folder of this tree, as far as they are spelled out.
+/// Paths in code that begin with a folder of this tree, up to the first placeholder.
 fn paths(line: &str) -> Vec<String> {
     let is_part = |sign: char| sign.is_alphanumeric() || "/._-*".contains(sign);
     line.split(|sign| !is_part(sign))
@@ -146,13 +146,13 @@ fn paths(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// `NAME`, `NN-name`, `SESSION`: what the reader fills in.
+/// True for parts that the reader replaces: `NAME`, `NN-name`, `SESSION`.
 fn is_placeholder(part: &str) -> bool {
     let name = part.split(['.', '-']).next().unwrap_or_default();
     name.len() > 1 && name.chars().all(|sign| sign.is_ascii_uppercase()) && name != "README"
 }
 
-/// Where a path of a page may start: at the root, or at the page.
+/// Checks a page's path relative to the root and to the page.
 fn is_there(page: &Path, path: &str) -> bool {
     let beside = page.parent().expect("a folder").join(path);
     root().join(path).exists() || beside.exists()
@@ -224,7 +224,7 @@ fn links_between_documents_lead_somewhere() {
         let text = fs::read_to_string(page).expect("a page");
         for rest in text.split("](").skip(1) {
             let target = rest.split([')', '#']).next().unwrap_or_default();
-            // A text to be quoted in the README has links that start at the root.
+            // The README can include this text, so its links start at the root.
             if target.contains('.') && !target.contains("://") && !is_there(page, target) {
                 wrong.push(format!("{}: {target}", name_of(page)));
             }
@@ -233,7 +233,7 @@ fn links_between_documents_lead_somewhere() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Messages and comments send readers to pages.
+/// Messages and comments refer readers to pages.
 #[test]
 fn pages_that_the_program_names_exist() {
     let mut sources = Vec::new();

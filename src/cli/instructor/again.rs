@@ -1,4 +1,4 @@
-//! Everybody's best run of the contest once more, under the same circumstances.
+//! Repeats every learner's best run of the contest under equal conditions.
 
 use anyhow::Result;
 use serde_json::json;
@@ -61,8 +61,8 @@ impl Instructor<'_> {
     }
 }
 
-/// A learner's run with the instructor's flags in place of its own. The records are the learner's, so their flags are taken as
-/// a course's are.
+/// A learner's run with the instructor's flags instead of its own. The records come from the learner, so their flags
+/// are checked like those of a course.
 fn variant(rung: &Rung, after: &[String]) -> Result<Variant> {
     let flags = shlex::split(&rung.flags).unwrap_or_default();
     if let Some(why) = refused_flag(&flags) {

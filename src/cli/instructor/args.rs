@@ -1,4 +1,4 @@
-//! What the `instructor` command takes.
+//! Arguments of the `instructor` command.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub struct InstructorArgs {
     /// Folder of the class
     #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_CLASS")]
     pub class: Option<PathBuf>,
-    /// Name learners see (default: the user's)
+    /// Name that learners see (default: the user's name)
     #[arg(long, value_name = "NAME", global = true)]
     pub by: Option<String>,
     #[command(flatten)]
@@ -23,50 +23,50 @@ pub struct InstructorArgs {
     /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,
-    /// Attributes instead of colours, as with NO_COLOR
+    /// Use attributes instead of colours, as with NO_COLOR
     #[arg(long)]
     pub no_color: bool,
-    /// Only ASCII characters, as in a locale that is not UTF-8
+    /// Use only ASCII characters, as in a locale without UTF-8
     #[arg(long)]
     pub ascii: bool,
-    /// Without one: the dashboard, where there is a terminal, else the list
+    /// Without a command: the dashboard on a terminal, otherwise the list
     #[command(subcommand)]
     pub command: Option<InstructorCommand>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum InstructorCommand {
-    /// Everyone with position, time, attempts, hints and signs of being stuck
+    /// List everyone with position, time, attempts, hints and signs of being stuck
     List {
-        /// Print again whenever something changed
+        /// Print the list again after every change
         #[arg(long)]
         watch: bool,
     },
-    /// The contest: everybody's best correct run, the fastest first
+    /// Rank every learner's best correct run of the contest, fastest first
     Ladder,
-    /// Run everybody's best of the contest again, side by side on one machine or cluster
+    /// Repeat every learner's best run of the contest on one machine or cluster
     Run(AgainArgs),
-    /// One learner's session, as a report in Markdown
+    /// Show a learner's session as a report in Markdown
     Show { learner: String },
-    /// Take back progress; a backup is kept
+    /// Reset a learner's progress and keep a backup
     Reset(ResetArgs),
     /// Undo a reset
     Restore {
         learner: String,
-        /// Name of the backup (default: the newest that was not restored)
+        /// Name of the backup (default: the newest one that was not restored)
         backup: Option<String>,
     },
-    /// Open a lesson whose requirements are not met
+    /// Open a lesson before its requirements are met
     #[command(allow_missing_positional = true)]
     Unlock {
-        /// Learner, as --learner
+        /// Learner, same as --learner
         #[arg(conflicts_with_all = ["learners", "everyone"])]
         learner: Option<String>,
         lesson: String,
         #[command(flatten)]
         whom: Whom,
     },
-    /// Do a step for a learner; a run is trained on this machine
+    /// Complete a step for a learner; a run trains on this machine
     Solve {
         learner: String,
         /// LESSON/STEP
@@ -76,21 +76,21 @@ pub enum InstructorCommand {
     Pin {
         #[arg(required_unless_present = "off")]
         lesson: Option<String>,
-        /// Let everybody go on where they like
+        /// Let everyone continue with any lesson
         #[arg(long, conflicts_with = "lesson")]
         off: bool,
     },
-    /// Write to learners, or to everyone
+    /// Send a message to learners, or to everyone
     Message {
         #[command(flatten)]
         whom: Whom,
         #[arg(required = true)]
         text: Vec<String>,
-        /// What --everyone was called
+        /// The old name of --everyone
         #[arg(long, hide = true, conflicts_with_all = ["learners", "everyone"])]
         all: bool,
     },
-    /// Export every session, to be merged or kept
+    /// Export every session, for a merged report or as an archive
     Collect {
         /// Folder to write to
         #[arg(short, long, value_name = "DIR")]
@@ -109,10 +109,10 @@ pub struct AgainArgs {
     pub flags: Flags,
 }
 
-/// Whom an order is for.
+/// The learners that an order is for.
 #[derive(Debug, Args)]
 pub struct Whom {
-    /// A learner; give it again for each further one
+    /// A learner; may be repeated
     #[arg(long = "learner", alias = "to", value_name = "NAME")]
     pub learners: Vec<String>,
     /// Every learner of the class
@@ -123,7 +123,7 @@ pub struct Whom {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(false))]
 pub struct ResetArgs {
-    /// Learner, as --learner
+    /// Learner, same as --learner
     #[arg(conflicts_with_all = ["learners", "everyone"])]
     pub learner: Option<String>,
     #[command(flatten)]
@@ -143,7 +143,7 @@ pub struct ResetArgs {
     /// All progress in the whole course
     #[arg(long, group = "what")]
     whole_course: bool,
-    /// What --whole-course was called
+    /// The old name of --whole-course
     #[arg(long, group = "what", hide = true)]
     pub all: bool,
 }

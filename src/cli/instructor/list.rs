@@ -1,4 +1,4 @@
-//! Everyone in the class as lines, once or whenever something changed.
+//! Prints the class as lines, once or after every change.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use tinyllama_course::instructor::ladder::ladder;
 use tinyllama_course::instructor::view::{LearnerView, views};
 use tinyllama_course::session::class_file;
 
-/// How often `--watch` looks.
+/// Interval between the checks of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 impl Instructor<'_> {
@@ -31,7 +31,7 @@ impl Instructor<'_> {
         loop {
             let now = views(&mut self.class, &self.course)?;
             let figures = |views: &[LearnerView]| -> Vec<LearnerView> {
-                // The minutes since somebody did something change all the time and say nothing new.
+                // The idle minutes change all the time without any news, so they do not count as a change.
                 let still = |view: &LearnerView| LearnerView {
                     idle_minutes: None,
                     ..view.clone()
@@ -118,7 +118,8 @@ fn cells(view: &LearnerView) -> [String; 9] {
     ]
 }
 
-/// A row, each column as wide as its widest cell in all rows: names and places to the left, figures to the right.
+/// Formats a row. Each column is as wide as its widest cell in all rows; names and positions align left, numbers
+/// right.
 fn line(row: &[String; 9], rows: &[[String; 9]]) -> String {
     let mut line = String::new();
     for (at, cell) in row.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `instructor`: look after a class through its folder.
+//! `instructor`: manages a class through its folder.
 
 mod again;
 mod args;
@@ -51,7 +51,7 @@ enum Recipients {
 }
 
 /// # Errors
-/// Where nobody is named.
+/// If no learner is named.
 fn recipients(learner: Option<String>, whom: &Whom) -> Result<Recipients, UsageError> {
     if whom.everyone {
         return Ok(Recipients::Everyone);
@@ -155,7 +155,7 @@ impl Instructor<'_> {
 
     fn solve(&self, learner: &str, name: &str) -> Result<Exit> {
         let at = scope::step(name, &self.course)?;
-        // Before minutes of training: is there anybody to do it for?
+        // Checks that the learner exists before minutes of training.
         let place = self.class.place(learner)?;
         read_only(&place)?;
         let Some(step) = self.course.step(&at.lesson, &at.step) else {

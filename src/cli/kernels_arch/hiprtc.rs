@@ -1,4 +1,4 @@
-//! Every kernel compiled by AMD's own run-time compiler, as this program calls it, on a machine that needs no GPU.
+//! Compiles every kernel with AMD's run-time compiler, with this program's options. It needs no GPU.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -26,15 +26,15 @@ use crate::cli::say::say;
 use crate::emitted::candidates::{V4, candidates};
 use crate::learner_kernels;
 
-/// What `all` means: every architecture of CDNA 2 and later and RDNA 3 and later that the program says something of.
+/// The architectures that `all` means: every one from CDNA 2 and RDNA 3 on that the program has facts about.
 const ARCHITECTURES: [&str; 7] = [
     "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1151", "gfx1200", "gfx1201",
 ];
 
-/// Compute units of a device whose sources cubecl does not emit: those of an MI350X. Block sizes follow from them.
+/// Compute units of a device that cubecl emits no sources for: the number of an MI350X. Block sizes depend on it.
 const UNLISTED_COMPUTE_UNITS: u32 = 256;
 
-/// A module to compile, and what a message calls it.
+/// A module to compile, with its name for messages.
 struct Module {
     label: String,
     source: driver::Source,
@@ -55,10 +55,11 @@ struct Refused {
     log: String,
 }
 
-/// Compiles the modules that a device of each architecture in `named` would be given: of typical sizes, or of all.
+/// Compiles the modules for a device of each architecture in `named`: those of typical sizes, or all.
 ///
 /// # Errors
-/// An architecture that is not known, or no compiler. What the compiler refuses is in the answer and in the exit status.
+/// If an architecture is unknown, or there is no compiler. The result and the exit status contain the compiler's
+/// refusals.
 pub(super) fn compile(named: &str, all: bool, selection: &Selection<'_>) -> Result<Exit> {
     let architectures: Vec<&str> = match named {
         "all" => ARCHITECTURES.to_vec(),
@@ -102,7 +103,7 @@ fn print(out: &mut impl Write, compiled: &Compiled) -> io::Result<()> {
     )
 }
 
-/// What a device of this architecture would report, as far as sources depend on it.
+/// The properties of a device with this architecture, as far as sources depend on them.
 fn offline(name: &str) -> Result<Properties> {
     if let Ok(target) = Target::hip(name) {
         let units = target.compute_units().unwrap_or(1);
@@ -122,7 +123,7 @@ fn offline(name: &str) -> Result<Properties> {
     ))
 }
 
-/// AMD's compiler; it goes by the version of the HIP beside it.
+/// Loads AMD's compiler. Its version is that of the HIP in the same installation.
 fn compiler(properties: &mut Properties) -> driver::Result<Compiler> {
     if let Some(version) = driver::inventory(Vendor::Amd)?.driver {
         properties.driver = version;
@@ -141,7 +142,7 @@ fn compile_for(
     let mut refused = vec![];
     for Module { label, source } in &modules {
         match compiler.compile(&CompileRequest::new(source, properties)) {
-            // A module without a word in it would be no code object.
+            // An empty result is not a code object.
             Ok(code) if !code.is_empty() => {}
             Ok(_) => refused.push(Refused {
                 kernel: label.clone(),
@@ -166,7 +167,7 @@ fn compile_for(
     })
 }
 
-/// Each text once: cubecl's kernels where it knows the architecture, v4's, and the workbench's solutions.
+/// Every text once: cubecl's kernels if cubecl knows the architecture, V4's kernels, and the workbench's solutions.
 fn modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> Result<Vec<Module>> {
     let mut modules = vec![];
     if let Ok(target) = Target::hip(&properties.arch) {
@@ -193,7 +194,7 @@ fn v4_modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> 
     let presets = Preset::value_variants().iter();
     for preset in presets.filter(|preset| all || **preset == TYPICAL) {
         for precision in Precision::ALL {
-            // Only there are products offered in operands of fewer digits.
+            // Only gfx942 offers products with tf32 operands.
             let offered = precision != Precision::Tf32 || properties.arch == "gfx942";
             if !offered || !selection.takes(V4, precision.name()) {
                 continue;
@@ -208,7 +209,7 @@ fn v4_modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> 
     modules
 }
 
-/// The workbench's solutions, as a device gets a learner's file.
+/// The workbench's solutions, prepared like a learner's file.
 fn solutions() -> Result<Vec<Module>> {
     let solution = |exercise: &Exercise| {
         let file = File {

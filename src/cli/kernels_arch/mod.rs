@@ -1,5 +1,5 @@
-//! `kernels --arch`: what the kernels become on an AMD GPU, on a machine that needs none. Source, instructions, and
-//! what they take of a compute unit: all of it from compilers, none of it measured.
+//! `kernels --arch`: the compiled kernels for an AMD GPU, on a machine without one. It shows source, instructions,
+//! and what they need of a compute unit. All figures come from compilers, none from measurements.
 
 mod hiprtc;
 mod objects;
@@ -20,7 +20,8 @@ use tinyllama_course::run::UsageError;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Compiled code")]
 pub struct ArchArgs {
-    /// Show what the kernels take of a compute unit of this architecture: gfx90a, gfx942, gfx1100, gfx1151, gfx1200, gfx1201; `all` is the first three
+    /// Show what the kernels need of a compute unit of this architecture: gfx90a, gfx942, gfx1100, gfx1151, gfx1200,
+    /// gfx1201; `all` means the first three
     #[arg(long, value_name = "ARCH")]
     pub arch: Option<String>,
     /// Print a kernel as HIP C++ (or CUDA C++ with --arch sm_90)
@@ -37,7 +38,8 @@ pub struct ArchArgs {
     /// Compile here with clang instead of showing recorded figures
     #[arg(long, requires = "arch")]
     compile: bool,
-    /// With which compiler; hiprtc is AMD's, from ROCm, and needs no GPU. It also compiles v4 and the workbench's solutions for gfx950
+    /// Compiler to use; hiprtc is AMD's, from ROCm, and needs no GPU. It also compiles v4 and the workbench's
+    /// solutions for gfx950
     #[arg(
         long,
         value_enum,
@@ -46,34 +48,34 @@ pub struct ArchArgs {
         requires = "compile"
     )]
     with: With,
-    /// Every size and block size, not one of each kernel
+    /// Compile every size and block size instead of one of each kernel
     #[arg(long, requires = "compile")]
     all: bool,
-    /// Fail where a kernel takes more than its budget, spills or needs scratch memory
+    /// Fail if a kernel exceeds its budget, spills or needs scratch memory
     #[arg(long, requires = "arch")]
     budget: bool,
     /// Write the compiled table to this file
     #[arg(long, value_name = "FILE", requires = "compile")]
     record: Option<PathBuf>,
-    /// Write code objects, as cubecl's own LLVM makes them, to this folder; needs a build with the feature `rocm`
+    /// Write code objects by cubecl's own LLVM to this folder; needs a build with the feature `rocm`
     #[arg(long, value_name = "FOLDER", requires = "arch", conflicts_with_all = ["source", "isa", "compile", "budget"])]
     code_objects: Option<PathBuf>,
 }
 
-/// What `--compile` compiles with.
+/// The compiler for `--compile`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum With {
-    /// Any clang with AMD's target; registers and local memory are read from its assembly
+    /// Any clang that supports AMD GPUs; its assembly states registers and local memory
     Clang,
-    /// AMD's run-time compiler with the options of this program; says which kernels it refuses
+    /// AMD's run-time compiler with the options of this program; reports which kernels it refuses
     Hiprtc,
 }
 
-/// Which kernels, as the command's other flags say.
+/// The kernels that the command's other flags select.
 pub struct Selection<'a> {
-    /// Operations; all where there is none.
+    /// Operations; all if empty.
     pub operations: &'a [&'static str],
-    /// `f32`, `bf16` or `f16`; all where it was not given.
+    /// `f32`, `bf16` or `f16`; all if not given.
     pub dtype: Option<&'static str>,
     pub json: bool,
 }
@@ -105,7 +107,7 @@ pub fn run(args: &ArchArgs, selection: &Selection<'_>) -> Result<Exit> {
     };
     let Err(error) = &shown else { return shown };
     match error.downcast_ref() {
-        // Where the compiler ran and said no, that is about the kernel and not about this machine.
+        // A compiler that ran and refused shows a fault of the kernel, not of this machine.
         None | Some(CompilerError::Refused { .. }) => shown,
         Some(_) => {
             eprintln!("error: {error:#}");

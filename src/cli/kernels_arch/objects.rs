@@ -1,4 +1,4 @@
-//! Code objects by cubecl's other route, through LLVM in this process. This program does not train by it.
+//! Code objects from LLVM in this process, cubecl's other route. This program does not use them for training.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use tinyllama_kernels::source::Target;
 use super::Selection;
 use crate::cli::Exit;
 
-/// Writes `FOLDER/ARCHITECTURE/DTYPE/ENTRY.co`, an ELF image each, for one of each kernel and size that is selected.
+/// Writes `FOLDER/ARCHITECTURE/DTYPE/ENTRY.co`, an ELF image each, for one of each selected kernel and size.
 ///
 /// # Errors
-/// A kernel that cannot be lowered; a folder that cannot be written; a build without LLVM.
+/// If a kernel cannot be lowered, the folder cannot be written, or the build has no LLVM.
 #[cfg(feature = "rocm")]
 pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Result<Exit> {
     use anyhow::Context as _;
@@ -22,7 +22,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
 
     use tinyllama_engine::model::kernels::{TYPICAL, preset_sizes};
 
-    // Launches of one kernel with other numbers share a code object.
+    // Launches of one kernel that differ only in numbers share a code object.
     let mut written = BTreeSet::new();
     for target in targets {
         super::refuse_cuda(target)?;

@@ -1,4 +1,4 @@
-//! What kernels take of a compute unit, as a table.
+//! A table of what kernels need of a compute unit.
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -18,7 +18,7 @@ use tinyllama_course::compiled::compiler::Compiler;
 use tinyllama_course::compiled::facts::{self, Facts, KernelFacts, RECORDED_ARCHITECTURES};
 use tinyllama_course::run::UsageError;
 
-/// Columns of a table where the width of the terminal is of no help.
+/// Width of a table if the terminal's width does not help.
 const WIDTH: usize = 118;
 
 pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_>) -> Result<Exit> {
@@ -57,7 +57,7 @@ pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_
     Ok(Exit::of(violations.is_empty()))
 }
 
-/// The recorded rows of `targets`; those compiled here are the answer for any other architecture.
+/// The recorded rows of `targets`. Other architectures have to be compiled here.
 fn recorded(targets: &[Target]) -> Result<Facts> {
     let mut facts = facts::recorded()?;
     let names: Vec<String> = targets.iter().map(Target::to_string).collect();
@@ -103,13 +103,13 @@ fn compile(targets: &[Target], all: bool) -> Result<Facts> {
 #[derive(Serialize)]
 struct Document<'a> {
     compiled_with: &'a str,
-    /// Never: these are a compiler's figures.
+    /// Always false, because the figures come from a compiler.
     measured: bool,
     kernels: Vec<Row<'a>>,
     violations: &'a [String],
 }
 
-/// A kernel's figures with what follows from them.
+/// A kernel's figures with the values derived from them.
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]

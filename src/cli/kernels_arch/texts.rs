@@ -1,4 +1,4 @@
-//! A kernel's source, or its instructions.
+//! Prints a kernel's source or instructions.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use tinyllama_course::compiled::assembly;
 use tinyllama_course::compiled::compiler::Compiler;
 use tinyllama_course::run::UsageError;
 
-/// The typical launches called `name`, by kernel or by operation.
+/// The typical launches of a kernel or an operation called `name`.
 fn named(target: &Target, name: &str, selection: &Selection<'_>) -> Result<Vec<Candidate>> {
     let mut all = candidates::candidates(target, false)?;
     all.retain(|candidate| selection.takes(candidate.operation, candidate.dtype));
@@ -27,7 +27,7 @@ fn named(target: &Target, name: &str, selection: &Selection<'_>) -> Result<Vec<C
             kernels.join(", ")
         )));
     }
-    // One element type is enough unless one was asked for.
+    // Shows one element type unless the user asked for another.
     if selection.dtype.is_none() {
         let first = all[0].dtype;
         all.retain(|candidate| candidate.dtype == first);
@@ -35,7 +35,7 @@ fn named(target: &Target, name: &str, selection: &Selection<'_>) -> Result<Vec<C
     Ok(all)
 }
 
-/// A kernel's text with what it is.
+/// A kernel's text with its properties.
 #[derive(Serialize)]
 struct Text {
     architecture: String,

@@ -1,4 +1,4 @@
-//! One document at the end of a run.
+//! Prints one document at the end of a run.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use tinyllama_contract::event::{
 };
 use tinyllama_engine::train::EventSink;
 
-/// `--json`: everything at the end.
+/// The document of `--json`, printed at the end.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct FinalDocument {
     pub hello: Option<Hello>,

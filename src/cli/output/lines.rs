@@ -1,4 +1,4 @@
-//! A run as lines for people.
+//! Shows a run as lines for people.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,7 +11,7 @@ use tinyllama_base::units::{grouped, human_bytes};
 use tinyllama_contract::event::{Body, DataSource, Event, Hello, Step};
 use tinyllama_engine::train::EventSink;
 
-/// None where nobody looks: a spinner in a log file is noise.
+/// `None` without a terminal, because a spinner only clutters a log file.
 pub fn spinner() -> Option<ProgressBar> {
     io::stderr().is_terminal().then(|| {
         let style = ProgressStyle::with_template("{spinner} {msg}")
@@ -21,11 +21,11 @@ pub fn spinner() -> Option<ProgressBar> {
     })
 }
 
-/// Lines for people: progress on the terminal's error stream, results on its output.
+/// Lines for people: progress on the error stream if it is a terminal, results on the output.
 pub struct Lines<W: Write + Send> {
     out: W,
     progress: ProgressBar,
-    /// Whether the heads of the step lines have been printed.
+    /// True once the headings of the step lines are printed.
     has_header: bool,
 }
 
@@ -47,7 +47,8 @@ impl<W: Write + Send> Lines<W> {
         self.home()
     }
 
-    /// The bar ends at the right edge, where the `^C` of a terminal would begin another line, to be cleared in its stead.
+    /// Moves the cursor to the left edge. The bar ends at the right edge, where a terminal's `^C` would start a new
+    /// line. The program would then clear that line instead of the bar.
     fn home(&self) -> io::Result<()> {
         match self.progress.is_hidden() {
             true => Ok(()),
@@ -89,7 +90,7 @@ impl<W: Write + Send> EventSink for Lines<W> {
             Body::Note(note) => self.print(&format!("note: {}", note.message)),
             Body::Summary(summary) => {
                 self.progress.finish_and_clear();
-                // A run that failed before its first step has nothing to sum up.
+                // A run that failed before its first step has no figures to summarise.
                 if summary.steps == 0 {
                     return Ok(());
                 }
@@ -149,8 +150,8 @@ fn hello_text(hello: &Hello) -> String {
     lines.join("\n")
 }
 
-/// What this run reports of a step beside its number, loss and time, under which heads and how wide: at most 80 columns in
-/// all, so the rate, which follows from the time, gives way to launches and memory.
+/// The step's columns after number, loss and time, each with heading and width. All columns together take at most 80
+/// characters. So the rate, which follows from the time, is dropped for launches and memory.
 fn columns(step: &Step) -> Vec<(&'static str, usize, String)> {
     let mut columns = Vec::new();
     for (name, ms) in [

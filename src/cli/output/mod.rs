@@ -1,4 +1,4 @@
-//! The three ways a run is shown: lines for people, events for programs, one document.
+//! The three formats of a run: lines for people, events for programs, one document.
 
 mod document;
 mod lines;
@@ -13,7 +13,7 @@ use tinyllama_engine::train::EventSink;
 pub use document::{Document, FinalDocument};
 pub use lines::{Lines, spinner};
 
-/// `--events`: one JSON object a line.
+/// `--events`: one JSON object per line.
 pub struct JsonLines<W: Write + Send>(pub W);
 
 impl<W: Write + Send> EventSink for JsonLines<W> {

@@ -1,4 +1,4 @@
-//! What a run's end says.
+//! The summary at the end of a run.
 
 use tinyllama_base::units::{human_bytes, number_or_not, or_not_reported};
 use tinyllama_contract::event::{Spread, Summary};
@@ -84,7 +84,7 @@ pub(super) fn summary_text(summary: &Summary) -> String {
     lines.join("\n")
 }
 
-/// What is missing when a clock did not wait for the device.
+/// Explains which figures are missing because the clock did not wait for the device.
 fn unsynchronised_text(summary: &Summary) -> String {
     let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
     let (forward, backward) = (summary.forward_ms, summary.backward_ms);

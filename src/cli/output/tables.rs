@@ -4,10 +4,10 @@ use tinyllama_base::table::shortened;
 use tinyllama_base::units::{number_or_not, or_not_reported};
 use tinyllama_contract::event::{Kernels, Parts};
 
-/// Columns of a kernel's name, so that a line has 80.
+/// Width of a kernel's name in a line of 80 characters.
 const NAME: usize = 33;
 
-/// Kernels shown in the table for people; the event stream has all.
+/// Kernels in the table for people. The event stream has all.
 const KERNELS_SHOWN: usize = 15;
 
 pub(super) fn kernels_text(kernels: &Kernels) -> String {
@@ -23,7 +23,7 @@ pub(super) fn kernels_text(kernels: &Kernels) -> String {
     for kernel in kernels.kernels.iter().take(KERNELS_SHOWN) {
         let fused = kernel.fused_operations.filter(|count| *count > 1.0);
         let fused = fused.map_or(String::new(), |count| format!(" ({count:.0} operations)"));
-        // Both ends of a name tell kernels apart; the event stream has all of it.
+        // Shortens the middle, because both ends of a name matter. The event stream has the whole name.
         let name = shortened(&kernel.name, NAME.saturating_sub(fused.len()));
         let (ms, part) = (time(kernel.device_ms_per_step), &kernel.part);
         let launches = kernel.launches_per_step;

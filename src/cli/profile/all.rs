@@ -1,4 +1,4 @@
-//! `profile all`: every profiler that is installed, one after the other, into one folder with an index.
+//! `profile all`: runs every installed profiler, one after the other, and writes one folder with an index.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use tinyllama_course::profiler::commands::line::CommandLine;
 use tinyllama_course::profiler::commands::{Task, build};
 use tinyllama_course::profiler::run::RunError;
 
-/// Everything that is installed, into one folder; a tool that fails does not stop the others.
+/// Runs every installed tool. A tool that fails does not stop the others.
 pub fn all(args: &LaunchArgs) -> anyhow::Result<Exit> {
     let folder = output_folder(args, "all")?;
     let tasks = [
@@ -59,7 +59,7 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<Exit> {
     Ok(Exit::of(!failed))
 }
 
-/// The tutor's own trace and its count of operations, which need no tool.
+/// The tutor's own trace and its count of operations. They need no tool.
 fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
     const PROFILED_STEPS: &str = "3";
     let path = folder.join("events.jsonl");

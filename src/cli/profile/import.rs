@@ -33,7 +33,8 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
 }
 
 impl ViewArgs {
-    /// Which part of the model issued a kernel: from the event stream the user named, else from those beside the profiles.
+    /// Finds the model part that launched each kernel: from the user's event stream, or else from streams in the
+    /// profiles' folders.
     pub fn parts(&self, profiles: &[&Path]) -> anyhow::Result<Parts> {
         if let Some(path) = &self.events {
             let run = FinishedRun::read(path)
@@ -54,7 +55,7 @@ impl ViewArgs {
     }
 }
 
-/// Without damage, and with something that was found to read.
+/// True if the files are undamaged and contained something to read.
 fn is_sound(import: &Import) -> bool {
     import.damage.is_empty() && !import.profile.is_empty()
 }
@@ -87,7 +88,7 @@ pub fn document(import: &Import, view: &ViewArgs, parts: &Parts) -> Value {
     document
 }
 
-/// Files that are listed one by one; of a folder with thousands only a count would be read.
+/// Limit for listing files one by one. For a folder with thousands of files the count is enough.
 const FILES_LISTED: usize = 40;
 
 pub fn text(import: &Import, view: &ViewArgs, parts: &Parts) -> anyhow::Result<String> {

@@ -1,4 +1,4 @@
-//! Running a target under a profiler.
+//! Runs a target under a profiler.
 
 use std::ffi::OsString;
 use std::fs;
@@ -39,7 +39,7 @@ pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
     Ok(Exit::of(outcome.succeeded()))
 }
 
-/// Tables of a workload or database that is already there.
+/// Prints tables of an existing workload or database.
 pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
     let as_json = args.json;
     let (task, folder) = analysis(args)?;
@@ -63,7 +63,7 @@ pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
     Ok(Exit::of(finished.ending == Ending::Success))
 }
 
-/// What the arguments ask for, and the folder it is done in.
+/// The requested task and its folder.
 fn analysis(args: &AnalyzeArgs) -> Result<(Task, PathBuf), UsageError> {
     let path = &args.workload;
     let asks_workload = args.list_stats || args.dispatch.is_some();
@@ -89,7 +89,7 @@ fn analysis(args: &AnalyzeArgs) -> Result<(Task, PathBuf), UsageError> {
     Ok((task, path.clone()))
 }
 
-/// The tool as the version of ROCm has it that the user names, else as it is installed; and whether it can be run.
+/// The tool for the ROCm version that the user names, or else the installed one, and whether it can run.
 pub(super) fn found_or_asked_for(tool: Tool, rocm: Option<Version>) -> (Installed, bool) {
     match rocm {
         Some(rocm) => (Installed::assumed(tool, rocm), false),
@@ -154,10 +154,10 @@ pub(super) fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow:
     })
 }
 
-/// This program with the subcommand that runs a target.
+/// The command with which this program runs a target.
 pub(super) fn target(task: &Task, args: &LaunchArgs) -> anyhow::Result<Vec<OsString>> {
     let given = args.run_flags.iter().map(|word| word.to_string_lossy());
-    // What `run` has against them is for the profiler to say.
+    // The flags are not checked here. If `run` refuses them, the profiler reports it.
     let flags = merged(task.run_flags().into_iter().map(Into::into).chain(given));
     Ok(launcher(args)?.program_for(args.target.name, flags))
 }
@@ -166,7 +166,8 @@ fn launcher(args: &LaunchArgs) -> Result<Launcher, UsageError> {
     Launcher::choose(args.launcher.as_deref(), None)
 }
 
-/// The folder the user named, which must be empty so that results of another run are not taken for this one's, or a new one.
+/// The user's folder, or a new one. The user's must be empty, because otherwise old results could be taken for new
+/// ones.
 pub(super) fn output_folder(args: &LaunchArgs, what: &str) -> anyhow::Result<PathBuf> {
     let Some(folder) = &args.out else {
         return new_folder(Path::new("profiles"), &format!("{}-{what}", args.target));
@@ -185,7 +186,7 @@ pub(super) fn output_folder(args: &LaunchArgs, what: &str) -> anyhow::Result<Pat
     Ok(folder.clone())
 }
 
-/// `base/name`, or `base/name-2` and so on where that is taken.
+/// Creates `base/name`, or `base/name-2` and so on if that exists.
 fn new_folder(base: &Path, name: &str) -> anyhow::Result<PathBuf> {
     const MOST: usize = 10_000;
     (1..MOST)

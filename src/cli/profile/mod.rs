@@ -1,4 +1,4 @@
-//! `profile`: AMD's profilers around a target, and what they wrote made readable.
+//! `profile`: runs AMD's profilers on a target, and makes their files readable.
 //!
 //! Exit codes: 0 done; 1 the profiler failed or a file is damaged; 2 wrong usage; 3 the tool is not installed.
 
@@ -24,56 +24,56 @@ use tinyllama_engine::targets::{self, Target};
 
 #[derive(Debug, Subcommand)]
 pub enum ProfileCommand {
-    /// Kernels, API calls and hardware counters with rocprofv3.
+    /// Measure kernels, API calls and hardware counters with rocprofv3.
     Rocprofv3 {
         #[arg(long, value_parser = kinds(Tool::Rocprofv3), default_value = "hotspots")]
         kind: Task,
-        /// Hardware counters instead of the usual set, for --kind counters.
+        /// Hardware counters instead of the default set, for --kind counters.
         #[arg(long, value_delimiter = ',', num_args = 1..)]
         counters: Vec<String>,
-        /// Input file of your own, for --kind input.
+        /// Your own input file, for --kind input.
         #[arg(long, value_name = "FILE", required_if_eq("kind", "input"))]
         input: Option<PathBuf>,
-        /// Number of the process to follow, for --kind attach.
+        /// Id of the process to attach to, for --kind attach.
         #[arg(long, value_name = "PROCESS", required_if_eq("kind", "attach"))]
         pid: Option<u32>,
         #[command(flatten)]
         launch: LaunchArgs,
     },
-    /// Host and device on one timeline with rocprof-sys.
+    /// Show host and device on one timeline with rocprof-sys.
     RocprofSys {
         #[arg(long, value_parser = kinds(Tool::RocprofSys), default_value = "run")]
         kind: Task,
         #[command(flatten)]
         launch: LaunchArgs,
     },
-    /// Every counter of the device, or a roofline, with rocprof-compute.
+    /// Measure every counter of the device, or a roofline, with rocprof-compute.
     RocprofCompute {
         #[arg(long, value_parser = kinds(Tool::RocprofCompute), default_value = "profile")]
         kind: Task,
         #[command(flatten)]
         launch: LaunchArgs,
     },
-    /// Tables of a workload folder that rocprof-compute made, or of a database that rocprofv3 wrote.
+    /// Show tables of a workload folder from rocprof-compute, or of a database from rocprofv3.
     Analyze(AnalyzeArgs),
-    /// Why rocprof is gone, and what to say instead.
+    /// Explain why rocprof is gone, and which command replaces it.
     Rocprof(Ignored),
-    /// Why rocprofv2 is gone, and what to say instead.
+    /// Explain why rocprofv2 is gone, and which command replaces it.
     Rocprofv2(Ignored),
-    /// Everything that is installed, one after the other, into one folder with an index.
+    /// Run every installed profiler, one after the other, and write one folder with an index.
     All(LaunchArgs),
-    /// Reads a file or folder that a profiler wrote, here or elsewhere.
+    /// Read a file or folder that a profiler wrote on any machine.
     Import(ImportArgs),
-    /// Two profiles side by side: which kernels vanished, appeared or changed.
+    /// Compare two profiles: which kernels vanished, appeared or changed.
     Compare(CompareArgs),
-    /// Which profilers are installed, and their versions.
+    /// List the installed profilers with their versions.
     Tools {
         #[arg(long)]
         json: bool,
     },
 }
 
-/// Whatever the hand is used to write after the name of an old tool.
+/// Arguments that users may still type after the name of an old tool. They have no effect.
 #[derive(Debug, Args)]
 pub struct Ignored {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -84,18 +84,18 @@ pub struct Ignored {
 pub struct AnalyzeArgs {
     /// A folder for rocprof-compute analyze, or a file for rocpd.
     workload: PathBuf,
-    /// Asks a database this question in SQL, such as "SELECT * FROM top_kernels".
+    /// Ask a database this question in SQL, such as "SELECT * FROM top_kernels".
     #[arg(long, value_name = "SQL", conflicts_with_all = ["list_stats", "dispatch"])]
     query: Option<String>,
-    /// Only the kernels with their numbers.
+    /// Show only the kernels with their numbers.
     #[arg(long)]
     list_stats: bool,
-    /// Only this dispatch, by its number from --list-stats.
+    /// Show only this dispatch, by its number from --list-stats.
     #[arg(long, conflicts_with = "list_stats")]
     dispatch: Option<u64>,
     #[arg(long)]
     print: bool,
-    /// Prints the command as this version of ROCm takes it, whatever is installed here.
+    /// Print the command for this version of ROCm, regardless of the installed one.
     #[arg(long, value_name = "X.Y", value_parser = rocm)]
     for_rocm: Option<Version>,
     #[arg(long)]
@@ -107,7 +107,7 @@ pub struct ImportArgs {
     path: PathBuf,
     #[command(flatten)]
     view: ViewArgs,
-    /// Writes the profile for other programs, into the folder or file --to.
+    /// Write the profile for other programs, to the folder or file --to.
     #[arg(long, value_enum, requires = "to")]
     export: Option<ExportFormat>,
     #[arg(long, value_name = "PATH", requires = "export")]
@@ -127,22 +127,22 @@ pub struct CompareArgs {
 pub struct LaunchArgs {
     #[arg(help = targets::help("What to profile"))]
     target: Target,
-    /// Only prints the command line with each flag explained.
+    /// Print the command line with each flag explained, without running it.
     #[arg(long)]
     print: bool,
-    /// Prints the command line as this version of ROCm takes it, whatever is installed here.
+    /// Print the command line for this version of ROCm, regardless of the installed one.
     #[arg(long, value_name = "X.Y", value_parser = rocm)]
     for_rocm: Option<Version>,
-    /// Folder for the output; a new one below `profiles` if not given.
+    /// Folder for the output (default: a new one below `profiles`).
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Where the profiler runs: local, slurm, or words to put before it, such as "srun --gpus=1".
+    /// Where the profiler runs: local, slurm, or a command to put before it, such as "srun --gpus=1".
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
-    /// The GPU's architecture, such as gfx942, where it cannot be read from the driver.
+    /// The GPU's architecture, such as gfx942, if the driver does not report it.
     #[arg(long)]
     arch: Option<String>,
-    /// Gives the profiler the terminal instead of listing what it prints.
+    /// Let the profiler use the terminal instead of listing its output.
     #[arg(long, conflicts_with = "json")]
     terminal: bool,
     #[command(flatten)]
@@ -155,16 +155,17 @@ pub struct LaunchArgs {
 /// How to show a profile.
 #[derive(Clone, Debug, Args)]
 pub struct ViewArgs {
-    /// What counts as one kernel.
+    /// How to group launches into kernels.
     #[arg(long, value_enum, default_value = "name")]
     by: GroupBy,
-    /// Lines of each table.
+    /// Maximum number of lines in each table.
     #[arg(long, default_value_t = 15)]
     rows: usize,
-    /// Event stream of a run of the same target with --profile-steps, which says which part of the model issued a kernel.
+    /// Event stream of a run of the same target with --profile-steps; it names the model part that launched each
+    /// kernel.
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// One JSON document instead of tables.
+    /// Print one JSON document instead of tables.
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! What came of a profiler's run: how it ended, what it recorded, what to do about what is missing.
+//! The result of a profiler's run: its exit status, its recordings, and remedies for what is missing.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use tinyllama_course::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, R
 use tinyllama_course::profiler::run::{Ending, Finished, Output, run};
 use tinyllama_course::profiler::show::parts::Parts;
 
-/// A finished run with what it recorded.
+/// A finished run with its recordings.
 pub(super) struct Outcome {
     tool: Tool,
     pub finished: Finished,

@@ -1,4 +1,4 @@
-//! Printing without a terminal's help.
+//! Prints text if the width of the terminal is unknown.
 
 use std::io::Write;
 
@@ -9,15 +9,15 @@ use crate::cli::analysis::Page;
 use crate::cli::{Exit, say};
 use tinyllama_base::foreign::plain_lines;
 
-/// Columns of a table when the width of the terminal is not known, and at most.
+/// Maximum width of a table, and its width if that of the terminal is unknown.
 const WIDTH: usize = 100;
 
-/// Columns to print in.
+/// The width in columns.
 pub fn width() -> usize {
     Page::default().width.min(WIDTH)
 }
 
-/// A document, or words of others.
+/// Prints a document, or text from an untrusted source.
 pub fn say(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
     say::say(as_json, document, |out| {
         out.write_all(plain_lines(text).as_bytes())

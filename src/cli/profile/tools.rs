@@ -1,4 +1,4 @@
-//! What is installed, and the tools of the past.
+//! Lists the installed tools, and explains the tools of the past.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use tinyllama_course::profiler::commands::legacy::{MOVES, WHY};
 
 pub fn list(as_json: bool) -> anyhow::Result<Exit> {
     let tools = Tool::ALL.map(|tool| (tool, find(tool)));
-    // One that answers nothing has only the version it is taken for.
+    // A tool that does not answer has only an assumed version.
     let version = |installed: &Installed| match installed.assumed_rocm {
         Some(_) => None,
         None => installed.version.map(|version| version.to_string()),
@@ -44,7 +44,7 @@ pub fn list(as_json: bool) -> anyhow::Result<Exit> {
     print::say(as_json, &json!(document), &text)
 }
 
-/// What a tool that is not there would show.
+/// Explains what a missing tool would show.
 pub fn not_installed(tool: Tool, shows: &str) -> String {
     let mut text = format!("\n{tool} is not installed here.\n");
     push_wrapped(&mut text, tool.how_to_install(), print::width());
@@ -62,7 +62,7 @@ pub fn not_installed(tool: Tool, shows: &str) -> String {
     text
 }
 
-/// The same table, whatever is asked of the old tool.
+/// Prints the table of replacements. It ignores all arguments of the old tool.
 pub fn legacy(given: &Ignored) -> anyhow::Result<Exit> {
     let mut text = String::new();
     if !given.words.is_empty() {

@@ -1,4 +1,4 @@
-//! What the scenario leaves behind: a log of each stage to read, and its events.
+//! Files of the debugging scenario: a log for each stage, and its events.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -11,8 +11,8 @@ use tinyllama_course::analysis::comparison::Side;
 use tinyllama_course::run::{Line, read_line};
 use tinyllama_engine::train::EventSink;
 
-/// Writes `stageN.log`, as `run` prints every run, and `stageN.events.jsonl` of each stage's last run; other runs stay in
-/// their own folders.
+/// Writes `stageN.log` in the format of `run` for every run, and `stageN.events.jsonl` for each stage's last run.
+/// Other runs stay in their own folders.
 pub fn keep(folder: &Path, stages: &[Side]) -> Result<()> {
     for stage in stages {
         let mut log = Vec::new();

@@ -1,4 +1,4 @@
-//! `workbench bench`: a learner's kernel timed on this machine's GPU.
+//! `workbench bench`: times a learner's kernel on this machine's GPU.
 
 use std::path::PathBuf;
 
@@ -27,10 +27,10 @@ use tinyllama_engine::device::driver::Driver;
 pub struct BenchArgs {
     /// Name or number of the exercise
     exercise: String,
-    /// The file, instead of the session's
+    /// The learner's file (default: the one in the session)
     #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
-    /// Leave out how near the device's ceilings it comes, which takes some 20 seconds to find out once
+    /// Skip the comparison with the device's peak rates; measuring them takes some 20 seconds, once
     #[arg(long)]
     no_ceilings: bool,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     }
     let file = File::read(&path)?.map_err(|finding| UsageError(finding.message))?;
     let driver = asked.device.open()?;
-    // A time of something else than the exercise would say nothing.
+    // Checks the results first, because the time of a wrong kernel means nothing.
     let checked = within(GPU_LIMIT, &exercise.name, || {
         gpu::check(&driver, exercise, &file)
     })?;
@@ -88,7 +88,7 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The learner's kernel and what it is timed beside.
+/// The learner's kernel and the kernels to compare it with.
 fn rivals(exercise: &Exercise, file: &File) -> Result<Vec<(String, File)>> {
     let mut files = vec![("yours".to_owned(), file.clone())];
     let others = [("naive", "naive.hip"), ("a solution", "solution.hip")];
@@ -101,7 +101,7 @@ fn rivals(exercise: &Exercise, file: &File) -> Result<Vec<(String, File)>> {
     Ok(files)
 }
 
-/// The kept calibration of this device, or what is measured now.
+/// This device's stored calibration, or a new measurement.
 fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
     let facts = DeviceFacts::from(driver.properties());
     let kept = folder::state_folder()

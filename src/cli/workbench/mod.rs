@@ -1,4 +1,4 @@
-//! `workbench`: kernels that learners write.
+//! `workbench`: exercises in which learners write kernels.
 
 mod bench;
 mod print;
@@ -28,37 +28,37 @@ use tinyllama_course::workbench::check::{self, WAVES};
 use tinyllama_course::workbench::{Exercise, amd, exercises, find, place, words};
 use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
 
-/// How often `watch` looks at the file. By its time of change, which network homes report as well.
+/// Interval at which `watch` checks the file. It compares the time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// A check on a GPU that takes longer has met a kernel that does not end.
+/// Time limit for a check on a GPU. After that the kernel counts as endless.
 const GPU_LIMIT: Duration = Duration::from_secs(60);
 
 pub type WorkbenchArgs = InSession<WorkbenchCommand>;
 
 #[derive(Debug, Subcommand)]
 pub enum WorkbenchCommand {
-    /// List the exercises and what was done of them
+    /// List the exercises and the learner's progress
     List,
-    /// Show an exercise and write the file to begin with
+    /// Show an exercise and write its start file
     Start {
         /// Name or number of the exercise
         exercise: String,
-        /// Folder of the file instead of the session's; `.` for this one
+        /// Folder for the file instead of the session's; `.` for the current one
         #[arg(long, value_name = "DIR")]
         to: Option<PathBuf>,
     },
-    /// Check the file whenever it is saved
+    /// Check the file after every save
     Watch(CheckArgs),
-    /// Check the file: results on awkward sizes, races, bounds, barriers, and how it meets memory
+    /// Check the file: results on awkward sizes, races, bounds, barriers, and memory access
     Check(CheckArgs),
-    /// Time the file on this GPU, beside the solution and what this device reaches
+    /// Time the file on this GPU, and compare it with the solution and this device's peak rates
     Bench(bench::BenchArgs),
     /// Show the next hint
     Hint {
         /// Name or number of the exercise
         exercise: String,
-        /// Show this one instead
+        /// Number of the hint to show instead
         #[arg(long, value_name = "N")]
         number: Option<usize>,
     },
@@ -67,11 +67,11 @@ pub enum WorkbenchCommand {
         /// Name or number of the exercise
         exercise: String,
     },
-    /// Begin anew; the file as it was is kept beside the new one
+    /// Start again with a new file; the old one stays in the same folder
     Reset {
         /// Name or number of the exercise
         exercise: String,
-        /// The file, instead of the session's
+        /// The learner's file (default: the one in the session)
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
     },
@@ -81,22 +81,22 @@ pub enum WorkbenchCommand {
 pub struct CheckArgs {
     /// Name or number of the exercise
     exercise: String,
-    /// The file, instead of the session's
+    /// The learner's file (default: the one in the session)
     #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
-    /// Only at waves of this many lanes: 64 (CDNA) or 32 (RDNA, NVIDIA)
+    /// Check only waves of this many lanes: 64 (CDNA) or 32 (RDNA, NVIDIA)
     #[arg(long, value_parser = ["64", "32"])]
     wave: Option<String>,
-    /// Draw how a wavefront meets memory
+    /// Draw how a wavefront accesses memory
     #[arg(long)]
     picture: bool,
-    /// Add what a compiler says of registers, local memory and spills on AMD GPUs
+    /// Add a compiler's figures for registers, local memory and spills on AMD GPUs
     #[arg(long)]
     arch: bool,
-    /// On this machine's GPU instead of the stand-in: results only, without places
+    /// Check on this machine's GPU instead of the stand-in: results only, without places
     #[arg(long)]
     gpu: bool,
-    /// Which GPU
+    /// Selects a GPU.
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -106,7 +106,7 @@ struct DeviceArgs {
     /// Backend of the GPU
     #[arg(long, value_enum, default_value = "auto", env = "TINYLLAMA_BACKEND")]
     backend: BackendChoice,
-    /// Which device of the backend
+    /// Device of the backend
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Where the GPU is: local, slurm, ssh:HOST, or words to put before the program, such as "srun --gres=gpu:1"
@@ -120,7 +120,8 @@ struct DeviceArgs {
 }
 
 impl DeviceArgs {
-    /// This very command where the GPU is, unless that is here; it has to see the file and the session, too.
+    /// Runs this command on the machine with the GPU, unless that is this one. The other machine must have access to
+    /// the file and the session.
     fn elsewhere(&self, file: &Path) -> Result<Option<Exit>> {
         let launcher = Launcher::choose(self.launcher.as_deref(), None)?;
         if launcher.is_local() {
@@ -196,7 +197,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
 }
 
 impl WorkbenchArgs {
-    /// The exercise and the learner's file of it.
+    /// The exercise and the learner's file for it.
     fn file_of(&self, name: &str, file: Option<&Path>) -> Result<(&'static Exercise, PathBuf)> {
         let exercise = find(name)?;
         let folder = self.place.find()?.workbench();
@@ -211,7 +212,7 @@ impl WorkbenchArgs {
         Ok((exercise, path))
     }
 
-    /// Keeps what happened in the learner's history, where the session is free.
+    /// Adds an event to the learner's history if the session is not locked.
     fn record(&self, event: Event) -> Option<String> {
         let session = self.place.find().and_then(Session::open);
         let kept = session.and_then(|mut session| session.record(event));
@@ -229,7 +230,7 @@ fn check_once(
     let tried = tried(args, asked, exercise, path)?;
     let Tried { file, checked } = &tried;
     let facts = match asked.arch {
-        // What does not compile for the stand-in does not for a GPU.
+        // A file that does not compile for the stand-in does not compile for a GPU either.
         true if checked.cases > 0 => amd::facts(exercise, file)?,
         _ => None,
     };
@@ -295,8 +296,8 @@ fn tried(
     })
 }
 
-/// Ends this process where a kernel keeps the GPU longer: a driver cannot be asked to stop one, and takes the device back
-/// from a process that ends.
+/// Ends this process if a kernel occupies the GPU for longer than `limit`. A driver cannot stop a kernel, but it
+/// takes the device back from a process that ends.
 fn within<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
     let (done, waiting) = std::sync::mpsc::channel::<()>();
     let name = name.to_owned();
@@ -306,7 +307,7 @@ fn within<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
                 "{name}: endless: the kernel did not end within {} s on the GPU, and was ended with this process",
                 limit.as_secs()
             );
-            // SAFETY: nothing is left to be written, and the driver's own clean-up would wait for the kernel.
+            // SAFETY: everything is written, and the driver's clean-up would wait for the kernel.
             unsafe { libc::_exit(i32::from(Exit::Failed.code())) };
         }
     });
@@ -315,14 +316,14 @@ fn within<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Checks on every save until it is interrupted.
+/// Checks the file after every save until the user interrupts it.
 fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
     let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
     let shown = plain(&path.display().to_string());
     println!("{shown}: checked on every save; Ctrl-C ends");
     let mut seen: Option<(SystemTime, u64)> = None;
     loop {
-        // An editor may put a new file in its place: for a moment there is none.
+        // Some editors replace the file, so it may be missing for a moment.
         let now = std::fs::metadata(&path).and_then(|data| Ok((data.modified()?, data.len())));
         if let Ok(now) = now
             && seen != Some(now)
@@ -335,7 +336,7 @@ fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
     }
 }
 
-/// How an exercise stands: attempts, and whether a check passed.
+/// A learner's result for an exercise: attempts, whether a check passed, and the best time.
 fn standing(state: &State, exercise: &Exercise) -> (usize, bool, Option<f64>) {
     let all = || state.kernels.iter();
     let mine = || all().filter(|attempt| attempt.exercise == exercise.name);

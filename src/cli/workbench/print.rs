@@ -1,4 +1,4 @@
-//! The workbench's lists and pages as text.
+//! Formats the workbench's lists and pages as text.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -49,7 +49,7 @@ pub fn list(exercises: &[Exercise], state: &State, as_json: bool) -> Result<Exit
     })
 }
 
-/// The task, and where the file is.
+/// Prints the task and the path of the file.
 pub fn start(
     out: &mut impl Write,
     exercise: &Exercise,
@@ -80,7 +80,7 @@ pub fn start(
     )
 }
 
-/// The next hint, or the one that is asked for. How many were shown is kept beside the file.
+/// Prints the next hint, or the requested one. A counter file in the file's folder stores how many were shown.
 pub fn hint(
     exercise: &Exercise,
     number: Option<usize>,
@@ -100,7 +100,7 @@ pub fn hint(
     if number > shown
         && let Some(folder) = counter.parent()
     {
-        // Where it cannot be kept, the first hint comes again.
+        // If the counter cannot be written, the next call shows the same hint again.
         let kept = std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(counter, number.to_string()));
         if let Err(error) = kept {
@@ -112,7 +112,7 @@ pub fn hint(
     say_text(as_json, &document, &text)
 }
 
-/// What a compiler says the kernels take.
+/// A compiler's figures for the kernels.
 pub fn facts(out: &mut impl Write, facts: Option<&[KernelFacts]>) -> io::Result<()> {
     let Some(facts) = facts else {
         return writeln!(
