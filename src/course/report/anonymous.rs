@@ -1,6 +1,6 @@
-//! Leaving out who and where: the names of people and machines, and the folders of paths that tell them.
+//! Removes names of people and machines from a report, and the folders of paths that reveal them.
 //!
-//! What is left out follows from the report alone, so that it can be derived again anywhere.
+//! The result depends on the report alone, so that anyone can derive it again.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::report::Report;
 
 const SOMEBODY: &str = "(name left out)";
 
-/// Takes names out of everything the program wrote itself. Reflections are kept as they were written, except for names.
+/// Removes names from all text that the program wrote. Reflections keep their text, except for names.
 pub fn strip(report: &mut Report) {
     let hosts = report.session.hosts.iter().cloned();
     let hosts = hosts.chain(report.runs.iter().filter_map(|run| run.host.clone()));
@@ -17,7 +17,7 @@ pub fn strip(report: &mut Report) {
     let learner = learner.flat_map(|learner| spellings_of_learner(learner));
     let mut names: Vec<String> = hosts.chain(learner).collect();
     names.retain(|name| !name.is_empty());
-    // Longer ones first: a name before its parts.
+    // Longer names come first, so that a name is removed before its parts.
     names.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
     names.dedup();
     let clean = |text: &mut String| {
@@ -64,13 +64,13 @@ pub fn strip(report: &mut Report) {
     }
 }
 
-/// A machine's name, also without its domain.
+/// A machine's name, with and without its domain.
 fn spellings_of_host(host: &str) -> Vec<String> {
     let short = host.split('.').next().unwrap_or_default();
     vec![host.into(), short.into()]
 }
 
-/// `ada.lovelace` as it is, with other signs between its parts, and each part that can be a name.
+/// Spellings of `ada.lovelace`: unchanged, with other signs between its parts, and each part that can be a name.
 fn spellings_of_learner(learner: &str) -> Vec<String> {
     let parts: Vec<&str> = learner.split(['.', '_', '-']).collect();
     let joined = [".", "_", "-", " ", ""].map(|sign| parts.join(sign));
@@ -79,7 +79,7 @@ fn spellings_of_learner(learner: &str) -> Vec<String> {
     own.chain(joined).chain([learner.into()]).collect()
 }
 
-/// Changes every text of a document; its names and numbers stay.
+/// Changes every text of a document. Keys and numbers stay.
 fn in_texts(value: &mut Value, change: &impl Fn(&mut String)) {
     match value {
         Value::String(text) => change(text),
@@ -89,11 +89,11 @@ fn in_texts(value: &mut Value, change: &impl Fn(&mut String)) {
     }
 }
 
-/// `text` without `name`, in whatever case, where it stands as a word of its own; `ada` stays within `adam`.
+/// Removes `name` from `text` in upper and lower case, but only as a separate word: `ada` stays inside `adam`.
 fn without(text: &str, name: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    // As many bytes as the text has, at the same places.
+    // ASCII lower case keeps all byte positions.
     let lower = text.to_ascii_lowercase();
     let name = &name.to_ascii_lowercase();
     while let Some(at) = lower[text.len() - rest.len()..].find(name) {
@@ -118,7 +118,7 @@ fn without(text: &str, name: &str) -> String {
     out
 }
 
-/// `text` with the last part alone of every path that begins at the root.
+/// Shortens every absolute path in `text` to its last part.
 fn without_folders(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -175,7 +175,7 @@ mod tests {
             assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
         }
         assert!(spellings_of_learner("bo").contains(&"bo".to_string()));
-        // A number alone is nobody's name.
+        // A number alone is not a name.
         assert!(!spellings_of_learner("user-7").contains(&"7".to_string()));
         assert_eq!(
             spellings_of_host("vm.cluster.org"),

@@ -1,4 +1,4 @@
-//! From a session's files to a [`Report`].
+//! Builds a [`Report`] from a session's files.
 
 pub(super) mod ceilings;
 mod lessons;
@@ -21,24 +21,24 @@ use crate::session::{
 };
 use tinyllama_base::{foreign, now};
 
-/// The largest event stream of a run that travels with a report; real ones have some hundred kilobytes.
+/// The largest event stream that a report includes. Real ones have some hundred kilobytes.
 pub const MOST_STREAM_BYTES: u64 = 4 << 20;
-/// All logs before the last compaction together.
+/// Limit for all logs before the last compaction together.
 const MOST_EARLIER_BYTES: usize = 64 << 20;
-/// All streams of a report together.
+/// Limit for all streams of a report together.
 const MOST_STREAMS_BYTES: usize = 64 << 20;
 
-/// What goes into a report.
+/// Choices for a report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Leave out names of people and machines.
+    /// Removes names of people and machines.
     pub anonymous: bool,
 }
 
-/// Reads a session and all its runs. Nothing is written; the session may be open elsewhere.
+/// Reads a session and all its runs. It writes nothing, and the session may be open in another process.
 ///
 /// # Errors
-/// When there is no session at `place` or its log cannot be read. A run that cannot be read becomes a warning.
+/// If there is no session at `place` or its log cannot be read. A run that cannot be read becomes a warning.
 pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Report, SessionError> {
     let scan = scan(&place.events())?.begun(&place.folder)?;
     let state = State::of(&scan.records);
@@ -130,7 +130,7 @@ fn totals(lessons: &[LessonReport], course: &Course) -> Totals {
     }
 }
 
-/// The event streams of all runs that have one, so that a reader can derive what the report says of them.
+/// Event streams of all runs that have one. A reader can derive the report's figures from them.
 fn streams(place: &Place, state: &State) -> BTreeMap<String, Option<String>> {
     let mut room = MOST_STREAMS_BYTES;
     let stream = |id: &String| {
@@ -147,7 +147,7 @@ fn streams(place: &Place, state: &State) -> BTreeMap<String, Option<String>> {
     state.runs.keys().filter_map(stream).collect()
 }
 
-/// The log as it is, up to the records that were read: what is torn or written meanwhile is left out.
+/// The log up to the records that were read. Torn lines and lines written meanwhile are left out.
 fn log_lines(place: &Place, scan: &Scan) -> Result<Vec<String>, SessionError> {
     let path = place.events();
     let bytes = foreign::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
@@ -163,7 +163,7 @@ fn lines(log: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The logs that were compacted, oldest first; none where there are too many to travel with a report.
+/// Lines of the compacted logs, oldest first. Empty if they are too large to travel with a report.
 fn earlier_lines(place: &Place) -> Result<Vec<Vec<String>>, SessionError> {
     let logs = logs(&place.folder)?;
     let earlier = logs.get(1..).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What a report holds: `session.json`, version 1. The other formats are renderings of it.
+//! The content of a report: `session.json`, version 1. The other formats are renderings of it.
 //!
-//! A figure that was not reported is null or absent, never 0. The JSON Schema generated from these types is
-//! `assets/report.schema.json`.
+//! A figure that was not reported is null or absent, never 0. `assets/report.schema.json` is the JSON Schema of these
+//! types.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::lesson::Verdict;
 use tinyllama_contract::model::ModelConfig;
 use tinyllama_contract::{Kernel, PartWork, Parts};
 
-/// Version of the document; it changes when a reader of the old one would misread the new one.
+/// Version of the document. It increases if a reader of the old version would misread the new one.
 pub const FORMAT: u32 = 1;
 
 /// One learner's session.
@@ -25,7 +25,7 @@ pub struct Report {
     pub program: String,
     /// UTC, RFC 3339.
     pub written: String,
-    /// Whether names of people and machines were left out.
+    /// Whether names of people and machines were removed.
     pub anonymous: bool,
     /// Null in an anonymous report.
     pub learner: Option<String>,
@@ -42,7 +42,7 @@ pub struct Report {
     /// Attempts at kernels of the workbench, oldest first.
     #[serde(default)]
     pub kernels: Vec<KernelReport>,
-    /// What a reader should know before believing the figures.
+    /// Facts that a reader should know before believing the figures.
     pub warnings: Vec<String>,
     pub chain: Chain,
 }
@@ -55,18 +55,18 @@ impl Report {
     }
 }
 
-/// One attempt at a kernel: a check, or a time on a GPU.
+/// One attempt at a kernel: a check, or a timing on a GPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelReport {
     pub exercise: String,
     pub time: String,
-    /// SHA-256 of the file as it was.
+    /// SHA-256 of the file at that time.
     pub sha256: String,
-    /// Of a check.
+    /// The verdict of a check. Null for a timing.
     pub passed: Option<bool>,
-    /// Kinds of what was wrong.
+    /// Kinds of the mistakes that were found.
     pub findings: Vec<String>,
-    /// Of a time; the rest is null where it was a check.
+    /// The GPU of a timing. This and the figures below are null for a check.
     pub device: Option<String>,
     pub milliseconds: Option<f64>,
     pub gigabytes_per_s: Option<f64>,
@@ -74,7 +74,7 @@ pub struct KernelReport {
 }
 
 impl KernelReport {
-    /// What came of it, in words.
+    /// The result as text.
     pub fn outcome(&self) -> String {
         match (self.passed, self.milliseconds, self.gigabytes_per_s) {
             (Some(true), ..) => "passed".into(),
@@ -91,30 +91,30 @@ pub struct CourseName {
     pub version: String,
 }
 
-/// When, where and with what.
+/// Times, machines and versions of the session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFacts {
     /// Time of the first record, UTC.
     pub begun: String,
     /// Time of the last record, UTC.
     pub last: String,
-    /// Versions of the program that worked on it, oldest first.
+    /// Versions of the program that wrote the session, oldest first.
     pub tutor_versions: Vec<String>,
-    /// Machines the tutor ran on; empty in an anonymous report.
+    /// Machines that the tutor ran on. Empty in an anonymous report.
     pub hosts: Vec<String>,
-    /// Repairs and other remarks of the session about itself.
+    /// Notes of the session about itself, such as repairs.
     pub notes: Vec<String>,
-    /// Lines of the log that are not what was written.
+    /// Lines of the log that were changed or damaged.
     pub damaged_lines: Vec<String>,
 }
 
-/// What runs were made on, as they said themselves.
+/// A device, described as by the runs made on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
     pub name: String,
     pub arch: Option<String>,
     pub backend: String,
-    /// Driver or runtime version; with the backend `rocm` that of ROCm. Null where the backend does not say.
+    /// Driver or runtime version. With the backend `rocm` it is that of ROCm. Null if the backend does not report it.
     pub driver: Option<String>,
     /// Bytes.
     pub memory: Option<u64>,
@@ -131,9 +131,9 @@ pub struct Totals {
     /// Without a skipped step.
     pub lessons_finished: usize,
     pub lessons: usize,
-    /// Attention, not wall-clock.
+    /// Time of attention, not wall-clock time.
     pub minutes: f64,
-    /// Of the lessons that were begun.
+    /// Planned minutes of the lessons that were begun.
     pub planned_minutes: u32,
     pub attempts: u32,
     pub hints: usize,
@@ -143,7 +143,7 @@ pub struct Totals {
 pub struct LessonReport {
     pub id: String,
     pub title: String,
-    /// Title of the course's session; null when the lesson is no longer in the course.
+    /// Title of the course's session. Null if the course no longer has the lesson.
     pub session: Option<String>,
     pub planned_minutes: Option<u32>,
     pub minutes: f64,
@@ -157,12 +157,12 @@ pub struct LessonReport {
 }
 
 impl LessonReport {
-    /// Whether every step is done or skipped.
+    /// Returns whether every step is done or skipped.
     pub fn is_finished(&self) -> bool {
         self.of > 0 && self.finished == self.of
     }
 
-    /// Whether every step is done.
+    /// Returns whether every step is done.
     pub fn is_done(&self) -> bool {
         self.is_finished() && self.skipped == 0
     }
@@ -178,11 +178,11 @@ pub struct StepReport {
     pub remark: Option<String>,
     pub minutes: f64,
     pub attempts: u32,
-    /// Hints shown, and how many there are.
+    /// Number of hints shown, then of hints available.
     pub hints: usize,
     pub hints_of: usize,
     pub answers: Vec<AnswerReport>,
-    /// Of a question that was answered: `first try`, `later`, or `not yet`.
+    /// For a question that was answered: `first try`, `later`, or `not yet`.
     #[serde(default)]
     pub marked: Option<String>,
     #[serde(default)]
@@ -196,7 +196,7 @@ pub struct StepReport {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AnswerReport {
-    /// A number, or the place of a choice, from 0.
+    /// A number, or the index of a choice, from 0.
     pub answer: f64,
     /// The answer in words.
     pub text: String,
@@ -206,25 +206,25 @@ pub struct AnswerReport {
 /// An investigation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseReport {
-    /// Who was suspected, oldest first, each with the runs made before.
+    /// The suspects, oldest first, each with the runs made before.
     pub suspicions: Vec<String>,
-    /// What it cost.
+    /// Number of measurements.
     pub measurements: usize,
     /// Fixes that were run, oldest first.
     pub fixes: Vec<String>,
     pub solved: bool,
 }
 
-/// What a command of the tutor said last.
+/// The last output of a command of the tutor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandReport {
-    /// Its run's id; its files lie in the folder of this name.
+    /// Id of its run. The folder of this name has its files.
     pub run: String,
     /// The command line, quoted for a shell.
     pub command: String,
-    /// The machine it was recorded on, where it was not run here.
+    /// The machine it was recorded on, if it did not run here.
     pub recording: Option<String>,
-    /// The document; null where its files are gone.
+    /// The document. Null if its files are gone.
     pub document: Option<serde_json::Value>,
     /// SHA-256 of the document.
     pub sha256: Option<String>,
@@ -236,12 +236,12 @@ pub struct CheckReport {
     /// `passed`, `not yet`, `inconclusive` or `not evaluated`.
     #[schemars(with = "String")]
     pub verdict: Verdict,
-    /// Whether missing it keeps the step open.
+    /// Whether a miss keeps the step open.
     pub required: bool,
-    /// How often it was missed.
+    /// Number of misses.
     pub missed: u32,
     pub value: Option<f64>,
-    /// What was measured against what, in words.
+    /// The comparison in words: the measured value and its bounds.
     pub explanation: String,
 }
 
@@ -250,17 +250,17 @@ pub struct Prediction {
     pub lesson: String,
     pub step: String,
     pub title: String,
-    /// As the course writes it, such as `baseline.total_ms`.
+    /// Formula from the course, such as `baseline.total_ms`.
     pub quantity: String,
     pub predicted: f64,
     pub predicted_text: String,
     /// Null while nothing was measured.
     pub measured: Option<f64>,
     pub measured_text: Option<String>,
-    /// The recording that was measured on another machine; a guess is not held against it.
+    /// Recording of another machine that was measured. A guess is not judged by it.
     #[serde(default)]
     pub recording: Option<String>,
-    /// predicted / measured; null for a recording.
+    /// predicted / measured. Null for a recording.
     pub ratio: Option<f64>,
 }
 
@@ -270,7 +270,7 @@ pub struct RunReport {
     pub lesson: Option<String>,
     pub step: Option<String>,
     pub target: String,
-    /// Name of the fix it ran with, where the target is a program with a mistake.
+    /// Name of the fix in this run, if the target is a program with a mistake.
     #[serde(default)]
     pub fix: Option<String>,
     /// The exact command line, quoted for a shell.
@@ -281,11 +281,11 @@ pub struct RunReport {
     pub host: Option<String>,
     /// `0`, `exit status 1`, `signal 9`, `running` or `lost`.
     pub exit: String,
-    /// Whether it came to its planned end with exit status 0.
+    /// Whether it reached its planned end with exit status 0.
     pub complete: bool,
-    /// The machine it was recorded on, where it was not made here.
+    /// The machine it was recorded on, if it was not made here.
     pub recording: Option<String>,
-    /// Place in `devices`.
+    /// Index in `devices`.
     pub device: Option<usize>,
     pub config: Option<ModelConfig>,
     pub dtype: Option<String>,
@@ -293,15 +293,15 @@ pub struct RunReport {
     pub warmup: Option<usize>,
     /// Whether the clock was read only after the device had finished.
     pub synchronized: Option<bool>,
-    /// By metric name, as the run's summary gives them.
+    /// By metric name, from the run's summary.
     pub figures: BTreeMap<String, f64>,
     pub step_time: Option<StepTime>,
     pub ratio: Option<Ratio>,
     pub samples: Samples,
     pub work: Option<Work>,
-    /// Longest first; from a profile pass of its own, per step.
+    /// Longest first, per step, from a separate profile pass.
     pub kernels: Vec<Kernel>,
-    /// What the run said went wrong.
+    /// Error that the run reported.
     pub error: Option<String>,
     pub warnings: Vec<String>,
     /// SHA-256 of the event stream when the run ended.
@@ -322,11 +322,11 @@ pub struct StepTime {
 /// How many times shorter the median step is than the baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
-    /// Id of the run it is compared with.
+    /// Id of the baseline's run.
     pub baseline: String,
-    /// Baseline's median over this run's: above 1 is faster.
+    /// Baseline's median over this run's. Above 1 is faster.
     pub speedup: f64,
-    /// Null where too few steps were measured to know.
+    /// Null if too few steps were measured to know.
     pub interval: Option<RatioInterval>,
 }
 
@@ -338,14 +338,14 @@ pub struct RatioInterval {
     pub confidence: f64,
 }
 
-/// Raw values of the measured steps, in order; empty where they were not reported.
+/// Raw values of the measured steps, in order. Empty if they were not reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {
     pub total_ms: Vec<f64>,
     pub forward_ms: Vec<f64>,
     pub backward_ms: Vec<f64>,
     pub optimizer_ms: Vec<f64>,
-    /// Of every step, warm-up included; null where it was not finite.
+    /// Loss of every step, warm-up included. Null if it was not finite.
     pub loss: Vec<Option<f64>>,
 }
 
@@ -358,13 +358,13 @@ pub struct Work {
     pub bytes_per_step: f64,
     pub achieved_flops_per_s: Option<f64>,
     pub parts: Vec<PartWork>,
-    /// Lines of the roofline; of each kind the first is the one that counts. Empty where the device was not calibrated and is
-    /// in no table.
+    /// Lines of the roofline. The first one of each kind counts. Empty if the device was not calibrated and has no data
+    /// sheet.
     #[serde(default)]
     pub ceilings: Vec<CeilingLine>,
 }
 
-/// What arithmetic or memory reaches.
+/// Attainable rate of arithmetic or memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Ceiling")]
 pub struct CeilingLine {
@@ -384,7 +384,7 @@ pub enum CeilingKind {
 }
 
 impl Work {
-    /// Alike parts of all layers taken together.
+    /// Adds up parts of the same kind over all layers.
     pub fn by_kind(&self) -> Vec<PartSum> {
         by_kind(&Parts {
             source: self.source.clone(),
@@ -409,12 +409,12 @@ pub struct StageRow {
     pub peak_bytes: Option<f64>,
     pub with_gradient: Option<f64>,
     pub tensors: Option<f64>,
-    /// Step time of the stage before over this one's.
+    /// Step time of the stage before over that of this stage.
     pub to_stage_before: Option<f64>,
     pub synchronized: Option<bool>,
 }
 
-/// What a vendor's profiler said about a run.
+/// Hot spots of a run by a vendor's profiler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileReport {
     pub run: String,
@@ -432,23 +432,23 @@ pub struct HotspotRow {
     pub part: Option<String>,
     pub calls: u64,
     pub total_ns: f64,
-    /// Of the time of all kernels.
+    /// Share of the time of all kernels.
     pub percent: f64,
 }
 
-/// The session's own record, by which the report can be checked.
+/// The session's records. They make it possible to check the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Chain {
     pub records: usize,
     /// Hash of the last line.
     pub last_hash: String,
-    /// The lines of `events.jsonl` as they are; null in an anonymous report, since they carry names.
+    /// The unchanged lines of `events.jsonl`. Null in an anonymous report, because they contain names.
     pub lines: Option<Vec<String>>,
-    /// The event stream of each run that has one, by the run's id; null for one that is too large. Null altogether in an
-    /// anonymous report.
+    /// The event stream of each run that has one, by the run's id. Null for one that is too large. The whole field is null
+    /// in an anonymous report.
     #[serde(default)]
     pub streams: Option<BTreeMap<String, Option<String>>>,
-    /// The lines of the logs that were compacted before, the oldest first; none in an anonymous report.
+    /// Lines of the logs that were compacted before, the oldest log first. Empty in an anonymous report.
     #[serde(default)]
     pub earlier: Vec<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! A report as files.
+//! Writes a report to files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,10 +35,10 @@ impl Format {
     }
 }
 
-/// Writes a report into `folder`, a file a format; returns their paths.
+/// Writes a report into `folder`, one file per format, and returns their paths.
 ///
 /// # Errors
-/// What the file system says, with the path.
+/// The file system's message, with the path.
 pub fn write(
     report: &Report,
     folder: &Path,
@@ -56,7 +56,7 @@ pub fn write(
 /// Writes a file whole or not at all.
 ///
 /// # Errors
-/// What the file system says, with the path.
+/// The file system's message, with the path.
 pub fn save(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;

@@ -1,4 +1,4 @@
-//! Checks and outcomes as JUnit XML, which continuous integration shows.
+//! Writes checks and their results as JUnit XML, which continuous integration shows.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use tinyllama_base::{Html, plain};
 use crate::lesson::Verdict;
 use crate::report::{CheckReport, Report};
 
-/// What became of a test case, and why.
+/// The result of a test case, and its reason.
 #[derive(Clone, Debug)]
 pub enum CaseOutcome {
     Passed,
@@ -17,14 +17,14 @@ pub enum CaseOutcome {
 
 #[derive(Clone, Debug)]
 pub struct TestCase {
-    /// Groups cases of a suite.
+    /// Groups the cases of a suite.
     pub class: Option<String>,
     pub name: String,
     pub outcome: CaseOutcome,
 }
 
-/// One suite a lesson, one case a check. A check that is not met fails where it is required; one that is undecided, optional
-/// or not evaluated counts as skipped.
+/// Renders one suite per lesson and one case per check. A missed check fails if it is required. An undecided, optional or
+/// unevaluated check counts as skipped.
 pub fn render(report: &Report) -> String {
     let suites = report.lessons.iter().map(|lesson| {
         let checks = lesson.steps.iter().flat_map(|step| {
@@ -49,7 +49,7 @@ fn outcome(check: &CheckReport) -> CaseOutcome {
     }
 }
 
-/// The document of these suites; those without cases are left out.
+/// Renders the document. Suites without cases are left out.
 pub fn document(name: &str, suites: &[(&str, Vec<TestCase>)]) -> String {
     let cases = suites.iter().flat_map(|(_, cases)| cases);
     let mut xml = format!(
@@ -98,7 +98,7 @@ fn push_case(xml: &mut String, case: &TestCase) {
     );
 }
 
-/// Text inside of double quotes, without the characters that XML has no way to write.
+/// Escapes text for double quotes. Characters that XML cannot contain are removed.
 fn attribute(text: &str) -> String {
     let text = plain(text).replace(['\u{fffe}', '\u{ffff}'], "");
     Html(&text).to_string()

@@ -1,5 +1,4 @@
-//! Layouts of reports. A template says where a report's words stand; every value that goes through it is made safe for its
-//! format.
+//! Layouts of reports. A template places a report's texts. Every value is escaped for the template's format.
 
 use std::sync::LazyLock;
 
@@ -67,7 +66,7 @@ fn prepare() -> Result<Environment<'static>, Error> {
     Ok(layouts)
 }
 
-/// The only way out of a template: what it did not make itself stays text.
+/// All output of a template passes here. Text that the template did not make itself is escaped.
 fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
     let text = value.to_string();
     match (value.is_safe(), state.auto_escape()) {
@@ -79,7 +78,7 @@ fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error
     Ok(())
 }
 
-/// A text as a field of CSV that no spreadsheet takes for a formula.
+/// Formats a text as a CSV field that no spreadsheet reads as a formula.
 fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = format!("{}{text}", if formula { "'" } else { "" });
@@ -89,7 +88,7 @@ fn field(text: &str) -> String {
     }
 }
 
-/// A figure in a unit.
+/// Formats a figure with its unit.
 fn figure(value: f64, unit: &str) -> String {
     match unit {
         "milliseconds" => milliseconds(Some(value)),
@@ -99,7 +98,7 @@ fn figure(value: f64, unit: &str) -> String {
     }
 }
 
-/// What the layout `name` makes of `shown`.
+/// Renders `shown` with the layout `name`.
 pub fn render(name: &str, shown: &impl Serialize) -> String {
     let layout = LAYOUTS.get_template(name);
     match layout.and_then(|layout| layout.render(Serde(shown))) {

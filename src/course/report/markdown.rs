@@ -1,9 +1,9 @@
-//! The report as Markdown.
+//! Writes the report as Markdown.
 
 use super::shown::shown;
 use crate::report::{Limits, Report};
 
-/// The whole report.
+/// Renders the whole report.
 pub fn render(report: &Report) -> String {
     super::layout::render("report.md", &shown(report, Limits::NONE))
 }

@@ -1,4 +1,5 @@
-//! A session as a document: collected once, rendered as Markdown, HTML, JSON and JUnit, and checked when it is handed in.
+//! A session as a document. It is collected once, rendered as Markdown, HTML, JSON and JUnit, and checked when it is
+//! handed in.
 
 mod anonymous;
 

@@ -1,4 +1,4 @@
-//! Runs compared: each with the baseline made under the same circumstances, each stage with the one before.
+//! Compares runs: each with the baseline made under the same circumstances, each stage with the one before.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ const BASELINE: &str = "v1";
 
 const STAGES: [&str; 6] = ["stage1", "stage2", "stage3", "stage4", "stage5", "stage6"];
 
-/// Gives each complete run its ratio to the baseline: the first complete `v1` of the same model, device and origin, or
-/// else the first complete run of them.
+/// Sets each complete run's ratio to its baseline. That is the first complete `v1` of the same model, device and origin,
+/// or else the first complete run of them.
 pub fn compare_with_baselines(runs: &mut [RunReport]) {
     let mut baselines: HashMap<String, usize> = HashMap::new();
     for (index, run) in runs.iter().enumerate() {
@@ -41,7 +41,7 @@ pub fn compare_with_baselines(runs: &mut [RunReport]) {
     }
 }
 
-/// What has to agree for a ratio to mean anything; none where a run has no time to compare.
+/// Facts that have to agree for a ratio to be meaningful. Returns `None` if a run has no step time.
 fn circumstances(run: &RunReport) -> Option<String> {
     let config = run.config.as_ref()?;
     (run.complete && run.step_time.is_some())
@@ -64,8 +64,8 @@ fn ratio(baseline: &RunReport, run: &RunReport) -> Option<Ratio> {
     })
 }
 
-/// The newest complete run of each stage, all of one device and origin where there is a choice. A run with a fix is a run of
-/// another program.
+/// Finds the newest complete run of each stage. If there is a choice, all come from one device and origin. A run with a
+/// fix is another program and does not count.
 pub fn stages(runs: &[RunReport]) -> Vec<StageRow> {
     let of_stage = |run: &&RunReport| {
         run.complete && run.fix.is_none() && STAGES.contains(&run.target.as_str())

@@ -1,4 +1,4 @@
-//! The roofline of a report: parts of a step under the lines of their device.
+//! The roofline of a report: the parts of a step and their device's ceilings.
 
 use crate::analysis::roofline::{has_products, named};
 use crate::report::Work;
@@ -6,7 +6,7 @@ use tinyllama_base::roofline::{Grain, Source};
 use tinyllama_base::{Ceilings, Point, Roofline};
 
 impl Work {
-    /// The parts whose time was measured, held against the lines.
+    /// Compares the parts that have a measured time with the ceilings.
     pub fn roofline(&self) -> Roofline {
         let mut ceilings = Ceilings::default();
         for line in &self.ceilings {
@@ -36,7 +36,7 @@ mod tests {
     use crate::report::document::{CeilingKind, CeilingLine};
     use tinyllama_contract::event::PartWork;
 
-    /// What holds no product is limited by the vector units, in a report as everywhere.
+    /// The vector units limit parts without matrix products, in a report as everywhere.
     #[test]
     fn parts_are_held_against_the_line_of_their_own_work() {
         let line = |kind, label: &str, value| CeilingLine {

@@ -1,4 +1,4 @@
-//! What a learner's report shows, whatever its layout: tables, sentences and pictures.
+//! Content of a learner's report for every layout: tables, sentences and pictures.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::report::{
 };
 use tinyllama_base::{NOT_REPORTED, or_not_reported};
 
-/// How much of a long session is shown; the JSON document has all of it.
+/// How much of a long session is shown. The JSON document has all of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub runs: usize,
@@ -88,7 +88,7 @@ struct Begun<'a> {
     step: &'a StepReport,
 }
 
-/// Of every step that was begun, what of it is shown, each with the step.
+/// Items of every step that was begun, each with its step.
 fn each<'a, T: 'a, I: IntoIterator<Item = T> + 'a>(
     report: &'a Report,
     of: impl Fn(&'a StepReport) -> I + 'a,
@@ -99,7 +99,7 @@ fn each<'a, T: 'a, I: IntoIterator<Item = T> + 'a>(
 
 type Check<'a> = (&'a LessonReport, &'a StepReport, &'a CheckReport);
 
-/// With columns for how each went.
+/// Adds columns for the result of each check.
 fn went<'a>(checks: Table<Check<'a>>) -> Table<Check<'a>> {
     checks
         .verdict("Verdict", |(.., check)| check.verdict.name())

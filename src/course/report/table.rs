@@ -1,18 +1,18 @@
-//! A table of a report: its columns, and what each says of a thing. Every format writes the same table.
+//! A table of a report with its columns. Every format writes the same table.
 
 use serde::Serialize;
 
-/// How a cell looks, where a format knows looks.
+/// Style of a cell, for formats that have styles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
     Text,
-    /// To the right, for figures that are compared.
+    /// Aligned to the right, for figures that are compared.
     Number,
     Code,
     /// Code that stays on one line.
     Id,
-    /// In the colour of its verdict; the word itself stays.
+    /// In the colour of its verdict. The word itself stays.
     Verdict,
 }
 
@@ -25,7 +25,7 @@ pub struct Table<T> {
 }
 
 impl<T> Table<T> {
-    /// A row for each of `things`, in their order.
+    /// Builds a row for each of `things`, in their order.
     pub fn of(things: impl IntoIterator<Item = T>) -> Self {
         let things: Vec<T> = things.into_iter().collect();
         Table {

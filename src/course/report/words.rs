@@ -1,4 +1,4 @@
-//! Values in words, the same in every format.
+//! Formats values as text, equally in every format.
 
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
@@ -11,7 +11,7 @@ use crate::session::RunExit;
 use crate::session::progress::done_and_skipped;
 use tinyllama_base::{human_bytes, number_or_not, or_not_reported, plural};
 
-/// What stands for a figure that a backend cannot report.
+/// Text for a figure that a backend cannot report.
 pub use tinyllama_base::units::NOT_REPORTED;
 
 pub fn milliseconds(value: Option<f64>) -> String {
@@ -23,7 +23,7 @@ pub fn milliseconds(value: Option<f64>) -> String {
 }
 
 pub fn minutes(value: f64) -> String {
-    // The sum of nothing is -0.
+    // `abs`, because the sum of no numbers is -0.
     format!("{:.0} min", value.abs())
 }
 
@@ -39,7 +39,7 @@ pub fn times(value: f64) -> String {
     format!("{value:.2}x")
 }
 
-/// A list that stays readable.
+/// Shortens a list of names.
 pub fn some_of(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     match names.len() {
@@ -60,7 +60,7 @@ pub fn exit(exit: Option<&RunExit>) -> String {
     }
 }
 
-/// A date and time without the letters that RFC 3339 puts between them.
+/// Formats a date and time without the letters that RFC 3339 puts between them.
 pub fn moment(time: &str) -> String {
     match time.split_once('T') {
         Some((date, rest)) => format!("{date} {} UTC", rest.trim_end_matches('Z')),
@@ -71,7 +71,7 @@ pub fn moment(time: &str) -> String {
 pub const RATIO_NOTE: &str = "Speed-up: the median step of the first v1 run with the same model on the same device over this run's, \
      with its 95 % interval from the steps of both runs; what differs from one start of the program to the next is not in it.";
 
-/// Runs whose counted work is shown; the JSON document has all.
+/// Runs whose counted work is shown. The JSON document has all of them.
 const MOST_ROOFLINES: usize = 3;
 
 pub fn device(device: &Device) -> String {
@@ -100,7 +100,7 @@ pub fn figure(run: &RunReport, metric: Metric) -> String {
         .map_or_else(|| NOT_REPORTED.into(), |value| metric.unit().show(*value))
 }
 
-/// `2.31x (2.20x to 2.43x)`; a dash for the baseline itself.
+/// Formats `2.31x (2.20x to 2.43x)`, or a dash for the baseline itself.
 pub fn ratio(ratio: Option<&Ratio>) -> String {
     match ratio {
         None => "-".into(),
@@ -115,7 +115,7 @@ pub fn ratio(ratio: Option<&Ratio>) -> String {
     }
 }
 
-/// `10 done, 3 skipped`.
+/// Formats `10 done, 3 skipped`.
 pub fn steps_done(report: &Report) -> String {
     let skipped = report.lessons.iter().map(|lesson| lesson.skipped).sum();
     done_and_skipped(report.totals.steps_finished, skipped)
@@ -163,7 +163,7 @@ pub fn runs(runs: &[RunReport]) -> Table<&RunReport> {
         .number("Speed-up", |run| ratio(run.ratio.as_ref()))
 }
 
-/// The target, with the fix it ran with.
+/// The target, with the fix of the run.
 pub fn program(run: &RunReport) -> String {
     match &run.fix {
         Some(fix) => format!("{} with --fix {fix}", run.target),
@@ -244,7 +244,7 @@ pub fn stages(report: &Report) -> Table<&StageRow> {
         })
 }
 
-/// A row for each kind of part. Its limit is what the ceilings allow; a part that only moves data has one, too.
+/// A row for each kind of part. Its limit comes from the ceilings. Parts that only move data have one, too.
 pub fn work(work: &Work) -> Table<PartSum> {
     let roofline = work.roofline();
     let share = |part: &PartSum| {
@@ -274,7 +274,7 @@ pub fn work(work: &Work) -> Table<PartSum> {
         })
 }
 
-/// The ceilings in a sentence.
+/// Lists the ceilings in a sentence.
 pub fn ceilings(work: &Work) -> String {
     let lines = itertools::join(work.roofline().ceilings.iter(), ", ");
     if lines.is_empty() {
@@ -286,7 +286,7 @@ pub fn ceilings(work: &Work) -> String {
 pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measured, whatever else ran on it: its power, sampled once a second \
      beside the run, with the 95 % interval of the mean. Errors of the sensor are not in it.";
 
-/// Of the runs whose energy was measured.
+/// A row for each run with measured energy.
 pub fn energy(runs: &[RunReport]) -> Table<(&RunReport, [String; 2])> {
     let joules = |run: &RunReport, [value, error]: [usize; 2]| {
         let figure = |place: usize| run.figures.get(ENERGY[place]).copied();
@@ -325,7 +325,7 @@ pub fn counted(report: &Report) -> impl Iterator<Item = (&RunReport, &Work)> {
     counted.take(MOST_ROOFLINES)
 }
 
-/// What is to be known of a run beside its figures.
+/// Notes about a run in addition to its figures.
 pub fn remarks(run: &RunReport) -> impl Iterator<Item = String> {
     let recording = run.recording.iter();
     let recording = recording.map(|machine| format!("Recording of {machine}."));

@@ -1,4 +1,4 @@
-//! What is said of a class: `class.json`, version 1.
+//! The class report: `class.json`, version 1.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,13 +16,13 @@ pub struct ClassReport {
     pub written: String,
     pub learners: Vec<LearnerRow>,
     pub lessons: Vec<LessonRow>,
-    /// Most often missed first.
+    /// The check that was missed most often comes first.
     pub checks: Vec<CheckRow>,
-    /// Most common first.
+    /// The most common answer comes first.
     pub wrong_answers: Vec<WrongAnswerRow>,
     pub predictions: Vec<PredictionRow>,
     pub devices: Vec<DeviceRow>,
-    /// Hand-ins that could not be read, and what else is worth knowing.
+    /// Hand-ins that could not be read, and other notes.
     pub warnings: Vec<String>,
 }
 
@@ -42,9 +42,9 @@ pub struct LearnerRow {
     /// UTC.
     pub last: String,
     pub device: Option<String>,
-    /// Whether its records are what was written; null where it carries none, or where those it stands on are not at hand.
+    /// Whether its records are unchanged. Null if it has none, or if some that they depend on are missing.
     pub intact: Option<bool>,
-    /// What could not be checked, and why.
+    /// What could not be checked, with reasons.
     #[serde(default)]
     pub unchecked: Vec<String>,
 }
@@ -67,7 +67,7 @@ pub struct LessonRow {
     pub finished: usize,
     /// Minutes of those who finished it.
     pub minutes: Option<Middle>,
-    /// Hints and attempts of everyone who began it.
+    /// Hints and attempts of all who began it.
     pub hints: usize,
     pub attempts: u32,
 }
@@ -77,13 +77,13 @@ pub struct CheckRow {
     pub lesson: String,
     pub step: String,
     pub check: String,
-    /// Learners it was evaluated for.
+    /// Number of learners with a verdict.
     pub learners: usize,
-    /// Learners who missed it at least once.
+    /// Number of learners who missed it at least once.
     pub missed_by: usize,
-    /// All misses.
+    /// Total number of misses.
     pub misses: u32,
-    /// Learners for whom it is passed now.
+    /// Number of learners who pass it now.
     pub passed: usize,
 }
 
@@ -93,9 +93,9 @@ pub struct WrongAnswerRow {
     pub step: String,
     pub title: String,
     pub answer: String,
-    /// Learners who gave it.
+    /// Number of learners who gave it.
     pub learners: usize,
-    /// Learners who answered this question at all.
+    /// Number of learners who answered this question at all.
     pub of: usize,
 }
 
@@ -114,13 +114,13 @@ pub struct DeviceRow {
     pub device: String,
     pub backend: String,
     pub target: String,
-    /// Numbers of the model, in short.
+    /// The model's sizes, in short.
     pub model: String,
     pub dtype: String,
     pub recording: bool,
     pub learners: usize,
-    /// Median step times of the learners, in milliseconds; each learner counts once, with the newest run.
+    /// Median step times of the learners in milliseconds. Each learner counts once, with the newest run.
     pub step_ms: Middle,
-    /// Speed-ups to each learner's own baseline.
+    /// Speed-ups compared with each learner's own baseline.
     pub speedup: Option<Middle>,
 }

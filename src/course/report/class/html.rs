@@ -1,16 +1,16 @@
-//! The class on one page.
+//! Writes the class as one page.
 
 use serde::Serialize;
 
 use crate::report::{CheckRow, ClassReport, layout};
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Serialize)]
 struct Shown<'a> {
     #[serde(flatten)]
     class: &'a ClassReport,
     missed_checks: Vec<&'a CheckRow>,
-    /// Of the lists that have no natural end.
+    /// Largest number of rows in lists that could become very long.
     most_rows: usize,
 }
 

@@ -1,4 +1,4 @@
-//! From many reports to one.
+//! Merges many reports into one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::lesson::{Course, Verdict};
 use crate::report::{CheckRow, ClassReport, LessonReport, Report, RunReport, StepReport, some_of};
 use tinyllama_base::{Series, now, plural};
 
-/// Puts hand-ins together. Of a session that was handed in more than once the one with more records counts.
+/// Merges hand-ins. If a session was handed in more than once, the one with more records counts.
 pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) -> ClassReport {
     let hand_ins = named(longest_of_each(hand_ins, &mut warnings), &mut warnings);
     for (name, hand_in) in &hand_ins {
@@ -44,8 +44,8 @@ pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) 
     }
 }
 
-/// A session is known by its records, not by the name in them. Two folders of a class are two learners, even where one
-/// holds a copy of the other's records.
+/// Keeps the longest hand-in of each session. Records identify a session, not the name in them. Two folders of a class are
+/// two learners, even if one holds a copy of the other's records.
 fn longest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<HandIn> {
     let mut kept: Vec<HandIn> = Vec::new();
     for mut hand_in in hand_ins {
@@ -80,7 +80,7 @@ fn longest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<Han
         } else {
             known.folder = known.folder.take().or(hand_in.folder.take());
         }
-        // The shorter one has to be the longer one's beginning.
+        // The shorter hand-in has to be the beginning of the longer one.
         let (longer, shorter) = (&*known, &hand_in);
         let last = shorter
             .chain
@@ -96,7 +96,7 @@ fn longest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<Han
     kept
 }
 
-/// Hand-ins that have in common what no two sessions have, in a sentence for each group of them.
+/// Finds hand-ins that share marks which no two sessions can share. Returns one sentence for each group.
 fn copies(hand_ins: &[(String, HandIn)]) -> Vec<String> {
     let mut holders: BTreeMap<&Mark, Vec<usize>> = BTreeMap::new();
     for (index, (_, hand_in)) in hand_ins.iter().enumerate() {
@@ -169,12 +169,12 @@ fn called(hand_in: &HandIn) -> String {
         .to_string()
 }
 
-/// Hand-ins in the order of their names, each with one of its own.
+/// Sorts hand-ins by name and gives each a unique one.
 fn named(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<(String, HandIn)> {
     let (mut known, anonymous): (Vec<HandIn>, Vec<HandIn>) = hand_ins
         .into_iter()
         .partition(|hand_in| hand_in.folder.is_some() || hand_in.report.learner.is_some());
-    // Folders first: their names are their own.
+    // Folders come first, because their names are already unique.
     known.sort_by_key(|hand_in| (called(hand_in), hand_in.folder.is_none()));
     let mut named: Vec<(String, HandIn)> = Vec::new();
     for hand_in in known {
@@ -232,7 +232,7 @@ fn learner(name: &str, hand_in: &HandIn) -> LearnerRow {
     }
 }
 
-/// None without numbers; those that are not finite and above zero do not count.
+/// Returns `None` without numbers. Numbers that are not finite and above zero do not count.
 fn middle(values: impl IntoIterator<Item = f64>) -> Option<Middle> {
     let usable = values
         .into_iter()
@@ -365,13 +365,13 @@ fn predictions(reports: &[&Report]) -> Vec<PredictionRow> {
     rows.collect()
 }
 
-/// What makes the runs of different learners comparable: device, backend, target, model, precision, origin.
+/// Runs of different learners are comparable if these agree: device, backend, target, model, precision, origin.
 type Circumstances = (String, String, String, String, String, bool);
 
 fn devices(reports: &[&Report]) -> Vec<DeviceRow> {
     let mut groups: BTreeMap<Circumstances, Vec<&RunReport>> = BTreeMap::new();
     for report in reports {
-        // The newest run of each kind: `runs` is in the order of time.
+        // `runs` is in the order of time, so this keeps the newest run of each kind.
         let timed = report.runs.iter();
         let timed = timed.filter(|run| run.complete && run.step_time.is_some());
         let own: BTreeMap<Circumstances, &RunReport> = timed

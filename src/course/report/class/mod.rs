@@ -1,4 +1,4 @@
-//! A class on one page: what its members' reports say together.
+//! A class on one page: the summary of its members' reports.
 
 pub mod csv;
 pub mod document;

@@ -1,4 +1,4 @@
-//! Where a class's reports come from: a class folder, hand-ins in a folder, or files.
+//! Reads a class's reports from a class folder, from hand-ins in a folder, or from files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,30 +14,29 @@ use crate::session::earlier::{KeptLog, logs};
 use crate::session::{Place, Run, State, check_name};
 use tinyllama_base::inside;
 
-/// One learner's report and whether its records hold.
+/// One learner's report, and whether its records are intact.
 #[derive(Clone, Debug)]
 pub struct HandIn {
-    /// As its records and files give it; as it was handed in where it carries none.
+    /// Derived from its records and files. Without records, as it was handed in.
     pub report: Report,
-    /// None where it carries no records.
+    /// `None` if it has no records.
     pub intact: Option<bool>,
     pub problems: Vec<String>,
-    /// What could not be checked of it, and why.
+    /// What could not be checked, with reasons.
     pub unchecked: Vec<String>,
-    /// Its folder in the class: there a learner goes by that name, whatever the records say.
+    /// Its folder in the class. The folder's name is the learner's name there, whatever the records say.
     pub folder: Option<String>,
     pub chain: Chain,
 }
 
-/// What tells one session from another, whatever name stands in it.
+/// Data that identify a session, whatever name it contains.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
-    /// Of every record, in order; empty where it carries none.
+    /// Hash of every record, in order. Empty if it has no records.
     pub hashes: Vec<String>,
-    /// The last record of the log that this one took the place of.
+    /// Hash of the last record of the log that this one replaced.
     pub continues: Option<String>,
-    /// What no two sessions have in common, whatever name stands in them: what the session is called among all, its runs, the
-    /// checksums of what they reported.
+    /// Marks that no two sessions share: the session's unique name, its runs, and the checksums of their streams.
     pub marks: BTreeSet<Mark>,
 }
 
@@ -51,7 +50,7 @@ pub enum Mark {
 /// The marks of a session's records.
 fn marks(state: &State) -> impl Iterator<Item = Mark> {
     let session = Some(state.session.clone()).filter(|name| !name.is_empty());
-    // Documents of commands and recordings are the same on every machine.
+    // Documents of commands and recordings are equal on every machine.
     let is_training =
         |run: &&Run| run.recording.is_none() && run.command.iter().any(|word| word == "run");
     let streams = state.runs.values().filter(is_training);
@@ -63,7 +62,7 @@ fn marks(state: &State) -> impl Iterator<Item = Mark> {
 }
 
 impl Chain {
-    /// Of a session's log and the report that is made of it.
+    /// Collects the hashes of a session's log and the marks of its report.
     fn of(log: Option<&KeptLog>, report: &Report) -> Self {
         let runs = report.runs.iter().map(|run| Mark::Run(run.id.clone()));
         let Some(log) = log else {
@@ -81,14 +80,14 @@ impl Chain {
     }
 }
 
-/// What was found, and in words what could not be read. One bad hand-in spoils no other.
+/// The hand-ins, and messages about those that could not be read. One bad hand-in does not affect the others.
 #[derive(Debug, Default)]
 pub struct Found {
     pub hand_ins: Vec<HandIn>,
     pub unreadable: Vec<String>,
 }
 
-/// Reads every hand-in named, and every one in the folders named.
+/// Reads every hand-in in `paths`, and every one in folders among them.
 pub fn read(paths: &[PathBuf], course: &Course) -> Found {
     let mut found = Found::default();
     for path in paths {
@@ -112,11 +111,11 @@ pub fn read(paths: &[PathBuf], course: &Course) -> Found {
             .partition(|candidate| !candidate.is_dir() && is_export(candidate));
         let is_class = path.is_dir() && !path.join("events.jsonl").exists();
         let one = |candidate: &PathBuf| read_one(candidate, is_class, course);
-        // What takes memory is read one after the other.
+        // Large hand-ins are read one after the other, to limit memory.
         let (large, small): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| is_large(path));
         let mut read: Vec<_> = small.par_iter().map(one).collect();
         read.extend(large.iter().map(one));
-        // As what an archive unpacks to, which is not known before.
+        // Counts an archive as large, because its unpacked size is not known before.
         read.extend(
             exports
                 .iter()
@@ -132,7 +131,7 @@ pub fn read(paths: &[PathBuf], course: &Course) -> Found {
     found
 }
 
-/// The hand-ins below a path: itself, or what lies in it, sorted by name.
+/// The hand-ins at a path: itself, or its entries, sorted by name.
 fn candidates(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() || path.join("events.jsonl").exists() {
         fs::metadata(path)?;
@@ -167,11 +166,11 @@ fn holds_report(folder: &Path) -> bool {
 }
 
 fn is_report(name: &str) -> bool {
-    // What begins with a dot is the tutor's own, such as the lesson a class is pinned to.
+    // Names that begin with a dot belong to the tutor, such as the lesson a class is pinned to.
     name.ends_with(".json") && name != "class.json" && !name.starts_with('.')
 }
 
-/// Whether reading this takes so much memory that several at a time may not fit.
+/// Returns whether reading `path` takes so much memory that several at a time may not fit.
 fn is_large(path: &Path) -> bool {
     const LARGE: u64 = 8 << 20;
     let file = match path.is_dir() {
@@ -215,7 +214,7 @@ fn from_session(folder: &Path, name: Option<&str>, course: &Course) -> Result<Ha
     })
 }
 
-/// What an instructor should read of a check.
+/// Findings of a check that an instructor should read.
 fn remarks(findings: &Findings) -> Vec<String> {
     let unusual = findings
         .unusual

@@ -1,4 +1,4 @@
-//! What the devices of a session reach: measured by `calibrate` where it was done, else from the maker's data sheet.
+//! Ceilings of a session's devices: measured by `calibrate` if it ran, otherwise from the maker's data sheet.
 
 use crate::analysis::calibration::Calibration;
 use crate::analysis::gpus;
@@ -8,21 +8,22 @@ use crate::run::state_folder;
 use crate::session::Place;
 use tinyllama_contract::Hello;
 
-/// How the warning begins that a calibration is out of date.
+/// Beginning of the warning about an outdated calibration.
 pub const STALE: &str = "The ceilings of its roofline were measured when something was different";
 
-/// Calibrations kept by this user. An instructor's are another machine's as far as a learner's session goes.
+/// Calibrations of this user. For another user's session there are none, because this machine's do not apply to it.
 pub fn calibrations(place: &Place) -> Vec<Calibration> {
     if !place.is_own() {
         return Vec::new();
     }
     let kept = state_folder().and_then(|root| Calibration::load_all(&root));
-    // A damaged calibration is named by `calibrate --show`; the report goes on without it.
+    // The report continues without a damaged calibration. `calibrate --show` names it.
     kept.map(|(calibrations, _)| calibrations)
         .unwrap_or_default()
 }
 
-/// The lines for a run, and what a reader has to know about them. What a recording shows was not made on this machine.
+/// Returns the ceilings of a run, and notes about them. A recording was not made on this machine, so its calibration does
+/// not apply.
 pub fn of_run(
     hello: &Hello,
     calibrations: &[Calibration],

@@ -13,10 +13,10 @@ use crate::session::{
 };
 use tinyllama_base::same_number;
 
-/// Said of a check that the course no longer has.
+/// Explanation of a check that the course no longer has.
 const GONE: &str = "This check is no longer in the course.";
 
-/// Every lesson that was begun: those of the course in its order, then those it no longer has.
+/// Collects every lesson that was begun: first those of the course in its order, then those that it no longer has.
 pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<LessonReport> {
     let begun = |lesson: &&Lesson| state.lessons.contains_key(&lesson.id);
     let known = course
@@ -58,7 +58,7 @@ fn no_longer(id: &str, steps: &BTreeMap<String, StepProgress>) -> LessonReport {
     lesson_report([id, id], sum, reports.collect())
 }
 
-/// Without what only the course knows.
+/// Builds a lesson's report without the parts that only the course knows.
 fn lesson_report(
     [id, title]: [&str; 2],
     sum: LessonProgress,
@@ -132,7 +132,7 @@ fn step_report(
     }
 }
 
-/// A question counts once, whatever comes after the right answer.
+/// A question counts once. Answers after the right one change nothing.
 fn marked(answers: &[AnswerGiven]) -> Option<String> {
     let right = answers.iter().position(|answer| answer.correct);
     (!answers.is_empty()).then(|| match right {
@@ -227,7 +227,7 @@ fn answer_report(step: Option<&Step>, given: &AnswerGiven) -> AnswerReport {
     }
 }
 
-/// What an answer says, in the words of the quiz it was given to.
+/// Formats an answer in the words of its quiz.
 pub fn answer_text(step: Option<&Step>, answer: f64) -> String {
     let number = || format!("{answer}");
     match step.map(|step| &step.kind) {
@@ -243,7 +243,7 @@ pub fn answer_text(step: Option<&Step>, answer: f64) -> String {
 }
 
 fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> CheckReport {
-    // The words belong to the verdict that was given; later runs may have changed what the files say.
+    // The explanation belongs to the recorded verdict. Later runs may have changed what the files give.
     let explanation = |result: &CheckResult| {
         let again = check.evaluate(runs);
         match again.verdict == result.verdict && same(again.value, result.value) {
@@ -257,7 +257,7 @@ fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> Chec
     reported(&check.id, check.required, result, explanation)
 }
 
-/// A value that was written and read is the one that was measured, but for its last digit.
+/// Compares a measured value with its recorded copy. Writing and reading may change the last digit.
 fn same(again: Option<f64>, recorded: Option<f64>) -> bool {
     match (again, recorded) {
         (Some(again), Some(recorded)) => same_number(again, recorded),

@@ -1,4 +1,4 @@
-//! What was guessed, and what was then measured.
+//! Guesses, and the measurements that followed.
 
 use crate::lesson::{Course, StepKind, exact, recorded};
 use crate::recording::label;
@@ -13,7 +13,7 @@ pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<Predi
         let predicted = state.step(&lesson.id, &step.id)?.prediction?;
         let measured = exact(measure, runs).ok();
         let recording = recorded(measure, runs).map(label);
-        // A guess is about this machine and this size, a recording is not.
+        // A guess is about this machine and size. A recording is not, so it gives no ratio.
         let ratio = measured.filter(|_| recording.is_none());
         let ratio = ratio.map(|value| predicted / value);
         let unit = measure.unit();

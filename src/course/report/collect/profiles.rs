@@ -1,4 +1,4 @@
-//! Hot spots of the profiles that lie beside a run, in `runs/ID/profiles`.
+//! Hot spots of the profiles in a run's folder, `runs/ID/profiles`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::run::FinishedRuns;
 use crate::session::State;
 use tinyllama_base::inside;
 
-/// Kernels listed of a profile.
+/// Largest number of kernels that are listed per profile.
 const MOST_KERNELS: usize = 10;
 
 pub fn collect(state: &State, runs: &FinishedRuns) -> Vec<ProfileReport> {
@@ -23,7 +23,7 @@ pub fn collect(state: &State, runs: &FinishedRuns) -> Vec<ProfileReport> {
         .collect()
 }
 
-/// One folder a profile; files that lie there directly are one, too.
+/// Lists one folder per profile. Files directly in `profiles` count as one more.
 fn folders(profiles: &Path) -> Vec<PathBuf> {
     let entries = inside(profiles).unwrap_or_default();
     match entries.iter().any(|path| path.is_file()) {

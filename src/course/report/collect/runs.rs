@@ -14,10 +14,10 @@ use crate::session::{Run, RunExit, State};
 use tinyllama_base::Series;
 use tinyllama_contract::{Hello, Parts};
 
-/// A spread of the step times above this share of their median is called noise.
+/// A spread above this share of the median step time is called noise.
 const NOISY: f64 = 0.10;
 
-/// The runs in the order they were started, and the devices they name.
+/// Collects the runs in the order of their start, and the devices that they name.
 pub fn collect(
     state: &State,
     files: &FinishedRuns,
@@ -116,7 +116,7 @@ fn of_run(
     }
 }
 
-/// The fix of a run, or of the recording that was played as one.
+/// The fix of a run, or of the recording that was played in its place.
 fn fix(command: &[String]) -> Option<String> {
     if let [.., play, id] = command
         && play == "play"
@@ -128,7 +128,7 @@ fn fix(command: &[String]) -> Option<String> {
     fix_of(command).map(str::to_owned)
 }
 
-/// As it would be typed into a shell.
+/// Quotes a command line for a shell.
 fn command_line(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }

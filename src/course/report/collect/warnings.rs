@@ -1,4 +1,4 @@
-//! What a reader should know before believing the figures.
+//! Warnings that a reader should know before believing the figures.
 
 use crate::report::{Report, RunReport, some_of};
 use crate::session::Scan;

@@ -1,4 +1,4 @@
-//! Where a document says something else than it should, name by name.
+//! Finds the differences between two documents, name by name.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use tinyllama_base::same_number;
 
-/// Differences named of one document; whoever changed more is found out by these.
+/// Largest number of differences that are named. More would not change the conclusion.
 const MOST: usize = 50;
 
-/// Keys that tell the entries of a list apart, the first that all have.
+/// Keys that identify the entries of a list. The first set that all entries have is used.
 const KEYS: [&[&str]; 3] = [&["id"], &["lesson", "step"], &["stage"]];
 
-/// Longest value quoted.
+/// Length of the longest quoted value.
 const QUOTED: usize = 60;
 
-/// What `said` says differently from `derived`, outside the paths that `leave` is true for.
+/// Lists differences of `said` from `derived`, except at paths for which `leave` returns true.
 pub fn differences(
     said: &Value,
     derived: &Value,
@@ -120,7 +120,7 @@ impl Compared<'_> {
     }
 }
 
-/// Names of a list's entries, where it has entries and each has one of its own.
+/// Names of a list's entries. Returns `None` unless each entry has a unique name.
 fn names(list: &[Value]) -> Option<Vec<String>> {
     KEYS.iter().find_map(|keys| {
         let names: Option<Vec<String>> = list.iter().map(|entry| name(entry, keys)).collect();
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn every_change_is_named_by_its_place_and_rounding_is_none() {
         let derived = json!({"minutes": 12.1, "left": 1, "steps": [{"id": "a", "n": 1}, {"id": "b", "n": 2}], "none": null});
-        // As another build may read and write it: the neighbour of the number.
+        // Another build may read and write the neighbouring number.
         let honest = json!({"minutes": 12.1_f64.next_up(), "left": 2, "steps": [{"id": "a", "n": 1}, {"id": "b", "n": 2}]});
         assert_eq!(compare(&honest, &derived), [""; 0]);
         let forged = json!({"minutes": 12.1000001, "steps": [{"id": "b", "n": 1}, {"id": "c"}], "more": true});

@@ -1,4 +1,4 @@
-//! A document derived again from its records and the files of its runs, and held against what it says.
+//! Derives a document again from its records and its runs' files, and compares the two.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,19 +25,19 @@ use tinyllama_base::{foreign, plural};
 
 const ANONYMOUS: &str = "The report is anonymous and carries no records. Name the session it was made from with --against to check it.";
 
-/// What no record and no sealed file tells.
+/// Fields that neither a record nor a sealed file contains.
 const NEVER_TOLD: [&str; 6] = [
     "written",
     "program",
     "profiles",
     "runs/*/work/ceilings",
-    // Held against the seals one by one.
+    // Compared with the seals one by one.
     "chain/streams",
-    // Held against the sum that the log begins with.
+    // Compared with the summary that the log begins with.
     "chain/earlier",
 ];
 
-/// What only the file of a run tells of it.
+/// Fields that only the run's file contains.
 const OF_A_RUN: [&str; 12] = [
     "device",
     "config",
@@ -53,7 +53,7 @@ const OF_A_RUN: [&str; 12] = [
     "warnings",
 ];
 
-/// What is computed from the files of all runs together.
+/// Fields that are computed from the files of all runs together.
 const OF_ALL_RUNS: [&str; 11] = [
     "devices",
     "stages",
@@ -68,7 +68,7 @@ const OF_ALL_RUNS: [&str; 11] = [
     "lessons/*/steps/*/command/document",
 ];
 
-/// What only the course tells.
+/// Fields that only the course contains.
 const OF_THE_COURSE: [&str; 19] = [
     "predictions",
     "lessons/order",
@@ -91,20 +91,20 @@ const OF_THE_COURSE: [&str; 19] = [
     "totals/planned_minutes",
 ];
 
-/// A report that was held against its records.
+/// A report after the comparison with its records.
 #[derive(Debug)]
 pub struct Checked {
     pub findings: Findings,
-    /// What records and files give; what the document says where it carries no records.
+    /// The report from records and files. Without records, the document itself.
     pub report: Report,
-    /// The records it carries or, in the session it was held against, ends with, newest log first.
+    /// The records in the document, or else the last ones of the session it was compared with. The newest log comes first.
     pub logs: Vec<KeptLog>,
 }
 
 /// Derives the document again and compares all of it.
 ///
 /// # Errors
-/// When the session it is held against cannot be read, or there is no room for a copy.
+/// If the session to compare with cannot be read, or there is no room for a copy.
 pub fn of_report(
     document: &Document,
     session: Option<&Path>,
@@ -138,7 +138,7 @@ pub fn of_report(
         None => None,
     };
     let logs = match carried_logs(said) {
-        // A report of an older program carries none of the earlier ones.
+        // A report of an older program contains no earlier logs.
         Ok(Some(logs)) if logs.len() == 1 => Some(known.unwrap_or(logs)),
         Ok(logs) => logs.or(known),
         Err(error) => return Ok(unchecked(findings, Some(error.to_string()))),
@@ -165,7 +165,7 @@ pub fn of_report(
     })
 }
 
-/// The log that a report carries and those before it, newest first; none where it carries none.
+/// The log in a report and the earlier logs, newest first. `None` if it contains none.
 fn carried_logs(said: &Report) -> Result<Option<Vec<KeptLog>>, SessionError> {
     let Some(lines) = &said.chain.lines else {
         return Ok(None);
@@ -180,12 +180,12 @@ enum Failed {
     Copy(io::Error),
 }
 
-/// A session laid out anew from the records and the files of its runs.
+/// A session that is built again from records and runs' files.
 struct Again {
     place: Place,
-    /// Newest first, as far as they hold together.
+    /// The newest log first, as far as the logs follow each other.
     logs: Vec<KeptLog>,
-    /// Whether the file of some run is not at hand that was there when the document was written.
+    /// Whether the file of some run is missing that existed when the document was written.
     lacks_files: bool,
     _folder: TempDir,
 }
@@ -221,7 +221,7 @@ impl Again {
         Ok(again)
     }
 
-    /// Puts the log and those before it where they were.
+    /// Puts the log and the earlier logs into the session's folder.
     fn copy_logs(&self) -> io::Result<()> {
         let earlier = self.logs.iter().filter_map(KeptLog::replaced);
         let earlier = earlier.map(|replaced| earlier::file(&self.place.folder, replaced.records));
@@ -238,7 +238,8 @@ impl Again {
         State::of(records.unwrap_or_default())
     }
 
-    /// Puts the event streams of the runs where they were: sealed ones from wherever they still are what was sealed.
+    /// Puts the runs' event streams into the session's folder. A sealed stream comes from any source in which it still
+    /// matches its seal.
     fn copy_streams(
         &mut self,
         said: &Report,
@@ -257,7 +258,7 @@ impl Again {
                 continue;
             }
             let of_document = carried.get(id).cloned().flatten().map(String::into_bytes);
-            // What an unfinished run wrote since is none of the document's.
+            // The document cannot contain what an unfinished run wrote later.
             let of_session = session
                 .filter(|_| run.exit.is_some())
                 .map(|folder| events_file(&folder.join("runs"), id))
@@ -279,7 +280,7 @@ impl Again {
                 if run.exit == Some(RunExit::SUCCESS) && !carried.contains_key(id) {
                     findings.problems.push(no_stream(id));
                 }
-                // Where the document knows its streams and has none of this run, there was none.
+                // If the document has streams but none of this run, there was none.
                 if said.chain.streams.is_none() || carried.contains_key(id) {
                     missing.push(id.as_str());
                 }
@@ -322,7 +323,7 @@ impl Again {
         Ok(())
     }
 
-    /// Holds the document against the one derived, which is returned.
+    /// Compares the document with the derived one and returns the latter.
     fn compare(
         &self,
         document: &Document,
@@ -372,14 +373,14 @@ impl Again {
         }
         match same_course {
             true => Ok(derived),
-            // In the words of the course that this program has, as everywhere else in a class.
+            // Uses the texts of this program's course, as all reports of a class do.
             false => Ok(collect(&self.place, course, Options { anonymous })?),
         }
     }
 }
 
 impl Findings {
-    /// Whether what stands at this path of the document was not compared.
+    /// Returns whether this path of the document was not compared.
     pub fn leaves(&self, path: &[String]) -> bool {
         self.not_compared.iter().any(|pattern| {
             let parts: Vec<&str> = pattern.split('/').collect();
@@ -392,7 +393,7 @@ impl Findings {
     }
 }
 
-/// What stands in the document that nothing tells but itself.
+/// Names the parts of the document that have no other source.
 fn never_told(said: &Report) -> Vec<String> {
     let mut unchecked = vec![format!(
         "When it was written, and by which version: it says {}, {}.",
@@ -415,7 +416,7 @@ fn never_told(said: &Report) -> Vec<String> {
     unchecked
 }
 
-/// Takes out of a document what depends on the machine it is derived on, and verdicts of checks that only the course knows.
+/// Removes parts that depend on the deriving machine, and verdicts of checks that only the course knows.
 fn leave_out(document: &mut Value, same_course: bool) {
     let of_machine = |warning: &Value| warning.as_str().is_some_and(|text| text.starts_with(STALE));
     for run in entries(document, "runs") {
@@ -443,7 +444,7 @@ pub(super) fn changed_stream(id: &str) -> String {
     format!("The event stream of run {id} is not what it was when the run ended.")
 }
 
-/// As lower-case hexadecimal digits.
+/// In lower-case hexadecimal digits.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }

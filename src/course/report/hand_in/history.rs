@@ -1,4 +1,4 @@
-//! Whether the sum that a compacted log begins with is that of the records it replaced.
+//! Checks that the summary at the beginning of a compacted log matches the records that it replaced.
 
 use serde_json::Value;
 
@@ -8,21 +8,21 @@ use crate::report::some_of;
 use crate::session::earlier::{KeptLog, Replaced};
 use crate::session::{Scan, State};
 
-/// Differences named of one sum.
+/// Largest number of differences that are named per summary.
 const MOST: usize = 3;
 
-/// What lies before a session's log.
+/// The history before a session's log.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// Logs that hold together, of those given.
+    /// Number of given logs that follow each other.
     pub logs: usize,
-    /// Records that are not at hand, at least one where a log is not: nobody knows whether they say what the sum of them does.
+    /// Number of missing records, at least one per missing log. Their summary cannot be checked.
     pub unseen: u64,
     pub problems: Vec<String>,
 }
 
 impl History {
-    /// Looks at the log of a session and those before it, newest first.
+    /// Examines the log of a session and the earlier logs, newest first.
     pub fn of(logs: &[KeptLog]) -> Self {
         let mut history = Self::default();
         for (index, log) in logs.iter().enumerate() {
@@ -56,7 +56,7 @@ impl History {
         history
     }
 
-    /// What is not known of a session whose beginning is not at hand, in words.
+    /// Explains which part is unchecked because the session's beginning is missing.
     pub fn unchecked(&self) -> Option<String> {
         (self.unseen > 0).then(|| {
             format!(
@@ -68,14 +68,14 @@ impl History {
     }
 }
 
-/// What a sum says differently from the records it is the sum of.
+/// Describes how a summary differs from the records that it sums up.
 fn other_sum(said: &Replaced, earlier: &Scan) -> Option<String> {
     let place = format!("The sum of the records up to {}", said.records);
     let Ok(state) = serde_json::from_value::<State>(said.state.clone()) else {
         return Some(format!("{place} cannot be understood."));
     };
     let value = |state: &State| serde_json::to_value(state).unwrap_or(Value::Null);
-    // What an older program did not sum up yet.
+    // Fields that an older program did not sum up yet.
     let is_unknown = |path: &[String]| {
         path.first()
             .is_some_and(|name| path.len() == 1 && said.state.get(name).is_none())

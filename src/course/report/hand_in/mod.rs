@@ -1,5 +1,5 @@
-//! Whether a hand-in is what the tutor wrote: its records against their chain and against what can be, the files of its
-//! runs against their seals, and the whole document against the one that records and files give again.
+//! Checks that a hand-in is what the tutor wrote. Records are compared with their chain and with what is possible, and the
+//! runs' files with their seals. Then the whole document is compared with the one that records and files give again.
 //!
 //! `docs/design/trust.md` says what this can show and what it cannot.
 
@@ -24,15 +24,15 @@ use tinyllama_base::foreign;
 pub use document::{Checked, of_report};
 pub use session::of_session;
 
-/// What checking a hand-in cannot show.
+/// The limits of checking a hand-in.
 pub const NOT_PROVEN: &str = "This finds damage and careless edits. It does not prove who did the work, nor on which machine, nor that nothing \
      was cut off at the end: whoever rewrites all of the file can compute every checksum anew. Compare with the session in the class \
      folder where it matters.";
 
-/// A larger document is no hand-in.
+/// A larger file is not a hand-in.
 const MOST_BYTES: u64 = foreign::MOST_BYTES;
 
-/// One of more values would take gigabytes of memory; a long course has some hundred thousand.
+/// More values would take gigabytes of memory. A long course has some hundred thousand.
 const MOST_VALUES: usize = 4_000_000;
 
 #[derive(Debug, Error)]
@@ -45,7 +45,7 @@ pub enum HandInError {
     Session(#[from] SessionError),
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
     /// `report`, `export` or `session`.
@@ -53,38 +53,38 @@ pub struct Findings {
     pub learner: Option<String>,
     pub records: usize,
     pub last_hash: String,
-    /// What does not agree, in words. Nothing when the hand-in is intact.
+    /// Contradictions, as text. Empty if the hand-in is intact.
     pub problems: Vec<String>,
-    /// What can be and is not usual: worth a question.
+    /// Unusual but possible facts, each worth a question.
     pub unusual: Vec<String>,
-    /// What could not be checked of this one, and why.
+    /// Parts of this hand-in that could not be checked, with reasons.
     pub unchecked: Vec<String>,
-    /// What no hand-in of its kind shows.
+    /// Facts that no hand-in of this kind can show.
     pub never_checked: Vec<String>,
-    /// Records before its log that are not at hand: what was done until then is not checked.
+    /// Number of missing records before its log. The work until then is not checked.
     pub unseen_records: u64,
-    /// The same as paths of the document: `*` stands for any name or number, and what lies below a path belongs to it.
+    /// The same as paths of the document. `*` stands for any name or number, and a path includes everything below it.
     pub not_compared: Vec<String>,
 }
 
 impl Findings {
-    /// Whether nothing that was checked disagrees. Where [`Findings::is_unchecked`], nothing was.
+    /// Returns whether all checked parts agree. If [`Findings::is_unchecked`], nothing was checked.
     pub fn is_intact(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Whether it is what was written; none where what it stands on was not at hand.
+    /// Returns whether it is what the tutor wrote. `None` if its sources were missing.
     pub fn intact(&self) -> Option<bool> {
         let is_known = !self.is_unchecked() && self.unseen_records == 0;
         (!self.is_intact() || is_known).then(|| self.is_intact())
     }
 
-    /// Whether there was nothing to hold the hand-in against.
+    /// Returns whether there was nothing to compare the hand-in with.
     pub fn is_unchecked(&self) -> bool {
         self.not_compared.iter().any(|path| path == "*")
     }
 
-    /// No more than was checked, in a sentence.
+    /// The verdict as a sentence that claims no more than was checked.
     pub fn verdict(&self) -> &'static str {
         match (self.is_intact(), self.is_unchecked(), self.kind) {
             (false, ..) => "Not intact.",
@@ -104,10 +104,10 @@ impl Findings {
 
 /// Checks a report in JSON, an exported session, or a session's folder.
 ///
-/// `against` is the session the report claims to be of, as an export or a folder.
+/// `against` is the session that the report is said to come from, as an export or a folder.
 ///
 /// # Errors
-/// When a file is missing, or is no report and no session.
+/// If a file is missing, or is neither a report nor a session.
 pub fn verify(
     file: &Path,
     against: Option<&Path>,
@@ -159,14 +159,14 @@ fn unreadable(file: &Path, why: impl ToString) -> HandInError {
 #[derive(Clone, Debug)]
 pub struct Document {
     pub report: Report,
-    /// The same with everything that stands in it, known or not.
+    /// The same with all its fields, known or not.
     value: serde_json::Value,
 }
 
 /// Reads `session.json`.
 ///
 /// # Errors
-/// When it cannot be read, is no report, or is of another version.
+/// If it cannot be read, is not a report, or has another version.
 pub fn read_report(file: &Path) -> Result<Document, HandInError> {
     let bytes = foreign::read(file, MOST_BYTES).map_err(|error| unreadable(file, error))?;
     if values(&bytes) > MOST_VALUES {
@@ -197,7 +197,7 @@ pub fn read_report(file: &Path) -> Result<Document, HandInError> {
     }
 }
 
-/// About how many values a JSON text has: what it takes in memory follows from them, not from its length.
+/// Estimates the number of values in a JSON text. Memory depends on that number, not on the length.
 fn values(json: &[u8]) -> usize {
     let (mut values, mut at) = (1, 0);
     while let Some(found) = json
@@ -213,7 +213,7 @@ fn values(json: &[u8]) -> usize {
     values
 }
 
-/// The place behind the string that began before `at`.
+/// Index after the string that began before `at`.
 fn end_of_string(json: &[u8], mut at: usize) -> usize {
     while let Some(found) = json
         .get(at..)
@@ -222,17 +222,17 @@ fn end_of_string(json: &[u8], mut at: usize) -> usize {
         at += found + 1;
         match json[at - 1] {
             b'"' => return at,
-            // Whatever is behind a backslash ends nothing.
+            // A character after a backslash does not end the string.
             _ => at += 1,
         }
     }
     json.len()
 }
 
-/// Unpacks an export, uses it and removes it again.
+/// Unpacks an export, passes it to `then` and deletes it.
 ///
 /// # Errors
-/// When it cannot be unpacked, and those of `then`.
+/// If it cannot be unpacked, and those of `then`.
 pub fn with_unpacked<T>(
     file: &Path,
     then: impl FnOnce(&Path) -> Result<T, HandInError>,
@@ -246,7 +246,7 @@ pub fn with_unpacked<T>(
     then(&place.folder)
 }
 
-/// Whether a file can be opened as a gzip stream; an export that was cut off fails only when it is unpacked.
+/// Returns whether a file is a gzip stream. A truncated export fails only when it is unpacked.
 pub fn is_export(file: &Path) -> bool {
     foreign::open(file).is_ok_and(|file| GzDecoder::new(file).header().is_some())
 }

@@ -1,4 +1,4 @@
-//! What records cannot say, whatever their checksums: things out of order, done without what it takes, at impossible times.
+//! Finds contradictions in records that checksums cannot show: wrong order, missing conditions, impossible times.
 
 use std::collections::BTreeSet;
 
@@ -13,27 +13,27 @@ use crate::session::progress::shows_done;
 use crate::session::{AnswerGiven, Event, MeasuredRuns, Record, Scan, State, StepRef};
 use tinyllama_base::plural;
 
-/// A clock that is set right may go back this far without a word.
+/// A corrected clock may go back this far without a remark.
 const CLOCK_SET: Duration = Duration::MINUTE;
-/// Nobody works on a course with a break like this.
+/// No learner pauses a course for this long.
 const LONG_BREAK: Duration = Duration::days(366);
 /// No session is older than the program.
 const FIRST_YEAR: i32 = 2025;
-/// Records of the same kind that are named.
+/// Largest number of records of the same kind that are named.
 const MOST: usize = 10;
 
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What the program never writes.
+    /// Records that the program never writes.
     pub problems: Vec<String>,
-    /// What a wrong clock can also explain.
+    /// Records that a wrong clock can also explain.
     pub unusual: Vec<String>,
-    /// Other courses than the one at hand, which nobody can judge steps and answers by.
+    /// Other courses that the records name. Without them, steps and answers cannot be judged.
     pub other_courses: BTreeSet<String>,
 }
 
 impl Found {
-    /// What that leaves unchecked, in words.
+    /// Explains what these other courses leave unchecked.
     pub fn unchecked(&self, course: &Course) -> Option<String> {
         let others: Vec<&str> = self.other_courses.iter().map(String::as_str).collect();
         (!others.is_empty()).then(|| {
@@ -47,8 +47,8 @@ impl Found {
     }
 }
 
-/// Looks through all records in their order, those of `logs` from the last to the first. Behind damage some of it is missing, so
-/// that only the rest is judged. `runs` are those of the session, as far as they are at hand.
+/// Examines all records in order, the last of `logs` first. After damage some records are missing, so only the rest is
+/// judged. `runs` are the session's runs that are available.
 pub fn check(logs: &[KeptLog], course: &Course, runs: &FinishedRuns) -> Found {
     let mut found = Found::default();
     for log in logs.iter().rev() {
@@ -92,7 +92,7 @@ struct Replay<'a> {
     course: &'a Course,
     runs: &'a FinishedRuns,
     state: State,
-    /// Whether no line is damaged or missing.
+    /// True while no line is damaged or missing.
     whole: bool,
     n: Option<u64>,
     time: Option<OffsetDateTime>,
@@ -100,7 +100,7 @@ struct Replay<'a> {
     attention: f64,
     clock_was_set: bool,
     started: Option<OffsetDateTime>,
-    /// Runs that an instructor's order brought.
+    /// Runs that an instructor's order added.
     ordered: BTreeSet<String>,
     found: Found,
 }
@@ -146,7 +146,7 @@ impl Replay<'_> {
         };
         let mut unusual = |what: String| self.found.unusual.push(format!("Record {n}: {what}."));
         let before = self.time;
-        // Of a row of them the first is told.
+        // Only the first record of a series is reported.
         let begins = |is: &dyn Fn(OffsetDateTime) -> bool| is(now) && !before.is_some_and(is);
         let step = before.map_or(Duration::ZERO, |before| now - before);
         if step < -CLOCK_SET {
@@ -234,7 +234,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Whether the course that was open then is the one to judge by.
+    /// Returns whether the course that was open then is the one to judge by.
     fn is_this_course(&self) -> bool {
         let opened = self.state.course.as_ref();
         opened.is_some_and(|(title, version)| {
@@ -253,7 +253,7 @@ impl Replay<'_> {
         let Some(StepKind::Quiz(quiz)) = self.step(at).map(|step| &step.kind) else {
             return;
         };
-        // Where a command's document decides, by what it said when the answer was given.
+        // If a command's document decides, the one at the time of the answer counts.
         let resolved = match quiz.asks_of() {
             None => Some(quiz.clone()),
             Some(_) => MeasuredRuns::read(self.course, &self.state, self.runs)
@@ -265,7 +265,7 @@ impl Replay<'_> {
         };
         let answer = match quiz {
             Quiz::Number(_) => Answer::Number(given.answer),
-            // A position: what is none is no choice either.
+            // An index. A number that is not an index matches no choice.
             _ => Answer::Choice(given.answer as usize),
         };
         let marked = quiz.mark(answer).map(|marked| marked.correct);

@@ -1,4 +1,4 @@
-//! A session's folder: its chain, and the files of its runs against their seals.
+//! Checks a session's folder: its chain, and its runs' files against their seals.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ use crate::session::runs::events_file;
 use crate::session::{MOST_LOG_BYTES, Run, Scan, SessionError, State, chain};
 use tinyllama_base::{foreign, plural};
 
-/// Relative difference between a median and the same median computed by another build.
+/// Largest relative difference between a median and the same median from another build.
 const ROUNDING: f64 = 1e-9;
 
-/// Checks a session's folder, and that its records begin the session `against` where one is given.
+/// Checks a session's folder. If `against` is given, its records have to begin that session.
 ///
 /// # Errors
-/// When there is no session or its log cannot be read.
+/// If there is no session or its log cannot be read.
 pub fn of_session(
     folder: &Path,
     kind: &'static str,
@@ -76,7 +76,7 @@ pub fn of_session(
     })
 }
 
-/// What does not agree between a run's seal, its file and its recorded figures.
+/// Describes a contradiction between a run's seal, its file and its recorded figures.
 fn changed(id: &str, run: &Run, sealed: &str, path: &Path) -> Option<String> {
     match foreign::read(path, MOST_LOG_BYTES) {
         Ok(bytes) if sha256(&bytes) == *sealed => {}
@@ -121,8 +121,8 @@ pub(super) fn no_stream(id: &str) -> String {
     format!("Run {id} ended well, and its event stream is not there.")
 }
 
-/// The log of a session up to the record of this hash, and those before it, newest first; none where it has no such record.
-/// A log that was compacted since lies among the backups, chained to the one that took its place.
+/// The log of a session up to the record with this hash, and the earlier logs, newest first. `None` if it has no such
+/// record. A log that was compacted since is among the backups, chained to the log that replaced it.
 pub(super) fn log_up_to(folder: &Path, hash: &str) -> Result<Option<Vec<KeptLog>>, HandInError> {
     let mut logs = logs(folder)?;
     let holding = History::of(&logs).logs;

@@ -1,6 +1,6 @@
-//! Axes on which equal distances are equal ratios.
+//! Logarithmic axes: equal distances are equal ratios.
 
-/// A logarithmic axis between two places of the drawing.
+/// A logarithmic axis between two coordinates of the drawing.
 pub(super) struct LogAxis {
     low: f64,
     high: f64,
@@ -9,7 +9,7 @@ pub(super) struct LogAxis {
 }
 
 impl LogAxis {
-    /// Reaches a little beyond the values, so that none lies on the edge.
+    /// Extends a little beyond the values, so that none lies on the edge.
     pub fn new(least: f64, most: f64, from: f64, to: f64) -> Self {
         Self {
             low: least.log10() - 0.05,
@@ -24,7 +24,7 @@ impl LogAxis {
         self.from + share * (self.to - self.from)
     }
 
-    /// Values with few digits that lie within, and their places.
+    /// Values with few digits on the axis, with their coordinates.
     pub fn ticks(&self) -> Vec<(f64, f64)> {
         let digits: &[f64] = if self.high - self.low > 2.5 {
             &[1.0]

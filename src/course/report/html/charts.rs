@@ -1,5 +1,5 @@
-//! Where the parts of a chart lie, in units of a drawing 760 wide that scales with the page; nothing where there is nothing to
-//! draw. `assets/report/charts.html.jinja` draws them.
+//! Coordinates of a chart's parts. The drawing is 760 units wide and scales with the page. Without data there is no chart.
+//! `assets/report/charts.html.jinja` draws them.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const LABELS: f64 = 190.0;
 const VALUES: f64 = 110.0;
 const ROW: f64 = 24.0;
 
-/// A label short enough for its column.
+/// Shortens a label to fit its column.
 fn short(label: &str) -> String {
     const MOST: usize = 28;
     if label.chars().count() <= MOST {
@@ -19,7 +19,7 @@ fn short(label: &str) -> String {
     label.chars().take(MOST - 1).chain(['…']).collect()
 }
 
-/// A place in tenths of a unit, and in whole ones.
+/// A coordinate in tenths of a unit, and one in whole units.
 fn fine(place: f64) -> String {
     format!("{place:.1}")
 }

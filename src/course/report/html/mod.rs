@@ -1,4 +1,4 @@
-//! The report as one HTML file: no script, nothing loaded from elsewhere, light and dark, to be printed.
+//! Writes the report as one HTML file: no script, no external resources, light and dark, printable.
 
 mod axis;
 mod charts;
@@ -7,13 +7,13 @@ pub(super) mod pictures;
 use super::shown::shown;
 use crate::report::{Limits, Report, layout};
 
-/// Larger files are not mailed around gladly.
+/// Larger files are a burden in mail.
 pub const MOST_BYTES: usize = 500_000;
 
-/// Runs, and characters of a reflection.
+/// Limits of runs, and of characters per reflection, in the order in which they are tried.
 const LIMITS: [(usize, usize); 4] = [(300, 20_000), (150, 5_000), (60, 1_500), (20, 300)];
 
-/// The whole report, with as much of it as fits in [`MOST_BYTES`].
+/// Renders the report, shortened until it fits into [`MOST_BYTES`].
 pub fn render(report: &Report) -> String {
     let mut html = String::new();
     for (runs, reflection) in LIMITS {

@@ -1,4 +1,4 @@
-//! What the charts of a learner's report show.
+//! Data of the charts in a learner's report.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::charts::{self, Bar, Range};
 use crate::report::{Report, RunReport, Work, milliseconds, words};
 use tinyllama_base::roofline::svg;
 
-/// Minutes of attention to each lesson, and those that were planned.
+/// Minutes of attention per lesson, and planned minutes.
 pub fn time(report: &Report) -> Value {
     let bars = report.lessons.iter().map(|lesson| Bar {
         name: lesson.title.clone(),
@@ -61,7 +61,7 @@ pub fn stages(report: &Report) -> Value {
     charts::bars(&bars.collect::<Vec<_>>())
 }
 
-/// Nothing where no part has a place under the roofline.
+/// Empty if no part has a point under the roofline.
 pub fn roofline(work: &Work) -> Value {
     let roofline = work.roofline();
     let drawn = roofline.picture().map(|picture| svg::drawing(&picture));
