@@ -1,14 +1,14 @@
-//! How much a YAML text says once its anchors are repeated wherever an alias names them.
+//! Estimates the size of a YAML text after every alias is replaced by its anchor's content.
 
 use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// What a text may say beyond its own length.
+/// Bytes that aliases may add to the text's own length.
 const MOST_REPEATED: usize = 64 << 10;
 
-/// Whether a text says much more than stands in it. It is read to the bound and no further, and nothing of it is kept.
+/// Returns whether the aliases of a text expand it far beyond its own length. Reads only up to the limit and stores nothing.
 pub(super) fn explode(text: &str) -> bool {
     if !(text.contains('&') && text.contains('*')) {
         return false;
@@ -16,7 +16,7 @@ pub(super) fn explode(text: &str) -> bool {
     // The longest escapes stand for twice as many bytes as they have.
     let left = Cell::new(Some(2 * text.len() + MOST_REPEATED));
     for document in serde_yaml::Deserializer::from_str(text) {
-        // What is wrong with it otherwise, its reader says.
+        // The reader of the text reports other errors.
         if Count(&left).deserialize(document).is_err() {
             break;
         }
@@ -24,13 +24,13 @@ pub(super) fn explode(text: &str) -> bool {
     left.get().is_none()
 }
 
-/// Takes the bytes of every node from what is left.
+/// Subtracts the bytes of every node from the rest.
 #[derive(Clone, Copy)]
 struct Count<'a>(&'a Cell<Option<usize>>);
 
 impl Count<'_> {
     fn take<E: Error>(self, bytes: usize) -> Result<(), E> {
-        // A node has a place of its own even where it is empty.
+        // Even an empty node counts as one byte.
         let left = self.0.get().and_then(|left| left.checked_sub(bytes + 1));
         self.0.set(left);
         left.map(drop)

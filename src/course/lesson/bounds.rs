@@ -1,12 +1,13 @@
-//! What a course may ask of the machine it is opened on. A course is data, and may come from anybody: its runs read and
-//! write nothing but their own session, and its files are no larger or deeper than a course needs.
+//! Limits for courses on the machine that opens them. A course is data and can come from anybody. Its runs
+//! may only read and
+//! write their own session, and its files may be no larger or deeper than a course needs.
 
 use std::path::{Component, Path};
 
 use super::aliases;
 use crate::run::split;
 
-/// The flags that a course may give to a run: those that name no file and do not change where the run reports to.
+/// The flags that a course may give to a run: they name no file and do not change where the run sends its reports.
 const FLAGS: [&str; 38] = [
     "--config",
     "--hidden",
@@ -51,7 +52,7 @@ const FLAGS: [&str; 38] = [
 /// Opening brackets without their closing ones. Markdown in a text has some.
 const DEEPEST: usize = 500;
 
-/// Why a course may not give these flags to a run; none where it may.
+/// Says why a course may not give these flags to a run; `None` if it may.
 pub fn refused_flag(flags: &[String]) -> Option<String> {
     let flags = split(flags);
     let flag = flags.iter().find(|flag| !FLAGS.contains(&flag.name()))?;
@@ -62,14 +63,14 @@ pub fn refused_flag(flags: &[String]) -> Option<String> {
     ))
 }
 
-/// Whether a path stays below the folder that it is taken from.
+/// Returns whether a path stays below the folder that it is relative to.
 pub(super) fn stays_below(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     let plain = |part: Component| matches!(part, Component::Normal(name) if !name.as_encoded_bytes().starts_with(b"."));
     !path.is_empty() && !path.contains(char::is_control) && parts.all(plain)
 }
 
-/// Why a text is not given to the YAML reader, which would take minutes or all memory over it.
+/// Says why a text must not reach the YAML reader: the reader would take minutes or all memory for it.
 pub(super) fn refused_text(text: &str) -> Option<&'static str> {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {
@@ -93,7 +94,7 @@ mod tests {
     use clap::{Args, Command};
     use tinyllama_contract::flags::RunFlags;
 
-    /// Every flag of `run` is either open to a course or one of these, so that a new one is decided upon.
+    /// Every flag of `run` is either allowed for courses or in this list, so that a new flag requires a decision.
     #[test]
     fn every_flag_of_run_is_open_to_a_course_or_known_to_be_closed() {
         const CLOSED: [&str; 6] = [
@@ -156,7 +157,7 @@ mod tests {
                 assert!(refused_text(&bomb).is_some(), "{name}");
             }
         }
-        // Lists of lists, each ten times the one before: the reader itself may end it first.
+        // Lists of lists, each ten times the one before. The YAML reader itself may stop first.
         let levels = (1..9).map(|n| format!("- &l{n} [{}]\n", format!("*l{}, ", n - 1).repeat(10)));
         let lists: String = ["- &l0 [x]\n".to_string()]
             .into_iter()

@@ -1,4 +1,4 @@
-//! An investigation: a program with a mistake, who may be to blame, and what can be measured.
+//! An investigation: a program with a mistake, its suspects, and the measurements that a learner can take.
 
 pub use super::document::Suspect;
 use crate::lesson::{CommandCheck, refused_flag};
@@ -8,7 +8,7 @@ use crate::run::merged;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     pub target: String,
-    /// Of every run of it.
+    /// Flags of all its runs.
     pub flags: Vec<String>,
     pub suspects: Vec<Suspect>,
     pub measurements: Vec<Measurement>,
@@ -18,30 +18,31 @@ pub struct Case {
 pub struct Measurement {
     pub id: String,
     pub text: String,
-    /// Besides those of the case.
+    /// Additional flags to those of the case.
     pub flags: Vec<String>,
     pub recording: Option<String>,
-    /// Where to look once it was taken.
+    /// Says where to look after the measurement.
     pub shows: String,
-    /// Whether it tells the guilty one from the others.
+    /// True if it tells the guilty suspect from the others.
     pub convicts: bool,
 }
 
-/// What a learner does next about a case.
+/// A learner's next action in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// Position among the measurements.
+    /// Index of the measurement.
     Measure(usize),
-    /// Position among the suspects.
+    /// Index of the suspect.
     Suspect(usize),
-    /// Runs with the fix of the suspect named last.
+    /// Runs with the fix of the suspect with this index.
     Fix(usize),
 }
 
 pub const FIX: &str = "--fix";
 
 impl Case {
-    /// What no learner could solve, with the key it stands at. `commands` says whether `run` takes the flags of a deed.
+    /// Problems that make the case unsolvable, each with its key. `commands` says whether `run` takes the
+    /// flags of an action.
     pub(super) fn problems(&self, commands: CommandCheck) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let guilty = self
@@ -98,18 +99,18 @@ impl Case {
         self.suspects.iter().find(|suspect| suspect.guilty)
     }
 
-    /// The flags of a deed's run; none for a deed that runs nothing.
+    /// The flags of an action's run; `None` if the action runs nothing.
     pub fn flags_of(&self, deed: Deed) -> Option<Vec<String>> {
         let more = match deed {
             Deed::Measure(index) => self.measurements.get(index)?.flags.clone(),
             Deed::Fix(index) => vec![FIX.to_string(), self.suspects.get(index)?.fix.clone()],
             Deed::Suspect(_) => return None,
         };
-        // Of a flag that both give, the deed's counts.
+        // If both give a flag, the value of the action wins.
         Some(merged([&self.flags[..], &more].concat()))
     }
 
-    /// The recorded run of a deed.
+    /// The recorded run of an action.
     pub fn recording_of(&self, deed: Deed) -> Option<&str> {
         match deed {
             Deed::Measure(index) => self.measurements.get(index)?.recording.as_deref(),
@@ -118,7 +119,7 @@ impl Case {
         }
     }
 
-    /// Which deed a run with this command line was.
+    /// The action that made the run with this command line.
     pub fn deed_of(&self, command: &[String]) -> Option<Deed> {
         if let [.., play, id] = command
             && play == "play"
@@ -132,7 +133,7 @@ impl Case {
             let fixed = self.suspects.iter().position(|suspect| suspect.fix == fix);
             return fixed.map(Deed::Fix);
         }
-        // The one with the most flags of its own that are all there.
+        // Takes the measurement whose flags are all present; if several match, the one with the most flags.
         let has =
             |measurement: &Measurement| measurement.flags.iter().all(|flag| command.contains(flag));
         let matching = self.measurements.iter().enumerate();
@@ -143,7 +144,7 @@ impl Case {
     }
 }
 
-/// The fix a command line asks for.
+/// The fix that a command line applies.
 pub fn fix_of(command: &[String]) -> Option<&str> {
     let place = command.iter().position(|word| word == FIX)?;
     command.get(place + 1).map(String::as_str)

@@ -1,4 +1,4 @@
-//! Checks: a bound on what runs measured, and the verdict.
+//! Checks: a bound on the measurements of runs, and the verdict.
 
 use crate::analysis::Measurements;
 use crate::lesson::{Quantity, RunName, Term};
@@ -14,51 +14,51 @@ use serde::{Deserialize, Serialize};
 /// Confidence of a check that names none.
 pub const USUAL_CONFIDENCE: f64 = 0.95;
 
-/// Fewer rounds say nothing about how they scatter.
+/// Fewer rounds do not show how much they scatter.
 const LEAST_ROUNDS: usize = 3;
 
-/// So many times away from a bound one run each has to lie to be believed on a GPU, which others may use: on an H200 beside
-/// another program they said 0.76 and 1.16 of runs that do the same.
+/// On a shared GPU, a single pair of runs only counts if its ratio is at least this factor away from the bound.
+/// Two identical programs on an H200 next to another program measured ratios of 0.76 and 1.16.
 const ONE_RUN_EACH: f64 = 1.5;
 
-/// Share of the steps of a round that is left out, at either end.
+/// Share of a round's steps that is left out at each end.
 const LEFT_OUT: f64 = 0.1;
 
-/// What has to be true of runs.
+/// A condition that runs have to meet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     pub id: String,
     pub measure: Quantity,
     pub at_least: Option<f64>,
     pub at_most: Option<f64>,
-    /// Two-sided; none where the quantity is one number without a spread.
+    /// Two-sided confidence; `None` if the quantity is one number without a spread.
     pub confidence: Option<f64>,
-    /// Whether missing it keeps the step open. An effect that a machine may not show is not required.
+    /// True if a missed check keeps the step open. An effect that a machine may not show is not required.
     pub required: bool,
-    /// Whether only a GPU can show it: a run on a CPU is not asked.
+    /// True if only a GPU can show the effect. A run on a CPU is then not checked.
     pub on_gpu: bool,
     pub passed: String,
     pub not_yet: String,
 }
 
-/// Where a check finds its runs.
+/// The source of a check's runs.
 pub trait Runs {
-    /// Runs of a step, oldest first: those that had the same command on the same machine as the newest one.
+    /// Runs of a step, oldest first, with the same command and the same machine as the newest one.
     fn of(&self, name: &RunName) -> Vec<&Measurements>;
 
-    /// Rounds in which these two were run in turns, up to the newest runs of both.
+    /// Number of rounds in which these two were run in turns, up to the newest runs of both.
     fn rounds(&self, above: &RunName, below: &RunName) -> usize {
         let _ = (above, below);
         0
     }
 
-    /// Counted steps of the shortest run of a step, whatever its command.
+    /// Number of counted steps in the shortest run of a step, with any command.
     fn shortest(&self, name: &RunName) -> usize {
         let _ = name;
         usize::MAX
     }
 
-    /// Where and when these runs were recorded; none where they were made here.
+    /// Place and time of the recording; `None` for runs of this machine.
     fn recorded(&self, name: &RunName) -> Option<&str> {
         let _ = name;
         None
@@ -66,7 +66,7 @@ pub trait Runs {
 }
 
 named! {
-    /// What a check says, as events and reports write it.
+    /// A check's verdict, as events and reports write it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Verdict {
         #[serde(rename = "passed")]
@@ -75,52 +75,52 @@ named! {
         NotYet = "not yet",
         #[serde(rename = "inconclusive")]
         Inconclusive = "inconclusive",
-        /// Nobody asked, or what a newer program said.
+        /// The check was not evaluated, or a newer program wrote a verdict that this one does not know.
         #[default]
         #[serde(rename = "not evaluated", other)]
         NotEvaluated = "not evaluated",
     }
 }
 
-/// Why a check cannot say yes or no.
+/// The reason why a check has no verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Undecided {
-    /// The run was not started yet.
+    /// The run has not started yet.
     NotRun(RunName),
     /// The run, or its backend, does not report this figure.
     NotReported(String),
     /// The figure is not a finite number.
     NotFinite(String),
-    /// Two runs that were made here, on different devices.
+    /// Two runs of this machine used different devices.
     OtherDevice { above: String, below: String },
     /// The spread is larger than the effect.
     Spread { further_steps: Option<usize> },
-    /// Too little was measured to know the spread.
+    /// There are too few measurements to know the spread.
     TooLittle(CompareError),
-    /// Runs of a GPU that were not made in turns, which can differ by as much for what else ran.
+    /// GPU runs that were not made in turns. Other programs on the GPU can cause the whole difference.
     OneRunEach,
     /// One of the runs is a recording of another machine.
     OtherMachine { recording: RunName },
 }
 
-/// A verdict and what it rests on.
+/// A verdict and its basis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     pub verdict: Verdict,
-    /// Why it is inconclusive.
+    /// The reason for an inconclusive verdict.
     pub undecided: Option<Undecided>,
-    /// What was measured; none when nothing was.
+    /// The measured value; `None` if there is none.
     pub value: Option<f64>,
-    /// Where a spread is known.
+    /// The interval, if a spread is known.
     pub interval: Option<Interval>,
-    /// Where and when the runs were recorded; none where they were made here.
+    /// Place and time of the recording; `None` for runs of this machine.
     pub recorded: Option<String>,
 }
 
 impl Check {
     pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
         if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
-            // Not evaluated.
+            // Stays not evaluated, because a CPU cannot show the effect.
             return Outcome::default();
         }
         let (judged, value, interval) = match self.measured(runs) {
@@ -147,13 +147,13 @@ impl Check {
         }
     }
 
-    /// The bounds in words, such as `at least 1.1`.
+    /// The bounds as text, such as `at least 1.1`.
     pub fn bounds(&self) -> String {
         let unit = self.measure.unit();
         bounds(self.at_least, self.at_most, |bound| unit.show(bound))
     }
 
-    /// Whether a value lies within the bounds, without regard to spread. Never true of NaN.
+    /// Returns whether a value lies within the bounds, without regard to spread. False for NaN.
     pub fn accepts(&self, value: f64) -> bool {
         lies_within(value, self.at_least, self.at_most)
     }
@@ -168,7 +168,7 @@ impl Check {
         }
     }
 
-    /// Whether what else ran on the GPU can have moved the ratio of two runs across a bound.
+    /// Returns whether other programs on the GPU may have moved the ratio of two runs across a bound.
     fn is_chance(&self, interval: &Interval, runs: &dyn Runs) -> bool {
         let is_shared = |run| {
             runs.of(run).last().is_some_and(|run| run.is_of_gpu()) && runs.recorded(run).is_none()
@@ -191,7 +191,7 @@ impl Check {
         comparable(&self.measure, runs)?;
         let numerator = all_series(&self.measure.numerator, runs)?;
         let interval = match (&self.measure.denominator, numerator.last()) {
-            // What holds a step up lengthens all of its phases, so each step is compared within itself.
+            // A disturbance lengthens all phases of a step, so the ratio is taken within each step.
             (Some(denominator), Some(above)) if denominator.run == self.measure.numerator.run => {
                 let below = all_series(denominator, runs)?;
                 let below = below.last().map_or(&[][..], Series::values);
@@ -204,7 +204,7 @@ impl Check {
                 let below = all_series(denominator, runs)?;
                 let rounds = runs.rounds(&self.measure.numerator.run, &denominator.run);
                 match (last(&numerator, rounds), last(&below, rounds)) {
-                    // What drifts from round to round hits both alike, so each round is compared within itself.
+                    // A drift between rounds affects both runs alike, so the ratio is taken within each round.
                     (Some(above), Some(below)) if rounds >= LEAST_ROUNDS => {
                         ratio_in_rounds(above, below, middle, confidence)
                     }
@@ -218,13 +218,13 @@ impl Check {
     }
 }
 
-/// Others on a device are served in slices, and whether the step in the middle of a round met one of theirs is chance: all count
-/// but the longest and the shortest.
+/// Mean of a round without its longest and shortest steps. A shared device serves programs in time slices, and chance
+/// decides whether the step in the middle of a round meets another program's slice.
 fn middle(run: &Series) -> f64 {
     run.trimmed_mean(LEFT_OUT)
 }
 
-/// The last so many of a list; none where it has fewer.
+/// The last `count` elements of a list; `None` if it has fewer.
 fn last<T>(list: &[T], count: usize) -> Option<&[T]> {
     list.get(list.len().checked_sub(count)?..)
 }
@@ -234,12 +234,13 @@ enum Measured {
     Spread(Interval),
 }
 
-/// Where the first of `quantity`'s runs that is a recording was recorded.
+/// Origin of the first of `quantity`'s runs that is a recording.
 pub fn recorded<'a>(quantity: &Quantity, runs: &'a dyn Runs) -> Option<&'a str> {
     quantity.runs().find_map(|run| runs.recorded(run))
 }
 
-/// A ratio of runs of two machines, or of two devices of one, says nothing about the runs.
+/// Refuses ratios of runs on two machines, or on two devices of one machine, because they say nothing about
+/// the programs.
 fn comparable(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
     on_one_machine(quantity, runs)?;
     on_one_device(quantity, runs)
@@ -276,8 +277,9 @@ pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     }
 }
 
-/// Of two runs that ended at different steps, the losses at the last one that both have; none of two that ended at one. Who
-/// trains longer has learned more, and rounding has grown further.
+/// The losses of both runs at the last step that both have; `None` if both ended at the same step. A run that
+/// trains longer
+/// has learned more, and its rounding errors have grown further.
 fn losses_of_one_step(above: &Term, below: &Term, runs: &dyn Runs) -> Option<[f64; 2]> {
     let losses = |term: &Term| {
         let newest = newest_run(term, runs).ok();
@@ -324,7 +326,7 @@ fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, U
     newest.ok_or_else(|| Undecided::NotRun(term.run.clone()))
 }
 
-/// Bounds in words.
+/// The bounds as text.
 pub(super) fn bounds(
     least: Option<f64>,
     most: Option<f64>,
@@ -338,7 +340,7 @@ pub(super) fn bounds(
     }
 }
 
-/// Never true of NaN.
+/// False for NaN.
 pub(super) fn lies_within(value: f64, least: Option<f64>, most: Option<f64>) -> bool {
     least.is_none_or(|least| value >= least)
         && most.is_none_or(|most| value <= most)
@@ -358,7 +360,7 @@ fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
 }
 
 impl Outcome {
-    /// What to tell the learner: the check's own words, the numbers, and what to do when it is undecided.
+    /// The text for the learner: the check's own text, the numbers, and advice if it is undecided.
     pub fn explain(&self, check: &Check) -> String {
         let numbers = self.numbers(check);
         match &self.undecided {

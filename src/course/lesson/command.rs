@@ -1,20 +1,20 @@
-//! Commands of the tutor that a step may run: a closed list, and no files but the session's own.
+//! Commands of the tutor that a step may run. The list is closed, and they only use files of the session.
 
-/// Stands for the folder of the learner's session.
+/// Placeholder for the folder of the session.
 pub const SESSION: &str = "{session}";
 
-/// What a step may run.
+/// A command that a step may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     pub name: &'static str,
     pub takes: Takes,
 }
 
-/// Which flags of `run` a command hands on.
+/// The flags of `run` that a command passes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     None,
-    /// Where to compute.
+    /// Flags that select the device.
     Device,
     All,
 }
@@ -40,7 +40,7 @@ pub const COMMANDS: [Command; 14] = [
     takes("compare", Takes::All),
 ];
 
-/// Flags of these commands that name files or programs, or change what is printed.
+/// Flags of these commands that name files or programs, or change the output.
 const OUTSIDE: [&str; 14] = [
     "--launcher",
     "--data",
@@ -59,8 +59,10 @@ const OUTSIDE: [&str; 14] = [
 ];
 
 impl Command {
+    /// Finds the command with this name.
+    ///
     /// # Errors
-    /// Which commands there are.
+    /// A message with the names of all commands.
     pub fn parse(name: &str) -> Result<Self, String> {
         let found = COMMANDS.iter().copied().find(|known| known.name == name);
         found.ok_or_else(|| {
@@ -69,11 +71,12 @@ impl Command {
         })
     }
 
-    /// The command line behind the program's name, its document on the standard output. `flags` may only name files of the
-    /// session, whose folder is put in where they say [`SESSION`].
+    /// The arguments of the program for this command, with its document on the standard output. `flags` may
+    /// only name files
+    /// of the session; [`SESSION`] in them is replaced by its folder.
     ///
     /// # Errors
-    /// Which word leads out of the session.
+    /// A message with the argument that leads out of the session.
     pub fn words(self, flags: &[String], session: &str) -> Result<Vec<String>, String> {
         self.check(flags)?;
         let flags = flags.iter().map(|flag| flag.replace(SESSION, session));
@@ -83,8 +86,10 @@ impl Command {
         Ok(words)
     }
 
+    /// Checks the flags of the command.
+    ///
     /// # Errors
-    /// As [`Command::words`].
+    /// The same as [`Command::words`].
     pub fn check(self, flags: &[String]) -> Result<(), String> {
         for flag in flags {
             let name = flag.split('=').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A course as the program uses it: read, checked, with every name resolved.
+//! A course in the form that the program uses: read and checked, with every name resolved.
 
 use crate::workbench::Exercise;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use crate::analysis::Metric;
 use crate::lesson::{Case, Check, Command, Expect, Quantity, Quiz, RunName};
 pub use crate::profiler::commands::Task;
 
-/// Everything a learner can be taught.
+/// A course: its sessions, lessons and pages.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
     pub title: String,
@@ -39,7 +39,7 @@ pub struct Step {
     /// Markdown with live values.
     pub text: String,
     pub kind: StepKind,
-    /// What was recorded on a GPU and shows what this step is about: a run, or the document of a command.
+    /// Id of a recording from a GPU that shows the topic of this step: a run, or the document of a command.
     pub recording: Option<String>,
     /// May be left out when time is short.
     pub optional: bool,
@@ -48,7 +48,7 @@ pub struct Step {
     pub golden: Golden,
 }
 
-/// What a step asks for.
+/// The task of a step.
 #[derive(Clone, Debug)]
 pub enum StepKind {
     Read,
@@ -59,14 +59,14 @@ pub enum StepKind {
         target: String,
         flags: Vec<String>,
         editable: bool,
-        /// Whether the fastest correct step of the class is looked for.
+        /// True if the class competes for the fastest correct step.
         contest: bool,
     },
     Command {
         command: Command,
         flags: Vec<String>,
         editable: bool,
-        /// What has to be true of its document.
+        /// Conditions on its document.
         expects: Vec<Expect>,
     },
     Investigate(Case),
@@ -87,7 +87,7 @@ pub enum StepKind {
     Reflect,
 }
 
-/// What a learner who does everything right enters.
+/// The inputs of a learner who does everything right.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Golden {
     pub number: Option<f64>,
@@ -101,7 +101,7 @@ impl Course {
         self.lessons.get(id)
     }
 
-    /// Lessons in the order they are taught.
+    /// Lessons in teaching order.
     pub fn lessons(&self) -> impl Iterator<Item = &Lesson> {
         self.sessions
             .iter()
@@ -123,7 +123,7 @@ impl Course {
         Some((lesson, lesson.step(&at.step)?))
     }
 
-    /// Every step with its lesson, in the order they are taught.
+    /// Every step with its lesson, in teaching order.
     pub fn steps(&self) -> impl Iterator<Item = (&Lesson, &Step)> {
         self.lessons()
             .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
@@ -136,18 +136,18 @@ impl Lesson {
     }
 }
 
-/// Behind the id of an investigation: its runs with a fix.
+/// Suffix of an investigation's id, for its runs with a fix.
 pub const FIXED: &str = "+fix";
 
 impl StepKind {
-    /// Whether runs of it are measured, so that checks and texts can name them.
+    /// Returns whether its runs are measured, so that checks and texts can name them.
     pub fn is_measured(&self) -> bool {
         matches!(self, StepKind::Run { .. } | StepKind::Investigate(_))
     }
 }
 
 impl Step {
-    /// Ids of everything that is checked, and whether it is required.
+    /// Ids of all checks, and whether each is required.
     pub fn checked(&self) -> impl Iterator<Item = (&str, bool)> {
         let expects: &[Expect] = match &self.kind {
             StepKind::Command { expects, .. } => expects,
@@ -159,7 +159,7 @@ impl Step {
         checks.chain(expects.map(|expect| (expect.id.as_str(), expect.required)))
     }
 
-    /// The hints on offer after the checks in `failed` were not met, with their places among all hints, from 1.
+    /// The hints offered after the checks in `failed` were missed, with their numbers among all hints, from 1.
     pub fn hints_after(&self, failed: &[String]) -> Vec<(u32, &Hint)> {
         let on_offer = |hint: &&Hint| {
             hint.after

@@ -1,7 +1,8 @@
-//! The course's files as they are written: what serde reads and the JSON Schema describes.
+//! The documents of a course's files, as serde reads them and the JSON Schema describes them.
 //!
-//! A step is one flat structure whatever its kind: an enum with a `kind` tag would make serde lose the line of an error
-//! inside it. Which keys go with which kind is the table in `kinds`.
+//! Steps of all kinds share one flat structure: an enum with a `kind` tag would make serde lose the line of
+//! an error inside
+//! it. The table in `kinds` says which keys belong to which kind.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,13 +23,13 @@ pub struct WorkshopDocument {
     pub title: String,
     /// Version of the course
     pub version: String,
-    /// What the course is, in a paragraph of Markdown
+    /// Summary of the course, a paragraph of Markdown
     pub summary: String,
-    /// In the order they are taught
+    /// Sessions in teaching order
     pub sessions: Vec<Session>,
 }
 
-/// One sitting; its lessons lie in the folder named like its id
+/// One sitting; its lessons lie in the folder with the name of its id
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SessionDocument")]
@@ -36,11 +37,11 @@ pub struct Session {
     /// Lower-case letters, digits and hyphens; also the folder's name
     pub id: String,
     pub title: String,
-    /// Planned length; the lessons' minutes have to fit in it
+    /// Planned minutes; the lessons' minutes have to fit into them
     pub minutes: u32,
-    /// What a learner can do afterwards
+    /// Skills that a learner has afterwards
     pub objectives: Vec<String>,
-    /// Ids of the lessons, in the order they are taught
+    /// Ids of the lessons, in teaching order
     #[serde(default)]
     pub lessons: Vec<String>,
     /// Lessons that are announced but not written yet
@@ -58,7 +59,7 @@ pub struct PlannedDocument {
 }
 
 named! {
-    /// How much a lesson asks for
+    /// Difficulty of a lesson
     #[derive(
         Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
     )]
@@ -74,44 +75,44 @@ named! {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LessonDocument {
-    /// As workshop.yaml names it; also the file's name
+    /// Id from workshop.yaml; also the file's name
     pub id: String,
     pub title: String,
-    /// Planned length
+    /// Planned minutes
     pub minutes: u32,
     pub level: Level,
-    /// Lessons that have to be done before this one opens
+    /// Lessons that a learner has to finish before this one opens
     #[serde(default)]
     pub requires: Vec<String>,
-    /// What a learner can do afterwards
+    /// Skills that a learner has afterwards
     pub objectives: Vec<String>,
     pub steps: Vec<StepDocument>,
 }
 
 named! {
-    /// What a step is
+    /// The kind of a step
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Kind {
         /// Markdown to read
         Read = "read",
-        /// A number to guess before it is measured
+        /// A number to predict before it is measured
         Predict = "predict",
         /// A training run
         Run = "run",
-        /// A command of the tutor, whose document is checked and asked about
+        /// A command of the tutor; checks and questions refer to its document
         Command = "command",
-        /// A program with a mistake: suspected, convicted, fixed
+        /// A program with a mistake: the learner suspects, convicts and fixes
         Investigate = "investigate",
         /// Runs side by side
         Compare = "compare",
-        /// A profiler's command, run here or elsewhere
+        /// A profiler's command, run here or on another machine
         Profile = "profile",
         /// A question with one right answer
         Quiz = "quiz",
         /// A kernel to write
         Kernel = "kernel",
-        /// A question without one
+        /// A question without a right answer
         Reflect = "reflect",
     }
 }
@@ -124,51 +125,51 @@ pub struct StepDocument {
     pub id: String,
     pub kind: Kind,
     pub title: String,
-    /// Markdown; `{{ step.metric }}` stands for the value a run measured
+    /// Markdown; `{{ step.metric }}` stands for the measured value of a run
     pub text: String,
-    /// predict: what is guessed, as `run.metric` or `run.metric / run.metric`
+    /// predict: the quantity to predict, as `run.metric` or `run.metric / run.metric`
     pub measure: Option<String>,
-    /// run, profile: what to train
+    /// run, profile: the target to train
     pub target: Option<String>,
     /// run, profile, command, investigate: flags of the command, as one line
     pub flags: Option<String>,
-    /// run, command: the learner has to change the flags to pass
+    /// run, command: whether the learner has to change the flags to pass
     pub editable: Option<bool>,
-    /// run: the fastest correct step of the class is looked for here
+    /// run: whether the class competes for the fastest correct step
     pub contest: Option<bool>,
-    /// run, command, investigate: id of what was recorded where there is no GPU
+    /// run, command, investigate: id of the recording to show if there is no GPU
     pub recording: Option<String>,
-    /// command: which one, such as `calibrate`
+    /// command: its name, such as `calibrate`
     pub command: Option<String>,
-    /// investigate: what may be to blame; exactly one is guilty
+    /// investigate: possible causes; exactly one is guilty
     pub suspects: Option<Vec<Suspect>>,
-    /// investigate: what can be measured; each costs one measurement
+    /// investigate: possible measurements; each costs one
     pub measurements: Option<Vec<MeasurementDocument>>,
     /// compare: the runs, baseline first
     pub runs: Option<Vec<String>>,
     /// compare: the metrics shown
     pub metrics: Option<Vec<String>>,
-    /// profile: which profiler
+    /// profile: the profiler
     pub tool: Option<Tool>,
-    /// profile: what it is asked for, in the words of `profile TOOL --kind`; the usual if not given
+    /// profile: the task, in the words of `profile TOOL --kind`; the default if not given
     pub task: Option<String>,
-    /// quiz: the choices; exactly one is correct and every wrong one has a reason
+    /// quiz: the choices; exactly one is correct, and every wrong one has a reason
     pub choices: Option<Vec<ChoiceDocument>>,
     /// quiz: a number instead of choices
     pub number: Option<NumberDocument>,
     /// kernel: exercise of the workbench
     pub exercise: Option<String>,
-    /// quiz: the command step whose document decides what is right
+    /// quiz: the command step whose document contains the right answer
     pub of: Option<String>,
-    /// run, compare, profile: what has to be true
+    /// run, command, compare, profile: conditions on the results
     #[serde(default)]
     pub checks: Vec<CheckDocument>,
-    /// May be left out when time is short; its minutes are counted apart
+    /// True if the step may be left out when time is short; its minutes are counted separately
     pub optional: Option<bool>,
-    /// Shown one after the other when asked for
+    /// Hints, shown one after the other on request
     #[serde(default)]
     pub hints: Vec<Hint>,
-    /// What a learner who does everything right enters here
+    /// The inputs of a learner who does everything right
     pub golden: Option<GoldenDocument>,
 }
 
@@ -177,31 +178,31 @@ pub struct StepDocument {
 #[serde(deny_unknown_fields)]
 pub struct ChoiceDocument {
     pub text: String,
-    /// The right one; with `when` on others, the right one where none of those holds
+    /// True if it is right; if others have `when`, it is right if none of their conditions holds
     #[serde(default)]
     pub correct: bool,
-    /// It is the right one where this holds of a command's document, such as `rows[name=v1].step_ms >= 40`
+    /// The choice is right if this holds for a command's document, such as `rows[name=v1].step_ms >= 40`
     pub when: Option<String>,
-    /// Why it is right or wrong
+    /// Explanation why it is right or wrong
     pub because: String,
 }
 
-/// A number as an answer
+/// A numeric answer
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberDocument {
     pub answer: Option<f64>,
-    /// Where a command's document has the answer, instead of `answer`
+    /// Path of the answer in a command's document, instead of `answer`
     pub read: Option<String>,
     /// Largest accepted difference, as a share of the answer; 0 for an exact number
     #[serde(default)]
     pub tolerance: f64,
-    /// Shown behind the field
+    /// Shown to the right of the field
     #[serde(default)]
     pub unit: String,
-    /// How one gets there
+    /// Explanation of the way to the answer
     pub because: String,
-    /// Wrong numbers that are easily come by, each with its reason
+    /// Wrong numbers from typical mistakes, each with an explanation
     #[serde(default)]
     pub mistakes: Vec<Mistake>,
 }
@@ -212,88 +213,88 @@ pub struct NumberDocument {
 #[schemars(rename = "MistakeDocument")]
 pub struct Mistake {
     pub value: f64,
-    /// The thought that leads to it, and what is wrong with it
+    /// The reasoning that leads to it, and the mistake in it
     pub because: String,
 }
 
-/// What may be to blame for a symptom
+/// A possible cause of a symptom
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SuspectDocument")]
 pub struct Suspect {
     pub id: String,
     pub text: String,
-    /// Name of the fix, as `run --fix` takes it
+    /// Name of the fix for `run --fix`
     pub fix: String,
     #[serde(default)]
     pub guilty: bool,
     /// Id of the recorded run with this fix
     pub recording: Option<String>,
-    /// Told after its fix was run: what that showed
+    /// Text after its fix was run: what the result shows
     pub because: String,
 }
 
-/// Something that can be measured of a program with a mistake
+/// A possible measurement of a program with a mistake
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasurementDocument {
     pub id: String,
     pub text: String,
-    /// Flags besides the step's own
+    /// Additional flags to the step's own
     #[serde(default)]
     pub flags: String,
     /// Id of the recorded run that shows it
     pub recording: Option<String>,
-    /// Told after it was taken: where to look, in Markdown with live values of the step's run
+    /// Text after the measurement: where to look, in Markdown with live values of runs at this step
     pub shows: String,
-    /// Whether it tells the guilty one from the others
+    /// True if it tells the guilty suspect from the others
     #[serde(default)]
     pub convicts: bool,
 }
 
-/// What has to be true of runs
+/// A condition on the results of runs
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckDocument {
     pub id: String,
-    /// `run.metric`, `run.metric.p90` or `run.metric / run.metric`; command: where in its document the figure stands
+    /// `run.metric`, `run.metric.p90` or `run.metric / run.metric`; command: path of the figure in its document
     pub measure: String,
     pub at_least: Option<f64>,
     pub at_most: Option<f64>,
-    /// command: what has to stand there, as a text
+    /// command: the text that has to stand at this path
     pub is: Option<String>,
-    /// Between 0.5 and 1; 0.95 where a spread is known and nothing is written
+    /// Between 0.5 and 1; the default is 0.95 if a spread is known
     pub confidence: Option<f64>,
-    /// False for an effect that this machine may not show: missing it holds nobody up
+    /// False for an effect that this machine may not show; a missed check then does not keep the step open
     pub required: Option<bool>,
-    /// Only a GPU can show it: nothing is asked of a run on a CPU
+    /// True if only a GPU can show the effect; runs on a CPU are then not checked
     pub on_gpu: Option<bool>,
-    /// Said when it is met
+    /// Text after the check passed
     pub passed: String,
-    /// Said when it is missed: what that means and what to do
+    /// Text after the check was missed: its meaning, and what to do
     pub not_yet: String,
 }
 
-/// Help, one stage
+/// One hint
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HintDocument")]
 pub struct Hint {
     pub text: String,
-    /// Only offered after this check of the step was not met
+    /// Id of a check; the hint is only offered after this check was missed
     pub after: Option<String>,
 }
 
-/// The right input of a step
+/// The right inputs of a step
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenDocument {
-    /// predict: a sensible guess
+    /// predict: a reasonable prediction
     pub number: Option<f64>,
-    /// run, command: flags that pass
+    /// run, command: flags with which the checks pass
     pub flags: Option<String>,
     /// reflect: an answer
     pub text: Option<String>,
-    /// profile: file that can be imported instead
+    /// profile: file to import instead
     pub import: Option<String>,
 }

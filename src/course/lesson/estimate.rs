@@ -1,25 +1,27 @@
-//! How long a step takes someone who does it for the first time.
+//! Estimates the time of a step for somebody who does it for the first time.
 
 use crate::lesson::{Lesson, Quiz, Step, StepKind};
 
 /// Words a minute of technical text, read once and understood.
 const WORDS_PER_MINUTE: f64 = 180.0;
 
-/// For the thought that an answer takes, and for the one after a wrong one.
+/// Minutes of thinking before an answer, and after a wrong one.
 const THOUGHT: f64 = 0.7;
 
-/// For starting something small and reading what it reports.
+/// Minutes for starting something small and reading its results.
 const RUN: f64 = 1.3;
 
 impl Step {
-    /// Minutes for reading all of it, reasons included, and for doing what it asks. A run is counted as the time it takes on
-    /// a laptop's CPU.
+    /// Minutes for reading everything, explanations included, and for doing the task. A run counts with its
+    /// time on a laptop's
+    /// CPU.
     pub fn estimated_minutes(&self) -> f64 {
         let words = |text: &str| text.split_whitespace().count() as f64;
         let (doing, reading) = match &self.kind {
             StepKind::Read => (0.0, 0.0),
             StepKind::Predict { .. } | StepKind::Compare { .. } => (0.5, 0.0),
-            // All choices are read, the right one's reason, and every second learner's wrong one.
+            // A learner reads all choices and the explanation of the right one. Every second learner also
+            // reads that of a wrong one.
             StepKind::Quiz(Quiz::Choices(choices)) => {
                 let told = choices.iter().map(|choice| {
                     let reason = words(&choice.because);
@@ -46,7 +48,7 @@ impl Step {
                 editable: false, ..
             } => (RUN, 0.0),
             StepKind::Command { editable: true, .. } => (2.5, 0.0),
-            // Two measurements and a fix, of which each is a run.
+            // Two measurements and a fix; each of them is a run.
             StepKind::Investigate(case) => {
                 let suspects = case.suspects.iter();
                 let suspects = suspects.map(|it| words(&it.text) + words(&it.because) / 2.0);
@@ -69,12 +71,12 @@ impl Step {
 }
 
 impl Lesson {
-    /// Of the steps that nobody leaves out.
+    /// Minutes of the steps that every learner does.
     pub fn estimated_minutes(&self) -> f64 {
         self.minutes_of(false)
     }
 
-    /// Of the steps that may be left out.
+    /// Minutes of the optional steps.
     pub fn optional_minutes(&self) -> f64 {
         self.minutes_of(true)
     }

@@ -1,10 +1,10 @@
-//! What has to be true of a command's document.
+//! Conditions on a command's document.
 
 use super::check::{bounds, lies_within};
 use crate::lesson::{Figure, Outputs, Verdict};
 use tinyllama_base::figure;
 
-/// A bound on a number in the document, or the text that has to stand there.
+/// A bound on a number in the document, or an expected text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
     pub id: String,
@@ -17,13 +17,13 @@ pub struct Expect {
     pub not_yet: String,
 }
 
-/// A verdict and what it rests on.
+/// A verdict and its basis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub verdict: Verdict,
-    /// The number that stands there.
+    /// The number in the document.
     pub value: Option<f64>,
-    /// What stands there, in words.
+    /// The value in the document, as text.
     shown: Option<String>,
 }
 
@@ -47,12 +47,12 @@ impl Expect {
         }
     }
 
-    /// Whether a number lies within the bounds.
+    /// Returns whether a number lies within the bounds.
     pub fn accepts(&self, value: f64) -> bool {
         lies_within(value, self.at_least, self.at_most)
     }
 
-    /// The bounds in words.
+    /// The bounds as text.
     pub fn bounds(&self) -> String {
         match &self.is {
             Some(text) => format!("`{text}`"),
@@ -60,7 +60,7 @@ impl Expect {
         }
     }
 
-    /// What to tell the learner of it.
+    /// The text for the learner.
     pub fn explain(&self, found: &Found) -> String {
         let words = match found.verdict {
             Verdict::Passed => self.passed.trim(),

@@ -1,7 +1,9 @@
-//! `step: path` and `path >= 3`: how lessons name what stands in a command's JSON document, and ask whether it is so.
+//! Paths and conditions with which lessons refer to values in a command's JSON document: `step: path` and
+//! `path >= 3`.
 //!
-//! A path goes down by keys with points between them. `[2]` takes an element of a list, `[name=v1]` the first one that has
-//! this value, `[least=ms]` and `[most=ms]` the one with the smallest and the largest; `#` counts.
+//! A path names keys with points between them. `[2]` takes an element of a list, and `[name=v1]` the first
+//! one that has
+//! this value. `[least=ms]` and `[most=ms]` take the one with the smallest and the largest value; `#` counts.
 
 use std::fmt;
 
@@ -11,13 +13,13 @@ use crate::analysis::Unit;
 use crate::lesson::RunName;
 use tinyllama_base::{figure, rate};
 
-/// Where outputs of commands are found.
+/// The source of commands' outputs.
 pub trait Outputs {
-    /// The newest output of a step; none as long as it was not run.
+    /// The newest output of a step; `None` if it has not run yet.
     fn document(&self, name: &RunName) -> Option<&Value>;
 }
 
-/// One way down.
+/// One part of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Key(String),
@@ -28,13 +30,15 @@ enum Part {
     Count,
 }
 
-/// Where in a document something stands.
+/// The path of a value in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path(Vec<Part>);
 
 impl Path {
+    /// Parses a path.
+    ///
     /// # Errors
-    /// What is wrong with the text.
+    /// A message about the mistake in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong =
             || format!("`{text}` is no path: write `key.key[0].key`, or `list[name=v1].key`");
@@ -69,7 +73,7 @@ impl Path {
         Ok(Self(parts))
     }
 
-    /// What stands there; none where there is nothing, or `null`.
+    /// The value at this path; `None` if there is none, or `null`.
     pub fn find(&self, document: &Value) -> Option<Value> {
         let mut at = document;
         for part in &self.0 {
@@ -111,7 +115,7 @@ fn extreme<'a>(list: &'a Value, key: &Path, sign: f64) -> Option<&'a Value> {
         .map(|(_, row)| row)
 }
 
-/// As a person writes it: a text without its quotation marks, a list of one as that one.
+/// The value as a person writes it: a text without quotation marks, a list of one element as this element.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -120,7 +124,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Something in the output of a step, or one number over another.
+/// A value in the output of a step, or the ratio of two numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
     pub step: RunName,
@@ -130,10 +134,10 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Reads `path`, `path / path`, or either behind `step:`; without it `step` is meant.
+    /// Parses `path` or `path / path`, with or without `step:` before it. Without it, the paths refer to `step`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// A message about the mistake in the text.
     pub fn parse(text: &str, step: &RunName) -> Result<Self, String> {
         let (step, paths) = match text.split_once(':') {
             Some((other, paths)) => (RunName::parse(other.trim(), &step.lesson), paths),
@@ -151,7 +155,7 @@ impl Figure {
         })
     }
 
-    /// What stands there; none where the step was not run, or its output does not say.
+    /// The value; `None` if the step has not run, or its output has no such value.
     pub fn value(&self, outputs: &dyn Outputs) -> Option<Value> {
         let document = outputs.document(&self.step)?;
         match &self.over {
@@ -175,7 +179,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A value in a unit, as a text shows it: `ms`, `%`, `x`, `B`, `FLOP/s`, or whatever else stands behind the number.
+/// Formats a value with its unit: `ms`, `%`, `x`, `B`, `FLOP/s`, or any other text after the number.
 pub fn show(value: &Value, unit: &str) -> String {
     let Some(number) = value.as_f64() else {
         return plain(value);
@@ -192,7 +196,7 @@ pub fn show(value: &Value, unit: &str) -> String {
     }
 }
 
-/// Whether something is so: comparisons joined by `&&`.
+/// A condition: comparisons joined by `&&`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition(Vec<Comparison>);
 
@@ -200,16 +204,18 @@ pub struct Condition(Vec<Comparison>);
 struct Comparison {
     figure: Figure,
     sign: &'static str,
-    /// As written; `null` is what is not there.
+    /// The expected value as written; `null` means a missing one.
     wanted: String,
 }
 
-/// Longer signs first: `>` begins `>=`.
+/// Longer signs come first, because `>` begins `>=`.
 const SIGNS: [&str; 6] = [" >= ", " <= ", " != ", " > ", " < ", " = "];
 
 impl Condition {
+    /// Parses a condition.
+    ///
     /// # Errors
-    /// What is wrong with the text.
+    /// A message about the mistake in the text.
     pub fn parse(text: &str, step: &RunName) -> Result<Self, String> {
         let one = |text: &str| {
             let found = SIGNS.iter().find_map(|sign| {
@@ -241,7 +247,7 @@ impl Condition {
         self.0.iter().map(|comparison| &comparison.figure)
     }
 
-    /// None as long as a step it asks of was not run.
+    /// Returns whether the condition holds; `None` if one of its steps has not run yet.
     pub fn holds(&self, outputs: &dyn Outputs) -> Option<bool> {
         let mut all = true;
         for comparison in &self.0 {

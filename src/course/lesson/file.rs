@@ -1,4 +1,4 @@
-//! A course file: its text, read into a document, and problems that point at its lines.
+//! A course file: reads its text into a document, and reports problems with their lines.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::locate::{Position, locate};
 use crate::lesson::{Lesson, Problem, Source, bounds};
 
-/// A course file with its text, able to point at its lines.
+/// A course file with its text, which can locate problems.
 pub(super) struct File {
     name: String,
     pub(super) text: Arc<String>,
@@ -40,7 +40,7 @@ impl File {
             column: at.column(),
         });
         let text = error.to_string();
-        // The report shows the place itself.
+        // The report itself shows the position.
         let message = text
             .rsplit_once(" at line ")
             .map_or(text.as_str(), |(message, _)| message)
@@ -54,7 +54,7 @@ impl File {
         }
     }
 
-    /// From 1.
+    /// `line` counts from 1.
     pub(super) fn problem_in_line(&self, line: usize, message: String) -> Problem {
         let position = Some(Position { line, column: 1 });
         Problem::new(&self.name, &self.text, position, message)
@@ -70,7 +70,7 @@ impl File {
     }
 }
 
-/// `message` about what stands at `path` in the file of `lesson`, with line and column where the file can still be read.
+/// A problem about the node at `path` in the file of `lesson`, with line and column if the file can still be read.
 pub fn problem_in(
     source: &Source,
     lesson: &Lesson,
@@ -84,7 +84,8 @@ pub fn problem_in(
     }
 }
 
-/// Where the key of serde's "duplicate field `a`" stands for the second time in the mapping that begins at `start`.
+/// Position of the second occurrence of the key in serde's "duplicate field `a`", in the mapping that begins
+/// at `start`.
 fn repeated_key(text: &str, start: Position, message: &str) -> Option<Position> {
     let key = message
         .split_once("duplicate field `")?
@@ -108,7 +109,7 @@ fn repeated_key(text: &str, start: Position, message: &str) -> Option<Position> 
     })
 }
 
-/// The allowed key most like the unknown one of serde's "unknown field `a`, expected one of `b`, `c`".
+/// The allowed key that is most similar to the unknown one of serde's "unknown field `a`, expected one of `b`, `c`".
 fn nearest_key(message: &str) -> Option<String> {
     let (_, list) = message.split_once("unknown field ")?;
     let mut names = list.split('`').skip(1).step_by(2);

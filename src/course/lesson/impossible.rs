@@ -1,9 +1,9 @@
-//! Checks that cannot fail or cannot pass, and questions that cannot be answered, whatever a run measures.
+//! Finds checks that cannot fail or cannot pass, and questions that cannot be answered, for any measurement.
 
 use crate::analysis::Metric;
 use crate::lesson::{Answer, Check, Quiz};
 
-/// Why a check could never pass, or never fail.
+/// Reasons why a check could never pass, or never fail.
 pub(super) fn impossible(check: &Check) -> Vec<String> {
     let mut messages = Vec::new();
     let bounds: Vec<f64> = check.at_least.into_iter().chain(check.at_most).collect();

@@ -1,5 +1,6 @@
-//! What makes a course worse without making it wrong: questions that give themselves away, numbers without help, figures
-//! that nobody can trace, words that a plain text does without.
+//! Finds weaknesses of a course that are no errors: questions that reveal their answer, numbers without
+//! explanation, figures
+//! without a source, words that a plain text does not need.
 
 use serde_yaml::Value;
 
@@ -7,7 +8,7 @@ use super::file::File;
 use super::load::WORKSHOP;
 use crate::lesson::{Choice, Course, Lesson, Problem, Quiz, Source, StepKind, live, problem_in};
 
-/// Units that a figure is measured in.
+/// Units of measured figures.
 const UNITS: [&str; 15] = [
     "ms",
     "us",
@@ -29,7 +30,7 @@ const UNITS: [&str; 15] = [
 /// Words of the longest sentence that a learner should have to read.
 const LONGEST_SENTENCE: usize = 35;
 
-/// Words to avoid, each with what to write instead.
+/// Words to avoid, each with a replacement.
 const WORDS: [(&str, &str); 20] = [
     ("mend", "fix"),
     ("mends", "fixes"),
@@ -53,10 +54,10 @@ const WORDS: [(&str, &str); 20] = [
     ("cubes", "workgroups"),
 ];
 
-/// A paragraph that says whose words these are may use them.
+/// A paragraph that names the origin of these words may use them.
 const WHOSE: &str = "CubeCL";
 
-/// Keys of a course file whose text is read by learners.
+/// Keys of a course file with text for learners.
 const TEXTS: [&str; 8] = [
     "title",
     "text",
@@ -68,13 +69,13 @@ const TEXTS: [&str; 8] = [
     "summary",
 ];
 
-/// Problems named of one file; each has its place looked up in all of it.
+/// Most problems reported for one file, because each one needs a search through the file.
 const MOST_PROBLEMS: usize = 20;
 
-/// The page on which figures are written down, which texts then name.
+/// The page that lists the figures; texts refer to it.
 const RECORD: &str = "measured.md";
 
-/// Everything that is not as good as it should be.
+/// All weaknesses of a course.
 pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
     let mut problems = Vec::new();
     for lesson in course.lessons() {
@@ -113,7 +114,7 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
     problems
 }
 
-/// Every text of a course file, with the way to it.
+/// Calls `found` with every text of a course file and its path.
 fn texts(value: &Value, path: &str, is_text: bool, found: &mut dyn FnMut(&str, &str)) {
     match value {
         Value::Mapping(entries) => {
@@ -133,7 +134,7 @@ fn texts(value: &Value, path: &str, is_text: bool, found: &mut dyn FnMut(&str, &
     }
 }
 
-/// A reference page, paragraph by paragraph.
+/// Checks a reference page, paragraph by paragraph.
 fn page(file: &File, asks_for_sources: bool, problems: &mut Vec<Problem>) {
     let text = prose(&live::typed(&file.text));
     let mut line = 1;
@@ -148,7 +149,7 @@ fn page(file: &File, asks_for_sources: bool, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The longest choice is the right one too often.
+/// Reports a lesson in which the longest choice is the right one too often.
 fn given_away(lesson: &Lesson, refuse: &mut dyn FnMut(String, String)) {
     let questions = lesson.steps.iter().enumerate();
     let questions = questions.filter_map(|(index, step)| match &step.kind {
@@ -178,7 +179,7 @@ fn is_longest(choices: &[Choice]) -> bool {
     right > wrong.max()
 }
 
-/// What is wrong with the words and figures of a text.
+/// Messages about the words and figures of a text.
 fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> + use<> {
     let figure = bare_figure(text).filter(|_| asks_for_sources);
     let figure = figure.map(|figure| {
@@ -186,7 +187,7 @@ fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> +
             "`{figure}` is typed: name where it comes from, as `{{{{ known: ID }}}}`, a recording or a document, or mark a made-up one as `{{{{ = {figure} }}}}`"
         )
     });
-    // Words with single blanks between them, and what stands between parts of a sentence as a word of its own.
+    // The words with single blanks between them. Punctuation becomes a separate word.
     let mut said = String::from(" ");
     for c in text.chars() {
         match c {
@@ -212,9 +213,9 @@ fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> +
         .chain(avoided.map(|(word, better)| format!("`{word}`: write {better}")))
 }
 
-/// The sentences that are too long: how many words each has, and its first ones.
+/// The sentences that are too long: their number of words, and their first ones.
 fn long_sentences(text: &str) -> Vec<(usize, String)> {
-    // Items of a list and rows of a table are no part of the sentence before them.
+    // Items of a list and rows of a table do not belong to the sentence before them.
     let mut passage = String::new();
     for line in text.lines() {
         let line = line.trim_start();
@@ -228,7 +229,7 @@ fn long_sentences(text: &str) -> Vec<(usize, String)> {
     let sentences = passage.split_inclusive(['.', '!', '?', ':']);
     let mut found = Vec::new();
     let mut words: Vec<&str> = Vec::new();
-    // A point inside a number or a name ends nothing: the next part does not begin with a blank.
+    // A point inside a number or a name ends no sentence, because no blank follows it.
     for part in sentences {
         if part.starts_with(' ') && words.last().is_some_and(|word| is_end(word)) {
             found.push(std::mem::take(&mut words));
@@ -251,7 +252,7 @@ fn is_end(word: &str) -> bool {
     word.ends_with(['.', '!', '?', ':'])
 }
 
-/// A text without its code and drawings; lines stay where they are.
+/// A text without its code and drawings, with the same line numbers.
 fn prose(text: &str) -> String {
     let mut prose = String::new();
     let mut is_code = false;
@@ -271,7 +272,7 @@ fn without_end<'a>(word: &&'a str) -> &'a str {
     word.trim_end_matches(['.', ',', ';', ':', ')', '*', '?'])
 }
 
-/// The first number with a unit of measurement behind it.
+/// The first number with a unit of measurement after it.
 fn bare_figure(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.iter().enumerate().find_map(|(index, word)| {

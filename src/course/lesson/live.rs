@@ -1,14 +1,14 @@
-//! What stands between double braces in a lesson's text is filled in by the program, and where it comes from is said below.
+//! Fills in the expressions between double braces in a lesson's text, and adds the sources of the figures below it.
 //!
 //! | written | is |
 //! |---|---|
-//! | `run.metric`, `run.metric / run.metric` | what a run of this learner measured |
+//! | `run.metric`, `run.metric / run.metric` | a measurement of this learner's runs |
 //! | `step: path \| unit` | a figure in the document of a command step |
-//! | `recording v1: total_ms` | what a recorded run measured, or one over another |
+//! | `recording v1: total_ms` | a measurement of a recorded run, or a ratio of two |
 //! | `analysis compare: rows[name=v1].step_ms \| ms` | a figure in a recorded document |
-//! | `sheet NVIDIA H200: bandwidth` | what the maker prints |
+//! | `sheet NVIDIA H200: bandwidth` | a figure of the maker's data sheet |
 //! | `known: v1-step` | a figure of `assets/figures.yaml` |
-//! | `= 10 ms` | a figure of an exercise, which nobody measured |
+//! | `= 10 ms` | a figure of an exercise, which is not measured |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,28 +21,28 @@ use crate::analysis::gpus;
 use crate::lesson::{Figure, Outputs, Quantity, RunName, Runs, Undecided, exact, recorded};
 use crate::recording::{Library, documents, label};
 
-/// A figure that does not depend on the learner.
+/// A figure that is the same for every learner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     text: String,
-    /// None where nobody measured it.
+    /// `None` if it was not measured.
     source: Option<String>,
 }
 
-/// What stands between double braces, understood.
+/// A parsed expression between double braces.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Run(Quantity),
-    /// With the unit it is shown in.
+    /// The figure, and the unit in which it is shown.
     Output(Figure, String),
     Known(Known),
 }
 
 impl Value {
-    /// For a step of `lesson`.
+    /// Parses an expression for a step of `lesson`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A message about the mistake in it.
     pub fn parse(text: &str, lesson: &str) -> Result<Self, String> {
         if let Some(given) = text.strip_prefix('=') {
             return Ok(Value::Known(Known {
@@ -70,7 +70,7 @@ impl Value {
 }
 
 fn of_recording(id: &str, what: &str) -> Result<Known, String> {
-    // The other recording of a ratio is named as a run would be: `total_ms / v4.total_ms`.
+    // In a ratio, the other recording is named like a run: `total_ms / v4.total_ms`.
     let quantity = Quantity::parse(&format!("{id}.{what}"), "")?;
     let mut origins = Vec::new();
     let mut value = |term: &super::quantity::Term| {
@@ -153,8 +153,8 @@ fn of_table(id: &str) -> Result<Known, String> {
     })
 }
 
-/// `text` with every value filled in, for a step of `lesson`, and below it where the known ones come from. Figures of
-/// recordings say so; within a table only with a mark, which is explained below.
+/// Fills in every value of `text` for a step of `lesson`, and adds the sources of the known ones below. Figures of
+/// recordings are labelled; within a table they get only a mark, which is explained below.
 pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
     let mut filled = Filled::default();
     let (found, rest) = pieces(text);
@@ -170,10 +170,10 @@ pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) ->
     filled.end()
 }
 
-/// `text` with its figures filled in, where all of them are the same for every learner.
+/// Fills in the figures of `text`, all of which must be the same for every learner.
 ///
 /// # Errors
-/// Which one is not, or what is wrong with it.
+/// A message about a figure that differs between learners, or about a mistake.
 pub fn settle(text: &str) -> Result<String, String> {
     let mut filled = Filled::default();
     let (found, rest) = pieces(text);
@@ -189,17 +189,17 @@ pub fn settle(text: &str) -> Result<String, String> {
     Ok(filled.end())
 }
 
-/// A text as far as it is filled in.
+/// A text that is partly filled in.
 #[derive(Default)]
 struct Filled {
     text: String,
-    /// Where the known figures come from.
+    /// Sources of the known figures.
     sources: Vec<String>,
-    /// Of which recordings figures stand in tables.
+    /// The recordings with figures in tables.
     marked: Vec<String>,
 }
 
-/// Behind a recorded figure in a table.
+/// The mark after a recorded figure in a table.
 const MARK: &str = "(r)";
 
 impl Filled {
@@ -253,7 +253,7 @@ impl Filled {
     }
 }
 
-/// Every run that the live values of `text` name, for a step of `lesson`.
+/// All runs that the live values of `text` name, for a step of `lesson`.
 pub fn runs(text: &str, lesson: &str) -> Vec<RunName> {
     values(text)
         .filter_map(|expression| match Value::parse(expression, lesson) {
@@ -264,20 +264,21 @@ pub fn runs(text: &str, lesson: &str) -> Vec<RunName> {
         .collect()
 }
 
-/// Every value of `text`, as written.
+/// All expressions of `text`, as written.
 pub(super) fn values(text: &str) -> impl Iterator<Item = &str> {
     let (found, _) = pieces(text);
     found.into_iter().map(|(_, expression)| expression)
 }
 
-/// `text` without what stands between double braces.
+/// `text` without its expressions between double braces.
 pub(super) fn typed(text: &str) -> String {
     let (found, rest) = pieces(text);
     let typed = found.into_iter().map(|(before, _)| before);
     typed.chain([rest]).collect()
 }
 
-/// What stands between double braces, each with the text before it, and the text behind the last.
+/// Splits a text into expressions between double braces, each with the text before it, and the text after the
+/// last one.
 fn pieces(text: &str) -> (Vec<(&str, &str)>, &str) {
     let mut rest = text;
     let mut found = Vec::new();
@@ -290,7 +291,7 @@ fn pieces(text: &str) -> (Vec<(&str, &str)>, &str) {
     (found, rest)
 }
 
-/// As it is shown, and the recording it is of.
+/// The shown value, and the recording that it comes from.
 fn measured(value: &Value, runs: &dyn Runs, outputs: &dyn Outputs) -> (String, Option<String>) {
     let (shown, origin) = match value {
         Value::Known(known) => (known.text.clone(), None),

@@ -1,4 +1,4 @@
-//! Reading a course: files to documents, documents to a [`Course`], and every problem on the way.
+//! Reads a course: files become documents, documents become a [`Course`], and all problems on the way are collected.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::lesson::{
     Course, Lesson, LessonDocument, Problem, Problems, Source, WorkshopDocument, live, validate,
 };
 
-/// Says whether the run command takes these flags for this target; the error is what it would print.
+/// Checks whether the run command takes these flags for this target. The error is the message that it would print.
 pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
 
 pub(super) const WORKSHOP: &str = "workshop.yaml";
 
 impl Course {
-    /// Reads and checks all of a course.
+    /// Reads and checks a whole course.
     pub fn load(source: &Source) -> Result<Self, Problems> {
         Self::load_with(source, &|_, _| Ok(()))
     }
 
-    /// Like [`Course::load`], with every run step's flags checked by the command that will take them.
+    /// Like [`Course::load`], and lets `commands` check the flags of every run step.
     pub fn load_with(source: &Source, commands: CommandCheck) -> Result<Self, Problems> {
         let mut problems = Vec::new();
         let course = read(source, commands, &mut problems);
@@ -49,7 +49,7 @@ fn read(source: &Source, commands: CommandCheck, problems: &mut Vec<Problem>) ->
     let mut files = BTreeMap::new();
     let mut lessons = BTreeMap::new();
     for session in &workshop.sessions {
-        // Both become part of a path.
+        // Both ids become part of a path.
         let is_path = |id: &&String| validate::is_id(&session.id) && validate::is_id(id);
         for id in session.lessons.iter().filter(is_path) {
             let Some((file, lesson)) = read_lesson(source, &session.id, id, commands, problems)
@@ -106,7 +106,7 @@ fn read_lesson(
             .read(step)
         })
         .collect();
-    // A lesson whose steps could not all be read would only cause misleading problems further on.
+    // A lesson with unreadable steps would only cause misleading problems later.
     (problems.len() == before).then(|| {
         let lesson = Lesson {
             id: id.to_string(),

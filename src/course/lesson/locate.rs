@@ -1,7 +1,8 @@
-//! Where in a YAML text a node stands.
+//! Finds the position of a node in a YAML text.
 //!
-//! Walks down to the node with serde and fails there on purpose: the parser attaches line and column to the failure. Only
-//! done to report a problem, so that reading stays plain serde.
+//! Walks down to the node with serde and fails there on purpose, because the parser attaches line and column
+//! to an error.
+//! This happens only to report a problem, so that the normal reading stays plain serde.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ pub(super) struct Position {
     pub column: usize,
 }
 
-/// Where the value at `path`, such as `steps/3/title`, starts, or the deepest node on the way that exists.
+/// Position of the value at `path`, such as `steps/3/title`, or of the deepest existing node on the way.
 pub(super) fn locate(text: &str, path: &str) -> Option<Position> {
     let error = Walk(path)
         .deserialize(serde_yaml::Deserializer::from_str(text))
@@ -48,7 +49,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
 impl<'de> Visitor<'de> for Walk<'_> {
     type Value = ();
 
-    // Scalars are refused with this, which is where the walk ends.
+    // A scalar ends the walk with an error that contains this text.
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("the node")
     }

@@ -1,8 +1,10 @@
-//! The course: its files, what may stand in them, and what a run has to show to pass a check.
+//! The course: its files, their allowed content, and the checks of runs.
 //!
-//! A course is a `workshop.yaml`, one folder a session with one YAML file a lesson, and `reference/` pages in Markdown.
-//! The built-in one is part of the program. [`Course::load`] reads everything or says what is wrong, all of it, each
-//! problem with file, line and column.
+//! A course is a `workshop.yaml`, one folder per session with one YAML file per lesson, and `reference/`
+//! pages in Markdown.
+//! The built-in course is part of the program. [`Course::load`] reads everything, or returns the problems of
+//! all files with
+//! file, line and column. A file with a syntax error or an unknown key reports only the first one.
 
 mod aliases;
 mod bounds;

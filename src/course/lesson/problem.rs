@@ -1,4 +1,4 @@
-//! What is wrong with a course: file, line, column, the lines themselves and what may stand there.
+//! A problem of a course: file, line, column, the lines themselves, and the allowed values.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use tinyllama_base::{plain, wrapped};
 /// Longest line that a report quotes.
 const LONGEST_LINE: usize = 400;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, Error, Serialize)]
 #[error("{message}")]
 pub struct Problem {
     pub file: String,
-    /// From 1; none where the whole file is meant.
+    /// From 1; `None` for a problem of the whole file.
     pub line: Option<usize>,
     /// From 1.
     pub column: Option<usize>,
     pub message: String,
-    /// What is allowed, or what to do.
+    /// The allowed values, or advice.
     pub help: Option<String>,
     #[serde(skip)]
     text: Arc<String>,
 }
 
-/// How a report may look.
+/// The style of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     pub colour: bool,
-    /// Lines and arrows outside ASCII.
+    /// True if lines and arrows outside ASCII may be used.
     pub unicode: bool,
     /// Columns of the terminal or file.
     pub width: usize,
@@ -76,7 +76,7 @@ impl Problem {
         self
     }
 
-    /// The report with the offending lines.
+    /// The report with the lines of the problem.
     pub fn render(&self, style: Style) -> String {
         let help = self.help.as_ref().map(|help| {
             let label = style.paint(CYAN, "help:");
@@ -84,13 +84,13 @@ impl Problem {
         });
         let report = match (self.line, self.column) {
             (Some(line), Some(column)) => self.quote(style, line, column),
-            // Nothing is quoted that would name the file.
+            // Without a quoted line, the message has to name the file.
             _ => format!("{}: {self}\n", self.file),
         };
         report + &help.unwrap_or_default()
     }
 
-    /// The message, the line it is about with its neighbours, and a mark below what is wrong in it.
+    /// The message, its line with the neighbouring lines, and a mark below the problem.
     fn quote(&self, style: Style, line: usize, column: usize) -> String {
         let [cross, bar, dots, corner, foot] = match style.unicode {
             true => ["×", "│", "·", "╭─", "╰────"],
@@ -119,7 +119,7 @@ impl Problem {
     }
 }
 
-/// Two lines below a text: what is meant, from `column` to its end, and a word that points at it.
+/// Two lines below a text: a line from `column` to its end, and a word that points at it.
 fn mark(text: &str, column: usize, style: Style) -> [String; 2] {
     let [line, branch, hook] = match style.unicode {
         true => ["─", "┬", "╰── here"],
@@ -136,7 +136,7 @@ fn mark(text: &str, column: usize, style: Style) -> [String; 2] {
     ]
 }
 
-/// The same text, as far as it is no command to a terminal and its lines are no longer than can be shown.
+/// The text without terminal control characters, and with its lines cut to a length that can be shown.
 fn printable(text: &Arc<String>) -> Arc<String> {
     let is_command = |c: char| c.is_control() && c != '\n' || is_hidden(c);
     let is_long = |line: &str| line.len() > LONGEST_LINE;
@@ -146,14 +146,14 @@ fn printable(text: &Arc<String>) -> Arc<String> {
     let mut shown = String::new();
     for line in text.split_inclusive('\n') {
         let start = line.trim_end_matches('\n').chars().take(LONGEST_LINE);
-        // One for one: places in the text stay what they are.
+        // One character replaces one, so that positions in the text stay valid.
         shown.extend(start.map(|c| if is_command(c) { '?' } else { c }));
         shown.push('\n');
     }
     Arc::new(shown)
 }
 
-/// Everything that is wrong with a course; at least one problem.
+/// All problems of a course; at least one.
 #[derive(Clone, Debug, Error)]
 pub struct Problems(pub Vec<Problem>);
 

@@ -1,4 +1,5 @@
-//! `run.metric`, `run.metric.p90` and `run.metric / run.metric`: how lessons name what runs measured.
+//! Parses `run.metric`, `run.metric.p90` and `run.metric / run.metric`, with which lessons refer to
+//! measurements of runs.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Metric, Statistic, Unit};
 
-/// A step of a lesson; its run is called so too.
+/// A step of a lesson; its run has the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunName {
     pub lesson: String,
@@ -14,7 +15,7 @@ pub struct RunName {
 }
 
 impl RunName {
-    /// Reads `step` (of `lesson`) or `lesson/step`.
+    /// Parses `step` (of `lesson`) or `lesson/step`.
     pub fn parse(text: &str, lesson: &str) -> Self {
         match text.split_once('/') {
             Some((lesson, step)) => Self::new(lesson, step),
@@ -44,7 +45,7 @@ pub struct Term {
     pub statistic: Statistic,
 }
 
-/// A figure, or one over another.
+/// A figure, or the ratio of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
     pub numerator: Term,
@@ -52,7 +53,10 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Reads a quantity; a run without a lesson is one of `lesson`. The error says what was expected.
+    /// Parses a quantity. A run without a lesson belongs to `lesson`.
+    ///
+    /// # Errors
+    /// A message about the expected form.
     pub fn parse(text: &str, lesson: &str) -> Result<Self, String> {
         // A fraction bar has spaces around it; the slash inside `lesson/step` has none.
         let mut terms = text.split(" / ");
@@ -70,18 +74,18 @@ impl Quantity {
         })
     }
 
-    /// Every run it needs.
+    /// All runs that it needs.
     pub fn runs(&self) -> impl Iterator<Item = &RunName> {
         std::iter::once(&self.numerator.run).chain(self.denominator.as_ref().map(|term| &term.run))
     }
 
-    /// The two runs whose ratio it is.
+    /// The two runs whose ratio it is; `None` if it is no ratio of two runs.
     pub fn compared(&self) -> Option<[&RunName; 2]> {
         let (above, below) = (&self.numerator.run, &self.denominator.as_ref()?.run);
         (above != below).then_some([above, below])
     }
 
-    /// Whether a spread over steps belongs to it, so that a confidence makes sense.
+    /// Returns whether it has a spread over steps, so that a confidence makes sense.
     pub fn has_spread(&self) -> bool {
         let spread = |term: &Term| term.metric.is_per_step() && term.statistic == Statistic::Median;
         spread(&self.numerator) && self.denominator.as_ref().is_none_or(spread)

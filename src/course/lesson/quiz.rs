@@ -1,10 +1,10 @@
-//! Questions with one right answer, and a reason for every wrong one.
+//! Questions with one right answer, and an explanation for every wrong one.
 
 use sha2::{Digest, Sha256};
 
 use crate::lesson::{Condition, Figure, Mistake, Outputs, RunName};
 
-/// Wrong numbers after which the way to the right one is told.
+/// Number of wrong numbers after which the way to the right one is shown.
 pub const TRIES: usize = 3;
 
 /// A question; its wording is the step's text.
@@ -18,14 +18,15 @@ pub enum Quiz {
 pub struct Choice {
     pub text: String,
     pub correct: bool,
-    /// What has to be true of a command's output for this to be the right one; the correct one is right where none is.
+    /// The condition on a command's output under which this choice is right. If no condition holds, the
+    /// `correct` choice is.
     pub when: Option<Condition>,
     pub because: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number {
-    /// Not a number as long as it has to be read in a command's output.
+    /// NaN until it is read from a command's output.
     pub answer: f64,
     pub read: Option<Figure>,
     /// Largest accepted difference as a share of the answer.
@@ -33,19 +34,19 @@ pub struct Number {
     pub unit: String,
     /// The way to the answer.
     pub because: String,
-    /// Wrong numbers that are easily come by.
+    /// Wrong numbers from typical mistakes.
     pub mistakes: Vec<Mistake>,
 }
 
-/// What a learner answered.
+/// A learner's answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer {
-    /// Position of a choice, from 0.
+    /// Index of a choice, from 0.
     Choice(usize),
     Number(f64),
 }
 
-/// An answer with whether it is right, and why.
+/// An answer, whether it is right, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marked {
     pub answer: Answer,
@@ -54,7 +55,7 @@ pub struct Marked {
 }
 
 impl Answer {
-    /// As events keep it: a number, or the position of a choice.
+    /// The number that events store: the answer, or the index of a choice.
     pub fn as_number(self) -> f64 {
         match self {
             Answer::Choice(index) => index as f64,
@@ -64,8 +65,9 @@ impl Answer {
 }
 
 impl Quiz {
-    /// None when the answer is of the other sort, or no choice of this quiz. A wrong number has a reason only where it is a
-    /// typical mistake; for others the way to the answer would give it away.
+    /// Marks an answer. Returns `None` for an answer of the other type, or a choice that the quiz does not have.
+    /// A wrong number is explained only if it is a typical mistake; for others the explanation would reveal
+    /// the answer.
     pub fn mark(&self, answer: Answer) -> Option<Marked> {
         let (correct, because) = match (self, answer) {
             (Quiz::Choices(choices), Answer::Choice(index)) => {
@@ -88,7 +90,7 @@ impl Quiz {
         })
     }
 
-    /// The right answer; none as long as it depends on an output.
+    /// The right answer; `None` until it is read from an output.
     pub fn solution(&self) -> Option<Answer> {
         match self {
             Quiz::Choices(choices) => choices
@@ -101,7 +103,7 @@ impl Quiz {
         }
     }
 
-    /// The step whose output decides what is right; none where the question itself does.
+    /// The step whose output contains the right answer; `None` if the question itself contains it.
     pub fn asks_of(&self) -> Option<&RunName> {
         match self {
             Quiz::Choices(choices) => choices
@@ -112,7 +114,7 @@ impl Quiz {
         }
     }
 
-    /// The same with what is right read from the outputs it asks of; none as long as they are missing, or do not say.
+    /// The quiz with the right answer read from the outputs. `None` if an output is missing or does not contain it.
     pub fn resolved(&self, outputs: &dyn Outputs) -> Option<Quiz> {
         let mut quiz = self.clone();
         match &mut quiz {
@@ -141,7 +143,7 @@ impl Quiz {
         Some(quiz)
     }
 
-    /// The choices in the order this learner sees them: mixed, and the same whenever they are shown.
+    /// The choices in the order for this learner: shuffled, but the same each time.
     pub fn order(&self, learner: &str, question: &RunName) -> Vec<usize> {
         let Quiz::Choices(choices) = self else {
             return Vec::new();
@@ -160,7 +162,7 @@ impl Number {
     }
 
     fn mistake(&self, value: f64) -> Option<&Mistake> {
-        // Somebody who rounds a wrong number made the same mistake.
+        // A learner may round the wrong number; the mistake is the same.
         let is_near = |mistake: &&Mistake| {
             (value - mistake.value).abs() <= self.tolerance.max(0.01) * mistake.value.abs()
         };

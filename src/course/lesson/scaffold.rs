@@ -1,4 +1,4 @@
-//! A new lesson to start from: small, complete, and accepted as it stands.
+//! A new lesson to start from: small, complete, and valid.
 
 /// The file of a new lesson.
 pub fn lesson(id: &str, title: &str) -> String {

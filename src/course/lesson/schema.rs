@@ -8,12 +8,12 @@ use super::kinds::COMMON;
 use crate::lesson::{LessonDocument, WorkshopDocument};
 use tinyllama_contract::targets;
 
-/// Of workshop.yaml.
+/// The schema of workshop.yaml.
 pub fn workshop() -> Schema {
     schema_for!(WorkshopDocument)
 }
 
-/// Of a lesson's file, with the keys of each kind of step.
+/// The schema of a lesson's file, with the keys of each kind of step.
 pub fn lesson() -> Schema {
     let mut schema = schema_for!(LessonDocument);
     if let Some(step) = schema

@@ -1,4 +1,4 @@
-//! Where a course comes from: the one inside the program, or a folder.
+//! The source of a course: built into the program, or a folder.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,10 +10,10 @@ use tinyllama_base::{foreign, inside};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../lessons");
 
-/// Larger files are no lessons.
+/// A larger file is no lesson.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Where course files are read from.
+/// The place from which course files are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     BuiltIn,
@@ -26,7 +26,7 @@ impl Source {
         folder.map_or(Source::BuiltIn, Source::Folder)
     }
 
-    /// How a report names a file of this course.
+    /// Name of a course file in reports.
     pub fn display(&self, path: &str) -> String {
         match self {
             Source::BuiltIn => format!("lessons/{path}"),
@@ -34,7 +34,10 @@ impl Source {
         }
     }
 
-    /// The text at `path`, relative to the course; the error says what to do.
+    /// The text at `path`, relative to the course.
+    ///
+    /// # Errors
+    /// A message that says what to do.
     pub fn read(&self, path: &str) -> Result<String, String> {
         let bytes = match self {
             Source::BuiltIn => BUILT_IN
@@ -43,7 +46,7 @@ impl Source {
                 .ok_or_else(|| "the built-in course has no such file".to_string())?,
             Source::Folder(folder) => read_file(&within(folder, path)?)?,
         };
-        // Editors on Windows put a mark in front of a text.
+        // Editors on Windows put a byte order mark in front of a text.
         let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
             Some(text) => text.to_vec(),
             None => bytes,
@@ -56,7 +59,7 @@ impl Source {
         })
     }
 
-    /// A file of the course that is no text, or a folder of them, as something on disk: where it is, or a copy in `folder`.
+    /// A path on disk for a binary file or a folder of the course: its own path, or that of a copy in `folder`.
     pub fn extract(&self, path: &str, folder: &Path) -> Result<PathBuf, String> {
         let missing = || "the course has no such file or folder".to_string();
         let target = match self {
@@ -72,7 +75,7 @@ impl Source {
         target.exists().then_some(target).ok_or_else(missing)
     }
 
-    /// Names of the files in a folder of the course that end in `extension`, sorted; empty where it has no such folder.
+    /// Sorted names of the files in a folder of the course that end in `extension`; empty if there is no such folder.
     pub fn files(&self, folder: &str, extension: &str) -> Vec<String> {
         let mut paths: Vec<PathBuf> = match self {
             Source::BuiltIn => {
@@ -88,7 +91,7 @@ impl Source {
     }
 }
 
-/// Writes an entry of the built-in course below `folder`, under its own path.
+/// Writes an entry of the built-in course below `folder`, under the same path.
 fn copy(entry: &DirEntry, folder: &Path) -> std::io::Result<()> {
     let target = folder.join(entry.path());
     match entry {
@@ -107,7 +110,7 @@ fn copy(entry: &DirEntry, folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Where a file of the course lies once links are followed, which may not lead out of its folder.
+/// The real path of a course file after following links, which may not lead out of the course's folder.
 fn within(root: &Path, path: &str) -> Result<PathBuf, String> {
     let found = |path: &Path| {
         fs::canonicalize(path).map_err(|error| match error.kind() {

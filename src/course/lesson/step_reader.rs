@@ -1,4 +1,4 @@
-//! From a step as it is written to a step as it is used.
+//! Converts a step document into a [`Step`].
 
 use super::case::Measurement;
 use super::check::USUAL_CONFIDENCE;
@@ -14,7 +14,7 @@ use crate::lesson::{
 use crate::workbench;
 use tinyllama_contract::targets;
 
-/// Turns one step as written into a step as used.
+/// Converts one step.
 pub(super) struct StepReader<'a> {
     pub file: &'a File,
     pub lesson: &'a str,
@@ -27,7 +27,7 @@ impl StepReader<'_> {
     pub fn read(mut self, step: &StepDocument) -> Option<Step> {
         self.keys(step);
         let kind = self.kind(step);
-        // What a command's document has to say is read with its kind.
+        // The checks of a command's document are read with its kind.
         let of_runs = step.kind != Kind::Command;
         let checks: Vec<_> = step
             .checks
@@ -79,7 +79,7 @@ impl StepReader<'_> {
         RunName::parse(text, self.lesson)
     }
 
-    /// A text that is the same for every learner, with its figures.
+    /// A text that is the same for every learner, with its figures filled in.
     fn settled(&mut self, path: &str, text: &str) -> String {
         live::settle(text).unwrap_or_else(|message| {
             self.refuse(path, message);
@@ -265,7 +265,7 @@ impl StepReader<'_> {
         })
     }
 
-    /// A path below the course.
+    /// Accepts only a path below the course.
     fn path(&mut self, at: &str, path: String) -> Option<String> {
         let below =
             "a path of a course stays below its folder, and no part of it begins with a dot";

@@ -1,4 +1,4 @@
-//! A session as one file: to hand in, to move to another machine.
+//! Packs a session into one file, to hand it in or to move it to another machine.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write, repeat};
@@ -13,16 +13,16 @@ use crate::run::EVENTS;
 use crate::session::{Place, SessionError, log};
 use tinyllama_base::{file, foreign, if_there, inside};
 
-/// What belongs to a session; the lock and the cache do not travel.
+/// The parts of a session that travel. The lock and the cache stay.
 const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];
 
-/// An archive that unpacks to more is refused.
+/// An archive that unpacks to more bytes is refused.
 const MOST_BYTES: u64 = 1 << 30;
-/// More files and folders than a session ever has.
+/// No session has more files and folders than this.
 const MOST_ENTRIES: usize = 100_000;
 /// Deepest path: `runs/ID/profiles/NAME/...`
 const DEEPEST: usize = 12;
-/// Longest path, which an archive may give in a piece of its own.
+/// Longest path. An archive may give it in a separate header.
 const LONGEST_PATH: u64 = 1 << 12;
 
 /// Writes the session to a new `.tar.gz`. An existing file is not overwritten.
@@ -30,7 +30,7 @@ pub fn export(place: &Place, to: &Path) -> Result<(), SessionError> {
     let file = File::create_new(to).map_err(SessionError::io("creating", to))?;
     let written = write(place, file, to);
     if written.is_err() {
-        // Half an archive would stand in the way of the next try.
+        // Half an archive would block the next try.
         drop(fs::remove_file(to));
     }
     written
@@ -49,7 +49,9 @@ fn write(place: &Place, file: File, to: &Path) -> Result<(), SessionError> {
     file.sync_all().map_err(io("saving"))
 }
 
-/// Packs a file or a folder with all in it. A tutor may be writing meanwhile: of a file, as many bytes are taken as it had.
+/// Packs a file, or a folder with its content. A tutor may append meanwhile, so a file is packed up to its
+/// length at the
+/// start.
 fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<(), SessionError> {
     let path = root.join(part);
     let io = |action| SessionError::io(action, &path);
@@ -68,7 +70,7 @@ fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<()
     let file = File::open(&path).map_err(io("packing"))?;
     let mut header = Header::new_gnu();
     header.set_metadata(&found);
-    // A file that shrinks meanwhile is filled up, or the archive would be unreadable behind it.
+    // A file that shrinks meanwhile is filled with zeros. Otherwise the rest of the archive would be unreadable.
     let content = file.take(found.len()).chain(repeat(0)).take(found.len());
     archive
         .append_data(&mut header, part, content)
@@ -77,7 +79,7 @@ fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<()
 
 /// Unpacks an archive as the session at `place`, where there must be none yet. Returns its damaged lines.
 ///
-/// Everything is unpacked and read beside the place first: a bad archive leaves nothing behind.
+/// The archive is first unpacked and read in a temporary folder, so a bad archive leaves nothing behind.
 pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionError> {
     if place.events().exists() {
         return Err(SessionError::Exists {
@@ -100,7 +102,7 @@ pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionErr
         });
     }
     place.create()?;
-    // The events come last: a session exists once they do.
+    // The events come last, because a session exists as soon as they do.
     for part in PARTS.iter().rev() {
         let (source, target) = (unpacked.path().join(part), place.folder.join(part));
         if source.is_dir() {
@@ -115,7 +117,7 @@ pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionErr
     Ok(scan.damage)
 }
 
-/// Lets the instructors of a shared class look at what they see of a session that began there.
+/// Lets the instructors of a shared class read the parts that they could read if the session had begun there.
 fn share(place: &Place) -> Result<(), SessionError> {
     let runs = place.runs();
     let made = inside(&runs).map_err(SessionError::io("reading", &runs))?;
@@ -133,10 +135,12 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
     };
     let open = || {
         let file = foreign::open(from).map_err(io("opening"))?;
-        // Headers and padding come on top of what the files hold.
+        // The limit is doubled for headers and padding.
         Ok(Archive::new(GzDecoder::new(file).take(2 * MOST_BYTES)))
     };
-    // Pieces that say something about the next one are read whole by whoever understands them: first without.
+    // Readers load an entry that describes the next one as a whole. This first pass reads without them, so
+    // their sizes can be
+    // checked.
     let is_plain = |kind| matches!(kind, EntryType::Regular | EntryType::Directory);
     let mut raw = open()?;
     let mut bytes = 0;
@@ -166,7 +170,7 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
     Ok(())
 }
 
-/// Writes a file or folder for its owner alone, whatever rights the archive gives it.
+/// Writes a file or folder that only its owner can use, regardless of the rights in the archive.
 fn unpack_entry(entry: &mut Entry<impl Read>, target: &Path) -> io::Result<()> {
     if entry.header().entry_type() == EntryType::Directory {
         return file::create_private(target);
@@ -177,7 +181,7 @@ fn unpack_entry(entry: &mut Entry<impl Read>, target: &Path) -> io::Result<()> {
     io::copy(entry, &mut file::create_private_file(target)?).map(drop)
 }
 
-/// Whether a path is one of [`PARTS`] or below, without a way out.
+/// Returns whether a path is one of [`PARTS`] or lies below one, and does not lead out of it.
 fn belongs(path: &Path) -> bool {
     let mut components = path.components();
     let Some(Component::Normal(first)) = components.next() else {

@@ -1,4 +1,4 @@
-//! Resets that can be undone: progress stays in the events, workbench files are copied before they go.
+//! Resets that can be undone: progress stays in the events, and workbench files are copied before they are removed.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tinyllama_base::{foreign, now};
 
 const MANIFEST: &str = "backup.json";
 
-/// What a backup holds.
+/// The content of a backup.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     scope: Scope,
@@ -24,7 +24,7 @@ struct Manifest {
 impl Session {
     /// Takes back the progress in `scope` and the named workbench files, and returns the backup's name.
     ///
-    /// The files are copied and noted before anything is taken away.
+    /// The files are copied and the reset is recorded before anything is removed.
     pub fn reset(
         &mut self,
         scope: Scope,
@@ -37,7 +37,7 @@ impl Session {
         Ok(name)
     }
 
-    /// Copies what a reset will take away; nothing is taken yet. The event does the rest when it is recorded.
+    /// Copies the files that a reset will remove, and removes nothing yet. Recording the event does the rest.
     pub(super) fn prepare_reset(
         &self,
         scope: Scope,
@@ -70,7 +70,7 @@ impl Session {
         Ok((event, name))
     }
 
-    /// Removes the workbench files that the newest reset has copied, as long as they are what was copied.
+    /// Removes the workbench files of the newest reset, if they still equal their copies.
     pub(super) fn finish_resets(&mut self) -> Result<(), SessionError> {
         let newest = format!("reset-{}", self.state().backups.len());
         let folder = self.place.backups().join(&newest);
@@ -91,13 +91,13 @@ impl Session {
         Ok(())
     }
 
-    /// Undoes a reset. Workbench files written since are kept beside the backup.
+    /// Undoes a reset. Workbench files written since are kept next to the backup.
     pub fn restore(&mut self, backup: &str, by: &str) -> Result<(), SessionError> {
         let event = self.prepare_restore(backup, by)?;
         self.record(event)
     }
 
-    /// Puts the workbench files of a backup back; the event does the rest when it is recorded.
+    /// Restores the workbench files of a backup. Recording the event does the rest.
     pub(super) fn prepare_restore(&self, backup: &str, by: &str) -> Result<Event, SessionError> {
         let known = self
             .state()

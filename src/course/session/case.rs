@@ -1,39 +1,39 @@
-//! How far an investigation is: what was measured, who is suspected, which fix was run.
+//! The state of an investigation: the measurements, the suspect, and the fixes that ran.
 
 use crate::lesson::{Case, Deed};
 use crate::session::{State, StepProgress, StepRef};
 use tinyllama_base::plural;
 
-/// What a learner has done about a case.
+/// A learner's progress in a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// What it cost: measurements taken until it was convicted and fixed, the same one twice counted twice.
+    /// The cost: measurements until the guilty suspect was convicted and fixed. A repeated measurement counts again.
     pub measurements: usize,
-    /// Which ones, by position.
+    /// Indices of the measurements taken.
     pub taken: Vec<usize>,
-    /// Who is suspected now, by position.
+    /// Index of the current suspect.
     pub suspect: Option<usize>,
-    /// Whose fixes were run, by position, oldest first.
+    /// Indices of the suspects whose fixes ran, oldest first.
     pub fixed: Vec<usize>,
     /// Measurements and fixes with their runs, oldest first.
     told: Vec<(Deed, String)>,
 }
 
-/// What a measurement or a fix told.
+/// The result of a measurement or a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence<'a> {
-    /// With live values, which are those of when `run` had ended.
+    /// Text with live values, which were filled in when `run` ended.
     pub text: &'a str,
-    /// The newest run that told it.
+    /// The newest run with this result.
     pub run: &'a str,
 }
 
-/// One line of what can be done.
+/// One line of a case's menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     pub deed: Deed,
     pub text: String,
-    /// Whether it was done already.
+    /// True if it was done already.
     pub done: bool,
 }
 
@@ -63,20 +63,20 @@ impl Standing {
         standing
     }
 
-    /// Whether the guilty one was named, convicted by a measurement, and fixed.
+    /// Returns whether the learner named the guilty suspect, convicted it by a measurement, and ran its fix.
     pub fn is_solved(&self, case: &Case) -> bool {
         let suspect = self.suspect.and_then(|index| case.suspects.get(index));
         suspect.is_some_and(|suspect| suspect.guilty) && self.is_closed(case)
     }
 
-    /// Whether the guilty one was convicted and fixed: what runs after it costs nothing.
+    /// Returns whether the guilty suspect was convicted and fixed. Later runs cost nothing.
     fn is_closed(&self, case: &Case) -> bool {
         let is_guilty = |index: &usize| case.suspects.get(*index).is_some_and(|it| it.guilty);
         let convicts = |index: &usize| case.measurements.get(*index).is_some_and(|it| it.convicts);
         self.taken.iter().any(convicts) && self.fixed.iter().any(is_guilty)
     }
 
-    /// What is missing for a verdict, in a sentence.
+    /// Says what is missing for a verdict.
     pub fn missing(&self, case: &Case) -> &'static str {
         let convicts = |index: &usize| case.measurements.get(*index).is_some_and(|it| it.convicts);
         match self.suspect {
@@ -96,7 +96,7 @@ impl Standing {
         }
     }
 
-    /// What can be done: measure, suspect, and fix what is suspected.
+    /// The menu: all measurements, all suspects, and the fix of the current suspect.
     pub fn menu(&self, case: &Case) -> Vec<Item> {
         let measurements = case.measurements.iter().enumerate();
         let measurements = measurements.map(|(index, measurement)| Item {
@@ -121,7 +121,7 @@ impl Standing {
         measurements.chain(suspects).chain(fix).collect()
     }
 
-    /// What the measurements and fixes so far tell, in the order they were first made.
+    /// The results of measurements and fixes so far, in the order of their first runs.
     pub fn evidence<'c>(&'c self, case: &'c Case) -> Vec<Evidence<'c>> {
         let text = |deed| match deed {
             Deed::Measure(index) => Some(&*case.measurements.get(index)?.shows),
@@ -144,7 +144,7 @@ impl Standing {
     }
 }
 
-/// Suspicions in words, each with how many runs came before it.
+/// The learner's suspicions as text, each with the number of runs before it.
 pub fn suspicions(case: &Case, state: &State, at: &StepRef) -> Vec<String> {
     let progress = state.progress(at);
     let told = progress.suspicions.iter().map(|suspicion| {
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    /// A learner's deeds, as the session records them.
+    /// Progress of a learner after these actions, recorded as a session records them.
     fn after(deeds: &[&str]) -> Standing {
         let (case, at) = (case(), StepRef::new("stages", "stage2"));
         let mut state = State::default();

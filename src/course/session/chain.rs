@@ -1,8 +1,9 @@
 //! One line of `events.jsonl`: a record, its checksum, and the checksum of the line before.
 //!
-//! `{"hash":H,"previous":P,"record":R}` with H = SHA-256 of P, a newline and the bytes of R. A line proves itself intact
-//! without its neighbours, and the links show whether lines were removed, added or reordered. This finds damage and
-//! careless edits; whoever rewrites the whole file can compute new checksums.
+//! `{"hash":H,"previous":P,"record":R}` with H = SHA-256 of P, a newline and the bytes of R. Each line proves
+//! without its
+//! neighbours that it is intact. The links show whether lines were removed, added or reordered. This finds damage and
+//! careless edits, but no deliberate forgery: somebody who rewrites the whole file can compute new checksums.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,7 +13,7 @@ use thiserror::Error;
 /// `previous` of the first line.
 pub const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// A line that is what was written.
+/// A line that is unchanged since it was written.
 #[derive(Deserialize)]
 pub struct Intact<'a> {
     pub hash: &'a str,
@@ -21,7 +22,7 @@ pub struct Intact<'a> {
     pub record: &'a RawValue,
 }
 
-/// Why a line is not what was written.
+/// The damage of a line.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Broken {
     #[error("it cannot be read ({0})")]

@@ -1,4 +1,4 @@
-//! What holds for a whole class: `.class.json` in the class folder, written by the instructor, read by every tutor.
+//! Settings of a whole class: `.class.json` in the class folder. The instructor writes it, every tutor reads it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,16 +11,16 @@ use super::log::replace_json;
 use crate::session::{Place, SessionError};
 use tinyllama_base::foreign;
 
-/// No learner can be called this: names do not begin with a dot.
+/// No learner can have this name, because names do not begin with a dot.
 const NAME: &str = ".class.json";
 
-/// A larger file is none of ours.
+/// A larger file was not written by this program.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// The lesson a class works on.
+/// The lesson that a class works on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
-    /// None when everybody is free.
+    /// `None` if every learner may choose.
     pub lesson: Option<String>,
     pub by: String,
 }
@@ -29,18 +29,18 @@ fn path(class: &Path) -> PathBuf {
     class.join(NAME)
 }
 
-/// Pins the class to a lesson, or sets it free.
+/// Pins the class to a lesson, or lifts the pin.
 pub fn write(class: &Path, pin: &Pin) -> Result<(), SessionError> {
     let path = path(class);
     replace_json(&path, pin)?;
-    // Learners are other users.
+    // Learners are other users and have to read the file.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644))
         .map_err(SessionError::io("writing", &path))
 }
 
-/// What holds for the class this session lies in; none outside a class, or where nobody said anything.
+/// The pin of the class that contains this session; `None` outside a class or without a pin.
 ///
-/// Others may write into a class folder, so only a file of the folder's own owner counts.
+/// Others may write into a class folder, so the file only counts if the folder's owner owns it.
 pub(super) fn read_for(place: &Place) -> Result<Option<Pin>, SessionError> {
     place.folder.parent().map_or(Ok(None), read)
 }
@@ -67,6 +67,6 @@ pub fn read(class: &Path) -> Result<Option<Pin>, SessionError> {
         return Ok(None);
     }
     let text = foreign::read(&path, MOST_BYTES).map_err(SessionError::io("reading", &path))?;
-    // A file of a newer program, or a damaged one, must not stop a learner.
+    // A damaged file, or one of a newer program, must not stop a learner.
     Ok(serde_json::from_slice(&text).ok())
 }

@@ -1,4 +1,6 @@
-//! Whether the rights of a class folder keep its learners apart: who could read, reset or replace another's session.
+//! Checks whether the rights of a class folder keep its learners apart: which users could read, reset or
+//! replace another
+//! learner's session.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +14,7 @@ use uzers::{
 use crate::session::SessionError;
 use tinyllama_base::inside;
 
-/// How a class folder is made so that instructors see and learners do not.
+/// Explains the rights of a class folder that let instructors read sessions and keep learners out.
 pub const PERMISSIONS: &str = "Rights are those of the file system. An instructor owns the class folder: \
      `chgrp GROUP DIR; chmod 3773 DIR` with a group only instructors are in, before the learners begin. \
      Instructors can look at sessions and act on them then, and learners not at each other's.";
@@ -23,10 +25,10 @@ const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const ROOT: u32 = 0;
 
-/// Refuses a class in which other learners could get at the session of whoever runs this.
+/// Refuses a class in which other learners could access this user's session.
 ///
 /// # Errors
-/// With the first of its dangers.
+/// The first danger found.
 pub fn check(class: &Path) -> Result<(), SessionError> {
     for_learner(class).into_iter().next().map_or(Ok(()), |why| {
         let path = class.to_path_buf();
@@ -34,7 +36,7 @@ pub fn check(class: &Path) -> Result<(), SessionError> {
     })
 }
 
-/// What endangers the session of whoever runs this, in a sentence each.
+/// Dangers to this user's session, one sentence each.
 pub fn for_learner(class: &Path) -> Vec<String> {
     let Ok(found) = fs::metadata(class) else {
         return Vec::new();
@@ -54,7 +56,7 @@ pub fn for_learner(class: &Path) -> Vec<String> {
     replaced(&found).into_iter().chain(read).collect()
 }
 
-/// What endangers the sessions of a class, in a sentence each, as far as this user may see.
+/// Dangers to the sessions of a class, one sentence each, as far as this user may see them.
 pub fn for_instructor(class: &Path) -> Vec<String> {
     let Ok(found) = fs::metadata(class) else {
         return Vec::new();
@@ -80,7 +82,7 @@ fn is_shared(class: &Metadata) -> bool {
     class.mode() & SET_GROUP != 0
 }
 
-/// Without the sticky bit whoever may write into the folder may move a learner's folder away and put another in its place.
+/// Without the sticky bit, a user who may write into the folder can replace a learner's folder by another one.
 fn replaced(class: &Metadata) -> Option<String> {
     let mode = class.mode();
     let writers = match () {
@@ -96,7 +98,7 @@ fn replaced(class: &Metadata) -> Option<String> {
     ))
 }
 
-/// Many systems give every user a group of the same name and of nobody else.
+/// Many systems give every user a private group of the same name.
 fn has_private_group(class: &Metadata) -> bool {
     let group = get_group_by_gid(class.gid());
     let owner = get_user_by_uid(class.uid());
@@ -112,7 +114,7 @@ fn group_name(class: &Metadata) -> String {
     })
 }
 
-/// Numbers of the users whose folders lie in the class.
+/// Ids of the users whose folders lie in the class.
 fn owners(class: &Path) -> impl Iterator<Item = u32> {
     let folders = inside(class).unwrap_or_default().into_iter();
     let found = folders.filter_map(|folder| fs::symlink_metadata(folder).ok());
@@ -125,7 +127,7 @@ fn owners(class: &Path) -> impl Iterator<Item = u32> {
     owners.into_iter()
 }
 
-/// The user's name, where the password database has the user in the group.
+/// The user's name, if the password database lists the user in the group.
 fn member_name(user: u32, group: u32) -> Option<String> {
     let user = get_user_by_uid(user)?;
     let groups = get_user_groups(user.name(), user.primary_group_id())?;

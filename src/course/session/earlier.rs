@@ -1,4 +1,4 @@
-//! The logs that compacting took out of use: each lies among the backups, by the number of its last record.
+//! Logs that compacting replaced. Each lies in the backups, named after the number of its last record.
 
 use std::path::{Path, PathBuf};
 
@@ -8,25 +8,27 @@ use super::log::scan_bytes;
 use crate::session::{Event, MOST_LOG_BYTES, Scan, SessionError};
 use tinyllama_base::foreign;
 
-/// A log as it was read.
+/// The content of a log.
 #[derive(Debug)]
 pub struct KeptLog {
     pub bytes: Vec<u8>,
     pub scan: Scan,
 }
 
-/// What a compacted log says of the one it took the place of.
+/// A compacted log's data about the log that it replaced.
 #[derive(Clone, Copy, Debug)]
 pub struct Replaced<'a> {
     pub records: u64,
     pub last_hash: &'a str,
-    /// The sum of its records.
+    /// The state after its last record.
     pub state: &'a Value,
 }
 
 impl KeptLog {
+    /// Scans the bytes of a log.
+    ///
     /// # Errors
-    /// When it is of a newer program.
+    /// If a newer program wrote it.
     pub fn of(bytes: Vec<u8>, path: &Path) -> Result<Self, SessionError> {
         let scan = scan_bytes(&bytes, path)?;
         Ok(Self { bytes, scan })
@@ -37,7 +39,7 @@ impl KeptLog {
         Self::of(bytes.map_err(SessionError::io("reading", path))?, path)
     }
 
-    /// None for a log that began with its session.
+    /// `None` for a log that began with its session.
     pub fn replaced(&self) -> Option<Replaced<'_>> {
         match &self.scan.records.first()?.event {
             Event::Compacted {
@@ -55,22 +57,23 @@ impl KeptLog {
     }
 }
 
-/// Where the log lies that ended with this record, in a session's folder.
+/// Path of the log that ended with this record, in a session's folder.
 pub fn file(folder: &Path, records: u64) -> PathBuf {
     folder.join(format!("backups/events-{records}.jsonl"))
 }
 
-/// The log of a session and those before it, newest first, as far as they are there. Whether each is what the next one says
-/// is not looked at.
+/// The log of a session and its replaced logs, newest first, as far as the files exist. It does not check
+/// that each log
+/// matches the one that replaced it.
 ///
 /// # Errors
-/// When one of them cannot be read.
+/// If one of them cannot be read.
 pub fn logs(folder: &Path) -> Result<Vec<KeptLog>, SessionError> {
     let mut logs = vec![KeptLog::read(&folder.join("events.jsonl"))?];
     let mut before = u64::MAX;
     while let Some(replaced) = logs.last().and_then(KeptLog::replaced) {
         let path = file(folder, replaced.records);
-        // Each goes further back; one that leads to itself would go on forever.
+        // Each log has to end before the next one. A log that leads to itself would go on forever.
         if replaced.records >= before || !path.is_file() {
             break;
         }

@@ -1,4 +1,4 @@
-//! What can go wrong with a session, and what to do about it.
+//! Errors of a session, with remedies.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ impl SessionError {
         }
     }
 
-    /// Whether a session of which this cannot be written may still be looked at.
+    /// Returns whether the session may still be read if this error prevents writing.
     pub(super) fn lets_look(&self) -> bool {
         matches!(
             self,
@@ -88,7 +88,7 @@ impl SessionError {
         )
     }
 
-    /// Whether trying again cannot help.
+    /// Returns whether another try cannot help.
     pub(super) fn is_final(&self) -> bool {
         matches!(
             self,
@@ -101,7 +101,7 @@ impl SessionError {
         )
     }
 
-    /// What a learner can do about it.
+    /// Says what a learner can do about it.
     pub fn remedy(&self) -> String {
         match self {
             SessionError::Held { .. } => {

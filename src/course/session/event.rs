@@ -1,4 +1,4 @@
-//! What happens in a session: one record a line of `events.jsonl`.
+//! The events of a session: one record per line of `events.jsonl`.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ pub use crate::run::RunExit;
 /// Version of the records. A reader upgrades older ones and refuses newer ones.
 pub const FORMAT: u32 = 1;
 
-/// One line's content.
+/// The content of one line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Counted from 1; the order of events, whatever the clock says.
+    /// Number counted from 1. It gives the order of events, even if the clock is wrong.
     pub n: u64,
-    /// UTC, RFC 3339. For people: a clock may be set back, so nothing is computed from it.
+    /// UTC, RFC 3339. It is for people: a clock may be set back, so nothing is computed from it.
     pub time: String,
     pub event: Event,
 }
 
 impl Record {
-    /// Reads a record; an event of a kind that only a newer program knows is [`Event::Unknown`].
+    /// Reads a record. An event that only a newer program knows becomes [`Event::Unknown`].
     pub(super) fn read(text: &str) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Outside {
@@ -47,7 +47,7 @@ impl Record {
     }
 }
 
-/// What happened.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -58,7 +58,7 @@ pub enum Event {
         version: String,
         learner: String,
         host: String,
-        /// Of no other session: two that begin in the same second on machines of the same name differ by it.
+        /// A unique id. It tells apart two sessions that begin in the same second on machines of the same name.
         #[serde(default)]
         session: String,
     },
@@ -80,7 +80,7 @@ pub enum Event {
     StepEntered {
         at: StepRef,
     },
-    /// Seconds of attention, by a clock that cannot be set.
+    /// Seconds of attention, by a monotonic clock.
     TimeSpent {
         at: StepRef,
         seconds: f64,
@@ -113,7 +113,7 @@ pub enum Event {
         #[serde(flatten)]
         given: AnswerGiven,
     },
-    /// Names who is to blame, in an investigation.
+    /// Names the suspect in an investigation.
     Suspected {
         at: StepRef,
         suspect: String,
@@ -150,16 +150,16 @@ pub enum Event {
         from: String,
         text: String,
     },
-    /// Something about the session itself, such as a repair.
+    /// A remark about the session itself, such as a repair.
     Note {
         text: String,
     },
-    /// The run was not made here: what it shows was recorded on `machine`.
+    /// The run was recorded on another machine, `machine`, and only played here.
     Recorded {
         run: String,
         machine: String,
     },
-    /// SHA-256 of the run's event stream as it was when the run ended.
+    /// SHA-256 of the event stream at the end of the run.
     Sealed {
         run: String,
         sha256: String,
@@ -169,7 +169,7 @@ pub enum Event {
         at: StepRef,
         by: String,
     },
-    /// A learner's kernel was checked: outside of the course where `at` is none. `findings` holds their kinds.
+    /// A learner's kernel was checked; outside the course if `at` is `None`. `findings` holds their kinds.
     KernelChecked {
         at: Option<StepRef>,
         exercise: String,
@@ -184,24 +184,28 @@ pub enum Event {
         timed: KernelTime,
         sha256: String,
     },
-    /// The class is asked to work on this lesson; none sets it free.
+    /// The instructor pins the class to this lesson; `None` lifts the pin.
     Pinned {
         lesson: Option<String>,
         by: String,
     },
-    /// An instructor's order with all it does, in one record: it is taken whole and once, whatever is killed when.
+    /// An instructor's order with all its events in one record. So it takes effect completely and only once,
+    /// even if a process
+    /// is killed in between.
     Ordered {
         order: String,
         events: Vec<Event>,
     },
-    /// An event of a newer program, kept in the log and otherwise passed over.
+    /// An event of a newer program. It stays in the log and is otherwise ignored.
     #[serde(skip)]
     #[strum(serialize = "")]
     Unknown,
 }
 
 impl Event {
-    /// Whether an instructor's order may do this: what it sets aside, opens, says, and does of a step for a learner.
+    /// Returns whether an instructor's order may contain this event: it resets, restores, unlocks or writes, or does
+    /// part of a step for
+    /// a learner.
     pub fn may_be_ordered(&self) -> bool {
         matches!(
             self,
@@ -223,12 +227,12 @@ impl Event {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerGiven {
-    /// A number, or the position of a choice.
+    /// A number, or the index of a choice.
     pub answer: f64,
     pub correct: bool,
 }
 
-/// What a kernel took on a GPU.
+/// Measurements of a kernel on a GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelTime {
     pub device: String,
@@ -237,14 +241,14 @@ pub struct KernelTime {
     pub gigaflops_per_s: f64,
 }
 
-/// What a reset takes back.
+/// The extent of a reset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     Step(StepRef),
-    /// A lesson, or the lessons of a session.
+    /// One lesson, or the lessons of a session.
     Lessons(Vec<String>),
-    /// What belongs to a stage.
+    /// The steps that belong to a stage.
     Steps(Vec<StepRef>),
     All,
 }

@@ -1,4 +1,4 @@
-//! Orders on their way: files in a session's `inbox`, each written whole and taken once.
+//! Delivers orders as files in a session's `inbox`. Each is written as a whole and taken once.
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -16,7 +16,7 @@ use tinyllama_base::{foreign, if_there, inside, since_1970};
 /// A larger file is no order.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Puts an order into the inbox of a session, for the learner's tutor to take within two seconds or when it next opens.
+/// Puts an order into the inbox of a session. The learner's tutor takes it within two seconds, or when it next opens.
 /// Returns the order's name.
 pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
     let inbox = place.inbox();
@@ -29,7 +29,7 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
     let text = serde_json::to_vec(order).map_err(|error| io("writing")(error.into()))?;
     let mut file = tempfile::NamedTempFile::new_in(&inbox).map_err(io("writing in"))?;
     file.write_all(&text).map_err(io("writing in"))?;
-    // The learner has to read what another user wrote; the folder keeps everybody else out.
+    // The learner has to read another user's file. The folder's rights keep all others out.
     file.as_file()
         .set_permissions(Permissions::from_mode(0o644))
         .map_err(io("writing in"))?;
@@ -39,7 +39,9 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
     Ok(name)
 }
 
-/// A name for an order or a session. Names sort by the time they were made; two of the same moment differ in the process or the nanosecond.
+/// A name for an order or a session. Names sort by the time they were made. Two names of the same moment
+/// differ in the
+/// process or the nanosecond.
 pub fn new_name() -> String {
     let now = since_1970();
     format!(
@@ -50,7 +52,7 @@ pub fn new_name() -> String {
     )
 }
 
-/// Names of the orders that wait, oldest first.
+/// Names of the waiting orders, oldest first.
 pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
     let inbox = place.inbox();
     let files = inside(&inbox).map_err(SessionError::io("reading", &inbox))?;
@@ -61,7 +63,7 @@ pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
     Ok(names.collect())
 }
 
-/// Reads an order; the error says in words why it is none.
+/// Reads an order. The error is a text that says why the file is no order.
 fn read(path: &Path) -> Result<Order, String> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     if is_link {
@@ -82,10 +84,11 @@ fn read(path: &Path) -> Result<Order, String> {
 }
 
 impl Session {
-    /// Takes the orders that wait and says what they did. Cheap when there are none: one folder and one file are looked at.
+    /// Takes the waiting orders and returns what they did. Without orders it is cheap: it looks at one folder
+    /// and one file.
     ///
     /// # Errors
-    /// When the disk does not let it; the order stays and is taken the next time.
+    /// If the disk fails. The order stays and is taken the next time.
     pub fn poll_notices(&mut self) -> Result<Vec<Notice>, SessionError> {
         // An order counts as taken only once its record is on the disk.
         self.save()?;
@@ -112,7 +115,7 @@ impl Session {
         order: &Order,
     ) -> Result<Option<Notice>, SessionError> {
         if self.state().orders.contains(name) {
-            // The tutor was killed between the record and what follows it.
+            // The tutor was killed after writing the record and before finishing the order.
             self.finish_order(order)?;
             return Ok(None);
         }
@@ -123,7 +126,7 @@ impl Session {
         }
     }
 
-    /// Does what an order asks, recorded as one event.
+    /// Carries out an order and records it as one event.
     pub fn obey(&mut self, name: &str, order: &Order) -> Result<Notice, SessionError> {
         let by = order.by.clone();
         let mut events = Vec::new();
@@ -161,7 +164,7 @@ impl Session {
         Ok(Notice::Done(done))
     }
 
-    /// What follows the record of an order; doing it twice does no harm.
+    /// Does the work that follows the record of an order. Repeating it does no harm.
     fn finish_order(&mut self, order: &Order) -> Result<(), SessionError> {
         match &order.action {
             Action::Reset { .. } => self.finish_resets(),
@@ -192,7 +195,7 @@ fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
     fs::write(&path, &run.stream).map_err(SessionError::io("writing", &path))
 }
 
-/// Renames what is no order, so that it is told of once and kept.
+/// Renames a file that is no order, so that it is reported once and kept.
 fn set_aside(path: &Path, why: &str) -> Result<Notice, SessionError> {
     let kept: PathBuf = path.with_extension("refused");
     fs::rename(path, &kept).map_err(SessionError::io("renaming", path))?;

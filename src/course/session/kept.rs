@@ -1,4 +1,4 @@
-//! Every run that is kept beside a session, whoever started it: what is known of it without reading its steps.
+//! Lists every run stored with a session, started by the tutor or by a command, without reading its steps.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::run::{RunExit, RunRecord};
 use crate::session::{State, StepRef};
 use tinyllama_base::{inside, since_1970};
 
-/// A run in a line.
+/// A one-line summary of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct KeptRun {
-    /// Begins with the time it was started at, in seconds since 1970.
+    /// Begins with its start time, in seconds since 1970.
     pub id: String,
     pub path: PathBuf,
     pub command: Vec<String>,
@@ -27,17 +27,17 @@ pub struct KeptRun {
     pub device: Option<String>,
     /// Seconds since 1970.
     pub started: u64,
-    /// None while it runs, and where whoever kept it died with it.
+    /// `None` while the run goes on, and if the process that stored it died with it.
     pub exit: Option<RunExit>,
     /// Median of the measured steps.
     pub step_ms: Option<f64>,
-    /// The step of the course it was made at.
+    /// The step of the course at which it was made.
     pub at: Option<StepRef>,
-    /// What the checks of that step say, where this is its newest run.
+    /// Verdicts of that step's checks, if this is the step's newest run.
     pub verdicts: Vec<Verdict>,
-    /// Where and when it was recorded; none where it was made here.
+    /// Place and time of the recording; `None` for a run of this machine.
     pub recording: Option<String>,
-    /// Whether the session tells of it: the report and the checks rest on its files.
+    /// True if the session's events mention it. The report and the checks need its files.
     pub in_session: bool,
 }
 
@@ -79,7 +79,7 @@ impl KeptRun {
         })
     }
 
-    /// `2026-11-22 17:42`, UTC.
+    /// A text such as `2026-11-22 17:42`, UTC.
     pub fn day(&self) -> String {
         let seconds = i64::try_from(self.started).unwrap_or(0);
         let time = OffsetDateTime::from_unix_timestamp(seconds);
@@ -88,7 +88,7 @@ impl KeptRun {
         time.unwrap_or_default()
     }
 
-    /// `256x4, 8x128`: width and layers, samples and tokens.
+    /// A text such as `256x4, 8x128`: width and layers, samples and tokens.
     pub fn size(&self) -> Option<String> {
         let [hidden, layers, batch, tokens] = self.size?;
         Some(format!("{hidden}x{layers}, {batch}x{tokens}"))
@@ -105,7 +105,7 @@ impl KeptRun {
         }
     }
 
-    /// What the checks say: `2 passed`, `1 of 2 passed`; nothing where none was evaluated.
+    /// A text such as `2 passed` or `1 of 2 passed`; `None` if no check was evaluated.
     pub fn judged(&self) -> Option<String> {
         let of = self.verdicts.len();
         let passed = self
@@ -121,10 +121,10 @@ impl KeptRun {
     }
 }
 
-/// All runs in a folder, newest first; those of the session are known by its `state`.
+/// All runs in a folder, newest first. `state` tells which of them belong to the session.
 ///
 /// # Errors
-/// When the folder cannot be read; one that is not there holds no run.
+/// If the folder cannot be read. A missing folder holds no runs.
 pub fn kept(runs: &Path, state: &State) -> io::Result<Vec<KeptRun>> {
     let found = inside(runs)?.into_par_iter();
     let mut found: Vec<KeptRun> = found.filter_map(|path| KeptRun::of(path, state)).collect();
@@ -132,11 +132,12 @@ pub fn kept(runs: &Path, state: &State) -> io::Result<Vec<KeptRun>> {
     Ok(found)
 }
 
-/// A run without an ending may be going on for so long.
+/// A run without an ending may still be going on for this long.
 const LONGEST_RUN: Duration = Duration::from_secs(24 * 3600);
 
-/// Which of the runs, newest first, may go: all but the `newest`, and only those that are `older` than this. What the
-/// session tells of stays, and what may still be running.
+/// Selects the runs that may be deleted, from a list sorted newest first. Keeps the `newest` ones, all that
+/// are not `older`
+/// than this, the session's own, and all that may still be going on.
 pub fn prunable(runs: Vec<KeptRun>, newest: usize, older: Duration) -> Vec<KeptRun> {
     let now = since_1970();
     let age = |run: &KeptRun| now.saturating_sub(Duration::from_secs(run.started));

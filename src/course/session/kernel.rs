@@ -1,4 +1,4 @@
-//! A learner's kernel, tried: what the faces of the tutor and the command line do with a file.
+//! Tries a learner's kernel: checks that the tutor and the command line share.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use crate::session::{Event, StepRef};
 use crate::workbench::check::{self, Checked};
 use crate::workbench::{Exercise, File, place, words};
 
-/// A file, and what its check came to.
+/// A file and the result of its check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// Empty where the file is none that could be a kernel.
+    /// Empty if the file cannot be a kernel.
     pub file: File,
     pub checked: Checked,
 }
 
 impl Tried {
-    /// Reads the file at `path` and has `check` look at it.
+    /// Reads the file at `path` and calls `check` with it.
     ///
     /// # Errors
-    /// Where the file cannot be read, or `check` fails for another reason than the kernel.
+    /// If the file cannot be read, or `check` fails for another reason than the kernel.
     pub fn by(
         exercise: &Exercise,
         path: &Path,
@@ -45,17 +45,17 @@ impl Tried {
         }
     }
 
-    /// On the stand-in, at every wave size.
+    /// Checks the kernel on the stand-in, at every wave size.
     ///
     /// # Errors
-    /// As [`Tried::by`].
+    /// The same as [`Tried::by`].
     pub fn on_stand_in(exercise: &Exercise, path: &Path) -> Result<Tried> {
         Tried::by(exercise, path, |file| {
             check::check(exercise, file, &check::WAVES, &mut |_| {})
         })
     }
 
-    /// As it is kept in the session.
+    /// The event for the session.
     pub fn event(&self, at: Option<StepRef>) -> Event {
         Event::KernelChecked {
             at,
@@ -71,10 +71,11 @@ impl Tried {
     }
 }
 
-/// The learner's file of an exercise in the session's folder, written where it is not there yet; and whether it was.
+/// Returns the learner's file of an exercise in the workbench, and whether it is new. Creates the file if it
+/// is missing.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn begun(exercise: &Exercise, workbench: &Path) -> Result<(PathBuf, bool)> {
     let path = workbench.join(exercise.file_name());
     let is_new = place::start(exercise, &path)?;

@@ -37,7 +37,7 @@ pub struct Checked {
     pub value: Option<f64>,
     #[serde(skip)]
     pub text: String,
-    /// Whether it is left open and rounds in turns may decide it.
+    /// True if it is left open and rounds in turns may decide it.
     #[serde(skip)]
     pub is_worth_rounds: bool,
 }

@@ -1,4 +1,4 @@
-//! One tutor at a time in a session. The kernel releases the lock of a process that ends, however it ends.
+//! Lets one tutor at a time open a session. The kernel releases the lock of a process that ends, however it ends.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::session::SessionError;
 use tinyllama_base::{foreign, host_name, now};
 
-/// Who has a session open.
+/// The process that has a session open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,
@@ -40,16 +40,16 @@ impl fmt::Display for Holder {
     }
 }
 
-/// More is no holder.
+/// A longer file does not name a holder.
 const MOST_BYTES: u64 = 1 << 12;
 
-/// Held until dropped.
+/// The lock of a session, until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
 }
 
-/// The lock, and who held it before without letting it go in order: that tutor crashed or was killed.
+/// Takes the lock. If an earlier tutor crashed or was killed, also returns that holder.
 pub fn acquire(path: &Path) -> Result<(Lock, Option<Holder>), SessionError> {
     acquire_with(path, File::try_lock)
 }
@@ -64,7 +64,7 @@ fn acquire_with(
         .create(true)
         .mode(0o600)
         .truncate(false)
-        // Reading from a pipe would wait for somebody to write.
+        // Without these flags, opening a pipe would wait for a process that writes.
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path);
     let mut file = open
@@ -73,7 +73,7 @@ fn acquire_with(
     match try_lock(&file) {
         Ok(()) => {
             let before = read_holder(&mut file);
-            // Who holds it is for others to read; the lock itself needs no room on a full disk.
+            // The holder is only information for others, so a full disk does not prevent the lock.
             drop(write_holder(&mut file, &Holder::this_process()));
             Ok((Lock { file }, before))
         }
@@ -94,7 +94,7 @@ fn acquire_with(
     }
 }
 
-/// Who holds the session in `folder` right now; none when nobody does.
+/// The current holder of the session in `folder`; `None` if it is not open.
 pub fn holder(path: &Path) -> Option<Holder> {
     let mut file = foreign::open(path).ok()?;
     match file.try_lock_shared() {
@@ -120,7 +120,7 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // An empty file tells the next tutor that this one ended in order.
         drop(self.file.set_len(0));
-        // Closing would do, were it not for a child that was just forked and still has a copy of the file.
+        // Closing the file is not enough: a child that was just forked may still have a copy of the descriptor.
         drop(self.file.unlock());
     }
 }

@@ -1,4 +1,4 @@
-//! Reading, mending and extending `events.jsonl`.
+//! Reads, repairs and extends `events.jsonl`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,40 +13,40 @@ use super::place::create_private;
 use crate::session::{Event, Record, SessionError, chain};
 use tinyllama_base::{file, foreign, if_there};
 
-/// A larger log is neither written nor read: no session of this program comes near.
+/// A larger log is neither written nor read. No session of this program comes near this size.
 pub const MOST_LOG_BYTES: u64 = 256 << 20;
 
-/// Damaged lines that are told one by one.
+/// Damaged lines that are reported one by one.
 const MOST_DAMAGE: usize = 1000;
 
-/// A line that is not what was written, or lines that are gone.
+/// A changed line, or missing lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
     pub why: String,
 }
 
-/// What a log holds.
+/// The content of a log.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// Every intact record, in order.
+    /// All intact records, in order.
     pub records: Vec<Record>,
     pub damage: Vec<Damage>,
-    /// Hash of every intact line, in order.
+    /// Hashes of all intact lines, in order.
     pub hashes: Vec<String>,
-    /// Hash of the last intact line; [`START`] when there is none.
+    /// Hash of the last intact line; [`START`] if there is none.
     pub last_hash: String,
     /// Bytes up to the end of the last complete line.
     pub whole_bytes: usize,
-    /// Bytes after it that are no line.
+    /// Bytes after it that form no line.
     pub torn_bytes: usize,
-    /// Whether the last line is intact but lacks its newline.
+    /// True if the last line is intact but lacks its newline.
     pub lacks_newline: bool,
 }
 
 impl Scan {
-    /// Refuses a log without records: nobody began a session in `folder`.
+    /// Refuses a log without records, because no session began in `folder`.
     pub fn begun(self, folder: &Path) -> Result<Self, SessionError> {
         match self.records.is_empty() {
             true => Err(SessionError::no_events(folder)),
@@ -55,7 +55,7 @@ impl Scan {
     }
 }
 
-/// Reads all of a log. Damage is reported, not fatal; only a format from the future is.
+/// Reads a whole log. Damage is reported; only a format of a newer program is an error.
 pub fn scan(path: &Path) -> Result<Scan, SessionError> {
     let bytes = if_there(foreign::read(path, MOST_LOG_BYTES));
     let bytes = bytes.map_err(SessionError::io("reading", path))?;
@@ -77,7 +77,7 @@ pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError
         };
         match chain::decode(content.unwrap_or(line)) {
             Ok(intact) => {
-                // A broken link right behind a damaged line is explained by that line.
+                // The damage of a line explains a broken link right after it.
                 if intact.previous != scan.last_hash && !after_damage {
                     scan.damage
                         .push(damage("lines before it are missing or were changed".into()));
@@ -103,7 +103,7 @@ pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError
             }
         }
         scan.whole_bytes += line.len();
-        // A file of something else has as many damaged lines as lines.
+        // In a file of another kind, every line is damaged.
         more += scan
             .damage
             .drain(scan.damage.len().min(MOST_DAMAGE)..)
@@ -117,7 +117,7 @@ pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError
     Ok(scan)
 }
 
-/// Brings a record of an older format to this one. There is only one format so far.
+/// Converts a record of an older format to the current one. There is only one format so far.
 fn upgrade(record: Record, path: &Path) -> Result<Record, SessionError> {
     match record.event {
         Event::Created { format, .. } | Event::Compacted { format, .. } if format > FORMAT => {
@@ -131,21 +131,22 @@ fn upgrade(record: Record, path: &Path) -> Result<Record, SessionError> {
     }
 }
 
-/// The open end of a log.
+/// A log that is open for writing.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
     file: File,
-    /// Bytes that are known to be whole lines on the disk.
+    /// Bytes that are known to be complete lines on the disk.
     bytes: u64,
-    /// Of the last line: what a report quotes so that a hand-in can be checked.
+    /// Hash of the last line. A report quotes it, so that a hand-in can be checked.
     pub last_hash: String,
-    /// Whether a failed write may have left part of a line behind.
+    /// True if a failed write may have left part of a line.
     torn: bool,
 }
 
 impl Log {
-    /// Opens the log behind its last intact record. Torn bytes are moved to `backups`; the text says what was done.
+    /// Opens the log after its last intact record. Torn bytes are moved to `backups`; the returned text
+    /// describes the repair.
     pub fn open(
         path: &Path,
         scan: &Scan,
@@ -173,7 +174,7 @@ impl Log {
             bytes += 1;
             note = Some("The last line lacked its end and was completed; nothing is lost.".into());
         }
-        // What was found whole needs no waiting for the disk.
+        // A log without repairs is on the disk already.
         if note.is_some() || scan.whole_bytes == 0 {
             file.sync_all().map_err(io("saving"))?;
             file::sync_folder(path).map_err(io("saving"))?;
@@ -188,7 +189,7 @@ impl Log {
         Ok((log, note))
     }
 
-    /// Refuses records behind which the next tutor could not read the log.
+    /// Refuses records that would make the log too long for the next tutor to read.
     pub fn check_room<'a>(
         &self,
         records: impl IntoIterator<Item = &'a Record>,
@@ -196,7 +197,7 @@ impl Log {
         self.encode(records).map(drop)
     }
 
-    /// The lines of records and the hash of the last one.
+    /// The lines of records, and the hash of the last one.
     fn encode<'a>(
         &self,
         records: impl IntoIterator<Item = &'a Record>,
@@ -225,7 +226,7 @@ impl Log {
         }
     }
 
-    /// Writes `records` and returns when they are on the disk. After a failure the file is as it was before.
+    /// Writes `records` and returns when they are on the disk. After a failure the file is restored.
     pub fn append(&mut self, records: &[Record]) -> Result<(), SessionError> {
         self.check_in_place()?;
         let (lines, last_hash) = self.encode(records)?;
@@ -236,7 +237,7 @@ impl Log {
         Ok(())
     }
 
-    /// Whether the file that is written is still the one that the next tutor will find.
+    /// Checks that the open file is still the one that the next tutor will find.
     pub fn check_in_place(&self) -> Result<(), SessionError> {
         let same = |found: fs::Metadata| {
             let own = self.file.metadata()?;
@@ -300,7 +301,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SessionError> {
     file::replace(path, content).map_err(SessionError::io("writing", path))
 }
 
-/// The same with a value as JSON.
+/// Replaces a file by a value as JSON.
 pub(super) fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), SessionError> {
     let text = serde_json::to_vec(value);
     let text = text.map_err(|error| SessionError::io("writing", path)(error.into()))?;
@@ -344,7 +345,7 @@ mod tests {
         empty.append(&[note("")]).unwrap();
     }
 
-    /// A pipe takes bytes and has no disk to put them on: whoever does not ask for the disk does not notice.
+    /// A pipe takes bytes, but has no disk. Code that does not wait for the disk would not notice.
     #[test]
     fn a_record_is_kept_only_once_it_is_on_the_disk() {
         let (_reader, writer) = std::io::pipe().unwrap();

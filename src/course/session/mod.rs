@@ -1,8 +1,10 @@
-//! What a learner did, kept so that nothing acknowledged is ever lost.
+//! Stores what a learner did. Nothing that was acknowledged is ever lost.
 //!
-//! A session is a folder: `events.jsonl` (append-only, every line checksummed and chained to the one before: the truth),
-//! `state.json` (a cache for other readers, rebuilt from the events), `runs/`, `workbench/`, `backups/`, `inbox/` (what
-//! instructors ask for) and `lock`.
+//! A session is a folder with these parts:
+//! - `events.jsonl`: the source of truth. It is append-only; every line has a checksum and a link to the line before.
+//! - `state.json`: a cache for other readers, rebuilt from the events.
+//! - `inbox/`: orders of instructors.
+//! - `runs/`, `workbench/`, `backups/` and `lock`.
 
 pub mod archive;
 pub mod backup;

@@ -1,7 +1,8 @@
-//! What an instructor may ask of a learner's session.
+//! Orders of an instructor to a learner's session.
 //!
-//! An order is one file in the session's `inbox`. The learner's own tutor takes it, so that `events.jsonl` keeps a single
-//! writer; where no tutor is open and the session is the instructor's to write, it is taken at once.
+//! An order is one file in the session's `inbox`. The learner's own tutor takes it, so that `events.jsonl`
+//! has a single
+//! writer. If no tutor is open and the instructor may write the session, the order is taken at once.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     pub format: u32,
-    /// Name the instructor goes by.
+    /// Name of the instructor.
     pub by: String,
     pub action: Action,
 }
@@ -33,7 +34,7 @@ impl Order {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// With the files of the workbench that belong to the scope.
+    /// Resets the scope and the workbench files that belong to it.
     Reset {
         scope: Scope,
         workbench: Vec<String>,
@@ -47,7 +48,7 @@ pub enum Action {
     Message {
         text: String,
     },
-    /// What the golden path of a step leaves behind.
+    /// Does a step with the results of its golden path.
     Solve {
         at: StepRef,
         events: Vec<Event>,
@@ -55,7 +56,7 @@ pub enum Action {
     },
 }
 
-/// A run that was made for the learner.
+/// A run that the instructor made for the learner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SolvedRun {
     /// Name of its folder.
@@ -64,22 +65,22 @@ pub struct SolvedRun {
     pub stream: String,
 }
 
-/// What was done to a session from outside, for its learner to read.
+/// A change of the session from outside, reported to its learner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// What the learner's log says of it.
+    /// The event in the learner's log.
     Done(Event),
-    /// A file in the inbox that could not be obeyed; it was set aside.
+    /// An invalid file in the inbox; it was set aside.
     Refused { why: String },
 }
 
 impl Notice {
-    /// Whether what is shown of this step may be out of date now.
+    /// Returns whether the shown state of this step may be out of date.
     pub fn touches(&self, at: &StepRef) -> bool {
         match self {
             Notice::Done(Event::Reset { scope, .. }) => scope.covers(&at.lesson, &at.step),
             Notice::Done(Event::Solved { at: solved, .. }) => solved == at,
-            // Which steps a backup holds, only the session knows.
+            // Only the session knows the steps of a backup.
             Notice::Done(Event::Restored { .. }) => true,
             _ => false,
         }

@@ -1,4 +1,4 @@
-//! Where a session lies, and which names may become part of a path.
+//! Finds the folder of a session, and checks names that become part of a path.
 
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
@@ -12,7 +12,7 @@ use crate::session::SessionError;
 
 const NAME_RULE: &str = "it is 1 to 64 ASCII letters, digits, dots, hyphens and underscores, and starts with a letter or digit";
 
-/// A session's folder and whose it is.
+/// A session's folder and the name of its learner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub folder: PathBuf,
@@ -20,7 +20,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// `class/NAME` in a class, else the state folder of the user. The name is `learner`, or else that of the user.
+    /// The session folder: `class/NAME` in a class, else the state folder of the user. The name is `learner`,
+    /// or else the
+    /// user's name.
     pub fn find(class: Option<&Path>, learner: Option<&str>) -> Result<Self, SessionError> {
         let learner = match learner {
             Some(name) => name.to_string(),
@@ -65,14 +67,14 @@ impl Place {
         self.folder.join("inbox")
     }
 
-    /// Whether instructors share the session: the class folder is set to hand its group on (`chmod g+s`).
+    /// Returns whether instructors can read the session: the class folder passes its group on (`chmod g+s`).
     pub fn is_shared(&self) -> bool {
         const SET_GROUP: u32 = 0o2000;
         let class = self.folder.parent().map(fs::metadata);
         class.is_some_and(|class| class.is_ok_and(|class| class.mode() & SET_GROUP != 0))
     }
 
-    /// Creates what is missing: for its owner alone, or for the group of a shared class, too.
+    /// Creates missing folders. Only the owner has access, and in a shared class its group, too.
     pub(super) fn create(&self) -> Result<(), SessionError> {
         let shared = self.is_shared();
         for folder in [
@@ -87,7 +89,7 @@ impl Place {
         self.check_owner()
     }
 
-    /// Makes the inbox, which instructors of a shared class write into.
+    /// Creates the inbox. Instructors of a shared class write into it.
     pub(super) fn create_inbox(&self) -> Result<(), SessionError> {
         let inbox = self.inbox();
         if inbox.is_dir() {
@@ -101,7 +103,7 @@ impl Place {
         Ok(())
     }
 
-    /// Refuses a folder somebody else made under this name: they could read and change everything in it.
+    /// Refuses a folder of another user under this name, because that user could read and change everything in it.
     fn check_owner(&self) -> Result<(), SessionError> {
         let owner = fs::metadata(&self.folder)
             .map_err(SessionError::io("reading", &self.folder))?
@@ -116,12 +118,12 @@ impl Place {
         })
     }
 
-    /// Whether this user is the one who may write here.
+    /// Returns whether this user owns the session and may write to it.
     pub fn is_own(&self) -> bool {
         fs::metadata(&self.folder).is_ok_and(|found| found.uid() == get_effective_uid())
     }
 
-    /// Lets the group of a shared class read a file or folder that was made for its owner alone.
+    /// Lets the group of a shared class read a file or folder that only its owner could use.
     pub(super) fn share(&self, path: &Path) -> Result<(), SessionError> {
         if !self.is_shared() {
             return Ok(());
@@ -139,7 +141,7 @@ const READ: u32 = 0o040;
 
 const ROOT: u32 = 0;
 
-/// What the environment or else the password database calls this user; a user without a name goes by the number.
+/// The user's name from the environment or else the password database; for a user without a name, the number.
 fn user_name() -> String {
     let named = |name: &str| env::var(name).ok().filter(|name| !name.is_empty());
     named("USER")
@@ -149,7 +151,7 @@ fn user_name() -> String {
         .unwrap_or_else(|| format!("user-{}", get_effective_uid()))
 }
 
-/// Refuses what could leave a folder or be mistaken for something else in it.
+/// Refuses names that could lead out of a folder, or that have another meaning in it.
 pub fn check_name(name: &str) -> Result<(), SessionError> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let good = (1..=64).contains(&name.len())
@@ -169,13 +171,13 @@ pub(super) fn create_private(folder: &Path) -> Result<(), SessionError> {
     create_folder(folder, false)
 }
 
-/// Creates a folder for its owner alone or, `shared`, for its group to look into. One that is there is left as it is.
+/// Creates a folder for its owner alone or, if `shared`, for its group to read. Leaves an existing folder unchanged.
 pub(super) fn create_folder(folder: &Path, shared: bool) -> Result<(), SessionError> {
     if folder.is_dir() {
         return Ok(());
     }
-    // The mode goes with the creation: changing it later would take away that the group is handed on, where the
-    // learner is not in that group.
+    // The mode is set at creation. Changing it later would clear the set-group bit if the learner is not in
+    // that group.
     DirBuilder::new()
         .recursive(true)
         .mode(if shared { 0o770 } else { 0o700 })
@@ -187,11 +189,11 @@ pub(super) fn create_folder(folder: &Path, shared: bool) -> Result<(), SessionEr
     Ok(())
 }
 
-/// Rights of the group: to look into a folder, and to put files into it.
+/// Rights of the group: to read a folder, and to put files into it.
 const LOOK: u32 = 0o050;
 const PUT: u32 = 0o070;
 
-/// Gives rights that are missing.
+/// Adds missing rights.
 fn add_rights(path: &Path, rights: u32) -> Result<(), SessionError> {
     let io = || SessionError::io("sharing", path);
     let mode = fs::metadata(path).map_err(io())?.mode();
@@ -208,7 +210,7 @@ fn in_class(class: &Path, learner: &str) -> Result<PathBuf, SessionError> {
         return Err(SessionError::NoClass { why });
     }
     let folder = class.join(learner);
-    // Others may write to a class folder: a link there could lead a learner's files anywhere.
+    // Others may write to a class folder, and a link in it could lead a learner's files anywhere.
     match fs::symlink_metadata(&folder) {
         Ok(found) if !found.is_dir() => Err(SessionError::NoClass {
             why: format!("{} is no folder", folder.display()),

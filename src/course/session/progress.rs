@@ -3,7 +3,7 @@
 use crate::lesson::{Course, Lesson, Step, StepKind, Verdict};
 use crate::session::{RunExit, Standing, State, Status, StepProgress, StepRef};
 
-/// Whether a lesson can be begun.
+/// True if a lesson can be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     Open,
@@ -90,7 +90,7 @@ fn is_finished(state: &State, lesson: &Lesson, step: &Step) -> bool {
     progress.is_some_and(|progress| progress.status != Status::Open)
 }
 
-/// Whether every required check of a step was met when it was last evaluated, as far as a CPU can show it.
+/// Returns whether every required check of a step was met when it was last evaluated, as far as a CPU can show it.
 pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
     let of_gpus = |id: &str| {
         step.checks
@@ -107,12 +107,12 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
         .all(|(id, _)| passed(id))
 }
 
-/// Whether a step's kind, its checks and what was done leave nothing to do.
+/// Returns whether a step's kind, its checks and what was done leave nothing to do.
 pub fn is_complete(step: &Step, progress: &StepProgress, state: &State) -> bool {
     has_what_is_asked(step, progress, state) && checks_passed(step, progress)
 }
 
-/// Whether the records of a step that is called done hold what doing it leaves behind. Of steps that are done by what is
+/// Returns whether the records of a step that is called done hold what doing it leaves behind. Of steps that are done by what is
 /// entered, checks come afterwards and do not take that back.
 pub fn shows_done(step: &Step, progress: &StepProgress, state: &State) -> bool {
     match step.kind {

@@ -1,4 +1,4 @@
-//! Measurements of the runs a learner started, by step.
+//! Measurements of all runs, by step.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,12 +16,12 @@ use crate::session::turns::MOST_ROUNDS;
 use crate::session::{Run, SessionError, Standing, State, StepRef};
 use tinyllama_contract::flags::USUAL_STEPS;
 
-/// Where a run's event stream is kept, below the session's `runs`.
+/// Path of the event stream of `run` below the session's `runs`.
 pub fn events_file(runs: &Path, run: &str) -> PathBuf {
     runs.join(run).join(EVENTS)
 }
 
-/// What a run's files say; none where they are gone.
+/// The data in a run's files; `None` if the files are gone.
 pub(super) fn known(
     runs: &FinishedRuns,
     run: &str,
@@ -30,7 +30,7 @@ pub(super) fn known(
     runs.get(run).map_err(unreadable)
 }
 
-/// A command's document that has more is none of this program's.
+/// A larger document was not written by a command of this program.
 const MOST_BYTES: u64 = 8 << 20;
 
 /// Measurements of every run step of a course, and documents of every command step.
@@ -38,7 +38,7 @@ const MOST_BYTES: u64 = 8 << 20;
 pub struct MeasuredRuns {
     runs: HashMap<RunName, Repeats>,
     outputs: HashMap<RunName, Value>,
-    /// What the texts of a case name, by the run that told it, as it was when that run had ended.
+    /// For each run of a case: the measurements in its text, with their values at the end of that run.
     seen: HashMap<String, MeasuredRuns>,
 }
 
@@ -47,21 +47,21 @@ pub struct MeasuredRuns {
 struct Repeats {
     /// Oldest first.
     runs: Vec<Arc<FinishedRun>>,
-    /// Where and when they were recorded; none where they were made here.
+    /// Place and time of the recording; `None` for runs of this machine.
     recorded: Option<String>,
-    /// Of the runs, in the same order, with their places among all of the session's.
+    /// Ids of the runs in the same order, each with its index among all runs of the session.
     ids: Vec<(usize, String)>,
-    /// Counted steps of the shortest run, those under other circumstances among them.
+    /// Number of counted steps of the shortest run, including runs under other circumstances.
     shortest: Option<usize>,
-    /// Those that the newest one was started with.
+    /// Number of counted steps that the newest run was started with.
     asked: Option<usize>,
 }
 
 impl MeasuredRuns {
-    /// Of each step the newest finished run counts, with the earlier ones that had the same command on the same machine.
+    /// Takes the newest finished run of each step, with the earlier ones of the same command on the same machine.
     /// A run whose files were removed counts as not run.
     pub fn read(course: &Course, state: &State, runs: &FinishedRuns) -> Result<Self, SessionError> {
-        // Their names begin with the time.
+        // The runs' names begin with the time.
         let reader = Reader {
             state,
             runs,
@@ -87,19 +87,19 @@ impl MeasuredRuns {
         Ok(measured)
     }
 
-    /// What was known when a run of a case had ended, as far as its text names it.
+    /// The measurements in the text of a case, with their values at the end of this run.
     pub fn seen(&self, run: &str) -> &Self {
         self.seen.get(run).unwrap_or(self)
     }
 
-    /// Whether a shorter run than the newest one was made.
+    /// Returns whether an earlier run was shorter than the newest one.
     pub fn is_longer(&self, name: &RunName) -> bool {
         let repeats = self.runs.get(name);
         repeats
             .is_some_and(|repeats| repeats.shortest.is_some() && repeats.asked > repeats.shortest)
     }
 
-    /// Counted steps that the newest run was started with.
+    /// Number of counted steps that the newest run was started with.
     pub fn asked(&self, name: &RunName) -> Option<usize> {
         self.runs.get(name)?.asked
     }
@@ -111,16 +111,16 @@ impl MeasuredRuns {
     }
 }
 
-/// What measurements are read from.
+/// The sources of measurements.
 struct Reader<'a> {
     state: &'a State,
     runs: &'a FinishedRuns,
-    /// Of all runs, in the order they were started.
+    /// Index of each run, in the order in which they started.
     places: HashMap<&'a String, usize>,
 }
 
 impl Reader<'_> {
-    /// Adds the runs of a step that were started no later than `last`.
+    /// Adds the runs of a step that started no later than `last`.
     fn read(
         &self,
         measured: &mut MeasuredRuns,
@@ -162,10 +162,10 @@ impl Reader<'_> {
     }
 }
 
-/// Which of a step's runs count under a name.
+/// Selects the runs of a step that count under a name.
 type Wanted<'a> = Box<dyn Fn(&Run) -> bool + 'a>;
 
-/// The names under which a step's runs are known: those of an investigation with its fix apart from the others.
+/// The names for runs of a step. In an investigation, runs with a fix have a different name from the others.
 fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, Wanted<'a>)> {
     let name = |id: String| RunName::new(lesson, id);
     let all: Wanted = Box::new(|_| true);
@@ -190,7 +190,7 @@ fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, Wanted<'a>)> {
     }
 }
 
-/// The document that a command left as its stream.
+/// The document that a command wrote as its stream.
 fn output(folder: &Path) -> Option<Value> {
     let stream = File::open(folder.join(EVENTS)).ok()?;
     serde_json::from_reader(BufReader::new(stream.take(MOST_BYTES))).ok()
@@ -229,7 +229,9 @@ impl Runs for MeasuredRuns {
     }
 }
 
-/// How many pairs of places, newest first, are neighbours: what else ran between two runs of a round says that time went by.
+/// Counts neighbouring pairs of indices, newest first. Another run between two runs of a round means that
+/// time has passed,
+/// so the pair does not count.
 fn in_turns(a: impl Iterator<Item = usize>, b: impl Iterator<Item = usize>) -> usize {
     a.zip(b).take_while(|(a, b)| a.abs_diff(*b) == 1).count()
 }
@@ -248,7 +250,7 @@ fn finished<'a>(
     })
 }
 
-/// Counted steps that a run was started with.
+/// Number of counted steps that a run was started with.
 fn steps_asked(run: &Run) -> usize {
     let mut words = run.flags().flat_map(|word| word.split('=')).tuple_windows();
     let number = words.find_map(|(flag, number)| (flag == "--num-steps").then_some(number));
@@ -257,7 +259,7 @@ fn steps_asked(run: &Run) -> usize {
         .unwrap_or(USUAL_STEPS)
 }
 
-/// Of finished runs, newest first, those with the newest one's command, oldest first.
+/// Selects the runs with the same command as the newest. The input has the newest first, the result the oldest first.
 fn repeats<'a>(
     finished: impl Iterator<Item = (&'a String, &'a Run)>,
 ) -> Vec<(&'a String, &'a Run)> {
@@ -305,7 +307,7 @@ mod tests {
         for (a, b, rounds) in [
             (vec![1, 3, 5], vec![2, 4, 6], 3),
             (vec![2, 3, 6], vec![1, 4, 5], 3),
-            // The first of both ran in lessons far apart.
+            // The first run of each was made in lessons far apart.
             (vec![1, 7, 9], vec![6, 8, 10], 2),
             // Three of one, then three of the other.
             (vec![1, 2, 3], vec![4, 5, 6], 0),

@@ -1,4 +1,4 @@
-//! Where a learner stands, computed from the events alone.
+//! The learner's progress, computed from the events alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,68 +7,68 @@ use serde::{Deserialize, Serialize};
 use crate::lesson::Verdict;
 use crate::session::{AnswerGiven, Event, KernelTime, Record, RunExit, Scope, StepRef};
 
-/// The sum of all events.
+/// The result of all events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub learner: String,
-    /// What tells this session from all others: learner, machine and time of its beginning.
+    /// Identifies the session by its learner, machine and start time.
     #[serde(default)]
     pub identity: String,
-    /// The name it was given when it began, which no other session has.
+    /// The session's unique name, given at its start.
     #[serde(default)]
     pub session: String,
     /// Title and version of the course last opened.
     pub course: Option<(String, String)>,
-    /// Where the learner was last.
+    /// The learner's last position.
     pub position: Option<StepRef>,
-    /// By lesson, then by step.
+    /// Progress by lesson, then by step.
     pub lessons: BTreeMap<String, BTreeMap<String, StepProgress>>,
-    /// Lessons opened by an instructor, with who did it.
+    /// Lessons that an instructor opened, with the instructor's name.
     pub unlocked: BTreeMap<String, String>,
-    /// By run.
+    /// Runs by id.
     pub runs: BTreeMap<String, Run>,
     pub backups: BTreeMap<String, Backup>,
     pub messages: Vec<Message>,
     /// Attempts at kernels, oldest first.
     #[serde(default)]
     pub kernels: Vec<KernelAttempt>,
-    /// The lesson the class works on.
+    /// The lesson to which the class is pinned.
     #[serde(default)]
     pub pinned: Option<String>,
     /// Orders of instructors that were taken.
     #[serde(default)]
     pub orders: BTreeSet<String>,
     pub notes: Vec<String>,
-    /// Events this program does not know.
+    /// Number of events that this program does not know.
     pub unknown_events: u64,
-    /// The last record's number and time.
+    /// Number and time of the last record.
     pub records: u64,
     pub last_time: String,
-    /// Time of the last record the learner caused.
+    /// Time of the last record that the learner caused.
     #[serde(default)]
     pub last_active: String,
 }
 
-/// One step, as far as the learner came.
+/// A learner's progress at one step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepProgress {
     pub status: Status,
     pub seconds: f64,
     /// Runs started and answers given.
     pub attempts: u32,
-    /// Places of the hints shown, from 1.
+    /// Numbers of the hints shown, from 1.
     pub hints: BTreeSet<u32>,
     pub prediction: Option<f64>,
     pub answers: Vec<AnswerGiven>,
     pub reflection: Option<String>,
-    /// Of an investigation, oldest first.
+    /// Suspicions of an investigation, oldest first.
     #[serde(default)]
     pub suspicions: Vec<Suspicion>,
     /// Last verdict of each check.
     pub checks: BTreeMap<String, CheckResult>,
     /// Oldest first.
     pub runs: Vec<String>,
-    /// Who did the step for the learner.
+    /// The instructor who did the step for the learner.
     #[serde(default)]
     pub solved_by: Option<String>,
     /// The learner's kernel passed its check here.
@@ -81,7 +81,7 @@ pub struct StepProgress {
 pub struct KernelAttempt {
     pub exercise: String,
     pub time: String,
-    /// Of the file as it was.
+    /// Hash of the file at that time.
     pub sha256: String,
     #[serde(flatten)]
     pub did: KernelDid,
@@ -92,7 +92,7 @@ pub struct KernelAttempt {
 pub enum KernelDid {
     Checked {
         passed: bool,
-        /// Kinds of what was wrong.
+        /// Kinds of the findings.
         findings: Vec<String>,
     },
     Timed(KernelTime),
@@ -104,15 +104,15 @@ pub enum Status {
     #[default]
     Open,
     Done,
-    /// With the learner's reason.
+    /// Skipped, with the learner's reason.
     Skipped(String),
 }
 
-/// Who was thought to be to blame.
+/// A suspect that the learner named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspicion {
     pub suspect: String,
-    /// Runs made before it was named.
+    /// Number of runs made before the learner named it.
     pub after_runs: usize,
 }
 
@@ -132,11 +132,11 @@ pub struct Run {
     pub host: String,
     pub at: Option<StepRef>,
     pub started: String,
-    /// None while it runs.
+    /// `None` while it runs.
     pub exit: Option<RunExit>,
     /// Figures by metric name; what was not reported is absent.
     pub values: BTreeMap<String, f64>,
-    /// The machine it was recorded on, where it was not made here.
+    /// The machine on which it was recorded; `None` for a run of this machine.
     #[serde(default)]
     pub recording: Option<String>,
     /// SHA-256 of its event stream when it ended.
@@ -145,19 +145,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether it ended well and nothing holds its stream fast, as the tutor never leaves one.
+    /// Returns whether it succeeded but has no seal of its event stream. The tutor itself never leaves such a run.
     pub fn is_unsealed(&self) -> bool {
         self.exit == Some(RunExit::SUCCESS) && self.sha256.is_none()
     }
 
-    /// The flags it was started with.
+    /// The flags that it was started with.
     pub fn flags(&self) -> impl Iterator<Item = &String> {
         let words = self.command.iter();
         words.skip_while(|word| *word != "--events").skip(1)
     }
 }
 
-/// What a reset took away.
+/// The progress that a reset removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backup {
     pub scope: Scope,
@@ -187,7 +187,7 @@ impl State {
         self.lessons.get(lesson)?.get(step)
     }
 
-    /// One step, untouched where nothing happened yet.
+    /// Progress of one step; the default if nothing has happened there.
     pub fn progress(&self, at: &StepRef) -> StepProgress {
         self.step(&at.lesson, &at.step).cloned().unwrap_or_default()
     }
@@ -231,7 +231,7 @@ impl State {
             }
             Event::StepEntered { at } => self.position = Some(at.clone()),
             Event::TimeSpent { at, seconds } => {
-                // A negative or unknown time would spoil the sum for good.
+                // A negative or unknown time would falsify the sum permanently.
                 if seconds.is_finite() && *seconds > 0.0 {
                     self.at(at).seconds += seconds;
                 }
@@ -396,7 +396,7 @@ impl State {
         self.backups.insert(backup.to_string(), kept);
     }
 
-    /// Steps that were begun again since the reset give way to the ones restored.
+    /// Replaces steps that were begun again since the reset by the restored ones.
     fn restore(&mut self, backup: &str) {
         let Some(kept) = self.backups.get_mut(backup) else {
             return;

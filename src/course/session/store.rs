@@ -1,4 +1,4 @@
-//! An open session: the one that may write.
+//! An open session: the only one that may write.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,26 +18,26 @@ use crate::session::{
 };
 use tinyllama_base::{host_name, now};
 
-/// A session this process holds. Dropping it writes the cache and lets the lock go.
+/// A session that this process has locked. Dropping it writes the cache and releases the lock.
 #[derive(Debug)]
 pub struct Session {
     pub place: Place,
     state: State,
-    /// Its finished runs, as far as they were heard or read.
+    /// Its finished runs, as far as this process has followed or read them.
     pub runs: Arc<FinishedRuns>,
     log: Log,
-    /// Events that happened but could not be written yet; they go first with the next write.
+    /// Events that could not be written yet; the next write puts them first.
     unsaved: Vec<Record>,
-    /// What happened since somebody who follows last asked.
+    /// Records since the last call of [`Session::news`]; `None` before the first call.
     news: Option<Vec<Record>>,
-    /// Lines of the log that are not what was written; everything else was kept.
+    /// Damaged lines of the log; all others were kept.
     pub damage: Vec<Damage>,
-    /// The lock outlives the log: fields are dropped in this order.
+    /// The lock must outlive the log; fields are dropped in this order.
     _lock: Lock,
 }
 
 impl Session {
-    /// Opens the session at `place`, or begins it there. Repairs are noted in the session itself.
+    /// Opens the session at `place`, or begins one there. Repairs are recorded in the session itself.
     pub fn open(place: Place) -> Result<Self, SessionError> {
         place.create()?;
         let (lock, crashed) = lock::acquire(&place.lock())?;
@@ -79,13 +79,14 @@ impl Session {
             .collect();
         let is_new = scan.records.is_empty();
         match session.record_all(found) {
-            // A full disk or log must not keep a learner from looking; what is not written yet counts as unsaved.
+            // A full disk or log must not keep a learner from reading. Records that are not written yet count
+            // as unsaved.
             Err(error) if is_new || !error.lets_look() => Err(error),
             _ => Ok(session),
         }
     }
 
-    /// Seals of runs that ended well before a power cut took the record behind their end.
+    /// Seals for runs that succeeded before a power cut lost their seal.
     fn unsealed(&self) -> Vec<Event> {
         let runs = self.state.runs.iter();
         let open = runs.filter(|(_, run)| run.is_unsealed());
@@ -111,29 +112,29 @@ impl Session {
         &self.state
     }
 
-    /// What the runs of a course's steps measured.
+    /// The measurements of a course's steps.
     pub fn measured(&self, course: &Course) -> Result<MeasuredRuns, SessionError> {
         MeasuredRuns::read(course, &self.state, &self.runs)
     }
 
-    /// The records since this was called before, for whoever keeps a [`State`] of their own up to date.
+    /// Records since the last call, for a caller that keeps another [`State`] up to date.
     pub fn news(&mut self) -> Vec<Record> {
         self.news.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// Events that are not on the disk yet because writing failed.
+    /// Number of events that are not on the disk yet because writing failed.
     pub fn unsaved(&self) -> usize {
         self.unsaved.len()
     }
 
-    /// Records what happened. When this returns `Ok` the event is on the disk.
+    /// Records an event. When this returns `Ok`, the event is on the disk.
     ///
-    /// After an error the event counts all the same and is kept in memory; it is written with the next one.
+    /// After an error the event still counts and is kept in memory; the next write includes it.
     pub fn record(&mut self, event: Event) -> Result<(), SessionError> {
         self.record_all(vec![event])
     }
 
-    /// Records several events with one write; none of them where that would make the log larger than what is read.
+    /// Records several events with one write, or none of them if the log would become too large to read.
     pub fn record_all(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
         for event in &events {
             reads_back(event)?;
@@ -146,7 +147,7 @@ impl Session {
                 event,
             })
             .collect();
-        // What can never be written must not count either.
+        // Events that can never be written must not count either.
         self.log.check_room(self.unsaved.iter().chain(&records))?;
         for record in records {
             self.state.apply(&record);
@@ -158,7 +159,7 @@ impl Session {
         self.save()
     }
 
-    /// Writes what could not be written before.
+    /// Writes events that could not be written before.
     pub fn save(&mut self) -> Result<(), SessionError> {
         if !self.unsaved.is_empty() {
             self.log.append(&self.unsaved)?;
@@ -167,7 +168,7 @@ impl Session {
         Ok(())
     }
 
-    /// Notes that a tutor with this course is at work.
+    /// Records that a tutor has opened the session with this course.
     pub fn opened(&mut self, course: &str, course_version: &str) -> Result<(), SessionError> {
         let opened = Event::Opened {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -177,13 +178,13 @@ impl Session {
             course_version: course_version.into(),
         };
         match self.record(opened) {
-            // As in [`Session::open`].
+            // See [`Session::open`].
             Err(error) if error.lets_look() => Ok(()),
             done => done,
         }
     }
 
-    /// Whether everything is kept where the next tutor will find it; what could be written by now is.
+    /// Writes what can be written now, and checks that everything is stored where the next tutor will find it.
     pub fn finish(&mut self) -> Result<(), SessionError> {
         let finished = self.save().and_then(|()| self.log.check_in_place());
         finished.map_err(|source| SessionError::NotKept {
@@ -192,7 +193,7 @@ impl Session {
         })
     }
 
-    /// Notes that a run was started. `run` is the name of its folder below `runs`.
+    /// Records that a run was started. `run` is the name of its folder below `runs`.
     pub fn start_run(
         &mut self,
         run: &str,
@@ -212,13 +213,13 @@ impl Session {
         })
     }
 
-    /// Notes how a run ended, with what it reported and what was measured beside it.
+    /// Records how a run ended, with its reported figures and those that were measured during it.
     pub fn run_ended(&mut self, run: &str, exit: RunExit) -> Result<(), SessionError> {
         let figures = known(&self.runs, run)?.map(|run| run.figures());
         self.finish_run(run, exit, figures.unwrap_or_default())
     }
 
-    /// Notes how a run ended. A figure that is no finite number is left out, as one that was not reported.
+    /// Records how a run ended. A figure that is not finite is left out, like one that was not reported.
     pub fn finish_run(
         &mut self,
         run: &str,
@@ -239,10 +240,11 @@ impl Session {
         self.record_all([finished].into_iter().chain(sealed).collect())
     }
 
-    /// Notes that what a run shows was recorded on another machine and is only played here.
+    /// Records that a run shows a recording of another machine, which is only played here.
     ///
-    /// Called once the run is started. `machine` is how it is labelled wherever its figures show: device and date. Reports
-    /// neither hold such a run against runs made here nor measure it by this machine's ceilings.
+    /// Call it once the run is started. `machine` is the label of its figures: device and date. Reports do
+    /// not compare such a
+    /// run with runs of this machine or with this machine's ceilings.
     pub fn mark_recording(&mut self, run: &str, machine: &str) -> Result<(), SessionError> {
         self.record(Event::Recorded {
             run: run.into(),
@@ -255,7 +257,7 @@ impl Session {
         log::replace_json(&self.place.state(), &self.state)
     }
 
-    /// Replaces the log by one that begins with its sum; the long one is kept among the backups.
+    /// Replaces the log by one that begins with the current state. The long log is kept in the backups.
     pub fn compact(mut self) -> Result<(), SessionError> {
         self.save()?;
         let events = self.place.events();
@@ -288,8 +290,9 @@ impl Session {
     }
 }
 
-/// JSON has no NaN and no infinity: an event that holds one would be written and never be read again, or read as one
-/// without the number. Comparing what was read would ask too much: a number's last digit may change on the way.
+/// Refuses an event with NaN or infinity, which JSON does not have: it could not be read again, or only
+/// without the number.
+/// A test that compares the event after reading would be too strict, because a number's last digit may change.
 fn reads_back(event: &Event) -> Result<(), SessionError> {
     if let Event::Checked {
         value: Some(value), ..
@@ -306,13 +309,13 @@ fn reads_back(event: &Event) -> Result<(), SessionError> {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // The events are the truth; a cache that cannot be written is rebuilt by whoever needs it.
+        // The events are the truth. A cache that cannot be written is rebuilt by its next reader.
         drop(self.save());
         drop(self.write_cache());
     }
 }
 
-/// The state of a session that may be open elsewhere, from its events; nothing is written.
+/// Reads the state of a session that may be open elsewhere, from its events. Writes nothing.
 pub fn read_only(place: &Place) -> Result<(State, Vec<Damage>), SessionError> {
     let scan = log::scan(&place.events())?.begun(&place.folder)?;
     Ok((State::of(&scan.records), scan.damage))

@@ -1,32 +1,33 @@
-//! Effects that conclude: two runs in turns, until it can be said which is faster or how far it cannot.
+//! Repeats two runs in turns until it is clear which one is faster, or that the difference is too small to see.
 
 use super::{Checked, MeasuredRuns, Run, Standing, State, StepRef};
 use crate::lesson::{Course, FIXED, RunName, Runs, Step, StepKind};
 use crate::run::{Flag, Launcher, Metric, RunSpec, Start, UsageError};
 
-/// Rounds that an effect left open gets, and runs of a step that are compared.
+/// Most rounds for an undecided effect, and most repeats of a step that are compared.
 pub const MOST_ROUNDS: usize = 12;
 
-/// Counted milliseconds below which it is chance which slices of a shared device the steps of a run fell into.
+/// Milliseconds of counted steps. In a shorter run, chance decides which time slices of a shared device its
+/// steps get.
 const SHORT_MS: f64 = 1000.0;
-/// Steps that a run which is too short gets at most.
+/// Most steps that a run which is too short is extended to.
 const MOST_STEPS: f64 = 1000.0;
 
-/// What comes next at a step whose effect is left open.
+/// The next action at a step whose effect is undecided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Both runs that it compares once more, in this order; the number of the round.
+    /// Repeats both compared runs, in this order, as the round of this number.
     Again {
         runs: [Repeat; 2],
         round: usize,
-        /// Whether the step waits for it.
+        /// True if the step can only be completed with the result.
         required: bool,
     },
-    /// As many rounds as make sense were made.
+    /// All useful rounds were made.
     Enough(String),
 }
 
-/// A run to make once more, where it was made.
+/// A run to repeat at its step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeat {
     pub at: StepRef,
@@ -35,7 +36,7 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// The same with so many steps.
+    /// The same run with `steps` steps.
     fn of(mut self, steps: usize) -> Self {
         let steps = [format!("--num-steps={steps}")];
         let spec = RunSpec::parse(&self.target, &self.flags);
@@ -46,22 +47,23 @@ impl Repeat {
     }
 }
 
-/// Both as one round.
+/// Starts both runs as one round.
 ///
 /// # Errors
-/// When a target does not take its flags.
+/// If a target does not take its flags.
 pub fn starts(launcher: &Launcher, runs: &[Repeat; 2]) -> Result<[Start; 2], UsageError> {
     let spec = |run: &Repeat| RunSpec::parse(&run.target, &run.flags);
     let [first, second] = runs;
     Ok(launcher.in_turns([&spec(first)?, &spec(second)?]))
 }
 
-/// With how many steps both measure long enough: where one was made longer before, with as many as that one, so that checks
-/// that share a run end; and else, where both are as short as in their lessons, with enough for the slower one.
+/// Number of steps with which both runs measure long enough, or `None` if they do already.
+/// If one of the runs was extended, the other gets the same length, so that checks with a common run come to an end.
+/// If both are as short as in their lessons, the slower one decides the number.
 pub(super) fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usize> {
     if names.iter().any(|name| measured.is_longer(name)) {
         let [a, b] = [measured.asked(names[0])?, measured.asked(names[1])?];
-        // A learner may have trained for an hour, which no round has to.
+        // A learner may have trained for an hour; a round need not be that long.
         return (a != b).then_some(a.max(b).min(MOST_STEPS as usize));
     }
     let times = |name| measured.of(name).last()?.series(Metric::TotalMs);
@@ -72,8 +74,9 @@ pub(super) fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usi
     (made * slower < SHORT_MS && steps > made).then_some(steps as usize)
 }
 
-/// None where nothing is left open that more rounds could decide. Rounds for an effect that is not required are made only for
-/// a learner who asked: nobody has to wait for them.
+/// The next round, or `None` if more rounds cannot decide anything. An effect that is not required gets
+/// rounds only if the
+/// learner asked for them (`asked`), so that no one has to wait.
 pub fn next(
     course: &Course,
     state: &State,
@@ -100,7 +103,7 @@ pub fn next(
             continue;
         };
         let (rounds, runs) = match steps(measured, [above, below]) {
-            // These are none of the same length.
+            // No runs of this length exist yet.
             Some(steps) => (0, [first, second].map(|run| run.of(steps))),
             None => (measured.rounds(above, below), [first, second]),
         };
@@ -120,8 +123,9 @@ pub fn next(
     enough
 }
 
-/// The newest run of a name. None for a recording, for one that failed when it was last tried, and in a case that is not solved,
-/// where each run is the learner's to pay.
+/// The newest run of a name, to repeat. `None` for a recording, for a run that failed at its last try, and in
+/// an unsolved
+/// case, where each run costs the learner.
 fn again(
     course: &Course,
     state: &State,

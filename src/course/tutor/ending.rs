@@ -1,4 +1,4 @@
-//! How a run ended, in words, and what to do about it.
+//! Describes how a run ended, and what to do about it.
 
 use std::io;
 
@@ -8,18 +8,18 @@ use tinyllama_contract::Failure;
 
 const WRONG_FLAGS: &str = "The flags were not understood: change them and run it again.";
 
-/// A run that is over, for its learner.
+/// The end of a run, described for its learner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ending {
-    /// None where the program could not even be started.
+    /// `None` if the program could not even be started.
     pub exit: Option<RunExit>,
-    /// In a sentence.
+    /// Describes what happened, in a sentence.
     pub words: String,
-    /// What to do; none where all went well.
+    /// Remedy; `None` if the run succeeded.
     pub remedy: Option<String>,
-    /// Last lines of the error stream; empty where it is silent.
+    /// Last lines of the error stream; empty if the run wrote none.
     pub stderr: String,
-    /// Whether somebody asked it to end.
+    /// True if the learner or the tutor asked the run to end.
     pub stopped: bool,
 }
 
@@ -43,7 +43,7 @@ impl Ending {
         }
     }
 
-    /// Of a run of an earlier day, from what its files say; `exit` is none where it never came to an end.
+    /// The ending of a run of an earlier day, from its files. `exit` is `None` if the run never came to an end.
     pub fn kept(exit: Option<RunExit>, failure: Option<&Failure>, stderr: String) -> Self {
         let exit = exit.unwrap_or(RunExit::Lost);
         let stopped = matches!(
@@ -68,12 +68,12 @@ impl Ending {
         }
     }
 
-    /// What happened and what to do about it.
+    /// Joins the description and the remedy.
     pub fn in_full(&self) -> String {
         itertools::join([&self.words].into_iter().chain(&self.remedy), " ")
     }
 
-    /// Of a run or a recording that could not be started, read or kept to its end.
+    /// The ending of a run or a recording that could not be started, read or stored.
     pub fn not_started(error: &anyhow::Error, is_recording: bool) -> Self {
         let full = error.chain().filter_map(|cause| cause.downcast_ref());
         let is_full = full
@@ -129,7 +129,7 @@ fn failed(exit: RunExit, failure: Option<&Failure>, stderr: &str) -> (String, Op
     }
 }
 
-/// What usually helps when the run itself did not live to say it.
+/// The remedy that usually helps if the run died without reporting an error.
 fn guess(exit: RunExit, stderr: &str) -> &'static str {
     let lower = stderr.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));

@@ -1,4 +1,4 @@
-//! Why a tutor cannot begin, with a way out.
+//! Reasons why a tutor cannot start, with remedies.
 
 use std::io;
 
@@ -32,7 +32,7 @@ impl TutorError {
         move |source| TutorError::Io { action, source }
     }
 
-    /// What to do about it.
+    /// Returns what the user can do about it.
     pub fn remedy(&self) -> String {
         match self {
             TutorError::Course(_) => "`tinyllama-tutor lessons lint` shows each line; without --lessons the built-in course opens.".into(),
@@ -54,7 +54,7 @@ impl TutorError {
         }
     }
 
-    /// Whether the command line or a file it names is wrong; else this machine lacks something.
+    /// Returns whether the command line or a file that it names is wrong. Otherwise this machine lacks something.
     pub fn is_usage(&self) -> bool {
         !matches!(self, TutorError::Session(_) | TutorError::Io { .. })
             || matches!(self, TutorError::Session(SessionError::Name { .. }))

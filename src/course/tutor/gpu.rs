@@ -1,10 +1,10 @@
-//! Whether runs of this tutor could find a GPU.
+//! Finds out whether runs of this tutor could find a GPU.
 
 use std::path::Path;
 
 use crate::tutor::Options;
 
-/// Where the system keeps GPUs: AMD's and NVIDIA's compute drivers, any that draws, and those of a Windows host.
+/// Device files of GPUs: AMD's and NVIDIA's compute drivers, any graphics driver, and the GPU of a Windows host.
 const DEVICES: [&str; 4] = [
     "/dev/kfd",
     "/dev/nvidiactl",
@@ -12,8 +12,9 @@ const DEVICES: [&str; 4] = [
     "/dev/dxg",
 ];
 
-/// By what the system shows of them: asking a driver would load it, and the tutor itself leaves GPUs alone. Runs behind a
-/// launcher may well start where there is one.
+/// Returns whether runs may find a GPU. It only looks at device files: a driver call would load the driver,
+/// and the tutor
+/// itself uses no GPU. A launcher may start runs on a machine with a GPU, so the answer for it is yes.
 pub fn may_be_found(options: &Options) -> bool {
     if !options.launcher.is_local() {
         return true;

@@ -1,30 +1,30 @@
-//! What a step starts: a run of a target, or a command of the tutor.
+//! The job that a step starts: a run of a target, or a command of the tutor.
 
 use crate::lesson::{Case, Command, Deed, Step, StepKind};
 use crate::recording::{Library, RecordingError, documents};
 use crate::run::{Launcher, RunSpec, Start, Tape, UsageError};
 use crate::tutor::Options;
 
-/// Something that is started and seen to its end.
+/// A run or a command that the tutor starts and watches until it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Of this target.
+    /// A run of this target.
     Run(String),
     Command(Command),
 }
 
-/// What was recorded of a job on another machine.
+/// A recording of a job on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     pub id: String,
-    /// What ran there.
+    /// Name of the target or command.
     pub what: String,
-    /// `NVIDIA H200, 21 November 2026`.
+    /// A text such as `NVIDIA H200, 21 November 2026`.
     pub origin: String,
 }
 
 impl Job {
-    /// None for a step that starts nothing.
+    /// The job of a step; `None` if the step starts nothing.
     pub fn of(step: &Step) -> Option<Self> {
         match &step.kind {
             StepKind::Run { target, .. } | StepKind::Investigate(Case { target, .. }) => {
@@ -35,7 +35,7 @@ impl Job {
         }
     }
 
-    /// The target, or the command.
+    /// Name of the target or of the command.
     pub fn name(&self) -> &str {
         match self {
             Job::Run(target) => target,
@@ -43,7 +43,7 @@ impl Job {
         }
     }
 
-    /// As it would be typed.
+    /// The command line as a learner would type it.
     pub fn line(&self, flags: &[String]) -> String {
         let flags = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
         let line = match self {
@@ -53,8 +53,10 @@ impl Job {
         line.trim_end().to_string()
     }
 
+    /// Returns how to start the job with these flags.
+    ///
     /// # Errors
-    /// When it does not take these flags.
+    /// If the target or command does not take the flags.
     pub fn start(&self, options: &Options, flags: &[String]) -> Result<Start, UsageError> {
         let launcher = &options.launcher;
         match self {
@@ -63,7 +65,7 @@ impl Job {
                 let session = options.place.folder.to_string_lossy();
                 let mut words = command.words(flags, &session).map_err(UsageError)?;
                 if command.name == "doctor" && !launcher.is_local() {
-                    // It goes to the other machine itself, and shows both.
+                    // The command sends its work to the other machine itself and shows both machines.
                     words.push(format!("--launcher={}", launcher.json()));
                     let here = Launcher::local(launcher.program.clone());
                     return Ok(Start::Command {
@@ -80,7 +82,7 @@ impl Job {
     }
 }
 
-/// The flags of a step's own, without a change by the learner.
+/// The flags of the step itself, without changes by the learner.
 pub fn own_flags(step: &Step) -> &[String] {
     match &step.kind {
         StepKind::Run { flags, .. }
@@ -91,7 +93,7 @@ pub fn own_flags(step: &Step) -> &[String] {
     }
 }
 
-/// What was recorded of a step with these flags; of an investigation, of one of its deeds.
+/// The recording of a step with these flags. For an investigation, the recording of `deed`.
 pub fn recorded(
     library: &Library,
     step: &Step,
@@ -107,7 +109,8 @@ pub fn recorded(
         StepKind::Run {
             target, flags: own, ..
         } => {
-            // The one that the lesson names, as long as the flags are the step's own; else one of the same switches.
+            // The recording that the lesson names, if the flags are unchanged; else a recording with the same
+            // switches.
             let named = step.recording.as_deref().filter(|_| flags == own);
             let named = named.and_then(|id| library.find(id).ok());
             named.or_else(|| library.of_run(target, flags)).map(of_run)
@@ -128,10 +131,10 @@ pub fn recorded(
     }
 }
 
-/// What plays a recording: a run's stream, or a command's document.
+/// Opens a recording to play: the event stream of a run, or the document of a command.
 ///
 /// # Errors
-/// When there is none of this id, or its file cannot be read.
+/// If no recording has this id, or its file cannot be read.
 pub fn tape(library: &Library, id: &str) -> Result<Tape, RecordingError> {
     match (library.find(id), documents::find(id)) {
         (Err(_), Some(document)) => Ok(document.tape()),

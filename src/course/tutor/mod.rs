@@ -1,5 +1,6 @@
-//! What the full screen and the plain dialogue share: how they are started, how a run becomes part of a session, and the
-//! words for what happened.
+//! Shared parts of the full screen and the plain dialogue: their options, how a run becomes part of a
+//! session, and texts
+//! about what happened.
 
 pub mod ending;
 pub mod error;

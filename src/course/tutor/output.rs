@@ -1,4 +1,4 @@
-//! A command's JSON document as lines to read, whatever the command: scalars by name, lists of rows as tables.
+//! Formats a command's JSON document as text, for any command: scalars by name, lists of objects as tables.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use tinyllama_base::{figure, shortened};
 
-/// Lines of a document that are shown; the whole stands in the session's files.
+/// Lines of a document at most; the session's files contain all of it.
 const MOST_LINES: usize = 60;
-/// Rows of one list.
+/// Rows of one list at most.
 const MOST_ROWS: usize = 16;
-/// A longer text of a cell is cut.
+/// Columns of a cell at most.
 const CELL: usize = 34;
 
-/// `document` in at most so many columns.
+/// Formats `document` in at most `width` columns.
 pub fn lines(document: &Value, width: usize) -> Vec<String> {
     let mut text = String::new();
     write_value(&mut text, "", document, 0, width);
@@ -49,7 +49,7 @@ fn write_value(text: &mut String, name: &str, value: &Value, depth: usize, width
     }
 }
 
-/// What is one word first, lists after it.
+/// Writes scalars first, lists and objects after them.
 fn write_object(text: &mut String, map: &Map<String, Value>, depth: usize, width: usize) {
     let (short, long): (Vec<_>, Vec<_>) =
         map.iter().partition(|(_, value)| scalar(value).is_some());
@@ -103,7 +103,7 @@ fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width
     }
 }
 
-/// The scalars of a row, those of what is nested in it behind its name.
+/// The scalars of a row, by name. Names of nested scalars contain the name of the object around them.
 fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
     let Value::Object(map) = row else {
         return scalar(row)
@@ -124,7 +124,7 @@ fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
     cells.collect()
 }
 
-/// A value that fits one cell; a list of such values, too.
+/// The text of a value that fits into one cell; also for a list of such values.
 fn scalar(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => "not reported".into(),
@@ -151,7 +151,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// `step_ms` as `step ms`.
+/// Turns `step_ms` into `step ms`.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }

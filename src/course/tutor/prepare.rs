@@ -1,4 +1,4 @@
-//! Compiling and tuning what the course will run, before it is needed: what to run for it, and doing so behind a learner.
+//! Compiles and tunes in advance what the course will run: finds the runs, and does the work in the background.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::lesson::{Course, Step, StepKind};
 use crate::run::{RunSpec, UsageError, split};
 
-/// Flags that change how long and how loudly a run goes, but no kernel of it.
+/// Flags that change the length or the output of a run, but no kernel of it.
 const CIRCUMSTANCES: [&str; 10] = [
     "--num-steps",
     "--warmup",
@@ -23,13 +23,13 @@ const CIRCUMSTANCES: [&str; 10] = [
     "--trace",
     "--deterministic",
 ];
-/// A single step is enough: compiling and tuning happen in the first.
+/// A single step is enough, because compiling and tuning happen in the first.
 const ONE_STEP: [&str; 3] = ["--num-steps=1", "--warmup=0", "--repeatability=off"];
 
-/// Every run of the course that compiles something of its own, in the order of the course, with `more` flags for all.
+/// All runs of the course that compile something different, in the order of the course, each with the flags `more`.
 ///
 /// # Errors
-/// When a target does not take them.
+/// If a target does not take them.
 pub fn targets(course: &Course, more: &[String]) -> Result<Vec<RunSpec>, UsageError> {
     let mut specs: Vec<RunSpec> = Vec::new();
     for (_, step) in course.steps() {
@@ -60,12 +60,14 @@ fn started(step: &Step) -> Option<(&str, &[String])> {
     }
 }
 
-/// `prepare` going on behind a learner. It steps aside as long as a run is going, and ends with the tutor.
+/// A `prepare` process in the background. It pauses while a run is active, and ends with the tutor.
 #[derive(Clone, Debug, Default)]
 pub struct Background(Arc<Mutex<Option<Child>>>);
 
 impl Background {
-    /// Starts it, sharing through the folder of a class; where that fails, the learner's own runs compile what they need.
+    /// Starts the process, which shares its results through the folder of a class. If that fails, the
+    /// learner's own runs
+    /// compile what they need.
     pub fn start(&self, program: &Path, class: Option<&Path>) {
         let mut command = Command::new(program);
         command.args(["prepare", "--background"]);
@@ -80,13 +82,13 @@ impl Background {
         *self.0.lock() = child.ok();
     }
 
-    /// Has it step aside until what is returned is dropped.
+    /// Pauses the process until the returned guard is dropped.
     pub fn aside(&self) -> Aside {
         self.say("pause\n");
         Aside(self.clone())
     }
 
-    /// Its input ends, and so does it.
+    /// Closes the process's input, which ends it, and waits for it.
     pub fn end(&self) {
         let child = self.0.lock().take();
         if let Some(mut child) = child {
@@ -98,7 +100,7 @@ impl Background {
     fn say(&self, word: &str) {
         let mut child = self.0.lock();
         let stdin = child.as_mut().and_then(|child| child.stdin.as_mut());
-        // One that has ended already needs no word.
+        // Writing fails if the process has ended, and then it needs no command.
         if let Some(stdin) = stdin {
             drop(
                 stdin
@@ -109,7 +111,7 @@ impl Background {
     }
 }
 
-/// Lets a [`Background`] go on when it is dropped.
+/// Resumes a [`Background`] when it is dropped.
 #[derive(Debug)]
 pub struct Aside(Background);
 

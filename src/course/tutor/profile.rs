@@ -1,4 +1,4 @@
-//! A profile step's command, filled in for this machine.
+//! Completes the command of a profile step for this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -15,26 +15,27 @@ use crate::session::{Session, SessionError, StepRef};
 use crate::tutor::Options;
 use tinyllama_base::inside;
 
-/// Lines of each table of an import.
+/// Rows of each table of an import.
 const TABLE_ROWS: usize = 15;
-/// Columns they may take.
+/// Columns of such a table at most.
 const TABLE_WIDTH: usize = 100;
 
-/// A profiler's command line, and whether it can be run here.
+/// A profiler's command line, and whether its tool is installed.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub line: CommandLine,
     pub tool: Tool,
     pub is_installed: bool,
-    /// What one sees afterwards.
+    /// Describes what the profile will show.
     pub shows: &'static str,
 }
 
-/// Looks for the tool and fills its command in. `folder` is where its output goes. Starts programs to ask for versions:
-/// not for a thread that draws.
+/// Finds the tool and completes its command, with output into `folder`. It starts programs to ask for their
+/// versions, so
+/// do not call it on the thread that draws.
 ///
 /// # Errors
-/// When `run` does not take the flags, or the installed tool lacks one that the task needs.
+/// If `run` does not take the flags, or the installed tool lacks a feature that the task needs.
 pub fn prepare(
     options: &Options,
     task: &Task,
@@ -62,7 +63,7 @@ pub fn prepare(
     })
 }
 
-/// A folder for a step's profile that is not there yet: `profiles/lesson-step`, or with a number behind it.
+/// A folder that does not exist yet for a step's profile: `profiles/lesson-step`, or with a number after it.
 pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
     let base = root.join("profiles");
     let name = format!("{}-{}", at.lesson, at.step);
@@ -75,10 +76,11 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
     folder
 }
 
-/// Which part of the model issued which kernel, as the newest run of `target` that timed its kernels tells; empty where
-/// there is none. Kernels are called the same in every run of a target on a machine.
+/// Maps kernels to the model part that issued them, from the newest run of `target` that timed its kernels.
+/// Empty without
+/// such a run. All runs of a target on one machine use the same kernel names.
 pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
-    // Their names begin with the time.
+    // The folders' names begin with the time.
     let folders = inside(&runs.folder).unwrap_or_default();
     let told = folders.iter().rev().find_map(|folder| {
         let hello = RunRecord::read(folder)?.hello?;
@@ -89,7 +91,7 @@ pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
     Parts::of_kernels(told.iter().filter_map(|run| run.kernels.as_ref()))
 }
 
-/// Notes a profile that was made or imported for a step: it counts as a run, with a folder that says where it came from.
+/// Records a profile that was made or imported for a step. It counts as a run, and its folder names its origin.
 pub fn note_profile(
     session: &mut Session,
     at: StepRef,
@@ -105,7 +107,7 @@ pub fn note_profile(
     session.run_ended(&run.id(), RunExit::SUCCESS)
 }
 
-/// What was imported, as tables.
+/// The imported profile as tables.
 pub fn tables(import: &Import) -> String {
     let options = ReportOptions {
         group: GroupBy::ShortName,

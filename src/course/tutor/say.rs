@@ -1,4 +1,4 @@
-//! Sentences that both faces of the tutor say.
+//! Sentences that both interfaces of the tutor use.
 
 use std::fmt::Write;
 
@@ -8,17 +8,17 @@ use crate::session::progress::progress;
 use crate::session::{LessonProgress, State, StepProgress};
 use tinyllama_contract::{Body, Event};
 
-/// `3 min of 9` for a lesson.
+/// A text such as `3 min of 9`, for a lesson.
 pub fn minutes(progress: &LessonProgress, planned: u32) -> String {
     format!("{} of {planned} min", whole(progress.minutes))
 }
 
-/// Whole minutes; the sum of no minutes would print as -0.
+/// Whole minutes. Adding zero avoids `-0` for an empty sum.
 pub fn whole(minutes: f64) -> String {
     format!("{:.0}", minutes.max(0.0) + 0.0)
 }
 
-/// A guess beside what was measured; none as long as nothing was guessed.
+/// A text with the prediction and the measured value; `None` without a prediction.
 pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) -> Option<String> {
     let guess = step?.prediction?;
     let unit = quantity.unit();
@@ -45,7 +45,7 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
     Some(text)
 }
 
-/// Of a run of which nothing was heard for so long; `stopping` names what ends it.
+/// A warning about a run without output for `seconds`. `stopping` names what ends the run.
 pub fn silence(seconds: f64, stopping: &str) -> String {
     format!(
         "Nothing was heard of the run for {seconds:.0} s. It may compile or take one slow step; a GPU that hangs never \
@@ -54,7 +54,7 @@ pub fn silence(seconds: f64, stopping: &str) -> String {
     )
 }
 
-/// `2026-11-22T17:42:17Z` as `2026-11-22 17:42 UTC`.
+/// Turns `2026-11-22T17:42:17Z` into `2026-11-22 17:42 UTC`.
 pub fn moment(time: &str) -> String {
     match (time.get(..10), time.get(11..16)) {
         (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
@@ -62,7 +62,7 @@ pub fn moment(time: &str) -> String {
     }
 }
 
-/// What a locked lesson needs, by title.
+/// The titles of the lessons that a locked lesson needs.
 pub fn requires(course: &Course, missing: &[String]) -> String {
     let titles = missing.iter().map(|id| match course.lesson(id) {
         Some(lesson) => &lesson.title,
@@ -71,7 +71,7 @@ pub fn requires(course: &Course, missing: &[String]) -> String {
     format!("opens after: {}", itertools::join(titles, ", "))
 }
 
-/// Minutes spent and planned, and lessons finished, for all of a course.
+/// For a course: minutes spent, minutes planned, lessons finished, number of lessons.
 pub fn course_progress(course: &Course, state: &State) -> (f64, u32, usize, usize) {
     let lessons: Vec<_> = course.lessons().collect();
     let done: Vec<LessonProgress> = lessons
@@ -86,7 +86,7 @@ pub fn course_progress(course: &Course, state: &State) -> (f64, u32, usize, usiz
     )
 }
 
-/// Reads a number the way people type one: `1 000`, `1e3`, `2,5`.
+/// Reads a number in the ways people type it: `1 000`, `1e3`, `2,5`.
 pub fn number(text: &str) -> Option<f64> {
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let point = match (compact.contains('.'), compact.matches(',').count()) {
@@ -96,7 +96,7 @@ pub fn number(text: &str) -> Option<f64> {
     point.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// An event in a line; none for those that only a screen can show.
+/// An event as one line of text; `None` for events that only the full screen can show.
 pub fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
         Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),

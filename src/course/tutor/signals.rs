@@ -1,6 +1,7 @@
-//! Signals, on a thread of their own that needs nothing from whatever else goes on.
+//! Handles signals on a separate thread that depends on no other part of the tutor.
 //!
-//! When its terminal vanishes, crossterm 0.29's reader spins and never answers: the end has to come from here.
+//! When the terminal vanishes, crossterm 0.29's reader spins and never answers. So this thread has to end the
+//! process.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -15,7 +16,7 @@ use signal_hook::iterator::Signals;
 use crate::run::Processes;
 use crate::session::{Session, SessionError};
 
-/// A session that whoever ends the tutor can close; empty once it was.
+/// A session that any thread can close, because any of them may end the tutor. Empty once it is closed.
 #[derive(Clone, Debug, Default)]
 pub struct SharedSession(Arc<Mutex<Option<Session>>>);
 
@@ -24,21 +25,21 @@ impl SharedSession {
         Self(Arc::new(Mutex::new(Some(session))))
     }
 
-    /// Does something to the session; none once it is closed.
+    /// Calls `act` with the session; returns `None` once it is closed.
     pub fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> Option<T> {
         let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         session.as_mut().map(act)
     }
 
-    /// Writes its cache and lets go of its lock. All acknowledged events are on the disk already.
+    /// Writes the cache and releases the lock. All acknowledged events are on the disk already.
     ///
     /// # Errors
-    /// When something that was done is not kept.
+    /// If the session cannot store something that was done.
     pub fn close(&self) -> Result<(), SessionError> {
         close(self.0.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
-    /// The same where nobody is at it just now; none while somebody is.
+    /// Closes the session if no other thread uses it just now; otherwise returns `None`.
     pub fn try_close(&self) -> Option<Result<(), SessionError>> {
         match self.0.try_lock() {
             Ok(mut session) => Some(close(session.take())),
@@ -52,34 +53,35 @@ fn close(session: Option<Session>) -> Result<(), SessionError> {
     session.map_or(Ok(()), |mut session| session.finish())
 }
 
-/// What depends on the face of the tutor.
+/// The parts of signal handling that depend on the interface.
 pub trait Face: Send + Sync {
-    /// Gives the terminal back as it was found.
+    /// Restores the terminal to its earlier state.
     fn restore(&self);
 
-    /// The tutor goes on after a stop.
+    /// Called when the tutor goes on after a stop.
     fn continued(&self);
 
-    /// An interrupt or quit from the keyboard; true when it was not meant for the tutor.
+    /// Handles an interrupt or quit from the keyboard. Returns true if it was not meant for the tutor.
     fn interrupted(&self) -> bool;
 }
 
-/// How long the children have to end by themselves.
+/// Time that the children get to end before they are killed.
 const GRACE: Duration = Duration::from_millis(800);
-/// How long to wait for an event that is just being written.
+/// Longest wait for an event that is being written.
 const SAVING: Duration = Duration::from_secs(2);
-/// A terminal that was stopped with Ctrl-S takes no bytes; the end does not wait for it.
+/// A terminal stopped with Ctrl-S takes no bytes, so the end of the process waits no longer than this.
 const RESTORING: Duration = Duration::from_millis(300);
 
-/// Lets the tutor say that it is on its way out.
+/// Handle with which the tutor announces that it is ending.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     ending: Arc<AtomicBool>,
 }
 
 impl Watch {
-    /// The tutor ends by itself: from now on a signal ends it at once. Does not return when a signal came first, whose
-    /// thread is closing the session and will end the process.
+    /// The tutor ends without a signal: from now on a signal ends the process at once. If a signal came
+    /// first, this does not
+    /// return, because the signal's thread closes the session and ends the process.
     pub fn done(&self) {
         if self.ending.swap(true, Ordering::SeqCst) {
             thread::sleep(SAVING + GRACE + RESTORING);
@@ -87,7 +89,7 @@ impl Watch {
     }
 }
 
-/// Starts listening: HUP, TERM, INT and QUIT end the tutor in order, CONT has it drawn again.
+/// Starts the thread: HUP, TERM, INT and QUIT end the tutor in order, and after CONT it draws again.
 pub fn watch(
     session: SharedSession,
     processes: Processes,
@@ -114,7 +116,7 @@ pub fn watch(
     Ok(watch)
 }
 
-/// Sleeps until the terminal is gone, also where nobody sends a signal about it.
+/// Waits until the terminal is gone, because not every lost terminal causes a signal.
 fn watch_terminal(end: Arc<dyn Fn(i32) + Send + Sync>) {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
@@ -122,7 +124,7 @@ fn watch_terminal(end: Arc<dyn Fn(i32) + Send + Sync>) {
     }
     thread::spawn(move || {
         loop {
-            // Without a request nothing wakes this but the end of the terminal.
+            // No event is requested, so only the end of the terminal wakes this call.
             match wait_for_hang_up(stdin.as_fd()) {
                 Ok(true) => return end(SIGHUP),
                 Ok(false) => {}
@@ -150,7 +152,7 @@ fn wait_for_hang_up(terminal: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(watched.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0)
 }
 
-/// Ends children, saves the session, gives the terminal back and leaves.
+/// Ends the children, saves the session, restores the terminal and exits.
 fn end(
     signal: i32,
     watch: &Watch,
@@ -159,7 +161,8 @@ fn end(
     face: &Arc<dyn Face>,
 ) {
     if watch.ending.swap(true, Ordering::SeqCst) {
-        // Already on the way out. A lost terminal is often told twice, and anybody else's second signal does not wait.
+        // The process already ends. A lost terminal often sends HUP twice; a second signal of another kind
+        // ends it at once.
         if signal == SIGHUP {
             return;
         }
@@ -180,7 +183,7 @@ fn end(
         let face = Arc::clone(face);
         thread::spawn(move || {
             face.restore();
-            // Whoever waited may have given up.
+            // The receiver may have given up.
             let _ = done.send(());
         });
         let _ = restored.recv_timeout(RESTORING);

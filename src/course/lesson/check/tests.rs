@@ -63,7 +63,7 @@ fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
     }
 }
 
-/// A run that starts at a loss of `first` and halves it in each of so many steps; its summary says 100.
+/// A run that starts at a loss of `first` and halves it in each of `steps` steps; its summary says 100.
 fn learning(first: f64, steps: i32) -> Measurements {
     let step = |n: i32| {
         let loss = first / 2f64.powi(n);
@@ -79,7 +79,7 @@ fn learning(first: f64, steps: i32) -> Measurements {
     Measurements::collect(&events)
 }
 
-/// Rounds in turns train for longer than what they are held against.
+/// Rounds in turns train for longer than the run they are compared with.
 #[test]
 fn losses_are_compared_at_the_last_step_that_all_have() {
     struct Asked(Fixed, usize);
@@ -114,7 +114,8 @@ fn a_clear_speedup_passes_and_a_clear_slowdown_does_not() {
     assert_eq!(slower.verdict, Verdict::NotYet);
 }
 
-/// Neighbours hold up some steps, with all their phases: how long a step takes says nothing, and its parts still do.
+/// Other programs lengthen some steps with all their phases. The step times then say nothing, but their
+/// shares still do.
 #[test]
 fn phases_of_one_run_are_compared_step_by_step() {
     let step = |n: usize| {
@@ -236,7 +237,7 @@ fn three_runs_of_each_side_are_compared_by_run() {
     );
 }
 
-/// Runs of which some were recorded elsewhere.
+/// Runs, some of which were recorded on another machine.
 struct Played(Fixed, HashMap<RunName, &'static str>);
 
 impl Runs for Played {
@@ -300,7 +301,7 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
     }
 }
 
-/// What a run on `device` begins with.
+/// The first event of a run on `device`.
 fn hello(device: &str) -> Event {
     let config = r#"{"vocabulary":64,"hidden":32,"layers":2,"heads":4,"kv_heads":2,"ffn":64,"sequence_length":16,"batch_size":2}"#;
     let line = format!(
@@ -348,7 +349,7 @@ fn on_backend(backend: &str, ms: f64) -> Measurements {
     run
 }
 
-/// What else ran on a GPU between two runs can be all the difference: only rounds say, where the ratio is not far off.
+/// Other programs on a GPU can cause the whole difference between two runs. Near the bound, only rounds decide.
 #[test]
 fn one_run_each_decides_on_a_shared_gpu_only_what_is_far_from_the_bound() {
     let outcome = |backend: &str, ms: f64, runs_each: usize| {
@@ -375,7 +376,8 @@ fn one_run_each_decides_on_a_shared_gpu_only_what_is_far_from_the_bound() {
     }
 }
 
-/// Only a GPU can show it: a run on a CPU is not judged by it, however it went, and one elsewhere is.
+/// A check that only a GPU can pass is not evaluated for a run on a CPU, whatever its times, but it is for
+/// other runs.
 #[test]
 fn what_only_a_gpu_shows_is_not_asked_of_a_cpu() {
     let on = |backend: &str| runs(vec![("goal", on_backend(backend, 20.0))]);

@@ -1,4 +1,4 @@
-//! Whether a step's golden path fits its kind.
+//! Checks whether a step's golden path fits its kind.
 
 use super::lesson::LessonCheck;
 use crate::lesson::{Golden, Step, StepKind};

@@ -1,4 +1,4 @@
-//! One lesson: its length, its texts, and what each step says.
+//! Validates one lesson: its length, its texts, and each step.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use crate::lesson::impossible::{impossible, quiz_problems};
 use crate::lesson::{Case, Course, Lesson, Problem, Step, StepKind, is_id, live};
 use tinyllama_contract::targets;
 
-/// A lesson may take this much longer than planned before it is called too long.
+/// A lesson may exceed its planned time by this factor before it counts as too long.
 const LEEWAY: f64 = 1.25;
-/// Longer lessons are split.
+/// Longer lessons have to be split.
 const MOST_MINUTES: u32 = 25;
 
 pub(super) struct LessonCheck<'a> {
@@ -60,7 +60,7 @@ impl LessonCheck<'_> {
         }
     }
 
-    /// `at` is the way to the step in its file.
+    /// `at` is the path of the step in its file.
     fn step(&mut self, at: &str, index: usize, step: &Step) {
         self.text(at, index, step);
         if let Some(recording) = &step.recording
@@ -127,7 +127,7 @@ impl LessonCheck<'_> {
         let shown = measurements.iter().map(|measurement| &measurement.shows);
         let values: Vec<(&str, usize)> = live::values(&step.text)
             .map(|value| (value, index))
-            // What a measurement shows is read after it.
+            // A measurement's text is read after the measurement, so it may use this step's run.
             .chain(shown.flat_map(|text| live::values(text).map(|value| (value, index + 1))))
             .collect();
         for (value, end) in values {
@@ -152,7 +152,7 @@ impl LessonCheck<'_> {
     }
 }
 
-/// The pages a text links to, as `(reference/page.md)` or `(reference/page.md#part)`.
+/// The pages that a text links to, as `(reference/page.md)` or `(reference/page.md#part)`.
 fn linked_pages(text: &str) -> impl Iterator<Item = &str> {
     text.split("(reference/")
         .skip(1)

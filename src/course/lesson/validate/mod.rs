@@ -1,4 +1,6 @@
-//! What serde cannot see: names that lead nowhere, cycles, checks that cannot fail or cannot pass, lessons too long.
+//! Finds problems that serde cannot see: unknown names, cycles, checks that cannot fail or cannot pass,
+//! lessons that are too
+//! long.
 
 mod golden;
 mod lesson;
@@ -22,7 +24,7 @@ pub fn is_id(text: &str) -> bool {
 const ID_RULE: &str =
     "an id is 1 to 48 lower-case letters, digits and hyphens, with no hyphen at either end";
 
-/// Problems of workshop.yaml itself.
+/// Adds the problems of workshop.yaml itself.
 pub(super) fn workshop(
     workshop: &WorkshopDocument,
     source: &Source,
@@ -55,7 +57,7 @@ pub(super) fn workshop(
     }
 }
 
-/// Problems that only show when all lessons are known.
+/// Adds the problems that only show when all lessons are known.
 pub(super) fn course(
     course: &Course,
     workshop: &File,

@@ -1,4 +1,4 @@
-//! Which lessons and runs a step can look back at.
+//! Finds the lessons and runs that a step can refer to.
 
 use std::collections::BTreeSet;
 
@@ -19,18 +19,18 @@ impl LessonCheck<'_> {
         }
     }
 
-    /// Also true of a lesson whose file could not be read.
+    /// Returns whether workshop.yaml lists the lesson, even if its file could not be read.
     fn is_listed(&self, lesson: &str) -> bool {
         let mut listed = self.course.sessions.iter().flat_map(|it| &it.lessons);
         listed.any(|id| id == lesson)
     }
 
-    /// Whether the lesson's own file is the problem, which has been reported already.
+    /// Returns whether the lesson is listed but its file could not be read. That problem has been reported already.
     fn is_unread(&self, lesson: &str) -> bool {
         self.is_listed(lesson) && self.course.lesson(lesson).is_none()
     }
 
-    /// An output that is asked about is that of a command step before.
+    /// A question about an output needs the command step before it.
     pub(super) fn output_before(&mut self, end: usize, of: &RunName, path: &str) {
         let steps = self.lesson.steps.get(..end).unwrap_or_default();
         let here = steps.iter().filter(|step| step.id == of.step);
@@ -68,7 +68,8 @@ impl LessonCheck<'_> {
         }
     }
 
-    /// Whether a run of this name is made before, as far as can be said.
+    /// Returns whether a run of this name is made before the step at `end`. A lesson that could not be read counts as
+    /// making it.
     pub(super) fn is_made(&self, run: &RunName, end: usize) -> bool {
         self.is_unread(&run.lesson) || self.is_reachable(run, end)
     }
@@ -113,7 +114,7 @@ impl LessonCheck<'_> {
     }
 }
 
-/// Whether `step` makes the runs of this name.
+/// Returns whether `step` makes the runs of this name.
 fn is_run(step: &Step, run: &RunName) -> bool {
     match run.step.strip_suffix(FIXED) {
         Some(id) => step.id == id && matches!(step.kind, StepKind::Investigate(_)),
@@ -121,7 +122,7 @@ fn is_run(step: &Step, run: &RunName) -> bool {
     }
 }
 
-/// The lessons on the way from `from` down its requirements to `to`, both included.
+/// The chain of requirements from `from` to `to`, both included.
 fn way(course: &Course, from: &str, to: &str) -> Option<Vec<String>> {
     fn search(
         course: &Course,

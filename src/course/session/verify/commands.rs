@@ -1,4 +1,4 @@
-//! Commands, and investigations: what is measured, who is suspected, what each fix does.
+//! Walks command steps and investigations: measurements, suspects, and the effect of each fix.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::recording::documents;
 use crate::run::{Ended, Start, merged, split};
 use crate::session::{Standing, Status, StepRef};
 
-/// Flags that say where to compute.
+/// Flags that select the device.
 const DEVICE: [&str; 2] = ["--backend", "--device"];
 
 impl Walk<'_> {
@@ -34,7 +34,7 @@ impl Walk<'_> {
         let golden = step.golden.flags.as_deref().unwrap_or(flags);
         let ended = self.timed(visit, |walk, at| walk.command_run(at, command, golden))?;
         if !ended.exit.is_success() {
-            // What a learner without the device for it does.
+            // A learner without the device plays this recording.
             let recorded = step.recording.as_deref().and_then(documents::find);
             let Some(document) = recorded else {
                 visit.problem("flags", failure(&ended));
@@ -80,7 +80,7 @@ impl Walk<'_> {
             _ => Vec::new(),
         };
         let given = given.flat_map(|flag| flag.words().to_vec());
-        // What the lesson says of a size is what it is about.
+        // The lesson's own sizes stay, because its text is about them.
         let own = flags.iter().cloned();
         let flags = merged(small.into_iter().chain(own).chain(given));
         let folder = self.session.place.folder.to_string_lossy().into_owned();
@@ -94,7 +94,8 @@ impl Walk<'_> {
         self.supervised(at, command.name, &start)
     }
 
-    /// Every measurement can be taken, no wrong suspect is convicted by the fix for it, and the guilty one is.
+    /// Checks that every measurement can be taken, that no wrong suspect's fix solves the case, and that the
+    /// guilty one's does.
     pub(super) fn investigate(&mut self, visit: &mut Visit, case: &Case) -> Result<Option<String>> {
         for index in 0..case.measurements.len() {
             self.deed(visit, case, Deed::Measure(index))?;

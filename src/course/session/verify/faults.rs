@@ -1,16 +1,17 @@
-//! What a check must not accept: values that mean something went wrong.
+//! Values that a check must not accept, because they mean that something went wrong.
 //!
-//! A check that passes on a good run may still be worthless, with a bound so wide that nothing can miss it. So each is also
-//! put to the values that a plausible fault would give.
+//! A check that passes on a good run may still be worthless if its bound is so wide that nothing can miss it.
+//! So each check
+//! also gets the values that a plausible fault would produce.
 
 use crate::analysis::{Metric, Statistic};
 use crate::lesson::{Check, Term};
 
-/// Loss of a model that gives each of the 1000 tokens of the usual vocabulary the same chance.
+/// Loss of a model that gives each of the 1000 tokens of the usual vocabulary the same probability: ln 1000.
 const IGNORANT_LOSS: f64 = 6.907_755;
 /// Losses and counts repeat closely: a tenth off is wrong.
 const OFF_BY_A_TENTH: f64 = 1.1;
-/// Times scatter.
+/// Times scatter, so only half as much again is wrong.
 const OFF_BY_HALF: f64 = 1.5;
 
 /// A wrong value, and what would be wrong.
@@ -20,7 +21,7 @@ pub(super) struct Fault {
     pub meaning: &'static str,
 }
 
-/// The faults that concern this check; `golden` is what a good run measured.
+/// The faults for this check; `golden` is the value of a good run.
 pub(super) fn faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
     let numerator = &check.measure.numerator;
     match &check.measure.denominator {
@@ -29,7 +30,7 @@ pub(super) fn faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
     }
 }
 
-/// The faults that the check accepts all the same.
+/// The faults that the check accepts although it should not.
 pub(super) fn accepted(check: &Check, golden: Option<f64>) -> Vec<Fault> {
     let mut faults = faults(check, golden);
     faults.retain(|fault| check.accepts(fault.value));
@@ -83,12 +84,12 @@ fn of_figure(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
             .map(|value| fault(value * 100.0, "a hundred times what a good run gives"))
             .into_iter()
             .collect(),
-        // Times and rates of one run say as much about the machine as about the program.
+        // Times and rates of one run depend as much on the machine as on the program.
         _ => Vec::new(),
     }
 }
 
-/// Whether the figure follows from the model's shape alone.
+/// Returns whether the figure follows from the model's shape alone.
 fn is_counted(metric: Metric) -> bool {
     matches!(
         metric,
@@ -96,8 +97,9 @@ fn is_counted(metric: Metric) -> bool {
     )
 }
 
-/// A little more and a little less than what is right: what a good run measured, or the middle of the bounds for times,
-/// which say as much about the machine.
+/// Values a little above and below the right one. The right one is the value of a good run; for times it is
+/// the middle of
+/// the bounds, because times depend as much on the machine.
 fn around(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
     let middle = check
         .at_least
@@ -137,7 +139,7 @@ mod tests {
         }
     }
 
-    /// A bound as it should be, and the same with two characters wrong, which a good run would still pass.
+    /// A correct bound, and the same with two characters wrong, which a good run would still pass.
     #[test]
     fn a_bound_that_lets_a_fault_through_is_noticed() {
         for (measure, golden, right, wrong) in [

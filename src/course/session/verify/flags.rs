@@ -1,10 +1,11 @@
-//! Flags of a lesson's run, changed for verifying.
+//! Changes the flags of a lesson's run for verifying.
 
 use crate::run::{RunSpec, UsageError, split};
 use tinyllama_contract::model::Preset;
 
-/// The size that `--fast` puts in place of `tiny`, which is so small that a run takes well under a second. A length and a
-/// batch that a lesson changed stay changed by the same factor.
+/// The size that `--fast` uses instead of `tiny`; a run takes well under a second. If a lesson changed the
+/// length or the
+/// batch, the small size is changed by the same factor.
 const SMALL: [(&str, usize); 8] = [
     ("--hidden", 32),
     ("--layers", 2),
@@ -15,15 +16,15 @@ const SMALL: [(&str, usize); 8] = [
     ("--batch-size", 2),
     ("--vocab", 64),
 ];
-/// Enough for so small a model to learn in as few steps as a lesson asks for.
+/// With this rate, so small a model learns in as few steps as a lesson asks for.
 const FAST_LEARNING_RATE: &str = "0.001";
 
-/// Flags of the small size by themselves, for commands that start runs.
+/// Flags of the small size alone, for commands that start runs.
 pub(super) fn shrinking() -> Vec<String> {
     small(|_| None)
 }
 
-/// The same with the model shrunk.
+/// The same run with a smaller model.
 pub(super) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
     let (tiny, given) = (Preset::Tiny.config(), &spec.flags.training);
     let changed = |flag: &str| match flag {
@@ -34,7 +35,9 @@ pub(super) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
     spec.within(&[], &small(changed))
 }
 
-/// The small sizes, each by the factor by which a lesson changed it, as (of the lesson, of `tiny`).
+/// The small sizes, each scaled by the factor by which a lesson changed it. `changed` returns (the lesson's
+/// size, the size
+/// of `tiny`).
 fn small(changed: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<String> {
     let sizes = SMALL.iter().flat_map(|(flag, small)| {
         let size = changed(flag).map_or(*small, |(given, tiny)| (small * given / tiny).max(1));
@@ -44,7 +47,7 @@ fn small(changed: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<String> {
     sizes.chain(slow).collect()
 }
 
-/// Whether `flags` put a model of another size in the place of a lesson's.
+/// Returns whether `flags` replace a lesson's model by one of another size.
 pub(super) fn resizes(flags: &[String]) -> bool {
     let sizes = || SMALL.iter().map(|(flag, _)| *flag).chain(["--config"]);
     let flags = split(flags);

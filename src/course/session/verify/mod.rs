@@ -1,7 +1,9 @@
-//! Walking a course's golden path: what a learner who does everything right would do, with real runs.
+//! Walks a course's golden path with real runs, as a learner who does everything right.
 //!
-//! Reading a course ([`Course::load`]) finds what can be seen in the files. This finds the rest: checks that a good run
-//! misses or that a fault passes, questions that refuse their answer, hints nobody can get, runs that fail.
+//! Reading a course ([`Course::load`]) finds the problems that the files show. This finds the others: checks
+//! that a good
+//! run misses or that a fault passes, questions that refuse their answer, hints that cannot be reached, runs
+//! that fail.
 
 mod commands;
 mod faults;
@@ -27,18 +29,18 @@ use crate::session::{Place, Session};
 pub use report::{Report, StepReport, StepResult};
 use walk::Walk;
 
-/// How to verify.
+/// Options of a verification.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How runs are started.
+    /// Starts the runs.
     pub launcher: Launcher,
-    /// Shrink the model until a run takes under a second. Checks that depend on its size are then left out.
+    /// Shrinks the model until a run takes under a second. Checks that depend on its size are then left out.
     pub fast: bool,
-    /// Flags for every run, in place of the lesson's own where both have them.
+    /// Flags for every run. They replace the lesson's own if both have them.
     pub flags: Vec<String>,
 }
 
-/// What is going on, for whoever waits.
+/// Progress reports for the user who waits.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     Lesson {
@@ -46,7 +48,7 @@ pub enum Progress<'a> {
         number: usize,
         of: usize,
     },
-    /// A run that a chosen lesson needs of one that was not chosen.
+    /// A run of a lesson that was not chosen, because a chosen lesson needs it.
     Needed {
         lesson: &'a str,
         step: &'a str,
@@ -59,11 +61,12 @@ pub enum Progress<'a> {
     },
 }
 
-/// Walks the lessons named in `chosen`, or all where none is, in a session of its own that is thrown away afterwards.
+/// Walks the lessons named in `chosen`, or all lessons if it is empty, in a temporary session.
 ///
 /// # Errors
-/// When the temporary session cannot be kept or a run cannot be started. What is wrong with the course is no error but
-/// part of the report.
+/// If the temporary session cannot be stored or a run cannot be started. Problems of the course are no errors
+/// but part of
+/// the report.
 pub fn verify(
     course: &Course,
     source: &Source,
@@ -122,7 +125,7 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
         .collect()
 }
 
-/// Every run that a step names.
+/// All runs that a step names.
 fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
     let mut runs: Vec<RunName> = step
         .checks

@@ -1,11 +1,11 @@
-//! What verifying a course found.
+//! The result of verifying a course.
 
 use serde::Serialize;
 
 use crate::lesson::Problem;
 use crate::session::Checked;
 
-/// Of every lesson that was looked at.
+/// Reports of all lessons that were verified.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub lessons: Vec<LessonReport>,
@@ -15,7 +15,7 @@ pub struct Report {
 pub struct LessonReport {
     pub id: String,
     pub steps: Vec<StepReport>,
-    /// Of the lesson as a whole.
+    /// Problems of the lesson as a whole.
     pub problems: Vec<Problem>,
 }
 
@@ -24,22 +24,22 @@ pub struct StepReport {
     pub id: String,
     pub kind: &'static str,
     pub result: StepResult,
-    /// What a learner could not do or would be told wrongly; empty when all is well.
+    /// Tasks that a learner could not do, or texts that would be wrong; empty if there are none.
     pub problems: Vec<Problem>,
-    /// How its checks came out after the golden path.
+    /// Results of its checks after the golden path.
     pub checks: Vec<Checked>,
-    /// What could not be judged here, and why.
+    /// Points that could not be judged here, with the reasons.
     pub notes: Vec<String>,
-    /// Of its runs.
+    /// Seconds that its runs took.
     pub seconds: f64,
 }
 
-/// Whether a step's golden path was walked.
+/// True if a step's golden path was walked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "result", content = "why")]
 pub enum StepResult {
     Done,
-    /// Walked, but not all of its checks could be judged this way.
+    /// Walked, but some of its checks could not be judged this way.
     InPart(String),
     /// It could not be walked here.
     Skipped(String),

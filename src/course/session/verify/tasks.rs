@@ -1,4 +1,4 @@
-//! What a learner does at steps that run nothing.
+//! Walks the steps that run nothing.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::profiler::read;
 use crate::recording::documents;
 
 impl Walk<'_> {
-    /// Every live value has been measured by the time it is read.
+    /// Checks that every live value is measured before a learner reads it.
     pub(super) fn text(&self, visit: &mut Visit) -> Result<()> {
         let runs = self.measured()?;
         for run in live::runs(&visit.step.text, &visit.lesson.id) {
@@ -36,7 +36,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// Every wrong answer is refused with a reason, and the right one is accepted.
+    /// Checks that every wrong answer is refused with a reason, and that the right one is accepted.
     pub(super) fn quiz(&mut self, visit: &mut Visit, quiz: &Quiz) -> Result<Option<String>> {
         let Some(resolved) = self.session.resolved(self.course, quiz)? else {
             visit.problem("", "the command's document does not say what is right");
@@ -67,7 +67,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// A question about a command's document can be answered from the recorded one, too.
+    /// Checks that a question about a command's document can be answered from the recorded document, too.
     fn recorded(&self, visit: &mut Visit, quiz: &Quiz) {
         struct Recorded<'a>(&'a RunName, &'a Value);
         impl Outputs for Recorded<'_> {
@@ -115,7 +115,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// A profile to import in place of the profiler's can be read.
+    /// Checks that the sample profile can be read, which a learner imports instead of making one.
     pub(super) fn sample(&self, visit: &mut Visit) -> Result<()> {
         let Some(path) = &visit.step.golden.import else {
             return Ok(());
@@ -140,7 +140,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// All hints are offered to someone who missed every check.
+    /// Checks that a learner who missed every check gets all hints.
     pub(super) fn hints(&mut self, visit: &mut Visit) -> Result<()> {
         let at = visit.at();
         let missed = visit
@@ -158,7 +158,7 @@ impl Walk<'_> {
         if on_offer < visit.step.hints.len() {
             visit.problem("hints", "not every hint can be reached");
         }
-        // The first is asked for the way a learner does.
+        // The first hint is requested as a learner does.
         let unconditional = visit.step.hints.iter().any(|hint| hint.after.is_none());
         let told = !self.session.state().progress(&at).hints.is_empty();
         if self.session.next_hint(at, visit.step)?.is_none() && unconditional && !told {
@@ -168,7 +168,7 @@ impl Walk<'_> {
     }
 }
 
-/// Every wrong choice, or numbers that are off.
+/// All wrong choices, or wrong numbers.
 fn wrong_answers(quiz: &Quiz) -> Vec<(Answer, String)> {
     match quiz {
         Quiz::Choices(choices) => choices
@@ -178,7 +178,7 @@ fn wrong_answers(quiz: &Quiz) -> Vec<(Answer, String)> {
             .map(|(index, _)| (Answer::Choice(index), format!("choices/{index}")))
             .collect(),
         Quiz::Number(number) => {
-            // Someone who is off by a fifth did not get it.
+            // A number that is off by a fifth is a wrong answer.
             let off = if number.answer == 0.0 {
                 1.0
             } else {

@@ -1,4 +1,4 @@
-//! The walk through the built-in course and through spoiled copies of it, with a stand-in for the training program.
+//! Walks the built-in course and spoiled copies of it, with a stand-in for the training program.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,8 +11,8 @@ use super::{Options, Progress, Report, StepResult, verify};
 use crate::lesson::{Course, Problem, Source, StepKind, Verdict};
 use crate::run::Launcher;
 
-/// Prints what a good run of a target reports, at a hundred milliseconds a step; work follows from batch and length. Of other
-/// commands it prints a document that one of them printed once.
+/// Prints the events of a good run of a target, at a hundred milliseconds a step; work follows from batch and length.
+/// For other commands it prints a stored document of such a command.
 const STAND_IN: &str = r#"#!/bin/sh
 case "$1" in
   run) ;;
@@ -76,7 +76,7 @@ impl Bench {
         self.0.path().join("lessons")
     }
 
-    /// Replaces the only place where `file` has `from`; returns its line.
+    /// Replaces the only occurrence of `from` in `file`; returns its line.
     fn spoil(&self, file: &str, from: &str, to: &str) -> usize {
         let path = self.course().join(file);
         let text = fs::read_to_string(&path).unwrap();
@@ -98,7 +98,7 @@ impl Bench {
         Ok(verify(&course, &source, &lessons, &options, &mut |_| {}).unwrap())
     }
 
-    /// File, line and message of everything that was found.
+    /// Line and message of every problem.
     fn found(&self, lessons: &[&str]) -> Vec<(usize, String)> {
         let problems = match self.verify(lessons, false, &[]) {
             Ok(report) => report.problems().cloned().collect(),
@@ -140,7 +140,7 @@ fn the_built_in_course_can_be_walked_from_end_to_end() {
                 .find(|(id, found)| *id == lesson.id && found.id == step.id)
                 .unwrap_or_else(|| panic!("{}/{} was not walked", lesson.id, step.id));
             let skipped = matches!(found.result, StepResult::Skipped(_));
-            // A kernel's solution is checked where there is a compiler.
+            // A kernel's solution is checked if there is a compiler.
             if !matches!(step.kind, StepKind::Kernel { .. }) {
                 assert_eq!(skipped, elsewhere(&step.kind), "{}/{}", lesson.id, step.id);
             }
@@ -243,7 +243,7 @@ fn a_spoiled_course_is_reported_with_the_line() {
     ] {
         let bench = Bench::new();
         let (file_to_spoil, from) = match what {
-            // The key exists in no step of this lesson.
+            // No step of this lesson has this key.
             "an unknown key" => ("foundation/bottleneck.yaml", from),
             _ => (file, from),
         };
@@ -329,7 +329,7 @@ fn what_other_lessons_measured_is_run_first_and_flags_are_put_in_place() {
     );
 }
 
-/// The walk of a lesson, and what was run.
+/// The report of a lesson's walk, and the commands that ran.
 fn runs_of(bench: &Bench, lesson: &str) -> (Report, Vec<String>) {
     let source = Source::Folder(bench.course());
     let course = Course::load(&source).unwrap();
@@ -349,7 +349,7 @@ fn runs_of(bench: &Bench, lesson: &str) -> (Report, Vec<String>) {
     (report, runs)
 }
 
-/// The verdict of the first step of this id, by its check.
+/// The verdict of a check at the first step with this id.
 fn verdict(report: &Report, step: &str, check: &str) -> Verdict {
     let mut steps = report.steps();
     let (_, step) = steps.find(|(_, found)| found.id == step).unwrap();
@@ -366,7 +366,7 @@ fn an_undecided_effect_is_measured_again_in_turns_and_a_decided_one_is_not() {
         [runs.len() - long, long]
     };
     assert_eq!(split(&runs_of(&bench, "memory").1), [1, 1]);
-    // The stand-in's steps scatter about a ratio of 1.9901: too near to tell from one run of each.
+    // The stand-in's steps scatter about a ratio of 1.9901: too near to decide with one run of each.
     bench.spoil(
         "foundation/memory.yaml",
         "at_least: 1.3\n        required: false",
@@ -378,7 +378,7 @@ fn an_undecided_effect_is_measured_again_in_turns_and_a_decided_one_is_not() {
     assert_eq!(verdict(&report, "long", "slower"), Verdict::Passed);
 }
 
-/// Measurements cost something only until a case is solved; a fix that fails in its turn ends them.
+/// Measurements cost the learner only until the case is solved. A fix that fails in its turn ends them.
 #[test]
 fn an_undecided_case_goes_on_in_turns_once_it_is_solved() {
     let of_stage = |runs: &[String]| {
@@ -396,7 +396,7 @@ fn an_undecided_case_goes_on_in_turns_once_it_is_solved() {
         (decided, of_stage(&runs).as_str()),
         (Verdict::NotYet, "mmmfff")
     );
-    // Both take equally long, so one run of each cannot tell whether this is met.
+    // Both take equally long, so one run of each cannot decide whether this is met.
     bench.spoil(
         "advanced/five-stages.yaml",
         "measure: stage2.total_ms / stage2+fix.total_ms\n        at_least: 1.1",

@@ -1,4 +1,4 @@
-//! Run steps: real runs, and whether each check tells a good one from a bad one.
+//! Walks run steps with real runs, and checks that each check tells a good run from a bad one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -41,7 +41,7 @@ impl Walk<'_> {
                 visit.problem(&format!("checks/{index}/measure"), message);
             }
         }
-        // A goal is set for one size, and its flags for that.
+        // A goal is set for one size, and so are its flags.
         let other_goal = editable && resizes(&self.options.flags);
         let without_sizes = self.options.fast || other_goal;
         let left_out = |check: &Check| without_sizes && depends_on_size(check);
@@ -75,7 +75,7 @@ impl Walk<'_> {
             } else {
                 let key = missed_bound(check, outcome.value);
                 visit.judge(index, outcome, check.required, (key, "a good run"));
-                // A bound for one size says nothing about a hundredth of what another size counts.
+                // A bound for one size does not apply to the counts of another size.
                 let other_size = resizes(&self.options.flags) && depends_on_size(check);
                 let golden = outcome.value.filter(|_| !other_size);
                 refuse_faults(visit, index, check, golden);
@@ -85,7 +85,7 @@ impl Walk<'_> {
         Ok(some_left_out.then_some(why))
     }
 
-    /// The checks' verdicts; where an effect is left open, after both runs once more and once more, as the tutor does it.
+    /// The checks' verdicts. For an undecided effect it repeats both runs again and again, as the tutor does.
     pub(super) fn in_turns(&mut self, visit: &mut Visit) -> Result<Vec<Checked>> {
         let (lesson, step) = (visit.lesson, visit.step);
         loop {
@@ -106,7 +106,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What can be changed has to be changed for the checks to pass.
+    /// Checks that the checks fail with unchanged flags, if the learner may change them.
     pub(super) fn refuse_unchanged(&mut self, visit: &mut Visit) -> Result<()> {
         self.session.check(self.course, visit.lesson, visit.step)?;
         let state = self.session.state();
@@ -116,7 +116,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// What a learner with too few GPUs does, where the run is one on several.
+    /// Plays the recording of a run on several GPUs, as a learner with too few GPUs does.
     fn played(
         &mut self,
         visit: &mut Visit,
@@ -140,7 +140,7 @@ impl Walk<'_> {
         Ok(Some(played))
     }
 
-    /// Runs, and adds the time to the step's.
+    /// Runs something and adds its time to the step's.
     pub(super) fn timed(
         &mut self,
         visit: &mut Visit,
@@ -162,7 +162,7 @@ impl Walk<'_> {
         self.supervised(at, target, &start)
     }
 
-    /// Sees something to its end and keeps it in the session.
+    /// Watches something until it ends and records it in the session.
     pub(super) fn supervised(&mut self, at: StepRef, name: &str, start: &Start) -> Result<Ended> {
         let mut command = Vec::new();
         if let Some(words) = start.words() {
@@ -185,7 +185,7 @@ impl Walk<'_> {
     }
 }
 
-/// A fault must not pass.
+/// Reports every fault that the check accepts.
 fn refuse_faults(visit: &mut Visit, index: usize, check: &Check, golden: Option<f64>) {
     for fault in faults::accepted(check, golden) {
         let too_low = golden.is_some_and(|golden| fault.value < golden);
@@ -202,7 +202,9 @@ fn refuse_faults(visit: &mut Visit, index: usize, check: &Check, golden: Option<
     }
 }
 
-/// A ratio of figures that are no two of a kind, which no bound makes sense for. Operations per byte are one.
+/// A problem if the check divides figures of different kinds, because no bound makes sense for the ratio.
+/// Operations per
+/// byte are allowed.
 fn mixed_units(check: &Check) -> Option<String> {
     let above = check.measure.numerator.metric;
     let below = check.measure.denominator.as_ref()?.metric;
@@ -220,7 +222,7 @@ fn missed_bound(check: &Check, value: Option<f64>) -> &'static str {
     }
 }
 
-/// Whether a figure means something else for a smaller model; ratios mostly do not.
+/// Returns whether a figure changes its meaning for a smaller model; ratios mostly do not.
 fn depends_on_size(check: &Check) -> bool {
     let measure = &check.measure;
     let metric = measure.numerator.metric;

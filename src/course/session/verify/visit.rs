@@ -1,4 +1,4 @@
-//! A step, and what was found at it so far.
+//! A step, and the findings about it so far.
 
 use crate::lesson::{Lesson, Problem, Source, Step, Verdict, problem_in};
 use crate::session::{Checked, StepRef};
@@ -19,14 +19,15 @@ impl Visit<'_> {
         StepRef::new(&self.lesson.id, &self.step.id)
     }
 
-    /// About what stands at `path` in the step, such as `checks/0/measure`.
+    /// Adds a problem about the node at `path` in the step, such as `checks/0/measure`.
     pub(super) fn problem(&mut self, path: &str, message: impl Into<String>) {
         let path = format!("steps/{}/{path}", self.index);
         let problem = problem_in(self.source, self.lesson, &path, message);
         self.problems.push(problem);
     }
 
-    /// Notes a check's outcome. One that is `needed` has to pass; what else does not depends on the machine.
+    /// Records a check's outcome. A check that is `needed` has to pass; others may fail, because they depend
+    /// on the machine.
     pub(super) fn judge(
         &mut self,
         index: usize,

@@ -1,4 +1,4 @@
-//! One learner's way through a lesson, step by step, noting what is not as it should be.
+//! Walks through a lesson as a learner does, step by step, and records the problems.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::session::progress::progress;
 use crate::session::{Access, MeasuredRuns, Session, Status, StepRef, Tried, access};
 use crate::workbench::Exercise;
 
-/// A lesson planned for longer than this many times its estimate is taken for a mistake.
+/// A lesson whose planned time exceeds this multiple of its estimate counts as a mistake.
 const MOST_SLACK: f64 = 2.5;
 
 pub(super) struct Walk<'a> {
@@ -28,7 +28,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Makes a run that other lessons look back at.
+    /// Makes a run that other lessons refer to.
     pub fn needed(&mut self, lesson: &Lesson, step: &Step) -> Result<()> {
         (self.progress)(Progress::Needed {
             lesson: &lesson.id,
@@ -77,7 +77,7 @@ impl Walk<'_> {
         })
     }
 
-    /// What can be said of a lesson before it is walked.
+    /// Problems that are visible before the lesson is walked.
     fn before(&self, lesson: &Lesson) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut refuse = |key, message: String| {
@@ -90,7 +90,7 @@ impl Walk<'_> {
             );
             refuse("minutes", message);
         }
-        // Of lessons that were not walked nothing can be said.
+        // Nothing is known about lessons that were not walked.
         if lesson.requires.iter().all(|id| self.walked.contains(id))
             && let Access::Locked(missing) = access(self.course, self.session.state(), lesson)
         {
@@ -165,7 +165,7 @@ impl Walk<'_> {
         })
     }
 
-    /// The solution passes its check, where kernels can be compiled.
+    /// Checks that the solution passes its check, if kernels can be compiled here.
     fn kernel(&mut self, visit: &Visit<'_>, exercise: &Exercise) -> Result<Option<String>> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join(exercise.file_name());
@@ -179,7 +179,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What was guessed has been measured by the end of the lesson.
+    /// Checks that every predicted quantity has been measured by the end of the lesson.
     fn predictions(&self, lesson: &Lesson, steps: &mut [StepReport]) -> Result<()> {
         let runs = self.measured()?;
         for (index, (step, report)) in lesson.steps.iter().zip(steps).enumerate() {
