@@ -1,4 +1,4 @@
-//! Matrix products of slices, by the gemm crate.
+//! Matrix products of slices, computed by the gemm crate.
 
 pub use gemm::Parallelism;
 
@@ -11,7 +11,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Row-major, `columns` wide.
+    /// Views row-major values with `columns` columns.
     pub fn rows(values: &'a [f32], columns: usize) -> Self {
         View {
             values,
@@ -31,17 +31,17 @@ impl<'a> View<'a> {
     fn check(&self, rows: usize, columns: usize) {
         let rows = rows.saturating_sub(1).checked_mul(self.row_step);
         let columns = columns.saturating_sub(1).checked_mul(self.column_step);
-        // One that no number can hold reaches past every slice.
+        // A product that overflows reaches past every slice.
         let last = rows.zip(columns).and_then(|(a, b)| a.checked_add(b));
         let is_inside = last.is_some_and(|last| last < self.values.len());
         assert!(is_inside, "a matrix reaches past its slice");
     }
 }
 
-/// `out = factor · a b`, `[m, k] x [k, n]`, or added to `out`, whose rows have n values.
+/// Sets `out` to `factor · a b`, `[m, k] x [k, n]`, or adds it to `out`. Rows of `out` have n values.
 ///
 /// # Panics
-/// If a slice is shorter than its matrix.
+/// Panics if a slice is shorter than its matrix.
 pub fn multiply(
     [m, n, k]: [usize; 3],
     factor: f32,
@@ -55,7 +55,7 @@ pub fn multiply(
     b.check(k, n);
     View::rows(out, n).check(m, n);
     let step = |step: usize| step as isize;
-    // SAFETY: the three matrices lie within their slices, as just checked, and `out` is borrowed for writing.
+    // SAFETY: the three matrices lie within their slices, as just checked, and `out` is borrowed mutably.
     unsafe {
         gemm::gemm(
             m,

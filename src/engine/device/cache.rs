@@ -1,6 +1,6 @@
 //! Burn's process-wide settings: fusion, and the caches that make a second start fast.
 //!
-//! Both are read once per process, before the first tensor exists.
+//! A process reads both once, before its first tensor exists.
 
 use std::path::PathBuf;
 use std::sync::Once;
@@ -12,26 +12,26 @@ use burn::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
 use tinyllama_base::file;
 use tinyllama_contract::{FORGET_TUNING, Tuning};
 
-/// What a run asks of the runtime.
+/// Settings of the runtime that a run asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheSettings {
-    /// Whether burn may fuse neighbouring operations into one kernel.
+    /// True if burn may fuse neighbouring operations into one kernel.
     pub fusion: bool,
     pub tuning: Tuning,
 }
 
-/// Samples of a kernel that is tried out where speed does not matter.
+/// Samples per candidate kernel when the speed of the choice does not matter.
 const FEWEST_SAMPLES: usize = 2;
 
-/// Where compiled kernels and tuning results are kept: `$XDG_CACHE_HOME/tinyllama-tutor/kernels`.
+/// Returns the folder of compiled kernels and tuning results: `$XDG_CACHE_HOME/tinyllama-tutor/kernels`.
 pub fn folder() -> Option<PathBuf> {
     file::cached("kernels")
 }
 
-/// Applies `settings` and turns the persistent caches on. Must come before the first use of a device.
+/// Applies `settings` and turns the persistent caches on. Call it before the first use of a device.
 ///
-/// A `cubecl.toml` or `burn.toml` of the user's is respected for everything this does not set. The first call in a process
-/// settles it.
+/// The user's `cubecl.toml` or `burn.toml` stays valid for everything that this function does not set. Only the first call
+/// in a process has an effect.
 pub fn configure_runtime(settings: CacheSettings) {
     static SETTLED: Once = Once::new();
     SETTLED.call_once(|| apply(settings));
@@ -49,13 +49,14 @@ fn apply(settings: CacheSettings) {
         config.autotune.bench.max_samples = FEWEST_SAMPLES;
     }
     if settings.tuning == Tuning::Rules {
-        // Only reductions are left to tune. The lower levels first measure what the device reaches at best, which takes longer
-        // than all their candidates: a cold v1 17.2 s instead of 22.5, v2 17.7 instead of 20.6, six side by side on an H200.
+        // Only reductions still need tuning. The lower levels first measure the device's best rate, which takes
+        // longer than all their
+        // candidates. On an H200 with six processes at once, a cold v1 took 17.2 s instead of 22.5, v2 17.7 instead of 20.6.
         config.autotune.level = AutotuneLevel::Full;
     }
     let cubecl_is_new = CubeClRuntimeConfig::try_set(config);
     if cubecl_is_new && let Some(folder) = folder() {
-        // A choice made in a hurry must not serve later runs.
+        // A choice from few samples must not serve later runs.
         burn::cubecl::environment::set_root(match hurried {
             false => folder,
             true => folder.join("hurried"),
@@ -68,7 +69,7 @@ fn apply(settings: CacheSettings) {
     }
 }
 
-/// Burn keeps the fields of its fusion settings private; its serialised form is the door to them.
+/// Burn's fusion settings have private fields, so this function changes their serialised form.
 fn without_fusion(config: BurnConfig) -> BurnConfig {
     let mut json = serde_json::to_value(&config).unwrap_or_default();
     json["fusion"]["beam_search"]["max_explorations"] = 0.into();

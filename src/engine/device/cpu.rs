@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use super::{Backend, OpenDevice};
 use tinyllama_base::device_facts::DeviceFacts;
 
-/// burn's pure Rust backend on all cores.
+/// Opens burn's pure Rust backend on all cores.
 pub fn open() -> OpenDevice {
     let backend = Backend::Cpu;
     let facts = DeviceFacts {
@@ -32,7 +32,7 @@ fn name() -> Option<String> {
     ))
 }
 
-/// Bytes of memory the machine has, whether free or not.
+/// Returns the bytes of memory of the machine, free or not.
 fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;

@@ -1,4 +1,4 @@
-//! What this machine has for the workshop, and what it lacks.
+//! Finds out which devices, drivers and tools for the workshop this machine has, and which it lacks.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use super::{Backend, DeviceError, driver, is_compiled_in, library, unserved, ven
 use tinyllama_base::units::human_bytes;
 use tinyllama_base::{kfd, process, rocm};
 
-/// Looks for everything that has to do with devices. Opens none of them.
+/// Looks for everything that concerns devices, without opening one.
 pub fn examine() -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in Backend::ALL {
@@ -29,7 +29,7 @@ pub fn examine() -> Vec<Finding> {
     findings
 }
 
-/// A driver that hangs does so in a thread of its own, which ends with the process.
+/// Runs `look` on another thread, because a driver may hang. The process's end also ends that thread.
 fn in_time(
     topic: &'static str,
     name: &str,
@@ -60,7 +60,7 @@ fn backend(backend: Backend) -> Finding {
     }
 }
 
-/// The driver and its devices. V4 loads the driver itself, so a build without this backend can use them for it.
+/// Describes the driver and its devices. V4 loads the driver itself, so it can use them in a build without this backend.
 fn devices(backend: Backend) -> Result<String, DeviceError> {
     if backend == Backend::Cpu {
         return Ok(super::cpu_facts().device);
@@ -104,7 +104,7 @@ fn adapters() -> Vec<Finding> {
     adapters.into_iter().map(adapter).collect()
 }
 
-/// One that no run takes by itself is no adapter to whoever asks whether there is one.
+/// Describes an adapter. Software adapters get another topic: no run takes one by default, so they do not count as adapters.
 fn adapter(found: vulkan::Adapter) -> Finding {
     let (topic, taken) = match found.software {
         true => ("software adapter", " (used only when named with --device)"),
@@ -140,7 +140,7 @@ fn kfd_devices(dev: &Path, topology: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Whether a device node can be opened for reading and writing, and which group is missing.
+/// Checks whether a device node can be opened for reading and writing, and names a missing group.
 fn access(topic: &'static str, path: &Path) -> Finding {
     let name = path.display().to_string();
     let error = match OpenOptions::new().read(true).write(true).open(path) {
@@ -167,7 +167,7 @@ fn access(topic: &'static str, path: &Path) -> Finding {
     Finding::ok(topic, name, detail).needs(status, remedy)
 }
 
-/// The installation, or where a distribution's library is, which comes without one.
+/// Finds the version of the installed ROCm. A distribution's library comes without an installation; then its path is named.
 fn rocm_version(roots: &[PathBuf], loaded: Option<PathBuf>) -> Finding {
     let installed = roots.iter().find_map(|root| {
         let version = std::fs::read_to_string(root.join(".info").join("version"));
@@ -193,7 +193,7 @@ const BINDINGS: [&str; 11] = [
     "60850",
 ];
 
-/// Adds to what `hipconfig` said that a build which asks it would fail.
+/// Adds to the output of `hipconfig` that a build which asks it would fail.
 fn with_bindings(said: String) -> String {
     let patch = said.split(['.', '-']).nth(2).unwrap_or_default();
     match BINDINGS.contains(&patch) {
@@ -204,7 +204,7 @@ fn with_bindings(said: String) -> String {
     }
 }
 
-/// A command that shows that a tool is there, and what to do where it is not.
+/// Each line has a command that shows that a tool is installed, and the remedy if it is not.
 const TOOLS: &str = "\
 hipconfig --version | The rocm backend asks it for its include folder and launches nothing without it: package hipcc or hip-dev, on PATH.
 rocprofv3 --version | Package rocprofiler-sdk, part of ROCm since 6.2, or amdrocm-profiler since 7.13.
@@ -214,7 +214,7 @@ amd-smi version | Package amd-smi-lib.
 rocm-smi --version | Package rocm-smi-lib; amd-smi replaces it.
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | Comes with the NVIDIA driver.";
 
-/// What hangs, on a broken driver for one, must not hang the doctor.
+/// A hanging command, for example on a broken driver, must not hang the doctor.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn tool(line: &str) -> Finding {
@@ -222,7 +222,7 @@ fn tool(line: &str) -> Finding {
     let (command, remedy) = line.split_once(" | ").unwrap_or((line, ""));
     let words: Vec<&str> = command.split(' ').collect();
     let name = words[0];
-    // The tutor starts profilers where ROCm's packages put them; the others have to be on the PATH.
+    // The tutor looks for profilers in the folders of ROCm's packages; all other tools have to be on the PATH.
     let found = rocm::locate(name).filter(|_| name.starts_with("rocprof"));
     match first_line(&found.unwrap_or_else(|| name.into()), &words[1..]) {
         Ok(said) if name == "hipconfig" => Finding::ok(topic, name, with_bindings(said)),
@@ -234,7 +234,7 @@ fn tool(line: &str) -> Finding {
     }
 }
 
-/// First line of words a command prints; an empty error where it is not installed.
+/// Returns the first line with text that a command prints; an empty error if it is not installed.
 fn first_line(program: &Path, arguments: &[&str]) -> Result<String, String> {
     let asked = process::ask(program, arguments, TIMEOUT);
     let asked = asked.map_err(|error| match error.kind() {

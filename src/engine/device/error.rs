@@ -1,11 +1,11 @@
-//! What can be wrong with a backend, and what to do about it.
+//! Errors of a backend, with remedies.
 
 use thiserror::Error;
 
 use super::driver::DriverError;
 use tinyllama_contract::Backend;
 
-/// Why a backend cannot be used. Every one is an environment error: exit status 3.
+/// The reason why a backend cannot be used. All are environment errors: exit status 3.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DeviceError {
     #[error("the {backend} backend is not part of this build")]
@@ -60,7 +60,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// `wanted` is none of the `count` devices there are.
+    /// Says that `wanted` is none of the `count` existing devices.
     pub fn no_such_device(backend: Backend, wanted: &str, count: usize) -> Self {
         DeviceError::NoSuchDevice {
             backend,
@@ -69,7 +69,7 @@ impl DeviceError {
         }
     }
 
-    /// What the user can do, as one or two sentences.
+    /// Returns what the user can do, in one or two sentences.
     pub fn remedy(&self) -> String {
         match self {
             DeviceError::NotCompiledIn {

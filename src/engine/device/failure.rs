@@ -1,7 +1,7 @@
-//! What burn's GPU backends say when a device fails, in words a learner can use.
+//! Turns the failures of burn's GPU backends into short messages for learners.
 //!
-//! They answer with pages of text: every error on the way, internals of a kernel, a whole source. Drivers are the same in
-//! all of it, so the text is read for what they said; what is not recognised stays as it is.
+//! The backends report pages of text: every error on the way, internals of a kernel, a whole source. The drivers' own
+//! messages in it always look the same, so the text is searched for them. Unrecognised text stays unchanged.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,13 +30,13 @@ pub enum BackendFailure {
     Refused {
         kernel: String,
         log: String,
-        /// Where the source is, or why it is nowhere.
+        /// Path of the stored source, or the reason why it was not stored.
         kept: String,
     },
 }
 
 impl BackendFailure {
-    /// What the user can do, as one or two sentences.
+    /// Returns what the user can do, in one or two sentences.
     pub fn remedy(&self) -> &'static str {
         match self {
             BackendFailure::OutOfMemory { .. } => {
@@ -52,7 +52,7 @@ impl BackendFailure {
     }
 }
 
-/// `error` in fewer words, where it is a backend's; a refused kernel's source goes to a file in the user's cache.
+/// Shortens `error` if it comes from a backend. The source of a refused kernel is stored in the user's cache.
 pub fn explain(error: anyhow::Error) -> anyhow::Error {
     let typed = error.chain().any(|cause| {
         cause.is::<BackendFailure>() || cause.is::<DriverError>() || cause.is::<DeviceError>()
@@ -74,12 +74,12 @@ pub fn explain(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// What `text` says. A source in it is kept in `folder`.
+/// Recognises the failure in `text`. A source in it is stored in `folder`.
 fn read(text: &str, folder: Option<&Path>) -> Option<BackendFailure> {
     if let Some(refused) = RefusedKernel::find(text) {
         return Some(refused.kept(folder));
     }
-    // By cubecl's pools, wgpu, CUDA and whatever else a driver says.
+    // Covers messages of cubecl's pools, wgpu, CUDA and other drivers.
     let is_full = |line: &&str| {
         let line = line.to_lowercase();
         let words = "out of memory|outofmemory|out_of_memory|out of device memory|can't allocate";
@@ -102,7 +102,7 @@ fn read(text: &str, folder: Option<&Path>) -> Option<BackendFailure> {
     })
 }
 
-/// The number in `hipMalloc failed with status 2`, as cubecl writes it, and the same in words.
+/// Reads the number in `hipMalloc failed with status 2`, as cubecl writes it, and the status's name.
 fn hip_status(line: &str) -> Option<(u32, String)> {
     let (before, after) = line.split_once(" failed with status ")?;
     let call = before.rsplit(char::is_whitespace).next()?;
@@ -118,7 +118,7 @@ fn hip_status(line: &str) -> Option<(u32, String)> {
 
 const OUT_OF_MEMORY: u32 = 2;
 
-/// `hipError_t`, from `hip_runtime_api.h`: the codes a working program meets.
+/// `hipError_t`, from `hip_runtime_api.h`: the codes that a working program meets.
 const HIP_ERRORS: [(u32, &str); 21] = [
     (1, "InvalidValue"),
     (OUT_OF_MEMORY, "OutOfMemory"),
@@ -143,7 +143,7 @@ const HIP_ERRORS: [(u32, &str); 21] = [
     (999, "Unknown"),
 ];
 
-/// `rmsnorm_forward` of `launching kernel KernelId { type: …::rmsnorm_forward::RmsnormForward, … }`.
+/// Extracts `rmsnorm_forward` from `launching kernel KernelId { type: …::rmsnorm_forward::RmsnormForward, … }`.
 fn launched(line: &str) -> Option<String> {
     let (_, id) = line.split_once("KernelId { type: ")?;
     let path = id.split([',', '<']).next()?.trim();
@@ -152,14 +152,14 @@ fn launched(line: &str) -> Option<String> {
     Some(parts.next().unwrap_or(last).to_owned())
 }
 
-/// A source that a run-time compiler did not take, with what it said.
+/// A source that a run-time compiler refused, with the compiler's log.
 struct RefusedKernel<'a> {
     log: &'a str,
     source: &'a str,
 }
 
 impl<'a> RefusedKernel<'a> {
-    /// `[Compilation Error] … [Source] … Backtrace:`, as cubecl writes it for hiprtc and for nvrtc.
+    /// Finds `[Compilation Error] … [Source] … Backtrace:`, as cubecl writes it for hiprtc and for nvrtc.
     fn find(text: &'a str) -> Option<Self> {
         let (_, rest) = text.split_once("[Compilation Error]")?;
         let (log, rest) = rest.split_once("[Source]")?;
@@ -171,7 +171,7 @@ impl<'a> RefusedKernel<'a> {
         })
     }
 
-    /// The entry's name, without the hash behind it.
+    /// Returns the entry's name without its hash.
     fn name(&self) -> String {
         let entry = self.source.split("__global__").nth(1).and_then(|rest| {
             let rest = rest.trim_start().trim_start_matches("void").trim_start();
@@ -216,7 +216,7 @@ impl<'a> RefusedKernel<'a> {
         BackendFailure::Refused { kernel, log, kept }
     }
 
-    /// The log stands behind the source, so that its line numbers fit.
+    /// Writes the source and then the log, so that the log's line numbers match.
     fn write(&self, folder: &Path, kernel: &str, log: &[&str]) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(format!("{kernel}.cpp"));
@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// As cubecl-hip writes it, shortened in the middle.
+    /// A message as cubecl-hip writes it, shortened in the middle.
     fn refusal(lines: usize) -> String {
         let log: String = (0..lines)
             .map(|line| {

@@ -1,30 +1,30 @@
-//! One thing that was looked for or tried, how it was found, and what to do about it.
+//! One result of the doctor: what was examined, its status, and a remedy.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How one thing was found.
+/// The status of one examined thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// There and usable.
+    /// It exists and is usable.
     Ok,
-    /// Not there; the workshop goes on without it.
+    /// It is missing; the workshop works without it.
     Absent,
-    /// There and not usable.
+    /// It exists but is not usable.
     Broken,
-    /// A driver that does not answer; a process that asked it may not end either.
+    /// The driver does not answer. A process that called it may not end either.
     Hangs,
 }
 
-/// One thing that was looked for.
+/// One examined thing.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Finding {
     pub topic: &'static str,
     pub name: String,
     pub status: Status,
     pub detail: String,
-    /// What to do; null where nothing is needed.
+    /// The remedy; null if none is needed.
     pub remedy: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Finding {
         }
     }
 
-    /// The same, of something that is not all right, with what to do.
+    /// Sets a status that is not `Ok`, and the remedy.
     pub fn needs(self, status: Status, remedy: impl Into<String>) -> Self {
         Finding {
             status,

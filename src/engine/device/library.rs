@@ -1,4 +1,4 @@
-//! Probing for the shared libraries that burn's backends load, where they look for them.
+//! Probes the shared libraries that burn's backends load, in the places where the backends look.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,9 @@ use super::{Backend, DeviceError};
 /// Fails with the first library of `backend` that cannot be loaded.
 pub fn check(backend: Backend) -> Result<(), DeviceError> {
     let plain = |names: &[&str]| names.iter().map(PathBuf::from).collect();
-    // Name, where it is looked for, and a function that older versions lack: the bindings end the process where it is
-    // missing.
+    // Each entry has a name, the paths to search, and a function that older versions lack. Without the function, the
+    // bindings would
+    // end the process.
     let needed: Vec<(&'static str, Vec<PathBuf>, Option<&'static str>)> = match backend {
         Backend::Cpu => vec![],
         Backend::Vulkan => vec![(
@@ -51,15 +52,16 @@ pub fn check(backend: Backend) -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// Whether `library` has `function`, which is not called.
+/// Returns whether `library` has `function`, without calling it.
 fn has(library: &Library, function: &str) -> bool {
     // SAFETY: no function is called through it.
     unsafe { library.get::<*const ()>(function.as_bytes()) }.is_ok()
 }
 
-/// Where the HIP bindings look: `lib/` and the folder itself of ROCM_PATH and HIP_PATH, then the loader's path.
+/// Returns the places where the HIP bindings look: `lib/` and the folder itself of ROCM_PATH and HIP_PATH, then the
+/// loader's path.
 fn rocm_candidates(library: &'static str) -> Vec<PathBuf> {
-    // The same three suffixes as the bindings: a versioned name such as .so.6 alone is not found by them.
+    // The bindings try the same three suffixes. They do not find a library that exists only as, for example, .so.6.
     let names = ["", ".1", ".0"].map(|suffix| format!("{library}{suffix}"));
     let mut candidates: Vec<PathBuf> = toolkits_named(Vendor::Amd)
         .into_iter()
@@ -73,8 +75,9 @@ fn rocm_candidates(library: &'static str) -> Vec<PathBuf> {
 fn load_any(candidates: &[PathBuf]) -> Result<Library, String> {
     let mut last = String::from("no name to try");
     for candidate in candidates {
-        // SAFETY: loading runs the library's initialisers; these are the vendor's own libraries, which the
-        // backend would load itself a moment later.
+        // SAFETY: loading runs the library's initialisers. These are the vendor's own libraries, which the backend
+        // would load next
+        // anyway.
         match unsafe { Library::new(candidate) } {
             Ok(library) => return Ok(library),
             Err(error) => last = explain(&error),

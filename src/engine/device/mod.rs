@@ -1,4 +1,4 @@
-//! Finding and opening the device a run trains on.
+//! Finds and opens the device on which a run trains.
 //!
 //! Every backend is probed before a client is created: creating one without its library panics.
 

@@ -1,7 +1,7 @@
-//! Ranges that profilers read: ROCTx of AMD's, NVTX of NVIDIA's, in whichever library is installed. Without one nothing happens.
+//! Ranges for profilers: AMD's ROCTx or NVIDIA's NVTX, depending on the installed library. Without one, ranges have no effect.
 //!
-//! Ranges are of the host: what it issued between their start and their end. Those of the counted steps are for AMD's profilers
-//! also what they record at all when told to keep to selected regions.
+//! A range covers the host: the work that it issued between start and end. For AMD's profilers, the ranges of the counted
+//! steps also limit the recording if the user asks for selected regions only.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::OnceLock;
@@ -11,21 +11,21 @@ use libloading::Library;
 use super::driver::{Vendor, candidates};
 use tinyllama_contract::ranges::COUNTED;
 
-/// The library's functions; it is never closed.
+/// The library's functions. The library is never closed.
 #[derive(Clone, Copy)]
 struct Marks {
     push: unsafe extern "C" fn(*const c_char) -> c_int,
     pop: unsafe extern "C" fn() -> c_int,
-    /// Of a thread, or of all with 0; only newer libraries of AMD's have them.
+    /// For one thread, or for all with 0. Only newer AMD libraries have these functions.
     resume: Option<unsafe extern "C" fn(u64) -> c_int>,
     pause: Option<unsafe extern "C" fn(u64) -> c_int>,
 }
 
-/// A library's names, and those of its functions to begin and end a range.
+/// A vendor, its library's names, and the names of the functions that begin and end a range.
 pub(super) type Names = (Vendor, &'static [&'static str], [&'static CStr; 2]);
 
-/// The first of a vendor that is found counts. rocprofv3 reads the first of AMD's, older profilers the second. NVTX 3 is a header
-/// without a library, so NVIDIA's profilers hear of ranges only where an earlier one is installed, as CUDA 12 and before bring it.
+/// The first library found for a vendor counts. rocprofv3 reads AMD's first one, older profilers the second. NVTX 3 is a header
+/// without a library. NVIDIA's profilers therefore see ranges only with an earlier library, such as CUDA 12 and before install.
 pub(super) const LIBRARIES: [Names; 3] = [
     (
         Vendor::Amd,
@@ -55,9 +55,9 @@ fn marks() -> Option<Marks> {
 
 fn load((vendor, names, [push, pop]): &Names) -> Option<Marks> {
     let mut found = candidates(*vendor, names).into_iter();
-    // SAFETY: the vendor's own library, which does nothing but tell a profiler.
+    // SAFETY: this is the vendor's own library, which only notifies a profiler.
     let library = found.find_map(|path| unsafe { Library::new(path) }.ok())?;
-    // SAFETY: signatures as in roctx.h and nvToolsExt.h; the library stays loaded, so the functions do.
+    // SAFETY: the signatures are those of roctx.h and nvToolsExt.h; library and functions stay loaded.
     let marks = unsafe {
         Marks {
             push: *library.get(push.to_bytes()).ok()?,
@@ -70,17 +70,17 @@ fn load((vendor, names, [push, pop]): &Names) -> Option<Marks> {
     Some(marks)
 }
 
-/// A range from when it was made to when it is dropped, on the same thread.
+/// A range that ends when the guard is dropped, on the same thread.
 #[must_use = "the range ends as soon as the guard is dropped"]
 pub struct Range(Option<Marks>);
 
-/// Begins a range; `name` is asked for only where somebody may read it.
+/// Begins a range. It calls `name` only if a profiler may read it.
 pub fn range(name: impl FnOnce() -> String) -> Range {
     let marks = marks();
     if let Some(marks) = marks
         && let Ok(name) = CString::new(name())
     {
-        // SAFETY: a string that ends in a zero, which the library copies.
+        // SAFETY: the string ends in a zero, and the library copies it.
         unsafe { (marks.push)(name.as_ptr()) };
         return Range(Some(marks));
     }
@@ -90,13 +90,13 @@ pub fn range(name: impl FnOnce() -> String) -> Range {
 impl Drop for Range {
     fn drop(&mut self) {
         if let Some(marks) = self.0 {
-            // SAFETY: there is a range to end, the one that was begun.
+            // SAFETY: this guard began the range that is ended.
             unsafe { (marks.pop)() };
         }
     }
 }
 
-/// What a profiler that keeps to selected regions records, until it is dropped.
+/// A region that a profiler records if it is limited to selected regions. It ends when the guard is dropped.
 #[must_use = "the region ends as soon as the guard is dropped"]
 pub struct Region {
     range: Range,
@@ -115,7 +115,7 @@ pub fn counted() -> Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // While it still hears, so that the range is whole.
+        // Ends the range while the profiler still records, so that the range is complete.
         self.range = Range(None);
         if let Some(pause) = marks().and_then(|marks| marks.pause) {
             // SAFETY: 0 stands for every thread.

@@ -1,4 +1,4 @@
-//! Choosing a backend and opening its device.
+//! Chooses a backend and opens its device.
 
 use burn::tensor::{Device, FloatDType};
 
@@ -7,7 +7,7 @@ use super::{DeviceError, cpu, library, unserved, vulkan};
 use tinyllama_base::{DeviceFacts, kfd};
 use tinyllama_contract::{Backend, BackendChoice};
 
-/// A device ready to train on, and what is known of it.
+/// A device that is ready for training, and its facts.
 #[derive(Clone, Debug)]
 pub struct OpenDevice {
     pub device: Device,
@@ -15,7 +15,7 @@ pub struct OpenDevice {
     pub facts: DeviceFacts,
 }
 
-/// The CPU, for what computes on it without burn.
+/// Returns the facts of the CPU, for engines that compute on it without burn.
 pub fn cpu_facts() -> DeviceFacts {
     cpu::open().facts
 }
@@ -42,7 +42,7 @@ impl From<&Properties> for DeviceFacts {
 }
 
 impl OpenDevice {
-    /// Refuses a type the device stores but cannot compute in.
+    /// Refuses a type that the device stores but cannot compute with.
     pub fn require_dtype(&self, dtype: FloatDType) -> Result<(), DeviceError> {
         if self.device.supports_dtype(dtype) {
             return Ok(());
@@ -54,7 +54,7 @@ impl OpenDevice {
     }
 }
 
-/// Whether this build contains `backend`.
+/// Returns whether this build contains `backend`.
 pub fn is_compiled_in(backend: Backend) -> bool {
     match backend {
         Backend::Rocm => cfg!(feature = "rocm"),
@@ -64,7 +64,7 @@ pub fn is_compiled_in(backend: Backend) -> bool {
     }
 }
 
-/// Whose driver interface reaches the device.
+/// Returns the vendor whose driver interface reaches the device.
 pub fn vendor_of(backend: Backend) -> Option<Vendor> {
     match backend {
         Backend::Rocm => Some(Vendor::Amd),
@@ -73,10 +73,10 @@ pub fn vendor_of(backend: Backend) -> Option<Vendor> {
     }
 }
 
-/// Opens the device `choice` leads to.
+/// Opens the device that `choice` selects.
 ///
-/// `wanted` is an index, or for Vulkan part of an adapter's name; without it the first real GPU is taken.
-/// `Auto` passes over what is missing and ends at the CPU; a backend named explicitly must work.
+/// `wanted` is an index, or for Vulkan part of an adapter's name. Without it the first real GPU is taken.
+/// `Auto` skips missing backends and ends at the CPU. A backend named explicitly must work.
 pub fn open(choice: BackendChoice, wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
     match choice.backend() {
         Some(backend) => open_backend(backend, wanted),
@@ -105,7 +105,7 @@ pub(super) fn open_backend(
     }
 }
 
-/// Refuses a device that is not the CPU, which is one device: 0.
+/// Accepts only device 0, because the CPU is one device.
 pub fn check_cpu(wanted: Option<&str>) -> Result<(), DeviceError> {
     match wanted {
         None | Some("0") => Ok(()),
@@ -113,15 +113,15 @@ pub fn check_cpu(wanted: Option<&str>) -> Result<(), DeviceError> {
     }
 }
 
-/// Opens a GPU's driver, which needs no backend of burn in the build. `wanted` is an index.
+/// Opens a GPU's driver, which needs no burn backend in the build. `wanted` is an index.
 ///
 /// # Errors
-/// What is missing; there is no driver layer for Vulkan and the CPU.
+/// Names the missing part. Vulkan and the CPU have no driver layer.
 pub fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<Driver, DeviceError> {
     let Some(vendor) = vendor_of(backend) else {
         return Err(DeviceError::NoMatrixLibrary { backend });
     };
-    // No device has the largest index, so the driver answers with those there are.
+    // No device has the largest index, so the driver's error lists the existing ones.
     let index = wanted.map_or(0, |text| text.parse().unwrap_or(usize::MAX));
     driver::open(vendor, index).map_err(|error| match error {
         DriverError::NoSuchDevice { count, .. } => {
@@ -131,11 +131,11 @@ pub fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<Driver, Dev
     })
 }
 
-/// The driver that `choice` leads to: `Auto` takes ROCm, then CUDA. `None` where Vulkan or the CPU is meant, or `Auto` finds
-/// no driver.
+/// Opens the driver that `choice` selects: `Auto` takes ROCm, then CUDA. Returns `None` for Vulkan and the CPU, and if `Auto`
+/// finds no driver.
 ///
 /// # Errors
-/// What a driver lacks that was named.
+/// Names what an explicitly named driver lacks.
 pub fn open_driver_of(
     choice: BackendChoice,
     wanted: Option<&str>,
@@ -162,7 +162,7 @@ fn open_vulkan(wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
     })
 }
 
-/// CUDA and ROCm number their devices.
+/// Opens a device by index, as CUDA and ROCm number them.
 fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
     let count = count_devices(backend);
     if count == 0 {
@@ -179,7 +179,7 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     let known = vendor_of(backend).and_then(|vendor| driver::inventory(vendor).ok());
     let listed = known.as_ref().and_then(|known| known.devices.get(index));
     listed.map_or(Ok(()), unserved::check)?;
-    // A driver and a library that disagree panic inside the client: that is an answer, not a crash.
+    // If driver and library disagree, the client panics. The panic becomes an error here, not a crash.
     let opened = std::panic::catch_unwind(|| {
         let device = indexed_device(backend, index);
         let identity = device.identity();
@@ -231,7 +231,7 @@ fn indexed_device(backend: Backend, index: usize) -> Device {
     }
 }
 
-/// `gfx942` out of `hip-kernel_gfx942`, `sm_90` out of `ptx_sm90`.
+/// Extracts `gfx942` from `hip-kernel_gfx942`, `sm_90` from `ptx_sm90`.
 fn architecture(fingerprint: &str) -> Option<String> {
     let name = fingerprint
         .split('_')

@@ -1,4 +1,4 @@
-//! AMD GPUs that are in this machine and that a run does not use, and why.
+//! AMD GPUs of this machine that a run does not use, with the reason.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::select::{open_backend, open_driver, vendor_of};
 use super::{Backend, BackendChoice, DeviceError};
 use tinyllama_base::kfd;
 
-/// Refuses a GPU whose wave size burn does not know: its client would panic.
+/// Refuses a GPU whose wave size burn does not know, because burn's client would panic.
 pub fn check(device: &ListedDevice) -> Result<(), DeviceError> {
     match &device.arch {
         Some(arch) if Target::hip(arch).is_err() => Err(DeviceError::UnknownArchitecture {
@@ -20,7 +20,7 @@ pub fn check(device: &ListedDevice) -> Result<(), DeviceError> {
     }
 }
 
-/// What to say of AMD GPUs of this machine that were passed over when `choice` led to `taken`.
+/// Returns a note on AMD GPUs of this machine that were skipped when `choice` selected `taken`.
 pub fn passed_over(choice: BackendChoice, wanted: Option<&str>, taken: Backend) -> Option<String> {
     let why = || {
         let by_driver = open_driver(Backend::Rocm, wanted).err();

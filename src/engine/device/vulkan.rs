@@ -1,4 +1,4 @@
-//! Vulkan adapters, listed through `wgpu`.
+//! Lists Vulkan adapters through `wgpu`.
 
 use burn::tensor::DeviceKind;
 
@@ -10,13 +10,13 @@ use tinyllama_base::device_facts::DeviceFacts;
 pub struct Adapter {
     pub name: String,
     pub driver: String,
-    /// A program on the CPU that speaks Vulkan, such as llvmpipe or SwiftShader.
+    /// True for a Vulkan implementation on the CPU, such as llvmpipe or SwiftShader.
     pub software: bool,
-    /// How burn addresses it: kinds are counted apart.
+    /// Burn's address of the adapter: each kind has its own numbering.
     pub kind: DeviceKind,
 }
 
-/// Every adapter, in the loader's order; empty where there is no loader.
+/// Returns every adapter in the loader's order; empty if there is no loader.
 pub fn adapters() -> Vec<Adapter> {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
         backends: wgpu::Backends::VULKAN,
@@ -63,7 +63,7 @@ impl From<&Adapter> for DeviceFacts {
     }
 }
 
-/// The adapter to use, where this build and this machine can use any.
+/// Returns the adapter to use. Fails if this build or this machine has none.
 pub fn find(wanted: Option<&str>) -> Result<Adapter, DeviceError> {
     let backend = Backend::Vulkan;
     if !is_compiled_in(backend) {
@@ -73,7 +73,7 @@ pub fn find(wanted: Option<&str>) -> Result<Adapter, DeviceError> {
     pick(&adapters(), wanted)
 }
 
-/// The adapter that `wanted` names, or the best real GPU: discrete before integrated before virtual.
+/// Picks the adapter that `wanted` names, or the best real GPU: discrete before integrated before virtual.
 fn pick(adapters: &[Adapter], wanted: Option<&str>) -> Result<Adapter, DeviceError> {
     let backend = Backend::Vulkan;
     let Some(wanted) = wanted else {

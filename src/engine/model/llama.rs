@@ -1,7 +1,7 @@
-//! The tiny LLaMA: tied embedding, pre-norm blocks of grouped-query attention with rotary positions and SwiGLU.
+//! The tiny LLaMA: tied embedding, pre-norm blocks of grouped-query attention with rotary positions, and SwiGLU.
 //!
-//! One model serves every target; its [`Recipe`] picks how each operation is carried out. Activations are kept as
-//! `[tokens, D]` matrices, tokens running over the samples of the batch and the positions of each.
+//! One model serves every target; its [`Recipe`] selects how each operation is computed. Activations are `[tokens, D]`
+//! matrices. Tokens are ordered by sample of the batch, then by position.
 
 use burn::module::{Module, Param, ParamId};
 use burn::optim::GradientsParams;
@@ -21,7 +21,7 @@ use tinyllama_contract::model::{
     Attention, Backward, KeyValue, ModelConfig, Operations, Part, Projection, Recipe, Swiglu,
 };
 
-/// Added to the mean square before the root, as the workshop does.
+/// ε in RMSNorm: added to the mean square before the root, as in the workshop.
 pub const NORM_EPSILON: f64 = 1e-6;
 
 /// The parameters; everything else a step needs is in [`Context`].
@@ -32,33 +32,33 @@ pub struct Llama {
     final_norm: Param<Tensor<1>>,
 }
 
-/// Is shown what a part put out, `[tokens, width]`.
+/// A function that gets the output of each part, `[tokens, width]`.
 pub type Probe<'a> = dyn FnMut(Part, &Tensor<2>) + 'a;
 
 /// One transformer block.
 #[derive(Module, Debug)]
 struct Block {
     attention_norm: Param<Tensor<1>>,
-    /// Query, key and value; a single matrix where the recipe fuses them.
+    /// Query, key and value; a single matrix if the recipe fuses them.
     qkv: Vec<Param<Tensor<2>>>,
     output: Param<Tensor<2>>,
     feed_forward_norm: Param<Tensor<1>>,
-    /// Gate and up; a single matrix where the recipe fuses them.
+    /// Gate and up; a single matrix if the recipe fuses them.
     gate_up: Vec<Param<Tensor<2>>>,
     down: Param<Tensor<2>>,
 }
 
-/// Types of a model's numbers.
+/// Number types of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Precision {
-    /// Parameters, activations and the loss.
+    /// Type of parameters, activations and the loss.
     pub storage: FloatDType,
-    /// Operands of matrix products.
+    /// Type of the operands of matrix products.
     pub operands: FloatDType,
 }
 
 impl Precision {
-    /// Everything in f32 but the operands of matrix products.
+    /// Uses f32 for everything except the operands of matrix products.
     pub fn with_operands(operands: FloatDType) -> Self {
         Precision {
             storage: FloatDType::F32,
@@ -66,7 +66,7 @@ impl Precision {
         }
     }
 
-    /// Everything in f64, on the CPU: what other precisions are measured against.
+    /// Uses f64 for everything, on the CPU. Other precisions are compared with it.
     pub fn reference() -> Self {
         Precision {
             storage: FloatDType::F64,
@@ -79,13 +79,13 @@ impl Precision {
     }
 }
 
-/// What the attention kernels are told of a model, for a batch of `[samples, tokens]`.
+/// Describes a model to the attention kernels, for a batch of `[samples, tokens]`.
 pub fn attention_shape(config: &ModelConfig, [batch, sequence]: [usize; 2]) -> Shape {
     let (heads, kv_heads) = (config.heads, config.kv_heads);
     Shape::new(batch, sequence, heads, kv_heads, config.head_dim())
 }
 
-/// Which of the library's kernels `tuning` leads to.
+/// Returns the library's kernels that `tuning` selects.
 pub fn library_kernels(tuning: Tuning) -> LibraryKernels {
     match tuning {
         Tuning::Full | Tuning::Minimal => LibraryKernels::Tuned,
@@ -94,7 +94,7 @@ pub fn library_kernels(tuning: Tuning) -> LibraryKernels {
     }
 }
 
-/// What a forward pass needs beside the parameters, placed on the device once.
+/// Everything that a forward pass needs in addition to the parameters, placed on the device once.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub config: ModelConfig,
@@ -125,14 +125,14 @@ impl Context {
         }
     }
 
-    /// The same with the library's kernels chosen as `library` says.
+    /// Returns the same context with the library's kernels that `library` selects.
     pub fn with_library(self, library: LibraryKernels) -> Self {
         Context { library, ..self }
     }
 
-    /// An input of one of this project's kernels, or a weight whose product only they read. Without a backward pass the
-    /// kernel is where gradients end; what leads to it is not recorded either, because burn keeps a record until a
-    /// backward pass reaches it, and none would.
+    /// Prepares an input of one of this project's kernels, or a weight whose product only they read. Without a backward pass,
+    /// gradients end at the kernel. The operations before it are then not recorded either: burn keeps a record until a backward
+    /// pass reaches it, and none would.
     fn kernel_input<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         match self.recipe.backward {
             Backward::Complete => x,
@@ -142,7 +142,7 @@ impl Context {
 }
 
 impl Llama {
-    /// Places `weights` on `device`, side by side where `recipe` fuses projections.
+    /// Places `weights` on `device`, side by side if `recipe` fuses projections.
     pub fn new(
         config: &ModelConfig,
         weights: &Weights,
@@ -178,12 +178,13 @@ impl Llama {
         }
     }
 
-    /// Logits `[tokens, V]` for token numbers `[B, S]`.
+    /// Computes logits `[tokens, V]` for token numbers `[B, S]`.
     pub fn logits(&self, context: &Context, tokens: Tensor<2, Int>) -> Tensor<2> {
         self.probed_logits(context, tokens, &mut |_, _| {})
     }
 
-    /// The same, showing every layer's output to `probe`: the embedding, the residual stream after each half of a block,
+    /// Computes logits and passes every layer's output to `probe`: the embedding, the residual stream after each half
+    /// of a block,
     /// the last norm and the logits.
     pub fn probed_logits(
         &self,
@@ -218,7 +219,7 @@ impl Llama {
         logits
     }
 
-    /// Mean cross entropy in nats over all tokens, `[1]`.
+    /// Computes the mean cross entropy over all tokens, in nats, `[1]`.
     pub fn loss(
         &self,
         context: &Context,
@@ -239,7 +240,7 @@ impl Llama {
         }
     }
 
-    /// Every parameter's name with what it takes to find its gradient.
+    /// Returns every parameter's name, with the key to find its gradient.
     pub fn parameters(&self) -> Vec<NamedParameter> {
         let mut list = Vec::new();
         let mut add = |name: String, id, rank| list.push(NamedParameter { name, id, rank });
@@ -254,7 +255,7 @@ impl Llama {
                 (["q", "k", "v", "qkv"].as_slice(), &block.qkv),
                 (["gate", "up", "gate_up"].as_slice(), &block.gate_up),
             ] {
-                // The last name is the one of all parts together.
+                // The last name is that of the fused matrix.
                 let names = if params.len() == 1 {
                     &name[name.len() - 1..]
                 } else {
@@ -272,7 +273,7 @@ impl Llama {
     }
 }
 
-/// A parameter by name.
+/// A named parameter.
 #[derive(Clone, Debug)]
 pub struct NamedParameter {
     pub name: String,
@@ -281,7 +282,7 @@ pub struct NamedParameter {
 }
 
 impl NamedParameter {
-    /// The gradient as a flat vector on the device, or `None` where the backward pass produced none.
+    /// Returns the gradient as a flat vector on the device, or `None` if the backward pass produced none.
     pub fn gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>> {
         if self.rank == 1 {
             gradients.get::<1>(self.id)
@@ -293,7 +294,7 @@ impl NamedParameter {
 }
 
 impl Block {
-    /// `[tokens, D]` to `[tokens, D]`, the residual not included.
+    /// Maps `[tokens, D]` to `[tokens, D]`, without the residual.
     fn attention(
         &self,
         context: &Context,
@@ -322,7 +323,7 @@ impl Block {
         matmul(context, mixed, context.kernel_input(self.output.val()))
     }
 
-    /// `[tokens, D]` to `[tokens, D]`, the residual not included.
+    /// Maps `[tokens, D]` to `[tokens, D]`, without the residual.
     fn feed_forward(&self, context: &Context, stream: Tensor<2>) -> Tensor<2> {
         let ffn = context.config.ffn;
         let normed = rms_norm(context, stream, &self.feed_forward_norm);
@@ -347,7 +348,7 @@ impl Block {
     }
 }
 
-/// x / sqrt(mean(x²) + ε) · weight, row by row.
+/// Computes x / sqrt(mean(x²) + ε) · weight for each row.
 fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tensor<2> {
     let _part = part::enter(Part::Norm);
     match context.recipe.operations {
@@ -366,7 +367,7 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
     }
 }
 
-/// Matrix product with operands and result in the context's types.
+/// Multiplies matrices with operands and result in the context's types.
 fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     let Precision { storage, operands } = context.precision;
     let choice = context.library;
@@ -376,7 +377,7 @@ fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tens
     product(a.cast(operands), b.cast(operands), choice).cast(storage)
 }
 
-/// Products of `x` with each weight: one launch a weight, or one for all where they are stored side by side.
+/// Multiplies `x` by each weight: one launch per weight, or one for all if they are stored side by side.
 fn project(context: &Context, x: Tensor<2>, weights: &[Param<Tensor<2>>]) -> Vec<Tensor<2>> {
     weights
         .iter()
@@ -384,7 +385,7 @@ fn project(context: &Context, x: Tensor<2>, weights: &[Param<Tensor<2>>]) -> Vec
         .collect()
 }
 
-/// What [`project`] returned as one tensor a projection, of these widths.
+/// Splits the result of [`project`] into one tensor per projection, of these widths.
 fn apart<const N: usize>(projected: Vec<Tensor<2>>, widths: [usize; N]) -> [Tensor<2>; N] {
     match <[Tensor<2>; N]>::try_from(projected) {
         Ok(apart) => apart,
@@ -399,7 +400,7 @@ fn apart<const N: usize>(projected: Vec<Tensor<2>>, widths: [usize; N]) -> [Tens
     }
 }
 
-/// What [`project`] returned as one matrix.
+/// Joins the result of [`project`] into one matrix.
 fn side_by_side(projected: Vec<Tensor<2>>) -> Tensor<2> {
     match <[Tensor<2>; 1]>::try_from(projected) {
         Ok([all]) => all,
@@ -407,7 +408,7 @@ fn side_by_side(projected: Vec<Tensor<2>>) -> Tensor<2> {
     }
 }
 
-/// softmax(q kᵀ / √d + mask) v with the S x S scores in memory; `[tokens, width]` in, `[tokens, D]` out.
+/// Computes softmax(q kᵀ / √d + mask) v with the S x S scores in memory; `[tokens, width]` in, `[tokens, D]` out.
 fn materialised_attention(
     context: &Context,
     q: Tensor<2>,
@@ -424,7 +425,7 @@ fn materialised_attention(
     rows(matmul(context, weights, v))
 }
 
-/// Queries and keys turned by their position, keys and values repeated: `[B, heads, s, d]` each.
+/// Rotates queries and keys by their position and repeats keys and values: `[B, heads, s, d]` each.
 fn per_query_head(
     context: &Context,
     q: Tensor<2>,
@@ -445,7 +446,7 @@ fn per_query_head(
     .map(|heads| heads.swap_dims(1, 2))
 }
 
-/// `[B, heads, s, d]` as `[B · s, heads · d]`.
+/// Reshapes `[B, heads, s, d]` to `[B · s, heads · d]`.
 fn rows(x: Tensor<4>) -> Tensor<2> {
     let [batch, heads, sequence, head_dim] = x.dims();
     x.swap_dims(1, 2)

@@ -1,7 +1,7 @@
-//! Which part of the model the program is busy with, so that device work can be attributed to it.
+//! Tracks which part of the model the program computes, so that device work can be attributed to it.
 //!
-//! Launches are observed inside the launch path, where no model is in sight. The model therefore says where it is:
-//! [`enter`] pushes a part, dropping the guard pops it. One training loop runs in a process, so one stack is enough.
+//! Launches are observed inside the launch path, which knows nothing of the model. So the model announces its parts:
+//! [`enter`] pushes a part, dropping the guard pops it. A process runs one training loop, so one stack is enough.
 
 use std::sync::Mutex;
 
@@ -22,7 +22,7 @@ static SCOPES: Mutex<Scopes> = Mutex::new(Scopes {
 });
 
 fn with_scopes<T>(f: impl FnOnce(&mut Scopes) -> T) -> T {
-    // A panic elsewhere must not hide the part it happened in.
+    // A panic elsewhere must not hide the part in which it happened.
     f(&mut SCOPES
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner()))
@@ -60,7 +60,7 @@ impl Scopes {
 
 /// Calls `listener` with the current part on every change, until the guard is dropped.
 ///
-/// It runs under the stack's lock: it must not enter a part itself.
+/// The listener runs while the stack is locked, so it must not enter a part.
 pub fn listen(listener: impl Fn(Part) + Send + 'static) -> ListenerGuard {
     with_scopes(|scopes| scopes.listener = Some(Box::new(listener)));
     ListenerGuard(())

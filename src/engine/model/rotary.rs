@@ -10,19 +10,19 @@ pub fn rotary_table(config: &ModelConfig) -> Vec<f32> {
     rope::table(config.sequence_length, config.head_dim(), ROTARY_BASE)
 }
 
-/// Cosine and sine of every position's angles.
+/// Cosine and sine of every position's angles, as tensors.
 #[derive(Clone, Debug)]
 pub struct RotaryTable {
     /// `[1, S, 1, d/2]`.
     cosine: Tensor<4>,
     /// `[1, S, 1, d/2]`.
     sine: Tensor<4>,
-    /// Both, f32 and interleaved for the kernels: `[S, d/2, 2]`.
+    /// Cosine and sine, f32 and interleaved for the kernels: `[S, d/2, 2]`.
     interleaved: Tensor<3>,
 }
 
 impl RotaryTable {
-    /// Pair `j` of a head turns by `position / 10000^(2j/d)`; `apply` works in `dtype`.
+    /// Creates the table: pair `j` of a head turns by `position / 10000^(2j/d)`. `apply` works in `dtype`.
     pub fn new(config: &ModelConfig, dtype: DType, device: &Device) -> Self {
         let (length, pairs) = (config.sequence_length, config.head_dim() / 2);
         let table = |f: fn(f64) -> f64| {
@@ -38,12 +38,12 @@ impl RotaryTable {
         }
     }
 
-    /// The table as the kernels read it, up to `sequence` positions.
+    /// Returns the table in the kernels' layout, up to `sequence` positions.
     pub fn for_kernels(&self, sequence: usize) -> Tensor<3> {
         self.interleaved.clone().narrow(0, 0, sequence)
     }
 
-    /// Turns every pair of `[B, s, heads, d]`, s up to the table's length.
+    /// Rotates every pair of `[B, s, heads, d]`; s is at most the table's length.
     pub fn apply(&self, x: Tensor<4>) -> Tensor<4> {
         let [batch, sequence, heads, head_dim] = x.dims();
         let half = [batch, sequence, heads, head_dim / 2];
@@ -59,7 +59,7 @@ impl RotaryTable {
     }
 }
 
-/// Angles in the order of the table: positions, then pairs.
+/// Returns the angles in the order of the table: positions, then pairs.
 fn angles(config: &ModelConfig) -> impl Iterator<Item = f64> {
     let half = config.head_dim() / 2;
     (0..config.sequence_length).flat_map(move |position| {

@@ -8,7 +8,7 @@ use tinyllama_contract::model::{Initialisation, ModelConfig};
 
 /// Standard deviation of every weight matrix and of the embedding.
 ///
-/// With the head tied to the embedding, larger values make logits, and with them the first loss, explode.
+/// The head is tied to the embedding, so larger values would make the logits, and with them the first loss, explode.
 const STANDARD_DEVIATION: f32 = 0.02;
 
 /// A matrix in row-major order.
@@ -20,7 +20,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Matrices with the same number of rows, side by side.
+    /// Joins matrices with the same number of rows side by side.
     pub fn beside(parts: &[Matrix]) -> Matrix {
         let rows = parts.first().map_or(0, |part| part.rows);
         let columns = parts.iter().map(|part| part.columns).sum();
@@ -60,7 +60,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// As `initialisation` says, from `seed`: the same values for every version on every machine.
+    /// Draws the weights that `initialisation` describes from `seed`: the same values for every version on every machine.
     pub fn new(config: &ModelConfig, seed: u64, initialisation: Initialisation) -> Weights {
         let mut source = Source {
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -81,7 +81,7 @@ impl Weights {
         }
     }
 
-    /// Normal(0, 0.02) from `seed`.
+    /// Draws from Normal(0, 0.02) with `seed`.
     pub fn small(config: &ModelConfig, seed: u64) -> Weights {
         Weights::new(config, seed, Initialisation::Small)
     }
@@ -100,7 +100,7 @@ impl Source {
         }
     }
 
-    /// `rows` inputs, `columns` outputs. The default of common frameworks is uniform within ±1/√inputs.
+    /// Draws a matrix with `rows` inputs and `columns` outputs. Common frameworks default to uniform values within ±1/√inputs.
     fn linear(&mut self, rows: usize, columns: usize) -> Matrix {
         match self.initialisation {
             Initialisation::Small => self.normal(STANDARD_DEVIATION, rows, columns),

@@ -1,4 +1,4 @@
-//! What differs between two targets: in words, and as the lines of source that make the difference.
+//! Differences between two targets: as descriptions, and as the lines of source that cause them.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::train::Synchronize;
 use tinyllama_contract::targets::Target;
 use tinyllama_contract::targets::engine_kind::EngineKind;
 
-/// A file of this program from its root, and how the first line of the item in it begins.
+/// Builds a [`Passage`] from a file of this program and the beginning of an item's first line.
 macro_rules! passage {
     ($file:literal, $start:literal) => {
         Passage {
@@ -25,19 +25,19 @@ macro_rules! passage {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Passage {
     file: &'static str,
-    /// All of the file.
+    /// The whole file.
     text: &'static str,
-    /// How the item's first line begins.
+    /// Beginning of the item's first line.
     start: &'static str,
 }
 
 /// How an engine differs from the others.
 struct EngineText {
-    /// Whose matrix products it takes.
+    /// Source of the matrix products.
     products: &'static str,
-    /// What becomes of neighbouring operations; `None` where the recipe says it.
+    /// How neighbouring operations are treated; `None` if the recipe says it.
     neighbours: Option<&'static str>,
-    /// How a step comes about, and where to read it.
+    /// How a step is made. The passages show the code.
     step: &'static str,
     passages: &'static [Passage],
 }
@@ -71,33 +71,33 @@ const fn engine_text(engine: EngineKind) -> EngineText {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     pub setting: &'static str,
-    /// What the first target does.
+    /// Description of the first target.
     pub left: &'static str,
-    /// What the second does.
+    /// Description of the second target.
     pub right: &'static str,
-    /// Where to read it.
+    /// The code to read about it.
     pub source: Vec<Excerpt>,
 }
 
-/// Some lines of this program's own source.
+/// Some lines of this program's source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Excerpt {
     pub file: &'static str,
-    /// Of the first line, counted from 1.
+    /// Number of the first line, counted from 1.
     pub line: usize,
     pub text: String,
 }
 
-/// One thing that targets may do differently.
+/// A setting in which targets may differ.
 struct Setting {
     name: &'static str,
-    /// What a target does.
+    /// Describes the setting of a target.
     words: fn(Target) -> &'static str,
-    /// What is worth reading of it.
+    /// Returns the passages worth reading about it.
     passages: fn(Target) -> &'static [Passage],
 }
 
-/// Settings: a name, what a target does, and what is worth reading of it.
+/// Builds settings from a name, a description per target, and the passages worth reading.
 macro_rules! settings {
     ($($name:literal: $words:expr, $passages:expr;)+) => {
         &[$(Setting { name: $name, words: $words, passages: $passages }),+]
@@ -163,7 +163,7 @@ const SETTINGS: &[Setting] = settings! {
     }, |_| &[passage!("src/engine/targets/autodiff/mod.rs", "    fn step(")];
 };
 
-/// Every setting in which `left` and `right` differ.
+/// Returns every setting in which `left` and `right` differ.
 pub fn differences(left: Target, right: Target) -> Vec<Difference> {
     let of = |setting: &Setting| {
         let [words, others] = [left, right].map(setting.words);
@@ -183,7 +183,7 @@ pub fn differences(left: Target, right: Target) -> Vec<Difference> {
     SETTINGS.iter().filter_map(of).collect()
 }
 
-/// The item of `text` whose first line begins with `start`, up to the line that closes it at the same depth.
+/// Returns the item of `text` whose first line begins with `start`, up to the line that closes it at the same indentation.
 fn excerpt(passage: &Passage) -> Option<Excerpt> {
     let Passage { file, text, start } = *passage;
     let lines: Vec<&str> = text.lines().collect();

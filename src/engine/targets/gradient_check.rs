@@ -1,4 +1,4 @@
-//! Comparing targets with each other and with a reference in f64.
+//! Compares targets with each other and with a reference in f64.
 
 use anyhow::{Context as _, Result};
 use burn::tensor::FloatDType;
@@ -10,22 +10,22 @@ use crate::model::{LibraryKernels, ModelConfig, Weights};
 use crate::train::{Data, Evaluation, Options, Synchronize};
 use tinyllama_base::statistics::relative_difference;
 
-/// One target's loss and gradients beside the reference's.
+/// One target's loss and gradients, compared with the reference's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     pub target: String,
-    /// |a-b|/|b|.
+    /// Relative difference of the losses, |a-b|/|b|.
     pub loss_difference: f64,
-    /// Tensors that received a gradient, of `tensors`.
+    /// Number of tensors that received a gradient, out of `tensors`.
     pub with_gradient: usize,
     pub tensors: usize,
-    /// Largest ‖a-b‖/‖b‖ of a parameter.
+    /// Largest ‖a-b‖/‖b‖ over all parameters.
     pub worst_difference: f64,
     pub worst_parameter: String,
 }
 
 impl Comparison {
-    /// Whether everything is within `tolerance`; what is not finite never is.
+    /// Returns whether all differences are within `tolerance`. A value that is not finite never passes.
     pub fn passes(&self, tolerance: f64) -> bool {
         self.with_gradient == self.tensors
             && self.loss_difference <= tolerance
@@ -33,10 +33,10 @@ impl Comparison {
     }
 }
 
-/// Largest relative difference that rounding explains.
+/// Returns the largest relative difference that rounding explains.
 ///
 /// f32 keeps 24 bits: sums over some thousand terms stay within 1e-4. On GPUs the library's fast products may round their
-/// operands to tf32's 11 bits, which shows as some 1e-3 per product and up to 1e-2 through several layers; its plain ones
+/// operands to tf32's 11 bits. That shows as some 1e-3 per product and up to 1e-2 through several layers. Its plain products
 /// round nothing. bf16 keeps 8 bits: 2⁻⁹ per rounding, up to 5e-2 through the layers.
 pub fn tolerance(operands: FloatDType, backend: Backend, library: LibraryKernels) -> f64 {
     match operands {
@@ -47,7 +47,9 @@ pub fn tolerance(operands: FloatDType, backend: Backend, library: LibraryKernels
     }
 }
 
-/// Largest relative difference between losses of two trainings: rounding of ten steps, each fed by the one before.
+/// Returns the largest relative difference between the losses of two trainings. It allows for the rounding of ten
+/// steps, each based
+/// on the one before.
 pub fn training_tolerance(operands: FloatDType, backend: Backend, library: LibraryKernels) -> f64 {
     match operands {
         FloatDType::F32 if !backend.is_asynchronous() => 1e-5,
@@ -57,15 +59,17 @@ pub fn training_tolerance(operands: FloatDType, backend: Backend, library: Libra
     }
 }
 
-/// Whether products of f32 matrices may round their operands.
+/// Returns whether products of f32 matrices may round their operands.
 fn rounds(backend: Backend, library: LibraryKernels) -> bool {
     backend.is_asynchronous() && library != LibraryKernels::Plain
 }
 
-/// Loss and gradients of each target, from fresh weights and tokens of `seed`, against the baseline in f64 on the CPU.
+/// Computes loss and gradients of each target from fresh weights and tokens of `seed`, and compares them with the
+/// baseline in f64
+/// on the CPU.
 ///
 /// # Errors
-/// What a device reports.
+/// Errors of a device.
 pub fn against_reference(
     entrants: &[(Target, Options)],
     config: &ModelConfig,
@@ -118,7 +122,7 @@ fn compare(
     comparison
 }
 
-/// The reference's gradient of `name`, put side by side where the target stores several matrices as one.
+/// Returns the reference's gradient of `name`. Joins several matrices side by side if the target stores them as one.
 fn expected(name: &str, config: &ModelConfig, reference: &Evaluation<f64>) -> Vec<f64> {
     let find = |name: &str| {
         let found = reference.gradients.iter().find(|(other, _)| other == name);
@@ -155,7 +159,7 @@ pub struct Losses {
 /// Trains every target from the same weights on the same data.
 ///
 /// # Errors
-/// What a device reports.
+/// Errors of a device.
 pub fn train_side_by_side(entrants: &[(Target, Options)]) -> Result<Vec<Losses>> {
     entrants
         .iter()
@@ -175,7 +179,7 @@ pub fn train_side_by_side(entrants: &[(Target, Options)]) -> Result<Vec<Losses>>
         .collect()
 }
 
-/// Largest relative difference between two series, step by step; infinite where one is not finite.
+/// Returns the largest relative difference between two series over their steps; infinite if a value is not finite.
 pub fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     if a.len() != b.len() {
         return f64::INFINITY;

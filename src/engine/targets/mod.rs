@@ -1,4 +1,4 @@
-//! The engines that carry targets out: [`autodiff`] on burn's tensors, [`v4`] by a schedule of launches.
+//! The engines that execute targets: [`autodiff`] on burn's tensors, [`v4`] by a schedule of launches.
 
 pub mod autodiff;
 pub mod difference;
@@ -14,10 +14,10 @@ pub use tinyllama_contract::targets::*;
 
 use crate::train::EngineDevice;
 
-/// Opens the device that `options` choose, with the engine of `target`.
+/// Opens the device that `options` select, with the engine of `target`.
 ///
 /// # Errors
-/// What is missing on this machine; element types the engine has no code for.
+/// Names what is missing on this machine, or an element type that the engine cannot compute with.
 pub fn open(target: Target, options: &Options) -> Result<Box<dyn EngineDevice>> {
     match target.engine {
         EngineKind::Autodiff => autodiff::open(options),

@@ -144,7 +144,7 @@ fn a_loss_that_is_not_finite_ends_the_run() {
     }
 }
 
-/// The stages of the debugging scenario, each with what a learner is to find.
+/// Tests the stages of the debugging scenario, each with the mistake that a learner has to find.
 #[test]
 fn stages_show_their_mistakes_where_the_backend_lets_them() {
     let baseline = run(v1::TARGET, &options_of(v1::TARGET)).1;
@@ -182,7 +182,7 @@ fn stages_show_their_mistakes_where_the_backend_lets_them() {
                 assert_eq!(outside, None);
             }
         }
-        // The host computes: its clock is the device's, whatever a stage waits for.
+        // The host computes, so its clock is right in every stage.
         assert!(summary.synchronized);
         let parts = [
             summary.forward_ms,
@@ -202,7 +202,7 @@ fn summary(events: &[Event]) -> Summary {
     }
 }
 
-/// The engine that takes a text's bytes is the one that continues it.
+/// The engine that trains on a text's bytes also continues the text.
 #[test]
 fn every_engine_continues_a_text_and_says_who_got_a_gradient() {
     let folder = tempfile::tempdir().unwrap();
@@ -228,7 +228,8 @@ fn every_engine_continues_a_text_and_says_who_got_a_gradient() {
     }
 }
 
-/// Settings in which two stages differ. The store of gate and up follows from the activation's kernel.
+/// Returns the settings in which two stages differ. The store of gate and up depends on the activation's kernel, so
+/// it is left out.
 fn differing(a: Target, b: Target) -> Vec<&'static str> {
     let (x, y) = (a.recipe, b.recipe);
     [

@@ -1,6 +1,6 @@
-//! Showing that something happens while the first step compiles and tunes kernels.
+//! Shows progress while the first step compiles and tunes kernels.
 //!
-//! On a GPU without caches that takes minutes, all of it inside one call, so a thread of its own reports.
+//! On a GPU without caches this takes minutes inside a single call, so another thread reports.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ use tinyllama_base::file;
 /// How often the phase is reported.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Said while there is nothing of this machine's own to estimate from.
+/// Shown while this machine has no earlier time to estimate from.
 const EXPERIENCE: &str = "; without caches it took 7 to 12 s on one H200, through Vulkan 47 to 61";
 
 /// Reports the compile phase every second until dropped.
 pub struct CompileProgress {
-    /// Dropped to end the thread.
+    /// Dropping it ends the thread.
     done: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     started: Instant,
@@ -30,7 +30,7 @@ pub struct CompileProgress {
 }
 
 impl CompileProgress {
-    /// `key` names what determines the work: target, device, shape. `launches` counts kernels so far.
+    /// `key` names what determines the work: target, device, shape. `launches` counts the kernels launched so far.
     pub fn start(
         reporter: Reporter,
         key: String,
@@ -74,7 +74,7 @@ impl CompileProgress {
         }
     }
 
-    /// The first step is over: remembers how long it took for the next estimate.
+    /// Call it after the first step: stores how long the step took for the next estimate.
     pub fn finish(self) {
         device::forget_decisions();
         let mut history = History::load();
@@ -93,7 +93,8 @@ impl Drop for CompileProgress {
     }
 }
 
-/// Seconds the first step took before, by key. A cache: unreadable means empty, unwritable means forgotten.
+/// Seconds that the first step took before, by key. This is a cache: an unreadable file counts as empty, a failed
+/// write is ignored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct History {
     seconds: BTreeMap<String, f64>,
@@ -111,7 +112,7 @@ impl History {
             .unwrap_or_default()
     }
 
-    /// What this key took last time; the caches may be warmer now, so it is an upper estimate.
+    /// Returns what this key took last time. The caches may be warmer now, so the figure is an upper estimate.
     fn expected_seconds(&self, key: &str) -> Option<f64> {
         self.seconds
             .get(key)
@@ -130,7 +131,7 @@ impl History {
             file::replace(&path, &serde_json::to_vec(self).ok()?).ok()?;
             Some(())
         };
-        // Only an estimate is lost.
+        // A failed write only loses an estimate.
         write();
     }
 }

@@ -1,4 +1,4 @@
-//! What the model is trained on: random tokens, or the bytes of a text.
+//! The training data: random tokens, or the bytes of a text.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use thiserror::Error;
 use crate::model::ModelConfig;
 use crate::train::DataSource;
 
-/// Byte values, the tokens of a text.
+/// Number of byte values, which are the tokens of a text.
 pub const BYTE_TOKENS: usize = 256;
 
-/// Keeps the draws of batches apart from those of the weights, which use the seed itself.
+/// Separates the random numbers of batches from those of the weights, which use the seed itself.
 const DATA_STREAM: u64 = 1;
 
 /// Why a text cannot be trained on.
@@ -48,14 +48,14 @@ pub enum DataError {
     VocabularyTooSmall { vocabulary: usize },
 }
 
-/// Tokens and, one position later, what follows each: `B x S` of both, row by row.
+/// Input tokens and the token that follows each, one position later. Both are `[B, S]`, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     pub tokens: Vec<i32>,
     pub targets: Vec<i32>,
 }
 
-/// A source of batches, the same for the same seed.
+/// A source of batches. The same seed gives the same batches.
 #[derive(Debug)]
 pub struct Data {
     kind: Kind,
@@ -71,10 +71,10 @@ enum Kind {
 }
 
 impl Data {
-    /// One batch of uniformly random tokens, repeated: a model with gradients memorises it.
+    /// Creates one batch of uniformly random tokens that is returned every time: a model with correct gradients memorises it.
     pub fn synthetic(config: &ModelConfig, seed: u64) -> Self {
         let mut random = random(seed);
-        // Token 0 is left out, as the workshop's data set does: it stands for padding.
+        // Token 0 stands for padding and is left out, as in the workshop's data set.
         let mut draw = || 1 + below(&mut random, config.vocabulary - 1) as i32;
         let row = config.sequence_length + 1;
         let (mut tokens, mut targets) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ impl Data {
         }
     }
 
-    /// Windows of a UTF-8 text, drawn at random; every byte is a token.
+    /// Draws random windows from a UTF-8 text; every byte is a token.
     pub fn text(path: &Path, config: &ModelConfig, seed: u64) -> Result<Self, DataError> {
         if config.vocabulary < BYTE_TOKENS {
             return Err(DataError::VocabularyTooSmall {
@@ -115,7 +115,7 @@ impl Data {
         })
     }
 
-    /// The next batch.
+    /// Returns the next batch.
     pub fn next_batch(&mut self) -> Batch {
         match &self.kind {
             Kind::Synthetic(batch) => batch.clone(),
@@ -133,7 +133,7 @@ impl Data {
         }
     }
 
-    /// How the data is described in the event stream.
+    /// Describes the data for the event stream.
     pub fn source(&self) -> DataSource {
         match &self.kind {
             Kind::Synthetic(_) => DataSource::Synthetic,
@@ -145,7 +145,7 @@ impl Data {
         }
     }
 
-    /// The beginning of the text, to continue when sampling; `None` for random tokens.
+    /// Returns the beginning of the text as a prompt for sampling; `None` for random tokens.
     pub fn prompt(&self, length: usize) -> Option<&[u8]> {
         match &self.kind {
             Kind::Synthetic(_) => None,
@@ -180,7 +180,7 @@ fn check_text(path: &Path, bytes: &[u8], needed: usize) -> Result<(), DataError>
     Ok(())
 }
 
-/// -Σ p ln p over single bytes, in nats: the loss of a model that knows frequencies and no context.
+/// Computes -Σ p ln p over single bytes, in nats. A model that knows only byte frequencies reaches this loss.
 pub fn order_0_entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0u64; BYTE_TOKENS];
     for byte in bytes {
@@ -202,7 +202,7 @@ fn random(seed: u64) -> ChaCha8Rng {
     random
 }
 
-/// A number in `0..bound`; the bias of the remainder is below 2⁻⁴⁰ for every bound used here.
+/// Returns a number in `0..bound`. The bias of the remainder is below 2⁻⁴⁰ for every bound used here.
 fn below(random: &mut ChaCha8Rng, bound: usize) -> usize {
     (random.next_u64() % bound as u64) as usize
 }

@@ -1,4 +1,4 @@
-//! What the training loop sees of a model in training, whoever carries its steps out.
+//! The traits of an engine: the training loop's interface to a model in training.
 
 use anyhow::Result;
 
@@ -10,30 +10,30 @@ use crate::train::{
 };
 use tinyllama_base::DeviceFacts;
 
-/// The device of an engine, opened; no model is on it yet.
+/// An engine's open device, before a model is on it.
 pub trait EngineDevice {
     fn facts(&self) -> &DeviceFacts;
 
     fn backend(&self) -> Backend;
 
-    /// How matrix products are carried out here.
+    /// Describes how this device computes matrix products.
     fn matrix_products(&self, options: &Options) -> MatrixProducts;
 
-    /// What [`engine`](Self::engine) takes its time for; `None` where it takes none.
+    /// Describes the slow part of [`engine`](Self::engine); `None` if it is fast.
     fn preparation(&self) -> Option<&'static str> {
         None
     }
 
-    /// A model with `weights`, ready to train.
+    /// Creates a model with `weights`, ready to train.
     ///
     /// # Errors
-    /// What the device reports; what the options ask for and this device has not.
+    /// Errors of the device, and options that this device does not support.
     fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>>;
 
-    /// Another way to compute, beside what was trained with, where the options ask for one.
+    /// Compares another way to compute with the one that was trained, if the options ask for it.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn experiment(
         &self,
         _options: &Options,
@@ -49,65 +49,65 @@ pub trait Engine {
     /// Trains on `batch` once.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn step(&mut self, batch: &Batch, synchronize: Synchronize) -> Result<StepResult>;
 
-    /// Loss and gradients at the current parameters.
+    /// Computes loss and gradients at the current parameters.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn gradients(&mut self, batch: &Batch) -> Result<Evaluation>;
 
-    /// Parameters and both moments, each as one array; none where they are not to be had.
+    /// Returns the parameters and both moments, each as one array; empty if the engine cannot read them.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn optimizer_state(&mut self) -> Result<Vec<(&'static str, Vec<f32>)>> {
         Ok(vec![])
     }
 
-    /// Some more steps under observation, each launch with its time; ends early where `stop` says so.
+    /// Runs `steps` more steps and times each launch. It ends early if `stop` is set.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace>;
 
-    /// What [`profile`](Self::profile) can tell.
+    /// Returns what [`profile`](Self::profile) can measure.
     fn profiling(&self) -> Profiling;
 
-    /// Logits `[s, V]` of one sample of s tokens, at most the sequence length.
+    /// Returns the logits `[s, V]` of one sample of s tokens, at most the sequence length.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn logits(&mut self, tokens: &[i32]) -> Result<Vec<f32>>;
 
-    /// The numbers that every layer puts out; `None` where they are not to be had.
+    /// Returns statistics of every layer's outputs; `None` if the engine cannot read them.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn activations(&mut self, _batch: &Batch) -> Result<Option<Activations>> {
         Ok(None)
     }
 
-    /// Launches so far, where a long first step is best watched by them.
+    /// Returns a counter of launches if they show the progress of a long first step.
     fn launches(&self) -> Option<LaunchCount> {
         None
     }
 
-    /// Whether the first step compiles what the others run.
+    /// Returns whether the first step compiles kernels for the later ones.
     fn compiles_in_first_step(&self) -> bool {
         self.launches().is_some()
     }
 
-    /// Gradients over all ranks beside one device's with the whole batch; `None` where this is no rank, or not the first.
+    /// Compares gradients over all ranks with those of one device and the whole batch. Returns `None` except on the first rank.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn compare_ranks(&mut self, _batch: &Batch) -> Result<Option<RankCheck>> {
         Ok(None)
     }
 
-    /// What a reader should know about the steps, once they are over.
+    /// Returns a remark about the steps for the reader, once they are over.
     fn remark(&self) -> Option<String> {
         None
     }
@@ -122,37 +122,38 @@ pub struct StepTimes {
     pub optimizer: Option<f64>,
 }
 
-/// What one step gave.
+/// Result of one step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepResult {
     /// Before the update.
     pub loss: f64,
     pub times: StepTimes,
-    /// Kernels issued by the host; `None` where nobody counts.
+    /// Kernels issued by the host; `None` if they are not counted.
     pub launches: Option<u64>,
     /// Kernels of a replayed graph; `None` without graphs.
     pub captured: Option<u64>,
-    /// The larger of what was held between the phases of the step. Peaks inside a phase are not seen.
+    /// Memory between the phases of the step, the larger of the values seen. Peaks inside a phase are not seen.
     pub memory: MemoryUse,
-    /// Parameter tensors that received a gradient; `None` where only [`Engine::gradients`] tells.
+    /// Parameter tensors that received a gradient; `None` if only [`Engine::gradients`] counts them.
     pub with_gradient: Option<usize>,
-    /// Milliseconds for which only sums over ranks were under way; `None` where there are none or nobody measures them.
+    /// Milliseconds during which only sums over ranks were running; `None` without ranks or if the engine does not
+    /// measure them.
     pub waited: Option<f64>,
 }
 
-/// A loss and the gradients of all parameters, in the order of their names; `None` for one that got none.
+/// A loss and the gradients of all parameters in the order of their names; `None` for a parameter without a gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation<T = f32> {
     pub loss: T,
     pub gradients: Vec<(String, Option<Vec<T>>)>,
 }
 
-/// What a profile pass can tell.
+/// The measurements that a profile pass supports.
 pub enum Profiling {
     /// Every launch of some more steps, as the backend makes it.
     Observed,
-    /// The parts of one step, timed one after the other; with a remark on how, where it needs one.
+    /// The parts of one step, timed one after the other. The text is a remark on the method, if it needs one.
     OneByOne(Option<&'static str>),
-    /// The host's spans alone, because nothing is launched.
+    /// Only the host's spans, because the backend launches nothing. The text gives the reason.
     HostOnly(String),
 }

@@ -1,4 +1,4 @@
-//! From a profile pass to the table of kernels, and to work per part with its measured time.
+//! Turns a profile pass into the table of kernels, and joins each part's work with its measured time.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::model::Part;
 use crate::model::work::Work;
 use crate::train::{Kernel, KernelLaunch, Kernels, PartWork, Parts, Trace};
 
-/// Sums a pass per kernel and part, the longest first.
+/// Sums a pass per kernel and part, longest first.
 pub fn kernels(trace: &Trace) -> Kernels {
     let steps = trace.steps.max(1) as f64;
     let mut groups: HashMap<(&'static str, String), Vec<&KernelLaunch>> = HashMap::new();
@@ -56,7 +56,7 @@ pub fn kernels(trace: &Trace) -> Kernels {
     }
 }
 
-/// Joins counted work with the device time the pass attributes to each part.
+/// Joins counted work with the device time that the pass attributes to each part.
 pub fn parts(counted: &[(Part, Work)], trace: Option<&Trace>, median_ms: Option<f64>) -> Parts {
     let device_ms = |part: Part| {
         let trace = trace?;
@@ -87,12 +87,13 @@ pub fn parts(counted: &[(Part, Work)], trace: Option<&Trace>, median_ms: Option<
     }
 }
 
-/// Type paths and generic arguments left out: `fuse_on_write…` instead of a kilobyte of Rust.
+/// Leaves out type paths and generic arguments: `fuse_on_write…` instead of a kilobyte of Rust.
 pub fn short_name(kernel: &str) -> String {
     type_name_format(kernel, TypeNameFormatLevel::Short)
 }
 
-/// Sum of the kernels' times; `None` if one of them has no stamps, for a sum of some would pass for all.
+/// Sums the kernels' times in milliseconds. Returns `None` if one has no time stamps, because a partial sum would
+/// look complete.
 fn device_ms(launches: &[&KernelLaunch]) -> Option<f64> {
     if launches.is_empty() {
         return None;

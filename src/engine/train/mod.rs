@@ -1,4 +1,4 @@
-//! Training a target and reporting what really happened.
+//! Trains a target and reports what happened.
 
 mod compile_progress;
 mod data;

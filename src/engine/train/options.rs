@@ -1,4 +1,4 @@
-//! What an engine derives from the options of a run, and how a run may end.
+//! Values that an engine derives from a run's options, and the ways in which a run ends.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::device;
 use crate::model::{LibraryKernels, library_kernels};
 use crate::train::{Batch, Data, StopReason};
 
-/// The type as burn has it.
+/// Returns burn's name of the type.
 pub fn float_dtype(element: ElementType) -> FloatDType {
     match element {
         ElementType::F32 => FloatDType::F32,
@@ -20,12 +20,12 @@ pub fn float_dtype(element: ElementType) -> FloatDType {
     }
 }
 
-/// How burn's kernels are chosen on `backend`.
+/// Returns how burn chooses its kernels on `backend`.
 pub fn library_on(options: &Options, backend: Backend) -> LibraryKernels {
     library_kernels(tuning_on(options, backend))
 }
 
-/// What the runtime tries out, before a device is open: `auto` may still become an AMD GPU where the build has them.
+/// Returns the tuning before a device is open. `auto` may still select an AMD GPU if the build supports them.
 pub fn tuning_ahead(options: &Options) -> Tuning {
     let auto = match device::is_compiled_in(Backend::Rocm) {
         true => Backend::Rocm,
@@ -34,7 +34,7 @@ pub fn tuning_ahead(options: &Options) -> Tuning {
     tuning_on(options, options.backend.backend().unwrap_or(auto))
 }
 
-/// On AMD GPUs by trying unless asked otherwise: which kernels compile is known only there.
+/// AMD GPUs tune by trying, unless the options say otherwise: only a trial shows which kernels compile there.
 fn tuning_on(options: &Options, backend: Backend) -> Tuning {
     options.tuning.unwrap_or(match backend {
         Backend::Cuda | Backend::Vulkan => Tuning::Rules,
@@ -42,7 +42,7 @@ fn tuning_on(options: &Options, backend: Backend) -> Tuning {
     })
 }
 
-/// The part of the whole `batch` that this rank trains on.
+/// Returns the part of the whole `batch` on which this rank trains.
 pub fn rank_batch(ranks: &RankOptions, batch: &Batch) -> Batch {
     let part = |all: &[i32]| {
         let length = all.len() / ranks.ranks;
@@ -54,20 +54,20 @@ pub fn rank_batch(ranks: &RankOptions, batch: &Batch) -> Batch {
     }
 }
 
-/// How a training ended, errors apart.
+/// How a training ended, except for errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrainingEnd {
     Complete,
     Stopped(StopReason),
-    /// The loss is no longer finite since this step.
+    /// The loss has not been finite since this step.
     NotFinite(usize),
-    /// Repeats differ though `--deterministic` was asked for.
+    /// Repetitions differ although `--deterministic` was set.
     NotDeterministic,
-    /// Gradients summed over ranks are not those of one device.
+    /// The gradients summed over ranks differ from those of one device.
     RanksDiffer,
 }
 
-/// The first line of a run.
+/// Returns the first event of a run.
 pub fn hello(
     options: &Options,
     device: &DeviceFacts,

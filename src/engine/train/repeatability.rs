@@ -1,15 +1,15 @@
-//! Whether the same step from the same state gives the same bits.
+//! Checks that the same step from the same state gives the same bits.
 
 use anyhow::Result;
 
 use crate::train::{Batch, Engine, Evaluation, Repeatability};
 use tinyllama_base::relative_difference;
 
-/// Computes loss and gradients of `batch` twice without updating anything, and compares them. Also says how many
-/// parameters got a gradient that is not zero.
+/// Computes loss and gradients of `batch` twice without an update and compares them. Also counts the parameters whose gradient
+/// is not zero.
 ///
 /// # Errors
-/// What the device reports when results are read back.
+/// Errors of the device when results are read back.
 pub fn check(engine: &mut dyn Engine, batch: &Batch) -> Result<(Repeatability, usize)> {
     let (first, again) = (engine.gradients(batch)?, engine.gradients(batch)?);
     let reached = |gradient: &Option<Vec<f32>>| {

@@ -1,4 +1,4 @@
-//! Where the events of a run go, from whichever thread has something to say.
+//! Collects the events of a run from all threads.
 
 use std::io;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Reporter {
 struct Shared {
     sink: Box<dyn EventSink>,
     tally: Tally,
-    /// Set once the last event is out: nothing follows a summary or an error.
+    /// True once the last event is out: nothing follows a summary or an error.
     closed: bool,
 }
 
@@ -48,7 +48,7 @@ impl Reporter {
         }
     }
 
-    /// Emits `body`. A sink that cannot take it, a closed pipe for one, stops the run at the next step.
+    /// Emits `body`. If the sink fails, for example on a closed pipe, the run stops at the next step.
     pub fn emit(&self, body: Body) {
         let mut shared = self.shared.lock();
         self.emit_locked(&mut shared, body);
@@ -68,7 +68,7 @@ impl Reporter {
         }
     }
 
-    /// Emits what the run is busy with from now on.
+    /// Emits the phase that the run enters.
     pub fn phase(&self, phase: PhaseName, message: String) {
         self.emit(Body::Phase(Phase {
             phase,
@@ -78,12 +78,12 @@ impl Reporter {
         }));
     }
 
-    /// Emits something that a reader should know.
+    /// Emits a note for the reader.
     pub fn note(&self, message: String) {
         self.emit(Body::Note(Note { message }));
     }
 
-    /// Emits a step and takes it into the tally.
+    /// Emits a step and adds it to the tally.
     pub fn step(&self, step: Step) {
         let mut shared = self.shared.lock();
         shared.tally.add(&step);
@@ -95,17 +95,17 @@ impl Reporter {
         change(&mut self.shared.lock().tally);
     }
 
-    /// Median measured step so far, in milliseconds.
+    /// Returns the median of the measured steps so far, in milliseconds.
     pub fn median_ms(&self) -> Option<f64> {
         self.shared.lock().tally.median_ms()
     }
 
-    /// Emits the summary, once: whoever comes second finds the stream closed.
+    /// Emits the summary once; a second call finds the stream closed.
     pub fn finish(&self, complete: bool) {
         self.end(complete, None);
     }
 
-    /// Emits what was done so far and then why the run ends.
+    /// Emits a summary of the work so far and then the reason why the run ends.
     pub fn fail(&self, failure: Failure) {
         self.end(false, Some(failure));
     }

@@ -1,20 +1,20 @@
-//! Letting the trained model continue a text, token by token.
+//! Lets the trained model continue a text, token by token.
 
 use anyhow::Result;
 
 use super::data::BYTE_TOKENS;
 use crate::train::{Engine, Sample};
 
-/// Bytes of the text shown to the model before it goes on by itself.
+/// Bytes of the text that the model gets before it continues.
 pub const PROMPT_BYTES: usize = 32;
 
-/// Continues `prompt` by `length` bytes, always taking the most likely one.
+/// Continues `prompt` by `length` bytes and always takes the most likely one.
 ///
-/// The model sees at most `window` bytes of context. Its vocabulary may be larger than the bytes it was trained on;
-/// tokens that are no byte are never chosen.
+/// The model sees at most `window` bytes of context. Its vocabulary may be larger than the bytes it was trained on.
+/// Tokens that are no byte are never chosen.
 ///
 /// # Errors
-/// What the device reports when logits are read back.
+/// Errors of the device when logits are read back.
 pub fn continue_text(
     engine: &mut dyn Engine,
     prompt: &[u8],

@@ -1,4 +1,4 @@
-//! Asking a run to stop.
+//! Asks a run to stop.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 pub enum StopReason {
     /// A signal, by number.
     Signal(i32),
-    /// Nobody reads the output any more, or it cannot be written.
+    /// The output cannot be written, for example because its reader is gone.
     OutputClosed(ErrorKind),
 }
 
-/// Set once, seen by all clones.
+/// A stop request that all clones share. It is set once.
 #[derive(Clone, Debug, Default)]
 pub struct StopSignal(Arc<Mutex<Option<StopReason>>>);
 

@@ -1,4 +1,4 @@
-//! What a run has done so far, kept so that a summary can be given at any moment.
+//! Keeps what a run has done so far, so that a summary is possible at any moment.
 
 use crate::model::ModelConfig;
 use crate::train::{RankCheck, Repeatability, Spread, Step, Summary, process_peak};
@@ -26,7 +26,7 @@ impl Tally {
         }
     }
 
-    /// Takes a step in; only measured ones count for the times.
+    /// Adds a step; only measured steps count for the times.
     pub fn add(&mut self, step: &Step) {
         self.steps.push(step.clone());
     }
@@ -35,19 +35,19 @@ impl Tally {
         self.steps.iter().filter(|step| step.measured)
     }
 
-    /// Of what the measured steps report.
+    /// Returns the spread of a figure over the measured steps that report it.
     fn spread(&self, figure: impl Fn(&Step) -> Option<f64>) -> Option<Spread> {
         let reported: Vec<f64> = self.measured().filter_map(figure).collect();
         Spread::of(&reported)
     }
 
-    /// Median total of the measured steps, in milliseconds.
+    /// Returns the median total of the measured steps, in milliseconds.
     pub fn median_ms(&self) -> Option<f64> {
         self.spread(|step| Some(step.total_ms))
             .map(|spread| spread.median)
     }
 
-    /// The summary of the steps so far.
+    /// Summarises the steps so far.
     pub fn summary(&self, complete: bool) -> Summary {
         let measured = self.measured().count();
         let seconds = self.measured().map(|step| step.total_ms).sum::<f64>() / 1e3;

@@ -1,4 +1,4 @@
-//! A profile pass as a Chrome trace, which Perfetto and `chrome://tracing` open.
+//! Writes a profile pass as a Chrome trace, which Perfetto and `chrome://tracing` open.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -14,10 +14,10 @@ const DEVICE: u32 = 2;
 
 /// Writes `trace` to `path`: one track for the host's phases, one for the device's kernels.
 ///
-/// Kernels without time stamps are left out; how many is said in the trace's metadata.
+/// Kernels without time stamps are left out; the trace's metadata has their number.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn write_chrome_trace(path: &Path, trace: &Trace) -> Result<()> {
     let cannot = || format!("cannot write the trace {}", path.display());
     let file = std::fs::File::create(path).with_context(cannot)?;

@@ -1,4 +1,4 @@
-//! One training run from the first step to the summary, whatever carries its steps out.
+//! One training run from the first step to the summary, for every engine.
 
 use anyhow::{Context as _, Result};
 
@@ -14,10 +14,10 @@ use crate::train::{
 };
 use tinyllama_contract::ranges::STEP;
 
-/// Trains and emits every event but the first and the last.
+/// Trains, and emits every event except the first and the last.
 ///
 /// # Errors
-/// What the device reports, or a trace file that cannot be written.
+/// Errors of the device, and a trace file that cannot be written.
 pub fn train(
     options: &Options,
     device: &dyn EngineDevice,
@@ -39,7 +39,7 @@ pub fn train(
     };
     let total = options.warmup + options.steps;
     let mut turns = Turns::of_this_process()?;
-    // Profilers that are told so record nothing else: no warm-up, no tuning, no repeatability.
+    // A profiler that is limited to this region records nothing else: no warm-up, no tuning, no repeatability check.
     let mut region = None;
     let mut ranks_agree = true;
     for n in 1..=total {
@@ -52,7 +52,8 @@ pub fn train(
         }
         let batch = data.next_batch();
         if n == 1 {
-            // Later, where a loss is small, gradients are differences of nearly equal numbers and tell little.
+            // The check comes early. Later the loss is small and gradients are differences of nearly equal numbers,
+            // which show little.
             ranks_agree = run.check_ranks(&batch)?;
         }
         if n == 1
@@ -103,14 +104,14 @@ struct Run<'a> {
     reporter: &'a Reporter,
     stop: &'a StopSignal,
     engine: Box<dyn Engine>,
-    /// Whether a step says how many parameters got a gradient.
+    /// True if a step reports how many parameters got a gradient.
     counts_gradients: bool,
 }
 
 impl Run<'_> {
     fn announce_phase(&self, n: usize) {
         let Options { warmup, steps, .. } = *self.options;
-        // A step that compiles is no step to warm up.
+        // A step that compiles does not count as warm-up.
         let first = if self.engine.compiles_in_first_step() {
             2
         } else {
@@ -126,7 +127,7 @@ impl Run<'_> {
         }
     }
 
-    /// One step and its event; returns the loss.
+    /// Runs one step and emits its event; returns the loss.
     fn step(&mut self, n: usize, of: usize, batch: &Batch) -> Result<f64> {
         let compiling = if n == 1 {
             self.compile_progress()
@@ -159,7 +160,7 @@ impl Run<'_> {
         }
         let is_true = match self.options.synchronize {
             Synchronize::Phases | Synchronize::Step => true,
-            // The step's time is true; those of its parts, where there are any, are not.
+            // The step's time is right. The times of its parts are not, if it has any.
             Synchronize::HostParts => times.forward.is_none(),
             Synchronize::Never => false,
         };
@@ -172,7 +173,7 @@ impl Run<'_> {
             forward_ms: times.forward,
             backward_ms: times.backward,
             optimizer_ms: times.optimizer,
-            // Without a queue the host's clock is the device's.
+            // Without a queue, the host's clock is also the device's clock.
             synchronized: is_true || !self.device.backend().is_asynchronous(),
             launches,
             captured,
@@ -184,7 +185,7 @@ impl Run<'_> {
         Ok(loss)
     }
 
-    /// What the first rank needs of each to tell of all; nothing where there is one.
+    /// Returns what the first rank needs from each rank to report on all; empty for a run on one device.
     fn of_rank(&self, loss: f64, total_ms: f64, waited_ms: Option<f64>) -> Vec<RankStep> {
         let ranks = self.options.ranks.iter().map(|options| RankStep {
             rank: options.rank,
@@ -195,7 +196,7 @@ impl Run<'_> {
         ranks.collect()
     }
 
-    /// Compares gradients over all ranks with one device's, where there are several.
+    /// Compares gradients over all ranks with those of one device, if there are several ranks.
     fn check_ranks(&mut self, batch: &Batch) -> Result<bool> {
         if !self.options.ranks.as_ref().is_some_and(|ranks| ranks.check) {
             return Ok(true);
@@ -209,7 +210,7 @@ impl Run<'_> {
         Ok(agree)
     }
 
-    /// Where the first step compiles on a device: its caches may be empty.
+    /// Shows progress if the first step compiles on a device, whose caches may be empty.
     fn compile_progress(&self) -> Option<CompileProgress> {
         let launches = self.engine.launches()?;
         let key = format!(
@@ -227,7 +228,7 @@ impl Run<'_> {
         ))
     }
 
-    /// Looked at once the counted steps are over, as is all that follows, so that it disturbs none of them.
+    /// Checks that steps repeat. This and all later checks come after the counted steps and so disturb none of them.
     fn check_repeatability(&mut self, batch: &Batch) -> Result<TrainingEnd> {
         if let Some(remark) = self.engine.remark() {
             self.reporter.note(remark);
@@ -277,7 +278,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Times every kernel of a few more steps. `None` where none is launched.
+    /// Times every kernel of a few more steps. Returns `None` if the run launches no kernel.
     fn profile(&mut self, batch: &Batch, steps: usize) -> Result<Option<Trace>> {
         let profiling = self.engine.profiling();
         let launches = !matches!(profiling, Profiling::HostOnly(_));

@@ -1,4 +1,4 @@
-//! Two runs in turns: a few steps of one, then of the other, so that both meet the same neighbours.
+//! Lets two runs take turns: a few steps of one, then a few of the other. Both then meet the same other load on the device.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -11,28 +11,28 @@ use anyhow::{Context as _, Result};
 use crate::train::StopSignal;
 use tinyllama_contract::turns::{FIRST, TURN};
 
-/// Least steps of a turn: the first meets a device that did something else just before, which a median passes over.
+/// Least number of steps in a turn. The first step finds the device changed by the other run; the median passes over it.
 const STEPS: usize = 4;
-/// Shorter turns would be decided by whose slice of a shared device they fall into: those last some milliseconds.
+/// Least duration of a turn. A shared device gives slices of some milliseconds, which would decide the result of shorter turns.
 const LONG_ENOUGH: Duration = Duration::from_millis(50);
-/// How often a run that waits looks whether it is to stop.
+/// How often a waiting run checks for a stop request.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The other run. Each hands on a byte when its turn is over, and goes on alone once the other has ended.
+/// Connection to the other run. Each run sends a byte when its turn is over. A run continues alone once the other has ended.
 pub struct Turns {
     other: UnixStream,
-    /// Whether the first turn is this one's.
+    /// True if this run has the first turn.
     begins: bool,
     long_enough: Duration,
-    /// When the turn that goes on began, and its steps.
+    /// Start of the current turn and the steps made in it.
     turn: Option<(Instant, usize)>,
 }
 
 impl Turns {
-    /// None for a run that is alone.
+    /// Opens the connection to the other run; `None` if this run takes no turns.
     ///
     /// # Errors
-    /// When the other one cannot be reached.
+    /// Fails if the other run cannot be reached.
     pub fn of_this_process() -> Result<Option<Self>> {
         let Some(turn) = std::env::var_os(TURN) else {
             return Ok(None);
@@ -55,7 +55,7 @@ impl Turns {
         })
     }
 
-    /// Before a counted step: waits for a turn where none goes on.
+    /// Call it before a counted step: waits for a turn unless this run already has it.
     pub fn wait(&mut self, stop: &StopSignal) {
         if self.turn.is_none() {
             if !self.begins {
@@ -68,7 +68,7 @@ impl Turns {
         *steps += 1;
     }
 
-    /// After a counted step.
+    /// Call it after a counted step: ends the turn if it was long enough.
     pub fn step_over(&mut self) {
         let is_over = |(since, steps): (Instant, usize)| {
             steps >= STEPS && since.elapsed() >= self.long_enough
@@ -79,20 +79,21 @@ impl Turns {
         }
     }
 
-    /// After the last: what a run does then would disturb the other's last steps.
+    /// Call it after the last step. It waits for the other run to end, because this run's later work would disturb
+    /// the other's steps.
     pub fn end(mut self, stop: &StopSignal) {
-        // Fails where the other has ended, and then there is nothing to wait for.
+        // This fails if the other run has ended, and then there is nothing to wait for.
         if self.other.shutdown(Shutdown::Write).is_ok() {
             while self.hear(stop) {}
         }
     }
 
     fn hand_on(&mut self) {
-        // Nobody hears it where the other has ended.
+        // The write fails if the other run has ended, which does not matter here.
         drop(self.other.write_all(b"."));
     }
 
-    /// Whether the other handed on; false once it has ended, or this one is to stop.
+    /// Waits for the other run's byte. Returns false if the other run has ended or this one has to stop.
     fn hear(&mut self, stop: &StopSignal) -> bool {
         while stop.reason().is_none() {
             match self.other.read(&mut [0]) {
@@ -118,7 +119,7 @@ mod tests {
         [turns(first, true), turns(second, false)]
     }
 
-    /// The steps of both in the order in which they were made; `steps` of each.
+    /// Returns the steps of both runs in the order in which they were made; each run makes `steps`.
     fn order(steps: [usize; 2]) -> String {
         let (sender, made) = channel();
         let runs = pair().into_iter().zip(steps).zip(["A", "B"]);

@@ -1,4 +1,4 @@
-//! The ceilings of the CPU: the same matrix library V4's host form uses, and copies on all threads.
+//! Measures the ceilings of the CPU: products by the matrix library of V4's host form, and copies on all threads.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,14 +10,14 @@ use crate::matrix::{Parallelism, View, multiply};
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::units::human_bytes;
 
-/// How much is measured.
+/// Extent of the measurements.
 pub(super) struct Effort {
     pub repeats: usize,
-    /// Seconds a repeat should at least half take.
+    /// A repeat should take at least half of these seconds.
     pub repeat_seconds: f64,
     /// Largest side of the square matrices.
     pub largest_side: usize,
-    /// Bytes of source and of target of a copy from memory, where the caches are not larger still.
+    /// Bytes of source and of target of a copy from memory. Larger caches raise it.
     pub cold_bytes: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) const FULL: Effort = Effort {
     cold_bytes: 256 << 20,
 };
 
-/// Taken for a core's L2 where the system does not report one: all x86-64 and ARM servers have as much.
+/// Assumed size of a core's L2 if the system reports none: all x86-64 and ARM servers have at least this.
 const LEAST_L2: usize = 256 << 10;
 
 pub(super) fn measure(
@@ -49,10 +49,10 @@ pub(super) fn measure(
     measured
 }
 
-/// Bytes of the caches of the first core.
+/// Cache sizes of the first core, in bytes.
 struct Caches {
     second: Option<usize>,
-    /// Of whatever level.
+    /// The largest cache of any level.
     largest: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Caches {
     }
 }
 
-/// `1024K` or `32M`, as the system writes it.
+/// Parses a size as the system writes it: `1024K` or `32M`.
 fn parse_size(text: &str) -> Option<usize> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit = match unit {
@@ -83,12 +83,12 @@ fn parse_size(text: &str) -> Option<usize> {
     number.parse::<usize>().ok()?.checked_mul(unit)
 }
 
-/// Seconds of one pass, in each repeat; how many passes make a repeat long enough is found out first.
+/// Returns the seconds per pass of each repeat. First finds out how many passes make a repeat long enough.
 pub(super) fn sample(effort: &Effort, mut work: impl FnMut(u32)) -> Vec<f64> {
     let mut timed = |passes: u32| {
         let start = Instant::now();
         work(passes);
-        // A clock may not have moved; no work takes less than a nanosecond.
+        // The clock may not have advanced; no work takes less than a nanosecond.
         start.elapsed().as_secs_f64().max(1e-9)
     };
     let mut passes = 1_u32;
@@ -107,7 +107,7 @@ pub(super) fn sample(effort: &Effort, mut work: impl FnMut(u32)) -> Vec<f64> {
 
 fn products(effort: &Effort) -> Option<ComputeCeiling> {
     let mut side = 256.min(effort.largest_side);
-    // As large as fits a repeat: small products do not keep many cores busy.
+    // Takes the largest side that fits into a repeat, because small products do not keep many cores busy.
     while side < effort.largest_side {
         let mut product = Product::new(side);
         product.run();
@@ -182,7 +182,7 @@ fn cold_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
 }
 
 fn warm_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
-    // Source and target together are half of it.
+    // Source and target together fill half of the cache.
     let piece = caches.second.unwrap_or(LEAST_L2) / 4;
     let (bytes_per_s, bytes) = copies(effort, piece)?;
     Some(BandwidthCeiling {
@@ -197,10 +197,13 @@ fn warm_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
     })
 }
 
-/// Bytes read and written a second when each thread copies a piece of its own, and the bytes copied by a pass of all.
+/// Lets each thread copy its own piece. Returns the bytes read and written per second, and the bytes that all threads
+/// copy in a pass.
 fn copies(effort: &Effort, piece: usize) -> Option<(Sampled, u64)> {
     let threads = rayon::current_num_threads();
-    // Made in parallel, so that memory lies near a core that uses it; not zero, which the system would not store.
+    // The threads create their own pieces, so that the memory lies near a core that uses it. The values are not zero,
+    // because the
+    // system would not store zeros.
     let mut pieces: Vec<(Vec<u8>, Vec<u8>)> = (0..threads)
         .into_par_iter()
         .with_max_len(1)

@@ -1,7 +1,7 @@
-//! What a device reaches when it does one thing only: products, copies, launches, waiting. The material of `calibrate`.
+//! Measures a device with a single kind of work at a time: products, copies, launches, waits. `calibrate` stores the results.
 //!
-//! GPUs are measured through the driver layer, with the vendor's matrix library and kernels of our own, so burn's backends
-//! need not be part of the build. What cannot be measured on a device becomes a note and leaves the rest as it is.
+//! GPUs are measured through the driver layer, with the vendor's matrix library and our own kernels, so the build needs no
+//! burn backend. A measurement that a device cannot do becomes a note; the other measurements still run.
 
 mod cpu;
 mod gpu;
@@ -17,12 +17,12 @@ use tinyllama_contract::ceilings::{
     BandwidthCeiling, ComputeCeiling, Latency, Level, Measured, Sampled, Unit,
 };
 
-/// Measures the device that `choice` and `wanted` (an index, or part of a Vulkan adapter's name) lead to, and says through
-/// `progress` what it is at. Takes some 20 seconds on a GPU, 10 on a CPU; the device must not be used meanwhile.
+/// Measures the device that `choice` and `wanted` (an index, or part of a Vulkan adapter's name) select. `progress`
+/// gets the name
+/// of each measurement as it starts. It takes some 20 seconds on a GPU and 10 on a CPU; nothing else should use the device.
 ///
 /// # Errors
-/// A [`DeviceError`](super::DeviceError) where the device cannot be opened; the first failure where nothing at all could be
-/// measured.
+/// A [`DeviceError`](super::DeviceError) if the device cannot be opened; the first failure if nothing could be measured.
 pub fn measure(
     choice: BackendChoice,
     wanted: Option<&str>,

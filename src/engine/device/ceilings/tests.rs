@@ -1,9 +1,9 @@
-//! On the stand-in for HIP, where every piece of work takes a millisecond, and on the CPU.
+//! Tests on the CPU and on the stand-in for HIP, where every piece of work takes a millisecond.
 
 use super::super::driver::tests::stand_in::{StandIn, on};
 use super::*;
 
-/// Small, and content with a millisecond.
+/// A small extent of measurement, with repeats of a millisecond.
 const SMALL: gpu::Effort = gpu::Effort {
     repeats: 3,
     repeat_ms: 1.0,
@@ -16,7 +16,7 @@ const SMALL: gpu::Effort = gpu::Effort {
     waits: 5,
 };
 
-/// A device of one compute unit whose cache nobody reports. It has no tf32.
+/// A device with one compute unit, an unreported cache size and no tf32.
 const SETTINGS: [(&str, &str); 4] = [
     ("HIP_STAND_IN_CLOCK", "1"),
     ("HIP_STAND_IN_UNITS", "1"),
@@ -54,13 +54,13 @@ fn rates_follow_from_the_time_the_device_took() {
         assert_eq!(cold.working_set, copied as u64);
         assert!(near(&cold.bytes_per_s, copied as f64 * 1e3), "{cold:?}");
 
-        // A unit of 2048 threads, four times over, each with 16 sums of 256 multiply-adds.
+        // One unit of 2048 threads, four times, each thread with 16 sums of 256 multiply-adds.
         let vector = &measured.compute[0];
         assert_eq!((&vector.dtype[..], vector.unit), ("f32", Unit::Vector));
         let flops = 2.0 * (2048 * 4 * 16 * 256) as f64;
         assert!(near(&vector.flops_per_s, flops * 1e3), "{vector:?}");
 
-        // The library's other algorithm takes two kernels, and the larger side fits.
+        // The library's other algorithm needs two kernels, and the larger side fits.
         let matrix = &measured.compute[1..];
         let dtypes: Vec<_> = matrix.iter().map(|rates| &rates.dtype[..]).collect();
         assert_eq!(dtypes, ["f32", "bf16"]);
@@ -79,7 +79,7 @@ fn rates_follow_from_the_time_the_device_took() {
             let median = latency.microseconds.median;
             assert!(median.is_finite() && median > 0.0);
         }
-        // What the device lacks is a note and costs nothing else.
+        // A missing feature becomes a note and affects nothing else.
         assert_eq!(measured.bandwidth.len(), 1);
         let notes = notes_of(&measured);
         assert!(notes.contains("last cache is not reported"), "{notes}");
@@ -90,7 +90,7 @@ fn rates_follow_from_the_time_the_device_took() {
 #[test]
 fn slow_products_are_measured_smaller() {
     on("gfx90a", &SETTINGS, |stand_in| {
-        // 82 runs of each of two candidates would take more than there is.
+        // 82 runs of each of two candidates would take longer than the limit.
         let effort = gpu::Effort {
             selection_seconds: 0.15,
             ..SMALL
@@ -106,7 +106,7 @@ fn slow_products_are_measured_smaller() {
 
 #[test]
 fn a_failure_anywhere_leaves_nothing_behind() {
-    // At the first call and at a later one.
+    // The call fails at its first and at a later use.
     for failing in [
         "hipStreamCreateWithFlags#1=1",
         "hipEventCreateWithFlags#1=1",
@@ -133,7 +133,7 @@ fn a_failure_anywhere_leaves_nothing_behind() {
             let told = ["hipError", "HIPRTC_ERROR", "HIPBLAS_STATUS"]
                 .iter()
                 .any(|name| notes.contains(name));
-            // The choice of an algorithm gets over one that fails.
+            // Choosing an algorithm skips one that fails.
             let whole = measured.compute.len() == 3 && measured.launch.is_some();
             assert!(told || whole, "{measured:?}");
             let nothing = notes.starts_with("nothing was measured");
@@ -154,7 +154,7 @@ fn the_cpu_is_plausible() {
         cold_bytes: 32 << 20,
     };
     let measured = cpu::measure(cpu_facts(), &effort, &mut |_| {});
-    // Not how large: a machine that does other work measures anything.
+    // The size is not checked: on a machine with other load any figure is possible.
     let plausible = |rate: &Sampled| {
         assert_eq!(rate.repeats, effort.repeats);
         assert!(rate.p10 > 0.0 && rate.p90.is_finite());

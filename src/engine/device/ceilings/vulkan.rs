@@ -1,4 +1,4 @@
-//! The ceilings of a GPU through Vulkan, which has no vendor's matrix library: burn's products, and two plain kernels.
+//! Measures the ceilings of a GPU through Vulkan, which has no vendor's matrix library: burn's products, and two plain kernels.
 
 use anyhow::Result;
 use burn::tensor::{FloatDType, Tensor, TensorData};
@@ -9,7 +9,7 @@ use super::{BandwidthCeiling, ComputeCeiling, Level, Measured, Sampled, Unit};
 use crate::device::{BackendChoice, CacheSettings, OpenDevice, Tuning, configure_runtime, open};
 use tinyllama_base::units::human_bytes;
 
-/// Of the square matrices: some milliseconds on a large GPU, some tenths of a second on a small one.
+/// Side of the square matrices: some milliseconds on a large GPU, some tenths of a second on a small one.
 const SIDE: usize = 4096;
 
 pub(super) fn measure(wanted: Option<&str>, progress: &mut dyn FnMut(&str)) -> Result<Measured> {
@@ -40,7 +40,7 @@ pub(super) fn measure(wanted: Option<&str>, progress: &mut dyn FnMut(&str)) -> R
 
 fn products(open: &OpenDevice, dtype: FloatDType, name: &str) -> Result<Option<ComputeCeiling>> {
     let device = &open.device;
-    // So that factor after factor neither grows nor fades: a product of zeros would be faster.
+    // With this scale, repeated products neither grow nor fade. A product of zeros would be faster.
     let size = (3.0 / SIDE as f32).sqrt();
     let factor = |seed: usize| {
         let values = (0..SIDE * SIDE).map(|at| ((at + seed) * 7919 % 2003) as f32 / 1001.0 - 1.0);
@@ -54,7 +54,7 @@ fn products(open: &OpenDevice, dtype: FloatDType, name: &str) -> Result<Option<C
         }
         device.sync()
     };
-    // The first one compiles.
+    // The first product compiles.
     multiply(1)?;
     let mut failed = None;
     let seconds = sample(&FULL, |passes| {

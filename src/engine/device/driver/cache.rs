@@ -1,4 +1,4 @@
-//! Compiled modules kept between processes, one file each, named by the hash of what they were made from.
+//! Keeps compiled modules between processes: one file each, named by the hash of everything they were made from.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use tinyllama_base::file;
 
-/// A folder of compiled modules. It is a convenience: what cannot be read is compiled again, and what cannot be written
-/// (read-only home, full disk) is not kept, and why is remembered.
+/// A folder of compiled modules. It only saves time: an unreadable module is compiled again. If a module cannot be written
+/// (read-only home, full disk), it is not kept, and the cache remembers the reason.
 #[derive(Clone, Debug)]
 pub struct ModuleCache {
     folder: PathBuf,
@@ -28,17 +28,17 @@ impl ModuleCache {
         }
     }
 
-    /// Why code was not kept; `None` where all was.
+    /// Returns why code was not kept; `None` if all was.
     pub fn trouble(&self) -> Option<&String> {
         self.trouble.get()
     }
 
-    /// `$XDG_CACHE_HOME/tinyllama-tutor/modules`; `None` where there is no home.
+    /// Opens `$XDG_CACHE_HOME/tinyllama-tutor/modules`; `None` if there is no home.
     pub fn of_user() -> Option<Self> {
         Some(ModuleCache::new(file::cached("modules")?))
     }
 
-    /// The code kept under `key`; `None` where there is none or the file is damaged.
+    /// Returns the code stored under `key`; `None` if there is none or the file is damaged.
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let mut file = fs::read(self.folder.join(key)).ok()?;
         if file.len() < HASH_BYTES {
@@ -48,7 +48,7 @@ impl ModuleCache {
         (Sha256::digest(&code).as_slice() == file).then_some(code)
     }
 
-    /// Keeps `code` under `key`, whole or not at all: two processes may do it at once.
+    /// Stores `code` under `key` completely or not at all, because two processes may do it at once.
     pub fn put(&self, key: &str, code: &[u8]) {
         let written = fs::create_dir_all(&self.folder).and_then(|()| {
             let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
@@ -57,7 +57,7 @@ impl ModuleCache {
             file.persist(self.folder.join(key))
                 .map_err(|error| error.error)
         });
-        // Not kept means compiled again next time, which is no reason to stop.
+        // Code that is not kept is compiled again next time, which is no reason to stop.
         if let Err(error) = written {
             let folder = self.folder.display();
             self.trouble.get_or_init(|| format!("{folder}: {error}"));

@@ -1,4 +1,4 @@
-//! The driver's functions, the device they are for, and their failures by name.
+//! The driver's functions, its devices, and its failures by name.
 
 use std::ffi::{c_char, c_int};
 use std::ops::Deref;
@@ -15,9 +15,9 @@ pub(super) struct Calls {
     pub vendor: Vendor,
     common: DriverInterface,
     pub own: OwnInterface,
-    /// What times a part of a graph, where the driver can.
+    /// Times a part of a graph; `None` if the driver cannot.
     pub graph_clock: Option<GraphClock>,
-    /// Devices there are.
+    /// Number of devices.
     pub count: usize,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum OwnInterface {
     Hip(HipInterface),
 }
 
-/// What both drivers have.
+/// The functions that both drivers have.
 impl Deref for Calls {
     type Target = DriverInterface;
 
@@ -37,7 +37,7 @@ impl Deref for Calls {
 
 fn cuda_statuses(library: &SharedLibrary) -> Result<Statuses> {
     type NameOf = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
-    // SAFETY: as `cuda.h` has it. It gives a constant string, or null for a code it does not know.
+    // SAFETY: the signature is that of `cuda.h`. It returns a constant string, or null for an unknown code.
     unsafe {
         let name_of: Function<NameOf> = library.function(&["cuGetErrorName"])?;
         Ok(Statuses::new(Vendor::Nvidia, move |code| {
@@ -48,7 +48,7 @@ fn cuda_statuses(library: &SharedLibrary) -> Result<Statuses> {
     }
 }
 
-/// What gives a status of HIP's its text.
+/// HIP's function that returns the text of a status.
 pub(super) const HIP_STATUS_TEXT: &str = "hipGetErrorName";
 
 fn library(vendor: Vendor) -> Result<SharedLibrary> {
@@ -59,18 +59,18 @@ fn library(vendor: Vendor) -> Result<SharedLibrary> {
     SharedLibrary::load(vendor, names)
 }
 
-/// The file that the driver of `vendor` is loaded from; `None` where there is none.
+/// Returns the file from which the driver of `vendor` is loaded; `None` if there is none.
 pub fn loaded_from(vendor: Vendor) -> Option<PathBuf> {
     type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
     let library = library(vendor).ok()?;
-    // SAFETY: as both headers have it; it is not called.
+    // SAFETY: the signature is that of both headers; the function is not called.
     let function: Function<Count> =
         unsafe { library.function(&["cuDeviceGetCount", "hipGetDeviceCount"]) }.ok()?;
     library.file(function)
 }
 
 impl Calls {
-    /// Loads the driver of `vendor` and asks for its devices.
+    /// Loads the driver of `vendor` and counts its devices.
     pub fn load(vendor: Vendor) -> Result<Self> {
         let library = library(vendor)?;
         let statuses = match vendor {
@@ -96,19 +96,19 @@ impl Calls {
 
     fn count_devices(&self) -> Result<usize> {
         let mut count = 0;
-        // SAFETY: a place for the answer.
+        // SAFETY: the pointer to the result is valid for writing.
         match unsafe {
             self.initialise(0)
                 .and_then(|()| self.device_count(&mut count))
         } {
-            // Without a device both drivers fail here and do not count to zero.
+            // Without a device, both drivers fail here instead of counting zero.
             Err(error) if error.refusal() == Refusal::NoDevice => {}
             other => other?,
         }
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// The driver's own number of device `index`.
+    /// Returns the driver's own number of device `index`.
     pub fn device(&self, index: usize) -> Result<c_int> {
         let (vendor, count) = (self.vendor, self.count);
         let mut device = -1;
@@ -118,7 +118,7 @@ impl Calls {
                 closed: (vendor == Vendor::Amd).then(kfd::closed).flatten(),
             }),
             Ok(ordinal) if index < count => {
-                // SAFETY: a place for the answer.
+                // SAFETY: the pointer to the result is valid for writing.
                 unsafe { self.common.device(&mut device, ordinal)? };
                 Ok(device)
             }
@@ -132,7 +132,7 @@ impl Calls {
 
     /// Makes `device` this thread's current one.
     pub fn enter(&self, device: c_int) -> Result<()> {
-        // SAFETY: the device exists; who enters leaves once.
+        // SAFETY: the device exists, and each `enter` has one `leave`.
         unsafe {
             match &self.own {
                 OwnInterface::Cuda(cuda, _) => {
@@ -148,7 +148,7 @@ impl Calls {
     /// Undoes [`enter`](Self::enter).
     pub fn leave(&self, device: c_int) {
         if let OwnInterface::Cuda(cuda, _) = &self.own {
-            // Nobody is left to hear of a failure.
+            // A failure here has no receiver.
             // SAFETY: retained once in `enter`.
             unsafe { (cuda.release_context.call)(device) };
         }

@@ -1,4 +1,4 @@
-//! What takes part in a capture, and the handles that a failed one spoils.
+//! Tracks the streams and events of a capture, and renews their handles after a failed one.
 //!
 //! HIP ends a capture that failed without freeing its streams: each call on them answers 900 or 901 until the stream is
 //! destroyed. So streams and events of a failed capture get new handles.
@@ -12,7 +12,7 @@ use super::Result;
 use super::handle::Shared;
 use super::interface::{MOST_URGENT, NON_BLOCKING, Opaque};
 
-/// How the driver is asked for a handle.
+/// How a handle is created.
 #[derive(Clone, Copy)]
 pub(super) enum HandleKind {
     Stream,
@@ -41,7 +41,7 @@ impl Renewable {
         self.handle.get()
     }
 
-    /// Destroys the handle and takes a new one of the same kind. Without a new one the old one stays.
+    /// Destroys the handle and creates a new one of the same kind. If that fails, the old one stays.
     fn renew(&self) {
         match self.kind.create(&self.shared) {
             Ok(new) => self.destroy(self.handle.replace(new)),
@@ -51,7 +51,7 @@ impl Renewable {
 
     fn destroy(&self, handle: Opaque) {
         let calls = &self.shared.calls;
-        // SAFETY: created by this driver, and destroyed only where nothing has the handle any more.
+        // SAFETY: created by this driver, and destroyed only when no other code has the handle any more.
         let destroyed = unsafe {
             match self.kind {
                 HandleKind::Stream | HandleKind::UrgentStream => calls.destroy_stream(handle),
@@ -65,7 +65,7 @@ impl Renewable {
 impl HandleKind {
     fn create(self, shared: &Shared) -> Result<Opaque> {
         let (calls, mut handle) = (&shared.calls, ptr::null_mut());
-        // SAFETY: a place for the handle.
+        // SAFETY: the pointer to the handle is valid for writing.
         unsafe {
             match self {
                 HandleKind::Stream => calls.create_stream(&mut handle, NON_BLOCKING)?,
@@ -85,15 +85,15 @@ impl Drop for Renewable {
     }
 }
 
-/// A capture, and the streams and events that take part in it while it runs.
+/// A capture, with the streams and events that take part in it while it runs.
 pub(super) struct Capture {
     running: Cell<bool>,
-    /// In the order in which they came; the stream that is captured is the first.
+    /// In the order in which they joined; the captured stream is the first.
     members: RefCell<Vec<Rc<Renewable>>>,
 }
 
 impl Capture {
-    /// A running one, of `stream`.
+    /// Starts tracking a capture of `stream`.
     pub fn of(stream: &Rc<Renewable>) -> Rc<Self> {
         Rc::new(Capture {
             running: Cell::new(true),
@@ -105,15 +105,15 @@ impl Capture {
         self.running.get()
     }
 
-    /// Notes that a stream joined it, or that an event was recorded in it.
+    /// Adds a stream that joined the capture, or an event that was recorded in it.
     pub fn takes_part(&self, member: &Rc<Renewable>) {
         if self.is_running() {
             self.members.borrow_mut().push(Rc::clone(member));
         }
     }
 
-    /// It is over. After a failure every stream and event of it gets a new handle: branches before the stream they came from,
-    /// which knows them.
+    /// Ends the capture. After a failure all its streams and events get new handles. Branches come before the stream that they
+    /// came from, because that stream knows them.
     pub fn end(&self, failed: bool) {
         self.running.set(false);
         let members = self.members.take();

@@ -1,4 +1,4 @@
-//! NCCL and RCCL, which have one interface and the same names: sums over the GPUs of several processes.
+//! NCCL and RCCL, which have one interface and the same names. They compute sums over the GPUs of several processes.
 
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ interface! {
     }
 }
 
-/// What gives a status its text.
+/// The library's function that returns the text of a status.
 pub(super) const STATUS_TEXT: &str = "ncclGetErrorString";
 /// `ncclSum`.
 pub(super) const SUM: c_int = 0;
@@ -35,7 +35,7 @@ pub(super) const BFLOAT16: c_int = 9;
 /// `ncclInProgress`: no error.
 const IN_PROGRESS: c_int = 7;
 
-/// What ranks find each other by; one of them draws it and the others are told.
+/// The identifier by which ranks find each other. One rank creates it and sends it to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct UniqueId([u8; UniqueId::BYTES]);
@@ -52,7 +52,7 @@ impl UniqueId {
     }
 }
 
-/// One rank's place among all. It belongs to the device that it was made with.
+/// One rank's membership in the group of all ranks. It belongs to the device with which it was made.
 pub struct Communicator {
     library: CollectiveInterface,
     handle: Opaque,
@@ -68,8 +68,8 @@ fn load(vendor: Vendor) -> Result<CollectiveInterface> {
     CollectiveInterface::load(&library, &Statuses::by(&library, &[STATUS_TEXT])?)
 }
 
-/// Where it is beside toolkits and the loader's path: where `NCCL_PATH` or `RCCL_PATH` says, and where Python's package
-/// managers put it.
+/// Returns further folders of the library: from `NCCL_PATH` or `RCCL_PATH`, and from Python's package managers. The caller also
+/// searches toolkits and the loader's path.
 fn folders(vendor: Vendor) -> Vec<PathBuf> {
     let (variable, packages): (_, &[&str]) = match vendor {
         Vendor::Nvidia => ("NCCL_PATH", &["nvidia/nccl"]),
@@ -110,7 +110,7 @@ fn folders(vendor: Vendor) -> Vec<PathBuf> {
     named.chain(packages).collect()
 }
 
-/// `path`, and those beside it whose names go on with what GPUs they are for: `_rocm_sdk_libraries_gfx94X_dcgpu`.
+/// Returns `path`, and its siblings whose names continue with a GPU type: `_rocm_sdk_libraries_gfx94X_dcgpu`.
 fn folders_named(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(wanted)) = (path.parent(), path.file_name()) else {
         return vec![];
@@ -130,19 +130,19 @@ fn folders_named(path: &Path) -> Vec<PathBuf> {
 }
 
 impl Driver {
-    /// Draws what the ranks of one run find each other by.
+    /// Creates the identifier by which the ranks of a run find each other.
     ///
     /// # Errors
-    /// That the library is missing, and where it was looked for; what it reports.
+    /// Fails if the library is missing, and names the searched folders. Also returns the library's own errors.
     pub fn unique_id(&self) -> Result<UniqueId> {
         let library = load(self.properties().vendor)?;
         let mut id = UniqueId([0; UniqueId::BYTES]);
-        // SAFETY: a place for the answer.
+        // SAFETY: the pointer to the result is valid for writing.
         unsafe { library.unique_id(&mut id)? };
         Ok(id)
     }
 
-    /// Joins the others as `rank` of `ranks`; returns when all are there.
+    /// Joins the other ranks as `rank` of `ranks`; returns when all have joined.
     ///
     /// # Errors
     /// As for [`unique_id`](Self::unique_id).
@@ -150,7 +150,7 @@ impl Driver {
         let library = load(self.properties().vendor)?;
         let number = |of: usize| c_int::try_from(of).unwrap_or(c_int::MAX);
         let mut handle = ptr::null_mut();
-        // SAFETY: a place for the handle; this device is the thread's current one.
+        // SAFETY: the pointer to the handle is valid for writing; this device is the thread's current one.
         unsafe { library.join(&mut handle, number(ranks), *id, number(rank))? };
         Ok(Communicator {
             library,
@@ -161,18 +161,18 @@ impl Driver {
 }
 
 impl Communicator {
-    /// Replaces each of `parts`, gradients in `precision`, by its sum over all ranks, in one go.
+    /// Replaces each of `parts`, gradients in `precision`, by its sum over all ranks, in one group.
     ///
     /// # Safety
-    /// They stay until the stream has passed (or, captured, while the graph is used). All ranks sum parts of the same sizes
-    /// in the same order.
+    /// The parts stay allocated until the stream has passed (or, captured, while the graph is used). All ranks sum parts of the
+    /// same sizes in the same order.
     pub unsafe fn sum(&self, stream: &Stream, parts: &[Slice], precision: Precision) -> Result<()> {
         let (library, size) = (&self.library, precision.element_bytes());
         let kind = match precision {
             Precision::Bf16 => BFLOAT16,
             Precision::F32 | Precision::Tf32 => FLOAT32,
         };
-        // SAFETY: the ranges are as long as said; the rest is the caller's promise. A group that was begun is ended.
+        // SAFETY: the ranges have the given lengths; the caller guarantees the rest. Every started group is ended.
         let summed = unsafe {
             library.start_group()?;
             let summed = parts.iter().try_for_each(|part| {
@@ -185,13 +185,13 @@ impl Communicator {
         stream.counted(Work::Transfer, summed)
     }
 
-    /// What went wrong on the way since the last look.
+    /// Reports an asynchronous failure since the last check.
     ///
     /// # Errors
-    /// That, for example a rank of another machine that is gone.
+    /// That failure, for example that a rank on another machine is gone.
     pub fn check_late(&self) -> Result<()> {
         let mut late = 0;
-        // SAFETY: a place for the answer.
+        // SAFETY: the pointer to the result is valid for writing.
         unsafe { self.library.late_error(self.handle, &mut late)? };
         match late {
             0 | IN_PROGRESS => Ok(()),
@@ -202,7 +202,7 @@ impl Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        // Where something went wrong the others may be gone, for whom leaving in order would wait.
+        // After a failure the other ranks may be gone, and an orderly exit would wait for them.
         // SAFETY: joined once and left only here.
         let left = unsafe {
             match self.check_late() {

@@ -1,4 +1,4 @@
-//! What is compiled at run time, and with which options.
+//! Sources that are compiled at run time, and the options for it.
 
 use sha2::{Digest, Sha256};
 
@@ -8,10 +8,11 @@ use super::{Driver, Result};
 /// Source of one module: CUDA C++ for nvrtc, HIP C++ for hiprtc, or both at once.
 ///
 /// These macros are defined for it: `TUTOR_CUDA` or `TUTOR_HIP`, `TUTOR_PLANE` (threads of a plane), and on CUDA
-/// `TUTOR_SM` (90 on sm_90). No header of the toolkit is needed to compile; one that is used is found where the toolkit is.
+/// `TUTOR_SM` (90 on sm_90). No header of the toolkit is needed to compile. If the source includes one, the toolkit's
+/// folder is searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Appears in the compiler's messages, as a file name.
+    /// Name of the file in the compiler's messages.
     pub name: String,
     pub text: String,
     /// Further macros, as (name, value).
@@ -33,7 +34,7 @@ impl Source {
     }
 }
 
-/// A source with the options for one device: what the run-time compiler gets.
+/// A source with the options for one device, as the run-time compiler gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileRequest {
     pub name: String,
@@ -48,7 +49,7 @@ impl CompileRequest {
         let mut options = match properties.vendor {
             Vendor::Nvidia => {
                 let number = arch.trim_start_matches("sm_");
-                // Warpgroups multiply by instructions that Hopper alone has.
+                // Only Hopper (with the suffix `a`) has the warpgroup instructions for matrix products.
                 let own = if arch == "sm_90" { "a" } else { "" };
                 vec![
                     format!("--gpu-architecture={arch}{own}"),
@@ -79,7 +80,7 @@ impl CompileRequest {
         }
     }
 
-    /// Names the code this request gives with `compiler`: SHA-256 over everything that decides it, in hexadecimal.
+    /// Returns a name for the code that `compiler` makes of this request: SHA-256 over all inputs, in hexadecimal.
     pub fn key(&self, compiler: &str) -> String {
         let mut hash = Sha256::new();
         let parts = [compiler, &self.name, &self.arch, &self.text];
@@ -87,7 +88,7 @@ impl CompileRequest {
             .into_iter()
             .chain(self.options.iter().map(String::as_str))
         {
-            // The length first, so that no two lists of parts run together to the same bytes.
+            // The length comes first, so that two different lists of parts never give the same bytes.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -96,7 +97,7 @@ impl CompileRequest {
 }
 
 impl Driver {
-    /// The code of `source` for this device: from the cache, or compiled and then kept there.
+    /// Returns the code of `source` for this device from the cache, or compiles and stores it.
     pub(super) fn code(&self, source: &Source) -> Result<Vec<u8>> {
         let request = CompileRequest::new(source, self.properties());
         let compiler = self.shared.compiler()?;

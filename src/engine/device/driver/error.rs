@@ -1,4 +1,4 @@
-//! What can go wrong between this program and a GPU driver.
+//! Errors between this program and a GPU driver.
 
 use thiserror::Error;
 
@@ -19,7 +19,7 @@ pub enum DriverError {
     #[error("{vendor} reports no device{}", .closed.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
     NoDevice {
         vendor: Vendor,
-        /// Why, where the system keeps its device from this process.
+        /// The reason why the system denies this process the driver's device, if it does.
         closed: Option<String>,
     },
     #[error("{vendor} has no device {index}; there are {count}")]
@@ -46,15 +46,15 @@ pub enum DriverError {
     },
     #[error("{library} has no algorithm for {gemm}")]
     NoAlgorithm { library: String, gemm: String },
-    /// This program asked for something that cannot be; the driver was not called.
+    /// This program asked for something impossible; the driver was not called.
     #[error("{0}")]
     Invalid(String),
 }
 
-/// What the driver layer gives.
+/// Result of the driver layer's functions.
 pub type Result<T> = std::result::Result<T, DriverError>;
 
-/// What kind of refusal a code is, where one has to react.
+/// The class of a driver's error code, for callers that react to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     OutOfMemory,
@@ -63,13 +63,13 @@ pub enum Refusal {
     Mismatch,
     /// A stream was used in a way a capture does not allow.
     Capture,
-    /// A kernel wrote or read where it may not, or hung. The process cannot use the device any more.
+    /// A kernel accessed memory outside its buffers, or hung. The process cannot use the device any more.
     Fault,
     Other,
 }
 
 impl DriverError {
-    /// Classifies a failed call by the name the driver gave.
+    /// Classifies a failed call by the driver's name of the error.
     pub fn refusal(&self) -> Refusal {
         let DriverError::Call { name, .. } = self else {
             return Refusal::Other;
@@ -109,7 +109,7 @@ impl DriverError {
         }
     }
 
-    /// Adds what was being done to a refusal that does not say so yet.
+    /// Adds a description of the action to a failed call that has none yet.
     pub(super) fn during(mut self, what: impl FnOnce() -> String) -> Self {
         if let DriverError::Call { detail, .. } = &mut self {
             detail.get_or_insert_with(what);
@@ -117,7 +117,7 @@ impl DriverError {
         self
     }
 
-    /// What the user can do, as one or two sentences.
+    /// Returns what the user can do, in one or two sentences.
     pub fn remedy(&self) -> String {
         match self {
             DriverError::LibraryMissing { vendor: Vendor::Nvidia, library, .. } => match *library {

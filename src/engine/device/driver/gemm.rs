@@ -1,7 +1,7 @@
 //! Matrix multiplication by the vendor's library, on our stream.
 //!
-//! Matrices are row-major. cuBLASLt and hipBLASLt think in columns; since a row-major matrix is the transpose of the
-//! column-major one at the same address, they are asked for `dT = op(b)T op(a)T`, with the operands exchanged.
+//! Matrices are row-major, but cuBLASLt and hipBLASLt expect column-major ones. A row-major matrix is the transpose of the
+//! column-major one at the same address. The library is therefore asked for `dT = op(b)T op(a)T`, with exchanged operands.
 
 use std::fmt;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use super::{Address, Driver, DriverError, GraphContents, Result, Stream};
 use tinyllama_base::named;
 
 named! {
-    /// In what the operands are stored and multiplied. Sums are f32 in all of them.
+    /// The type in which the operands are stored and multiplied. Sums are always f32.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Precision {
         F32 = "f32",
@@ -23,7 +23,7 @@ named! {
     }
 }
 
-/// In what `c` and `d` are stored.
+/// The type in which `c` and `d` are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutputType {
     F32,
@@ -31,10 +31,10 @@ pub enum OutputType {
     Bf16,
 }
 
-/// One operand as it lies in memory.
+/// Memory layout of one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operand {
-    /// Whether the stored matrix is used transposed.
+    /// True if the stored matrix is used transposed.
     pub transposed: bool,
     /// Elements from one stored row to the next.
     pub row_stride: usize,
@@ -43,7 +43,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// What belongs to its rows and its columns, as they are used, by how they are stored.
+    /// Maps values for the rows and columns in use to the rows and columns in storage.
     pub fn stored<T>(self, rows: T, columns: T) -> (T, T) {
         match self.transposed {
             true => (columns, rows),
@@ -65,12 +65,12 @@ pub struct GemmSpec {
     pub batch: usize,
     pub precision: Precision,
     pub output: OutputType,
-    /// Whether runs add to what is there: their `beta` is not 0.
+    /// True if runs add to the previous content: their `beta` is not 0.
     pub adds: bool,
 }
 
 impl GemmSpec {
-    /// Densely packed matrices, none transposed, one product, f32 out.
+    /// One product of densely packed matrices, none transposed, with f32 output.
     pub fn new(m: usize, n: usize, k: usize, precision: Precision) -> Self {
         let dense = |row_stride| Operand {
             transposed: false,
@@ -91,21 +91,21 @@ impl GemmSpec {
         }
     }
 
-    /// `a` is stored as `[k, m]`, densely.
+    /// Declares `a` as stored densely as `[k, m]`.
     pub fn transpose_a(mut self) -> Self {
         self.a.transposed = true;
         self.a.row_stride = self.m;
         self
     }
 
-    /// `b` is stored as `[n, k]`, densely: a weight of `[outputs, inputs]`.
+    /// Declares `b` as stored densely as `[n, k]`, like a weight of `[outputs, inputs]`.
     pub fn transpose_b(mut self) -> Self {
         self.b.transposed = true;
         self.b.row_stride = self.k;
         self
     }
 
-    /// `batch` products at once, their matrices this many elements apart.
+    /// Declares `batch` products at once, whose matrices are this many elements apart.
     pub fn batched(mut self, batch: usize, a: usize, b: usize, d: usize) -> Self {
         self.batch = batch;
         self.a.batch_stride = a;
@@ -124,12 +124,12 @@ impl GemmSpec {
         self
     }
 
-    /// Multiplications and additions of one run.
+    /// Returns the multiplications and additions of one run.
     pub fn flops(&self) -> u64 {
         2 * (self.m * self.n * self.k * self.batch) as u64
     }
 
-    /// Bytes of `a`, `b` and `d` from their first to their last element.
+    /// Returns the bytes of `a`, `b` and `d` from their first to their last element.
     pub fn bytes(&self) -> [usize; 3] {
         let extent = |operand: Operand, rows: usize, columns: usize, size: usize| {
             let (rows, columns) = operand.stored(rows, columns);
@@ -147,7 +147,7 @@ impl GemmSpec {
         ]
     }
 
-    /// Fails where the description contradicts itself.
+    /// Fails if the description contradicts itself.
     pub fn check(&self) -> Result<()> {
         let shortest = |operand: Operand, rows: usize, columns: usize| {
             operand.row_stride >= operand.stored(rows, columns).1
@@ -172,7 +172,7 @@ impl GemmSpec {
 }
 
 impl Precision {
-    /// In what operands are stored.
+    /// Returns the type in which operands are stored.
     pub fn stored(self) -> OutputType {
         match self {
             Precision::F32 | Precision::Tf32 => OutputType::F32,
@@ -223,13 +223,13 @@ pub struct GemmOperands {
     pub d: Address,
 }
 
-/// How an algorithm is chosen among those the library offers.
+/// How to choose among the algorithms that the library offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// The library's own favourite. The same on every start.
+    /// The library's first choice. It is the same on every start.
     Heuristic,
-    /// The fastest of up to this many, timed on this device with scratch operands. May differ from start to start, and
-    /// with it the last bits of a result.
+    /// The fastest of up to this many, timed on this device with scratch operands. The choice, and with it the last bits of a
+    /// result, may differ between starts.
     Measured { candidates: usize },
 }
 
@@ -237,36 +237,37 @@ pub enum Selection {
 pub struct GemmPlan {
     pub spec: GemmSpec,
     product: Product,
-    /// What one run puts into the stream: a kernel, and with a split sum (split-k) a second one or a fill.
+    /// The work that one run puts into the stream: a kernel, and with a split sum (split-k) a second one or a fill.
     pub contents: GraphContents,
-    /// The time of one run when the algorithm was chosen, operands in cache; `None` where nothing was measured.
+    /// Time of one run when the algorithm was chosen, with operands in cache; `None` if nothing was measured.
     pub measured_microseconds: Option<f32>,
     shared: Rc<Shared>,
 }
 
 impl Driver {
-    /// The vendor's matrix library and its version, as `cuBLASLt 13.1.0`.
+    /// Returns the vendor's matrix library with its version, for example `cuBLASLt 13.1.0`.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no library.
     pub fn gemm_library(&self) -> Result<String> {
         Ok(self.shared.matrices()?.name().to_owned())
     }
 
-    /// Whether the library offers an algorithm for `spec` that needs no workspace.
+    /// Returns whether the library offers an algorithm for `spec` that needs no workspace.
     ///
     /// # Errors
-    /// Why there is no library, and what it refuses otherwise.
+    /// The reason why there is no library, and any other error of the library.
     pub fn multiplies(&self, spec: &GemmSpec) -> Result<bool> {
         spec.check()?;
         Ok(!self.shared.matrices()?.candidates(spec, 0, 1)?.is_empty())
     }
 
-    /// Chooses an algorithm for `spec` that fits the workspace of `stream`, which must not be capturing. Allocates and
-    /// waits: do it at set-up.
+    /// Chooses an algorithm for `spec` that fits the workspace of `stream`, which must not be capturing. It allocates
+    /// and waits,
+    /// so call it during set-up.
     ///
     /// # Errors
-    /// [`DriverError::NoAlgorithm`] where the library cannot do it on this device (TF32 on most AMD GPUs).
+    /// [`DriverError::NoAlgorithm`] if the library cannot do it on this device (TF32 on most AMD GPUs).
     pub fn plan_gemm(
         &self,
         stream: &Stream,
@@ -287,7 +288,7 @@ impl Driver {
 }
 
 impl GemmPlan {
-    /// `product` with what is not known of it before it was captured and timed.
+    /// Wraps `product` with empty fields for the results of capturing and timing.
     pub(super) fn untried(driver: &Driver, spec: GemmSpec, product: Product) -> Self {
         GemmPlan {
             spec,
@@ -306,18 +307,18 @@ impl GemmPlan {
         }
     }
 
-    /// Puts the multiplication into `stream`: `d = alpha * op(a) op(b) + beta * c`, where `c` may be `d`. A residual or a
-    /// gradient to add to is `beta` 1. With `beta` 0, `c` is not read.
+    /// Puts the multiplication into `stream`: `d = alpha * op(a) op(b) + beta * c`, where `c` may be `d`. To add to a
+    /// residual or a gradient, set `beta` to 1. With `beta` 0, `c` is not read.
     ///
     /// # Safety
-    /// The operands have the sizes of [`GemmSpec::bytes`], are aligned to 16 bytes, and stay until the stream has passed
-    /// (or, captured, while the graph is used); so does this plan while it is captured.
+    /// The operands have the sizes of [`GemmSpec::bytes`], and are aligned to 16 bytes. Operands and this plan stay
+    /// alive until the stream has passed (or, captured, while the graph is used).
     ///
     /// # Errors
-    /// [`DriverError::Invalid`] where `stream` has less workspace than the algorithm was chosen with.
+    /// [`DriverError::Invalid`] if `stream` has less workspace than the algorithm was chosen for.
     pub unsafe fn run(&self, stream: &Stream, operands: &GemmOperands) -> Result<()> {
         let matrices = self.shared.matrices()?;
-        // SAFETY: the operands are the caller's promise, and the workspace is this stream's alone.
+        // SAFETY: the caller guarantees the operands, and only this stream uses the workspace.
         let run = unsafe { matrices.multiply(&self.product, operands, stream) };
         stream.counted(Work::Gemm, run)
     }

@@ -8,21 +8,21 @@ use super::handle::{Shared, Work};
 use super::interface::{CAPTURE_THIS_THREAD, Opaque, node_type};
 use super::{DriverError, Result, Stream};
 
-/// Captured work, ready to be launched.
+/// Captured work that is ready to be launched.
 pub struct Graph {
     executable: Opaque,
-    /// What one launch executes.
+    /// The work that one launch executes.
     pub contents: GraphContents,
     shared: Rc<Shared>,
 }
 
-/// What a graph contains.
+/// Number of nodes in a graph, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphContents {
     pub kernels: usize,
     /// Copies and fills.
     pub transfers: usize,
-    /// Joins, events and everything else that moves no data.
+    /// Joins, events and all other nodes that move no data.
     pub other: usize,
 }
 
@@ -39,11 +39,11 @@ struct Captured {
 }
 
 impl Stream {
-    /// Captures everything `work` puts into this stream, and into streams that wait for its events and are joined again,
-    /// instead of executing it.
+    /// Captures everything that `work` puts into this stream, instead of executing it. Streams that wait for its events and are
+    /// joined again belong to the capture.
     ///
-    /// If `work` or the capture fails, the capture is ended and nothing is left behind. Where the driver ends it with an error,
-    /// this stream and those that joined it go on under new handles, because HIP never frees the old ones.
+    /// If `work` or the capture fails, the capture is ended and nothing stays allocated. If the driver ends it with an error,
+    /// this stream and those that joined it get new handles, because HIP never frees the old ones.
     ///
     /// # Safety
     /// Every buffer, pinned buffer, kernel, plan and workspace used in `work` outlives the graph.
@@ -53,17 +53,17 @@ impl Stream {
     ) -> std::result::Result<Graph, E> {
         self.refuse_while_capturing("a capture")?;
         let calls = &self.shared.calls;
-        // SAFETY: the handle is ours.
+        // SAFETY: `self` owns the handle.
         unsafe { calls.begin_capture(self.handle(), CAPTURE_THIS_THREAD)? };
         self.capture.replace(Some(Capture::of(&self.handle)));
-        // Ends the capture on every way out, a panic in `work` included.
+        // Ends the capture on every way out, including a panic in `work`.
         let mut capture = Capturing {
             stream: self,
             running: true,
         };
         let done = work();
         let captured = capture.end();
-        // The reason `work` gives is the better one: ending a broken capture only says that it was broken.
+        // The error of `work` explains more: ending a broken capture only says that it was broken.
         done?;
         Ok(captured?.executable()?)
     }
@@ -108,7 +108,7 @@ impl Captured {
     fn executable(&self) -> Result<Graph> {
         let (contents, calls) = (self.contents()?, &self.shared.calls);
         let mut executable: Opaque = ptr::null_mut();
-        // SAFETY: the graph is ours and alive.
+        // SAFETY: we own the graph, and it is alive.
         unsafe { calls.instantiate(&mut executable, self.handle, 0)? };
         Ok(Graph {
             executable,
@@ -120,7 +120,8 @@ impl Captured {
     fn contents(&self) -> Result<GraphContents> {
         let calls = &self.shared.calls;
         let mut count = 0;
-        // SAFETY: the graph is ours and alive; first asked for the count only, then given room for as many.
+        // SAFETY: we own the graph, and it is alive. The first call only asks for the count, the second gets room for
+        // that many.
         let nodes = unsafe {
             calls.graph_nodes(self.handle, ptr::null_mut(), &mut count)?;
             let mut nodes: Vec<Opaque> = vec![ptr::null_mut(); count];
@@ -133,7 +134,7 @@ impl Captured {
         let mut contents = GraphContents::default();
         for node in nodes {
             let mut kind = -1;
-            // SAFETY: a node of the graph, and a place for the answer.
+            // SAFETY: the node belongs to the graph, and the pointer to the result is valid for writing.
             unsafe { calls.node_type(node, &mut kind)? };
             match kind {
                 node_type::KERNEL => contents.kernels += 1,
@@ -154,14 +155,14 @@ impl Drop for Captured {
 }
 
 impl Graph {
-    /// Puts the graph into `stream`, as one launch.
+    /// Puts the graph into `stream` as one launch.
     ///
     /// # Safety
-    /// Everything its work uses is still alive.
+    /// Everything that its work uses is still alive.
     pub unsafe fn launch(&self, stream: &Stream) -> Result<()> {
         stream.refuse_while_capturing("a graph within a graph")?;
         let (calls, handle) = (&self.shared.calls, stream.handle());
-        // SAFETY: the handles are ours; what the work uses is the caller's promise.
+        // SAFETY: the handles belong to this driver; the caller guarantees the memory that the work uses.
         let launched = unsafe { calls.launch_graph(self.executable, handle) };
         stream.counted(Work::Graph, launched)
     }
@@ -169,7 +170,7 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: instantiated by this driver and destroyed only here; drivers wait for a running launch by themselves.
+        // SAFETY: instantiated by this driver and destroyed only here; drivers wait for a running launch.
         let destroyed = unsafe { self.shared.calls.destroy_executable(self.executable) };
         self.shared.note(destroyed);
     }

@@ -1,4 +1,4 @@
-//! The driver as its users hold it, and its accounts.
+//! The driver's public handle, and its counts of work and memory.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::c_int;
@@ -10,9 +10,9 @@ use super::matrices::MatrixLibrary;
 use super::rtc::Compiler;
 use super::{DriverError, Properties, Result, Vendor};
 
-/// A device opened through its own driver. Clones are the same device.
+/// A device opened through its vendor's driver. Clones are the same device.
 ///
-/// It belongs to the thread that opened it, as do all handles made from it: the drivers keep the current device per
+/// It belongs to the thread that opened it, as do all handles made from it, because the drivers keep the current device per
 /// thread.
 #[derive(Clone)]
 pub struct Driver {
@@ -20,7 +20,7 @@ pub struct Driver {
 }
 
 pub(super) struct Shared {
-    /// Libraries that go with the driver, loaded when first needed.
+    /// The driver's companion libraries, loaded at first use.
     compiler: OnceCell<Result<Compiler>>,
     matrices: OnceCell<Result<MatrixLibrary>>,
     pub calls: Calls,
@@ -28,11 +28,11 @@ pub(super) struct Shared {
     pub properties: Properties,
     pub cache: Option<ModuleCache>,
     pub accounts: Accounts,
-    /// Failures while giving handles back, which `Drop` cannot return.
+    /// Failures while handles were freed, which `Drop` cannot return.
     failures: RefCell<Vec<DriverError>>,
 }
 
-/// Running sums, in cells: everything is on one thread.
+/// Running sums, in cells because everything is on one thread.
 #[derive(Default)]
 pub(super) struct Accounts {
     allocated: Cell<usize>,
@@ -43,12 +43,12 @@ pub(super) struct Accounts {
 
 /// Work handed to the driver since the device was opened.
 ///
-/// What is captured into a graph is counted as `captured`, once, and not as launched: replaying it is one `graphs`.
+/// Work captured into a graph counts once, as `captured`, and not as launched. Each replay of the graph counts in `graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkCounts {
-    /// Kernels of our own launched from the host.
+    /// Our own kernels launched from the host.
     pub kernels: u64,
-    /// Calls of the matrix library; one may launch several kernels ([`GemmPlan::contents`] says how many).
+    /// Calls of the matrix library. One call may launch several kernels; [`GemmPlan::contents`] has their number.
     ///
     /// [`GemmPlan::contents`]: super::GemmPlan::contents
     pub gemms: u64,
@@ -61,12 +61,12 @@ pub struct WorkCounts {
 }
 
 impl WorkCounts {
-    /// Calls from the host that put work on the device.
+    /// Returns the number of calls from the host that put work on the device.
     pub fn host_launches(&self) -> u64 {
         self.kernels + self.gemms + self.transfers + self.graphs
     }
 
-    /// What was added since `earlier`.
+    /// Returns the counts since `earlier`.
     pub fn since(&self, earlier: &WorkCounts) -> WorkCounts {
         WorkCounts {
             kernels: self.kernels - earlier.kernels,
@@ -81,11 +81,11 @@ impl WorkCounts {
 /// Memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Device memory this driver holds now.
+    /// Device memory that this driver holds now.
     pub allocated: usize,
-    /// The most it held at once.
+    /// The most device memory that it has held at once.
     pub peak: usize,
-    /// Page-locked host memory it holds now.
+    /// Page-locked host memory that it holds now.
     pub pinned: usize,
 }
 
@@ -97,7 +97,7 @@ pub(super) enum Work {
     Graph,
 }
 
-/// Free and total memory of the device in bytes, every process counted.
+/// Free and total memory of the device in bytes, counting every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceMemory {
     pub free: u64,
@@ -129,10 +129,10 @@ impl Driver {
         &self.shared.properties
     }
 
-    /// Free and total memory of the device, every process and every library counted.
+    /// Returns free and total memory of the device, counting every process and every library.
     pub fn device_memory(&self) -> Result<DeviceMemory> {
         let (mut free, mut total) = (0, 0);
-        // SAFETY: places for the answers.
+        // SAFETY: the pointers to the results are valid for writing.
         unsafe { self.shared.calls.memory(&mut free, &mut total)? };
         Ok(DeviceMemory {
             free: free as u64,
@@ -140,7 +140,7 @@ impl Driver {
         })
     }
 
-    /// What this driver's own buffers take. Code, graphs and the libraries' own memory are not in it.
+    /// Returns the memory of this driver's own buffers. It excludes code, graphs and the libraries' memory.
     pub fn memory_use(&self) -> MemoryUse {
         let accounts = &self.shared.accounts;
         MemoryUse {
@@ -150,7 +150,7 @@ impl Driver {
         }
     }
 
-    /// Lets the peak begin anew from what is held now.
+    /// Restarts the peak from the memory that is held now.
     pub fn forget_peak(&self) {
         let accounts = &self.shared.accounts;
         accounts.peak.set(accounts.allocated.get());
@@ -160,19 +160,19 @@ impl Driver {
         self.shared.accounts.work.get()
     }
 
-    /// Why compiled modules are not kept for the next process; `None` where they are.
+    /// Returns why compiled modules are not kept for the next process; `None` if they are.
     pub fn not_kept(&self) -> Option<&String> {
         self.shared.cache.as_ref()?.trouble()
     }
 
-    /// What failed while handles were given back, and forgets it. Empty on a healthy device.
+    /// Returns and clears the failures that occurred while handles were freed. Empty on a healthy device.
     pub fn take_failures(&self) -> Vec<DriverError> {
         self.shared.failures.take()
     }
 }
 
 impl Shared {
-    /// The compiler that goes with the driver.
+    /// Returns the compiler that belongs to the driver.
     pub fn compiler(&self) -> Result<&Compiler> {
         self.compiler
             .get_or_init(|| Compiler::load(&self.properties))
@@ -180,7 +180,7 @@ impl Shared {
             .map_err(Clone::clone)
     }
 
-    /// The matrix library that goes with the driver.
+    /// Returns the matrix library that belongs to the driver.
     pub fn matrices(&self) -> Result<&MatrixLibrary> {
         self.matrices
             .get_or_init(|| MatrixLibrary::load(&self.properties))
@@ -188,7 +188,7 @@ impl Shared {
             .map_err(Clone::clone)
     }
 
-    /// Notes a failure that nobody is there to receive.
+    /// Stores a failure that no caller can receive.
     pub fn note(&self, result: Result<()>) {
         if let Err(error) = result {
             self.failures.borrow_mut().push(error);
@@ -198,7 +198,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // A library's state still uses the device.
+        // A matrix library's state still uses the device, so it is dropped first.
         drop(self.matrices.take());
         self.calls.leave(self.device);
     }

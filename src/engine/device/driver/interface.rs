@@ -1,16 +1,15 @@
-//! The functions called in CUDA's and HIP's driver libraries. Signatures from `cuda.h` 13.5 and `hip_runtime_api.h` of
-//! ROCm 6.2 to 7.14, which differ only in names: every handle is a pointer, a device address is one as well, and both
-//! return a status.
+//! The functions called in CUDA's and HIP's driver libraries. Signatures are from `cuda.h` 13.5 and from `hip_runtime_api.h` of
+//! ROCm 6.2 to 7.14. They differ only in names: every handle and every device address is a pointer, and both return a status.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::loader::interface;
 
-/// A stream, event, module, function, graph, … as the driver knows it.
+/// A stream, event, module, function, graph, … in the driver's representation.
 pub(super) type Opaque = *mut c_void;
 
 interface! {
-    /// What both have.
+    /// The functions that both drivers have.
     DriverInterface {
         initialise(c_uint) = "cuInit" | "hipInit";
         device_count(*mut c_int) = "cuDeviceGetCount" | "hipGetDeviceCount";
@@ -65,7 +64,7 @@ interface! {
 }
 
 interface! {
-    /// What only CUDA has, or has with another signature.
+    /// The functions that only CUDA has, or has with another signature.
     CudaInterface {
         retain_context(*mut Opaque, c_int) = "cuDevicePrimaryCtxRetain";
         release_context(c_int) = "cuDevicePrimaryCtxRelease_v2";
@@ -75,21 +74,21 @@ interface! {
 }
 
 interface! {
-    /// From CUDA 11.1 on; not in every HIP.
+    /// Available from CUDA 11.1, and not in every HIP.
     GraphClock {
         record(Opaque, Opaque, c_uint) = "cuEventRecordWithFlags" | "hipEventRecordWithFlags";
     }
 }
 
 interface! {
-    /// From CUDA 11.8 on.
+    /// Available from CUDA 11.8.
     ExtendedLaunch {
         launch(*const LaunchConfig, Opaque, *mut Opaque, *mut Opaque) = "cuLaunchKernelEx";
     }
 }
 
 interface! {
-    /// What only HIP has, or has with another signature.
+    /// The functions that only HIP has, or has with another signature.
     HipInterface {
         set_device(c_int) = "hipSetDevice";
         device_properties(*mut HipProperties, c_int) = "hipGetDevicePropertiesR0600";
@@ -98,27 +97,27 @@ interface! {
 
 /// `CU_STREAM_NON_BLOCKING`: no implicit order with the default stream.
 pub(super) const NON_BLOCKING: c_uint = 1;
-/// `CU_EVENT_RECORD_EXTERNAL`: a node of the graph, which marks each replay.
+/// `CU_EVENT_RECORD_EXTERNAL`: a node of the graph that every replay marks again.
 pub(super) const EACH_REPLAY: c_uint = 1;
-/// More urgent than any stream can be: drivers take the most urgent they have.
+/// More urgent than any stream can be, so drivers take their most urgent level.
 pub(super) const MOST_URGENT: c_int = -100;
 /// `CU_EVENT_DISABLE_TIMING`.
 pub(super) const WITHOUT_TIMING: c_uint = 2;
-/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: other threads may go on using the driver.
+/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: other threads may continue to use the driver.
 pub(super) const CAPTURE_THIS_THREAD: c_int = 1;
 
-/// `CUfunction_attribute`, `hipFunction_attribute`: the same numbers.
+/// `CUfunction_attribute` and `hipFunction_attribute`, which have the same numbers.
 pub(super) mod function_attribute {
     use std::ffi::c_int;
     pub const MAX_THREADS: c_int = 0;
     pub const STATIC_SHARED: c_int = 1;
     pub const LOCAL: c_int = 3;
     pub const REGISTERS: c_int = 4;
-    /// To be set, CUDA only.
+    /// Can be set, on CUDA only.
     pub const MAX_DYNAMIC_SHARED: c_int = 8;
 }
 
-/// `CUgraphNodeType`, `hipGraphNodeType`: the same numbers.
+/// `CUgraphNodeType` and `hipGraphNodeType`, which have the same numbers.
 pub(super) mod node_type {
     use std::ffi::c_int;
     pub const KERNEL: c_int = 0;
@@ -145,15 +144,15 @@ pub(super) struct LaunchAttribute {
     pub value: [u64; 8],
 }
 
-/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: start before the kernel in front has ended.
+/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: start before the previous kernel has ended.
 pub(super) const PROGRAMMATIC_SERIALIZATION: c_int = 6;
 
-/// `hipDeviceProp_tR0600`, of which only the architecture's name is read: 1160 bytes in, 1472 bytes in all.
+/// `hipDeviceProp_tR0600`, 1472 bytes long. Only the architecture's name is read, at offset 1160.
 #[repr(C, align(8))]
 pub(super) struct HipProperties {
     pub before: [u8; 1160],
     pub arch: [u8; 256],
-    /// With room for a later version that has grown.
+    /// Has room for a later version that has grown.
     pub after: [u8; 2680],
 }
 
@@ -163,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// The offsets a C compiler gives these structures on x86-64.
+    /// The expected offsets are those of a C compiler on x86-64.
     #[test]
     fn structures_have_the_layout_of_the_headers() {
         assert_eq!(offset_of!(LaunchConfig, stream), 32);

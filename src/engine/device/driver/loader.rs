@@ -1,4 +1,4 @@
-//! Finding the vendors' shared libraries and the functions in them.
+//! Finds the vendors' shared libraries and the functions in them.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::ManuallyDrop;
@@ -10,16 +10,16 @@ use libloading::Library;
 use super::{DriverError, Result, Vendor};
 use tinyllama_base::rocm;
 
-/// A loaded library, and the name it was found under.
+/// A loaded library, and the name under which it was found.
 ///
-/// It is never unloaded: threads of the vendors' own may still be in it.
+/// It is never unloaded, because the vendor's threads may still run in it.
 pub(super) struct SharedLibrary {
     vendor: Vendor,
     library: ManuallyDrop<Library>,
     pub found_as: PathBuf,
 }
 
-/// A function and the name it has in its library, which errors show.
+/// A function with its name in the library, for error messages.
 #[derive(Clone, Copy)]
 pub(super) struct Function<F> {
     pub name: &'static str,
@@ -27,14 +27,14 @@ pub(super) struct Function<F> {
 }
 
 impl SharedLibrary {
-    /// Loads the first of `names` that is there; the first is the one shown where none is.
+    /// Loads the first of `names` that exists. If none does, the error shows the first name.
     ///
-    /// Looked for in the toolkit the environment names, then where the loader looks, then in the toolkit's usual place.
+    /// It searches the toolkit that the environment names, then the loader's path, then the toolkit's usual folder.
     pub fn load(vendor: Vendor, names: &[&'static str]) -> Result<Self> {
         Self::load_also_from(vendor, names, &[])
     }
 
-    /// The same, and after that looked for in `folders`.
+    /// As [`load`](Self::load), and then searches `folders`.
     pub fn load_also_from(
         vendor: Vendor,
         names: &[&'static str],
@@ -54,7 +54,7 @@ impl SharedLibrary {
                         found_as: candidate,
                     });
                 }
-                // A file that is there and does not load says more than one that is not.
+                // An existing file that does not load explains more than a missing one.
                 Err(error) if candidate.is_absolute() && candidate.exists() => {
                     details.insert(0, explain(&error));
                 }
@@ -68,7 +68,7 @@ impl SharedLibrary {
         })
     }
 
-    /// The file `function` of this library was loaded from.
+    /// Returns the file from which `function` of this library was loaded.
     pub fn file<F: Copy>(&self, function: Function<F>) -> Option<PathBuf> {
         let mut info = libc::Dl_info {
             dli_fname: std::ptr::null(),
@@ -76,7 +76,7 @@ impl SharedLibrary {
             dli_sname: std::ptr::null(),
             dli_saddr: std::ptr::null_mut(),
         };
-        // SAFETY: a function pointer is as large as an address, and any address may be asked for.
+        // SAFETY: a function pointer is as large as an address, and `dladdr` accepts any address.
         unsafe {
             let address: *const libc::c_void = std::mem::transmute_copy(&function.call);
             if libc::dladdr(address, &mut info) == 0 {
@@ -86,13 +86,13 @@ impl SharedLibrary {
         }
     }
 
-    /// The function that goes by one of `names`: the vendor's, or the only one.
+    /// Looks up a function. `names` has one name per vendor, or one name for both.
     ///
     /// # Safety
-    /// `F` is the function pointer type the library declares for it.
+    /// `F` is the function pointer type that the library declares for it.
     pub unsafe fn function<F: Copy>(&self, names: &[&'static str]) -> Result<Function<F>> {
         let name = names[(self.vendor as usize).min(names.len() - 1)];
-        // SAFETY: the type is the caller's promise. The pointer stays valid because the library is never unloaded.
+        // SAFETY: the caller guarantees the type. The pointer stays valid because the library is never unloaded.
         match unsafe { self.library.get::<F>(name.as_bytes()) } {
             Ok(symbol) => Ok(Function {
                 name,
@@ -106,12 +106,12 @@ impl SharedLibrary {
     }
 }
 
-/// The loader's own words, which the error's first line leaves out.
+/// Returns the loader's own message, which the error's first line leaves out.
 pub(in crate::device) fn explain(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Where a library of the vendor's may be, the toolkits that the environment names first.
+/// Returns the paths where a vendor's library may be. Toolkits that the environment names come first.
 pub(in crate::device) fn candidates(vendor: Vendor, names: &[&str]) -> Vec<PathBuf> {
     let in_folder = |folder: PathBuf| names.iter().map(move |name| folder.join(name));
     let named = toolkits_named(vendor)
@@ -132,7 +132,7 @@ fn library_folders(toolkit: &Path) -> [PathBuf; 2] {
     [toolkit.join("lib64"), toolkit.join("lib")]
 }
 
-/// The toolkits the environment names.
+/// Returns the toolkits that the environment names.
 pub(in crate::device) fn toolkits_named(vendor: Vendor) -> Vec<PathBuf> {
     match vendor {
         Vendor::Nvidia => ["CUDA_HOME", "CUDA_PATH"]
@@ -144,7 +144,7 @@ pub(in crate::device) fn toolkits_named(vendor: Vendor) -> Vec<PathBuf> {
     }
 }
 
-/// Where installers put the toolkit.
+/// Returns the folders into which installers put the toolkit.
 pub(super) fn usual_toolkits(vendor: Vendor) -> Vec<PathBuf> {
     match vendor {
         Vendor::Nvidia => vec![PathBuf::from("/usr/local/cuda")],
@@ -152,12 +152,12 @@ pub(super) fn usual_toolkits(vendor: Vendor) -> Vec<PathBuf> {
     }
 }
 
-/// A C string of a library's, where it is one.
+/// Copies a C string of a library; `None` for a null pointer.
 ///
 /// # Safety
-/// `text` is null or points to a string that ends in a zero and stays.
+/// `text` is null or points to a string that ends in a zero and stays valid.
 pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     (!text.is_null()).then(|| {
         unsafe { CStr::from_ptr(text) }
             .to_string_lossy()
@@ -165,7 +165,7 @@ pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
     })
 }
 
-/// What a library's statuses mean.
+/// Translates a library's status codes into errors.
 #[derive(Clone)]
 pub(super) struct Statuses {
     vendor: Vendor,
@@ -173,15 +173,15 @@ pub(super) struct Statuses {
 }
 
 impl Statuses {
-    /// Those that `name` gives the library's own name of.
+    /// Creates it from a function that returns the library's name of a status.
     pub fn new(vendor: Vendor, name: impl Fn(c_int) -> Option<String> + 'static) -> Self {
         let name = Rc::new(name);
         Statuses { vendor, name }
     }
 
-    /// Those that a function of `library`'s gives the text of, by its names as for [`SharedLibrary::function`].
+    /// Creates it from the function of `library` that returns a status's text. `names` is as for [`SharedLibrary::function`].
     pub fn by(library: &SharedLibrary, names: &[&'static str]) -> Result<Self> {
-        // SAFETY: all of them take a status and return a constant string, or null for a status they do not know.
+        // SAFETY: all these functions take a status and return a constant string, or null for an unknown status.
         unsafe {
             let name: Function<unsafe extern "C" fn(c_int) -> *const c_char> =
                 library.function(names)?;
@@ -191,7 +191,7 @@ impl Statuses {
         }
     }
 
-    /// What `call` returned, as a result.
+    /// Turns the status that `call` returned into a result.
     pub fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         if code == 0 {
             return Ok(());
@@ -206,13 +206,13 @@ impl Statuses {
     }
 }
 
-/// Declares a table of functions by their names: `"cuda" | "hip"` where both vendors have one of the same signature, one
-/// name where the library is of one vendor only. All return a status, which a method of the same name turns into a result.
+/// Declares a table of functions by their names: `"cuda" | "hip"` if both vendors have one of the same signature. A library of
+/// only one vendor has one name. All functions return a status, which a method of the same name turns into a result.
 macro_rules! interface {
     (@method $function:ident [$($name:ident: $type:ty,)*] [$($unused:ident)*]) => {
         #[allow(dead_code, clippy::too_many_arguments, reason = "some are called by their pointer, and as the library has them")]
         pub unsafe fn $function(&self, $($name: $type),*) -> $crate::device::driver::Result<()> {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             let status = unsafe { (self.$function.call)($($name),*) };
             self.statuses.check(self.$function.name, status)
         }
@@ -233,7 +233,7 @@ macro_rules! interface {
         }
 
         impl $table {
-            /// The functions by AMD's names, each with the bytes of its arguments.
+            /// Lists the functions by AMD's names, each with the bytes of its arguments.
             #[cfg(test)]
             #[allow(dead_code, reason = "only tables of AMD's libraries are held against them")]
             pub const FUNCTIONS: &'static [(&'static str, &'static [usize])] = &[$((
@@ -281,7 +281,7 @@ mod tests {
     fn a_function_that_is_not_there_names_the_library() {
         let library = SharedLibrary::load(Vendor::Nvidia, &["libc.so.6"]).unwrap();
         let names = ["cuNothing", "hipNothing"];
-        // SAFETY: it is not called.
+        // SAFETY: the function is not called.
         let error = unsafe { library.function::<unsafe extern "C" fn()>(&names) };
         assert_eq!(
             error.err().unwrap().to_string(),

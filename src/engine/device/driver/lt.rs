@@ -47,32 +47,32 @@ pub(super) const TYPE_F32: c_int = 0;
 pub(super) const TYPE_BF16: c_int = 14;
 /// `..._MATMUL_PREF_MAX_WORKSPACE_BYTES` of both.
 pub(super) const MAX_WORKSPACE: c_int = 1;
-/// Bytes every operand's address is a multiple of, as [`GemmPlan::run`](super::GemmPlan::run) asks.
+/// The address of every operand is a multiple of this many bytes, as [`GemmPlan::run`](super::GemmPlan::run) requires.
 const ALIGNMENT: u32 = 16;
 
-/// The library, loaded.
+/// The loaded library.
 pub(super) struct LtLibrary {
     pub vendor: Vendor,
     interface: LtInterface,
     numbers: &'static Numbers,
     name: String,
-    /// Whether the device multiplies f32 rounded to fewer digits: hipBLASLt offers that on GPUs that have no such thing.
+    /// True if the device multiplies f32 rounded to fewer digits. hipBLASLt offers TF32 even on GPUs that lack it.
     has_tf32: bool,
-    /// For asking, and on CUDA for everything.
+    /// State for queries, and on CUDA for everything.
     handle: Option<LtHandle>,
 }
 
-/// The library's state for one stream: hipBLASLt's is not to be shared between streams.
+/// The library's state for one stream: streams must not share hipBLASLt's state.
 pub(super) type LtHandle = Descriptor;
 
-/// A product and the algorithm it is computed with.
+/// A product and its algorithm.
 pub(super) struct LtProduct {
     description: Rc<Description>,
     algorithm: [u8; 64],
     workspace: usize,
 }
 
-/// A product as the library is told of it, in its order of operands: its `a` is our `b`.
+/// A product as described to the library, in its order of operands: its `a` is our `b`.
 struct Description {
     product: Descriptor,
     a: Descriptor,
@@ -80,7 +80,7 @@ struct Description {
     d: Descriptor,
 }
 
-/// State or a descriptor of the library's: host memory, freed when dropped.
+/// A state or descriptor of the library: host memory, freed when dropped.
 pub(super) struct Descriptor {
     handle: Opaque,
     destroy: unsafe extern "C" fn(Opaque) -> c_int,
@@ -88,17 +88,17 @@ pub(super) struct Descriptor {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // A failure changes nothing for anybody.
+        // A failure here has no consequence.
         // SAFETY: created by the library and destroyed only here.
         unsafe { (self.destroy)(self.handle) };
     }
 }
 
-/// What one of the library's functions creates and another destroys.
+/// Creates an object with one of the library's functions. The other function destroys it.
 macro_rules! create {
     ($library:expr, $create:ident($($argument:expr),*), $destroy:ident) => {{
         let mut handle = ptr::null_mut();
-        // SAFETY: a place for the handle.
+        // SAFETY: the pointer to the handle is valid for writing.
         unsafe { $library.interface.$create(&mut handle $(, $argument)*) }.map(|()| Descriptor {
             handle,
             destroy: $library.interface.$destroy.call,
@@ -107,7 +107,7 @@ macro_rules! create {
 }
 
 impl LtLibrary {
-    /// Loads the library that goes with the device's driver.
+    /// Loads the library that belongs to the device's driver.
     pub fn load(properties: &Properties) -> Result<Self> {
         const CUDA: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"];
         let vendor = properties.vendor;
@@ -135,7 +135,7 @@ impl LtLibrary {
         Ok(loaded)
     }
 
-    /// Whether it has kernels for the device: a product that every library has.
+    /// Returns whether the library has kernels for the device. Asks for a product that every library has.
     pub fn has_kernels(&self) -> Result<bool> {
         const SIDE: usize = 32;
         const WORKSPACE: usize = 32 << 20;
@@ -143,7 +143,7 @@ impl LtLibrary {
         Ok(!self.candidates(&product, WORKSPACE, 1)?.is_empty())
     }
 
-    /// `cuBLASLt 13.10.0`.
+    /// Returns the name and version, for example `cuBLASLt 13.10.0`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -152,12 +152,12 @@ impl LtLibrary {
         match self.vendor {
             Vendor::Nvidia => {
                 type Version = unsafe extern "C" fn() -> usize;
-                // SAFETY: it takes nothing.
+                // SAFETY: the function has no arguments.
                 let version = unsafe {
                     let version: Function<Version> = library.function(&["cublasLtGetVersion"])?;
                     (version.call)()
                 };
-                // Up to version 12 the factor was the smaller one.
+                // Up to version 12 the major version was multiplied by 1000 only.
                 let (major, rest) = match version {
                     0..100_000 => (version / 1000, version % 1000 * 100),
                     _ => (version / 10_000, version % 10_000),
@@ -167,7 +167,7 @@ impl LtLibrary {
             Vendor::Amd => {
                 let table = HipVersion::load(library, &self.interface.statuses)?;
                 let mut number = 0;
-                // SAFETY: a place for the answer.
+                // SAFETY: the pointer to the result is valid for writing.
                 unsafe { table.version(handle.handle, &mut number)? };
                 let (major, minor, patch) = (number / 100_000, number / 100 % 1000, number % 100);
                 Ok(format!("hipBLASLt {major}.{minor}.{patch}"))
@@ -175,18 +175,18 @@ impl LtLibrary {
         }
     }
 
-    /// State of its own for a stream.
+    /// Creates the state for a stream.
     pub fn handle(&self) -> Result<LtHandle> {
         create!(self, create(), destroy)
     }
 
-    /// The library's own state.
+    /// Returns the library's own state.
     fn own(&self) -> Opaque {
         let own = self.handle.as_ref();
         own.map_or(ptr::null_mut(), |own| own.handle)
     }
 
-    /// Up to `limit` ways to compute `spec` with at most `workspace` bytes, the library's favourite first.
+    /// Returns up to `limit` algorithms for `spec` with at most `workspace` bytes, the library's first choice first.
     pub fn candidates(
         &self,
         spec: &GemmSpec,
@@ -202,7 +202,7 @@ impl LtLibrary {
         let mut found = 0;
         let algorithms = self.interface.algorithms;
         let Description { product, a, b, d } = &*description;
-        // SAFETY: the descriptors are alive, and there is room for as many results as asked for.
+        // SAFETY: the descriptors are alive, and there is room for as many results as requested.
         let status = unsafe {
             (algorithms.call)(
                 self.own(),
@@ -235,7 +235,8 @@ impl LtLibrary {
         Ok(products.collect())
     }
 
-    /// Algorithm and workspace of a heuristic result: `{ algorithm, size_t workspace, int state, float waves, int[4] }`.
+    /// Reads algorithm and workspace from a heuristic result: `{ algorithm, size_t workspace, int state, float waves,
+    /// int[4] }`.
     fn read_result(&self, result: &[u8]) -> Option<([u8; 64], usize)> {
         let (bytes, rest) = result.split_at_checked(self.numbers.algorithm_bytes)?;
         let workspace = usize::from_ne_bytes(rest.get(..8)?.try_into().ok()?);
@@ -245,6 +246,8 @@ impl LtLibrary {
         (state == 0).then_some((algorithm, workspace))
     }
 
+    /// Computes the product in `stream`.
+    ///
     /// # Safety
     /// As for [`GemmPlan::run`](super::GemmPlan::run); `state` belongs to `stream`.
     pub unsafe fn multiply(
@@ -264,8 +267,9 @@ impl LtLibrary {
         let layouts = &product.description;
         let (a, b, d) = (layouts.a.handle, layouts.b.handle, layouts.d.handle);
         let GemmOperands { alpha, beta, .. } = operands;
-        // SAFETY: descriptors and algorithm are alive and made for each other; the rest is the caller's promise. The
-        // scalars are read before the call returns. Our operands are exchanged, as the module says.
+        // SAFETY: descriptors and algorithm are alive and made for each other; the caller guarantees the rest. The
+        // library reads the
+        // scalars before the call returns. The operands are exchanged, as the module explains.
         unsafe {
             self.interface.multiply(
                 state.map_or(self.own(), |state| state.handle),
@@ -322,7 +326,7 @@ impl LtLibrary {
         self.set(self.interface.set_product, product, which, &operation)
     }
 
-    /// The layout of a matrix used as `[rows, columns]`. In the library's column-major eyes a stored row is a column.
+    /// Creates the layout of a matrix used as `[rows, columns]`. The library is column-major, so a stored row is its column.
     fn layout(
         &self,
         element: c_int,
@@ -366,7 +370,7 @@ impl LtLibrary {
         attribute: c_int,
         value: &T,
     ) -> Result<()> {
-        // SAFETY: the value is as long as said and copied by the call.
+        // SAFETY: the value has the given length, and the call copies it.
         let status = unsafe {
             (set.call)(
                 descriptor.handle,
@@ -378,7 +382,7 @@ impl LtLibrary {
         self.interface.statuses.check(set.name, status)
     }
 
-    /// Whether the status says that there is no algorithm, which is an answer and no failure.
+    /// Returns whether the status means that there is no algorithm. That is a result, not a failure.
     fn is_unsupported(&self, status: c_int) -> bool {
         self.numbers
             .status_name(status)

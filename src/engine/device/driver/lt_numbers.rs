@@ -1,8 +1,8 @@
-//! The numbers by which cuBLASLt and hipBLASLt call the same things, from `cublasLt.h` 13.10 and `hipblaslt.h`.
+//! The numeric constants in which cuBLASLt and hipBLASLt differ, from `cublasLt.h` 13.10 and `hipblaslt.h`.
 
 use std::ffi::c_int;
 
-/// The numbers one of the two uses.
+/// The constants of one library.
 pub(super) struct Numbers {
     pub operation_plain: i32,
     pub operation_transposed: i32,
@@ -12,9 +12,9 @@ pub(super) struct Numbers {
     pub batch_stride: c_int,
     pub compute_f32: c_int,
     pub compute_tf32: c_int,
-    /// `MIN_ALIGNMENT_A_BYTES` to `_D_BYTES`, where there are such.
+    /// `MIN_ALIGNMENT_A_BYTES` to `_D_BYTES`; empty if the library has none.
     pub alignments: &'static [c_int],
-    /// Bytes of an algorithm, the first field of a heuristic result.
+    /// Bytes of an algorithm, which is the first field of a heuristic result.
     pub algorithm_bytes: usize,
     /// Bytes of a heuristic result.
     pub result_bytes: usize,
@@ -55,7 +55,7 @@ pub(super) static HIPBLAS: Numbers = Numbers {
 };
 
 impl Numbers {
-    /// The library's own name of a status.
+    /// Returns the library's own name of a status.
     pub fn status_name(&self, status: c_int) -> Option<String> {
         self.status_names
             .iter()

@@ -1,11 +1,11 @@
-//! The matrix library of a device: cuBLASLt, hipBLASLt or rocBLAS, with its state for each stream.
+//! The matrix library of a device (cuBLASLt, hipBLASLt or rocBLAS) with its state for each stream.
 
 use super::gemm::{GemmOperands, GemmSpec};
 use super::lt::{LtHandle, LtLibrary, LtProduct};
 use super::rocblas::RocBlas;
 use super::{DriverError, Properties, Result, Stream, Vendor};
 
-/// What multiplies matrices.
+/// The loaded matrix library.
 pub(super) enum MatrixLibrary {
     Lt(Box<LtLibrary>),
     RocBlas,
@@ -17,15 +17,16 @@ pub(super) enum StreamState {
     RocBlas(RocBlas),
 }
 
-/// A product with the algorithm it is computed with.
+/// A product with its algorithm.
 pub(super) enum Product {
     Lt(LtProduct),
     RocBlas(GemmSpec),
 }
 
 impl MatrixLibrary {
-    /// hipBLASLt serves only some AMD GPUs, rocBLAS all of them. A hipBLASLt that was built for other GPUs loads like any other
-    /// and offers nothing. cuBLAS needs cuBLASLt itself, so there is nothing to fall back to on CUDA.
+    /// Loads the library. hipBLASLt serves only some AMD GPUs, rocBLAS all of them. A hipBLASLt that was built for
+    /// other GPUs loads
+    /// without an error and offers no algorithm. On CUDA there is no fallback, because cuBLAS itself needs cuBLASLt.
     pub fn load(properties: &Properties) -> Result<Self> {
         let error = match LtLibrary::load(properties) {
             Ok(library) if properties.vendor == Vendor::Nvidia || library.has_kernels()? => {
@@ -48,7 +49,8 @@ impl MatrixLibrary {
         }
     }
 
-    /// What a stream needs to multiply in, which a capture would not let it make. cuBLASLt's own state serves all streams.
+    /// Creates the state that a stream needs for products, because a capture would not allow it. cuBLASLt's own state
+    /// serves all streams.
     pub fn stream_state(&self) -> Result<Option<StreamState>> {
         Ok(match self {
             MatrixLibrary::Lt(library) if library.vendor == Vendor::Nvidia => None,
@@ -57,7 +59,7 @@ impl MatrixLibrary {
         })
     }
 
-    /// Up to `limit` ways to compute `spec` within `workspace` bytes, the library's own favourite first.
+    /// Returns up to `limit` algorithms for `spec` within `workspace` bytes, the library's first choice first.
     pub fn candidates(
         &self,
         spec: &GemmSpec,
@@ -74,6 +76,8 @@ impl MatrixLibrary {
         }
     }
 
+    /// Computes the product in `stream`.
+    ///
     /// # Safety
     /// As for [`GemmPlan::run`](super::GemmPlan::run).
     pub unsafe fn multiply(
@@ -82,7 +86,7 @@ impl MatrixLibrary {
         operands: &GemmOperands,
         stream: &Stream,
     ) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             match (self, product, &stream.matrices) {
                 (MatrixLibrary::Lt(library), Product::Lt(product), state) => {

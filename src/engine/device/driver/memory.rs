@@ -7,12 +7,12 @@ use super::handle::Shared;
 use super::interface::Opaque;
 use super::{Driver, DriverError, Result};
 
-/// A place in device memory, in bytes.
+/// An address in device memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address(pub u64);
 
 impl Address {
-    /// The place `bytes` further on.
+    /// Returns the address `bytes` further on.
     pub fn offset(self, bytes: usize) -> Self {
         Address(self.0 + bytes as u64)
     }
@@ -32,19 +32,19 @@ macro_rules! plain {
 }
 plain!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
 
-/// The bytes of `numbers`.
+/// Returns the bytes of `numbers`.
 pub(super) fn bytes_of<T: Plain>(numbers: &[T]) -> &[u8] {
     // SAFETY: `Plain` has no padding, and u8 has no alignment.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
 }
 
-/// The bytes of `numbers`, to be written.
+/// Returns the bytes of `numbers` for writing.
 pub(super) fn bytes_of_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
-    // SAFETY: as above, and any bytes are valid numbers.
+    // SAFETY: as above, and all bytes form valid numbers.
     unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
 }
 
-/// A range of device memory. Valid while the [`Buffer`] it was taken from lives.
+/// A range of device memory. It is valid while its [`Buffer`] lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     address: Address,
@@ -60,10 +60,10 @@ impl Slice {
         self.bytes
     }
 
-    /// `bytes` bytes from `offset` on.
+    /// Returns the `bytes` bytes from `offset` on.
     ///
     /// # Errors
-    /// [`DriverError::Invalid`] where the range reaches past the end.
+    /// [`DriverError::Invalid`] if the range reaches past the end.
     pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.bytes => {
@@ -86,16 +86,16 @@ pub struct Buffer {
 }
 
 impl Driver {
-    /// Allocates `bytes` bytes on the device. Slow (it may wait for the device): do it once.
+    /// Allocates `bytes` bytes on the device. It is slow and may wait for the device, so allocate once.
     ///
     /// # Errors
-    /// [`DriverError::Call`] with the refusal `OutOfMemory` where there is no room; the request is in the message.
+    /// [`DriverError::Call`] with the refusal `OutOfMemory` if there is not enough memory; the message has the requested size.
     pub fn allocate(&self, bytes: usize) -> Result<Buffer> {
         if bytes == 0 {
             return Err(DriverError::Invalid("a buffer of no bytes".into()));
         }
         let mut address = 0;
-        // SAFETY: a place for the address.
+        // SAFETY: the pointer to the address is valid for writing.
         unsafe { self.shared.calls.allocate(&mut address, bytes) }
             .map_err(|error| error.during(|| asking_for(bytes)))?;
         let address = Address(address);
@@ -113,10 +113,10 @@ impl Driver {
             .filter(|bytes| *bytes > 0)
             .ok_or_else(|| DriverError::Invalid(format!("{count} numbers of pinned memory")))?;
         let mut pointer: Opaque = ptr::null_mut();
-        // SAFETY: a place for the address.
+        // SAFETY: the pointer to the address is valid for writing.
         unsafe { self.shared.calls.allocate_pinned(&mut pointer, bytes, 0) }
             .map_err(|error| error.during(|| asking_for(bytes)))?;
-        // SAFETY: the driver just gave these bytes to us.
+        // SAFETY: the driver just allocated these bytes for us.
         unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
         self.shared.accounts.take_pinned(bytes);
         Ok(Pinned {
@@ -132,7 +132,7 @@ fn asking_for(bytes: usize) -> String {
 }
 
 impl Buffer {
-    /// All of it.
+    /// Returns the whole buffer.
     pub fn whole(&self) -> Slice {
         self.slice
     }
@@ -162,7 +162,7 @@ impl Drop for Buffer {
 
 /// Page-locked host memory for copies that do not wait, and that a graph may contain.
 ///
-/// The device writes it behind the compiler's back, so it is read and written as a whole, by value.
+/// The device writes it without the compiler's knowledge, so it is read and written as a whole, by value.
 pub struct Pinned<T: Plain> {
     pointer: *mut T,
     count: usize,
@@ -174,18 +174,18 @@ impl<T: Plain> Pinned<T> {
         self.count * size_of::<T>()
     }
 
-    /// A copy of what is in it. Wait for the stream first, or read what the device has written so far.
+    /// Returns a copy of the content. Wait for the stream first, or you read a half-finished copy.
     pub fn read(&self) -> Vec<T> {
-        // SAFETY: `count` numbers are ours; volatile, because a copy in flight may be writing them.
+        // SAFETY: we own `count` numbers. The read is volatile, because a running copy may be writing them.
         (0..self.count)
             .map(|index| unsafe { self.pointer.add(index).read_volatile() })
             .collect()
     }
 
-    /// Replaces what is in it. Copies to the device that are still in flight may see either.
+    /// Replaces the content. Copies to the device that are still running may see the old or the new numbers.
     ///
     /// # Errors
-    /// [`DriverError::Invalid`] where there are more numbers than room.
+    /// [`DriverError::Invalid`] if there are more numbers than room.
     pub fn write(&mut self, numbers: &[T]) -> Result<()> {
         if numbers.len() > self.count {
             let (given, places) = (numbers.len(), self.count);
@@ -193,7 +193,7 @@ impl<T: Plain> Pinned<T> {
             return Err(DriverError::Invalid(what));
         }
         for (index, number) in numbers.iter().enumerate() {
-            // SAFETY: within the count, as just checked.
+            // SAFETY: the index is within the count, as just checked.
             unsafe { self.pointer.add(index).write_volatile(*number) };
         }
         Ok(())

@@ -1,9 +1,9 @@
 //! A thin layer over the CUDA and HIP driver interfaces.
 //!
-//! V4 schedules its whole step by hand, so it needs what burn and cubecl do not hand out: the stream, events, graphs, and
-//! the vendor's matrix library on that same stream. Both interfaces have the same functions under two names, so there is
-//! one implementation with two tables of symbols, loaded at run time; without the libraries a typed error says what to
-//! install.
+//! V4 schedules its whole step by hand. It needs things that burn and cubecl do not expose: the stream, events,
+//! graphs, and the vendor's matrix library on the same stream. Both interfaces have the same functions under two
+//! names. So there is one implementation with two tables of symbols, loaded at run time. Without the libraries, a
+//! typed error tells the user what to install.
 //!
 //! ```text
 //! open(Vendor::Nvidia, 0)?                                  a Driver
@@ -16,7 +16,7 @@
 //! unsafe { stream.capture(|| schedule(&stream))? }          a Graph; unsafe { graph.launch(&stream)? }
 //! ```
 //!
-//! Every handle is given back when its owner is dropped, every return code is checked.
+//! Dropping the owner frees a handle. Every return code is checked.
 
 mod cache;
 mod calls;
@@ -57,10 +57,10 @@ pub use properties::{ListedDevice, Properties, Vendor, inventory};
 pub use rtc::Compiler;
 pub use stream::{Event, Stream};
 
-/// Opens device `index` of `vendor` for this thread. Compiled modules are kept in the user's cache.
+/// Opens device `index` of `vendor` for this thread. The user's cache keeps compiled modules.
 ///
 /// # Errors
-/// What is missing (driver, device, a function of an old driver), with a remedy.
+/// Names the missing part (driver, device, a function of an old driver) with a remedy.
 pub fn open(vendor: Vendor, index: usize) -> Result<Driver> {
     Driver::open(vendor, index, ModuleCache::of_user())
 }

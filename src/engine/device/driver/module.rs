@@ -1,4 +1,4 @@
-//! Compiled code, its kernels, and how they are launched.
+//! Compiled code, its kernels, and their launches.
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
@@ -11,7 +11,7 @@ use super::interface::{
 };
 use super::{Address, Driver, DriverError, Result, Source};
 
-/// Code loaded on the device; unloaded with its last kernel.
+/// Code loaded on the device. Dropping its last kernel unloads it.
 #[derive(Clone)]
 pub struct Module {
     loaded: Rc<Loaded>,
@@ -23,7 +23,7 @@ struct Loaded {
     shared: Rc<Shared>,
 }
 
-/// A kernel and what it needs.
+/// A kernel and the resources that it needs.
 #[derive(Clone)]
 pub struct Kernel {
     function: Opaque,
@@ -32,48 +32,48 @@ pub struct Kernel {
     module: Rc<Loaded>,
 }
 
-/// What the compiler made of a kernel.
+/// Resources of a compiled kernel, as the compiler reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelAttributes {
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Bytes a thread keeps in device memory for want of registers.
+    /// Bytes that a thread keeps in device memory because registers do not suffice.
     pub spilled_bytes: usize,
     /// Bytes of shared memory declared in the kernel.
     pub static_shared_bytes: usize,
-    /// Largest block it can be launched with.
+    /// Largest block with which it can be launched.
     pub max_threads: u32,
 }
 
-/// How a kernel relates to the work around it.
+/// How a kernel is ordered relative to the previous work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LaunchMode {
-    /// It starts when the work in front of it has ended.
+    /// The kernel starts when the previous work has ended.
     #[default]
     Ordered,
-    /// Its blocks may start while the kernel in front still runs, so that its start costs nothing. The kernel has to wait
-    /// by itself (`griddepcontrol.wait`) before it reads what that one wrote or writes what it reads, on **every** path.
-    /// Where the device has no such thing the launch is ordered, and the instruction is to be left out
+    /// The kernel's blocks may start while the previous kernel still runs, which hides the cost of its start. The kernel has to
+    /// execute `griddepcontrol.wait` on **every** path before it reads the previous kernel's results or writes its inputs.
+    /// A device without this feature orders the launch, and the kernel has to omit the instruction
     /// ([`Properties::overlapping`](super::Properties::overlapping)).
     Overlapping,
-    /// All its blocks run at once and may synchronise with each other.
+    /// All its blocks run at the same time and may synchronise with each other.
     Cooperative,
 }
 
-/// The shape of a launch.
+/// Grid, block, shared memory and order of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// Blocks in x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y and z.
+    /// Threads per block in x, y and z.
     pub block: [u32; 3],
-    /// Dynamic shared memory in bytes; above the 48 KiB that come by themselves see [`Kernel::allow_shared`].
+    /// Dynamic shared memory in bytes. More than the default of 48 KiB needs [`Kernel::allow_shared`].
     pub shared_bytes: u32,
     pub mode: LaunchMode,
 }
 
 impl Launch {
-    /// `blocks` blocks of `threads` threads in one dimension.
+    /// Describes `blocks` blocks of `threads` threads in one dimension.
     pub fn linear(blocks: u32, threads: u32) -> Self {
         Launch::new([blocks, 1, 1], [threads, 1, 1])
     }
@@ -97,7 +97,7 @@ impl Launch {
         self
     }
 
-    /// Threads of a block.
+    /// Returns the threads per block.
     pub fn threads(&self) -> u64 {
         self.block.iter().map(|&side| u64::from(side)).product()
     }
@@ -106,14 +106,14 @@ impl Launch {
 /// One argument of a kernel, by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument<'a> {
-    /// A pointer or a number of up to 8 bytes, in its lowest bytes.
+    /// A pointer, or a number of up to 8 bytes in the lowest bytes.
     Value(u64),
-    /// A structure passed by value, laid out as the kernel declares it.
+    /// A structure passed by value, in the layout that the kernel declares.
     Structure(&'a [u8]),
 }
 
 impl<'a> Argument<'a> {
-    /// A table passed by value, such as `struct { float *p[64]; }`. All of a kernel's arguments share 4 KiB.
+    /// A table passed by value, such as `struct { float *p[64]; }`. All arguments of a kernel share 4 KiB.
     pub fn structure<T: super::Plain>(numbers: &'a [T]) -> Self {
         Argument::Structure(super::memory::bytes_of(numbers))
     }
@@ -159,7 +159,7 @@ impl Driver {
     fn load(&self, name: &str, code: &[u8]) -> Result<Module> {
         let mut handle: Opaque = ptr::null_mut();
         let code = code.as_ptr().cast();
-        // SAFETY: the driver copies the code, whose length it reads from its header (or, for PTX, its final zero).
+        // SAFETY: the driver copies the code. It reads the length from the header (or, for PTX, finds the final zero).
         unsafe { self.shared.calls.load_module(&mut handle, code)? };
         Ok(Module {
             loaded: Rc::new(Loaded {
@@ -172,13 +172,13 @@ impl Driver {
 }
 
 impl Module {
-    /// The kernel `name`, which is declared `extern "C"`.
+    /// Returns the kernel `name`, which is declared `extern "C"`.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let calls = &self.loaded.shared.calls;
         let c_name = CString::new(name)
             .map_err(|_| DriverError::Invalid("a kernel's name with a zero byte".into()))?;
         let mut function: Opaque = ptr::null_mut();
-        // SAFETY, here and below: the module is loaded while `self.loaded` lives, which the kernel keeps.
+        // SAFETY, here and below: the module is loaded while `self.loaded` lives, and the kernel holds it.
         unsafe { calls.function(&mut function, self.loaded.handle, c_name.as_ptr()) }.map_err(
             |error| error.during(|| format!("kernel {name} of module {}", self.loaded.name)),
         )?;
@@ -207,10 +207,10 @@ impl Kernel {
         &self.name
     }
 
-    /// Allows launches with up to `bytes` of dynamic shared memory, where that is more than the 48 KiB of CUDA's default.
+    /// Allows launches with up to `bytes` of dynamic shared memory. More than CUDA's default of 48 KiB needs this call.
     ///
     /// # Errors
-    /// [`DriverError::Invalid`] where the device has less, with both figures.
+    /// [`DriverError::Invalid`] with both figures if the device has less.
     pub fn allow_shared(&self, bytes: usize) -> Result<()> {
         let (calls, properties) = (&self.module.shared.calls, &self.module.shared.properties);
         let most = properties.shared_per_block_most;
@@ -222,12 +222,12 @@ impl Kernel {
             )));
         }
         let OwnInterface::Cuda(cuda, _) = &calls.own else {
-            // HIP gives what a launch asks for, up to what the device has.
+            // HIP gives each launch the requested amount, up to the device's limit.
             return Ok(());
         };
         let attribute = function_attribute::MAX_DYNAMIC_SHARED;
         let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-        // SAFETY: the function lives as long as its module, which we hold.
+        // SAFETY: the function lives as long as its module, which `self` holds.
         unsafe { cuda.set_function_attribute(self.function, attribute, bytes) }
     }
 
@@ -247,7 +247,7 @@ impl Kernel {
         let none = ptr::null_mut();
         let function = self.function;
         let ([gx, gy, gz], [bx, by, bz], shared) = (launch.grid, launch.block, launch.shared_bytes);
-        // SAFETY: the structures live through the call; the rest is the caller's promise.
+        // SAFETY: the structures live through the call; the caller guarantees the rest.
         unsafe {
             match (launch.mode, &calls.own) {
                 (LaunchMode::Cooperative, _) => calls.launch_cooperative(
@@ -281,7 +281,7 @@ impl Kernel {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // SAFETY: loaded by this driver; the last of its kernels is gone.
+        // SAFETY: loaded by this driver; the last of its kernels has been dropped.
         let unloaded = unsafe { self.shared.calls.unload_module(self.handle) };
         self.shared.note(unloaded);
     }

@@ -1,4 +1,4 @@
-//! What a device is: the figures a schedule chooses its block sizes from.
+//! Properties of a device, from which a schedule chooses its block sizes.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use super::{DriverError, Result};
 use tinyllama_base::named;
 
 named! {
-    /// Whose driver it is. Where both vendors' names or numbers stand beside each other, they stand in this order.
+    /// The vendor of a driver. Pairs of names or numbers for both vendors have this order.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Vendor {
         /// CUDA.
@@ -19,34 +19,34 @@ named! {
     }
 }
 
-/// What the driver states about its device. Nothing here is measured or looked up in a table.
+/// Properties that the driver reports. Nothing here is measured or looked up in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
     pub vendor: Vendor,
     pub name: String,
-    /// `sm_90`, `gfx942`: as the run-time compiler wants it.
+    /// The run-time compiler's name of the architecture: `sm_90`, `gfx942`.
     pub arch: String,
-    /// The driver's version, `CUDA 13.0` or `HIP 7.1.52802`.
+    /// The driver's version: `CUDA 13.0` or `HIP 7.1.52802`.
     pub driver: String,
     /// Major number of that version.
     pub driver_major: u32,
     /// Threads that execute together: a warp (32) or a wavefront (64 on CDNA).
     pub plane_size: u32,
-    /// Streaming multiprocessors or compute units.
+    /// Number of streaming multiprocessors or compute units.
     pub compute_units: u32,
     pub max_threads_per_block: u32,
     pub max_threads_per_unit: u32,
-    /// Shared memory (LDS) a block gets without asking, in bytes.
+    /// Shared memory (LDS) per block without opting in, in bytes.
     pub shared_per_block: usize,
-    /// Shared memory a block can ask for, in bytes.
+    /// Largest shared memory per block after opting in, in bytes.
     pub shared_per_block_most: usize,
-    /// Last-level cache the driver reports, in bytes.
+    /// Last-level cache in bytes, if the driver reports it.
     pub l2_bytes: Option<usize>,
     /// Total device memory in bytes.
     pub memory: u64,
-    /// Whether a launch may synchronise its whole grid.
+    /// True if a launch may synchronise its whole grid.
     pub cooperative: bool,
-    /// Whether a kernel may start before the one in front of it has ended (see [`LaunchMode::Overlapping`]).
+    /// True if a kernel may start before the previous one has ended (see [`LaunchMode::Overlapping`]).
     ///
     /// [`LaunchMode::Overlapping`]: super::LaunchMode::Overlapping
     pub overlapping: bool,
@@ -67,7 +67,7 @@ const CUDA_CAPABILITY_MAJOR: c_int = 75;
 const CUDA_CAPABILITY_MINOR: c_int = 76;
 
 impl Properties {
-    /// What an AMD device would report as far as sources depend on it; none is asked.
+    /// Returns an AMD device's properties as far as sources depend on them, without asking a device.
     pub fn offline(arch: &str, plane_size: u32, compute_units: u32) -> Properties {
         const SHARED: usize = 64 << 10;
         Properties {
@@ -92,19 +92,19 @@ impl Properties {
     pub(super) fn of(calls: &Calls, device: c_int) -> Result<Properties> {
         let read = |attribute| -> Result<u32> {
             let mut value = 0;
-            // SAFETY: a place for the answer.
+            // SAFETY: the pointer to the result is valid for writing.
             unsafe { calls.device_attribute(&mut value, attribute, device)? };
             Ok(u32::try_from(value).unwrap_or(0))
         };
         let needed = |attribute: Attribute| read(attribute[calls.vendor as usize]);
-        // A driver that does not know an attribute refuses it; one that has no answer says 0.
+        // A driver refuses an unknown attribute, and answers 0 if it has no value.
         let known = |attribute| needed(attribute).ok().filter(|value| *value > 0);
         let version = version(calls)?;
         let (arch, overlapping) = match &calls.own {
             OwnInterface::Cuda(_, extended) => {
                 let major = read(CUDA_CAPABILITY_MAJOR)?;
                 let minor = read(CUDA_CAPABILITY_MINOR)?;
-                // From sm_90 on; captured into graphs from CUDA 12.3 on.
+                // The feature exists from sm_90 on. Graphs can capture it from CUDA 12.3 on.
                 let overlapping = major >= 9 && version >= 12_030 && extended.is_some();
                 (format!("sm_{major}{minor}"), overlapping)
             }
@@ -133,7 +133,7 @@ impl Properties {
     }
 }
 
-/// What a driver says of itself and its devices without any of them being opened.
+/// A driver's report on itself and its devices, without opening one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inventory {
     /// `CUDA 13.0` or `HIP 7.1.52802`.
@@ -141,20 +141,20 @@ pub struct Inventory {
     pub devices: Vec<ListedDevice>,
 }
 
-/// A device that is there, as its driver lists it.
+/// A device as its driver lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedDevice {
     pub name: String,
     /// `gfx942`; `None` on CUDA.
     pub arch: Option<String>,
-    /// Bytes.
+    /// Memory in bytes.
     pub memory: u64,
 }
 
-/// Asks the driver of `vendor`.
+/// Asks the driver of `vendor` for its devices.
 ///
 /// # Errors
-/// What is missing, or does not answer.
+/// Names the missing or unresponsive part.
 pub fn inventory(vendor: Vendor) -> Result<Inventory> {
     let calls = Calls::load(vendor)?;
     let devices = (0..calls.count).map(|index| {
@@ -175,12 +175,12 @@ pub fn inventory(vendor: Vendor) -> Result<Inventory> {
 
 fn version(calls: &Calls) -> Result<c_int> {
     let mut version = 0;
-    // SAFETY: a place for the answer.
+    // SAFETY: the pointer to the result is valid for writing.
     unsafe { calls.version(&mut version)? };
     Ok(version)
 }
 
-/// CUDA counts `major * 1000 + minor * 10`, HIP `major * 10^7 + minor * 10^5 + patch`.
+/// Splits a version: CUDA counts `major * 1000 + minor * 10`, HIP `major * 10^7 + minor * 10^5 + patch`.
 fn version_parts(vendor: Vendor, version: c_int) -> [c_int; 3] {
     match vendor {
         Vendor::Nvidia => [version / 1000, version % 1000 / 10, 0],
@@ -202,7 +202,7 @@ fn show_version(vendor: Vendor, version: c_int) -> String {
 
 fn name(calls: &Calls, device: c_int) -> Result<String> {
     let mut name: [c_char; 256] = [0; 256];
-    // SAFETY: as many bytes as said, of which the last stays zero.
+    // SAFETY: the buffer has the given number of bytes, of which the last stays zero.
     unsafe {
         calls.device_name(name.as_mut_ptr(), 255, device)?;
         Ok(CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned())
@@ -211,18 +211,18 @@ fn name(calls: &Calls, device: c_int) -> Result<String> {
 
 fn total_memory(calls: &Calls, device: c_int) -> Result<u64> {
     let mut bytes = 0;
-    // SAFETY: a place for the answer.
+    // SAFETY: the pointer to the result is valid for writing.
     unsafe { calls.device_memory(&mut bytes, device)? };
     Ok(bytes as u64)
 }
 
-/// `gfx942` of `gfx942:sramecc+:xnack-`: code for it runs with either setting of those.
+/// Returns `gfx942` for `gfx942:sramecc+:xnack-`: code for it runs with either setting of these features.
 fn hip_arch(calls: &Calls, device: c_int) -> Result<String> {
     let OwnInterface::Hip(hip) = &calls.own else {
         return Err(DriverError::Invalid("a HIP architecture of CUDA".into()));
     };
     let mut properties = MaybeUninit::<HipProperties>::zeroed();
-    // SAFETY: room for more than the structure; all-zero bytes are valid for it.
+    // SAFETY: the buffer has room for more than the structure, and all-zero bytes are valid for it.
     let properties = unsafe {
         hip.device_properties(properties.as_mut_ptr(), device)?;
         properties.assume_init()

@@ -24,7 +24,7 @@ interface! {
     }
 }
 
-/// What gives a status its text.
+/// The library's function that returns the text of a status.
 pub(super) const STATUS_TEXT: &str = "rocblas_status_to_string";
 pub(super) const OPERATION_PLAIN: c_int = 111;
 pub(super) const OPERATION_TRANSPOSED: c_int = 112;
@@ -48,17 +48,19 @@ impl RocBlas {
             handle: ptr::null_mut(),
         };
         let mut handle = ptr::null_mut();
-        // SAFETY: a place for the handle.
+        // SAFETY: the pointer to the handle is valid for writing.
         unsafe { blas.interface.create(&mut handle)? };
         blas.handle = handle;
         Ok(blas)
     }
 
-    /// Whether it computes `spec`.
+    /// Returns whether the library computes `spec`.
     pub fn supports(spec: &GemmSpec) -> bool {
         spec.precision != Precision::Tf32
     }
 
+    /// Computes the product in `stream`.
+    ///
     /// # Safety
     /// As for [`GemmPlan::run`](super::GemmPlan::run).
     pub unsafe fn multiply(
@@ -84,7 +86,7 @@ impl RocBlas {
         let beta: *const c_void = ptr::from_ref(&operands.beta).cast();
         let (workspace, bytes) = stream.workspace();
         let handle = self.handle;
-        // SAFETY: the handle is ours; the operands are the caller's promise, exchanged as `gemm` says.
+        // SAFETY: `self` owns the handle. The caller guarantees the operands, which are exchanged as `gemm` explains.
         unsafe {
             self.interface.set_stream(handle, stream.handle())?;
             self.interface.set_workspace(handle, workspace, bytes)?;

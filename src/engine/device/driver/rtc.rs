@@ -1,4 +1,4 @@
-//! Compiling at run time, with nvrtc or hiprtc: one interface under two names.
+//! Compiles at run time with nvrtc or hiprtc, which have one interface under two names.
 
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ interface! {
 }
 
 interface! {
-    /// What nvrtc has besides.
+    /// Further functions that only nvrtc has.
     CudaCompiler {
         arch_count(*mut c_int) = "nvrtcGetNumSupportedArchs";
         archs(*mut c_int) = "nvrtcGetSupportedArchs";
@@ -34,7 +34,7 @@ interface! {
     }
 }
 
-/// What gives a status its text.
+/// The libraries' functions that return the text of a status.
 pub(super) const STATUS_TEXT: [&str; 2] = ["nvrtcGetErrorString", "hiprtcGetErrorString"];
 
 type CodeSize = unsafe extern "C" fn(Opaque, *mut usize) -> c_int;
@@ -43,7 +43,7 @@ type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
 /// The run-time compiler of one vendor.
 pub struct Compiler {
     vendor: Vendor,
-    /// The driver's version: hiprtc's own says nothing.
+    /// The driver's version, because hiprtc's own version tells nothing.
     driver: String,
     interface: CompilerInterface,
     cuda: Option<CudaCompiler>,
@@ -57,10 +57,11 @@ struct Program<'a> {
 }
 
 impl Compiler {
-    /// Loads the compiler that goes with the device's driver: code of a newer one may not load. The device need not be there.
+    /// Loads the compiler that belongs to the device's driver, because code of a newer one may not load. The device
+    /// need not exist.
     ///
     /// # Errors
-    /// That the compiler's library is missing or too old.
+    /// Fails if the compiler's library is missing or too old.
     pub fn load(properties: &Properties) -> Result<Self> {
         const CUDA: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
         let vendor = properties.vendor;
@@ -84,24 +85,24 @@ impl Compiler {
         })
     }
 
-    /// `nvrtc 13.5`; `hiprtc of HIP 7.1.52802`, whose own number is 9.0 with every HIP.
+    /// Returns `nvrtc 13.5`, or `hiprtc of HIP 7.1.52802`. hiprtc's own version is 9.0 with every HIP.
     ///
     /// # Errors
-    /// Those of asking the library.
+    /// Errors of the library.
     pub fn version(&self) -> Result<String> {
         if self.vendor == Vendor::Amd {
             return Ok(format!("hiprtc of {}", self.driver));
         }
         let (mut major, mut minor) = (0, 0);
-        // SAFETY: two places for two numbers.
+        // SAFETY: the pointers to both numbers are valid for writing.
         unsafe { self.interface.version(&mut major, &mut minor)? };
         Ok(format!("nvrtc {major}.{minor}"))
     }
 
-    /// Code for the request's device: a cubin or an AMD code object; PTX where this compiler is older than the device.
+    /// Compiles for the request's device: a cubin or an AMD code object, or PTX if this compiler is older than the device.
     ///
     /// # Errors
-    /// What the compiler says of the source, or that it does not work here.
+    /// The compiler's errors in the source, or that the compiler does not work here.
     pub fn compile(&self, request: &CompileRequest) -> Result<Vec<u8>> {
         let mut options = request.options.clone();
         let substitute = self.substitute_arch(&request.arch)?;
@@ -140,7 +141,7 @@ impl Compiler {
         })
     }
 
-    /// The newest architecture this compiler knows, where that is older than `arch`.
+    /// Returns the newest architecture that this compiler knows, if that is older than `arch`.
     fn substitute_arch(&self, arch: &str) -> Result<Option<String>> {
         let Some(cuda) = &self.cuda else {
             return Ok(None);
@@ -149,7 +150,7 @@ impl Compiler {
             return Ok(None);
         };
         let mut count = 0;
-        // SAFETY: a place for a number, then one for each of that many.
+        // SAFETY: the first call writes one number, the second as many as that number says.
         let known = unsafe {
             cuda.arch_count(&mut count)?;
             let mut known = vec![0; usize::try_from(count).unwrap_or(0)];
@@ -174,13 +175,13 @@ impl Program<'_> {
         let count = c_int::try_from(pointers.len())
             .map_err(|_| DriverError::Invalid("too many compiler options".into()))?;
         let interface = &self.compiler.interface;
-        // SAFETY: as many pointers as said, each to a string that lives through the call.
+        // SAFETY: there are `count` pointers, each to a string that lives through the call.
         let compiled = unsafe { interface.compile(self.handle, count, pointers.as_ptr()) };
         let Err(refused) = compiled else {
             return Ok(());
         };
         match self.log()? {
-            // A compiler that refuses without a word about the source has a problem of its own.
+            // If the compiler refuses without a message about the source, the compiler itself has a problem.
             log if log.is_empty() => Err(refused),
             log => Err(DriverError::Compile {
                 name: request.name.clone(),
@@ -197,11 +198,11 @@ impl Program<'_> {
         Ok(text.trim_end_matches('\0').trim().to_owned())
     }
 
-    /// Bytes that come as a size and then a copy.
+    /// Reads bytes through two functions: one returns the size, the other copies.
     fn read(&self, size: Function<CodeSize>, copy: Function<Code>) -> Result<Vec<u8>> {
         let statuses = &self.compiler.interface.statuses;
         let mut bytes = 0;
-        // SAFETY: a place for the size, then as many bytes as it says.
+        // SAFETY: the first call writes the size, the second that many bytes.
         unsafe {
             statuses.check(size.name, (size.call)(self.handle, &mut bytes))?;
             let mut buffer = vec![0_u8; bytes];
@@ -214,7 +215,7 @@ impl Program<'_> {
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // It frees host memory; a failure changes nothing for anybody.
+        // The call frees host memory; a failure has no consequence.
         // SAFETY: created by this compiler and destroyed only here.
         unsafe { (self.compiler.interface.destroy.call)(&mut self.handle) };
     }
@@ -224,7 +225,7 @@ fn c_string(text: &str, what: &str) -> Result<CString> {
     CString::new(text).map_err(|_| DriverError::Invalid(format!("{what} contains a zero byte")))
 }
 
-/// Folders with the toolkit's headers. hiprtc has its own built in.
+/// Returns folders with the toolkit's headers. hiprtc has its headers built in.
 fn include_folders(vendor: Vendor, library: Option<&Path>) -> Vec<PathBuf> {
     if vendor == Vendor::Amd {
         return vec![];

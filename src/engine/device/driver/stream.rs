@@ -1,4 +1,4 @@
-//! Streams, events, and everything that is put into a stream.
+//! Streams, events, and the work that is put into a stream.
 
 use std::cell::RefCell;
 use std::ffi::{c_uint, c_void};
@@ -11,36 +11,36 @@ use super::matrices::StreamState;
 use super::memory::{Plain, bytes_of, bytes_of_mut};
 use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Result, Slice};
 
-/// A queue of work: what is put into it runs in order, and beside other streams.
+/// A queue of work. Its work runs in order, and concurrently with other streams.
 ///
-/// It owns the scratch memory of the matrix library, because two multiplications at once must not share any.
+/// It owns the scratch memory of the matrix library, because two multiplications at the same time must not share it.
 /// Dropping it waits for its work.
 pub struct Stream {
     pub(super) handle: Rc<Renewable>,
     workspace: Option<Buffer>,
-    /// The matrix library's own for this stream, where it keeps one.
+    /// The matrix library's state for this stream, if it keeps one.
     pub(super) matrices: Option<StreamState>,
-    /// The last capture it was part of. A stream joins a capture by waiting for an event of one.
+    /// The last capture in which it took part. A stream joins a capture by waiting for one of its events.
     pub(super) capture: RefCell<Option<Rc<Capture>>>,
     pub(super) shared: Rc<Shared>,
 }
 
-/// A point in a stream: to measure between, or to make one stream wait for another.
+/// A point in a stream, for measuring times or for making one stream wait for another.
 pub struct Event {
     handle: Rc<Renewable>,
-    /// The capture it was recorded in.
+    /// The capture in which it was recorded.
     capture: RefCell<Option<Rc<Capture>>>,
     shared: Rc<Shared>,
 }
 
 impl Driver {
-    /// Opens a stream with `workspace` bytes for the matrix library (32 MiB serve it best on large devices; 0 for a
-    /// stream without multiplications).
+    /// Opens a stream with `workspace` bytes for the matrix library. 32 MiB serve it best on large devices; 0 is for a stream
+    /// without multiplications.
     pub fn stream(&self, workspace: usize) -> Result<Stream> {
         self.stream_of(HandleKind::Stream, workspace)
     }
 
-    /// Opens a stream whose kernels take their place before those of others that wait.
+    /// Opens a stream whose kernels start before waiting kernels of other streams.
     pub fn urgent_stream(&self) -> Result<Stream> {
         self.stream_of(HandleKind::UrgentStream, 0)
     }
@@ -53,11 +53,11 @@ impl Driver {
             capture: RefCell::default(),
             shared: Rc::clone(&self.shared),
         };
-        // From here on the stream is given back, also where there is no room.
+        // From here on, dropping the stream frees it, also if the allocation fails.
         if workspace > 0 {
             stream.workspace = Some(self.allocate(workspace)?);
         }
-        // Without a library the stream serves for everything else; a gemm planned in it says what is missing.
+        // Without a library the stream still serves everything else. Planning a product in it then reports the missing library.
         if stream.workspace.is_some()
             && let Ok(matrices) = self.shared.matrices()
         {
@@ -66,12 +66,12 @@ impl Driver {
         Ok(stream)
     }
 
-    /// An event whose time can be read.
+    /// Creates an event whose time can be read.
     pub fn timed_event(&self) -> Result<Event> {
         self.event(0)
     }
 
-    /// An event that only orders streams, which costs less.
+    /// Creates an event that only orders streams, which costs less.
     pub fn ordering_event(&self) -> Result<Event> {
         self.event(WITHOUT_TIMING)
     }
@@ -86,21 +86,21 @@ impl Driver {
 }
 
 impl Stream {
-    /// Waits until everything put into the stream is done.
+    /// Waits until all work in the stream is done.
     ///
     /// # Errors
     /// Also the failure of any earlier kernel, which drivers report late.
     pub fn synchronize(&self) -> Result<()> {
         self.refuse_while_capturing("waiting for a stream")?;
-        // SAFETY: the handle is ours.
+        // SAFETY: `self` owns the handle.
         unsafe { self.shared.calls.synchronize(self.handle()) }
     }
 
     /// Puts a kernel into the stream.
     ///
     /// # Safety
-    /// `arguments` are those the kernel declares, in number, size and order, and point to memory large enough for it that
-    /// stays until the stream has passed (or, captured, while the graph is used).
+    /// `arguments` match the kernel's declaration in number, size and order. They point to memory that is large enough for the
+    /// kernel and stays until the stream has passed (or, captured, while the graph is used).
     pub unsafe fn launch(
         &self,
         kernel: &Kernel,
@@ -114,61 +114,61 @@ impl Stream {
                 "kernel {name} with {threads} threads a block; it can have 1 to {most}"
             )));
         }
-        // SAFETY: the kernel's module lives while it does; the arguments are the caller's promise.
+        // SAFETY: the kernel keeps its module loaded; the caller guarantees the arguments.
         let launched = unsafe { kernel.launch(launch, self.handle(), arguments) };
         let launched = launched
             .map_err(|error| error.during(|| format!("kernel {}, {launch:?}", kernel.name())));
         self.counted(Work::Kernel, launched)
     }
 
-    /// Copies `numbers` to the start of `to` and waits for it. Not while capturing.
+    /// Copies `numbers` to the start of `to` and waits. It fails in a capture.
     pub fn upload<T: Plain>(&self, to: Slice, numbers: &[T]) -> Result<()> {
         self.refuse_while_capturing("copying from pageable memory")?;
         let bytes = bytes_of(numbers);
-        // SAFETY: the numbers are as long as said, and we wait before they can go.
+        // SAFETY: the numbers have the given length, and we wait before they can be freed.
         unsafe { self.put(to, bytes.as_ptr().cast(), bytes.len())? };
         self.synchronize()
     }
 
-    /// Copies the first `count` numbers of `from` and waits for them. Not while capturing.
+    /// Copies the first `count` numbers of `from` and waits. It fails in a capture.
     pub fn download<T: Plain>(&self, from: Slice, count: usize) -> Result<Vec<T>> {
         self.refuse_while_capturing("copying to pageable memory")?;
-        // Before room is made for them.
+        // Checks the range before it allocates memory for the numbers.
         let from = from.slice(0, count.saturating_mul(size_of::<T>()))?;
         let mut numbers = vec![T::default(); count];
         let bytes = bytes_of_mut(&mut numbers);
-        // SAFETY: the numbers are as long as said, and we wait before they are used.
+        // SAFETY: the numbers have the given length, and we wait before they are used.
         unsafe { self.get(bytes.as_mut_ptr().cast(), from, bytes.len())? };
         self.synchronize()?;
         Ok(numbers)
     }
 
-    /// Copies all of `from` to the start of `to`, when the stream gets there.
+    /// Copies all of `from` to the start of `to`, in the order of the stream.
     ///
     /// # Safety
-    /// `from` stays until the stream has passed (or, captured, while the graph is used); so does what `to` belongs to.
+    /// `from` and the buffer of `to` stay until the stream has passed (or, captured, while the graph is used).
     pub unsafe fn upload_pinned<T: Plain>(&self, to: Slice, from: &Pinned<T>) -> Result<()> {
-        // SAFETY: it is as long as said; its life is the caller's promise.
+        // SAFETY: it has the given length; the caller guarantees its lifetime.
         unsafe { self.put(to, from.pointer(), from.bytes()) }
     }
 
-    /// Fills `to` from the start of `from`, when the stream gets there.
+    /// Fills `to` from the start of `from`, in the order of the stream.
     ///
     /// # Safety
     /// As for [`upload_pinned`](Self::upload_pinned).
     pub unsafe fn download_pinned<T: Plain>(&self, to: &Pinned<T>, from: Slice) -> Result<()> {
-        // SAFETY: it is as long as said; its life is the caller's promise.
+        // SAFETY: it has the given length; the caller guarantees its lifetime.
         unsafe { self.get(to.pointer(), from, to.bytes()) }
     }
 
     /// Copies `bytes` bytes from the host to the start of `to`.
     ///
     /// # Safety
-    /// They are there, and stay until the stream has passed.
+    /// The host memory has that many bytes and stays until the stream has passed.
     unsafe fn put(&self, to: Slice, from: *const c_void, bytes: usize) -> Result<()> {
         let to = to.slice(0, bytes)?.address().0;
         let (calls, stream) = (&self.shared.calls, self.handle());
-        // SAFETY: the range is as long as said; the host's is the caller's promise.
+        // SAFETY: the device's range has the given length; the caller guarantees the host's memory.
         let put = unsafe { calls.copy_to_device(to, from, bytes, stream) };
         self.counted(Work::Transfer, put)
     }
@@ -192,7 +192,7 @@ impl Stream {
     pub unsafe fn copy(&self, to: Slice, from: Slice) -> Result<()> {
         let (to, bytes) = (to.slice(0, from.bytes())?.address().0, from.bytes());
         let (calls, stream, from) = (&self.shared.calls, self.handle(), from.address().0);
-        // SAFETY: both ranges are as long as said; the rest is the caller's promise.
+        // SAFETY: both ranges have the given length; the caller guarantees the rest.
         let copied = unsafe { calls.copy_on_device(to, from, bytes, stream) };
         self.counted(Work::Transfer, copied)
     }
@@ -203,7 +203,7 @@ impl Stream {
     /// `to` stays until the stream has passed (or, captured, while the graph is used).
     pub unsafe fn clear(&self, to: Slice) -> Result<()> {
         let (calls, stream, place) = (&self.shared.calls, self.handle(), to.address().0);
-        // SAFETY: the range is as long as said; its life is the caller's promise.
+        // SAFETY: the range has the given length; the caller guarantees its lifetime.
         let cleared = unsafe { calls.fill_bytes(place, 0, to.bytes(), stream) };
         self.counted(Work::Transfer, cleared)
     }
@@ -226,7 +226,7 @@ impl Stream {
 
     /// Marks this point of the stream.
     pub fn record(&self, event: &Event) -> Result<()> {
-        // SAFETY: both handles are ours.
+        // SAFETY: both handles belong to this driver.
         unsafe {
             self.shared
                 .calls
@@ -240,8 +240,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Marks this point of the stream for a timed event, in a capture anew by each replay. `false` where the driver cannot do
-    /// that, and the event is as before.
+    /// Marks this point of the stream for a timed event. In a capture, each replay marks it again. Returns `false`,
+    /// and leaves the
+    /// event unchanged, if the driver cannot do that.
     pub fn stamp(&self, event: &Event) -> Result<bool> {
         if !self.is_capturing() {
             self.record(event)?;
@@ -251,14 +252,14 @@ impl Stream {
         let Some(clock) = &calls.graph_clock else {
             return Ok(false);
         };
-        // SAFETY: both handles are ours.
+        // SAFETY: both handles belong to this driver.
         unsafe { clock.record(event.handle.get(), self.handle(), EACH_REPLAY)? };
         Ok(true)
     }
 
-    /// Lets everything put into this stream from now on wait for `event`. In a capture this forks and joins branches.
+    /// Lets all later work of this stream wait for `event`. In a capture this forks and joins branches.
     pub fn wait(&self, event: &Event) -> Result<()> {
-        // SAFETY: both handles are ours.
+        // SAFETY: both handles belong to this driver.
         unsafe {
             self.shared
                 .calls
@@ -273,7 +274,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether work put into the stream is captured and not executed.
+    /// Returns whether the stream is capturing instead of executing.
     pub fn is_capturing(&self) -> bool {
         self.running_capture().is_some()
     }
@@ -287,13 +288,13 @@ impl Stream {
         self.handle.get()
     }
 
-    /// Address and bytes of what the matrix library may use in this stream.
+    /// Returns address and bytes of the matrix library's scratch memory in this stream.
     pub(super) fn workspace(&self) -> (u64, usize) {
         let workspace = self.workspace.as_ref();
         workspace.map_or((0, 0), |buffer| (buffer.address().0, buffer.bytes()))
     }
 
-    /// Counts `work` where it was handed over.
+    /// Counts `work` if it was handed over.
     pub(super) fn counted(&self, work: Work, done: Result<()>) -> Result<()> {
         done.inspect(|()| self.shared.accounts.count(work, self.is_capturing()))
     }
@@ -310,15 +311,15 @@ impl Stream {
 impl Event {
     /// Waits until the stream has reached this point.
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the handle is ours.
+        // SAFETY: `self` owns the handle.
         unsafe { self.shared.calls.synchronize_event(self.handle.get()) }
     }
 
-    /// Milliseconds from `earlier` to this event; both timed, recorded and reached.
+    /// Returns the milliseconds from `earlier` to this event. Both are timed, recorded and reached.
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f32> {
         let mut milliseconds = 0.0;
         let (from, to) = (earlier.handle.get(), self.handle.get());
-        // SAFETY: a place for the answer; both handles are ours.
+        // SAFETY: the pointer to the result is valid for writing; both handles belong to this driver.
         unsafe { self.shared.calls.elapsed(&mut milliseconds, from, to)? };
         Ok(milliseconds)
     }
@@ -326,8 +327,8 @@ impl Event {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // The buffers its work uses may be dropped next, the workspace is.
-        // SAFETY: the handle is ours, and goes after the matrix library's state.
+        // The caller may free the work's buffers next, and this drop frees the workspace.
+        // SAFETY: `self` owns the handle, which is destroyed after the matrix library's state.
         let waited = unsafe { self.shared.calls.synchronize(self.handle()) };
         self.shared.note(waited);
         drop(self.matrices.take());

@@ -1,18 +1,18 @@
-//! Choosing the fastest of a library's algorithms by running them.
+//! Chooses the fastest of a library's algorithms by running them.
 
 use super::gemm::{GemmOperands, GemmPlan, GemmSpec};
 use super::matrices::Product;
 use super::{Buffer, Driver, DriverError, Graph, GraphContents, Result, Stream};
 
-/// Runs of a candidate in one measurement. They are captured, because a small multiplication is shorter than the call
+/// Runs of a candidate per measurement. They are captured, because a small multiplication is shorter than the call
 /// that starts it.
 const RUNS: usize = 20;
-/// Measurements of a candidate; the shortest counts.
+/// Measurements per candidate; the shortest counts.
 const ROUNDS: usize = 3;
-/// Numbers that scratch operands consist of, over and over.
+/// Number of values that scratch operands repeat.
 const MOST_NUMBERS: usize = 1 << 19;
 
-/// The fastest of `candidates`, which come in the library's order. With one candidate nothing is measured.
+/// Returns the fastest of `candidates`, which are in the library's order. A single candidate is not measured.
 pub(super) fn choose(
     driver: &Driver,
     stream: &Stream,
@@ -46,7 +46,7 @@ pub(super) fn choose(
     let mut best: Option<(f32, GemmPlan)> = None;
     for product in candidates {
         let plan = GemmPlan::untried(driver, spec, product);
-        // A library offers algorithms that it then refuses to run; the next one may do.
+        // A library may offer algorithms that it then refuses to run; the next one may work.
         match time(driver, stream, &plan, &operands, measured) {
             Ok((microseconds, contents)) => {
                 if best.as_ref().is_none_or(|(least, _)| microseconds < *least) {
@@ -61,8 +61,8 @@ pub(super) fn choose(
     best.map(|(_, plan)| plan).ok_or(refusal)
 }
 
-/// Numbers of either sign between 1/2 and 1, in bf16 and, two beside each other, in f32: with zeros a device needs less power, so
-/// its clock is faster and other algorithms are ahead than with a model's numbers.
+/// Fills a buffer with numbers of either sign between 1/2 and 1, in bf16; two adjacent ones also form such an f32. With zeros a
+/// device needs less power and clocks higher, so other algorithms would win than with a model's numbers.
 pub(super) fn fill(stream: &Stream, buffer: &Buffer) -> Result<()> {
     let bytes = buffer.whole().bytes();
     let mut bits = 1u32;
@@ -77,14 +77,14 @@ pub(super) fn fill(stream: &Stream, buffer: &Buffer) -> Result<()> {
     stream.upload(buffer.slice(0, filled)?, &numbers)?;
     while filled > 0 && filled < bytes {
         let more = filled.min(bytes - filled);
-        // SAFETY: the buffer outlives the stream's work, since `choose` waits for it.
+        // SAFETY: the buffer outlives the stream's work, because `choose` waits for it.
         unsafe { stream.copy(buffer.slice(filled, more)?, buffer.slice(0, more)?)? };
         filled += more;
     }
     Ok(())
 }
 
-/// Microseconds of one run (0 where not `measured`) and what a run consists of.
+/// Returns the microseconds of one run (0 unless `measured`) and the contents of a run.
 fn time(
     driver: &Driver,
     stream: &Stream,
@@ -93,7 +93,7 @@ fn time(
     measured: bool,
 ) -> Result<(f32, GraphContents)> {
     // SAFETY, here and below: the operands belong to `choose`, which waits for the stream before it frees them.
-    // Once before capturing: libraries load a kernel at its first use, which a capture does not allow.
+    // The product runs once before the capture: libraries load a kernel at its first use, which a capture does not allow.
     unsafe { gemm.run(stream, operands)? };
     stream.synchronize()?;
     let capture = |runs: usize| -> Result<Graph> {

@@ -1,4 +1,4 @@
-// Kernels of the driver layer's self-test: CUDA C++ and HIP C++ at once, without any header.
+// Kernels of the driver layer's self-test. They are CUDA C++ and HIP C++ at once and need no header.
 
 // y = a x + y
 extern "C" __global__ void saxpy(float a, const float *x, float *y, unsigned n) {
@@ -6,7 +6,7 @@ extern "C" __global__ void saxpy(float a, const float *x, float *y, unsigned n) 
     if (i < n) y[i] = fmaf(a, x[i], y[i]);
 }
 
-// saxpy that may start before the kernel in front has ended.
+// saxpy that may start before the previous kernel has ended.
 extern "C" __global__ void saxpy_overlapping(float a, const float *x, float *y, unsigned n) {
 #if defined(TUTOR_CUDA) && TUTOR_SM >= 90
     asm volatile("griddepcontrol.launch_dependents;");
@@ -25,7 +25,7 @@ extern "C" __global__ void reverse(const float *x, float *y, unsigned words) {
     for (unsigned i = threadIdx.x; i < words; i += blockDim.x) y[base + i] = shared[words - 1 - i];
 }
 
-// Adds up a table that is passed by value.
+// Sums a table that is passed by value.
 struct Table { float numbers[64]; };
 extern "C" __global__ void sum_table(Table table, float *sum) {
     float total = 0.0f;

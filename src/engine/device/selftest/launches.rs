@@ -14,7 +14,7 @@ const CAPTURED: usize = 10;
 
 type Trial = fn(&Bench<'_>, &Module) -> Result<Outcome>;
 
-/// What is tried, by topic.
+/// The trials by topic.
 const TRIALS: [(&str, &str, Trial); 12] = [
     ("modules", "kernels compile", compiled),
     ("modules", "an error is shown with its line", broken_source),
@@ -40,7 +40,7 @@ pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
     }
 }
 
-/// x and y on the device.
+/// The vectors x and y on the device.
 struct Vectors {
     x: Buffer,
     y: Buffer,
@@ -54,7 +54,7 @@ impl Bench<'_> {
         })
     }
 
-    /// y as it is at the start.
+    /// Sets y to its initial values.
     fn fill(&self, vectors: &Vectors) -> Result<()> {
         let y = numbers(2, self.effort.count);
         self.stream.upload(vectors.y.whole(), &y)
@@ -69,7 +69,7 @@ impl Bench<'_> {
             vectors.y.whole().into(),
             count.into(),
         ];
-        // SAFETY: as the kernel declares; every trial waits for the stream before its vectors go.
+        // SAFETY: the arguments match the kernel's declaration; every trial waits for the stream before its vectors are freed.
         unsafe { self.stream.launch(kernel, &launch, &arguments) }
     }
 
@@ -77,14 +77,14 @@ impl Bench<'_> {
         (0..launches).try_for_each(|_| self.saxpy(kernel, vectors, LaunchMode::Ordered))
     }
 
-    /// y after `launches` single launches.
+    /// Returns y after `launches` single launches.
     fn launched(&self, kernel: &Kernel, vectors: &Vectors, launches: usize) -> Result<Vec<f32>> {
         self.fill(vectors)?;
         self.times(launches, kernel, vectors)?;
         self.read(&vectors.y)
     }
 
-    /// y after `launches` launches, as the host computes it.
+    /// Returns y after `launches` launches, computed on the host.
     fn expected(&self, launches: usize) -> Vec<f32> {
         let mut y = numbers(2, self.effort.count);
         for (x, y) in numbers(1, self.effort.count).into_iter().zip(&mut y) {
@@ -95,7 +95,7 @@ impl Bench<'_> {
         y
     }
 
-    /// `x` through `reverse` in `blocks` blocks that use `bytes` of shared memory each.
+    /// Passes `x` through `reverse` in `blocks` blocks, each with `bytes` of shared memory.
     fn reversed(
         &self,
         kernel: &Kernel,
@@ -113,7 +113,7 @@ impl Bench<'_> {
             to.whole().into(),
             (words as u32).into(),
         ];
-        // SAFETY: as the kernel declares; reading waits.
+        // SAFETY: the arguments match the kernel's declaration; reading waits.
         unsafe { self.stream.launch(kernel, &launch, &arguments)? };
         let expected: Vec<f32> = x
             .chunks(words)
@@ -166,7 +166,7 @@ fn by_value(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     let sum = bench.driver.allocate(4)?;
     let arguments = [Argument::structure(&table), sum.whole().into()];
     let launch = Launch::linear(1, 1);
-    // SAFETY: as the kernel declares; reading waits.
+    // SAFETY: the arguments match the kernel's declaration; reading waits.
     unsafe { bench.stream.launch(&kernel, &launch, &arguments)? };
     let found: Vec<f32> = bench.read(&sum)?;
     expect(found == [2016.0], format!("0 + 1 + ... + 63 = {found:?}"))
@@ -197,7 +197,7 @@ fn overlapping(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     let vectors = bench.vectors()?;
     let expected = bench.expected(CAPTURED);
     let timed = |mode: LaunchMode| -> Result<(Vec<f32>, f32)> {
-        // SAFETY: kernel and vectors outlive the graph, which is launched here only.
+        // SAFETY: kernel and vectors outlive the graph, which is launched only here.
         let graph = unsafe {
             bench
                 .stream
@@ -243,7 +243,7 @@ fn time_between_events(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     )
 }
 
-/// What the first stream computes is copied in the second: only the event keeps the copy behind it.
+/// The first stream computes, the second copies the result. Only the event makes the copy wait.
 fn waiting_stream(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     let kernel = module.kernel("saxpy")?;
     let vectors = bench.vectors()?;
@@ -253,7 +253,7 @@ fn waiting_stream(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     bench.times(CAPTURED, &kernel, &vectors)?;
     bench.stream.record(&done)?;
     second.wait(&done)?;
-    // SAFETY: downloading waits for the second stream, and that for the first.
+    // SAFETY: downloading waits for the second stream, which waits for the first.
     unsafe { second.copy(copied.whole(), vectors.y.whole())? };
     let found: Vec<f32> = second.download(copied.whole(), bench.effort.count)?;
     expect(
@@ -330,14 +330,14 @@ fn failed_capture(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     const REASON: &str = "stopped on purpose";
     let vectors = bench.vectors()?;
     let kernel = module.kernel("saxpy")?;
-    // SAFETY, here and below: no graph comes of it.
+    // SAFETY, here and below: the capture fails, so there is no graph.
     let stopped = unsafe {
         bench.stream.capture(|| {
             bench.times(1, &kernel, &vectors)?;
             Err(DriverError::Invalid(REASON.into()))
         })
     };
-    // A stream that joins a capture and is not joined again makes the driver refuse it.
+    // If a stream joins a capture and is not joined back, the driver refuses the capture.
     let branch = bench.driver.stream(0)?;
     let fork = bench.driver.ordering_event()?;
     let mut captured = false;

@@ -1,4 +1,4 @@
-//! Trials of the driver layer on a device: what it computes, not only that calls return.
+//! Tests the driver layer on a device: the computed results, not only that calls return.
 
 mod launches;
 mod products;
@@ -8,10 +8,10 @@ use super::driver::{Buffer, Driver, DriverError, Plain, Refusal, Result, Stream}
 use super::finding::{Finding, Status};
 use reference::same_bits;
 
-/// How much is tried.
+/// Extent of the trials.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Numbers of a vector: not a multiple of any block, so that the last one is partly idle.
+    /// Length of a vector. It is not a multiple of any block, so the last block is partly idle.
     count: usize,
     /// Replays of a graph.
     replays: usize,
@@ -20,7 +20,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// For a GPU: seconds.
+    /// For a GPU; it takes seconds.
     pub const FULL: Effort = Effort {
         count: (1 << 20) + 3,
         replays: 1000,
@@ -34,9 +34,9 @@ impl Effort {
     };
 }
 
-/// Runs every trial. One that fails does not stop the others, unless the device is lost with it.
+/// Runs every trial. A failed trial does not stop the others, unless the device is lost.
 ///
-/// `progress` hears of each as it ends.
+/// `progress` gets each finding when its trial ends.
 pub fn run(driver: &Driver, effort: Effort, progress: impl FnMut(&Finding)) -> Vec<Finding> {
     let before = driver.memory_use();
     let mut trials = Trials {
@@ -69,25 +69,25 @@ pub fn run(driver: &Driver, effort: Effort, progress: impl FnMut(&Finding)) -> V
     trials.findings
 }
 
-/// Scratch memory for the matrix library.
+/// Bytes of scratch memory for the matrix library.
 const WORKSPACE: usize = 32 << 20;
 
-/// What a trial works with.
+/// Driver, stream and extent of the trials.
 struct Bench<'a> {
     driver: &'a Driver,
     stream: Stream,
     effort: Effort,
 }
 
-/// What came of a trial that the driver let come to its end, in words.
+/// Result of a trial that ran to its end, with a description.
 enum Outcome {
     Passed(String),
     Failed(String),
-    /// The device has no such thing, which is no failure.
+    /// The device lacks the feature, which is no failure.
     Unsupported,
 }
 
-/// `detail` as a success where `condition` holds.
+/// Passes with `detail` if `condition` holds, otherwise fails with it.
 fn expect(condition: bool, detail: String) -> Result<Outcome> {
     Ok(match condition {
         true => Outcome::Passed(detail),
@@ -126,14 +126,14 @@ impl<F: FnMut(&Finding)> Trials<F> {
 }
 
 impl Bench<'_> {
-    /// Device memory with these numbers.
+    /// Allocates device memory with these numbers.
     fn place<T: Plain>(&self, numbers: &[T]) -> Result<Buffer> {
         let buffer = self.driver.allocate(size_of_val(numbers))?;
         self.stream.upload(buffer.whole(), numbers)?;
         Ok(buffer)
     }
 
-    /// The numbers in it.
+    /// Reads the numbers of a buffer.
     fn read<T: Plain>(&self, buffer: &Buffer) -> Result<Vec<T>> {
         self.stream
             .download(buffer.whole(), buffer.bytes() / size_of::<T>())
@@ -198,7 +198,7 @@ fn pinned_copies(bench: &Bench<'_>) -> Result<Outcome> {
     let [first, second] = [bench.driver.allocate(4000)?, bench.driver.allocate(4000)?];
     let x = numbers(5, 1000);
     from.write(&x)?;
-    // SAFETY: we wait below, and after a failure freeing does.
+    // SAFETY: we wait below. After a failure, freeing the buffers waits.
     unsafe {
         bench.stream.fill(second.whole(), 7.0)?;
         bench.stream.upload_pinned(first.whole(), &from)?;
@@ -233,7 +233,7 @@ fn given_back(driver: &Driver, held_before: usize) -> Result<Outcome> {
     )
 }
 
-/// Numbers between -1 and 1 that are the same on every run: a linear congruential generator (Knuth's MMIX constants).
+/// Returns numbers between -1 and 1 that are the same on every run: a linear congruential generator (Knuth's MMIX constants).
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let mut next = || {

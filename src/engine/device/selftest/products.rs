@@ -1,4 +1,4 @@
-//! Trials of the vendor's matrix library, against products computed on the host in f64.
+//! Trials of the vendor's matrix library, compared with products computed on the host in f64.
 
 use half::bf16;
 
@@ -12,16 +12,16 @@ use tinyllama_base::statistics::relative_difference;
 /// Algorithms tried for each product.
 const SELECTION: Selection = Selection::Measured { candidates: 4 };
 
-/// Elements before the first and after the last of `d`, which must stay as they are.
+/// Elements before the first and after the last of `d`, which must not change.
 const MARGIN: usize = 64;
 
-/// A product, and what is added to it.
+/// A product, and the matrix that is added to it.
 #[derive(Clone, Copy)]
 struct Case {
     spec: GemmSpec,
     alpha: f32,
     beta: f32,
-    /// Whether `c` and `d` are two matrices.
+    /// True if `c` and `d` are two matrices.
     apart: bool,
 }
 
@@ -39,7 +39,7 @@ pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
             (_, true) => format!("{}, added to another matrix", case.spec),
         };
         let outcome = match agrees(bench, &case) {
-            // TF32 is what most AMD GPUs do not have: an answer, and no failure of this layer.
+            // Most AMD GPUs lack TF32. That is a result, and no failure of this layer.
             Err(DriverError::NoAlgorithm { .. }) if case.spec.precision == Precision::Tf32 => {
                 Ok(Outcome::Unsupported)
             }
@@ -51,7 +51,7 @@ pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
     trials.add("products", name, captured(bench));
 }
 
-/// A product to which nothing is added.
+/// A product without an addition.
 fn plain(spec: GemmSpec) -> Case {
     Case {
         spec,
@@ -61,7 +61,7 @@ fn plain(spec: GemmSpec) -> Case {
     }
 }
 
-/// With sides that are multiples of `unit`, but for those that are odd on purpose.
+/// Returns cases whose sides are multiples of `unit`, except for intentionally odd ones.
 fn cases(unit: usize) -> Vec<Case> {
     let added = |spec, apart| Case {
         beta: 1.0,
@@ -109,7 +109,7 @@ fn cases(unit: usize) -> Vec<Case> {
     cases
 }
 
-/// A matrix on the device, and the numbers that were put into it.
+/// A matrix on the device, and its initial numbers.
 struct Matrix {
     numbers: Vec<f32>,
     place: Buffer,
@@ -117,7 +117,7 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// Random numbers, rounded as they are stored.
+    /// Creates random numbers, rounded to the stored type.
     fn random(bench: &Bench<'_>, seed: u64, count: usize, element: OutputType) -> Result<Self> {
         let numbers = numbers(seed, count);
         let halves: Vec<u16> = numbers
@@ -138,7 +138,7 @@ impl Matrix {
         })
     }
 
-    /// What is in it now.
+    /// Returns the current content.
     fn read(&self, bench: &Bench<'_>) -> Result<Vec<f64>> {
         let numbers = match self.element {
             OutputType::F32 => bench.read(&self.place)?,
@@ -151,17 +151,17 @@ impl Matrix {
     }
 }
 
-/// The value of a bf16.
+/// Returns the value of a bf16.
 fn value(bits: u16) -> f32 {
     bf16::from_bits(bits).to_f32()
 }
 
-/// The matrices of a product; `c` and `d` with a margin.
+/// The matrices of a product. `c` and `d` have a margin.
 struct Matrices {
     a: Matrix,
     b: Matrix,
     c: Matrix,
-    /// Where it is another than `c`.
+    /// `None` if `d` is the same matrix as `c`.
     d: Option<Matrix>,
 }
 
@@ -182,7 +182,7 @@ impl Matrices {
         })
     }
 
-    /// The matrix that is written.
+    /// Returns the matrix that is written.
     fn d(&self) -> &Matrix {
         self.d.as_ref().unwrap_or(&self.c)
     }
@@ -200,8 +200,8 @@ impl Matrices {
     }
 }
 
-/// Largest ‖a - b‖ / ‖b‖ allowed. Rounding an operand to 10 bits of mantissa (TF32) gives about 3e-4, storing bf16 about
-/// 2e-3; sums of f32 stay within 1e-6.
+/// Returns the largest allowed ‖a - b‖ / ‖b‖. Rounding an operand to 10 bits of mantissa (TF32) gives about 3e-4,
+/// storing bf16 about 2e-3; sums of f32 stay within 1e-6.
 fn tolerance(spec: &GemmSpec) -> f64 {
     match (spec.precision, spec.output) {
         (_, OutputType::Bf16) => 4e-3,
@@ -210,12 +210,12 @@ fn tolerance(spec: &GemmSpec) -> f64 {
     }
 }
 
-/// Runs a product and compares with the host.
+/// Runs a product and compares it with the host's.
 fn agrees(bench: &Bench<'_>, case: &Case) -> Result<Outcome> {
     let spec = &case.spec;
     let plan = bench.driver.plan_gemm(&bench.stream, *spec, SELECTION)?;
     let matrices = Matrices::of(bench, case)?;
-    // SAFETY: the buffers are as long as the product asks, and reading waits.
+    // SAFETY: the buffers have the product's sizes, and reading waits.
     unsafe { plan.run(&bench.stream, &matrices.operands(case))? };
     let found = matrices.d().read(bench)?;
     let (c, before) = (&matrices.c.numbers, &matrices.d().numbers);
@@ -260,7 +260,7 @@ fn captured(bench: &Bench<'_>) -> Result<Outcome> {
         .plan_gemm(&bench.stream, case.spec, Selection::Heuristic)?;
     let matrices = Matrices::of(bench, &case)?;
     let operands = matrices.operands(&case);
-    // SAFETY: the buffers are as long as the product asks, reading waits, and the graph goes before them.
+    // SAFETY: the buffers have the product's sizes, reading waits, and the graph is dropped before them.
     unsafe {
         plan.run(&bench.stream, &operands)?;
         let called = matrices.c.read(bench)?;

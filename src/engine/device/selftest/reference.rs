@@ -1,11 +1,11 @@
-//! Matrix products and number formats on the host, in the plainest form: what the libraries' answers are compared with.
+//! Matrix products and number formats on the host in their plainest form, for comparison with the libraries' results.
 
 use crate::device::driver::{GemmSpec, Operand};
 
-/// `alpha * op(a) op(b) + beta * c` in f64 from the stored elements, laid out like `d`. Places between rows and matrices
-/// of the batch keep what `c` has there.
+/// Computes `alpha * op(a) op(b) + beta * c` in f64 from the stored elements, laid out like `d`. Elements between rows and
+/// between matrices of the batch keep the values of `c`.
 ///
-/// `None` where a slice is shorter than [`GemmSpec::bytes`] says.
+/// Returns `None` if a slice is shorter than [`GemmSpec::bytes`] says.
 pub fn multiply(
     spec: &GemmSpec,
     alpha: f32,
@@ -25,7 +25,7 @@ pub fn multiply(
                     sum += f64::from(left) * f64::from(right);
                 }
                 let element = d.get_mut(place(spec.d, batch, row, column))?;
-                // As the libraries do: with beta 0, c is not read, whatever is in it.
+                // As in the libraries: with beta 0, `c` is not read, so a NaN in it has no effect.
                 let added = if beta == 0.0 {
                     0.0
                 } else {
@@ -38,13 +38,13 @@ pub fn multiply(
     Some(d)
 }
 
-/// Where element `[row, column]` of an operand, as it is used, is stored.
+/// Returns the index at which element `[row, column]` of an operand is stored.
 fn place(operand: Operand, batch: usize, row: usize, column: usize) -> usize {
     let (row, column) = operand.stored(row, column);
     batch * operand.batch_stride + row * operand.row_stride + column
 }
 
-/// Whether two lists hold the same finite numbers, bit for bit.
+/// Returns whether two lists hold the same finite numbers, bit for bit.
 pub fn same_bits(a: &[f32], b: &[f32]) -> bool {
     let same = |(a, b): (&f32, &f32)| a.is_finite() && a.to_bits() == b.to_bits();
     a.len() == b.len() && a.iter().zip(b).all(same)
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn transposed_operands_and_padded_rows_are_read_where_they_are() {
-        // a = [[1, 2], [3, 4], [5, 6]] stored transposed, b = [[1, 0, 2], [0, 1, 3]] with rows of 4.
+        // Case: a = [[1, 2], [3, 4], [5, 6]] stored transposed, b = [[1, 0, 2], [0, 1, 3]] with rows of 4.
         let mut spec = GemmSpec::new(3, 3, 2, Precision::F32).transpose_a();
         spec.b.row_stride = 4;
         let a = [1., 3., 5., 2., 4., 6.];
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_stored_densely_where_its_strides_say() {
-        // Two products of a column [2, 1], stored as a row, and a row [1, 2].
+        // Case: two products of a column [2, 1], stored as a row, and a row [1, 2].
         let spec = GemmSpec::new(2, 2, 1, Precision::F32)
             .transpose_a()
             .batched(2, 2, 0, 4);

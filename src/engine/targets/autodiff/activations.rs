@@ -1,4 +1,4 @@
-//! Mean and spread of the numbers that flow through the model, layer by layer: where a broken loss comes from.
+//! Mean and spread of the values that flow through the model, layer by layer. They show where a broken loss comes from.
 
 use anyhow::{Context as _, Result};
 use burn::tensor::{Int, Tensor};
@@ -6,15 +6,15 @@ use burn::tensor::{Int, Tensor};
 use crate::model::{Context, Llama, Part};
 use crate::train::event::{Activation, Activations};
 
-/// Standard deviations beyond these are not what a healthy model shows before its first step. A normalised stream has 1;
-/// logits much wider than that put all probability on one token, and numbers much smaller carry no signal.
+/// Limits of the standard deviation that a healthy model shows before its first step. A normalised stream has 1. Much wider
+/// logits put all probability on one token, and much smaller values carry no signal.
 const NARROWEST: f64 = 1e-4;
 const WIDEST: f64 = 5.0;
 
-/// Looks at every layer of a forward pass.
+/// Computes mean and spread of every layer's output in a forward pass.
 ///
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub fn observe(model: &Llama, context: &Context, tokens: Tensor<2, Int>) -> Result<Activations> {
     let mut observed = Vec::new();
     let mut failed = None;

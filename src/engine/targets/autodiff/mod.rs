@@ -1,4 +1,4 @@
-//! Targets on burn's tensors: autodiff records the forward pass and runs the backward pass, on any of burn's devices.
+//! Targets on burn's tensors: autodiff records the forward pass and runs the backward pass, on any burn device.
 
 mod activations;
 mod optimizer;
@@ -28,12 +28,12 @@ use optimizer::Optimizer;
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_kernels::binding::rounds_to_tf32;
 
-/// Opens the device that `options` choose.
+/// Opens the device that `options` select.
 ///
 /// # Errors
-/// What is missing on this machine; element types it has no code for.
+/// Names what is missing on this machine, or an element type that the device cannot compute with.
 pub fn open(options: &Options) -> Result<Box<dyn EngineDevice>> {
-    // Without effect where this process has settled it before.
+    // This has no effect if the process has configured the runtime before.
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
         tuning: tuning_ahead(options),
@@ -43,8 +43,9 @@ pub fn open(options: &Options) -> Result<Box<dyn EngineDevice>> {
     Ok(Box::new(BurnDevice { open }))
 }
 
-/// What carries out burn's products on `open`: the CPU does them in f32; on GPUs the tuned ones may round operands to tf32,
-/// and those by the library's rules do where the matrix units take that.
+/// Returns how burn's products treat their operands on `open`. The CPU computes in f32. On GPUs tuned products may
+/// round operands
+/// to tf32. Products chosen by the library's rules do so if the matrix units support it.
 pub fn operands(dtype: FloatDType, open: &OpenDevice, library: LibraryKernels) -> Operands {
     match (dtype, library) {
         (FloatDType::F32, LibraryKernels::Tuned) if open.backend.is_asynchronous() => {
@@ -57,10 +58,10 @@ pub fn operands(dtype: FloatDType, open: &OpenDevice, library: LibraryKernels) -
     }
 }
 
-/// The baseline in f64 on the CPU: what every target's gradients are measured against.
+/// Computes the baseline in f64 on the CPU. Every target's gradients are compared with it.
 ///
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub fn reference(
     config: &ModelConfig,
     weights: &Weights,
@@ -73,7 +74,7 @@ pub fn reference(
         .context("the reference failed")
 }
 
-/// `weights` on `device`, ready to be trained.
+/// Places `weights` on `device`, ready for training.
 fn model(context: &Context, weights: &Weights, device: &Device) -> Llama {
     let (config, recipe) = (&context.config, &context.recipe);
     Llama::new(
@@ -129,11 +130,11 @@ impl EngineDevice for BurnDevice {
 struct Trainer {
     device: Device,
     backend: &'static str,
-    /// Away only while the optimizer holds it.
+    /// `None` only while the optimizer holds it.
     model: Option<Llama>,
     context: Context,
     optimizer: Optimizer,
-    /// Only where launches are counted at all: the CPU backend has none.
+    /// `None` on the CPU backend, which counts no launches.
     launches: Option<LaunchCounter>,
 }
 
@@ -154,7 +155,7 @@ impl DeviceBatch {
         }
     }
 
-    /// The model's loss on it, `[1]`.
+    /// Returns the model's loss on this batch, `[1]`.
     fn loss(&self, model: &Llama, context: &Context) -> Tensor<1> {
         model.loss(context, self.tokens.clone(), self.targets.clone())
     }
@@ -165,7 +166,7 @@ fn backward(model: &Llama, loss: Tensor<1>) -> GradientsParams {
     GradientsParams::from_grads(loss.backward(), model)
 }
 
-/// Loss and gradients, on the host.
+/// Computes loss and gradients and reads them to the host.
 fn evaluate<T: Element>(
     model: &Llama,
     context: &Context,
@@ -188,7 +189,7 @@ fn evaluate<T: Element>(
     Ok(Evaluation { loss, gradients })
 }
 
-/// All values of a tensor, on the host.
+/// Reads all values of a tensor to the host.
 pub fn read<T: Element, const D: usize>(tensor: Tensor<D>) -> Result<Vec<T>, ExecutionError> {
     Ok(tensor.try_into_data()?.iter::<T>().collect())
 }
@@ -213,13 +214,13 @@ impl Trainer {
 
     fn update(&mut self, gradients: GradientsParams) {
         let _part = part::enter(Part::Optimizer);
-        // Moved, not cloned: with a second owner burn could not update the parameters in place.
+        // The model is moved, not cloned: with a second owner burn could not update the parameters in place.
         if let Some(model) = self.model.take() {
             self.model = Some(self.optimizer.step(model, gradients));
         }
     }
 
-    /// Brings every gradient to the host, where the recipe has it so.
+    /// Reads every gradient to the host if the recipe says so.
     fn read_gradients(&self, gradients: &GradientsParams) -> Result<(), ExecutionError> {
         if self.context.recipe.host_read == HostRead::None {
             return Ok(());
@@ -238,7 +239,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// One more step under observation; its times are the pass's, not a step's.
+    /// Runs one more step under observation. Its times belong to the profile pass, not to a measured step.
     fn profiled_step(
         &mut self,
         batch: &DeviceBatch,
@@ -275,11 +276,12 @@ impl Engine for Trainer {
         let whole = matches!(synchronize, Synchronize::Phases | Synchronize::Step);
         let optimizer = clock.lap(whole, &self.device)?;
         if synchronize == Synchronize::HostParts {
-            // In the total and in no part: what the host's clock did not see.
+            // Adds the time that the host's clock missed to the total and to no part.
             clock.lap(true, &self.device)?;
         }
-        // Without a wait at every phase only the host's share of each is known: the unsynchronised
-        // clock reports it all the same, which is the mistake it exists to show.
+        // Without a wait at every phase, only the host's share of each phase is known. The unsynchronised clock still
+        // reports it:
+        // that is the mistake which this stage demonstrates.
         let part = |milliseconds| (synchronize != Synchronize::Step).then_some(milliseconds);
         let times = StepTimes {
             total: clock.total(),
@@ -289,7 +291,7 @@ impl Engine for Trainer {
         };
         memory.observe(MemoryUse::of(&self.device));
         let launched = self.launches.as_ref().map(LaunchCounter::total);
-        // Reading the loss waits for the device, so it comes after the clock and after the count.
+        // Reading the loss waits for the device, so it comes after the clock and the launch count are read.
         let loss = loss.inner().try_into_scalar::<f32>();
         Ok(StepResult {
             loss: f64::from(loss.context("the loss could not be read back")?),
@@ -346,7 +348,7 @@ impl Engine for Trainer {
     }
 }
 
-/// Laps of the host's clock, waiting for the device where asked to.
+/// A stopwatch on the host's clock that can wait for the device.
 struct Clock {
     started: Instant,
     lap: Instant,
@@ -361,7 +363,7 @@ impl Clock {
         }
     }
 
-    /// Milliseconds since the last lap.
+    /// Returns the milliseconds since the last lap.
     fn lap(&mut self, wait: bool, device: &Device) -> Result<f64, ExecutionError> {
         if wait {
             device.sync()?;
@@ -372,7 +374,7 @@ impl Clock {
         Ok(milliseconds)
     }
 
-    /// Leaves out what has passed since the last lap.
+    /// Excludes the time since the last lap.
     fn skip(&mut self) {
         let aside = self.lap.elapsed();
         self.started += aside;

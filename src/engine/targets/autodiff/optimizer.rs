@@ -1,4 +1,4 @@
-//! Updating the parameters: burn's AdamW, or one launch over all of them.
+//! Updates the parameters with burn's AdamW or with one launch over all of them.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use tinyllama_kernels::adamw::AdamW;
 use crate::model::{Llama, Operations};
 use crate::train::Options;
 
-/// AdamW, carried out as the recipe says.
+/// AdamW in the form that the recipe selects.
 pub enum Optimizer {
     Library {
         optimizer: Box<ModuleOptimizer>,
@@ -19,15 +19,15 @@ pub enum Optimizer {
     Kernel(Box<KernelOptimizer>),
 }
 
-/// One launch over all parameters.
+/// AdamW as one launch over all parameters.
 pub struct KernelOptimizer {
     adamw: AdamW,
-    /// Stands in for a parameter while it is away: `[1]`.
+    /// Replaces a parameter while the optimizer holds it: `[1]`.
     placeholder: Tensor<1>,
 }
 
 impl Optimizer {
-    /// `device` is where the parameters live, autodiff on.
+    /// Creates the optimizer. `device` holds the parameters and has autodiff on.
     pub fn new(options: &Options, device: &Device) -> Self {
         let hyper = options.hyperparameters();
         match options.recipe.operations {
@@ -49,7 +49,7 @@ impl Optimizer {
         }
     }
 
-    /// One step. `model` is moved through, so that its parameters have one owner and can be updated in place.
+    /// Runs one step. `model` is moved through, so that its parameters have one owner and can be updated in place.
     pub fn step(&mut self, model: Llama, gradients: GradientsParams) -> Llama {
         match self {
             Optimizer::Library {
@@ -75,13 +75,13 @@ impl KernelOptimizer {
     }
 }
 
-/// Where a parameter belongs.
+/// The parameter to which a tensor belongs, and its shape.
 struct Place {
     id: ParamId,
     shape: Vec<usize>,
 }
 
-/// Takes every parameter that has a gradient out of the model, flat and without autodiff.
+/// Takes every parameter with a gradient out of the model, flat and without autodiff.
 struct Take {
     gradients: GradientsParams,
     placeholder: Tensor<1>,
@@ -108,7 +108,7 @@ impl ModuleMapper for Take {
     }
 }
 
-/// Puts updated parameters back, in the order they were taken.
+/// Puts updated parameters back, in the order in which they were taken.
 struct Restore(VecDeque<(Place, Tensor<1>)>);
 
 impl ModuleMapper for Restore {

@@ -1,4 +1,4 @@
-//! A block in one launch beside the schedule's launches, with the verdict in words.
+//! Compares a block in one launch with the schedule's launches, and states the verdict.
 
 use anyhow::Result;
 
@@ -11,7 +11,7 @@ use crate::train::{Batch, Options};
 /// Runs the forward pass of a block both ways and compares.
 ///
 /// # Errors
-/// What the device reports, or that the kernel does not cover the model.
+/// Errors of the device, or a model that the kernel does not cover.
 pub fn compare(
     platform: &Platform,
     options: &Options,

@@ -1,8 +1,8 @@
-//! What a step keeps in memory, by name and shape, before anything is allocated.
+//! The arrays that a step keeps in memory, by name and shape, before anything is allocated.
 
 use super::layout::{Layout, ParameterIndex};
 
-/// Something an operation reads or writes.
+/// An array that an operation reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Handle {
     /// An activation or an intermediate result; index into [`Buffers::specifications`].
@@ -15,7 +15,7 @@ pub enum Handle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     F32,
-    /// What matrix products are computed from: f32 or bf16, as the precision says.
+    /// The type of operands of matrix products: f32 or bf16, depending on the precision.
     Operand,
     /// Token numbers and counters.
     I32,
@@ -35,7 +35,7 @@ impl Specification {
         self.rows * self.columns
     }
 
-    /// Bytes where an operand takes `operand` bytes.
+    /// Returns the size in bytes; an operand takes `operand` bytes.
     pub fn bytes(&self, operand: usize) -> usize {
         let size = match self.element {
             Element::Operand => operand,
@@ -45,7 +45,7 @@ impl Specification {
     }
 }
 
-/// Everything but the parameters and what belongs to them.
+/// All arrays except the parameters, their gradients, moments and copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
     pub specifications: Vec<Specification>,
@@ -68,7 +68,7 @@ impl Buffers {
         Handle::Buffer(self.specifications.len() - 1)
     }
 
-    /// The buffer of a handle; `None` for a parameter's.
+    /// Returns the buffer of a handle; `None` for a parameter.
     pub fn get(&self, handle: Handle) -> Option<&Specification> {
         match handle {
             Handle::Buffer(index) => self.specifications.get(index),
@@ -76,7 +76,7 @@ impl Buffers {
         }
     }
 
-    /// Type of a handle's elements, as matrix products see it.
+    /// Returns the type of a handle's elements in matrix products.
     pub fn element(&self, handle: Handle) -> Element {
         match handle {
             Handle::Buffer(_) => self
@@ -86,7 +86,7 @@ impl Buffers {
         }
     }
 
-    /// Elements of what a handle names.
+    /// Returns the number of elements of a handle's array.
     pub fn elements(&self, handle: Handle, layout: &Layout) -> usize {
         match handle {
             Handle::Buffer(_) => self.get(handle).map_or(0, Specification::elements),

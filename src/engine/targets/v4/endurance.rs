@@ -1,4 +1,4 @@
-//! Long runs of V4 that have to end where they began: replays beside launches, and one shape after the other.
+//! Long runs of V4 that must end where they began: replays compared with single launches, and a series of shapes.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -7,19 +7,19 @@ use super::schedule::LOSS_RING;
 use super::trainer::Trainer;
 use crate::train::Synchronize;
 
-/// Steps between two looks at the losses; both trainers keep [`LOSS_RING`] of them.
+/// Steps between two comparisons of the losses; both trainers keep [`LOSS_RING`] of them.
 const AT_ONCE: usize = LOSS_RING / 2;
 
-/// A batch: tokens, and what follows each.
+/// A batch: tokens, and the token that follows each.
 type Batch<'a> = (&'a [i32], &'a [i32]);
 
-/// A step replayed from a graph many times, beside the same schedule launch by launch.
+/// A step replayed from a graph many times, compared with the same schedule launch by launch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replays {
     pub steps: usize,
-    /// Whether every loss and, at the end, every parameter has the same bits.
+    /// True if every loss and, at the end, every parameter has the same bits.
     pub identical: bool,
-    /// The first step whose losses differ, counted from 1.
+    /// First step with different losses, counted from 1.
     pub first_difference: Option<usize>,
     pub last_loss: f32,
     pub parameters: usize,
@@ -28,7 +28,7 @@ pub struct Replays {
 /// Trains `replayed` and `launched`, which start from the same parameters, for `steps` steps on one batch.
 ///
 /// # Errors
-/// What the device reports; that `replayed` does not replay.
+/// Errors of the device; a `replayed` that does not replay.
 pub fn replays(
     replayed: &mut Trainer,
     launched: &mut Trainer,
@@ -75,22 +75,23 @@ fn advance(trainer: &mut Trainer, (tokens, targets): Batch<'_>, count: usize) ->
     trainer.last_losses(count)
 }
 
-/// A trainer that went through many shapes.
+/// Result of a trainer that went through many shapes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reshapes {
     pub shapes: usize,
-    /// Bytes this program held at the first shape, before and after all others.
+    /// Bytes that this program held at the first shape, before and after all others.
     pub held_before: u64,
     pub held_after: u64,
-    /// Bytes free on the device at the same two moments; null where nobody says.
+    /// Bytes free on the device at the same two moments; null if the device does not report them.
     pub free_before: Option<u64>,
     pub free_after: Option<u64>,
-    /// Whether every step had a finite loss and, where it was asked for, a graph.
+    /// True if every step had a finite loss and, if requested, a graph.
     pub healthy: bool,
 }
 
 impl Reshapes {
-    /// Whether everything was given back. What is free may also change because of others, by less than a graph needs.
+    /// Returns whether all memory was freed. Other processes may also change the free memory; less than a graph needs
+    /// is tolerated.
     pub fn kept_nothing(&self, tolerated: u64) -> bool {
         let lost = match (self.free_before, self.free_after) {
             (Some(before), Some(after)) => before.saturating_sub(after),
@@ -100,12 +101,12 @@ impl Reshapes {
     }
 }
 
-/// Takes `trainer` through `shapes` batch sizes and sequence lengths, a step each, and back to its own after each.
+/// Takes `trainer` through `shapes` batch sizes and sequence lengths, one step each. After each it returns to its first shape.
 ///
-/// The first shapes are not compared: libraries load kernels and keep them.
+/// The first shapes are not compared, because libraries load kernels and keep them.
 ///
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub fn reshapes(
     trainer: &mut Trainer,
     shapes: usize,
@@ -130,7 +131,7 @@ pub fn reshapes(
     let held = |trainer: &Trainer| trainer.memory().in_use.unwrap_or(0);
     let mut before = (0, None);
     for index in 0..shapes {
-        // No shape is like the one before, and most are like none of those before.
+        // Every shape differs from the previous one, and most differ from all earlier ones.
         let shape = (
             1 + index * 3 % 7,
             1 + (index * 37 + 16) % (2 * sequence_length),

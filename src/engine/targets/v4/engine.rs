@@ -1,4 +1,4 @@
-//! V4 as the training loop sees it.
+//! Implements the training loop's engine with V4.
 
 use std::borrow::Cow;
 
@@ -14,30 +14,30 @@ use crate::train::{
     Batch, Engine, Evaluation, Profiling, StepResult, StopSignal, Synchronize, rank_batch,
 };
 
-/// A trainer, and what carries its launches out.
+/// A trainer, and the facts of its executor that the training loop needs.
 pub struct ScheduledEngine {
     pub trainer: Trainer,
     pub way: Way,
-    /// Whether a graph was asked for.
+    /// True if a graph was requested.
     pub capture: bool,
-    /// Where it is one of several.
+    /// Set if this engine is one of several ranks.
     pub ranks: Option<Ranks>,
 }
 
-/// What is known of the launches of a step.
+/// How the launches of a step are counted.
 pub enum Way {
-    /// Nothing is launched, and nothing could be captured.
+    /// The host computes: there are no launches and no graph.
     Host,
-    /// The schedule's own launches.
+    /// The schedule's own launches, through a driver.
     Driver(Driver),
-    /// Burn computes on the host what it is handed.
+    /// Burn computes on the host.
     BurnOnHost,
-    /// Burn queues and fuses, so only an observer sees how many launches a step has.
+    /// Burn queues and fuses, so only an observer can count the launches of a step.
     Burn(Device, LaunchCounter),
 }
 
 impl ScheduledEngine {
-    /// What of a batch is this engine's.
+    /// Returns this engine's share of a batch.
     fn share<'a>(&self, batch: &'a Batch) -> Cow<'a, Batch> {
         match &self.ranks {
             Some(ranks) => Cow::Owned(rank_batch(&ranks.options, batch)),
@@ -57,7 +57,7 @@ impl Engine for ScheduledEngine {
         let (tokens, targets) = (&batch.tokens, &batch.targets);
         let step = self.trainer.step(tokens, targets, synchronize)?;
         let loss = f64::from(self.trainer.last_loss()?);
-        // The loss is read and with it everything queued has been launched; reading it launches nothing.
+        // The loss has been read, so everything queued has been launched. Reading it launches nothing.
         let observed = self.observed().zip(before);
         let observed = observed.map(|(after, before)| after - before);
         let own = matches!(self.way, Way::Driver(_)).then_some(step.launches);

@@ -1,4 +1,4 @@
-//! What carries a schedule out.
+//! The interface of everything that executes a schedule.
 
 use std::time::Instant;
 
@@ -7,14 +7,14 @@ use anyhow::{Result, bail};
 use super::schedule::{Phase, Schedule};
 use crate::train::telemetry::MemoryUse;
 
-/// Which part of a step to run.
+/// The part of a step to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Span {
     /// Forward, backward and update.
     Step,
     /// Forward and backward: gradients at the current parameters.
     Gradients,
-    /// One of the three.
+    /// A single phase.
     Only(Phase),
 }
 
@@ -33,33 +33,33 @@ impl Span {
 pub struct Launches {
     /// Calls from the host that put work on the device.
     pub host: u64,
-    /// Kernels, copies and fills of a replayed graph, which cost the host nothing one by one.
+    /// Kernels, copies and fills of a replayed graph, which need no call each.
     pub captured: u64,
 }
 
-/// Arrays over all parameters, by name.
+/// Arrays over all parameters, with their names.
 pub type NamedArrays = Vec<(&'static str, Vec<f32>)>;
 
-/// Carries out the launches of a schedule. Work may go on after a call returns; whatever reads waits for it.
+/// Executes the launches of a schedule. Work may continue after a call returns; every function that reads waits for it.
 pub trait Executor {
     fn schedule(&self) -> &Schedule;
 
-    /// Bytes of an operand of matrix products.
+    /// Returns the bytes of an operand of matrix products.
     fn operand_bytes(&self) -> usize;
 
     /// Replaces the schedule by one for another batch size or sequence length. Parameters and moments stay.
     ///
     /// # Errors
-    /// What the device reports; the executor is as before then.
+    /// Errors of the device; the executor is then unchanged.
     fn reshape(&mut self, schedule: Schedule) -> Result<()>;
 
-    /// The batch that runs use from now on, N tokens and N targets.
+    /// Sets the batch of all later runs: N tokens and N targets.
     fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()>;
 
     /// Starts one node of the schedule.
     fn carry_out(&mut self, node: usize) -> Result<()>;
 
-    /// Starts a run: node after node, unless the device has something better.
+    /// Starts a run: node after node, unless the executor has a faster way.
     fn run(&mut self, span: Span) -> Result<Launches> {
         let mut launches = Launches::default();
         for node in 0..self.schedule().nodes.len() {
@@ -71,8 +71,9 @@ pub trait Executor {
         Ok(launches)
     }
 
-    /// Runs a step node by node: milliseconds of each in order, on the host's clock unless the device has one. Handing a
-    /// node over and waiting for it is part of its time then.
+    /// Runs a step node by node and returns the milliseconds of each in order. Without a device clock the host's
+    /// clock is used, and
+    /// the time of a node then includes handing it over and waiting for it.
     fn profile(&mut self) -> Result<Vec<f64>> {
         self.wait()?;
         (0..self.schedule().nodes.len())
@@ -88,41 +89,44 @@ pub trait Executor {
     /// Waits until everything started is done.
     fn wait(&mut self) -> Result<()>;
 
-    /// Of the last step, which has been waited for: milliseconds from the end of this rank's own gradients to the end of all
-    /// sums; `None` where nobody measured it or there is nothing to sum.
+    /// Returns the milliseconds from the end of this rank's own gradients to the end of all sums, in the last step.
+    /// Wait for the step
+    /// first. `None` if it was not measured or there is nothing to sum.
     fn waited(&self) -> Option<f64> {
         None
     }
 
-    /// Waits, then losses of the last runs, oldest first: as many as asked for, kept ([`LOSS_RING`]) and made.
+    /// Waits, then returns losses of the last runs, oldest first. There are at most `count`, at most [`LOSS_RING`],
+    /// and at most one per
+    /// run.
     ///
     /// [`LOSS_RING`]: super::schedule::LOSS_RING
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>>;
 
-    /// All parameters in the layout of the schedule.
+    /// Reads all parameters in the layout of the schedule.
     fn weights(&mut self) -> Result<Vec<f32>>;
 
-    /// Parameters and both moments; none where the executor keeps them to itself.
+    /// Reads the parameters and both moments; empty if the executor cannot read them.
     fn optimizer_state(&mut self) -> Result<NamedArrays> {
         Ok(vec![])
     }
 
-    /// Replaces all parameters, forgets the moments and starts counting updates anew.
+    /// Replaces all parameters, clears the moments and restarts the count of updates.
     fn set_weights(&mut self, weights: &[f32]) -> Result<()>;
 
-    /// Gradients of the last run in the layout of the schedule.
+    /// Reads the gradients of the last run in the layout of the schedule.
     fn gradients(&mut self) -> Result<Vec<f32>>;
 
-    /// Logits of the last run, `[N, V]`.
+    /// Reads the logits of the last run, `[N, V]`.
     fn logits(&mut self) -> Result<Vec<f32>>;
 
     fn memory(&self) -> MemoryUse;
 
-    /// Whether steps are replayed from a graph; otherwise why not.
+    /// Returns `Ok` if steps are replayed from a graph, otherwise the reason why not.
     fn captured(&self) -> Result<(), String>;
 }
 
-/// Refuses a schedule of another model: what parameters there are stays.
+/// Refuses a schedule of another model, because the existing parameters stay.
 pub fn check_reshape(old: &Schedule, new: &Schedule) -> Result<()> {
     if new.layout != old.layout {
         bail!("only the batch size and the sequence length can change");

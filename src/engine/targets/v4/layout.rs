@@ -1,24 +1,24 @@
-//! Where each parameter lies in the one array that holds them all.
+//! Places of the parameters in the one array that holds them all.
 //!
-//! Parameters, gradients, both moments and the copies for matrix products have the same layout, so that one launch can
-//! update everything without a table of tensors. Norm weights come last and without gaps, because one launch finishes the
-//! gradients of all of them.
+//! Parameters, gradients, both moments and the copies for matrix products have the same layout, so one launch can update
+//! everything without a table of tensors. Norm weights come last and without gaps, because one launch finishes the gradients
+//! of all of them.
 
 use std::ops::Range;
 
 use crate::model::{Matrix, ModelConfig, Weights};
 
-/// Elements that a matrix's first is aligned to: 256 bytes in f32, 128 in bf16.
+/// Each matrix starts at a multiple of this many elements: 256 bytes in f32, 128 in bf16.
 const ALIGNMENT: usize = 64;
 
 /// One parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// As the other targets call it; query, key and value are one matrix, and so are gate and up.
+    /// The other targets' name for it. Query, key and value are one matrix, and so are gate and up.
     pub name: String,
     pub rows: usize,
     pub columns: usize,
-    /// Elements before it.
+    /// Index of its first element in the array.
     pub offset: usize,
 }
 
@@ -39,12 +39,12 @@ pub type ParameterIndex = usize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub parameters: Vec<Parameter>,
-    /// Elements of the whole array, gaps included.
+    /// Number of elements of the array, including gaps.
     pub length: usize,
     layers: usize,
 }
 
-/// The matrices of a block, in the order they are stored.
+/// The matrices of a block, in the order in which they are stored.
 const BLOCK: [&str; 4] = ["qkv", "output", "gate_up", "down"];
 
 impl Layout {
@@ -107,7 +107,8 @@ impl Layout {
         4 + layer * BLOCK.len()
     }
 
-    /// Norms in the order they are stored: attention and feed-forward of each block, then the final one.
+    /// Returns the number of norms. They are stored in this order: attention and feed-forward of each block, then the
+    /// final one.
     pub fn norms(&self) -> usize {
         2 * self.layers + 1
     }
@@ -116,12 +117,12 @@ impl Layout {
         1 + self.layers * BLOCK.len() + index
     }
 
-    /// Elements of the blocks' matrices, which nothing but products and updates takes.
+    /// Returns the elements of the blocks' matrices, which only products and updates read.
     pub fn matrices(&self) -> Range<usize> {
         self.elements(self.embedding() + 1, self.norm(0))
     }
 
-    /// Elements of the parameters `first..end`, with the gaps behind them.
+    /// Returns the elements of the parameters `first..end`, with the gaps behind them.
     pub fn elements(&self, first: ParameterIndex, end: ParameterIndex) -> Range<usize> {
         let at = |index: usize| {
             let parameter = self.parameters.get(index);
@@ -130,7 +131,7 @@ impl Layout {
         at(first)..at(end)
     }
 
-    /// Initial values in this layout; norms are 1, gaps 0.
+    /// Copies initial values into this layout; norms are 1, gaps 0.
     pub fn place(&self, weights: &Weights) -> Vec<f32> {
         let mut all = vec![0.0; self.length];
         let mut put = |index: ParameterIndex, values: &[f32]| {

@@ -1,9 +1,10 @@
 //! V4: a training step without a tape, scheduled by hand.
 //!
 //! A [`Schedule`] lists every launch of the step, forward and backward, with what each reads and writes. An
-//! [`Executor`] carries it out: [`HostExecutor`] on the CPU, in f32; [`DeviceExecutor`] through CUDA or HIP, where the
-//! whole step is captured once as a graph and replayed; [`ClientExecutor`] through burn, on any of its backends.
-//! [`Trainer`] trains with one of them, and a [`Platform`] is where it does.
+//! [`Executor`] executes it. There are three: [`HostExecutor`] runs on the CPU, in f32. [`DeviceExecutor`] runs
+//! through CUDA or HIP, where it captures the whole step once as a graph and replays it. [`ClientExecutor`] runs
+//! through burn, on any of its backends. [`Trainer`] trains with one of them. A [`Platform`] opens the device and
+//! creates the executor.
 
 mod block;
 mod buffers;

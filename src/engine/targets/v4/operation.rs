@@ -1,4 +1,4 @@
-//! What a step is made of: one value for each launch, with what it reads and writes.
+//! The operations of a step: one value for each launch, with the buffers that it reads and writes.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use crate::model::{ModelConfig, NORM_EPSILON};
 
 pub use tinyllama_contract::targets::v4::SUM;
 
-/// A matrix product `out = op(a) op(b) (+ addend)`, `[m, k] x [k, n]`, everything row-major and without gaps.
+/// A matrix product `out = op(a) op(b) (+ addend)`, `[m, k] x [k, n]`. All matrices are row-major and without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Product {
     pub m: usize,
     pub n: usize,
     pub k: usize,
     pub a: Handle,
-    /// `a` is stored as `[k, m]`.
+    /// True if `a` is stored as `[k, m]`.
     pub a_transposed: bool,
     pub b: Handle,
-    /// `b` is stored as `[n, k]`.
+    /// True if `b` is stored as `[n, k]`.
     pub b_transposed: bool,
     /// Added to the result; may be `out` itself.
     pub addend: Option<Handle>,
@@ -25,7 +25,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// `out = a b`.
+    /// Creates `out = a b`.
     pub fn new([m, n, k]: [usize; 3], a: Handle, b: Handle, out: Handle) -> Self {
         Product {
             m,
@@ -40,7 +40,7 @@ impl Product {
         }
     }
 
-    /// The same with `b` as `[n, k]`.
+    /// Changes `b` to be stored as `[n, k]`.
     pub fn transpose_b(self) -> Self {
         Product {
             b_transposed: true,
@@ -75,7 +75,7 @@ pub enum Operation {
     Update(Update),
 }
 
-/// What an operation does with a buffer.
+/// How an operation uses a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     Read,
@@ -87,7 +87,7 @@ impl Use {
     pub const ALL: [Use; 3] = [Use::Read, Use::Write, Use::Change];
 }
 
-/// Operations that are one kernel on buffers: its name, and what it does with each buffer, in the order of its arguments.
+/// Declares operations that are one kernel on buffers: its name, and its use of each buffer in the order of its arguments.
 macro_rules! kernels {
     ($($(#[$doc:meta])* $operation:ident = $kernel:literal { $($buffer:ident: $use:ident),+ })+) => {
         $($(#[$doc])*
@@ -110,26 +110,26 @@ kernels! {
     Lookup = "lookup_normalize" { tokens: Read, table: Read, stream: Write, weight: Read, normed: Write, scale: Write }
     /// `scale = 1 / sqrt(mean(stream²) + ε)` row by row, `normed = stream · scale · weight`.
     Normalize = "normalize" { stream: Read, weight: Read, normed: Write, scale: Write }
-    /// Rotates queries and keys, then causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. `log_sums` `[B, H, S]`
-    /// is what the backward pass needs to find the weights again; in `rotated` `[N, D + KV]` a GPU keeps what it has turned.
+    /// Rotates queries and keys, then computes causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. The backward pass
+    /// computes the weights again from `log_sums` `[B, H, S]`. In `rotated` `[N, D + KV]` a GPU keeps rotated queries and keys.
     Attention = "attention" { qkv: Read, rotated: Write, mixed: Write, log_sums: Write }
     AttentionBackward = "attention_backward" { qkv: Read, rotated: Read, mixed: Read, log_sums: Read, mixed_gradient: Read, qkv_gradient: Write }
     /// `activated = silu(gate) · up`, `[N, 2F]` to `[N, F]`.
     Activate = "swiglu" { gate_up: Read, activated: Write }
     /// Replaces gate and up by their gradients.
     ActivateBackward = "swiglu_backward" { gate_up: Change, activated_gradient: Read }
-    /// Loss of each token and the gradient of their mean, in one pass over the logits.
+    /// Computes the loss of each token and the gradient of their mean, in one pass over the logits.
     CrossEntropy = "cross_entropy" { logits: Read, targets: Read, losses: Write, logits_gradient: Write }
     /// Adds the stream's gradient to the rows of the embedding that were looked up, token by token in order.
     Scatter = "embedding_gradient" { tokens: Read, stream_gradient: Read, table_gradient: Change }
-    /// Mean of the tokens' losses, into the next place of a ring.
+    /// Writes the mean of the tokens' losses to the next place of a ring.
     FinishLoss = "loss" { losses: Read, ring: Change }
-    /// Counts the update and works out its factors (bias corrections).
+    /// Counts the update and computes its factors (bias corrections).
     Advance = "adamw_factors" { factors: Change }
 }
 
-/// Adds the gradient that comes through a norm to that of the stream (`first`: replaces it), and writes a copy for
-/// matrix products. The weight's gradient is left as `partials`, one row for each group of tokens.
+/// Adds the gradient that comes through a norm to that of the stream (`first`: replaces it), and writes a copy for matrix
+/// products. Writes the weight's gradient as `partials`, one row for each group of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NormalizeBackward {
     pub normed_gradient: Handle,
@@ -140,7 +140,7 @@ pub struct NormalizeBackward {
     pub first: bool,
     pub copy: Option<Handle>,
     pub partials: Handle,
-    /// Which norm's part of `partials`.
+    /// Index of the norm, which selects its part of `partials`.
     pub norm: usize,
 }
 
@@ -174,19 +174,20 @@ pub struct Update {
     pub weights: Vec<Handle>,
 }
 
-/// The exercise of the workbench that does an operation's work, and what its kernel is given here.
+/// An exercise of the workbench that does an operation's work, and the arguments for its kernel.
 pub struct InPlace {
     pub exercise: &'static str,
-    /// By the exercise's names, in the order of its arguments; none for an update, whose arrays are no buffers.
+    /// Buffers by the exercise's names, in the order of its arguments; empty for an update, whose arrays are no buffers.
     pub arrays: Vec<(&'static str, Handle)>,
-    /// They come behind the arrays.
+    /// Sizes, which follow the arrays.
     pub sizes: [(&'static str, usize); 2],
     /// The last argument.
     pub number: Option<(&'static str, f32)>,
 }
 
 impl Operation {
-    /// Where somebody's kernel can take the place of this operation's; of `ranks` ranks.
+    /// Describes how a learner's kernel can replace this operation's, in a run with `ranks` ranks; `None` if no
+    /// exercise does its work.
     pub fn in_place(&self, config: &ModelConfig, ranks: usize) -> Option<InPlace> {
         let rows = ("rows", config.tokens());
         let (exercise, names, sizes, number): (_, &[_], _, _) = match self {
@@ -206,7 +207,7 @@ impl Operation {
                 "cross-entropy",
                 &["logits", "targets", "losses", "gradient"],
                 [rows, ("classes", config.vocabulary)],
-                // The mean over the whole batch, of which other ranks have the rest.
+                // The share is for the mean over the whole batch, which includes the other ranks' parts.
                 Some(("share", 1.0 / (rows.1 * ranks) as f32)),
             ),
             Operation::Update(op) => ("adamw", &[], [("n", op.elements.len()); 2], None),
@@ -220,7 +221,7 @@ impl Operation {
         })
     }
 
-    /// Name of the kernel, as shown to learners.
+    /// Returns the name of the kernel, as learners see it.
     pub fn name(&self) -> &'static str {
         match self {
             Operation::Product(product) => match (product.a_transposed, product.b_transposed) {
@@ -238,7 +239,7 @@ impl Operation {
         }
     }
 
-    /// Its matrix products; of anything else none.
+    /// Returns its matrix products; empty for other operations.
     pub fn products(&self) -> &[Product] {
         match self {
             Operation::Product(product) => std::slice::from_ref(product),
@@ -288,7 +289,7 @@ impl Operation {
         }
     }
 
-    /// The buffers of an operation that is one kernel on buffers, in the order of its arguments, that it uses so.
+    /// Returns the buffers of a one-kernel operation with one of the `wanted` uses, in the order of its arguments.
     pub fn buffers(&self, wanted: &[Use]) -> Vec<Handle> {
         let all = self.kernel().into_iter().flat_map(|(_, buffers)| buffers);
         let wanted = all.filter(|(_, does)| wanted.contains(does));

@@ -1,4 +1,4 @@
-//! Where V4 runs: a GPU's driver, burn's client, or the host.
+//! The device that runs V4: a GPU through its driver, burn's client, or the host.
 
 use anyhow::{Result, bail};
 
@@ -24,15 +24,16 @@ use crate::train::{
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_contract::ElementType;
 
-/// Gradients and updates of a block beside the main chain: the fastest or within 2 % of it in every size and precision
-/// that was timed on an H200.
+/// Gradients of weights and updates of a block run next to the main chain. On an H200 this was the fastest, or within
+/// 2 % of it,
+/// in every size and precision that was timed.
 pub const CONCURRENCY: Concurrency = Concurrency {
     lanes: 2,
     update_early: true,
     layers_together: 8,
 };
 
-/// Each layer's gradients as soon as they are there, since sums over the ranks go on beside the backward pass.
+/// Computes each layer's gradients as soon as possible, because sums over the ranks run during the backward pass.
 const OVER_RANKS: Concurrency = Concurrency {
     layers_together: 1,
     ..CONCURRENCY
@@ -41,30 +42,30 @@ const OVER_RANKS: Concurrency = Concurrency {
 /// Algorithms of the matrix library that are timed for each product.
 pub const CANDIDATES: usize = 8;
 
-/// Where V4 runs.
+/// A device on which V4 runs.
 #[derive(Clone)]
 pub struct Platform {
     pub facts: DeviceFacts,
     kind: Kind,
 }
 
-/// What carries the schedule out.
+/// The way in which the schedule is executed.
 #[derive(Clone)]
 enum Kind {
     Host,
     Driver {
         driver: Driver,
-        /// Whether its matrix library rounds f32 operands for the matrix units.
+        /// True if its matrix library rounds f32 operands for the matrix units.
         tf32: bool,
     },
     Client(OpenDevice),
 }
 
-/// Opens a GPU's driver, which needs no backend of burn in the build; burn's client where its products are asked for or
-/// the only GPU is one of Vulkan's; or the host.
+/// Opens a GPU's driver, which needs no burn backend in the build. Opens burn's client if its products are requested or only
+/// Vulkan reaches the GPU. Otherwise opens the host.
 ///
 /// # Errors
-/// [`DeviceError`] where the choice leads nowhere.
+/// [`DeviceError`] if the choice leads to no device.
 pub fn open(options: &Options) -> Result<Platform> {
     let (choice, gemm) = (options.backend, options.gemm);
     let wanted = options.device.as_deref();
@@ -81,7 +82,7 @@ pub fn open(options: &Options) -> Result<Platform> {
     }
     match choice {
         BackendChoice::Vulkan => open_client(choice, options),
-        // Asked before burn is set up for a device that may not be there.
+        // Checked before burn is configured for a device that may be missing.
         BackendChoice::Auto if gemm == Gemm::Auto && vulkan::find(wanted).is_ok() => {
             Ok(open_client(BackendChoice::Vulkan, options).unwrap_or_else(|_| host(options)))
         }
@@ -95,7 +96,7 @@ pub fn open(options: &Options) -> Result<Platform> {
 fn host(options: &Options) -> Platform {
     let mut facts = cpu_facts();
     if !options.kernels.is_empty() {
-        // Its figures are held against no others.
+        // The figures of this device are not compared with others.
         facts.device += ", --kernel on the stand-in for a GPU";
     }
     Platform {
@@ -105,7 +106,7 @@ fn host(options: &Options) -> Platform {
 }
 
 fn open_client(choice: BackendChoice, options: &Options) -> Result<Platform> {
-    // Without effect where this process has settled it before.
+    // This has no effect if the process has configured the runtime before.
     device::configure_runtime(CacheSettings {
         fusion: true,
         tuning: tuning_ahead(options),
@@ -118,7 +119,7 @@ fn open_client(choice: BackendChoice, options: &Options) -> Result<Platform> {
 }
 
 fn of_driver(driver: Driver) -> Platform {
-    // Any product tells; without a library there is none, which is said where one is needed.
+    // Any product shows it. Without a library there is no tf32; products report the missing library when they need it.
     let tf32 = driver
         .multiplies(&GemmSpec::new(64, 64, 64, Precision::Tf32))
         .unwrap_or(false);
@@ -129,10 +130,10 @@ fn of_driver(driver: Driver) -> Platform {
 }
 
 impl Platform {
-    /// The driver of a GPU, for what only a GPU has.
+    /// Returns the driver of a GPU, for functions that only a GPU has.
     ///
     /// # Errors
-    /// [`DeviceError`] where V4 runs on the host or through burn; `what` says what cannot be done there.
+    /// [`DeviceError`] if V4 runs on the host or through burn; `what` names the unavailable function.
     pub fn driver(&self, what: &str) -> Result<&Driver> {
         match &self.kind {
             Kind::Driver { driver, .. } => Ok(driver),
@@ -149,7 +150,7 @@ impl Platform {
         }
     }
 
-    /// The driver, if there is one.
+    /// Returns the driver, if there is one.
     pub(super) fn driver_if_any(&self) -> Option<&Driver> {
         match &self.kind {
             Kind::Driver { driver, .. } => Some(driver),
@@ -157,22 +158,22 @@ impl Platform {
         }
     }
 
-    /// One rank's executor: with its share of the batch, and the others to sum with.
+    /// Creates one rank's executor, with its share of the batch and a communicator for the sums.
     fn rank_executor(&self, options: &Options, rank: &RankOptions) -> Result<DeviceExecutor> {
         let driver = self.driver("--gpus")?;
         let sums = ranks::sums(rank, self.precision(options)?);
         let config = rank.share_of(&options.config);
         let schedule = Schedule::over_ranks(&config, OVER_RANKS, Some(sums));
-        // Before the schedule's memory: whoever waits for the others waits with little.
+        // Ranks meet before the schedule's memory is allocated, so that a waiting rank holds little.
         let communicator = ranks::meet(driver, rank)?;
         let executor = self.executor_of(options, schedule)?;
         Ok(executor.with_communicator(Some(communicator)))
     }
 
-    /// The executor of a GPU; its parameters are undefined until set.
+    /// Creates the executor of a GPU; its parameters are undefined until they are set.
     ///
     /// # Errors
-    /// What the device reports; element types it has no code for; that V4 does not go through a driver here.
+    /// Errors of the device; an element type that it cannot compute with; a V4 that does not use a driver here.
     pub fn device_executor(
         &self,
         options: &Options,
@@ -227,7 +228,7 @@ impl Platform {
         ))
     }
 
-    /// What an engine keeps where it is one of several.
+    /// Returns the state of an engine that is one of several ranks.
     fn ranks(&self, options: &Options) -> Option<Ranks> {
         let rank = options.ranks.as_ref();
         let rank = rank.filter(|_| self.driver_if_any().is_some())?;
@@ -241,10 +242,10 @@ impl Platform {
         })
     }
 
-    /// A trainer on this device with `weights`.
+    /// Creates a trainer on this device with `weights`.
     ///
     /// # Errors
-    /// What the device reports; element types it has no code for.
+    /// Errors of the device; an element type that it cannot compute with.
     pub fn trainer(&self, options: &Options, weights: &Weights) -> Result<Trainer> {
         let (executor, concurrency): (Box<dyn Executor>, _) = match (&self.kind, &options.ranks) {
             (_, Some(rank)) => (Box::new(self.rank_executor(options, rank)?), OVER_RANKS),
@@ -261,10 +262,10 @@ impl Platform {
         Trainer::new(executor, weights, concurrency)
     }
 
-    /// What products are computed from here under `options`.
+    /// Returns the precision of products here under `options`.
     ///
     /// # Errors
-    /// f16, which V4 has no code for.
+    /// f16, which V4 does not support.
     pub fn precision(&self, options: &Options) -> Result<Precision> {
         let tf32 = matches!(self.kind, Kind::Driver { tf32: true, .. });
         Ok(match (options.operand_dtype, options.matmul_precision) {
@@ -331,7 +332,7 @@ impl EngineDevice for Platform {
             self.driver("--kernel")?;
         }
         if options.block.is_some() {
-            // Found out now, not after the training.
+            // This fails now instead of after the training.
             self.driver("--block single")?;
         }
         Ok(Box::new(ScheduledEngine {
@@ -363,12 +364,12 @@ impl EngineDevice for Platform {
     }
 }
 
-/// Whether f32 operands of products may not be rounded.
+/// Returns whether f32 operands of products must not be rounded.
 fn keeps_all_bits(options: &Options) -> bool {
     options.matmul_precision == MatmulPrecision::F32 || options.tuning == Some(Tuning::Off)
 }
 
-/// All bits are only kept by burn's plainest product: the others may round for the matrix units.
+/// Chooses burn's products. Only the plainest ones keep all bits; the others may round for the matrix units.
 fn client_library(options: &Options, backend: Backend) -> LibraryKernels {
     match options.operand_dtype {
         ElementType::F32 if keeps_all_bits(options) => LibraryKernels::Plain,

@@ -1,4 +1,4 @@
-//! V4's matrix products by the library it takes and by burn's own, in one process and in turns.
+//! Times V4's matrix products by its library and by burn, in one process and in turns.
 
 use std::time::Instant;
 
@@ -15,13 +15,13 @@ use crate::device::OpenDevice;
 use crate::device::driver::{Driver, GemmOperands, Precision, Selection};
 use crate::train::{Options, float_dtype, library_on};
 
-/// Products of one measurement: started one after the other, waited for once.
+/// Products per measurement: started one after the other, with one wait at the end.
 const IN_A_ROW: usize = 20;
 
-/// Measurements of each way, in turns; the least counts.
+/// Measurements of each way, in turns; the shortest counts.
 const ROUNDS: usize = 5;
 
-/// Scratch memory of the vendor's library.
+/// Bytes of scratch memory for the vendor's library.
 const WORKSPACE: usize = 32 << 20;
 
 /// One shape of product.
@@ -32,14 +32,14 @@ pub struct ProductTimes {
     pub k: usize,
     pub a_transposed: bool,
     pub b_transposed: bool,
-    /// In a step.
+    /// Number per step.
     pub count: usize,
     pub flops: f64,
-    /// V4's library, replayed from a graph; null on a CPU, which has none.
+    /// Microseconds with V4's library, replayed from a graph; null on a CPU, which has no graphs.
     pub captured_us: Option<f64>,
-    /// V4's library, each product started from the host.
+    /// Microseconds with V4's library, each product started from the host.
     pub launched_us: f64,
-    /// burn's product, each started from the host; the first ones, which compile it, are not counted.
+    /// Microseconds of burn's product, each started from the host. The first ones, which compile it, do not count.
     pub burn_us: f64,
 }
 
@@ -47,9 +47,9 @@ pub struct ProductTimes {
 #[derive(Clone, Debug, Serialize)]
 pub struct ProductTable {
     pub device: String,
-    /// What V4 takes here.
+    /// The library that V4 uses here.
     pub library: String,
-    /// What its operands are rounded to; burn's product chooses by itself for f32 where it is tuned.
+    /// Type to which its operands are rounded. burn's tuned product may choose another for f32.
     pub precision: String,
     pub products: Vec<ProductTimes>,
 }
@@ -57,7 +57,7 @@ pub struct ProductTable {
 /// Times every product of V4's schedule both ways.
 ///
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub fn compare(
     options: &Options,
     ours: &Platform,
@@ -93,7 +93,7 @@ fn time(
     burn: &OpenDevice,
 ) -> Result<ProductTimes> {
     let mut by_burn = by_burn(product, options, burn)?;
-    // Compiles, and tunes where that was asked for.
+    // These runs compile, and tune if that was requested.
     by_burn()?;
     by_burn()?;
     let (mut by_library, captured_us) = match ours.driver_if_any() {
@@ -123,14 +123,14 @@ fn time(
 /// Does a product [`IN_A_ROW`] times and waits for all.
 type Timed = Box<dyn FnMut() -> Result<()>>;
 
-/// Of one product.
+/// Returns the microseconds of one product.
 fn microseconds(work: &mut Timed) -> Result<f64> {
     let started = Instant::now();
     work()?;
     Ok(started.elapsed().as_secs_f64() * 1e6 / IN_A_ROW as f64)
 }
 
-/// Rows and columns as an operand lies in memory.
+/// Returns rows and columns of an operand in memory.
 fn stored(rows: usize, columns: usize, transposed: bool) -> [usize; 2] {
     if transposed {
         [columns, rows]
@@ -139,14 +139,14 @@ fn stored(rows: usize, columns: usize, transposed: bool) -> [usize; 2] {
     }
 }
 
-/// Numbers between -1 and 1 that no two neighbours share: products of zeros are faster than others.
+/// Returns numbers between -1 and 1 of which no two neighbours are equal: products of zeros are faster than others.
 fn values(count: usize) -> Vec<f32> {
     (0..count)
         .map(|index| (index * 7919 % 2003) as f32 / 1001.0 - 1.0)
         .collect()
 }
 
-/// The kernel that versions 1 to 3 take for it.
+/// Prepares the kernel that versions 1 to 3 use for the product.
 fn by_burn(product: &Product, options: &Options, open: &OpenDevice) -> Result<Timed> {
     let (device, dtype) = (open.device.clone(), float_dtype(options.operand_dtype));
     let library = library_on(options, open.backend);
@@ -163,7 +163,7 @@ fn by_burn(product: &Product, options: &Options, open: &OpenDevice) -> Result<Ti
     let b = operand(product.k, product.n, product.b_transposed);
     device.sync()?;
     Ok(Box::new(move || {
-        // Kept until the end: what nobody could read need not be computed.
+        // Results are kept until the end, because burn need not compute a result that has no reader.
         let products = (0..IN_A_ROW).map(|_| multiply(a.clone(), b.clone(), library));
         let results: Vec<Tensor<2>> = products.collect();
         device.sync()?;
@@ -172,13 +172,13 @@ fn by_burn(product: &Product, options: &Options, open: &OpenDevice) -> Result<Ti
     }))
 }
 
-/// Also the microseconds of one product that is replayed from a graph.
+/// Prepares the vendor's product. Also returns the microseconds of one product that is replayed from a graph.
 fn by_vendor(
     product: &Product,
     precision: Precision,
     driver: &Driver,
 ) -> Result<(Timed, Option<f64>)> {
-    // Nothing is added here, nor by the others beside it.
+    // This product adds nothing, like burn's.
     let alone = Product {
         addend: None,
         ..*product
@@ -215,7 +215,7 @@ fn by_vendor(
         c: d,
         d,
     };
-    // The stream is dropped first: it waits for what uses the rest.
+    // The stream is dropped first, because it waits for the work that uses the rest.
     let kept = (stream, plan, memory);
     let run = move || {
         let (stream, plan, _memory) = &kept;

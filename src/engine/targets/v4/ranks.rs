@@ -1,4 +1,4 @@
-//! One of several processes that train one model, each on a GPU of its own with its share of every batch.
+//! A rank: one of several processes that train one model, each on its own GPU with its share of every batch.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,22 +13,22 @@ use crate::train::event::RankCheck;
 use crate::train::{Batch, Options, RankOptions, rank_batch};
 use tinyllama_base::statistics::relative_difference;
 
-/// The file in the meeting folder by which ranks find each other.
+/// The file in the meeting folder that holds the identifier by which ranks find each other.
 const ID: &str = "id";
 
-/// How long the first rank may take to draw it: it opens its device and loads the library before.
+/// How long the others wait for the identifier. The first rank opens its device and loads the library before it creates it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a rank's engine keeps beside its trainer.
+/// State of a rank's engine in addition to its trainer.
 pub struct Ranks {
     pub options: RankOptions,
-    /// The same device, to compute alone on.
+    /// The same device, for computing without the other ranks.
     pub platform: Platform,
-    /// Of a run on one GPU with the whole batch.
+    /// Options of the same run on one GPU with the whole batch.
     pub whole: Options,
 }
 
-/// How a schedule sums under `options`.
+/// Describes how a schedule sums gradients under `options`.
 pub fn sums(options: &RankOptions, precision: Precision) -> Sums {
     Sums {
         ranks: options.ranks,
@@ -37,10 +37,10 @@ pub fn sums(options: &RankOptions, precision: Precision) -> Sums {
     }
 }
 
-/// Joins the other ranks. The first tells the others by a file what to find each other by.
+/// Joins the other ranks. The first rank passes the identifier to the others through a file.
 ///
 /// # Errors
-/// What the library reports; that the first rank does not come.
+/// Errors of the library; a first rank that does not appear in time.
 pub fn meet(driver: &Driver, options: &RankOptions) -> Result<Communicator> {
     let file = options.meeting.join(ID);
     let id = if options.rank == 0 {
@@ -70,18 +70,19 @@ pub fn meet(driver: &Driver, options: &RankOptions) -> Result<Communicator> {
 }
 
 impl Ranks {
-    /// Gradients over all ranks beside those that the first computes alone from the whole batch. All ranks have to call it,
-    /// the first of them is answered.
+    /// Compares gradients over all ranks with those that the first rank computes alone from the whole batch. All
+    /// ranks have to call it;
+    /// only the first gets a result.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn compare(&self, trainer: &mut Trainer, batch: &Batch) -> Result<Option<RankCheck>> {
         let share = rank_batch(&self.options, batch);
         let (_, summed) = trainer.gradients(&share.tokens, &share.targets)?;
         if self.options.rank != 0 {
             return Ok(None);
         }
-        // In one lane, which takes the least memory beside the trainer.
+        // One lane takes the least memory, since the trainer also stays on the device.
         let executor = self
             .platform
             .device_executor(&self.whole, Concurrency::NONE)?;
@@ -99,14 +100,14 @@ impl Ranks {
         };
         for ((name, ours), (_, theirs)) in summed.iter().zip(&whole) {
             let difference = relative_difference(ours, theirs);
-            // Not a number is no agreement.
+            // A NaN counts as a difference.
             if difference > check.gradient_difference || !difference.is_finite() {
                 check.gradient_difference = difference;
                 check.worst_parameter = Some(name.clone());
             }
         }
         drop(alone);
-        // A run's peak is not that of its check.
+        // The memory of the check does not count in the run's peak.
         self.platform.driver("--gpus")?.forget_peak();
         check.tensors = whole.len();
         check.passed = check.gradient_difference <= tolerance;

@@ -1,4 +1,4 @@
-//! A schedule in training, whichever executor carries it out.
+//! Trains with a schedule, on any executor.
 
 use std::time::Instant;
 
@@ -28,15 +28,15 @@ pub enum BatchError {
     },
 }
 
-/// What one step gave.
+/// Result of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainerStep {
-    /// On the host's clock; parts where phases were waited for.
+    /// Times on the host's clock. The times of parts exist if phases were waited for.
     pub times: StepTimes,
     pub launches: Launches,
 }
 
-/// A value for each scalar of each parameter, by the parameter's name, in the order of names.
+/// Values of each parameter with the parameter's name, in the order of names.
 pub type NamedValues = Vec<(String, Vec<f32>)>;
 
 /// A model in training.
@@ -50,7 +50,7 @@ impl Trainer {
     /// Puts `weights` onto an executor, whose schedule was made with `concurrency`.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn new(
         executor: Box<dyn Executor>,
         weights: &Weights,
@@ -60,10 +60,10 @@ impl Trainer {
         Trainer::resume(executor, &values, concurrency)
     }
 
-    /// The same with all parameters of another trainer, in the layout of the schedule.
+    /// Creates a trainer with all parameters of another one, in the layout of the schedule.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn resume(
         mut executor: Box<dyn Executor>,
         values: &[f32],
@@ -86,10 +86,10 @@ impl Trainer {
         self.executor.schedule()
     }
 
-    /// Goes on with another batch size or sequence length; parameters and moments stay.
+    /// Changes batch size or sequence length; parameters and moments stay.
     ///
     /// # Errors
-    /// What the device reports; everything is as before then.
+    /// Errors of the device; the trainer is then unchanged.
     pub fn reshape(&mut self, batch_size: usize, sequence_length: usize) -> Result<()> {
         let config = ModelConfig {
             batch_size,
@@ -103,10 +103,11 @@ impl Trainer {
         Ok(())
     }
 
-    /// Trains on a batch once: `B x S` tokens and what follows each. Its loss is [`last_loss`](Self::last_loss).
+    /// Trains on a batch once: `B x S` tokens and the token that follows each. Read its loss with
+    /// [`last_loss`](Self::last_loss).
     ///
     /// # Errors
-    /// [`BatchError`], or what the device reports.
+    /// [`BatchError`], or errors of the device.
     pub fn step(
         &mut self,
         tokens: &[i32],
@@ -118,7 +119,7 @@ impl Trainer {
         let mut launches = Launches::default();
         let mut parts = [None; 3];
         if synchronize == Synchronize::Phases {
-            // A graph is one piece and cannot tell its parts' times, so none is used.
+            // A graph is one piece without times of its parts, so this step does not use it.
             self.executor.wait()?;
             let phases = [Phase::Forward, Phase::Backward, Phase::Optimizer];
             for (phase, part) in phases.into_iter().zip(&mut parts) {
@@ -145,26 +146,26 @@ impl Trainer {
         })
     }
 
-    /// Losses of the last steps, oldest first; waits for them.
+    /// Returns losses of the last steps, oldest first; waits for them.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
         self.executor.last_losses(count)
     }
 
-    /// The loss of the last step; waits for it. NaN before the first.
+    /// Returns the loss of the last step and waits for it. NaN before the first step.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn last_loss(&mut self) -> Result<f32> {
         Ok(self.last_losses(1)?.first().copied().unwrap_or(f32::NAN))
     }
 
-    /// Loss and every parameter's gradient by name, at the current parameters.
+    /// Returns loss and every parameter's gradient by name, at the current parameters.
     ///
     /// # Errors
-    /// [`BatchError`], or what the device reports.
+    /// [`BatchError`], or errors of the device.
     pub fn gradients(&mut self, tokens: &[i32], targets: &[i32]) -> Result<(f32, NamedValues)> {
         self.place(tokens, targets)?;
         self.executor.run(Span::Gradients)?;
@@ -173,10 +174,10 @@ impl Trainer {
         Ok((loss, self.by_name(&all)))
     }
 
-    /// Every parameter by name.
+    /// Returns every parameter by name.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn weights(&mut self) -> Result<NamedValues> {
         let all = self.executor.weights()?;
         Ok(self.by_name(&all))
@@ -192,10 +193,10 @@ impl Trainer {
         list
     }
 
-    /// Logits `[s, V]` of one sample of at most S tokens.
+    /// Returns the logits `[s, V]` of one sample of at most S tokens.
     ///
     /// # Errors
-    /// [`BatchError`], or what the device reports.
+    /// [`BatchError`], or errors of the device.
     pub fn logits(&mut self, tokens: &[i32]) -> Result<Vec<f32>> {
         let (expected, vocabulary) = (self.config().tokens(), self.config().vocabulary);
         if tokens.len() > self.config().sequence_length {
@@ -205,7 +206,7 @@ impl Trainer {
                 expected: self.config().sequence_length,
             });
         }
-        // Later positions change nothing before them, and other samples nothing here.
+        // Later positions do not affect earlier ones, and samples do not affect each other, so padding changes nothing.
         let mut padded = tokens.to_vec();
         padded.resize(expected, 0);
         self.place(&padded, &vec![0; expected])?;
@@ -215,10 +216,10 @@ impl Trainer {
         Ok(logits)
     }
 
-    /// One more step, launch by launch, with the time of each: one after the other, as they were timed.
+    /// Runs one more step launch by launch and times each alone, one after the other.
     ///
     /// # Errors
-    /// [`BatchError`], or what the device reports.
+    /// [`BatchError`], or errors of the device.
     pub fn profile(&mut self, tokens: &[i32], targets: &[i32]) -> Result<Trace> {
         self.place(tokens, targets)?;
         let times = self.executor.profile()?;
@@ -249,10 +250,10 @@ impl Trainer {
         self.executor.memory()
     }
 
-    /// Whether steps are replayed from a graph; otherwise why not.
+    /// Returns `Ok` if steps are replayed from a graph.
     ///
     /// # Errors
-    /// The reason, for people.
+    /// The reason why not, as text for people.
     pub fn captured(&self) -> Result<(), String> {
         self.executor.captured()
     }

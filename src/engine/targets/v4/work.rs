@@ -1,7 +1,7 @@
-//! What a launch must compute and move, counted from shapes.
+//! Operations and bytes of a launch, counted from shapes.
 //!
-//! A multiply and an add are two operations; element-wise work is counted with one for each arithmetic operator of its
-//! formula. Bytes are every operand once and every result once, caches not considered: the floor of a launch is the larger of
+//! A multiply and an add are two operations. Element-wise work counts one operation per arithmetic operator of its formula.
+//! Bytes count every operand once and every result once, without caches. The least time of a launch is the larger of
 //! operations over the device's rate and bytes over its bandwidth.
 
 use super::buffers::{Element, Handle};
@@ -11,7 +11,7 @@ use crate::model::work::Work;
 use tinyllama_contract::targets::v4::ring_share;
 
 impl Schedule {
-    /// Work of node `index`, where an operand of products takes `operand` bytes; nothing for a node that is not there.
+    /// Returns the work of node `index` if an operand of products takes `operand` bytes; zero for a missing node.
     pub fn work(&self, index: usize, operand: usize) -> Work {
         self.nodes.get(index).map_or(Work::default(), |node| Work {
             flops: self.flops(&node.operation),
@@ -28,7 +28,7 @@ impl Schedule {
             config.sequence_length,
         ];
         let [n, d, f, s] = sizes.map(|size| size as f64);
-        // Pairs of a query and a key it sees, over all heads.
+        // Pairs of a query and a key that it sees, over all heads.
         let pairs = (config.batch_size * config.heads) as f64 * s * (s + 1.0) / 2.0;
         let head_dim = config.head_dim() as f64;
         match operation {
@@ -37,7 +37,7 @@ impl Schedule {
             Operation::Product(_) | Operation::WeightGradients(_) => {
                 operation.products().iter().map(Product::flops).sum()
             }
-            // Two products a pair, five backward; the softmax (4) between them.
+            // Two products per pair, five backward; the softmax (4) between them.
             Operation::Attention(_) => pairs * (4.0 * head_dim + 4.0),
             Operation::AttentionBackward(_) => pairs * (10.0 * head_dim + 4.0),
             // silu is exp, add, divide, multiply; then the product with up.
@@ -67,24 +67,25 @@ impl Schedule {
         let all = |handles: Vec<Handle>| handles.iter().map(size).sum::<f64>();
         let moved = all(operation.reads()) + all(operation.writes());
         match operation {
-            // Of the table only the rows of the tokens.
+            // Only the rows of the tokens are read from the table.
             Operation::Lookup(op) => moved - size(&op.table) + rows,
             Operation::Scatter(op) => {
                 let of_table = (config.tokens() * config.hidden * operand) as f64;
                 moved - 2.0 * size(&op.table_gradient) + 2.0 * of_table
             }
-            // What is kept turned is no operand: backward it stands for the same part of another one.
+            // Rotated values are no further operand: in the backward pass they replace the same part of another one.
             Operation::Attention(Attention { rotated, .. })
             | Operation::AttentionBackward(AttentionBackward { rotated, .. }) => {
                 moved - size(rotated)
             }
-            // Of the partial sums one norm's.
+            // Counts one norm's part of the partial sums.
             Operation::NormalizeBackward(op) => {
                 let share = size(&op.partials) / self.layout.norms() as f64;
                 moved - size(&op.partials) + share
             }
-            // Parameter, gradient and two moments are read, all but the gradient written. A copy for products is written, too,
-            // or, of matrices, a half of the parameter.
+            // Parameter, gradient and two moments are read, and all except the gradient are written. A copy for
+            // products is also written, or,
+            // for matrices, half of the parameter.
             Operation::Update(op) => {
                 let matrices = self.layout.matrices();
                 let start = op.elements.start.max(matrices.start);
@@ -95,9 +96,9 @@ impl Schedule {
                 };
                 (op.elements.len() * (24 + operand) + copied) as f64
             }
-            // What a GPU sends, and as much it receives meanwhile.
+            // Bytes that a GPU sends. It receives the same number at the same time.
             Operation::Sum(op) => ring_share(op.ranks) * (op.elements() * operand) as f64,
-            // Of the rings one number.
+            // Counts one number of the ring.
             Operation::FinishLoss(op) => size(&op.losses) + 4.0,
             _ => moved,
         }

@@ -1,9 +1,9 @@
-//! Knowing which part of the model a launch belongs to.
+//! Finds out which part of the model a launch belongs to.
 //!
-//! With fusion, an operation is recorded on the training thread and carried out later on the fusion server's thread,
-//! many operations in one kernel. The server handles calls in order, so the current part is announced to it between
-//! operations; each operation's outputs are noted with the part they were registered under, and a block of operations
-//! belongs to the part most of them came from.
+//! With fusion, the training thread records an operation and the fusion server's thread executes it later, many operations
+//! in one kernel. The server handles calls in order, so the training thread announces the current part to it between
+//! operations. The part under which an operation's outputs were registered is stored. A block of operations belongs to the
+//! part from which most of them came.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use parking_lot::Mutex;
 use crate::model::Part;
 use crate::model::part::{self, ListenerGuard};
 
-/// Where the server stands.
+/// State of the fusion server.
 struct State {
     /// Part of the operations being registered.
     part: Part,
-    /// Part each tensor's producing operation was registered under.
+    /// Part under which each tensor's producing operation was registered.
     producers: HashMap<TensorId, Part>,
-    /// The block being carried out: its part and how many operations it covers.
+    /// The block that is being executed: its part and the number of its operations.
     block: Option<(Part, usize)>,
 }
 
@@ -66,7 +66,7 @@ impl FusionObserver for Shared {
     }
 }
 
-/// Follows the model's parts until dropped.
+/// Follows the model's parts until it is dropped.
 pub struct Attribution {
     shared: Arc<Shared>,
     _listener: ListenerGuard,
@@ -74,7 +74,7 @@ pub struct Attribution {
 }
 
 impl Attribution {
-    /// `device` must be idle: see [`FusionObservation`] on what lags.
+    /// `device` must be idle: [`FusionObservation`] explains what arrives late.
     pub fn start(device: &Device) -> Self {
         let shared = Arc::new(Shared(Mutex::new(State {
             part: Part::Other,
@@ -93,7 +93,8 @@ impl Attribution {
         }
     }
 
-    /// A function for launch observers: the part that is launching, and the operations fused into the launch.
+    /// Returns a function for launch observers. It gives the part that launches and the number of operations fused
+    /// into the launch.
     pub fn asker(&self) -> impl Fn() -> (Part, Option<usize>) + Send + Sync + 'static {
         let shared = self.shared.clone();
         move || {
@@ -117,7 +118,7 @@ mod cube {
     use burn::backend::{Cube, DispatchDevice};
     use burn::tensor::Device;
 
-    /// The thread that carries operations out, or this one where nothing is queued.
+    /// The thread that executes operations, or this thread if the backend queues nothing.
     pub enum FusionServer {
         Queue(CubeClient),
         Direct,
@@ -151,7 +152,7 @@ mod cube {
         /// Runs `task` after everything submitted so far, without forcing queued operations to run.
         pub fn in_order(&self, task: impl FnOnce() + Send) {
             match self {
-                // A server that is gone fails the step itself, with a better message than one from here.
+                // If the server is gone, the step itself fails with a better message than this place could give.
                 FusionServer::Queue(client) => drop(client.run(task)),
                 FusionServer::Direct => task(),
             }
@@ -163,7 +164,7 @@ mod cube {
 mod host {
     use burn::tensor::Device;
 
-    /// Nothing is queued in a build without GPU backends.
+    /// Builds without GPU backends queue nothing.
     pub struct FusionServer;
 
     impl FusionServer {

@@ -1,4 +1,4 @@
-//! Counting kernel launches while a run goes on.
+//! Counts kernel launches while a run trains.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +14,9 @@ impl LaunchObserver for Counter {
     }
 }
 
-/// Counts every launch of the process until dropped; costs one atomic addition a launch.
+/// Counts every launch of the process until it is dropped. The cost is one atomic addition per launch.
 ///
-/// Launches that tuning makes to compare candidates count too: they are only wanted once warm-up is over.
+/// It also counts launches with which tuning compares candidates. Its readers only want counts from after the warm-up.
 pub struct LaunchCounter {
     counter: Arc<Counter>,
     _observation: LaunchObservation,
@@ -31,12 +31,12 @@ impl LaunchCounter {
         }
     }
 
-    /// Launches since the counter was started.
+    /// Returns the launches since the counter was started.
     pub fn total(&self) -> u64 {
         self.share().total()
     }
 
-    /// A handle other threads can read.
+    /// Returns a handle that other threads can read.
     pub fn share(&self) -> LaunchCount {
         LaunchCount(self.counter.clone())
     }
@@ -47,7 +47,7 @@ impl LaunchCounter {
 pub struct LaunchCount(Arc<Counter>);
 
 impl LaunchCount {
-    /// Launches since the counter was started.
+    /// Returns the launches since the counter was started.
     pub fn total(&self) -> u64 {
         self.0.0.load(Ordering::Relaxed)
     }

@@ -1,13 +1,13 @@
-//! Device memory as the allocator reports it, and the process's as the system does.
+//! Device memory as the allocator reports it, and process memory as the system reports it.
 
 use burn::tensor::Device;
 
-/// Bytes held at one moment; `None` where the backend does not report them.
+/// Bytes held at one moment; `None` if the backend does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Bytes of live tensors.
     pub in_use: Option<u64>,
-    /// Bytes taken from the device, pages kept for reuse included.
+    /// Bytes taken from the device, including pages kept for reuse.
     pub reserved: Option<u64>,
 }
 
@@ -21,7 +21,7 @@ impl MemoryUse {
     }
 }
 
-/// Most bytes that this process has held in memory at once; `None` where the system does not tell.
+/// Returns the peak memory of this process in bytes; `None` if the system does not report it.
 pub fn process_peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -1,4 +1,4 @@
-//! What a run reports of itself: launches, device time per kernel, memory.
+//! Measures a run: launches, device time per kernel, memory.
 
 mod attribution;
 mod launches;

@@ -1,7 +1,7 @@
-//! Timing every kernel of a few steps, apart from the steps that are measured.
+//! Times every kernel in a few extra steps, apart from the measured steps.
 //!
-//! Each launch is bracketed by device time stamps, which costs the host a round trip a launch. The kernels' own times
-//! stay true; the step around them becomes slower, which is why these steps count for nothing else.
+//! Device time stamps enclose each launch, which costs the host one round trip per launch. The kernels' own times stay
+//! true, but the whole step becomes slower. These steps therefore count for nothing else.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ use crate::train::StopSignal;
 /// One kernel launch of a profile pass.
 #[derive(Clone, Debug)]
 pub struct KernelLaunch {
-    /// Full name as the kernel states it.
+    /// Full name as the kernel reports it.
     pub kernel: &'static str,
     pub part: Part,
-    /// The part of the model in which it belongs to `part`, where the engine knows.
+    /// The part of the model that contains `part`, if the engine knows it.
     pub within: Option<Part>,
-    /// Operations burn's fusion put into this launch; `None` where fusion had no hand in it.
+    /// Operations that burn's fusion put into this launch; `None` without fusion.
     pub fused_operations: Option<usize>,
-    /// What it has to compute and move, where the engine knows.
+    /// Work the kernel has to do (FLOP and bytes), if the engine knows it.
     pub work: Option<Work>,
-    /// Start and end in seconds since the pass began, on the device's clock; `None` where it gave no stamps.
+    /// Start and end in seconds since the pass began, on the device's clock; `None` without time stamps.
     pub device: Option<(f64, f64)>,
 }
 
-/// A stretch of host time spent in one part, in seconds since the pass began.
+/// A span of host time spent in one part, in seconds since the pass began.
 #[derive(Clone, Debug)]
 pub struct HostSpan {
     pub name: String,
@@ -43,13 +43,13 @@ pub struct HostSpan {
     pub end: f64,
 }
 
-/// Everything a profile pass saw.
+/// Everything that a profile pass measured.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub steps: usize,
     pub launches: Vec<KernelLaunch>,
     pub host: Vec<HostSpan>,
-    /// Launches were timed one after the other, each by itself: what lies between them in a step was not seen.
+    /// True if each launch was timed alone. The time between launches of a step is then unknown.
     pub one_by_one: bool,
 }
 
@@ -82,7 +82,7 @@ impl LaunchObserver for Observer {
     }
 
     fn profiled(&self, kernel: &'static str, profile: ProfileDuration) {
-        // A host-clock measurement includes submission and compilation: not a kernel's time.
+        // A host-clock measurement includes submission and compilation, so it is not the kernel's time.
         if profile.timing_method() != TimingMethod::Device {
             return;
         }
@@ -97,12 +97,13 @@ impl LaunchObserver for Observer {
     }
 
     fn timed(&self, _: &'static str, _: LaunchDuration, _: TimingMethod) {
-        // Only called when the runtime's profiling logger reads measurements first; then kernels run one at a time
-        // and their starts are unknown, so they stay without stamps.
+        // This is only called if the runtime's profiling logger reads measurements first. Kernels then run one at a
+        // time and their
+        // starts are unknown, so they get no time stamps.
     }
 }
 
-/// An observed stretch of training.
+/// Observes some training steps.
 pub struct ProfilePass {
     observer: Arc<Observer>,
     attribution: Attribution,
@@ -171,10 +172,10 @@ impl ProfilePass {
     }
 }
 
-/// Observes `steps` steps on `device`, which is idle at the start and after each of them.
+/// Observes `steps` steps on `device`, which is idle at the start and after each step.
 ///
 /// # Errors
-/// Those of `step`.
+/// Errors of `step`.
 pub fn observe<E>(
     device: &Device,
     steps: usize,

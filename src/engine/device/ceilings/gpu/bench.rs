@@ -1,4 +1,4 @@
-//! A stream to measure in, and how a repeat is timed.
+//! A stream for measurements, and the timing of a repeat.
 
 use super::super::super::driver::{Driver, DriverError, Event, Launch, Module, Slice, Stream};
 use super::{Effort, Result, THREADS};
@@ -22,12 +22,12 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Milliseconds the device takes for what `work` puts into the stream, which it has done when this returns.
+    /// Returns the device's milliseconds for the work that `work` puts into the stream. It waits until the work is done.
     pub fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         self.stream.record(&self.start)?;
         let handed_over = work();
         let recorded = self.stream.record(&self.end);
-        // In any case, because the caller's buffers go after an error.
+        // Synchronises in any case, because the caller frees its buffers after an error.
         self.stream.synchronize()?;
         handed_over?;
         recorded?;
@@ -39,8 +39,8 @@ impl<'a> Bench<'a> {
         Ok(ms)
     }
 
-    /// Milliseconds of one pass, in each repeat. `work` puts some passes, at most `most`, into the stream; how many make a
-    /// repeat long enough is found out first, which also warms clocks and caches.
+    /// Returns the milliseconds per pass of each repeat. `work` puts a number of passes, at most `most`, into the stream. The
+    /// function first finds out how many make a repeat long enough, which also warms clocks and caches.
     pub fn sample(&self, most: u32, mut work: impl FnMut(u32) -> Result<()>) -> Result<Vec<f64>> {
         let enough = self.effort.repeat_ms;
         let mut passes = 1;
@@ -66,7 +66,7 @@ impl<'a> Bench<'a> {
         let blocks = words.div_ceil(THREADS).min(65_535);
         let launch = Launch::linear(blocks, THREADS);
         let arguments = [slice.into(), words.into(), u32::from(halves).into()];
-        // SAFETY: as the kernel declares; it is waited for.
+        // SAFETY: the arguments match the kernel's declaration, and the stream is waited for.
         unsafe { self.stream.launch(&kernel, &launch, &arguments)? };
         self.stream.synchronize()
     }

@@ -1,9 +1,9 @@
-// Kernels that do one thing only: CUDA C++ and HIP C++ at once, without any header.
-// TUTOR_THREADS: threads of a block. TUTOR_CHAINS: independent sums of a thread.
+// Kernels for measurements, each with a single kind of work. They are CUDA C++ and HIP C++ at once and need no header.
+// TUTOR_THREADS: threads per block. TUTOR_CHAINS: independent sums per thread.
 
 #if defined(TUTOR_HIP)
 typedef unsigned quad __attribute__((ext_vector_type(4)));
-// Two at once, so that GPUs that have packed f32 instructions use them.
+// Two numbers at once, so that GPUs with packed f32 instructions use them.
 typedef float lanes __attribute__((ext_vector_type(2)));
 #else
 typedef uint4 quad;
@@ -12,7 +12,7 @@ typedef float lanes;
 
 extern "C" __global__ __launch_bounds__(TUTOR_THREADS) void empty() {}
 
-// `rounds` multiply-adds in each of a thread's chains, which do not wait for each other.
+// Does `rounds` multiply-adds in each of a thread's chains. The chains do not wait for each other.
 extern "C" __global__ __launch_bounds__(TUTOR_THREADS) void multiply_add(float factor, float term, unsigned rounds, float *sink) {
 #if defined(TUTOR_HIP)
 #pragma clang fp contract(fast)
@@ -39,12 +39,12 @@ extern "C" __global__ __launch_bounds__(TUTOR_THREADS) void multiply_add(float f
 #else
     float total = sum;
 #endif
-    // Never, as every chain stays above zero; but the compiler cannot know.
+    // Never true, as every chain stays above zero. The compiler cannot know that and has to keep the sums.
     if (total < 0.0f) sink[0] = total;
 }
 
-// A block copies one chunk of four quads a thread, and blocks beyond the last chunk begin again at the first: neighbours
-// in time are neighbours in memory, and no compute unit meets its own chunk again soon.
+// A block copies one chunk of four quads per thread. Blocks beyond the last chunk start again at the first. Copies close in
+// time are thus close in memory, and no compute unit meets its own chunk again soon.
 extern "C" __global__ __launch_bounds__(TUTOR_THREADS) void copy(const quad *from, quad *to, unsigned chunks) {
     unsigned long long at = (unsigned long long)(blockIdx.x % chunks) * (4 * TUTOR_THREADS) + threadIdx.x;
     quad a = from[at];
@@ -65,14 +65,15 @@ static __device__ unsigned scrambled(unsigned x) {
     return x ^ x >> 16;
 }
 
-// The bits of a number between -1 and 1.
+// Returns the bits of a number between -1 and 1.
 static __device__ unsigned number(unsigned seed) {
     union { float value; unsigned bits; } number;
     number.value = (float)(int)scrambled(seed) * (1.0f / 2147483648.0f);
     return number.bits;
 }
 
-// Numbers as a model has them: matrix units draw less power, and clock higher, on zeros. `halves`: two bf16 in a word.
+// Fills memory with numbers like a model's: with zeros, matrix units draw less power and clock higher. `halves`: two
+// bf16 per word.
 extern "C" __global__ __launch_bounds__(TUTOR_THREADS) void fill_random(unsigned *words, unsigned count, unsigned halves) {
     for (unsigned at = blockIdx.x * TUTOR_THREADS + threadIdx.x; at < count; at += gridDim.x * TUTOR_THREADS) {
         unsigned word = number(2 * at);

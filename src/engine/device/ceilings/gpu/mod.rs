@@ -1,4 +1,5 @@
-//! The ceilings of a GPU, through the driver layer. Work on the device is timed by its own events, the host by its clock.
+//! Measures the ceilings of a GPU through the driver layer. Device events time the device's work, the host's clock
+//! times the host.
 
 mod bench;
 mod products;
@@ -18,35 +19,35 @@ const THREADS: u32 = 256;
 const CHAINS: u32 = 8;
 /// Multiply-adds of a chain in one pass.
 const ROUNDS: u32 = 256;
-/// Bytes a block copies: four times 16 bytes a thread.
+/// Bytes that a block copies: four times 16 bytes per thread.
 pub(super) const CHUNK: usize = THREADS as usize * 64;
 
-/// How much is measured.
+/// Extent of the measurements.
 pub(super) struct Effort {
     /// Repeats of a measurement.
     pub repeats: usize,
-    /// Device time a repeat should at least half take, in ms: long against the clock's steps and the cost of a launch.
+    /// A repeat should take at least half of this device time, in ms. It is long compared with the clock's steps and a launch.
     pub repeat_ms: f64,
     /// Bytes of scratch memory for the matrix library.
     pub workspace: usize,
-    /// Sides of the square matrices to multiply; the first that fits memory and time is taken.
+    /// Sides of the square matrices to multiply. The first that fits into memory and time is used.
     pub sides: &'static [usize],
     /// Algorithms of the matrix library to choose from.
     pub candidates: usize,
-    /// Seconds for that choice, for each precision.
+    /// Seconds for choosing an algorithm, per precision.
     pub selection_seconds: f64,
     /// Bytes of source and of target of a copy from memory.
     pub cold_bytes: usize,
-    /// Empty kernels back to back.
+    /// Number of empty kernels launched back to back.
     pub launches: usize,
-    /// Waits for an empty kernel.
+    /// Number of times the host waits for an empty kernel.
     pub waits: usize,
 }
 
 pub(super) const FULL: Effort = Effort {
     repeats: 15,
     repeat_ms: 10.0,
-    // What cuBLAS asks for on recent GPUs.
+    // cuBLAS asks for this workspace on recent GPUs.
     workspace: 32 << 20,
     sides: &[8192, 4096, 2048],
     candidates: 4,
@@ -56,7 +57,7 @@ pub(super) const FULL: Effort = Effort {
     waits: 200,
 };
 
-/// What fails becomes a note, and the rest is still measured.
+/// Measures everything. A failed measurement becomes a note, and the others still run.
 pub(super) fn measure(
     driver: &Driver,
     effort: &Effort,
@@ -79,7 +80,7 @@ pub(super) fn measure(
             return measured;
         }
     };
-    // First, because it also brings the clocks up.
+    // This measurement comes first, because it also raises the clocks.
     progress("multiply-adds outside of matrix units");
     let rates = multiply_adds(&bench, &module);
     let rates = noted(&mut measured, "f32 multiply-adds", rates);
@@ -105,14 +106,14 @@ pub(super) fn measure(
     measured
 }
 
-/// What was measured; why it was not becomes a note.
+/// Returns the measurement, or adds a note with the reason why it failed.
 fn noted<T>(measured: &mut Measured, what: &str, found: Result<T>) -> Option<T> {
     found
         .map_err(|error| measured.notes.push(format!("{what}: {error}")))
         .ok()
 }
 
-/// What `work` does in a second, when a pass of it took so many milliseconds.
+/// Converts milliseconds per pass into `work` per second.
 fn per_second(work: f64, passes: &[f64]) -> Result<Sampled> {
     sampled(passes.iter().map(|ms| work / ms * 1e3).collect())
 }
@@ -122,7 +123,7 @@ fn sampled(repeats: Vec<f64>) -> Result<Sampled> {
         .ok_or_else(|| DriverError::Invalid("a time that is no number above zero".into()))
 }
 
-/// Numbers in a chain of `multiply_add`, as its source declares them.
+/// Numbers per chain of `multiply_add`, as its source declares them.
 fn lanes(driver: &Driver) -> u32 {
     match driver.properties().vendor {
         Vendor::Nvidia => 1,
@@ -134,7 +135,7 @@ fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeCeiling> {
     let kernel = module.kernel("multiply_add")?;
     let properties = bench.driver.properties();
     let lanes = lanes(bench.driver);
-    // Four times as many blocks as run at once, so that the last ones leave few units idle.
+    // Starts four times as many blocks as run at once, so that the last ones leave few units idle.
     let blocks = properties.compute_units * (properties.max_threads_per_unit / THREADS).max(1) * 4;
     let sink = bench.driver.allocate(size_of::<f32>())?;
     let passes = bench.sample(u32::MAX / ROUNDS, |passes| {
@@ -146,7 +147,7 @@ fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeCeiling> {
             rounds.into(),
             sink.whole().into(),
         ];
-        // SAFETY: as the kernel declares; `sample` waits for the stream before the buffer goes.
+        // SAFETY: the arguments match the kernel's declaration; `sample` waits for the stream before the buffer is freed.
         unsafe { bench.stream.launch(&kernel, &launch, &arguments) }
     })?;
     let threads = f64::from(blocks) * f64::from(THREADS);
@@ -167,12 +168,13 @@ fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthC
     let cache = bench.driver.properties().l2_bytes;
     let bytes = match level {
         Level::Cold => {
-            // Both fit into half of what is free; a gigabyte exceeds the caches that drivers do not report, too.
+            // Both buffers together fit into half of the free memory. A gigabyte also exceeds caches that drivers do
+            // not report.
             let most = bench.driver.device_memory()?.free / 4;
             let wanted = bench.effort.cold_bytes.max(8 * cache.unwrap_or(0));
             wanted.min(usize::try_from(most).unwrap_or(usize::MAX))
         }
-        // Source and target together are a quarter of it.
+        // Source and target together are a quarter of the cache.
         Level::Warm => cache.map_or(0, |cache| cache / 8),
     } / CHUNK
         * CHUNK;
@@ -196,7 +198,7 @@ fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthC
     let passes = bench.sample(i32::MAX as u32 / chunks, |passes| {
         let launch = Launch::linear(chunks * passes, THREADS);
         let arguments = [from.whole().into(), to.whole().into(), chunks.into()];
-        // SAFETY: as the kernel declares; `sample` waits for the stream before the buffers go.
+        // SAFETY: the arguments match the kernel's declaration; `sample` waits for the stream before the buffers are freed.
         unsafe { bench.stream.launch(&kernel, &launch, &arguments) }
     })?;
     let moved = 2 * bytes as u64;
@@ -215,12 +217,12 @@ fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthC
     })
 }
 
-/// An empty kernel handed over: the host's microseconds.
+/// Returns the host's microseconds per launch of an empty kernel.
 fn hand_over(bench: &Bench<'_>, kernel: &Kernel, count: usize) -> Result<f64> {
     let start = Instant::now();
     for _ in 0..count {
         let launch = Launch::linear(1, THREADS);
-        // SAFETY: the kernel takes nothing and touches nothing.
+        // SAFETY: the kernel has no arguments and touches no memory.
         unsafe { bench.stream.launch(kernel, &launch, &[])? };
     }
     Ok(start.elapsed().as_secs_f64() * 1e6)
@@ -231,7 +233,7 @@ fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
     let count = bench.effort.launches;
     let mut host = vec![];
     let mut device = vec![];
-    // The first one is not counted: it brings the code to the device.
+    // The first repeat does not count, because it loads the code onto the device.
     for repeat in 0..=bench.effort.repeats {
         let mut handing_over = 0.0;
         let ms = bench.timed(|| {

@@ -1,4 +1,4 @@
-//! Large matrix products by the vendor's library.
+//! Measures large matrix products by the vendor's library.
 
 use super::super::super::driver::{
     DriverError, GemmOperands, GemmPlan, GemmSpec, Module, OutputType, Precision, Selection,
@@ -6,10 +6,10 @@ use super::super::super::driver::{
 use super::super::{ComputeCeiling, Unit};
 use super::{Bench, Result, per_second};
 
-/// Runs of one candidate while the driver layer chooses: four rounds of twenty, and one or two to load its code.
+/// Runs per candidate while the driver layer chooses: four rounds of twenty, and one or two that load the code.
 const RUNS_OF_A_CANDIDATE: f64 = 82.0;
 
-/// The largest of the sides that fits, with the best algorithm there is time to find.
+/// Measures the largest side that fits, with the best algorithm that the time allows to find.
 pub(super) fn measure(
     bench: &Bench<'_>,
     module: &Module,
@@ -19,7 +19,7 @@ pub(super) fn measure(
     let mut last = None;
     for &side in bench.effort.sides {
         let spec = spec(side, precision);
-        // Ours and those the algorithm is chosen with, and as much again for others.
+        // Counts our operands and the ones for choosing the algorithm; the factor leaves the same again for other processes.
         let bytes: usize = spec.bytes().iter().sum();
         if bytes as u64 > free / 4 {
             continue;
@@ -39,7 +39,7 @@ fn smallest(bench: &Bench<'_>) -> usize {
     bench.effort.sides.iter().copied().min().unwrap_or(0)
 }
 
-/// Both operands with the summed index innermost, as a layer's input and its weight are.
+/// Both operands have the summed index innermost, like a layer's input and its weight.
 fn spec(side: usize, precision: Precision) -> GemmSpec {
     let spec = GemmSpec::new(side, side, side, precision).transpose_b();
     match precision {
@@ -48,7 +48,8 @@ fn spec(side: usize, precision: Precision) -> GemmSpec {
     }
 }
 
-/// None where there is no time to choose between two algorithms, unless `settle` takes the library's favourite then.
+/// Returns `None` if the time does not suffice to choose between two algorithms. With `settle` it takes the library's
+/// favourite.
 fn measure_one(
     bench: &Bench<'_>,
     module: &Module,
@@ -74,7 +75,7 @@ fn measure_one(
         c: d.address(),
         d: d.address(),
     };
-    // SAFETY: the buffers are as long as the product asks, and `timed` waits before they go.
+    // SAFETY: the buffers have the product's sizes, and `timed` waits before they are freed.
     let multiply = |plan: &GemmPlan, runs: u32| unsafe {
         (0..runs).try_for_each(|_| plan.run(&bench.stream, &operands))
     };

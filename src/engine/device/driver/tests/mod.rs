@@ -1,4 +1,4 @@
-//! The layer on the stand-in for HIP: every handle is given back once, in the right order, on every way out.
+//! Tests the layer on the stand-in for HIP: on every way out, every handle is freed once and in the right order.
 
 pub mod stand_in;
 mod user_space;
@@ -20,7 +20,7 @@ fn saxpy(driver: &Driver) -> Kernel {
 
 #[test]
 fn the_fastest_algorithm_is_taken_and_one_that_does_not_run_is_passed_over() {
-    // The library's favourite is refused when it is first run.
+    // The library refuses its first choice when it runs for the first time.
     let refused = ("HIP_STAND_IN_FAIL", "hipblasLtMatmul#1=7");
     on("gfx90a", &[CLOCK, refused], |stand_in| {
         let driver = stand_in.open();
@@ -28,7 +28,7 @@ fn the_fastest_algorithm_is_taken_and_one_that_does_not_run_is_passed_over() {
         let spec = GemmSpec::new(4, 4, 4, Precision::F32);
         let measured = Selection::Measured { candidates: 3 };
         let plan = |selection| driver.plan_gemm(&stream, spec, selection).unwrap();
-        // The other one splits its sum, which takes two kernels.
+        // The other algorithm splits its sum, which needs two kernels.
         let second = plan(measured);
         assert_eq!(second.contents.kernels, 2);
         assert_eq!(second.measured_microseconds, Some(2000.0));
@@ -67,7 +67,7 @@ fn the_fastest_algorithm_is_taken_and_one_that_does_not_run_is_passed_over() {
     });
 }
 
-/// Zeros would be quicker to multiply than what a model has.
+/// Zeros would be faster to multiply than a model's numbers.
 #[test]
 fn algorithms_are_timed_on_numbers_that_are_none_of_them_zero() {
     on("gfx90a", &[], |stand_in| {
@@ -118,7 +118,7 @@ fn a_capture_refuses_what_cannot_be_captured() {
             ),
         ];
         for (reason, trial) in &trials {
-            // SAFETY: no graph comes of it.
+            // SAFETY: the capture fails, so there is no graph.
             let error = unsafe { stream.capture(trial) }.err().unwrap().to_string();
             assert!(error.contains(reason), "{reason}: {error}");
             assert!(!stream.is_capturing());
@@ -136,7 +136,7 @@ fn streams_and_events_go_on_after_a_capture_that_failed() {
         let [stream, branch] = [driver.stream(0).unwrap(), driver.urgent_stream().unwrap()];
         let fork = driver.ordering_event().unwrap();
         let x = driver.allocate(64).unwrap();
-        // SAFETY: no graph comes of the first, whose branch is not joined; the memory outlives the second.
+        // SAFETY: the first capture leaves a branch unjoined and gives no graph; the memory outlives the second.
         let captured = |joined: bool| unsafe {
             stream.capture(|| {
                 stream.record(&fork)?;
@@ -177,7 +177,7 @@ fn a_matrix_library_without_kernels_for_the_gpu_gives_way_to_rocblas() {
     });
 }
 
-/// hipBLASLt offers it on RDNA 3 too.
+/// hipBLASLt also offers TF32 on RDNA 3, which lacks it.
 #[test]
 fn products_in_tf32_are_taken_only_where_the_gpu_has_them() {
     for (arch, has) in [("gfx942", true), ("gfx1100", false)] {
@@ -196,7 +196,7 @@ fn a_panic_while_capturing_ends_the_capture() {
         let driver = stand_in.open();
         let stream = driver.stream(0).unwrap();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            // SAFETY: no graph comes of it.
+            // SAFETY: the capture fails, so there is no graph.
             let graph: Result<Graph> = unsafe { stream.capture(|| panic!("on purpose")) };
             drop(graph);
         }));
@@ -223,7 +223,7 @@ fn captured_work_is_counted_apart_from_launches() {
             16_u32.into(),
         ];
         let doubled = |stream: &Stream| {
-            // SAFETY: as the kernel declares; everything outlives the graph.
+            // SAFETY: the arguments match the kernel's declaration; everything outlives the graph.
             unsafe { stream.launch(&saxpy, &Launch::linear(1, 16), &arguments) }
         };
         let before = driver.work();
@@ -257,7 +257,7 @@ fn captured_work_is_counted_apart_from_launches() {
         };
         assert_eq!(work, expected);
         assert_eq!(work.host_launches(), 4);
-        // Seven doublings in all.
+        // The kernels double the numbers seven times in all.
         assert_eq!(stream.download::<f32>(x.whole(), 16).unwrap(), [128.0; 16]);
         assert_eq!(stand_in.count("hipGraphLaunch"), 3);
     });
@@ -293,7 +293,7 @@ fn ranges_past_the_end_are_refused() {
         assert!(stream.download::<f32>(x.whole(), 17).is_err());
         assert!(pinned.write(&[0.0; 5]).is_err());
         let short = x.slice(0, 12).unwrap();
-        // SAFETY: refused, or done before anything goes.
+        // SAFETY: each call is refused, or its work is done before the memory is freed.
         unsafe {
             assert!(stream.upload_pinned(short, &pinned).is_err());
             assert!(stream.download_pinned(&pinned, short).is_err());

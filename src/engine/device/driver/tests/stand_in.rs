@@ -1,5 +1,6 @@
-//! Tests on the stand-in for the HIP library. Each runs in a process of its own: the stand-in reads its settings once, has
-//! one world a process, and counts at the end of the process what was not given back.
+//! Runs tests on the stand-in for the HIP library, each in its own process. The stand-in reads its settings once,
+//! keeps one state
+//! per process, and counts unfreed handles when the process ends.
 
 use std::any::type_name_of_val;
 use std::path::PathBuf;
@@ -11,18 +12,18 @@ use built::Record;
 #[path = "../../../../../tests/common/stand_in.rs"]
 mod built;
 
-/// Tells the process in which a test is to run, and which of its cases.
+/// Names the case that a process is to run. It is set only in the process of a test.
 const CASE: &str = "TUTOR_STAND_IN_CASE";
-/// Where that process has its files.
+/// The folder with the files of that process.
 const HOME: &str = "TUTOR_STAND_IN_HOME";
 
-/// A process that has the stand-in as its GPU.
+/// A process whose GPU is the stand-in.
 pub struct StandIn {
     home: PathBuf,
 }
 
 impl StandIn {
-    /// Opens its device, with a cache of modules where a test wants one.
+    /// Opens its device, optionally with a cache of modules.
     pub fn open_with(&self, cache: Option<ModuleCache>) -> Driver {
         Driver::open(Vendor::Amd, 0, cache).expect("the stand-in has a device")
     }
@@ -31,15 +32,15 @@ impl StandIn {
         driver::open(Vendor::Amd, 0).expect("the stand-in has a device")
     }
 
-    /// How often HIP or one of its libraries was called `call` by this process until now.
+    /// Returns how often this process has called the function `call` of HIP or its libraries.
     pub fn count(&self, call: &str) -> usize {
         Record::read(&self.home).count(call)
     }
 }
 
-/// Runs a case of a test as `architecture`, with further settings of the stand-in (`library/settings.h`), and checks that
-/// it used nothing wrongly and gave everything back. `test` is to be a closure written in the test itself: its name is how
-/// the other process finds it.
+/// Runs a case of a test as `architecture`, with further settings of the stand-in (`library/settings.h`). Checks that the case
+/// used every call correctly and freed everything. `test` must be a closure written in the test itself, because the other
+/// process finds the test by the closure's name.
 pub fn on(architecture: &str, settings: &[(&str, &str)], test: impl Fn(&StandIn)) {
     let case = format!("{architecture} {settings:?}");
     if let Ok(wanted) = std::env::var(CASE) {

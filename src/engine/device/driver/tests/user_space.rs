@@ -1,6 +1,7 @@
-//! What this layer takes for granted of AMD's libraries, held against AMD's own: headers by a C++ compiler, symbols by what the
-//! libraries define. `tests/rocm-gate/user-space` lays both out, in the folder that `ROCM_USER_SPACE` names; without it nothing is
-//! checked.
+//! Compares this layer's assumptions about AMD's libraries with AMD's own files: headers through a C++ compiler,
+//! symbols through the
+//! lists of the libraries. `tests/rocm-gate/user-space` prepares both in the folder that `ROCM_USER_SPACE` names. Without that
+//! folder the test checks nothing.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,10 +15,10 @@ use crate::device::driver::lt_numbers::HIPBLAS;
 use crate::device::driver::{Vendor, collective, lt, properties, rocblas, rtc};
 use crate::device::ranges;
 
-/// A function by its name, and the bytes of its arguments.
+/// A function's name and the bytes of each argument.
 type Declared = (&'static str, &'static [usize]);
 
-/// A number or size as headers write it, and as this layer has it.
+/// A number or size: its expression in the headers, and its value in this layer.
 type Number = (String, i64);
 
 const HEADERS: &str = "
@@ -42,7 +43,7 @@ constexpr bool takes(R (*)(A...), std::initializer_list<std::size_t> sizes) {
 }
 ";
 
-/// The functions of each library, by the file in `symbols` that lists what it defines.
+/// Returns the functions of each library, by the file in `symbols` that lists its definitions.
 fn functions() -> Vec<(&'static str, Vec<Declared>)> {
     const STATUS: &[usize] = &[size_of::<i32>()];
     let status = |name| [(name, STATUS)];
@@ -83,7 +84,7 @@ fn functions() -> Vec<(&'static str, Vec<Declared>)> {
     ]
 }
 
-/// A constant of HIP's.
+/// Converts a constant of HIP.
 fn int(value: i32) -> i64 {
     value.into()
 }
@@ -153,7 +154,7 @@ fn numbers() -> Vec<Number> {
     numbers.chain(statuses).collect()
 }
 
-/// What the compiler says of `declared` and `numbers` beside the headers; nothing where they agree.
+/// Returns the compiler's errors for `declared` and `numbers` together with the headers; empty if they agree.
 fn disagreements(user_space: &Path, declared: &[Declared], numbers: &[Number]) -> String {
     let mut text = HEADERS.to_owned();
     for (name, sizes) in declared {
@@ -193,7 +194,7 @@ fn disagreements(user_space: &Path, declared: &[Declared], numbers: &[Number]) -
     }
 }
 
-/// Functions that the library whose symbols are `listed` does not define.
+/// Returns the functions that are missing from `listed`, the library's symbols.
 fn missing<'a>(listed: &str, functions: &'a [Declared]) -> Vec<&'a str> {
     let names = functions.iter().map(|(name, _)| *name);
     names
@@ -229,7 +230,7 @@ fn amds_headers_and_libraries_have_what_is_taken_for_granted() {
         numbers().len()
     );
 
-    // A function that is not there, one with another argument, and another size are seen.
+    // The check notices a missing function, another argument type and another size.
     assert_eq!(
         missing("hipMalloc\n", &[("hipMalloc", &[]), ("hipMallocs", &[])]),
         ["hipMallocs"]

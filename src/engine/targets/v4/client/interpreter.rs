@@ -1,4 +1,4 @@
-//! Carrying out one operation of the schedule with burn's tensors and this project's kernels.
+//! Executes one operation of the schedule with burn's tensors and this project's kernels.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -20,7 +20,7 @@ use crate::targets::v4::layout::{Layout, ParameterIndex};
 use crate::targets::v4::operation::{Operation, Product};
 use crate::targets::v4::schedule::{LOSS_RING, Node, Schedule};
 
-/// What operations work on.
+/// The tensors and state on which operations work.
 pub struct Interpreter {
     pub device: Device,
     pub options: ClientOptions,
@@ -30,9 +30,9 @@ pub struct Interpreter {
     pub tensors: Tensors,
     /// Cosine and sine of each position and pair, `[S, d/2, 2]`.
     rotary: Tensor<3>,
-    /// Both moments and the count of updates, by the first element that an update covers.
+    /// Both moments and the count of updates. The key is the first element that an update covers.
     updates: BTreeMap<usize, AdamW>,
-    /// Of the last runs, still on the device: `[1]` each, [`LOSS_RING`] at most.
+    /// Losses of the last runs, still on the device: `[1]` each, at most [`LOSS_RING`].
     pub losses: VecDeque<Tensor<1>>,
 }
 
@@ -56,7 +56,7 @@ impl Interpreter {
         }
     }
 
-    /// Goes on with another batch size or sequence length: parameters and moments stay.
+    /// Changes batch size or sequence length. Parameters and moments stay.
     pub fn reshape(&mut self, schedule: &Schedule) {
         self.shape = shape(&schedule.config);
         self.rotary = rotary(&schedule.config, &self.device);
@@ -64,18 +64,18 @@ impl Interpreter {
         self.losses.clear();
     }
 
-    /// Hands a node to burn, under the name that observed launches go by.
+    /// Executes a node through burn. Observed launches carry the node's name.
     pub fn carry_out(&mut self, node: &Node) -> Result<()> {
         let _part = part::enter(node.counted_part());
         self.make_room(&node.operation);
         self.compute(&node.operation)
     }
 
-    /// What is about to be written anew gives its memory back, so that the pool can hand the same out again.
+    /// Frees arrays that the operation is about to write, so that the pool can reuse their memory.
     fn make_room(&mut self, operation: &Operation) {
         let kept = operation.reads();
         match operation {
-            // Written by what came before.
+            // Earlier operations have already written these.
             Operation::FinishNorms(_) | Operation::Update(_) => {}
             _ => {
                 for handle in operation.writes() {
@@ -91,7 +91,7 @@ impl Interpreter {
         let epsilon = NORM_EPSILON as f32;
         let tensors = &mut self.tensors;
         match operation {
-            // The kernels find a row's scale again where they need it: nothing is kept in its buffer.
+            // The kernels compute a row's scale again when they need it, so its buffer stays empty.
             Operation::Lookup(op) => {
                 let table = tensors.matrices.get(op.table)?;
                 let rows = table.select(0, tensors.integers.get(op.tokens)?);
@@ -110,7 +110,7 @@ impl Interpreter {
                     self.product(product)?;
                 }
             }
-            // The kernel turns queries and keys where they are, and its gradient wants them turned.
+            // The kernel rotates queries and keys on the fly, but its gradient needs them rotated in memory.
             Operation::Attention(op) => {
                 let (output, turned, sums) = flash_attention::rotary_attention_saved(
                     tensors.matrices.take(op.qkv)?,
@@ -143,7 +143,7 @@ impl Interpreter {
                 let both = swiglu::swiglu_gradient(tensors.matrices.take(op.gate_up)?, gradient);
                 tensors.matrices.put(op.gate_up, both);
             }
-            // The kernel averages the tokens' losses too: their buffer holds one number.
+            // The kernel also averages the tokens' losses, so their buffer holds one number.
             Operation::CrossEntropy(op) => {
                 let (loss, gradient) = cross_entropy::cross_entropy_with_gradient(
                     tensors.matrices.get(op.logits)?,
@@ -152,7 +152,7 @@ impl Interpreter {
                 tensors.vectors.put(op.losses, loss);
                 tensors.matrices.put(op.logits_gradient, gradient);
             }
-            // The kernel leaves the whole sum of the weight's gradient, not parts of it.
+            // The kernel returns the whole sum of the weight's gradient instead of partial sums.
             Operation::NormalizeBackward(op) => {
                 let matrices = &mut tensors.matrices;
                 let (x, gradient) = (matrices.get(op.stream)?, matrices.get(op.normed_gradient)?);
@@ -185,7 +185,7 @@ impl Interpreter {
                 self.losses.push_back(tensors.vectors.get(op.losses)?);
             }
             Operation::Sum(_) => bail!("sums over ranks go through a driver"),
-            // Whoever updates counts its updates.
+            // The update itself counts, so there is nothing to do here.
             Operation::Advance(_) => {}
             Operation::Update(op) => self.update(&op.elements, &op.weights)?,
         }
@@ -213,8 +213,9 @@ impl Interpreter {
         Ok(())
     }
 
-    /// One launch over the parameters of `elements`, which are moved there and back: with one owner each they are
-    /// updated in place.
+    /// Updates the parameters of `elements` in one launch. They are moved there and back: with one owner each, they
+    /// are updated in
+    /// place.
     fn update(&mut self, elements: &Range<usize>, weights: &[Handle]) -> Result<()> {
         let mut parameters = Vec::with_capacity(weights.len());
         for handle in weights {
@@ -248,7 +249,7 @@ impl Interpreter {
         index >= self.layout.norm(0)
     }
 
-    /// A parameter or its gradient, flat.
+    /// Returns a parameter or its gradient, flat.
     pub fn parameter(&self, handle: Handle) -> Result<Tensor<1>> {
         match handle {
             Handle::Weight(index) | Handle::Gradient(index) if self.is_norm(index) => {
@@ -258,7 +259,7 @@ impl Interpreter {
         }
     }
 
-    /// Puts a flat parameter in its place.
+    /// Stores a flat parameter in its place.
     fn put_parameter(&mut self, handle: Handle, value: Tensor<1>) {
         let (Handle::Weight(index) | Handle::Gradient(index)) = handle else {
             return;
@@ -271,7 +272,7 @@ impl Interpreter {
         }
     }
 
-    /// Replaces all parameters by `values` in the layout's order; moments are forgotten, and updates count anew.
+    /// Replaces all parameters by `values` in the layout's order, clears the moments and restarts the count of updates.
     pub fn set_weights(&mut self, values: &[f32]) {
         self.updates.clear();
         for index in 0..self.layout.parameters.len() {

@@ -1,8 +1,8 @@
-//! The schedule through burn's own client: any backend of this program, Vulkan included.
+//! Executes the schedule through burn's own client: on any backend of this program, Vulkan included.
 //!
-//! No autodiff and no tape: every node becomes an operation on burn's tensors, products by burn's library (cubek on a
-//! GPU), everything else by this project's kernels. The client queues what it is handed, may fuse neighbours, and takes
-//! memory from its pool; it hands out no stream, so there is no graph.
+//! There is no autodiff and no tape. Every node becomes an operation on burn's tensors: products by burn's library (cubek on
+//! a GPU), all others by this project's kernels. The client queues operations, may fuse neighbours, and takes memory from its
+//! pool. It exposes no stream, so there is no graph.
 
 mod interpreter;
 mod tensors;
@@ -22,10 +22,10 @@ use crate::targets::autodiff::read;
 use crate::train::telemetry::MemoryUse;
 use interpreter::Interpreter;
 
-/// How products are carried out.
+/// How products are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// What operands are rounded to; everything else is f32.
+    /// Type to which operands are rounded; everything else is f32.
     pub operands: FloatDType,
     pub library: LibraryKernels,
 }
@@ -37,7 +37,7 @@ pub struct ClientExecutor {
 }
 
 impl ClientExecutor {
-    /// Parameters are undefined until set. `device` has autodiff off.
+    /// Creates the executor. Parameters are undefined until they are set. `device` has autodiff off.
     pub fn new(
         device: Device,
         schedule: Schedule,
@@ -50,7 +50,7 @@ impl ClientExecutor {
         }
     }
 
-    /// Every parameter, or what else `handle` makes of it, in the layout's order; gaps are 0.
+    /// Reads every parameter, or the array of it that `handle` selects, in the layout's order; gaps are 0.
     fn read_all(&self, handle: impl Fn(ParameterIndex) -> Handle) -> Result<Vec<f32>> {
         let layout = &self.schedule.layout;
         let mut all = vec![0.0; layout.length];
@@ -97,7 +97,8 @@ impl Executor for ClientExecutor {
         Ok(())
     }
 
-    /// A launch to whoever counts the nodes; what it becomes, queued and fused, only an observer of launches sees.
+    /// Executes a node, which counts as one launch. After queueing and fusion, only an observer of launches sees the
+    /// real number.
     fn carry_out(&mut self, node: usize) -> Result<()> {
         self.interpreter.carry_out(&self.schedule.nodes[node])
     }
@@ -145,7 +146,7 @@ impl Executor for ClientExecutor {
         Ok(read(logits)?)
     }
 
-    /// What the backend's pool has given out, and what it has taken from the device for that.
+    /// Returns the bytes that the backend's pool has handed out, and the bytes that it has reserved on the device.
     fn memory(&self) -> MemoryUse {
         MemoryUse::of(&self.interpreter.device)
     }

@@ -1,4 +1,4 @@
-//! The schedule's buffers as burn's tensors: one for each buffer, from the moment it is written.
+//! The schedule's buffers as burn's tensors. A buffer's tensor exists from its first write on.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use burn::tensor::{Int, Tensor};
 
 use crate::targets::v4::buffers::Handle;
 
-/// Tensors of one rank, by what they are in the schedule.
+/// Tensors of one rank, by their handle in the schedule.
 #[derive(Debug)]
 pub struct Slots<T>(HashMap<Handle, T>);
 
@@ -18,7 +18,7 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T: Clone> Slots<T> {
-    /// The tensor of `handle`, still held here.
+    /// Returns the tensor of `handle` and keeps it here.
     pub fn get(&self, handle: Handle) -> Result<T> {
         self.0
             .get(&handle)
@@ -26,7 +26,7 @@ impl<T: Clone> Slots<T> {
             .with_context(|| unwritten(handle))
     }
 
-    /// The tensor of `handle` with no other owner here, so that an operation may work in place.
+    /// Takes the tensor of `handle` out, so that an operation is its only owner and may work in place.
     pub fn take(&mut self, handle: Handle) -> Result<T> {
         self.0.remove(&handle).with_context(|| unwritten(handle))
     }
@@ -40,20 +40,20 @@ fn unwritten(handle: Handle) -> String {
     format!("{handle:?} is read before anything was written to it")
 }
 
-/// Everything a step keeps.
+/// All tensors of a step.
 #[derive(Debug, Default)]
 pub struct Tensors {
     pub matrices: Slots<Tensor<2>>,
-    /// Weights of norms and their gradients; the mean loss.
+    /// Weights of norms, their gradients, and the mean loss.
     pub vectors: Slots<Tensor<1>>,
-    /// Of attention: `[B, H, S]`.
+    /// Log sums of attention: `[B, H, S]`.
     pub log_sums: Slots<Tensor<3>>,
     /// Tokens and targets.
     pub integers: Slots<Tensor<1, Int>>,
 }
 
 impl Tensors {
-    /// Gives a handle's memory back to the pool.
+    /// Returns a handle's memory to the pool.
     pub fn release(&mut self, handle: Handle) {
         self.matrices.0.remove(&handle);
         self.vectors.0.remove(&handle);
@@ -61,7 +61,7 @@ impl Tensors {
         self.integers.0.remove(&handle);
     }
 
-    /// Gives everything back but the parameters.
+    /// Releases everything except the parameters.
     pub fn keep_weights(&mut self) {
         let is_weight = |handle: &Handle| matches!(handle, Handle::Weight(_));
         self.matrices.0.retain(|handle, _| is_weight(handle));

@@ -15,7 +15,7 @@ const EARLY: Concurrency = Concurrency {
     layers_together: 2,
 };
 
-/// Two layers with six query heads for three key heads.
+/// A model of two layers, with six query heads for three key heads.
 fn config(sequence_length: usize, batch_size: usize) -> ModelConfig {
     ModelConfig {
         vocabulary: 11,
@@ -49,7 +49,7 @@ const F32: ClientOptions = ClientOptions {
     library: LibraryKernels::Tuned,
 };
 
-/// The same start on burn's client and on the host.
+/// Two executors in the same state: burn's client and the host.
 fn pair(
     config: &ModelConfig,
     seed: u64,
@@ -67,7 +67,7 @@ fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|value| f64::from(*value)).collect()
 }
 
-/// How far the parameters are from where they were.
+/// Returns how much each parameter has changed.
 fn moved(before: &NamedValues, after: &NamedValues) -> Vec<f32> {
     let flat = |all: &NamedValues| {
         all.iter()
@@ -178,7 +178,7 @@ fn another_shape_keeps_parameters_and_moments() {
         assert_eq!(executor.weights().unwrap(), before);
         assert!(executor.last_losses(3).unwrap().is_empty());
         if index == 2 {
-            // Forgets its moments, so that the comparison is known to see them.
+            // Clears the moments, which shows that the comparison notices them.
             executor.set_weights(&before).unwrap();
         }
         three_steps(executor, &second);

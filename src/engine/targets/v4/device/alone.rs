@@ -1,38 +1,38 @@
-//! Kernels of V4 by themselves, for sizes that are no model's: what a learner's kernel is timed beside.
+//! V4's kernels for sizes that belong to no model. A learner's kernel is timed in turns with them.
 
 use super::kernels::{ROW_THREADS, THREADS, linear, number, row_source, row_teams, source, vector};
 use super::shape::{self, MatrixCores, TEAM};
 use crate::device::driver::{Argument, Launch, Precision, Properties, Source};
 use crate::model::{ModelConfig, rotary_table};
 
-/// A kernel that does the work of one of the workbench's exercises.
+/// A kernel that does the same work as an exercise of the workbench.
 pub struct Alone {
     pub source: Source,
     pub entry: &'static str,
     pub launch: Launch,
     /// In the kernel's order.
     pub arguments: Vec<Given>,
-    /// What it does beyond the exercise, or otherwise.
+    /// A remark on work that it does in addition to the exercise, or differently.
     pub remark: Option<&'static str>,
 }
 
-/// Where an argument is from.
+/// Source of an argument.
 pub enum Given {
-    /// What the exercise gives under this name.
+    /// The exercise's argument of this name.
     Named(&'static str),
-    /// An array of its own, with these numbers.
+    /// An additional array with these numbers.
     Array(Vec<f32>),
     Value(Argument<'static>),
 }
 
-/// Numbers that no two neighbours share.
+/// Returns numbers of which no two neighbours are equal.
 fn mixed(count: usize) -> Vec<f32> {
     (0..count)
         .map(|index| (index * 7919 % 2003) as f32 / 500.0 - 2.0)
         .collect()
 }
 
-/// The kernel for `exercise` in f32, with its sizes by name; none where V4 has no such kernel, or not for these sizes.
+/// Returns the f32 kernel for `exercise` with its sizes by name. `None` if V4 has no such kernel, or not for these sizes.
 pub fn alone(
     exercise: &str,
     size: &dyn Fn(&str) -> usize,
@@ -111,7 +111,7 @@ pub fn alone(
         "adamw" if size("n").is_multiple_of(4) => {
             let n = size("n");
             let mut arguments: Vec<Given> = named(&["weights", "gradients", "first", "second"]);
-            // No copies for products.
+            // No copies for products are written.
             arguments.extend([
                 Given::Value(Argument::Value(0)),
                 Given::Named("factors"),

@@ -1,4 +1,4 @@
-//! Device memory of a schedule: one allocation for everything but the parameters.
+//! Device memory of a schedule: one allocation for all arrays except the parameters.
 
 use anyhow::Result;
 
@@ -8,12 +8,12 @@ use crate::model::rotary_table;
 use crate::targets::v4::buffers::{Element, Handle};
 use crate::targets::v4::schedule::Schedule;
 
-/// Every buffer starts at a multiple of this.
+/// Every buffer starts at a multiple of this many bytes.
 const ALIGNMENT: usize = 256;
 
-/// The schedule's buffers and the table of rotations.
+/// The schedule's buffers, and the table of rotations.
 pub struct Activations {
-    /// What the slices refer to.
+    /// The allocation to which the slices belong.
     _memory: Buffer,
     slices: Vec<Slice>,
     pub rotary: Slice,
@@ -49,7 +49,7 @@ impl Activations {
             let handle = |handle| schedule.buffers.get(handle) == Some(buffer);
             if handle(schedule.losses) || handle(schedule.factors) || buffer.element == Element::I32
             {
-                // SAFETY: waited for below.
+                // SAFETY: the stream is waited for below.
                 unsafe { stream.clear(*slice)? };
             }
         }
@@ -69,14 +69,14 @@ impl Activations {
     }
 }
 
-/// Where handles are on the device.
+/// Maps handles to device memory.
 pub struct Places<'a> {
     pub parameters: &'a Parameters,
     pub activations: &'a Activations,
 }
 
 impl Places<'_> {
-    /// As matrix products take it: a weight's copy.
+    /// Returns the array as matrix products read it: for a weight, its copy.
     pub fn operand(&self, handle: Handle) -> Result<Slice, DriverError> {
         match handle {
             Handle::Weight(index) => self.parameters.operand(index),
@@ -84,7 +84,7 @@ impl Places<'_> {
         }
     }
 
-    /// As everything else takes it: a weight in f32.
+    /// Returns the array as all other kernels read it: for a weight, f32.
     pub fn value(&self, handle: Handle) -> Result<Slice, DriverError> {
         match handle {
             Handle::Buffer(_) => self

@@ -1,4 +1,4 @@
-//! V4's kernels for an AMD GPU that need not be there: their sources as the driver would get them, and what they may take of it.
+//! V4's kernels for an AMD GPU that need not exist: their sources as the driver would get them, and their resource budgets.
 
 use tinyllama_kernel_catalog::Budget;
 use tinyllama_kernels::source::{Launch, Target};
@@ -8,7 +8,7 @@ use super::shape::{self, MatrixCores, TEAM};
 use crate::device::driver::{CompileRequest, Precision, Properties, Source};
 use crate::model::ModelConfig;
 
-/// What each kernel may take of a compute unit, in the sizes that are compiled.
+/// Limits for what each kernel takes of a compute unit, in the sizes that are compiled.
 pub const BUDGETS: [Budget; 13] = [
     Budget::new("v4_lookup_normalize", 56, 0),
     Budget::new("v4_normalize", 56, 0),
@@ -30,8 +30,8 @@ fn offline(target: &Target) -> Properties {
     Properties::offline(&target.to_string(), target.plane_size(), units)
 }
 
-/// The modules that a device with these properties would be given, the forward pass first; two where that has other blocks than the
-/// backward pass. None where the device does not hold the model.
+/// Returns the modules for a device with these properties, the forward pass first. There are two if the forward pass has other
+/// blocks than the backward pass. `None` if the model does not fit the device.
 pub fn sources(
     config: &ModelConfig,
     precision: Precision,
@@ -44,8 +44,9 @@ pub fn sources(
     Some([of(blocks.forward), of(blocks.backward)])
 }
 
-/// Every kernel that is launched as one block or more, for a model of these sizes; those of one block size share a text. None for
-/// NVIDIA, and none where the GPU does not hold the model.
+/// Returns every kernel that is launched, for a model of these sizes. Kernels of one block size share a source. Empty
+/// for NVIDIA,
+/// and if the model does not fit the GPU.
 pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> Vec<Launch> {
     let properties = offline(target);
     let cores = MatrixCores::of(config, precision, &properties);
@@ -83,7 +84,7 @@ pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> 
         ("attention_backward", &backward, back, by_backward),
         ("adamw_halves", &forward, THREADS, 0),
     ];
-    // Parameters are in halves where products take bf16.
+    // Parameters are stored in halves if products take bf16.
     let halves = precision == Precision::Bf16;
     let all = all
         .into_iter()

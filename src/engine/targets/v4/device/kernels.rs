@@ -1,4 +1,4 @@
-//! The kernels beside matrix products: compiled for one shape, and launched.
+//! The kernels other than matrix products: compiled for one shape, and launched.
 
 use anyhow::{Context as _, Result};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
@@ -14,7 +14,7 @@ use crate::targets::v4::operation::{Operation, Use};
 use crate::targets::v4::schedule::{FACTORS, LOSS_RING, Schedule};
 use crate::train::KernelInPlace;
 
-/// One module, in the order in which its parts need each other.
+/// Returns the source of one module, its parts in the order of their dependencies.
 fn text(cores: MatrixCores) -> String {
     let pieces = include_str!("../kernels/pieces.cu");
     [&row_text(), pieces, &attention_text(cores).concat()].concat()
@@ -42,7 +42,7 @@ fn attention_text(cores: MatrixCores) -> Vec<&'static str> {
     ]
 }
 
-/// The parts that go row by row or element by element.
+/// Returns the parts that work row by row or element by element.
 fn row_text() -> String {
     [
         include_str!("../kernels/prelude.cu"),
@@ -52,22 +52,22 @@ fn row_text() -> String {
     .concat()
 }
 
-/// The experiment of `single_block.rs`, which needs the parts of the others.
+/// The experiment of `single_block.rs`, which uses the other parts.
 const BLOCK_SOURCE: &str = include_str!("../kernels/block.cu");
 
-/// Threads of a block where each handles elements by itself.
+/// Threads per block of kernels in which each thread handles its own elements.
 pub const THREADS: usize = 256;
 
-/// Threads of a block of `cross_entropy` and of `embedding_gradient`, as their sources say.
+/// Threads per block of `cross_entropy` and `embedding_gradient`, as their sources declare.
 pub const ROW_THREADS: usize = 128;
 
-/// Elements of bf16 that `rotate` turns at once, as its source says.
+/// Number of bf16 elements that `rotate` rotates at once, as its source declares.
 const WIDE_BF16: usize = 8;
 
-/// Threads of a block of `loss` and of `norm_gradients`, as their sources say.
+/// Threads per block of `loss` and `norm_gradients`, as their sources declare.
 pub const SUM_THREADS: usize = 256;
 
-/// Elements of 16 bytes in the operands' type, moved at once where rows allow it.
+/// Returns the elements of the operands' type in 16 bytes if rows are multiples of them, else 1. They are moved at once.
 pub fn vector(columns: usize, precision: Precision) -> usize {
     let wide = 16 / precision.element_bytes();
     if columns.is_multiple_of(wide) {
@@ -77,12 +77,12 @@ pub fn vector(columns: usize, precision: Precision) -> usize {
     }
 }
 
-/// Teams of a block that normalises rows.
+/// Returns the number of teams in a block that normalises rows.
 pub fn row_teams(config: &ModelConfig, properties: &Properties) -> usize {
     (config.tokens() / properties.compute_units.max(1) as usize).clamp(1, 8)
 }
 
-/// The source with everything it is to know.
+/// Returns the source with all its macros.
 pub fn source(
     config: &ModelConfig,
     precision: Precision,
@@ -106,7 +106,7 @@ pub fn source(
     .define("GROUPS", block.groups)
 }
 
-/// The same without attention.
+/// Returns the source without attention.
 pub fn row_source(
     config: &ModelConfig,
     precision: Precision,
@@ -123,7 +123,7 @@ pub fn row_source(
         .define("FACTORS", FACTORS)
 }
 
-/// The source of the forward pass of a block in one launch, which comes after everything else.
+/// Returns the source of a block's forward pass in one launch, which is appended to `source`.
 pub fn block_source(source: Source) -> Source {
     Source {
         name: "block.cu".into(),
@@ -132,7 +132,7 @@ pub fn block_source(source: Source) -> Source {
     }
 }
 
-/// Those that operations are named after, and one that keeps a stream busy; the attention's are compiled by themselves.
+/// Kernels whose names are those of operations, and one that keeps a stream busy. Attention's kernels are compiled separately.
 const NAMES: [&str; 12] = [
     "lookup_normalize",
     "normalize",
@@ -226,7 +226,7 @@ impl Kernels {
         })
     }
 
-    /// Takes `own` in place of the kernels that do the same.
+    /// Replaces kernels by those of `own` that do the same work.
     pub fn replace(&mut self, driver: &Driver, own: &[KernelInPlace]) -> Result<(), DriverError> {
         let compiled = own.iter().map(|kernel| {
             let source = Source::new(format!("{}.hip", kernel.operation), &*kernel.source);
@@ -239,7 +239,7 @@ impl Kernels {
         Ok(())
     }
 
-    /// A kernel of `own` with its launch and arguments, where one carries out `operation`.
+    /// Returns a kernel of `own` with its launch and arguments, if one executes `operation`.
     fn in_place(
         &self,
         operation: &Operation,
@@ -263,7 +263,7 @@ impl Kernels {
             arguments.push(places.value(handle)?.into());
         }
         if let Operation::Update(op) = operation {
-            // Of f32, in which exercises compute, there is one piece.
+            // Exercises compute in f32, for which there is a single piece.
             for piece in places.parameters.pieces(&op.elements) {
                 let arrays = places.parameters.arrays(&piece)?;
                 let slices = [arrays.weights[0], arrays.gradients];
@@ -287,7 +287,7 @@ impl Kernels {
     /// Keeps the stream busy for this many cycles.
     pub fn hold(&self, cycles: i64, stream: &Stream) -> Result<(), DriverError> {
         let kernel = self.kernel("hold")?;
-        // SAFETY: one argument, no memory.
+        // SAFETY: the kernel has one argument and touches no memory.
         unsafe { stream.launch(kernel, &Launch::linear(1, 1), &[cycles.into()]) }
     }
 
@@ -300,8 +300,9 @@ impl Kernels {
         stream: &Stream,
     ) -> Result<(), DriverError> {
         if let Some((kernel, launch, arguments)) = self.in_place(operation, places)? {
-            // SAFETY: the arguments are those that the exercise declares, of the schedule's shapes, and the kernel was checked
-            // on them; the buffers live as long as the executor.
+            // SAFETY: the arguments match the exercise's declaration in the schedule's shapes, and the kernel was
+            // checked with them. The
+            // buffers live as long as the executor.
             return unsafe { stream.launch(kernel, &launch, &arguments) };
         }
         let value = |handle| places.value(handle).map(Argument::from);
@@ -321,7 +322,7 @@ impl Kernels {
             Operation::Attention(_) => {
                 let block = self.blocks.forward;
                 if block.cores == MatrixCores::Warpgroups {
-                    // A launch of its own: every block of attention would have to turn the keys before it again.
+                    // This needs a separate launch. Otherwise every block of attention would rotate the keys before it again.
                     let turned = tokens * (config.heads + config.kv_heads) * config.head_dim();
                     let launch = self.by_element(turned / WIDE_BF16);
                     let arguments = [&arguments[..3], &[rows]].concat();
@@ -337,7 +338,7 @@ impl Kernels {
                 (launch, vec![rows])
             }
             Operation::CrossEntropy(_) => {
-                // The mean over the whole batch, of which other ranks have the rest.
+                // The share is for the mean over the whole batch, which includes the other ranks' parts.
                 let share = Argument::from(1.0 / (tokens * self.ranks) as f32);
                 (linear(tokens, ROW_THREADS), vec![share])
             }
@@ -407,8 +408,9 @@ impl Kernels {
         };
         arguments.extend(rest);
         let kernel = self.kernel(operation.name())?;
-        // SAFETY: the arguments are those that the sources declare, and point to buffers of the schedule's shapes, which
-        // live as long as the executor.
+        // SAFETY: the arguments match the sources' declarations and point to buffers of the schedule's shapes, which
+        // live as long as
+        // the executor.
         unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments) }
     }
 
@@ -423,7 +425,7 @@ impl Kernels {
         linear(threads.div_ceil(THREADS), THREADS)
     }
 
-    /// Attention's launch, forward (0) or backward.
+    /// Returns the launch of attention, forward (0) or backward (1).
     fn by_tile(&self, block: AttentionBlock, pass: usize) -> Launch {
         let grid = block.grids(&self.config)[pass].map(number);
         let shared = number(self.attention_shared[pass]);
@@ -435,7 +437,7 @@ pub fn linear(blocks: usize, threads: usize) -> Launch {
     Launch::linear(number(blocks), number(threads))
 }
 
-/// Sides of grids and blocks are below 2³¹ for every model that fits a device.
+/// Converts a side of a grid or block, which is below 2³¹ for every model that fits a device.
 pub fn number(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

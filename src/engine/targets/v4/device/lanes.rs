@@ -1,4 +1,4 @@
-//! Streams beside each other, and the events that order them where the schedule says so.
+//! Concurrent streams, and the events that order them as the schedule requires.
 
 use crate::device::driver::{Driver, DriverError, Event, Stream};
 use crate::targets::v4::operation::Operation;
@@ -10,16 +10,16 @@ type Result<T> = std::result::Result<T, DriverError>;
 pub struct Lanes {
     /// The main lane first.
     streams: Vec<Stream>,
-    /// Of each node that another lane waits for.
+    /// Events of the nodes for which another lane waits.
     events: Vec<Option<Event>>,
     started: Event,
-    /// Of each lane but the main one.
+    /// Events for the end of each lane except the main one.
     ended: Vec<Event>,
 }
 
 impl Lanes {
     pub fn new(driver: &Driver, schedule: &Schedule, workspace: usize) -> Result<Self> {
-        // Products are timed in the main lane whichever lane they run in.
+        // Products are timed in the main lane, in whichever lane they run.
         let multiplies = |lane: usize| {
             let nodes = schedule.nodes.iter();
             let mut products = nodes.filter(|node| !node.operation.products().is_empty());
@@ -32,7 +32,7 @@ impl Lanes {
         let streams = (0..schedule.lanes)
             .map(|lane| match multiplies(lane) {
                 true => driver.stream(workspace),
-                // Others wait for sums on other GPUs.
+                // GPUs of other ranks wait for these sums, so the stream is urgent.
                 false if sums(lane) => driver.urgent_stream(),
                 false => driver.stream(0),
             })
@@ -50,7 +50,7 @@ impl Lanes {
         Ok(lanes)
     }
 
-    /// Makes the events of a schedule with as many lanes.
+    /// Creates the events of a schedule with the same number of lanes.
     pub fn expect(&mut self, driver: &Driver, schedule: &Schedule) -> Result<()> {
         let mut events: Vec<Option<Event>> = schedule.nodes.iter().map(|_| None).collect();
         for earlier in schedule.nodes.iter().flat_map(|node| &node.after) {
@@ -66,7 +66,7 @@ impl Lanes {
         &self.streams[0]
     }
 
-    /// Lets every lane start after what is in the main one.
+    /// Makes every lane start after the work in the main lane.
     pub fn fork(&self) -> Result<()> {
         let (main, others) = (&self.streams[0], &self.streams[1..]);
         if !others.is_empty() {
@@ -75,7 +75,7 @@ impl Lanes {
         others.iter().try_for_each(|lane| lane.wait(&self.started))
     }
 
-    /// Lets the main lane go on after every other one.
+    /// Makes the main lane continue after all other lanes.
     pub fn join(&self) -> Result<()> {
         for (lane, ended) in self.streams[1..].iter().zip(&self.ended) {
             lane.record(ended)?;
@@ -84,7 +84,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// The stream of a node, after it has been told to wait for what the node needs.
+    /// Returns the stream of a node, after adding waits for the nodes that it depends on.
     pub fn enter(&self, node: &Node) -> Result<&Stream> {
         let stream = &self.streams[node.lane];
         for earlier in &node.after {
@@ -95,7 +95,7 @@ impl Lanes {
         Ok(stream)
     }
 
-    /// Marks that a node is in its stream.
+    /// Marks that a node has been put into its stream.
     pub fn leave(&self, index: usize, stream: &Stream) -> Result<()> {
         match self.events.get(index) {
             Some(Some(event)) => stream.record(event),

@@ -1,4 +1,4 @@
-//! The schedule as a table: what each kind of launch moves, computes and takes.
+//! The schedule as a table: bytes, operations and time of each kind of launch.
 
 use anyhow::{Result, bail};
 
@@ -9,33 +9,33 @@ use crate::targets::v4::executor::Executor;
 use crate::targets::v4::operation::{Operation, Product};
 use crate::targets::v4::schedule::Phase;
 
-/// Launches of a graph that times one kind.
+/// Launches in a graph that times one kind.
 const IN_A_ROW: usize = 24;
 
-/// Replays of it; the least counts.
+/// Replays of the graph; the shortest counts.
 const ROUNDS: usize = 5;
 
 /// Launches of one kind and shape in one phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchTimes {
     pub phase: Phase,
-    /// Name and, of products, the shape.
+    /// Name, and for products the shape.
     pub label: String,
-    /// In a step.
+    /// Launches per step.
     pub count: usize,
-    /// Of one launch among others of its kind in a graph, as close behind each other as they get.
+    /// Time of one launch in a graph of launches of its kind, back to back.
     pub microseconds: f64,
-    /// Of one launch.
+    /// Work of one launch.
     pub work: Work,
 }
 
 impl DeviceExecutor {
-    /// Times one launch of each kind. Operands stay in the cache where they fit, as they mostly do in a step.
+    /// Times one launch of each kind. Operands that fit the cache stay in it, as they mostly do in a step.
     ///
-    /// Parameters and buffers are as after many updates: set them before training on.
+    /// Afterwards parameters and buffers are as after many updates. Set them before you continue training.
     ///
     /// # Errors
-    /// What the device reports; that no batch was placed and run before.
+    /// Errors of the device; an executor on which no batch was placed and run before.
     pub fn launch_times(&mut self) -> Result<Vec<LaunchTimes>> {
         if self.runs == 0 {
             bail!("launches are timed on buffers that a step has filled");
@@ -67,11 +67,11 @@ impl DeviceExecutor {
         Ok(kinds.into_iter().map(|(kind, _)| kind).collect())
     }
 
-    /// Milliseconds of node `index`.
+    /// Returns the milliseconds of node `index`.
     fn in_a_row(&self, index: usize) -> Result<f64> {
         let stream = self.lanes.main();
         let operation = &self.schedule().nodes[index].operation;
-        // SAFETY: everything the launches use belongs to this executor; the graph goes at the end of this function.
+        // SAFETY: everything that the launches use belongs to this executor; the graph is dropped at the end of this function.
         let graph = unsafe {
             stream
                 .capture(|| (0..IN_A_ROW).try_for_each(|_| self.launch(index, operation, stream)))?

@@ -1,4 +1,4 @@
-//! The schedule on a GPU, through CUDA or HIP: captured once as a graph and replayed.
+//! Executes the schedule on a GPU, through CUDA or HIP: captured once as a graph and replayed.
 
 mod alone;
 mod arena;
@@ -41,24 +41,24 @@ pub use products::specification;
 pub use single_block::single_block;
 use waits::Waits;
 
-/// Scratch memory of the matrix library for each lane.
+/// Bytes of scratch memory for the matrix library, per lane.
 const WORKSPACE: usize = 32 << 20;
 
-/// Cycles that a profiled step waits for its launches to be complete in the queue: some milliseconds.
+/// Cycles for which a profiled step blocks the stream until all its launches are in the queue: some milliseconds.
 const HOLD_CYCLES: i64 = 20_000_000;
 
-/// How the device is used.
+/// How the executor uses the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
     pub precision: Precision,
-    /// Capture the step as a graph and replay it.
+    /// Captures the step as a graph and replays it.
     pub capture: bool,
     pub selection: Selection,
 }
 
 /// Runs a schedule on a GPU.
 pub struct DeviceExecutor {
-    // Dropped first, and in this order: a graph refers to everything below.
+    // Fields are dropped in this order: a graph refers to everything below.
     graph: GraphState,
     batches: Batches,
     placed: Placed,
@@ -74,14 +74,14 @@ pub struct DeviceExecutor {
 
 /// The step as a graph.
 enum GraphState {
-    /// Nothing was captured yet.
+    /// No capture has been tried yet.
     Untried,
     Ready(Graph),
-    /// Why there is none.
+    /// The reason why there is no graph.
     Without(String),
 }
 
-/// What belongs to one batch size and sequence length.
+/// State that depends on batch size and sequence length.
 struct Placed {
     schedule: Schedule,
     activations: Activations,
@@ -119,10 +119,10 @@ impl Placed {
 }
 
 impl DeviceExecutor {
-    /// Compiles, allocates, and chooses the algorithms of matrix products. Parameters are undefined until set.
+    /// Compiles, allocates, and chooses the algorithms of matrix products. Parameters are undefined until they are set.
     ///
     /// # Errors
-    /// What the driver reports; a model that the kernels do not cover.
+    /// Errors of the driver; a model that the kernels do not cover.
     pub fn new(
         driver: Driver,
         schedule: Schedule,
@@ -149,10 +149,10 @@ impl DeviceExecutor {
         })
     }
 
-    /// With somebody's kernels in place of those that do the same.
+    /// Replaces kernels by those of `own`, which do the same work.
     ///
     /// # Errors
-    /// Where one does not compile, or operands are not f32, in which they compute.
+    /// If one does not compile, or operands are not f32, the type in which they compute.
     pub fn with_kernels(mut self, own: &[KernelInPlace]) -> Result<Self> {
         if !own.is_empty() && self.options.precision.element_bytes() != size_of::<f32>() {
             bail!("kernels of the workbench compute in f32: leave out --dtype");
@@ -162,20 +162,20 @@ impl DeviceExecutor {
         Ok(self)
     }
 
-    /// With those whose gradients the schedule sums.
+    /// Adds the communicator over which the schedule sums gradients.
     pub fn with_communicator(mut self, communicator: Option<Communicator>) -> Self {
         self.communicator = communicator;
         self
     }
 
-    /// Puts the nodes of `wanted` phases into the lanes.
+    /// Puts the nodes of the `wanted` phases into their lanes.
     fn enqueue(&self, wanted: impl Fn(Phase) -> bool) -> Result<(), DriverError> {
         let nodes = &self.placed.schedule.nodes;
         self.lanes.fork()?;
-        // For profilers, what is issued one by one; a graph is one launch.
+        // Ranges show profilers the phases of separate launches. A graph is a single launch.
         let mut inside: Option<(Phase, Range)> = None;
         for (index, node) in nodes.iter().enumerate() {
-            // A node that is left out still waits: later ones of its lane may rely on it and not wait themselves.
+            // A skipped node still waits: later nodes of its lane may rely on its wait.
             let stream = self.lanes.enter(node)?;
             if wanted(node.phase) {
                 if inside
@@ -212,7 +212,7 @@ impl DeviceExecutor {
             let communicator = self.communicator.as_ref().ok_or_else(|| {
                 DriverError::Invalid("a sum over ranks without a communicator".into())
             })?;
-            // SAFETY: the gradients live as long as the executor, and the graph goes first.
+            // SAFETY: the gradients live as long as the executor, and the graph is dropped first.
             return unsafe { communicator.sum(stream, &parts, self.options.precision) };
         }
         match operation.products() {
@@ -231,14 +231,15 @@ impl DeviceExecutor {
         }
     }
 
-    /// Captures the step; where that fails, remembers why and goes on without.
+    /// Captures the step. If that fails, stores the reason and continues without a graph.
     fn capture(&mut self) -> Result<()> {
-        // A first step outside: libraries load kernels at their first use, which a capture does not allow. The weights
-        // and the counters must not notice.
+        // The first step runs outside the capture: libraries load kernels at their first use, which a capture does
+        // not allow. The
+        // weights and the counters must not change.
         self.enqueue(|phase| phase != Phase::Optimizer)?;
         self.lanes.main().synchronize()?;
         self.runs += 1;
-        // SAFETY: everything the launches use belongs to this executor, which drops the graph first.
+        // SAFETY: everything that the launches use belongs to this executor, which drops the graph first.
         let captured = unsafe { self.lanes.main().capture(|| self.enqueue(|_| true)) };
         self.graph = match captured {
             Ok(graph) => GraphState::Ready(graph),
@@ -252,7 +253,7 @@ impl DeviceExecutor {
         Ok(())
     }
 
-    /// Where a buffer of the schedule is.
+    /// Returns the device memory of a buffer.
     fn slice(&self, handle: Handle) -> Result<Slice> {
         let slice = self.placed.activations.slice(handle);
         slice.context("a buffer of another schedule")
@@ -284,10 +285,10 @@ impl Executor for DeviceExecutor {
         )?;
         placed.kernels.replace(&self.driver, &self.own)?;
         self.lanes.expect(&self.driver, &placed.schedule)?;
-        // The update count lives with the activations: it goes on.
+        // The update count lies with the activations and is kept.
         let old = self.slice(self.placed.schedule.factors)?;
         if let Some(new) = placed.activations.slice(placed.schedule.factors) {
-            // SAFETY: both live until the stream is waited for in the next line.
+            // SAFETY: both buffers live until the next line has waited for the stream.
             unsafe { self.lanes.main().copy(new, old)? };
             self.synchronize()?;
         }
@@ -306,7 +307,7 @@ impl Executor for DeviceExecutor {
         let slot = self.batches.next()?;
         slot.tokens.write(tokens)?;
         slot.targets.write(targets)?;
-        // SAFETY: the slots and the buffers live as long as this executor, which waits for its streams when dropped.
+        // SAFETY: the slots and buffers live as long as this executor, which waits for its streams when dropped.
         unsafe {
             stream.upload_pinned(token_place, &slot.tokens)?;
             stream.upload_pinned(target_place, &slot.targets)?;
@@ -327,11 +328,11 @@ impl Executor for DeviceExecutor {
             self.capture()?;
         }
         let before = self.driver.work();
-        // Whoever goes forward leaves a loss.
+        // Every forward pass adds one loss to the ring.
         self.runs += usize::from(span.contains(Phase::Forward));
         let captured = match &self.graph {
             GraphState::Ready(graph) if whole => {
-                // SAFETY: what the graph uses is alive, see `capture`.
+                // SAFETY: the memory that the graph uses is alive, see `capture`.
                 unsafe { graph.launch(self.lanes.main())? };
                 let contents = graph.contents;
                 contents.kernels + contents.transfers
@@ -438,12 +439,12 @@ impl Executor for DeviceExecutor {
 
 impl Drop for DeviceExecutor {
     fn drop(&mut self) {
-        // Buffers are freed next, and work may still use them. There is nobody left to tell of a failure.
+        // The buffers are freed next, and running work may still use them. A failure here has no receiver.
         drop(self.lanes.main().synchronize());
     }
 }
 
-/// Page-locked memory for batches: one is filled while the other is on its way.
+/// Page-locked memory for batches: one slot is filled while the other is being copied.
 struct Batches {
     slots: [Slot; 2],
     next: usize,
@@ -452,7 +453,7 @@ struct Batches {
 struct Slot {
     tokens: Pinned<i32>,
     targets: Pinned<i32>,
-    /// Recorded behind the copy to the device.
+    /// Recorded after the copy to the device.
     passed: Event,
     used: bool,
 }
@@ -473,7 +474,7 @@ impl Batches {
         })
     }
 
-    /// A slot whose copy has passed.
+    /// Returns a slot whose copy is complete.
     fn next(&mut self) -> Result<&mut Slot, DriverError> {
         let slot = &mut self.slots[self.next];
         self.next = 1 - self.next;

@@ -1,4 +1,4 @@
-//! Parameters on the device and what belongs to them.
+//! The parameters on the device, with gradients, moments and copies.
 
 use std::ops::Range;
 
@@ -8,16 +8,17 @@ use half::bf16;
 use crate::device::driver::{Buffer, Driver, DriverError, Precision, Slice, Stream};
 use crate::targets::v4::layout::Layout;
 
-/// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients are in the
-/// operands' type, as matrix products write them.
+/// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients have the
+/// operands' type, because matrix products write them.
 pub struct Parameters {
     weights: Buffer,
-    /// Where copies are bf16, the matrices are no f32 as well: this is the half of their bits that the copies lack.
+    /// The lower half of each matrix element's bits, if copies are bf16. The copies are the upper half, so no f32
+    /// array is needed.
     lower_halves: Option<Buffer>,
     pub gradients: Buffer,
     pub first_moments: Buffer,
     pub second_moments: Buffer,
-    /// `None` where products take the parameters themselves.
+    /// `None` if products take the parameters themselves.
     copies: Option<Buffer>,
     layout: Layout,
     precision: Precision,
@@ -46,13 +47,13 @@ impl Parameters {
         })
     }
 
-    /// Replaces the parameters, and forgets moments and gradients: gaps are zero and stay it.
+    /// Replaces the parameters and clears moments and gradients. Gaps become zero and stay zero.
     pub fn set(&self, stream: &Stream, weights: &[f32]) -> Result<(), DriverError> {
         let halves = self.halves();
         let apart = [&weights[..halves.start], &weights[halves.end..]].concat();
         stream.upload(self.weights.whole(), &apart)?;
         for array in [&self.gradients, &self.first_moments, &self.second_moments] {
-            // SAFETY: waited for below.
+            // SAFETY: the stream is waited for below.
             unsafe { stream.clear(array.whole())? };
         }
         if let Some(copies) = &self.copies {
@@ -67,7 +68,7 @@ impl Parameters {
         stream.synchronize()
     }
 
-    /// All parameters.
+    /// Reads all parameters.
     pub fn read(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
         let halves = self.halves();
         let apart: Vec<f32> =
@@ -88,7 +89,7 @@ impl Parameters {
         Ok([&apart[..halves.start], &joined, &apart[halves.start..]].concat())
     }
 
-    /// Elements that are kept in halves.
+    /// Returns the range of elements that are stored in halves.
     fn halves(&self) -> Range<usize> {
         match &self.lower_halves {
             Some(_) => self.layout.matrices(),
@@ -96,7 +97,7 @@ impl Parameters {
         }
     }
 
-    /// The parts of a range of elements that are kept alike.
+    /// Splits a range of elements into pieces that are stored in the same way.
     pub fn pieces(&self, elements: &Range<usize>) -> Vec<Piece> {
         let halves = self.halves();
         let all = [
@@ -113,8 +114,8 @@ impl Parameters {
         pieces.collect()
     }
 
-    /// Where the arrays of a piece lie: parameters (or upper and lower halves), gradients, both moments, and copies where
-    /// those are not a half.
+    /// Returns the arrays of a piece: parameters (or upper and lower halves), gradients, both moments, and copies unless the
+    /// parameters are in halves.
     pub fn arrays(&self, piece: &Piece) -> Result<Arrays, DriverError> {
         let (start, count) = (piece.elements.start, piece.elements.len());
         let part =
@@ -140,7 +141,7 @@ impl Parameters {
         })
     }
 
-    /// Where an element that is f32 lies among those that are.
+    /// Returns the index of an f32 element in the array of all f32 elements.
     fn in_f32(&self, element: usize) -> usize {
         let halves = self.halves();
         element
@@ -151,7 +152,7 @@ impl Parameters {
             }
     }
 
-    /// A parameter as matrix products take it.
+    /// Returns a parameter as matrix products read it.
     pub fn operand(&self, index: usize) -> Result<Slice, DriverError> {
         match &self.copies {
             Some(copies) => self.part(copies, index, self.precision.element_bytes()),
@@ -159,7 +160,7 @@ impl Parameters {
         }
     }
 
-    /// A parameter in f32: one that is not kept in halves.
+    /// Returns a parameter in f32. It must not be stored in halves.
     pub fn weight(&self, index: usize) -> Result<Slice, DriverError> {
         let range = self.layout.parameters[index].range();
         if self.halves().contains(&range.start) {
@@ -173,7 +174,7 @@ impl Parameters {
         self.part(&self.gradients, index, self.precision.element_bytes())
     }
 
-    /// All gradients, in f32.
+    /// Reads all gradients as f32.
     pub fn read_gradients(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
         let gradients = self.gradients.whole();
         match self.precision {
@@ -192,7 +193,7 @@ impl Parameters {
     }
 }
 
-/// A part of the parameters that is updated by one launch.
+/// A part of the parameters that one launch updates.
 pub struct Piece {
     pub elements: Range<usize>,
     pub in_halves: bool,
@@ -206,12 +207,12 @@ pub struct Arrays {
     pub copies: Option<Slice>,
 }
 
-/// Rounded to nearest, ties to even.
+/// Rounds to nearest, ties to even.
 pub fn to_bf16(value: f32) -> u16 {
     bf16::from_f32(value).to_bits()
 }
 
-/// As the kernel `adamw_halves` splits a number: bf16, ties away from zero, and the lower half of the bits.
+/// Splits a number as the kernel `adamw_halves` does: bf16 with ties away from zero, and the lower half of the bits.
 fn split(value: f32) -> (u16, u16) {
     if value.is_nan() {
         return (bf16::NAN.to_bits(), 0);
@@ -221,7 +222,7 @@ fn split(value: f32) -> (u16, u16) {
     (upper as u16, lower as u16)
 }
 
-/// What [`split`] was given.
+/// Reverses [`split`].
 fn joined((upper, lower): (u16, u16)) -> f32 {
     let rounded_up = lower >> 15;
     f32::from_bits(u32::from(upper.wrapping_sub(rounded_up)) << 16 | u32::from(lower))

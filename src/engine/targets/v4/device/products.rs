@@ -13,12 +13,12 @@ use crate::targets::v4::schedule::Schedule;
 
 /// An algorithm for each product of a schedule; products of equal shape share one.
 pub struct Products {
-    /// Of each node.
+    /// The plan of each node, if it has products.
     nodes: Vec<Option<Plan>>,
     algorithms: Vec<GemmPlan>,
 }
 
-/// How the products of a node are computed: by one call each, or by one for all of them.
+/// How the products of a node are computed: with one call each, or with a single call for all.
 #[derive(Clone, Copy)]
 struct Plan {
     /// Index into [`Products::algorithms`].
@@ -27,7 +27,7 @@ struct Plan {
 }
 
 impl Products {
-    /// Chooses the algorithms. Products of all lanes have the same workspace as `stream`.
+    /// Chooses the algorithms. Products in all lanes have the same workspace as `stream`.
     pub fn new(
         driver: &Driver,
         stream: &Stream,
@@ -51,7 +51,7 @@ impl Products {
             };
             let spec = specification(first, options.precision, output);
             let mut choose = |spec| products.choose(driver, stream, spec, options.selection);
-            // A library may not do what lies at such distances; one by one it may.
+            // A library may not support a batch with such distances, but each product alone.
             let together = match batched(spec, list, places)? {
                 Some(spec) => choose(spec).ok(),
                 None => None,
@@ -105,15 +105,16 @@ impl Products {
                 },
                 d: out,
             };
-            // SAFETY: the schedule's shapes are those of its buffers, which live as long as the executor; they start at
-            // multiples of 128 bytes, and a batch is made of the places that `batched` has seen.
+            // SAFETY: the schedule's shapes are those of its buffers, which live as long as the executor. They start
+            // at multiples of
+            // 128 bytes, and `batched` has checked the places of a batch.
             unsafe { algorithm.run(stream, &operands)? };
         }
         Ok(())
     }
 }
 
-/// All of `products` as one call, where there are several and their matrices lie at equal distances.
+/// Describes all of `products` as one call, if there are several and their matrices lie at equal distances.
 fn batched(
     spec: GemmSpec,
     products: &[Product],
@@ -148,7 +149,7 @@ fn batched(
     })
 }
 
-/// A product as the vendor's library is asked for it.
+/// Describes a product to the vendor's library.
 pub fn specification(product: &Product, precision: Precision, output: OutputType) -> GemmSpec {
     let mut spec = GemmSpec::new(product.m, product.n, product.k, precision)
         .with_output(output)

@@ -1,48 +1,50 @@
-//! Which models the kernels cover, and the sides of their blocks.
+//! The models that the kernels cover, and the sizes of their blocks.
 
 use anyhow::{Result, bail};
 
 use crate::device::driver::{Precision, Properties, Vendor};
 use crate::model::ModelConfig;
 
-/// Threads that exchange values among themselves in the kernels.
+/// Threads that exchange values with each other in the kernels.
 pub const TEAM: usize = 32;
 
-/// Rows of an attention tile, largest first.
+/// Row counts of attention tiles, largest first.
 const TILES: [usize; 3] = [64, 32, 16];
 
-/// Widest head whose rows of an attention tile fit a thread's registers.
+/// Widest head for which the rows of an attention tile fit a thread's registers.
 const WIDEST_HEAD: usize = 256;
 
-/// Widest head for WMMA: the registers of wider ones go to memory more than without it.
+/// Widest head for WMMA. With wider heads WMMA spills more registers to memory than the code without it.
 const WIDEST_HEAD_OF_WMMA: usize = 128;
 
-/// Rows of a warpgroup, its threads, and how many of them a block has, as the sources say.
+/// Rows of a warpgroup, its threads, and warpgroups per block, as the sources declare.
 const SIDE: usize = 64;
 const WARPGROUP: usize = 128;
 const WARPGROUPS: usize = 2;
 
-/// Bytes of samples that go through attention by warpgroups together: what the second-level cache keeps beside everything else.
+/// Bytes of samples that attention by warpgroups processes together. The second-level cache holds them in addition to
+/// other data.
 const CACHED: usize = 32 << 20;
 
-/// Longest sequence whose forward pass is faster in tiles than by warpgroups, which want queries and keys turned before.
+/// Longest sequence whose forward pass is faster in tiles than by warpgroups, which need queries and keys rotated in advance.
 const LONGEST_FORWARD_IN_TILES: usize = 128;
 
-/// Matrix cores that the attention kernels take by instructions of their own. NVIDIA's others are part of the other sources,
-/// which also do without any.
+/// Matrix cores for which the attention kernels have special instructions. The general sources cover NVIDIA's other
+/// matrix cores,
+/// and devices without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixCores {
     None,
-    /// CDNA: bf16, f32 with every digit, and on gfx942 f32 rounded like tf32.
+    /// CDNA: bf16, f32 without rounding, and on gfx942 f32 rounded like tf32.
     Mfma,
     /// RDNA 3: 16-bit operands only.
     Wmma,
-    /// Hopper's, by whole warpgroups: bf16, heads 64 or 128 wide.
+    /// Hopper, whose instructions take whole warpgroups: bf16, heads 64 or 128 wide.
     Warpgroups,
 }
 
 impl MatrixCores {
-    /// Those of a device that have instructions for these operands.
+    /// Returns the matrix cores of a device that have instructions for these operands.
     pub fn of(config: &ModelConfig, precision: Precision, properties: &Properties) -> Self {
         let narrow = config.head_dim() <= WIDEST_HEAD_OF_WMMA;
         let bf16 = precision == Precision::Bf16;
@@ -51,14 +53,14 @@ impl MatrixCores {
                 MatrixCores::Warpgroups
             }
             (Vendor::Amd, "gfx90a" | "gfx942" | "gfx950") => MatrixCores::Mfma,
-            // Its instruction for bf16 is another.
+            // gfx908 has another instruction for bf16.
             (Vendor::Amd, "gfx908") if !bf16 => MatrixCores::Mfma,
             (Vendor::Amd, arch) if arch.starts_with("gfx11") && bf16 && narrow => MatrixCores::Wmma,
             _ => MatrixCores::None,
         }
     }
 
-    /// Lanes that multiply together.
+    /// Returns the number of lanes that multiply together.
     fn team(self) -> usize {
         match self {
             MatrixCores::Mfma => 64,
@@ -66,7 +68,7 @@ impl MatrixCores {
         }
     }
 
-    /// Widths of heads are filled up to multiples of this.
+    /// Returns the unit to whose multiples the width of a head is padded.
     fn head_unit(self) -> usize {
         match self {
             MatrixCores::Mfma | MatrixCores::Wmma => 32,
@@ -81,7 +83,7 @@ pub struct AttentionBlock {
     pub cores: MatrixCores,
     /// Rows of a tile.
     pub tile: usize,
-    /// Groups of threads, each with tiles of its own.
+    /// Groups of threads, each with its own tiles.
     pub groups: usize,
 }
 
@@ -99,14 +101,16 @@ impl AttentionBlock {
         }
     }
 
-    /// Blocks of a launch, forward and backward. Warpgroups take two neighbouring tiles of a head's queries, or a tile of keys.
+    /// Returns the blocks of a launch, forward and backward. A block of warpgroups takes two neighbouring tiles of a
+    /// head's queries, or a
+    /// tile of keys.
     pub fn grids(&self, config: &ModelConfig) -> [[usize; 3]; 2] {
         let tiles = config.sequence_length.div_ceil(self.tile);
         let samples = config.batch_size;
         if self.cores == MatrixCores::Warpgroups {
             let (heads, keys) = (config.heads, config.kv_heads);
             let queries = heads * tiles.div_ceil(self.groups);
-            // With the heads that either pass reads and writes.
+            // The second number counts the heads that a pass reads and writes.
             let passes = [
                 (queries, 2 * heads + 2 * keys),
                 (queries + keys * tiles, 5 * heads + 5 * keys),
@@ -124,10 +128,11 @@ impl AttentionBlock {
         heads.map(|heads| [tiles, heads, samples])
     }
 
-    /// Bytes of shared memory, forward and backward.
+    /// Returns the bytes of shared memory, forward and backward.
     pub fn shared(&self, config: &ModelConfig, precision: Precision) -> [usize; 2] {
         if self.cores == MatrixCores::Warpgroups {
-            // Queries of both, keys and values twice; backward what keys need, or queries. Aligned to their pattern.
+            // Forward: queries of both warpgroups, and keys and values twice. Backward: what keys need, or queries.
+            // Aligned to the plates' pattern.
             let plate = SIDE * config.head_dim() * 2;
             return [6, 12].map(|plates| plates * plate + 1024);
         }
@@ -142,15 +147,16 @@ impl AttentionBlock {
     }
 }
 
-/// The blocks of both attention kernels.
+/// The blocks of the forward and the backward attention kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttentionBlocks {
     pub forward: AttentionBlock,
     pub backward: AttentionBlock,
 }
 
-/// The largest tiles that shared memory and registers hold, no longer than the sequence; smaller where the device would be
-/// idle. A second group of threads where it has something to do and fits.
+/// Chooses the largest tiles that fit shared memory and registers and are no longer than the sequence. Tiles become
+/// smaller if the
+/// device would be partly idle. A second group of threads is added if it has work and fits.
 pub fn attention_blocks(
     config: &ModelConfig,
     precision: Precision,
@@ -193,7 +199,8 @@ pub fn attention_blocks(
             .filter(|tile| *tile <= longest)
             .filter_map(with_groups)
             .collect();
-        // Blocks for at least half the compute units; among tiles that have fewer, the one with the most.
+        // There should be blocks for at least half the compute units. If no tile gives as many, the one with the most
+        // blocks is taken.
         let heads = config.heads + if backward { config.kv_heads } else { 0 };
         let busy = |block: &&AttentionBlock| {
             let tiles = config.sequence_length.div_ceil(block.tile);
@@ -201,7 +208,7 @@ pub fn attention_blocks(
         };
         candidates.iter().find(busy).or(candidates.last()).copied()
     };
-    // In tiles of 128 rows the sums of wider heads do not fit the registers of as many threads.
+    // With tiles of 128 rows, the sums of wider heads do not fit the registers of so large a block.
     let backward_tiles = if config.head_dim() <= 64 {
         &[128, 64, 32, 16][..]
     } else {
@@ -213,7 +220,7 @@ pub fn attention_blocks(
     })
 }
 
-/// Teams of a block of the norm's backward pass: each keeps a row of f32 sums in shared memory.
+/// Returns the teams per block of the norm's backward pass. Each keeps a row of f32 sums in shared memory.
 pub fn norm_teams(config: &ModelConfig, properties: &Properties) -> usize {
     (properties.shared_per_block / (4 * config.hidden)).min(8)
 }
@@ -242,7 +249,7 @@ pub fn check(config: &ModelConfig, precision: Precision, properties: &Properties
             properties.name
         );
     }
-    // Grid sizes in y and z.
+    // Limit of grid sizes in y and z.
     let most = 65_535;
     if config.batch_size > most || config.heads + config.kv_heads > most {
         bail!("V4 takes up to {most} samples and heads");

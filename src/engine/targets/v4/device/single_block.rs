@@ -1,4 +1,4 @@
-//! The forward pass of a whole transformer block in one launch, beside the launches of the schedule: what the idea costs.
+//! Runs the forward pass of a whole transformer block in one launch, to compare its cost with the schedule's launches.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -16,19 +16,20 @@ use crate::train::adamw;
 use crate::train::event::Block;
 use tinyllama_base::statistics::relative_difference;
 
-/// Tokens of a thread block, and columns and rows of a weight that it works on at once, as `block.cu` says.
+/// Tokens per thread block, and columns and rows of a weight that it processes at once, as `block.cu` declares.
 const STRIP: usize = 16;
 const SLAB: usize = 128;
 const DEPTH: usize = 32;
 const THREADS: u32 = 256;
 
-/// Runs of a measurement; the least counts.
+/// Runs of a measurement; the shortest counts.
 const ROUNDS: usize = 10;
 
-/// Runs a block of the model both ways, on the stream that a forward pass over `tokens` gives; without a verdict.
+/// Runs a block of the model both ways, on the stream that a forward pass over `tokens` produces. The result has no
+/// verdict yet.
 ///
 /// # Errors
-/// What the driver reports, or that the kernel does not cover the model.
+/// Errors of the driver, or a model that the kernel does not cover.
 pub fn single_block(
     driver: &Driver,
     config: &ModelConfig,
@@ -68,7 +69,7 @@ pub fn single_block(
     })
 }
 
-/// Bytes of shared memory of a thread block, where the kernel covers the model.
+/// Returns the bytes of shared memory per thread block. Fails if the kernel does not cover the model.
 fn check(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<usize> {
     let head_dim = config.head_dim();
     if !head_dim.is_multiple_of(16) || head_dim > SLAB / 2 {
@@ -100,7 +101,7 @@ fn check(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<
 
 fn compile(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<Kernel> {
     let properties = driver.properties();
-    // Its pieces are those of teams of 32.
+    // The kernel multiplies in pieces for teams of 32.
     let blocks = shape::attention_blocks(config, precision, properties, MatrixCores::None)
         .context("no attention tile fits this device's shared memory")?;
     let teams = shape::norm_teams(config, properties);
@@ -110,7 +111,7 @@ fn compile(driver: &Driver, config: &ModelConfig, precision: Precision) -> Resul
         .kernel("block_forward")?)
 }
 
-/// Milliseconds of the single launch, and its result.
+/// Returns the milliseconds of the single launch, and its result.
 fn one_launch(
     executor: &DeviceExecutor,
     kernel: &Kernel,
@@ -144,14 +145,14 @@ fn one_launch(
     let launch = Launch::new(grid, [THREADS, 1, 1]).with_shared(u32::try_from(shared)?);
     let stream = executor.lanes.main();
     let milliseconds = least(stream, events, ROUNDS, || {
-        // SAFETY: the arguments are those of `block_forward`; all buffers live until the stream is waited for.
+        // SAFETY: the arguments match `block_forward`; all buffers live until the stream is waited for.
         unsafe { stream.launch(kernel, &launch, &arguments)? };
         Ok(())
     })?;
     Ok((milliseconds, stream.download(result.whole(), count)?))
 }
 
-/// Milliseconds and number of the schedule's launches for the same block.
+/// Returns the milliseconds and the number of the schedule's launches for the same block.
 fn as_scheduled(
     executor: &DeviceExecutor,
     layer: usize,
@@ -167,7 +168,7 @@ fn as_scheduled(
         indices.insert(0, 0);
     }
     let stream = executor.lanes.main();
-    // SAFETY: everything the launches use belongs to the executor; the graph goes at the end of this function.
+    // SAFETY: everything that the launches use belongs to the executor; the graph is dropped at the end of this function.
     let graph = unsafe {
         stream.capture(|| {
             indices
@@ -184,7 +185,7 @@ fn as_scheduled(
     Ok((milliseconds, graph.contents.nodes()))
 }
 
-/// The least time of `rounds` runs of `work`, in milliseconds.
+/// Returns the shortest time of `rounds` runs of `work`, in milliseconds.
 pub(super) fn least(
     stream: &Stream,
     (start, end): &(Event, Event),
@@ -202,7 +203,7 @@ pub(super) fn least(
     Ok(least)
 }
 
-/// What is known of both ways from the shapes.
+/// Computes the figures of both ways that follow from the shapes.
 fn counted(config: &ModelConfig, operand: usize) -> Block {
     let number = |value: usize| value as f64;
     let sizes = [
@@ -217,7 +218,7 @@ fn counted(config: &ModelConfig, operand: usize) -> Block {
     let strips = config.sequence_length.div_ceil(STRIP);
     let pairs = b * number(config.heads) * s * (s + 1.0) / 2.0;
     let products = 2.0 * n * (d * (d + 2.0 * kv) + d * d + 3.0 * d * f);
-    // Strip i computes keys and values of i strips before it once more.
+    // Strip i computes keys and values of the i strips before it again.
     let repeated = number(strips * (strips - 1) / 2) * number(STRIP) * b;
     let others = d * d + d * d + 3.0 * d * f;
     let all_strips = number(strips * (strips + 1) / 2);

@@ -1,4 +1,4 @@
-//! V4 on the stand-in for HIP: its kernels' own source, executed with every access checked.
+//! Tests V4 on the stand-in for HIP, which executes the kernels' own source and checks every access.
 
 use super::shape::MatrixCores;
 use super::*;
@@ -36,7 +36,7 @@ fn config(
     }
 }
 
-/// Whole vectors and several tiles; single elements and one key; heads that share a key in threes.
+/// Three models: whole vectors and several tiles; single elements and one key; three heads per key head.
 fn shapes() -> [ModelConfig; 3] {
     [
         config([40, 32, 1, 2, 1, 48, 130, 1]),
@@ -45,7 +45,7 @@ fn shapes() -> [ModelConfig; 3] {
     ]
 }
 
-/// Heads of several squares, the last not full, and queries of two tiles.
+/// A model with heads of several squares, the last not full, and queries in two tiles.
 fn wide() -> ModelConfig {
     config([13, 80, 1, 2, 1, 16, 70, 1])
 }
@@ -68,7 +68,7 @@ fn trainer(
     concurrency: Concurrency,
     seed: u64,
 ) -> Trainer {
-    // Algorithms are tried in the step where it is captured; the results must not notice.
+    // Algorithms are tried in the step that is captured. The results must not change.
     let selection = Selection::Measured { candidates: 3 };
     let options = DeviceOptions {
         precision,
@@ -99,16 +99,16 @@ fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// More than one V4 at once.
+/// Gives the stand-in enough memory for several V4 at once.
 const ROOM: (&str, &str) = ("HIP_STAND_IN_MEMORY", "512");
 
 fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// With bf16 operands what flows through the model is rounded to three digits. A small tensor whose terms happen to cancel keeps
-/// the error of the terms and is off by a tenth of what remains: it is judged as a tensor of its length with gradients of the usual
-/// size. A wrong index or a missing term is off by far more.
+/// With bf16 operands the values in the model are rounded to three digits. If the terms of a small tensor cancel,
+/// their error stays and can reach a tenth of the remaining sum. Such a tensor is therefore compared with gradients
+/// of the usual size. A wrong index or a missing term causes a far larger difference.
 fn gradients_are_right(stand_in: &StandIn, config: &ModelConfig, precisions: &[Precision]) {
     for &precision in precisions {
         if let Err(wrong) = gradients(stand_in, config, precision) {
@@ -117,7 +117,7 @@ fn gradients_are_right(stand_in: &StandIn, config: &ModelConfig, precisions: &[P
     }
 }
 
-/// What is off by too much.
+/// Returns an error that names the tensors which differ by too much.
 fn gradients(stand_in: &StandIn, config: &ModelConfig, precision: Precision) -> Result<(), String> {
     let seed = fresh_seed();
     let (tokens, targets) = batch(config, seed);
@@ -152,16 +152,16 @@ fn gradients(stand_in: &StandIn, config: &ModelConfig, precision: Precision) -> 
 
 #[test]
 fn device_gradients_are_those_of_the_oracle() {
-    // Waves of 64, on the one GPU with tf32.
+    // Waves of 64, on the only GPU with tf32.
     on("gfx942", &[ROOM], |stand_in| {
         let [long, awkward, tiny] = shapes();
-        // The long sequence in one precision: the stand-in is slow.
+        // The long sequence runs in one precision, because the stand-in is slow.
         gradients_are_right(stand_in, &long, &[Precision::Bf16]);
         gradients_are_right(stand_in, &wide(), &[Precision::Tf32]);
         gradients_are_right(stand_in, &awkward, &PRECISIONS);
         gradients_are_right(stand_in, &tiny, &PRECISIONS);
     });
-    // As large with f32 matrix cores.
+    // Waves of 64 with f32 matrix cores.
     on("gfx90a", &[ROOM], |stand_in| {
         let [_, awkward, _] = shapes();
         gradients_are_right(stand_in, &wide(), &[Precision::F32]);
@@ -185,7 +185,7 @@ fn device_gradients_are_those_of_the_oracle() {
     });
 }
 
-/// An NVIDIA GPU with as much shared memory for a block as Hopper has.
+/// Returns an NVIDIA GPU with as much shared memory per block as Hopper has.
 fn nvidia(architecture: &str) -> Properties {
     Properties {
         vendor: Vendor::Nvidia,
@@ -196,12 +196,13 @@ fn nvidia(architecture: &str) -> Properties {
     }
 }
 
-/// The stand-in compiles HIP only. What nvrtc and its assembler say of the same sources, and of those for warpgroups alone, needs no
-/// GPU, but the library.
+/// The stand-in compiles only HIP. nvrtc and its assembler check the same sources, and those for warpgroups, with the
+/// library and
+/// without a GPU.
 #[test]
 fn nvrtc_takes_the_sources_for_nvidia() {
     let sizes = [
-        // Warpgroups backward, and in both passes; tiles in both, as f32 has them always.
+        // The cases: warpgroups backward only, and in both passes. f32 always uses tiles in both.
         config([1000, 512, 1, 8, 4, 2048, 128, 8]),
         config([333, 384, 1, 3, 1, 512, 200, 3]),
         config([11, 12, 1, 6, 3, 10, 7, 3]),
@@ -232,11 +233,11 @@ fn nvrtc_takes_the_sources_for_nvidia() {
     }
 }
 
-/// Every instruction that attention takes, in a wave of its size, and what it is not for.
+/// Checks every instruction that attention uses, with its wave size, and the cases for which it is not used.
 #[test]
 fn attention_takes_the_matrix_cores_there_are() {
     for (precision, head_dim, sequence, cores) in [
-        // Short sequences go forward in tiles; heads that fill no plate always.
+        // Short sequences use tiles forward. Heads that do not fill a plate always use tiles.
         (
             Precision::Bf16,
             64,
@@ -257,8 +258,9 @@ fn attention_takes_the_matrix_cores_there_are() {
         assert_eq!(found("sm_90"), cores, "{precision} {head_dim}");
         assert_eq!(found("sm_80"), [MatrixCores::None; 2]);
     }
-    // Samples go together while the cache holds them: of `medium` eight forward and four backward, each with as many blocks as
-    // its heads have queries by 128, and, backward, keys by 64.
+    // Samples are processed together while the cache holds them: with `medium` eight forward and four backward. Each
+    // sample has as many
+    // blocks as its heads have queries by 128 and, backward, keys by 64.
     let medium = Preset::Medium.config();
     let properties = nvidia("sm_90");
     let cores = MatrixCores::of(&medium, Precision::Bf16, &properties);
@@ -285,7 +287,7 @@ fn attention_takes_the_matrix_cores_there_are() {
     }
 }
 
-/// Lanes or blocks exchanged in the instructions' results.
+/// Breaks the instructions: exchanges lanes or blocks in their results.
 #[test]
 fn a_matrix_instruction_gone_wrong_is_noticed() {
     const LANES: (&str, &str) = ("HIP_STAND_IN_PLANT", "matrix-lanes");
@@ -350,7 +352,8 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
     });
 }
 
-/// In bf16 no array has the matrices in f32: what both halves make is what AdamW makes of the gradients there were, to far more
+/// In bf16 no array has the matrices in f32. The two halves together must equal AdamW's result for the same
+/// gradients, to far more
 /// digits than the upper half has.
 #[test]
 fn an_update_in_halves_loses_no_digit() {
@@ -365,7 +368,7 @@ fn an_update_in_halves_loses_no_digit() {
             trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
             let after = trainer.weights().unwrap();
             let hyper = hyperparameters();
-            // A first step's moments, corrected, are the gradient and its square.
+            // After a first step the corrected moments are the gradient and its square.
             let updated = |weight: f32, gradient: f32| {
                 let (weight, gradient) = (f64::from(weight), f64::from(gradient));
                 let direction = gradient / (gradient.abs() + hyper.epsilon);
@@ -383,7 +386,7 @@ fn an_update_in_halves_loses_no_digit() {
     });
 }
 
-/// A weight's gradient may lean on the wait of an update in front of it in its lane.
+/// A weight's gradient may rely on the wait of an earlier update in its lane.
 #[test]
 fn gradients_without_updates_wait_as_often_as_a_step_does() {
     on("gfx90a", &[ROOM], |stand_in| {
@@ -418,7 +421,8 @@ fn replays_are_compared_step_by_step_and_a_difference_is_found() {
             let options = DeviceOptions {
                 precision: Precision::F32,
                 capture,
-                // By their times two trainers may choose differently on a busy machine, and round differently.
+                // Timing could make two trainers choose different algorithms on a busy machine, and their rounding
+                // would differ.
                 selection: Selection::Heuristic,
             };
             trainer_with(stand_in, &config, options, concurrency, 5)
@@ -465,7 +469,7 @@ fn another_shape_is_captured_again_without_a_leak() {
 
 #[test]
 fn a_failed_capture_falls_back_and_says_why() {
-    // The captures before it time the algorithms to choose from.
+    // The captures before number 61 time the algorithms to choose from.
     let invalidated = ("HIP_STAND_IN_FAIL", "hipStreamEndCapture#61=901");
     on("gfx90a", &[ROOM, invalidated], |stand_in| {
         let config = shapes()[1];
@@ -504,8 +508,9 @@ fn a_block_in_one_launch_is_the_block() {
     });
 }
 
-/// What stands in for `ldmatrix`, as the PTX manual describes it: lane 8i + r names row r of matrix i; every lane gets word
-/// t of row g, or, of the transposed matrix, elements 2t and 2t + 1 of column g.
+/// Replaces `ldmatrix`, following the PTX manual: lane 8i + r names row r of matrix i. Every lane gets word t of row
+/// g, or, of the
+/// transposed matrix, elements 2t and 2t + 1 of column g.
 const LOADS_BY_LANES: &str = "
 INLINE void loads_by_lanes(unsigned (&word)[4], const Operand* place, bool turned) {
     const int g = lane_of_thread() / 4, t = lane_of_thread() % 4;
@@ -541,7 +546,7 @@ KERNEL loads(const Operand* tile, unsigned* out) {
 }
 ";
 
-/// NVIDIA's matrix loads take other paths through the sources than the stand-in: their addresses are tried here.
+/// NVIDIA's matrix loads take paths through the sources that the stand-in does not take. This test checks their addresses.
 #[test]
 fn matrix_loads_read_what_plain_loads_do() {
     on("gfx1100", &[], |stand_in| {
@@ -580,7 +585,7 @@ fn matrix_loads_read_what_plain_loads_do() {
                 let kernel = driver.compile(&source).unwrap().kernel("loads").unwrap();
                 let out = driver.allocate(32 * 16 * 4).unwrap();
                 let arguments = [tile.whole().into(), out.whole().into()];
-                // SAFETY: as the kernel declares; the download waits.
+                // SAFETY: the arguments match the kernel's declaration; the download waits.
                 unsafe { stream.launch(&kernel, &Launch::linear(1, 32), &arguments) }.unwrap();
                 stream.download(out.whole(), 32 * 16).unwrap()
             };

@@ -1,4 +1,4 @@
-//! How long a rank waits for sums of gradients, by the device's own clock.
+//! Measures how long a rank waits for sums of gradients, by the device's own clock.
 
 use std::cell::Cell;
 
@@ -6,18 +6,18 @@ use crate::device::driver::{Driver, DriverError, Event, Stream};
 use crate::targets::v4::operation::Operation;
 use crate::targets::v4::schedule::{Phase, Schedule};
 
-/// Marks in a step: where a rank's own gradients are complete, and where the sums are.
+/// Marks in a step: the moments when a rank's own gradients and the sums are complete.
 pub struct Waits {
     /// The last node that computes gradients in each lane.
     own: Vec<(usize, Event)>,
     /// The last sum.
     summed: (usize, Event),
-    /// Whether the last pass was marked: not every driver can within a graph.
+    /// True if the last pass was marked. Some drivers cannot mark inside a graph.
     marked: Cell<bool>,
 }
 
 impl Waits {
-    /// `None` where a schedule sums nothing.
+    /// Creates the marks; `None` if a schedule sums nothing.
     pub fn of(driver: &Driver, schedule: &Schedule) -> Result<Option<Self>, DriverError> {
         let nodes = || schedule.nodes.iter().enumerate();
         let sums = |operation: &Operation| matches!(operation, Operation::Sum(_));
@@ -39,7 +39,7 @@ impl Waits {
         }))
     }
 
-    /// Marks `stream` where node `index` has just been put into it and is one of those.
+    /// Marks `stream` if node `index`, which was just put into it, is a marked one.
     pub fn pass(&self, index: usize, stream: &Stream) -> Result<(), DriverError> {
         let mut all = self.own.iter().chain([&self.summed]);
         if let Some((_, event)) = all.find(|(at, _)| *at == index) {
@@ -48,8 +48,9 @@ impl Waits {
         Ok(())
     }
 
-    /// From the end of a rank's own gradients to the end of the sums in the last step, which has been waited for: what the
-    /// backward pass did not hide, and how late the other ranks were. `None` where nobody measured it.
+    /// Returns the milliseconds from the end of a rank's own gradients to the end of the sums, in the last step. Wait
+    /// for the step first.
+    /// The time shows what the backward pass did not hide, and how late the other ranks were. `None` if it was not measured.
     pub fn milliseconds(&self) -> Option<f64> {
         let since = |(_, event): &(usize, Event)| self.summed.1.milliseconds_since(event).ok();
         let waits = self.own.iter().map(since).collect::<Option<Vec<f32>>>();

@@ -1,4 +1,4 @@
-//! Causal attention in tiles of queries: the scores of a tile stay in cache, and nothing S x S is ever stored.
+//! Causal attention in tiles of queries: the scores of a tile stay in cache, and no S x S matrix is stored.
 
 use rayon::prelude::*;
 
@@ -7,17 +7,17 @@ use super::vectors::{dot, largest, sum, widest};
 use crate::matrix::{Parallelism, View, multiply};
 use crate::model::ModelConfig;
 
-/// Queries of a tile, those of all heads that share a key head together: with some hundred keys its scores fit a core's
+/// Queries per tile, counted over all heads that share a key head. With some hundred keys, the tile's scores fit a core's
 /// second-level cache.
 const TILE_ROWS: usize = 64;
 
-/// Queries of one head in a tile, at least.
+/// Least number of queries of one head in a tile.
 const LEAST_TILE: usize = 16;
 
-/// Products of a tile stay in its thread.
+/// Products of a tile run on the tile's own thread.
 const ALONE: Parallelism = Parallelism::None;
 
-/// What a backward pass reads.
+/// The inputs of a backward pass.
 pub struct Saved<'a> {
     pub qkv: &'a [f32],
     pub mixed: &'a [f32],
@@ -25,7 +25,7 @@ pub struct Saved<'a> {
     pub mixed_gradient: &'a [f32],
 }
 
-/// Where heads lie in the rows of `qkv`, and the angles of their rotation.
+/// Layout of heads in the rows of `qkv`, and the angles of their rotation.
 struct Heads<'a> {
     sequence: usize,
     heads: usize,
@@ -45,12 +45,12 @@ impl<'a> Heads<'a> {
         }
     }
 
-    /// Query heads that share a key head.
+    /// Returns the number of query heads that share a key head.
     fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// Heads of all three kinds in a row of `qkv`.
+    /// Returns the number of query, key and value heads in a row of `qkv`.
     fn columns(&self) -> usize {
         self.heads + 2 * self.kv_heads
     }
@@ -59,12 +59,12 @@ impl<'a> Heads<'a> {
         1.0 / (self.width as f32).sqrt()
     }
 
-    /// Values of one head over a sample.
+    /// Returns the number of values of one head over a sample.
     fn size(&self) -> usize {
         self.sequence * self.width
     }
 
-    /// One head of a sample whose rows are `columns` heads wide, as `[S, d]`.
+    /// Copies one head of a sample, whose rows are `columns` heads wide, as `[S, d]`.
     fn gather(&self, sample: &[f32], columns: usize, head: usize) -> Vec<f32> {
         let mut values = Vec::with_capacity(self.size());
         for row in sample.chunks_exact(columns * self.width) {
@@ -73,7 +73,7 @@ impl<'a> Heads<'a> {
         values
     }
 
-    /// Turns `[S, d]`; backwards if `direction` is -1.
+    /// Rotates `[S, d]`; backwards if `direction` is -1.
     fn rotate(&self, mut values: Vec<f32>, direction: f32) -> Vec<f32> {
         let pairs = values.as_chunks_mut::<2>().0;
         let angles = self.rotary.as_chunks::<2>().0;
@@ -96,7 +96,7 @@ impl<'a> Heads<'a> {
         self.gather(sample, self.columns(), self.heads + self.kv_heads + head)
     }
 
-    /// `factor · a bᵀ` of stacked rows with the keys of the tile; rows `keys` apart.
+    /// Computes `factor · a bᵀ` of stacked rows with the keys of the tile. Rows of the result are `keys` apart.
     fn scores(&self, a: &[f32], b: &[f32], tile: &Tile, factor: f32, out: &mut [f32]) {
         let a = View::rows(a, self.width);
         let b = View::rows(b, self.width).transposed();
@@ -104,12 +104,12 @@ impl<'a> Heads<'a> {
         multiply(size, factor, a, b, out, false, ALONE);
     }
 
-    /// Queries of one head in a tile.
+    /// Returns the number of queries of one head in a tile.
     fn tile(&self) -> usize {
         (TILE_ROWS / self.group()).max(LEAST_TILE)
     }
 
-    /// Places for the scores of a tile.
+    /// Allocates memory for the scores of a tile.
     fn scratch(&self) -> Vec<f32> {
         vec![0.0; self.group() * self.tile() * self.sequence]
     }
@@ -125,14 +125,14 @@ impl<'a> Heads<'a> {
         })
     }
 
-    /// The rows of a tile of each of `members`, `[S, d]`, below each other.
+    /// Stacks the tile's rows of each of `members`, `[S, d]`.
     fn stack(&self, members: &[Vec<f32>], tile: &Tile) -> Vec<f32> {
         let rows = tile.start * self.width..tile.keys * self.width;
         let slices = members.iter().map(|member| &member[rows.clone()]);
         slices.collect::<Vec<_>>().concat()
     }
 
-    /// The reverse: rows of a tile to their places in `[members, S, d]`.
+    /// Copies the rows of a tile back to their places in `[members, S, d]`.
     fn unstack(&self, stacked: &[f32], tile: &Tile, out: &mut [f32]) {
         let parts = stacked.chunks_exact(tile.rows * self.width);
         for (member, part) in out.chunks_exact_mut(self.size()).zip(parts) {
@@ -141,7 +141,7 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// Queries `start..start + rows` of each head of a group and the `keys` first keys, the most that the last of them sees.
+/// Queries `start..start + rows` of each head of a group, and the first `keys` keys, which the last query sees.
 struct Tile {
     start: usize,
     rows: usize,
@@ -149,13 +149,13 @@ struct Tile {
 }
 
 impl Tile {
-    /// The position of a row among those of all heads of a group.
+    /// Returns the position of a row in a stack of all heads of a group.
     fn position(&self, row: usize) -> usize {
         self.start + row % self.rows
     }
 }
 
-/// `mixed` `[N, D]` and `log_sums` `[B, H, S]` of `qkv` `[N, D + 2 KV]`.
+/// Computes `mixed` `[N, D]` and `log_sums` `[B, H, S]` from `qkv` `[N, D + 2 KV]`.
 pub fn forward(
     config: &ModelConfig,
     rotary: &[f32],
@@ -179,7 +179,7 @@ pub fn forward(
     interleave(&by_head, mixed, &heads, heads.heads, |head| head);
 }
 
-/// All query heads of a key head: `out` `[G, S, d]`, `log_sums` `[G, S]`.
+/// Computes all query heads of a key head: `out` `[G, S, d]`, `log_sums` `[G, S]`.
 fn forward_group(
     heads: &Heads,
     qkv: &[f32],
@@ -225,11 +225,11 @@ fn forward_group(
     }
 }
 
-/// Gradient of `qkv`, all of it.
+/// Computes the whole gradient of `qkv`.
 pub fn backward(config: &ModelConfig, rotary: &[f32], saved: &Saved, qkv_gradient: &mut [f32]) {
     let heads = Heads::new(config, rotary);
     let group = heads.group();
-    // Of each key head: the gradients of its queries, then of key and value.
+    // Has for each key head the gradients of its queries, then of key and value.
     let mut by_head = vec![0.0; qkv_gradient.len()];
     by_head
         .par_chunks_mut((group + 2) * heads.size())
@@ -239,7 +239,7 @@ pub fn backward(config: &ModelConfig, rotary: &[f32], saved: &Saved, qkv_gradien
             backward_group(&heads, saved, batch, kv_head, out);
         });
     let place = |column: usize| {
-        // Position of a column's head among the heads of `by_head`, within a sample.
+        // Returns the position of a column's head among the heads of `by_head`, within a sample.
         if column < heads.heads {
             column / group * (group + 2) + column % group
         } else if column < heads.heads + heads.kv_heads {
@@ -318,7 +318,7 @@ fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, ou
     }
 }
 
-/// `[B, H, S, d]` as `[N, H d]`, with the head at `place` in each column.
+/// Copies `[B, H, S, d]` to `[N, H d]`, with the head at `place` in each column.
 fn interleave(
     by_head: &[f32],
     rows: &mut [f32],

@@ -1,11 +1,11 @@
-//! Lookup, activation and loss.
+//! Lookup, activation and loss on the host.
 
 use rayon::prelude::*;
 
 use super::exponential::exponential;
 use super::vectors::{largest, sum, widest};
 
-/// Rows of the table, one for each token. Tokens are within the table: whoever places them checks.
+/// Copies the table's row of each token. Tokens must be within the table; the trainer checks them when it places a batch.
 pub fn lookup(tokens: &[i32], table: &[f32], stream: &mut [f32], width: usize) {
     for (token, row) in tokens.iter().zip(stream.chunks_exact_mut(width)) {
         row.copy_from_slice(&table[*token as usize * width..][..width]);
@@ -17,7 +17,7 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exponential(-x))
 }
 
-/// `silu(gate) · up` of rows with gate and up beside each other.
+/// Computes `silu(gate) · up` of rows that hold gate and up side by side.
 pub fn activate(gate_up: &[f32], activated: &mut [f32], width: usize) {
     let rows = gate_up
         .par_chunks(2 * width)
@@ -32,7 +32,7 @@ pub fn activate(gate_up: &[f32], activated: &mut [f32], width: usize) {
     });
 }
 
-/// Puts the gradients of gate and up in their place.
+/// Replaces gate and up by their gradients.
 pub fn activate_backward(gate_up: &mut [f32], gradient: &[f32], width: usize) {
     let rows = gate_up
         .par_chunks_mut(2 * width)
@@ -50,7 +50,7 @@ pub fn activate_backward(gate_up: &mut [f32], gradient: &[f32], width: usize) {
     });
 }
 
-/// Loss of each row and the gradient of their mean. A target outside the vocabulary makes both NaN.
+/// Computes the loss of each row and the gradient of their mean. A target outside the vocabulary makes both NaN.
 pub fn cross_entropy(logits: &[f32], targets: &[i32], losses: &mut [f32], gradient: &mut [f32]) {
     let classes = logits.len() / targets.len();
     let share = 1.0 / targets.len() as f32;

@@ -1,14 +1,14 @@
-//! `e^x` that compilers turn into vector instructions, which a call into the mathematics library prevents.
+//! `e^x` in a form that compilers vectorise. A call into the mathematics library would prevent that.
 
-/// `e^x` with a relative error below 2⁻²²; 0 and infinity are rounded to the nearest normal numbers.
+/// Computes `e^x` with a relative error below 2⁻²²; 0 and infinity become the nearest normal numbers.
 #[inline(always)]
 pub fn exponential(x: f32) -> f32 {
-    // Adding 1.5 · 2^23 rounds to an integer, which then stands in the lowest bits.
+    // Adding 1.5 · 2^23 rounds to an integer, which then is in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     let x = x.clamp(-87.3, 88.3);
     let shifted = x * std::f32::consts::LOG2_E + ROUND;
     let whole = shifted - ROUND;
-    // ln 2 in two parts, so that the difference keeps its digits.
+    // ln 2 is split in two, so that the difference keeps its digits.
     let rest = x - whole * 0.693_359_4;
     let rest = rest + whole * 2.121_944_4e-4;
     // Taylor series on ±ln(2)/2 with coefficients fitted at the ends (Cephes).

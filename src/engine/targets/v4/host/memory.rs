@@ -1,4 +1,4 @@
-//! The schedule's buffers as vectors.
+//! The schedule's buffers as vectors on the host.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::targets::v4::schedule::{Node, Schedule};
 /// Elements of the parameters that one thread updates at a time.
 const UPDATE_CHUNK: usize = 1 << 14;
 
-/// Parameters, what belongs to them, and every buffer of a schedule.
+/// Parameters with gradients and moments, and every buffer of a schedule.
 pub struct Memory {
     layout: Layout,
     pub weights: Vec<f32>,
@@ -41,10 +41,10 @@ impl Memory {
         memory
     }
 
-    /// Buffers for another schedule with the same parameters.
+    /// Creates buffers for another schedule with the same parameters.
     pub fn reshape(&mut self, schedule: &Schedule) {
         let (mut buffers, mut integers) = (Vec::new(), Vec::new());
-        // What GPUs keep turned is turned again here.
+        // The host rotates again what GPUs keep rotated, so that buffer stays empty.
         let turned = |node: &Node| match &node.operation {
             Operation::Attention(op) => Some(op.rotated),
             _ => None,
@@ -80,7 +80,7 @@ impl Memory {
         }
     }
 
-    /// Of floats or integers, whichever a buffer has.
+    /// Returns the bits of a buffer, whether it holds floats or integers.
     pub fn bits(&self, handle: Handle) -> Vec<u32> {
         let integers = self
             .integers(handle)
@@ -90,7 +90,7 @@ impl Memory {
         integers.chain(floats).collect()
     }
 
-    /// What an update works on, in the words of the exercise about it.
+    /// Returns the arrays of an update, under the names that the exercise uses.
     pub fn of_update(&mut self) -> [(&'static str, &mut Vec<f32>); 4] {
         [
             ("weights", &mut self.weights),
@@ -106,7 +106,7 @@ impl Memory {
         }
     }
 
-    /// Lends `outputs` to `work` for writing and everything else for reading. At most one output is a gradient, none a
+    /// Calls `work` with `outputs` for writing and everything else for reading. At most one output is a gradient, none is a
     /// weight, and none is read.
     pub fn update<const N: usize>(
         &mut self,
@@ -133,7 +133,7 @@ impl Memory {
         }
     }
 
-    /// One step of AdamW over `elements`.
+    /// Does one step of AdamW over `elements`.
     pub fn adamw(&mut self, elements: Range<usize>, factors: &Factors) {
         let [
             keep_first,

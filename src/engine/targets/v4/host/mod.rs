@@ -1,4 +1,4 @@
-//! The schedule on the CPU in f32: vectorised, on all cores, and what the devices are held against.
+//! Executes the schedule on the CPU in f32, vectorised and on all cores. Results of devices are compared with it.
 
 mod attention;
 mod elementwise;
@@ -34,7 +34,7 @@ pub struct HostExecutor {
 }
 
 impl HostExecutor {
-    /// Parameters start at zero: set them before the first run.
+    /// Creates the executor. Parameters are zero: set them before the first run.
     pub fn new(schedule: Schedule, hyperparameters: Hyperparameters) -> HostExecutor {
         HostExecutor {
             memory: Memory::new(&schedule),
@@ -47,13 +47,13 @@ impl HostExecutor {
         }
     }
 
-    /// With somebody's kernels in place of what does the same.
+    /// Replaces operations by the kernels of `own` that do the same work.
     pub fn with_kernels(mut self, own: &[KernelInPlace]) -> HostExecutor {
         self.own = own.to_vec();
         self
     }
 
-    /// Has a kernel of somebody carry out a node, where one does its work.
+    /// Executes a node by a kernel of `own`, if one does its work; returns whether it did.
     fn by_own_kernel(&mut self, node: usize) -> Result<bool> {
         let operation = &self.schedule.nodes[node].operation;
         let place = operation.in_place(&self.schedule.config, 1);

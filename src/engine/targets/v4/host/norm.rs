@@ -1,4 +1,4 @@
-//! RMSNorm, row by row.
+//! RMSNorm on the host, row by row.
 
 use rayon::prelude::*;
 
@@ -11,7 +11,7 @@ pub struct Norms {
     pub epsilon: f32,
 }
 
-/// What a backward pass reads.
+/// The inputs of a backward pass.
 pub struct Saved<'a> {
     pub normed_gradient: &'a [f32],
     pub x: &'a [f32],
@@ -20,7 +20,7 @@ pub struct Saved<'a> {
 }
 
 impl Norms {
-    /// `scale = 1 / sqrt(mean(x²) + ε)`, `y = x · scale · weight`.
+    /// Computes `scale = 1 / sqrt(mean(x²) + ε)` and `y = x · scale · weight`.
     pub fn forward(&self, x: &[f32], weight: &[f32], y: &mut [f32], scale: &mut [f32]) {
         let rows = x.par_chunks(self.width).zip(y.par_chunks_mut(self.width));
         rows.zip(scale).for_each(|((x, y), scale)| {
@@ -33,7 +33,7 @@ impl Norms {
         });
     }
 
-    /// Adds the gradient of x to `gradient` (replaces it if `first`), and writes partial sums of the weight's, each over
+    /// Adds the gradient of x to `gradient` (replaces it if `first`). Writes partial sums of the weight's gradient, each over
     /// `rows_per_partial` rows.
     pub fn backward(
         &self,
@@ -70,7 +70,7 @@ impl Norms {
                             .zip(x)
                             .zip(partial.iter_mut().zip(dy))
                         {
-                            // Not multiplied by zero: what was there before may not be a number.
+                            // The old value is not multiplied by zero, because it may be NaN.
                             let before = if first { 0.0 } else { *g };
                             *g = before + scale * weighted - x * pull;
                             *sum += dy * x * scale;

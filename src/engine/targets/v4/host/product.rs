@@ -3,7 +3,7 @@
 use crate::matrix::{Parallelism, View, multiply};
 use crate::targets::v4::operation::Product;
 
-/// With an addend, `out` already holds it.
+/// Computes a product. If it has an addend, `out` already holds it.
 pub fn product(product: &Product, a: &[f32], b: &[f32], out: &mut [f32]) {
     let Product { m, n, k, .. } = *product;
     let view = |values, transposed, rows, columns| match transposed {

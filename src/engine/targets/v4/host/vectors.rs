@@ -1,10 +1,10 @@
-//! Sums over slices in vectors, and the widest vectors this CPU has.
+//! Sums over slices in vectors, and the widest vectors that this CPU has.
 
-/// Values added up beside each other: vectors of them, and less rounding than in one long chain.
+/// Values that are summed in parallel. They form vectors, and the sum has less rounding than one long chain.
 const LANES: usize = 16;
 
-/// Runs `work` compiled for 256-bit vectors where the CPU has them; programs are built for the oldest CPU otherwise. What
-/// `work` calls has to be inlined for that. Results are the same bits either way.
+/// Runs `work` compiled for 256-bit vectors if the CPU has them, because programs are built for the oldest CPU. Functions that
+/// `work` calls have to be inlined for that. Both ways give the same bits.
 #[inline(always)]
 pub fn widest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -14,7 +14,7 @@ pub fn widest<R>(work: impl FnOnce() -> R) -> R {
             work()
         }
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the CPU has just said that it has these instructions.
+            // SAFETY: the check above shows that the CPU has these instructions.
             return unsafe { with_avx2(work) };
         }
     }
@@ -47,7 +47,7 @@ pub fn sum(values: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest.iter().sum::<f32>()
 }
 
-/// NaN does not count, as in `f32::max`; minus infinity of nothing.
+/// Returns the largest value and ignores NaN, as `f32::max` does; minus infinity for an empty slice.
 #[inline(always)]
 pub fn largest(values: &[f32]) -> f32 {
     let larger = |a: f32, b: f32| if b > a { b } else { a };

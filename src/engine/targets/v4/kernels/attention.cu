@@ -1,6 +1,10 @@
-// Causal attention over tiles of TILE queries and TILE keys, scores in registers. Rotation happens while tiles are loaded,
-// its inverse while gradients are stored; what was turned is kept for the backward pass. Query heads that share a key head read the same one; nothing is repeated.
-// A block has GROUPS groups of threads. All work for the same rows, each on other tiles; at the end the first adds up.
+// Causal attention over tiles of TILE queries and TILE keys, with scores in registers. Rotation happens while tiles
+// are loaded, its
+// inverse while gradients are stored. Rotated values are kept for the backward pass. Query heads that share a key
+// head read the same
+// one; nothing is repeated.
+// A block has GROUPS groups of threads. All work on the same rows, each on other tiles; at the end the first group
+// adds the sums.
 
 // A block takes a tile of queries of one head: grid (tiles, heads, samples).
 KERNEL __launch_bounds__(TILE_THREADS * GROUPS)
@@ -9,7 +13,7 @@ attention(const Operand* qkv, const float* rotary, Operand* rotated, Operand* mi
     DYNAMIC_SHARED(Operand, memory);
     const int group = group_of_thread();
     Operand *queries = memory, *keys = memory + (1 + 2 * group) * TILE_ELEMENTS, *values = keys + TILE_ELEMENTS;
-    // The longest rows first, so that the short ones fill up the end.
+    // The longest rows come first, so that the short ones fill the end.
     const int tile = gridDim.x - 1 - blockIdx.x, head = blockIdx.y, sample = blockIdx.z;
     const Operand* rows = qkv + (size_t)sample * SEQUENCE * COLUMNS;
     const Operand* key_head = rows + (HEADS + head / GROUP) * HEAD_DIM;
@@ -30,7 +34,7 @@ attention(const Operand* qkv, const float* rotary, Operand* rotated, Operand* mi
         if (key_tile <= tile) {
             const auto key_rows = Fetched<true>::of(key_head, COLUMNS, key_tile * TILE, rotary);
             const auto value_rows = Fetched<false>::of(value_head, COLUMNS, key_tile * TILE, rotary);
-            // One of the heads that share keys keeps those of its own rows.
+            // One of the heads that share keys stores the rotated keys of its own rows.
             const bool keeps = key_tile == tile && head % GROUP == 0;
             key_rows.put(keys, key_tile * TILE, keeps ? turned + (HEADS + head / GROUP) * HEAD_DIM : nullptr);
             value_rows.put(values);
@@ -40,7 +44,7 @@ attention(const Operand* qkv, const float* rotary, Operand* rotated, Operand* mi
             load_rows(q, queries);
         }
         if (key_tile > tile) continue;
-        // In the tile on the diagonal a team sees no keys behind its own rows.
+        // In the tile on the diagonal a team sees no keys after its own rows.
         const int pairs = key_tile == tile ? row_of_team() / 16 + 1 : TILE / 16;
         float scores[TILE / 16][PARTS][4] = {};
         float most[ROWS_HELD];

@@ -1,7 +1,10 @@
-// The backward pass of attention. Weights are found again from the log sums of the forward pass; queries and keys come turned.
+// The backward pass of attention. It computes the weights again from the log sums of the forward pass; queries and
+// keys are already
+// rotated.
 
-// The grid is small: with narrow heads a compute unit has to hold 512 threads at once, or some blocks would wait for a
-// second turn. The sums of wide heads need the registers.
+// The grid is small. With narrow heads a compute unit must hold 512 threads at once, or some blocks would wait for a
+// second turn. The
+// sums of wide heads need the registers.
 constexpr int BACKWARD_THREADS = TILE_THREADS * GROUPS;
 #if defined(TUTOR_CUDA)
 constexpr int THREADS_AT_ONCE = HEAD_WIDE <= 64 && TENSOR_CORES ? 512 : 256;
@@ -19,8 +22,9 @@ struct Backward {
     int sample;
 };
 
-// Log sums (in powers of two) and sums of output times gradient of a tile's queries. A row has THREADS_A_ROW threads. Behind
-// the sequence the log sum is infinite, which makes every weight zero.
+// Loads log sums (in powers of two) and sums of output times gradient of a tile's queries. A row has THREADS_A_ROW
+// threads. After
+// the end of the sequence the log sum is infinite, which makes every weight zero.
 INLINE void load_statistics(const Backward& b, int head, int first_row, float* logs, float* deltas) {
     constexpr int V = HEAD_DIM % (THREADS_A_ROW * WIDE) == 0 ? WIDE : 1;
     constexpr int SPAN = THREADS_A_ROW * V, ROUNDS = (HEAD_DIM + SPAN - 1) / SPAN;
@@ -47,7 +51,7 @@ INLINE void load_statistics(const Backward& b, int head, int first_row, float* l
     }
 }
 
-// The first group adds the others' sums to its own.
+// The first group adds the sums of the other groups to its own.
 INLINE void add_groups(float (&sums)[PIECES][4], float* memory) {
     if (GROUPS == 1) return;
     const int group = group_of_thread();
@@ -69,7 +73,7 @@ INLINE void add_groups(float (&sums)[PIECES][4], float* memory) {
     }
 }
 
-// Shared memory of a block of the backward pass: two tiles for all groups, then two and the statistics of each.
+// Shared memory of a block in the backward pass: two tiles for all groups, then two more and the statistics for each group.
 struct Places {
     Operand *first, *second, *third, *fourth;
     float *logs, *deltas;
@@ -87,7 +91,7 @@ INLINE Places places_of(Operand* memory) {
     return places;
 }
 
-// Gradients of a tile of keys and their values: rows of C are keys, columns queries.
+// Computes gradients of a tile of keys and their values: rows of C are keys, columns are queries.
 INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* memory) {
     const Places at = places_of(memory);
     Operand *keys = at.first, *values = at.second, *queries = at.third, *gradients = at.fourth;
@@ -100,7 +104,7 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
     Rows k, v;
     const float factor = b.scale * LOG2_E;
     float key_sums[PIECES][4] = {}, value_sums[PIECES][4] = {};
-    // Every query head of the group with every tile of queries that see these keys.
+    // The items are every query head of the group with every tile of queries that see these keys.
     const int items = GROUP * (TILES - tile);
     for (int first = 0; first < items; first += GROUPS) {
         const int item = first + group, head = key_head * GROUP + item % GROUP, query_tile = tile + item / GROUP;
@@ -120,7 +124,7 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
             load_rows(v, values);
         }
         if (item >= items) continue;
-        // In the tile on the diagonal no query before a team's rows sees them.
+        // In the tile on the diagonal, queries before a team's rows do not see its keys.
         const int first_pair = query_tile == tile ? row_of_team() / 16 : 0;
 #pragma unroll 1
         for (int pair = first_pair; pair < TILE / 16; ++pair) {
@@ -136,7 +140,7 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     const bool hidden = query_tile == tile && row_of(i) > column_of(PARTS * pair + part, i);
-                    // A hidden score is no branch: 2 to the power of minus infinity is zero.
+                    // A hidden score needs no branch: 2 to the power of minus infinity is zero.
                     const float power = hidden ? -INFINITY : scores[part][i] * factor - logs[part][i % COLUMNS_HELD];
                     const float weight = power_of_two(power);
                     scores[part][i] = weight;
@@ -158,11 +162,11 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
     }
 }
 
-// Gradients of a tile of queries: rows of C are queries, columns keys.
+// Computes gradients of a tile of queries: rows of C are queries, columns are keys.
 INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memory) {
     const Places at = places_of(memory);
     Operand *queries = at.first, *gradients = at.second, *keys = at.third, *values = at.fourth;
-    // The statistics belong to the rows: the first group's are everybody's.
+    // The statistics belong to the rows, so all groups use those of the first.
     float* logs = reinterpret_cast<float*>(memory + (2 + 2 * GROUPS) * TILE_ELEMENTS);
     float* deltas = logs + TILE;
     const int group = group_of_thread();
@@ -222,8 +226,7 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
     }
 }
 
-// A block takes a tile of keys or a tile of queries, so nothing has to be added across blocks: grid (tiles, key heads +
-// heads, samples).
+// A block takes a tile of keys or a tile of queries, so no sums cross blocks: grid (tiles, key heads + heads, samples).
 KERNEL BACKWARD_BOUNDS
 attention_backward(const Operand* qkv, const float* rotary, const Operand* rotated, const Operand* mixed, const float* log_sums,
                    const Operand* mixed_gradient, Operand* qkv_gradient, float scale) {

@@ -1,4 +1,5 @@
-// The backward pass of attention by warpgroups: the same sums as in attention_backward.cu. Queries and keys come turned.
+// The backward pass of attention by warpgroups: the same sums as in attention_backward.cu. Queries and keys are
+// already rotated.
 
 struct WideBackward {
     const Operand *qkv, *rotated, *mixed, *mixed_gradient;
@@ -8,12 +9,12 @@ struct WideBackward {
     int sample;
 };
 
-// Log sums and deltas of two neighbours lie beside each other.
+// The log sums of two neighbouring rows are adjacent, followed by their deltas.
 INLINE float& log_place(float* statistics, int row) { return statistics[row / 2 * 4 + row % 2]; }
 INLINE float& delta_place(float* statistics, int row) { return statistics[row / 2 * 4 + 2 + row % 2]; }
 
-// Sums of output times gradient of the rows of two plates: the diagonal of a product, of which a team multiplies no more than
-// its own 16 rows. Sixteen columns at a time come as rows of A, or as the columns of two B.
+// Computes the sums of output times gradient for the rows of two plates. They are the diagonal of a product, of which a team
+// multiplies only its own 16 rows. Sixteen columns at a time are loaded as rows of A, or as the columns of two B.
 INLINE void put_deltas(float* statistics, Operand* outputs, Operand* gradients) {
     const int lane = lane_of_thread(), first_row = thread_of_warpgroup() / TEAM * 16;
     float upper[4] = {}, lower[4] = {};
@@ -34,13 +35,13 @@ INLINE void put_deltas(float* statistics, Operand* outputs, Operand* gradients) 
     }
 }
 
-// Infinite behind the sequence, which makes every weight zero.
+// Returns infinity after the end of the sequence, which makes every weight zero.
 INLINE float log_of(const WideBackward& b, int head, int position) {
     return position < SEQUENCE ? b.log_sums[((size_t)b.sample * HEADS + head) * SEQUENCE + position] : INFINITY;
 }
 
-// Makes weights of scores, and of the products of gradients and values the scores' gradients. Statistics belong to the columns
-// where those are queries, otherwise to the rows.
+// Turns scores into weights, and products of gradients and values into the scores' gradients. Statistics belong to the columns
+// if those are queries, otherwise to the rows.
 template <bool KEYS, bool DIAGONAL>
 INLINE void weigh(float (&scores)[32], float (&slopes)[32], float factor, const float* statistics, const float (&row_logs)[2],
                   const float (&row_deltas)[2]) {
@@ -56,14 +57,14 @@ INLINE void weigh(float (&scores)[32], float (&slopes)[32], float factor, const 
             const float log = KEYS ? of_columns[i % 2] : row_logs[i / 2];
             const float delta = KEYS ? of_columns[2 + i % 2] : row_deltas[i / 2];
             float &score = scores[piece * 4 + i], &slope = slopes[piece * 4 + i];
-            // A hidden score is no branch: 2 to the power of minus infinity is zero.
+            // A hidden score needs no branch: 2 to the power of minus infinity is zero.
             score = power_of_two(hidden ? -INFINITY : score * factor - log);
             slope = score * (slope - delta);
         }
     }
 }
 
-// Keys, turned, and their values, by all threads of a block.
+// All threads of a block copy rotated keys and their values.
 INLINE void copy_keys(const WideBackward& b, Operand* plates, int key_head, int first_row) {
     constexpr int THREADS = WARPGROUP * WARPGROUPS;
     const size_t sample = (size_t)b.sample * SEQUENCE;
@@ -73,7 +74,7 @@ INLINE void copy_keys(const WideBackward& b, Operand* plates, int key_head, int 
     copy_plate<THREADS, COLUMNS>(plates + PLATE, values, first_row, threadIdx.x);
 }
 
-// Rows of a query head by a warpgroup: queries, turned, and the gradients of outputs; outputs.
+// A warpgroup copies rows of a query head: rotated queries, gradients of outputs, and outputs.
 INLINE void copy_queries(const WideBackward& b, Operand* plates, int head, int first_row) {
     const size_t sample = (size_t)b.sample * SEQUENCE;
     const Operand* queries = b.rotated + sample * ROTATED_COLUMNS + head * HEAD_DIM;
@@ -86,7 +87,7 @@ INLINE void copy_outputs(const WideBackward& b, Operand* plate, int head, int fi
     copy_plate<WARPGROUP, HEADS * HEAD_DIM>(plate, outputs, first_row, thread_of_warpgroup());
 }
 
-// Scores, and products of gradients and values, of two pairs of plates.
+// Computes scores, and products of gradients and values, from two pairs of plates.
 INLINE void multiply_pairs(float (&scores)[32], float (&slopes)[32], const Operand* rows, const Operand* others) {
     before_products();
     multiply_plates(scores, rows, others);
@@ -94,16 +95,17 @@ INLINE void multiply_pairs(float (&scores)[32], float (&slopes)[32], const Opera
     start_products();
 }
 
-// In powers of two.
+// Stores a log sum in powers of two.
 INLINE void put_log(float* statistics, float log) {
     if (thread_of_warpgroup() < SIDE) log_place(statistics, thread_of_warpgroup()) = log * LOG2_E;
 }
 
-// Gradients of 64 keys and their values: items are the sides from theirs on of all query heads that share them, and each warpgroup
-// adds up every second one.
+// Computes gradients of 64 keys and their values. The items are the sides from theirs on, of all query heads that
+// share the keys. Each
+// warpgroup adds every second item.
 INLINE void key_gradients(const WideBackward& b, int side, int head, Operand* memory, float* statistics) {
     const int group = warpgroup_of_thread(), thread = thread_of_warpgroup();
-    // Keys and values for both groups, then for each queries and gradients twice, and outputs.
+    // Memory: keys and values for both groups, then for each group queries and gradients twice, and outputs.
     Operand *others = memory + (2 + group * 5) * PLATE, *outputs = others + 4 * PLATE;
     const auto plates_of_item = [&](int item) { return others + item / WARPGROUPS % 2 * 2 * PLATE; };
     const auto head_of = [&](int item) { return head * GROUP + item % GROUP; };
@@ -157,7 +159,7 @@ INLINE void key_gradients(const WideBackward& b, int side, int head, Operand* me
         wait_for_products(values);
     }
     __syncthreads();
-    // The first group has the keys' sums in the end, the second the values'.
+    // In the end the first group has the keys' sums, the second the values'.
     Words4* given = reinterpret_cast<Words4*>(memory) + thread;
     const auto place_of = [&](int of, int i) { return given + (of * HELD + i) / 4 * WARPGROUP; };
 #pragma unroll
@@ -185,19 +187,19 @@ INLINE void key_gradients(const WideBackward& b, int side, int head, Operand* me
     else store_rows<false, COLUMNS>(to + KV_HEADS * HEAD_DIM, side * SIDE, values, 1.0f, stored, angles);
 }
 
-// Gradients of 128 queries of a head, a side of them for each warpgroup. Both meet the same keys.
+// Computes gradients of 128 queries of a head, one side per warpgroup. Both process the same keys.
 INLINE void query_gradients(const WideBackward& b, int place, int head, Operand* memory, float* statistics) {
     const int group = warpgroup_of_thread(), thread = thread_of_warpgroup();
     const int team_row = thread / TEAM * 16 + lane_of_thread() / 4;
     const int side = place * WARPGROUPS + group, items = place == PLACES - 1 ? SIDES : (place + 1) * WARPGROUPS;
-    // For each queries, gradients and outputs, then keys and values twice.
+    // Memory: for each group queries, gradients and outputs, then keys and values twice.
     Operand *rows = memory + group * 3 * PLATE, *outputs = rows + 2 * PLATE;
     const auto plates_of_item = [&](int item) { return memory + (WARPGROUPS * 3 + item % 2 * 2) * PLATE; };
     const auto copy_item = [&](int item) {
         copy_keys(b, plates_of_item(item), head / GROUP, item * SIDE);
         end_of_copies();
     };
-    // An odd number of sides leaves the last block's second warpgroup nothing to do.
+    // With an odd number of sides, the last block's second warpgroup has nothing to do.
     float log = 0.0f;
     if (side < SIDES) {
         copy_queries(b, rows, head, side * SIDE);
@@ -247,8 +249,9 @@ INLINE void query_gradients(const WideBackward& b, int place, int head, Operand*
     store_rows<true, COLUMNS>(to, side * SIDE, sums, b.scale, stored, angles);
 }
 
-// A block takes 64 keys of a head or 128 queries of one: grid (both x samples that go together, the rest of the samples). Those
-// with most to do come first, so that the short ones fill up the end.
+// A block takes 64 keys of a head or 128 queries of one: grid (both x samples processed together, the rest of the
+// samples). Blocks
+// with the most work come first, so that the short ones fill the end.
 KERNEL __launch_bounds__(WARPGROUP * WARPGROUPS)
 attention_backward(const Operand* qkv, const float* rotary, const Operand* rotated, const Operand* mixed, const float* log_sums,
                    const Operand* mixed_gradient, Operand* qkv_gradient, float scale) {
@@ -260,7 +263,7 @@ attention_backward(const Operand* qkv, const float* rotary, const Operand* rotat
     constexpr int KEYS = KV_HEADS * SIDES, QUERIES = HEADS * PLACES, COUNT = KEYS + QUERIES;
     constexpr int BOTH = 2 * (KEYS < QUERIES ? KEYS : QUERIES);
     const WideBackward b = {qkv, rotated, mixed, mixed_gradient, rotary, log_sums, qkv_gradient, scale, sample_of_block(COUNT)};
-    // One of each after the other, then what more there is of one.
+    // Blocks of both kinds alternate, followed by the remaining ones of the more frequent kind.
     const int block = block_of_sample(COUNT), index = block < BOTH ? block / 2 : block - BOTH / 2;
     if (block < BOTH ? block % 2 == 0 : KEYS > QUERIES) {
         key_gradients(b, index / KV_HEADS, index % KV_HEADS, memory, own);

@@ -1,6 +1,6 @@
 // Attention by warpgroups: the same sums as in attention.cu.
 
-// Queries and keys turned, for both passes: eight columns of a row a thread.
+// Rotates queries and keys for both passes: each thread handles eight columns of a row.
 KERNEL rotate(const Operand* qkv, const float* rotary, Operand* rotated, int rows) {
     wait_for_earlier();
     constexpr int PER_ROW = ROTATED_COLUMNS / 8;
@@ -29,7 +29,8 @@ INLINE float row_of_four_sum(float value) {
     return value + SHUFFLE_XOR(value, 2);
 }
 
-// A block takes 128 queries of a head, two of them a compute unit: grid (heads x sequence / 128 x samples that go together, the
+// A block takes 128 queries of a head; a compute unit holds two blocks: grid (heads x sequence / 128 x samples
+// processed together, the
 // rest of the samples).
 KERNEL __launch_bounds__(WARPGROUP * WARPGROUPS, 2)
 attention(const Operand* qkv, const float* rotary, const Operand* rotated, Operand* mixed, float* log_sums, float scale) {
@@ -38,7 +39,7 @@ attention(const Operand* qkv, const float* rotary, const Operand* rotated, Opera
     const int group = warpgroup_of_thread(), thread = thread_of_warpgroup(), lane = lane_of_thread();
     const int team_row = thread / TEAM * 16 + lane / 4;
     constexpr int COUNT = HEADS * PLACES;
-    // The longest rows first, so that the short ones fill up the end.
+    // The longest rows come first, so that the short ones fill the end.
     const int place = PLACES - 1 - block_of_sample(COUNT) / HEADS, head = block_of_sample(COUNT) % HEADS;
     const int sample = sample_of_block(COUNT), side = place * WARPGROUPS + group;
     const int items = place == PLACES - 1 ? SIDES : (place + 1) * WARPGROUPS;
@@ -54,7 +55,7 @@ attention(const Operand* qkv, const float* rotary, const Operand* rotated, Opera
         copy_plate<THREADS, COLUMNS>(plates_of_item(item) + PLATE, values, item * SIDE, threadIdx.x);
         end_of_copies();
     };
-    // An odd number of sides leaves the last block's second warpgroup nothing to do.
+    // With an odd number of sides, the last block's second warpgroup has nothing to do.
     if (side < SIDES) copy_plate<WARPGROUP, ROTATED_COLUMNS>(queries, turned + head * HEAD_DIM, side * SIDE, thread);
     copy_item(0);
     const float factor = scale * LOG2_E;

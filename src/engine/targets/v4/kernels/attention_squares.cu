@@ -1,21 +1,22 @@
-// A team's rows of a tile, multiplied in squares of 16 rows and 16 columns. Each is two pieces of C beside each other, of which a
-// lane holds two columns of two rows.
+// A team multiplies its rows of a tile in squares of 16 rows and 16 columns. A square is two adjacent pieces of C, of
+// which a lane
+// holds two columns of two rows.
 
 constexpr int PIECES = HEAD_WIDE / 8;
 constexpr int PARTS = 2;
 constexpr int ROWS_HELD = 2;
 constexpr int COLUMNS_HELD = 4 / ROWS_HELD;
 
-// Of the lanes that hold a row, one.
+// True for one of the lanes that hold a row.
 INLINE bool leads_row() { return lane_of_thread() % 4 == 0; }
 
-// The two elements of one row that a lane holds of each piece, turned back if they are of a query or key.
+// Stores the two elements of one row that a lane holds of each piece. Rotates them back if they belong to a query or key.
 template <bool ROTATED>
 INLINE void store_row(Operand* head, int row_length, int position, const float (&c)[PIECES][4], int half, float factor,
                       const float* rotary) {
     if (position >= SEQUENCE) return;
     const int t = lane_of_thread() % 4;
-    // All of them before the first store, behind which the compiler could not move a load.
+    // All angles are loaded before the first store, because the compiler could not move a load past it.
     float angles[ROTATED ? PIECES : 1][2];
     if (ROTATED) {
 #pragma unroll
@@ -46,7 +47,7 @@ INLINE void store_row(Operand* head, int row_length, int position, const float (
     }
 }
 
-// Over the four lanes that hold a row of C.
+// Sums over the four lanes that hold a row of C.
 INLINE float row_sum(float value) {
     value += SHUFFLE_XOR(value, 1);
     return value + SHUFFLE_XOR(value, 2);
@@ -56,7 +57,7 @@ INLINE float row_max(float value) {
     return fmaxf(value, SHUFFLE_XOR(value, 2));
 }
 
-// A team's rows of a tile: in registers where heads are narrow, otherwise fetched for every product.
+// A team's rows of a tile: in registers if heads are narrow, otherwise loaded for every product.
 constexpr bool KEPT = STEPS <= 2;
 constexpr int KEPT_STEPS = KEPT ? STEPS : 1;
 
@@ -73,7 +74,7 @@ INLINE void load_rows(Rows& rows, const Operand* tile) {
     }
 }
 
-// C += A B over the width of a head, for two pieces of C beside each other.
+// C += A B over the width of a head, for two adjacent pieces of C.
 INLINE void multiply_rows(float (&c)[2][4], const Rows& rows, const Operand* tile, int first_n) {
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
@@ -100,18 +101,18 @@ INLINE void multiply_columns(float (&sums)[PIECES][4], const float (&c)[2][4], c
     }
 }
 
-// Of the element i of a lane's piece of C.
+// Row and column of element i of a lane's piece of C.
 INLINE int row_of(int i) { return row_of_team() + lane_of_thread() / 4 + i / 2 * 8; }
 INLINE int column_of(int piece, int i) { return piece * 8 + lane_of_thread() % 4 * 2 + i % 2; }
 
-// What a tile has one number a row or a column of, for the rows of this lane and its columns of a piece.
+// Load a tile's numbers per row or per column, for the rows of this lane and its columns of a piece.
 INLINE void load_of_rows(const float* from, float (&to)[ROWS_HELD]) {
     to[0] = from[row_of(0)];
     to[1] = from[row_of(2)];
 }
 INLINE void load_of_columns(const float* from, int piece, float (&to)[COLUMNS_HELD]) { load_pair(from + column_of(piece, 0), to); }
 
-// C += A B as `multiply_rows` does, for two products beside each other: neither has to wait for the other.
+// C += A B as in `multiply_rows`, for two independent products: neither has to wait for the other.
 INLINE void multiply_both(float (&c)[2][4], const Rows& rows, const Operand* tile, float (&d)[2][4],
                           const Rows& other_rows, const Operand* other_tile, int first_n) {
 #pragma unroll

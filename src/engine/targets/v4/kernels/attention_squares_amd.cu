@@ -1,22 +1,23 @@
-// A team's rows of a tile, multiplied in squares of 16 rows and 16 columns on AMD's matrix cores: MFMA by wavefronts of 64
-// lanes, WMMA by wavefronts of 32. A team is a wavefront, because all of its lanes take part in an instruction.
+// A team multiplies its rows of a tile in squares of 16 rows and 16 columns on AMD's matrix cores: MFMA with
+// wavefronts of 64 lanes, WMMA with wavefronts of 32. A team is a wavefront, because all of its lanes take part in an
+// instruction.
 //
-// Squares are computed turned: the instruction's columns are the team's rows, so that a lane holds elements of one row only. With
-// n = lane % 16 and g = lane / 16, a lane has of both operands HELD elements of the row or column n, and of the result column n:
+// Squares are computed turned: the instruction's columns are the team's rows, so that a lane holds elements of one
+// row only. With n = lane % 16 and g = lane / 16, a lane has of both operands HELD elements of the row or column n,
+// and of the result column n:
 //
-//            operands                               result
-//   MFMA     k = 4g + i, i < 4                      rows 4g + i, i < 4
-//   WMMA     k = i, i < 16, the same for each g     rows 2i + g, i < 8
+//            operands                               result MFMA     k = 4g + i, i < 4                      rows 4g +
+//            i, i < 4 WMMA     k = i, i < 16, the same for each g     rows 2i + g, i < 8
 //
-// In which order the rows of the first operand are counted is free. In the order of `spread`, a WMMA's result has rows 8g + i.
-// Results then lie as the second operand of the next product has to: with MFMA as they stand, with WMMA next to what the lane
-// across holds.
+// In which order the rows of the first operand are counted is free. In the order of `spread`, a WMMA's result has
+// rows 8g + i. Results then lie as the second operand of the next product has to: with MFMA as they stand, with WMMA
+// next to what the lane across holds.
 
 constexpr int SQUARE_STEPS = HEAD_WIDE / 16;
 constexpr int ROWS_HELD = 1;
 constexpr int COLUMNS_HELD = 4;
 constexpr int HELD = MATRIX_CORES == MFMA ? 4 : 16;
-// Fours of elements of a square, and of a row as wide as a head, that a lane holds.
+// Groups of four elements that a lane holds: of a square, and of a row as wide as a head.
 constexpr int PARTS = 64 / MATRIX_TEAM;
 constexpr int PIECES = HEAD_WIDE / 16 * PARTS;
 constexpr int OPERAND_WORDS = HELD * sizeof(Operand) / 4;
@@ -28,20 +29,20 @@ struct SquareOperand {
 INLINE int matrix_lane() { return threadIdx.x % MATRIX_TEAM; }
 INLINE int matrix_column() { return matrix_lane() % 16; }
 INLINE int matrix_group() { return matrix_lane() / 16; }
-// The row of a square that the lane brings as row `matrix_column()` of a first operand.
+// Returns the row of a square that the lane supplies as row `matrix_column()` of a first operand.
 INLINE int spread() { return MATRIX_CORES == MFMA ? matrix_column() : matrix_column() / 2 + matrix_column() % 2 * 8; }
 
-// Of the element i of a lane's piece.
+// Row and column of element i of a lane's piece.
 INLINE int row_of(int i) { return row_of_team() + matrix_column(); }
 INLINE int column_of(int piece, int i) { return piece / PARTS * 16 + matrix_group() * 4 * PARTS + piece % PARTS * 4 + i; }
-// Of the lanes that hold a row, one.
+// True for one of the lanes that hold a row.
 INLINE bool leads_row() { return matrix_group() == 0; }
 
-// What a tile has one number a row or a column of, for the row of this lane and its columns of a piece.
+// Load a tile's numbers per row or per column, for the row of this lane and its columns of a piece.
 INLINE void load_of_rows(const float* from, float (&to)[ROWS_HELD]) { to[0] = from[row_of(0)]; }
 INLINE void load_of_columns(const float* from, int piece, float (&to)[COLUMNS_HELD]) { load(from + column_of(piece, 0), to); }
 
-// Over the lanes that hold a row.
+// Sums over the lanes that hold a row.
 INLINE float row_sum(float value) {
     for (int mask = 16; mask < MATRIX_TEAM; mask *= 2) value += __shfl_xor(value, mask, MATRIX_TEAM);
     return value;
@@ -57,7 +58,7 @@ typedef float MatrixFloats8 __attribute__((ext_vector_type(8)));
 typedef short MatrixShorts4 __attribute__((ext_vector_type(4)));
 typedef short MatrixShorts16 __attribute__((ext_vector_type(16)));
 
-// A square, PARTS pieces from `c` on: c += a b, turned.
+// Multiplies a square, PARTS pieces from `c` on: c += a b, transposed.
 INLINE void multiply_square(float (*c)[4], const SquareOperand& a, const SquareOperand& b) {
 #if MATRIX_CORES == WMMA
     MatrixFloats8 sum = {c[0][0], c[0][1], c[0][2], c[0][3], c[1][0], c[1][1], c[1][2], c[1][3]};
@@ -69,7 +70,7 @@ INLINE void multiply_square(float (*c)[4], const SquareOperand& a, const SquareO
     sum = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(__builtin_bit_cast(MatrixShorts4, a),
                                                     __builtin_bit_cast(MatrixShorts4, b), sum, 0, 0, 0);
 #elif TENSOR_CORES && defined(__gfx942__)
-    // Which elements of k an instruction takes does not matter as long as both operands agree.
+    // An instruction may take any elements of k, as long as both operands agree.
 #pragma unroll
     for (int i = 0; i < HELD; i += 2) {
         const MatrixFloats2 of_a = {float_of(a.word[i]), float_of(a.word[i + 1])};
@@ -86,7 +87,7 @@ INLINE void multiply_square(float (*c)[4], const SquareOperand& a, const SquareO
     for (int i = 0; i < 4 * PARTS; ++i) c[i / 4][i % 4] = sum[i];
 }
 
-// An operand of a row of a tile: the 16 elements from column first_k on.
+// Loads an operand from a row of a tile: the 16 elements from column first_k on.
 INLINE SquareOperand load_operand(const Operand* tile, int row, int first_k) {
     SquareOperand operand;
     const Operand* place = tile + row * ROW + first_k + (MATRIX_CORES == MFMA ? matrix_group() * HELD : 0);
@@ -100,7 +101,7 @@ INLINE SquareOperand load_operand(const Operand* tile, int row, int first_k) {
     return operand;
 }
 
-// A square as the second operand of the next product.
+// Converts a square into the second operand of the next product.
 INLINE SquareOperand as_operand(const float (&c)[PARTS][4]) {
     SquareOperand operand;
 #if MATRIX_CORES == WMMA
@@ -121,8 +122,8 @@ INLINE SquareOperand as_operand(const float (&c)[PARTS][4]) {
     return operand;
 }
 
-// First operands of two squares beside each other, whose columns are the tile's rows first_k..: lane n has the columns
-// first_column + 2 spread() and the one after it, which lie in one word or two.
+// Loads first operands of two neighbouring squares, whose columns are the tile's rows first_k... Lane n has the columns
+// first_column + 2 spread() and the next one, which lie in one word or two.
 INLINE void load_columns(SquareOperand (&operand)[2], const Operand* tile, int first_k, int first_column) {
     const int first_row = first_k + (MATRIX_CORES == MFMA ? matrix_group() * HELD : 0);
     const Operand* place = tile + first_row * ROW + first_column + 2 * spread();
@@ -143,15 +144,16 @@ INLINE void load_columns(SquareOperand (&operand)[2], const Operand* tile, int f
 #endif
 }
 
-// A row's sums as `multiply_columns` leaves them, turned back if they are of a query or key. A lane has RUN columns beside
-// each other of every two squares, the even ones in the first.
+// Stores a row's sums as `multiply_columns` leaves them. Rotates them back if they belong to a query or key. A lane
+// has RUN adjacent
+// columns of every two squares, the even ones in the first.
 template <bool ROTATED>
 INLINE void store_row(Operand* head, int row_length, int position, const float (&c)[PIECES][4], int, float factor,
                       const float* rotary) {
     if (position >= SEQUENCE) return;
     constexpr int RUN = 8 * PARTS, V = HEAD_DIM % 8 == 0 ? 8 : 2, COUNT = HEAD_WIDE * 16 / MATRIX_TEAM;
     auto column_at = [](int at) { return at / RUN * 32 + matrix_group() * RUN + at % RUN; };
-    // All of them before the first store, behind which the compiler could not move a load.
+    // All angles are loaded before the first store, because the compiler could not move a load past it.
     float angles[ROTATED ? COUNT / V : 1][V];
     if (ROTATED) {
 #pragma unroll
@@ -180,7 +182,7 @@ INLINE void store_row(Operand* head, int row_length, int position, const float (
     }
 }
 
-// A team's rows of a tile: in registers where heads are narrow, otherwise fetched for every product.
+// A team's rows of a tile: in registers if heads are narrow, otherwise loaded for every product.
 constexpr bool KEPT = SQUARE_STEPS * OPERAND_WORDS <= 32;
 constexpr int KEPT_STEPS = KEPT ? SQUARE_STEPS : 1;
 
@@ -210,7 +212,7 @@ INLINE void multiply_rows(float (&c)[PARTS][4], const Rows& rows, const Operand*
     }
 }
 
-// As `multiply_rows` does, for two products beside each other: neither has to wait for the other.
+// As `multiply_rows`, for two independent products: neither has to wait for the other.
 INLINE void multiply_both(float (&c)[PARTS][4], const Rows& rows, const Operand* tile, float (&d)[PARTS][4],
                           const Rows& other_rows, const Operand* other_tile, int first_n) {
 #pragma unroll

@@ -1,6 +1,6 @@
-// What both attention kernels are made of: tiles in shared memory.
+// Tiles in shared memory, which both attention kernels use.
 
-// A thread's share of a tile on its way from device memory: all of it is asked for before any of it is waited for.
+// A thread's share of a tile on its way from device memory. All of it is requested before the thread waits for any of it.
 template <bool ROTATED>
 struct Fetched {
     static constexpr int V = HEAD_DIM % WIDE == 0 ? WIDE : 2;
@@ -9,11 +9,11 @@ struct Fetched {
 
     static constexpr int WORDS = V * sizeof(Operand) / 4;
 
-    // As they lie in memory.
+    // Values in the order of memory.
     unsigned values[ROUNDS][WORDS];
     float angles[ROTATED ? ROUNDS : 1][V];
 
-    // Rows first_row.. of one head; zeros behind the sequence and beside the head.
+    // Loads rows first_row.. of one head; zeros after the end of the sequence and outside the head.
     static __device__ __forceinline__ Fetched of(const Operand* head, int row_length, int first_row,
                                                  const float* rotary = nullptr) {
         Fetched fetched;
@@ -37,7 +37,7 @@ struct Fetched {
         return fetched;
     }
 
-    // Into a tile, and, turned for the backward pass, into a head of `kept`.
+    // Stores into a tile, and, rotated for the backward pass, into a head of `kept`.
     __device__ __forceinline__ void put(Operand* tile, int first_row = 0, Operand* kept = nullptr) const {
 #pragma unroll
         for (int round = 0; round < ROUNDS; ++round) {
@@ -74,7 +74,7 @@ INLINE void load_tile(Operand* tile, const Operand* head, int row_length, int fi
     Fetched<ROTATED>::of(head, row_length, first_row, rotary).put(tile, first_row, kept);
 }
 
-// A place for a number of each thread of a group but the first, without bank conflicts.
+// Returns a place for one number of each thread of a group other than the first, without bank conflicts.
 INLINE float& exchanged(float* memory, int group, int count, int index) {
     return memory[((group - 1) * count + index) * TILE_THREADS + thread_of_group()];
 }

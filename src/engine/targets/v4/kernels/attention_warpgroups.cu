@@ -1,23 +1,23 @@
-// What attention in bf16 is made of on Hopper's tensor cores, which whole warpgroups use on operands in shared memory. A
-// warpgroup has 64 rows and meets 64 rows of the other side after each other; the next ones are on their way meanwhile. While one
-// of a block's two looks for powers of two, the other multiplies.
+// Building blocks of attention in bf16 on Hopper's tensor cores, which whole warpgroups use with operands in shared memory. A
+// warpgroup has 64 rows and processes 64 rows of the other side at a time, while the next ones are being loaded. While one of a
+// block's two warpgroups computes powers of two, the other multiplies.
 
 constexpr int WARPGROUP = 128, WARPGROUPS = 2;
 constexpr int SIDE = 64;
 constexpr int SIDES = (SEQUENCE + SIDE - 1) / SIDE;
-// A plate is 64 rows of a head in shared memory: 64 columns of a row beside each other, rows below each other, then the next 64
-// columns.
+// A plate is 64 rows of a head in shared memory. The 64 columns of a row are adjacent, rows follow each other, then the next 64
+// columns follow.
 constexpr int SLAB = SIDE * 64;
 constexpr int PLATE = HEAD_DIM / 64 * SLAB;
 constexpr int CHUNKS = HEAD_DIM / 8;
-// Numbers of a product of 64 rows and a head's columns that a thread holds.
+// Numbers that a thread holds of a product of 64 rows and a head's columns.
 constexpr int HELD = HEAD_DIM / 2;
-// From one row to the next of what is about to be stored: eight more than a row spread rows over the banks.
+// Distance between rows that are about to be stored: eight more than a row spread the rows over the banks.
 constexpr int STORED_ROW = HEAD_DIM + 8;
-// Two neighbouring sides of a head's queries, one for each warpgroup.
+// Pairs of neighbouring sides of a head's queries, one side for each warpgroup.
 constexpr int PLACES = (SIDES + WARPGROUPS - 1) / WARPGROUPS;
 
-// The same for all lanes of a team, which the compiler is told by the exchange.
+// The value is the same for all lanes of a team. The exchange makes that visible to the compiler.
 INLINE int warpgroup_of_thread() { return SHUFFLE(threadIdx.x / WARPGROUP, 0); }
 INLINE int thread_of_warpgroup() { return threadIdx.x % WARPGROUP; }
 INLINE void warpgroup_barrier() {
@@ -25,7 +25,7 @@ INLINE void warpgroup_barrier() {
     else asm volatile("bar.sync 2, %0;" : : "n"(WARPGROUP) : "memory");
 }
 
-// Some samples, whose data fits the cache, go together, as many as the grid has blocks for each of a sample's `count`.
+// Some samples whose data fits the cache are processed together. The grid has blocks for each of a sample's `count`.
 INLINE int samples_together(int count) { return gridDim.x / count; }
 INLINE int sample_of_block(int count) {
     return blockIdx.y * samples_together(count) + blockIdx.x % samples_together(count);
@@ -34,21 +34,22 @@ INLINE int block_of_sample(int count) { return blockIdx.x / samples_together(cou
 
 INLINE unsigned shared_address(const void* place) { return (unsigned)__cvta_generic_to_shared(place); }
 
-// Shared memory in which plates begin: their pattern repeats after 1024 bytes.
+// Returns the shared memory where plates begin: their pattern repeats after 1024 bytes.
 INLINE Operand* plates_of(Words4* memory) {
     return reinterpret_cast<Operand*>(memory) + (0u - shared_address(memory)) % 1024 / sizeof(Operand);
 }
 
-// Eight columns of a row of a plate; rows are turned over eight places, so that neither rows nor columns share banks.
+// Returns eight columns of a row of a plate. Rows are permuted over eight places, so that neither rows nor columns share banks.
 INLINE Operand* place_in(Operand* plate, int row, int chunk) {
     return plate + chunk / 8 * SLAB + row * 64 + ((chunk ^ row) & 7) * 8;
 }
 
-// Positions of a side, the last of which may lie behind the sequence.
+// Returns whether a position is inside the sequence, since the last side may reach past its end.
 INLINE bool in_sequence(int position) { return SEQUENCE % SIDE == 0 || position < SEQUENCE; }
 
-// Rows first_row.. of a head by `THREADS` threads, of which this is the `thread`-th; zeros behind the sequence, of which nothing is
-// read. From one round to the next rows are turned alike, so that all addresses are the first one's and a constant.
+// Copies rows first_row.. of a head by `THREADS` threads, of which this is number `thread`. Rows after the end of the
+// sequence become
+// zero and are not read. Rows are permuted alike in every round, so each address is the first one plus a constant.
 template <int THREADS, int ROW_LENGTH>
 INLINE void copy_plate(Operand* plate, const Operand* head, int first_row, int thread) {
     constexpr int ROWS = THREADS / CHUNKS;
@@ -65,13 +66,14 @@ INLINE void copy_plate(Operand* plate, const Operand* head, int first_row, int t
     }
 }
 INLINE void end_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// What this thread copied or stored is there, and the tensor cores see it once everybody has passed a barrier.
+// Waits until this thread's copies and stores are complete. The tensor cores see them once all threads have passed a barrier.
 INLINE void wait_for_copies() {
     asm volatile("cp.async.wait_group 0;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// What a product is told of a matrix: its address, from 64 columns to the next, from 8 rows to the next, that rows are turned.
+// Describes a matrix to a product: its address, the distances to the next 64 columns and the next 8 rows, and that
+// rows are permuted.
 INLINE unsigned long long described(const Operand* matrix) {
     constexpr unsigned long long BESIDE = SLAB * 2 / 16, BELOW = 1024 / 16, TURNED = 1ull << 62;
     return (unsigned long long)((shared_address(matrix) & 0x3ffff) >> 4) | BESIDE << 16 | BELOW << 32 | TURNED;
@@ -80,7 +82,7 @@ INLINE unsigned long long described(const Operand* matrix) {
 #define FOUR(c, i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
 #define SIXTEEN(c, i) FOUR(c, i), FOUR(c, i + 4), FOUR(c, i + 8), FOUR(c, i + 12)
 
-// C[64][64] (+)= A[64][16] B[64][16]^T, both with their columns beside each other.
+// C[64][64] (+)= A[64][16] B[64][16]^T, where the columns of both are adjacent.
 template <bool ADDED>
 INLINE void multiply_slabs(float (&c)[32], unsigned long long a, unsigned long long b) {
     asm volatile(
@@ -93,7 +95,7 @@ INLINE void multiply_slabs(float (&c)[32], unsigned long long a, unsigned long l
         : "l"(a), "l"(b), "n"((int)ADDED));
 }
 
-// C[64][head] += A[64][16] B[16][head], A in registers.
+// C[64][head] += A[64][16] B[16][head], with A in registers.
 INLINE void multiply_kept(float (&c)[32], const unsigned (&a)[4], unsigned long long b) {
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
@@ -117,7 +119,7 @@ INLINE void multiply_kept(float (&c)[64], const unsigned (&a)[4], unsigned long 
 
 INLINE void before_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 INLINE void start_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until all that were started are done.
+// Waits until all started products are done.
 template <int COUNT>
 INLINE void wait_for_products(float (&c)[COUNT]) {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -150,12 +152,12 @@ INLINE void as_operand(unsigned (&a)[4][4], const float (&c)[32]) {
         for (int i = 0; i < 4; ++i) a[step][i] = pack_bf16(c[step * 8 + i * 2], c[step * 8 + i * 2 + 1]);
 }
 
-// What is stored goes by way of shared memory, so that neighbours store beside each other: a thread four columns of some rows.
+// Stores go through shared memory, so that neighbouring threads store adjacent columns: each thread four columns of some rows.
 constexpr int STORED_ROWS = WARPGROUP * 4 / HEAD_DIM, STORES = SIDE / STORED_ROWS;
 INLINE int stored_row(int index) { return index * STORED_ROWS + thread_of_warpgroup() / (HEAD_DIM / 4); }
 INLINE int stored_column() { return thread_of_warpgroup() % (HEAD_DIM / 4) * 4; }
 
-// Cosines and sines of what this thread is about to store, asked for early.
+// Loads the cosines and sines for this thread's later stores early.
 INLINE void load_angles(float (&angles)[STORES][4], const float* rotary, int first_row) {
 #pragma unroll
     for (int i = 0; i < STORES; ++i) {
@@ -164,7 +166,7 @@ INLINE void load_angles(float (&angles)[STORES][4], const float* rotary, int fir
     }
 }
 
-// 64 rows of a head, turned back if `ROTATED`.
+// Stores 64 rows of a head, rotated back if `ROTATED`.
 template <bool ROTATED, int ROW_LENGTH>
 INLINE void store_rows(Operand* head, int first_row, const float (&c)[HELD], float factor, float* memory,
                        const float (&angles)[STORES][4]) {

@@ -1,18 +1,18 @@
 // The forward pass of a whole transformer block in one launch: an experiment.
 //
-// Blocks of a launch cannot wait for each other, so a thread block computes everything that its 16 tokens need: also keys and
-// values of all tokens before them, which other blocks compute as well. It streams every weight of the transformer block
-// through its shared memory for the sake of those 16 rows.
+// Blocks of a launch cannot wait for each other. So a thread block computes everything that its 16 tokens need, also keys and
+// values of all earlier tokens, which other blocks compute as well. It streams every weight of the transformer block through
+// its shared memory for these 16 rows.
 
 constexpr int STRIP = 16;
 constexpr int BLOCK_TEAMS = 8;
 constexpr int BLOCK_THREADS = BLOCK_TEAMS * TEAM;
-// Columns that a block computes at once: each team two pieces.
+// Columns that a block computes at once: two pieces per team.
 constexpr int SLAB = BLOCK_TEAMS * 16;
 // Rows of a weight that are in shared memory at a time.
 constexpr int DEPTH = 32;
 constexpr int KV_WIDTH = KV_HEADS * HEAD_DIM;
-// Every sequence that fits is one run of strips.
+// Every sequence that fits is one series of strips.
 constexpr int STRIPS = (SEQUENCE + STRIP - 1) / STRIP;
 constexpr int KEYS = STRIPS * STRIP;
 constexpr int SLABS = (HIDDEN + SLAB - 1) / SLAB;
@@ -22,7 +22,7 @@ constexpr int SLAB_ROW = SLAB + WIDE;
 constexpr int SCORE_ROW = KEYS > SLAB ? KEYS : SLAB;
 constexpr int WEIGHT_ROW = KEYS > SLAB ? KEYS + WIDE : SLAB_ROW;
 
-// In elements of the operands' type; scores and the stream are f32.
+// Sizes are in elements of the operands' type; scores and the stream are f32.
 struct BlockMemory {
     Operand *normed, *others, *mixed, *keys, *values, *queries, *weights, *activated;
     float *stream, *scores;
@@ -43,7 +43,7 @@ INLINE BlockMemory block_memory(Operand* memory) {
     return at;
 }
 
-// Normalised rows first_row.. of a matrix with HIDDEN columns; zeros behind the end. Followed by a barrier.
+// Normalises rows first_row.. of a matrix with HIDDEN columns; zeros after the end. The caller needs a barrier afterwards.
 INLINE void normalize_strip(Operand* to, const float* rows, int first_row, int end, const float* weight, float epsilon) {
     const int lane = lane_of_thread();
     for (int row = team_of_thread(); row < STRIP; row += BLOCK_TEAMS) {
@@ -60,8 +60,9 @@ INLINE void normalize_strip(Operand* to, const float* rows, int first_row, int e
     __syncthreads();
 }
 
-// Two pieces of C for this team: c += a weight, where the team's 16 columns begin at `column` of a weight with `columns`
-// columns and `depth` rows. All teams together take a slab. Begins and ends with barriers.
+// Computes two pieces of C for this team: c += a weight. The team's 16 columns begin at `column` of a weight with
+// `columns` columns
+// and `depth` rows. All teams together take a slab. The function begins and ends with barriers.
 template <int STRIDE>
 INLINE void multiply_weight(float (&c)[2][4], const Operand* a, const Operand* weight, int columns, int depth,
                             const int (&slab_columns)[2], Operand* staged) {
@@ -112,7 +113,7 @@ block_forward(const float* x, float* y, const float* attention_norm, const Opera
     normalize_strip(at.normed, sample, first_token, SEQUENCE, attention_norm, epsilon);
 
     for (int key_head = 0; key_head < KV_HEADS; ++key_head) {
-        // Keys and values of everything seen so far, computed here once more.
+        // Computes keys and values of all tokens so far again.
         for (int strip = 0; strip * STRIP < seen; ++strip) {
             normalize_strip(at.others, sample, strip * STRIP, SEQUENCE, attention_norm, epsilon);
             float c[2][4] = {};
@@ -168,7 +169,7 @@ block_forward(const float* x, float* y, const float* attention_norm, const Opera
                     }
             }
             __syncthreads();
-            // Weights, where the scores' keys were staged; a team takes rows.
+            // Weights, stored where the scores' keys were staged; a team takes rows.
             Operand* weights = at.activated;
             for (int row = team; row < STRIP; row += BLOCK_TEAMS) {
                 const float* scores = at.scores + row * KEYS;
@@ -219,7 +220,7 @@ block_forward(const float* x, float* y, const float* attention_norm, const Opera
         float c[2][4] = {};
         const int columns[2] = {first, FFN + first};
         multiply_weight<HIDDEN_ROW>(c, at.normed, gate_up_weight, 2 * FFN, HIDDEN, columns, at.weights);
-        // Gate is with the first half of the teams, up with the second: they meet in the scores' memory.
+        // The first half of the teams has the gate, the second has up. They exchange values in the scores' memory.
         float* both = at.scores;
         for (int piece = 0; piece < 2; ++piece)
             for (int i = 0; i < 4; ++i) both[slab_row(i) * SLAB + slab_column(piece, i)] = c[piece][i];

@@ -19,7 +19,7 @@ KERNEL swiglu(const Operand* gate_up, Operand* activated, int rows) {
     store(activated + at, gate);
 }
 
-// Puts the gradients of gate and up in their place.
+// Replaces gate and up by their gradients.
 KERNEL swiglu_backward(Operand* gate_up, const Operand* gradient, int rows) {
     wait_for_earlier();
     constexpr int V = FFN_VECTOR;
@@ -41,8 +41,9 @@ KERNEL swiglu_backward(Operand* gate_up, const Operand* gradient, int rows) {
     store(pair + FFN, up);
 }
 
-// Loss of a row and the gradient of the mean over all rows. A block takes a row: one pass for the largest logit and the
-// sum of exponentials, rescaled where a larger one comes along, one for the gradient.
+// Computes the loss of a row and the gradient of the mean over all rows. A block takes a row. One pass finds the
+// largest logit and
+// the sum of exponentials, which it rescales for each larger logit. A second pass computes the gradient.
 constexpr int LOSS_TEAMS = 4;
 
 KERNEL cross_entropy(const float* logits, const int* targets, float* losses, Operand* gradient, float share) {
@@ -90,7 +91,7 @@ KERNEL cross_entropy(const float* logits, const int* targets, float* losses, Ope
     }
 }
 
-// Mean of the losses, into the next place of a ring; behind the ring is the count of all losses so far.
+// Writes the mean of the losses to the next place of a ring. After the ring follows the count of all losses so far.
 constexpr int MEAN_THREADS = 256;
 
 KERNEL loss(const float* losses, float* ring, int count, int places) {
@@ -111,7 +112,7 @@ KERNEL loss(const float* losses, float* ring, int count, int places) {
     }
 }
 
-// Adds the gradients of all tokens that are this block's row of the table, in their order: no two runs differ.
+// Adds the gradients of all tokens that are this block's row of the table, in their order, so that all runs agree.
 constexpr int SCATTER_TEAMS = 4;
 constexpr int SCATTER_WORDS = TEAM;
 
@@ -133,7 +134,7 @@ KERNEL embedding_gradient(const int* tokens, const float* stream_gradient, Opera
         }
         __syncthreads();
         if (team == 0) {
-            // Positions in their order: a lane's come behind those of the lanes before it.
+            // Positions stay in order: those of a lane follow those of the lanes before it.
             unsigned left = matches[lane];
             int place = 0, mine = __popc(left), sum = mine;
             for (int step = 1; step < TEAM; step *= 2) {
@@ -160,7 +161,7 @@ KERNEL embedding_gradient(const int* tokens, const float* stream_gradient, Opera
     }
 }
 
-// Counts the update and works out its factors in f64, where 1 - beta2 and the bias corrections keep their digits.
+// Counts the update and computes its factors in f64, so that 1 - beta2 and the bias corrections keep their digits.
 KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, double epsilon, double decay) {
     wait_for_earlier();
     int* counter = reinterpret_cast<int*>(factors + FACTORS);
@@ -176,8 +177,8 @@ KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, do
     factors[7] = (float)epsilon;
 }
 
-// AdamW for four parameters, with their moments. Products and sums are joined by hand: compilers for AMD GPUs join others in one
-// kernel than in the next, and runs with and without halves would part in the last digit.
+// AdamW for four parameters with their moments. Fused multiply-adds are written explicitly. Compilers for AMD GPUs would fuse
+// differently in each kernel, and runs with and without halves would differ in the last digit.
 INLINE void update_four(float (&weights)[4], const Operand* gradients, float* first, float* second, const float* factors) {
     float f[8], g[4];
     load(factors, f);
@@ -203,16 +204,17 @@ struct Halves {
 INLINE Halves halves_of(float value) {
     const unsigned bits = bits_of(value);
     Halves halves;
-    // Rounding up would make a number of some that are none.
+    // Rounding up would turn some NaNs into numbers.
     halves.upper = value != value ? 0x7fc0u : (bits + 0x8000u) >> 16;
     halves.lower = value != value ? 0u : bits & 0xffffu;
     return halves;
 }
-// A lower half of 0x8000 and more was rounded up.
+// A lower half of 0x8000 or more means that the upper half was rounded up.
 INLINE float joined(unsigned upper, unsigned lower) { return float_of(((upper - (lower >> 15)) << 16) | lower); }
 
-// One step for four parameters a thread, and their copies for matrix products. `count` is a multiple of four. Nothing but the
-// copies is read again before the next update, so it need not displace what is in cache.
+// One step for four parameters per thread, and their copies for matrix products. `count` is a multiple of four. Only
+// the copies are
+// read again before the next update, so the other arrays bypass the cache.
 KERNEL adamw(float* weights, const Operand* gradients, float* first, float* second, Operand* copies, const float* factors,
              long long count) {
     wait_for_earlier();
@@ -229,8 +231,9 @@ KERNEL adamw(float* weights, const Operand* gradients, float* first, float* seco
 }
 
 #if OPERAND_BITS == 16
-// The same for parameters in halves: what matrix products take is the upper one, rounded, and both together are the parameter to
-// the last bit, in two bytes less to read and to write.
+// The same step for parameters in halves. Matrix products take the upper half, which is rounded. Both halves together
+// are the exact
+// parameter, and two bytes fewer are read and written.
 KERNEL adamw_halves(Operand* upper, unsigned short* lower, const Operand* gradients, float* first, float* second,
                     const float* factors, long long count) {
     wait_for_earlier();

@@ -2,7 +2,7 @@
 
 constexpr int HIDDEN_VECTOR = VECTOR_OF(HIDDEN);
 
-// A team's steps over a row, and whether a lane's share of one fits its registers.
+// Steps of a team over a row. ROW_KEPT: a lane's share of a row fits its registers.
 constexpr int HIDDEN_STEPS = (HIDDEN + TEAM * HIDDEN_VECTOR - 1) / (TEAM * HIDDEN_VECTOR);
 constexpr bool ROW_KEPT = HIDDEN_STEPS * HIDDEN_VECTOR <= 32;
 constexpr int ROW_STEPS = ROW_KEPT ? HIDDEN_STEPS : 1;
@@ -25,7 +25,7 @@ INLINE void store_step(To* row, int step, const float (&values)[HIDDEN_VECTOR]) 
     if (HIDDEN % (TEAM * HIDDEN_VECTOR) == 0 || column < HIDDEN) store(row + column, values);
 }
 
-// A lane's share of a row: read once where it is kept, otherwise again for every use.
+// A lane's share of a row: read once if it is kept, otherwise again for every use.
 template <class From>
 struct Row {
     const From* from;
@@ -90,8 +90,9 @@ KERNEL normalize(const float* stream, const float* weight, Operand* normed, floa
     normalize_row(stream + row * HIDDEN, nullptr, weight, normed + row * HIDDEN, scale + row, epsilon);
 }
 
-// With g = dy weight: dx = scale g - x scale^3 (g x) / HIDDEN, added to `gradient`; a copy of the sum in the operands'
-// type. A block takes `rows_per_block` rows and leaves the sum of dy x scale over them as one row of `partials`.
+// With g = dy weight: dx = scale g - x scale^3 (g x) / HIDDEN. It is added to `gradient`, and the sum is copied in
+// the operands'
+// type. A block takes `rows_per_block` rows and writes the sum of dy x scale over them as one row of `partials`.
 KERNEL __launch_bounds__(NORM_TEAMS * TEAM)
 normalize_backward(const Operand* dy, const float* x, const float* scales, const float* weight, float* gradient,
                    Operand* copy, float* partials, int rows, int rows_per_block, int first) {
@@ -100,7 +101,7 @@ normalize_backward(const Operand* dy, const float* x, const float* scales, const
     alignas(16) __shared__ float sums[NORM_TEAMS][HIDDEN];
     const int lane = lane_of_thread(), team = team_of_thread();
     for (int column = lane; column < HIDDEN; column += TEAM) sums[team][column] = 0.0f;
-    // Other lanes of the team add to what this one has cleared.
+    // Other lanes of the team add to the sums that this lane has cleared.
     __syncthreads();
     const Row<float> weights = Row<float>::of(weight);
     const int begin = blockIdx.x * rows_per_block;
@@ -157,7 +158,7 @@ normalize_backward(const Operand* dy, const float* x, const float* scales, const
     }
 }
 
-// Sums the partial rows of every norm: a block takes 32 columns of one norm, each of its teams every eighth row.
+// Sums the partial rows of every norm. A block takes 32 columns of one norm, each of its teams every eighth row.
 constexpr int PARTIAL_TEAMS = 8;
 
 KERNEL norm_gradients(const float* partials, Operand* gradients, int rows) {

@@ -1,11 +1,12 @@
-// Products on matrix cores, or on what else there is.
+// Products on matrix cores, or on plain arithmetic units.
 //
-// Products are made of pieces that a team multiplies at once, C[16][8] += A[16][STEP] B[STEP][8]. With g = lane / 4 and
-// t = lane % 4, a lane holds of C the elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1), of A the rows g and g + 8
-// and of B column g. In which order the columns of A and rows of B are counted does not matter as long as both agree: where A
-// comes out of registers it is a C as it stands, (2t, 2t + 1) instead of the (t, t + 4) that f32 pieces have in memory.
+// Products are made of pieces that a team multiplies at once, C[16][8] += A[16][STEP] B[STEP][8]. With g = lane / 4
+// and t = lane % 4, a lane holds of C the elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1), of A the rows
+// g and g + 8 and of B column g. The columns of A and the rows of B may be counted in any order, as long as both
+// agree. If A comes from registers, it has the order of C, (2t, 2t + 1). f32 pieces in memory have (t, t + 4)
+// instead.
 
-// AMD's matrix cores have pieces of their own, in attention_squares_amd.cu.
+// AMD's matrix cores have other pieces, see attention_squares_amd.cu.
 #define MFMA 1
 #define WMMA 2
 #if MATRIX_CORES == MFMA
@@ -20,7 +21,7 @@ constexpr int HEAD_UNIT = 32;
 constexpr int HEAD_UNIT = 16;
 #endif
 
-// Keeps the loads of a product behind the product in front of it, where those of several would not fit the registers.
+// Keeps the loads of a product behind the previous product, if the loads of several would not fit the registers.
 INLINE void one_by_one() {
 #if defined(TUTOR_HIP)
     if (MATRIX_CORES == 0 || (MATRIX_CORES == WMMA && HEAD_DIM > 64)) asm volatile("" ::: "memory");
@@ -28,17 +29,17 @@ INLINE void one_by_one() {
 }
 
 constexpr int STEP = OPERAND_BITS == 16 ? 16 : 8;
-// Width of a head, filled up with zeros to whole pieces.
+// Width of a head, padded with zeros to whole pieces.
 constexpr int HEAD_WIDE = (HEAD_DIM + HEAD_UNIT - 1) / HEAD_UNIT * HEAD_UNIT;
 // Elements from one row of a tile to the next: 16 bytes more than the row spread rows over the banks.
 constexpr int ROW = HEAD_WIDE + WIDE;
 constexpr int TILE_ELEMENTS = TILE * ROW;
 constexpr int STEPS = HEAD_WIDE / STEP;
-// Two pieces of C beside each other are this many A.
+// Two adjacent pieces of C make this many A.
 constexpr int HALVES = 16 / STEP;
 constexpr int GROUP = HEADS / KV_HEADS;
 constexpr int COLUMNS = (HEADS + 2 * KV_HEADS) * HEAD_DIM;
-// Of queries and keys alone, as they are kept turned.
+// Columns of queries and keys, which are kept rotated.
 constexpr int ROTATED_COLUMNS = (HEADS + KV_HEADS) * HEAD_DIM;
 constexpr int TILES = (SEQUENCE + TILE - 1) / TILE;
 constexpr int TILE_THREADS = TILE / 16 * MATRIX_TEAM;
@@ -64,14 +65,15 @@ INLINE unsigned rounded(float value) {
 
 INLINE int group_of_thread() { return threadIdx.x / TILE_THREADS; }
 INLINE int thread_of_group() { return threadIdx.x % TILE_THREADS; }
-// First row of a tile that the thread's team works on. Every fourth team shares a scheduler, and below the diagonal the first
-// rows have as much to do as the last ones have little: with the upper four turned round each scheduler has the same.
+// Returns the first row of a tile that the thread's team processes. Every fourth team shares a scheduler. Below the
+// diagonal the first
+// rows have much work and the last ones little. Reversing the upper four teams gives each scheduler the same work.
 INLINE int row_of_team() {
     const int team = thread_of_group() / MATRIX_TEAM;
     return (team < 4 ? team : TILE / 16 + 3 - team) * 16;
 }
 
-// A value as it is put into a tile of f32; bf16 is rounded when it is stored.
+// Returns a value as it is stored in an f32 tile; bf16 is rounded when it is stored.
 INLINE float stored(float value) { return OPERAND_BITS == 32 ? float_of(rounded(value)) : value; }
 
 #if OPERAND_BITS == 16
@@ -83,14 +85,15 @@ INLINE unsigned pair_at(const Operand* low, const Operand* high) {
 INLINE unsigned word_at(const Operand* place) { return bits_of(*place); }
 #endif
 
-// Four matrices of 8 rows of 16 bytes; a lane names row lane % 8 of matrix lane / 8 and gets word t of row g of each. With
-// TURNED, of 16-bit elements, it gets rows 2t and 2t + 1 of column g.
+// Loads four matrices of 8 rows of 16 bytes. A lane names row lane % 8 of matrix lane / 8 and gets word t of row g of
+// each. With
+// TURNED and 16-bit elements, it gets rows 2t and 2t + 1 of column g.
 #if defined(TUTOR_CUDA) || defined(MATRIX_LOADS)
 #define HAS_MATRIX_LOADS 1
 template <bool TURNED>
 INLINE void load_matrices(unsigned (&word)[4], const Operand* place) {
 #if defined(MATRIX_LOADS)
-    // For tests on a device without them.
+    // For tests on a device without these instructions.
     MATRIX_LOADS(word, place, TURNED);
 #else
     const unsigned address = (unsigned)__cvta_generic_to_shared(place);
@@ -129,7 +132,7 @@ INLINE A load_a(const Operand* tile, int first_row, int first_column) {
     return a;
 }
 
-// B[k][n] = tile[first_n + n][first_k + k], and the one with eight more columns.
+// B[k][n] = tile[first_n + n][first_k + k], and the B with the next eight columns.
 template <int STRIDE = ROW>
 INLINE void load_b_rows(B (&b)[2], const Operand* tile, int first_n, int first_k) {
     const int lane = lane_of_thread();
@@ -149,7 +152,7 @@ INLINE void load_b_rows(B (&b)[2], const Operand* tile, int first_n, int first_k
 #endif
 }
 
-// B[k][n] = tile[first_k + k][first_n + n], and the one with eight more columns; rows counted as `as_a` counts columns.
+// B[k][n] = tile[first_k + k][first_n + n], and the B with the next eight columns. Rows are counted as `as_a` counts columns.
 template <int STRIDE = ROW>
 INLINE void load_b_columns(B (&b)[2], const Operand* tile, int first_k, int first_n) {
     const int lane = lane_of_thread();
@@ -173,7 +176,7 @@ INLINE void load_b_columns(B (&b)[2], const Operand* tile, int first_k, int firs
 #endif
 }
 
-// As `load_a`, with columns counted as `as_a` counts them, so that it goes with `load_b_columns`.
+// As `load_a`, with columns counted as in `as_a`, to match `load_b_columns`.
 template <int STRIDE>
 INLINE A load_a_for_columns(const Operand* tile, int first_row, int first_column) {
 #if OPERAND_BITS == 16
@@ -191,7 +194,7 @@ INLINE A load_a_for_columns(const Operand* tile, int first_row, int first_column
 #endif
 }
 
-// Part `half` of two pieces of C beside each other as an A.
+// Returns part `half` of two adjacent pieces of C as an A.
 INLINE A as_a(const float (&c)[2][4], int half) {
     A a;
 #if OPERAND_BITS == 16
@@ -223,8 +226,8 @@ INLINE void multiply(float (&c)[4], const A& a, const B& b) {
 #endif
 }
 #else
-// Without matrix cores, or with every digit: each lane fetches what it needs from those that hold it. A function that is
-// called, because hundreds of copies of it would not fit the registers.
+// Without matrix cores, or without rounding: each lane fetches its elements from the lanes that hold them. This is a called
+// function, because hundreds of inlined copies would not fit the registers.
 struct C {
     float value[4];
 };

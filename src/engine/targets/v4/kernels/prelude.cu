@@ -1,9 +1,11 @@
-// What differs between CUDA and HIP, the type of operands, and moving several of them at once.
+// Differences between CUDA and HIP, the type of operands, and accesses to several of them at once.
 //
-// The program defines, beside the driver layer's own macros: OPERAND_BITS (16: bf16, 32: f32), TENSOR_CORES (1 where the
-// operands may be rounded to bf16 or tf32), MATRIX_CORES (attention's own: 0 none, AMD's 1 MFMA and 2 WMMA, 3 Hopper's by
-// warpgroups), the model's sizes HIDDEN, FFN, VOCABULARY, HEADS, KV_HEADS, HEAD_DIM, the sequence's length SEQUENCE, the sides of blocks
-// NORM_TEAMS, TILE and GROUPS, OVERLAPPING (1 where launches may overlap), and the number of update factors FACTORS.
+// The program defines these macros in addition to the driver layer's:
+// - OPERAND_BITS: 16 for bf16, 32 for f32. TENSOR_CORES: 1 if operands may be rounded to bf16 or tf32.
+// - MATRIX_CORES, for attention: 0 none, AMD's 1 MFMA and 2 WMMA, 3 Hopper's by warpgroups.
+// - The model's sizes HIDDEN, FFN, VOCABULARY, HEADS, KV_HEADS, HEAD_DIM, and the sequence's length SEQUENCE.
+// - The sizes of blocks NORM_TEAMS, TILE and GROUPS.
+// - OVERLAPPING: 1 if launches may overlap. FACTORS: the number of update factors.
 
 #define KERNEL extern "C" __global__ void
 #define INLINE static __device__ __forceinline__
@@ -13,7 +15,7 @@
 
 #define NEVER_INLINE __attribute__((noinline))
 
-// Lanes that exchange values. On devices that run 64 threads together they are half of those.
+// Lanes that exchange values. On devices that run 64 threads together, a team is half of them.
 constexpr int TEAM = 32;
 
 #if defined(TUTOR_CUDA)
@@ -42,14 +44,14 @@ INLINE float team_max(float value) {
     return value;
 }
 
-// Every kernel begins with this. Launched overlapping, it may have started before the work in front of it has ended.
+// Every kernel begins with this call. An overlapping launch may start before the previous work has ended.
 INLINE void wait_for_earlier() {
 #if OVERLAPPING
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// 2^x; results below the normal numbers are 0.
+// Returns 2^x; results below the normal numbers are 0.
 INLINE float power_of_two(float x) {
 #if defined(TUTOR_CUDA)
     float power;
@@ -63,7 +65,7 @@ INLINE float power_of_two(float x) {
 INLINE unsigned bits_of(float value) { return __float_as_uint(value); }
 INLINE float float_of(unsigned bits) { return __uint_as_float(bits); }
 
-// Two numbers as bf16, rounded to nearest, the first in the lower half.
+// Packs two numbers as bf16, rounded to nearest, the first in the lower half.
 INLINE unsigned pack_bf16(float low, float high) {
 #if defined(TUTOR_CUDA) && TUTOR_SM >= 80
     unsigned packed;
@@ -100,14 +102,14 @@ struct alignas(8) Words2 {
     unsigned word[2];
 };
 
-// Two numbers that lie at a multiple of eight bytes.
+// Loads two numbers from an address that is a multiple of eight bytes.
 INLINE void load_pair(const float* from, float (&to)[2]) {
     const Words2 words = *reinterpret_cast<const Words2*>(from);
     to[0] = float_of(words.word[0]);
     to[1] = float_of(words.word[1]);
 }
 
-// Sixteen bytes that nobody needs again soon.
+// Loads sixteen bytes that no kernel reads again soon.
 INLINE Words4 load_once(const float* from) {
     Words4 words;
 #if defined(TUTOR_CUDA)
@@ -140,7 +142,7 @@ INLINE void store_once(float* to, const Words4& words) {
 // Operands of one 16-byte access.
 constexpr int WIDE = 16 / sizeof(Operand);
 
-// How many elements of a row to move at once.
+// Number of elements of a row to move at once.
 #define VECTOR_OF(columns) ((columns) % WIDE == 0 ? WIDE : 1)
 
 template <int COUNT>
@@ -245,7 +247,7 @@ INLINE void store(Operand* to, const float (&from)[COUNT]) {
     extern __shared__ Words4 dynamic_shared_memory[]; \
     type* name = reinterpret_cast<type*>(dynamic_shared_memory)
 
-// Keeps the device busy for a while, so that work behind it is complete in the queue before it starts.
+// Keeps the device busy for a while, so that all later work is in the queue before it starts.
 KERNEL hold(long long cycles) {
     const long long start = clock64();
     while (clock64() - start < cycles) {

@@ -1,4 +1,4 @@
-//! Putting a schedule together: buffers, nodes and their lanes.
+//! Builds a schedule: buffers, nodes and their lanes.
 
 use super::dependencies::{advance, find_dependencies};
 use super::{Concurrency, FACTORS, LOSS_RING, Node, Phase, Schedule, Sums};
@@ -9,14 +9,14 @@ use crate::targets::v4::operation::{
     CrossEntropy, FinishLoss, FinishNorms, Operation, Product, Scatter,
 };
 
-/// The lane of everything that the next launch waits for.
+/// The lane of all operations that the next launch waits for.
 const MAIN: usize = 0;
-/// Partial sums of a norm weight's gradient, at most.
+/// Largest number of partial sums of a norm weight's gradient.
 const MOST_PARTIALS: usize = 256;
 
-/// Tokens that one partial sum covers, at least.
+/// Least number of tokens that one partial sum covers.
 const LEAST_TOKENS_PER_PARTIAL: usize = 8;
-/// What the backward pass needs of a block's forward pass.
+/// Results of a block's forward pass that the backward pass needs.
 pub(super) struct Saved {
     /// The stream before attention and before the feed-forward network.
     pub(super) streams: [Handle; 2],
@@ -30,11 +30,12 @@ pub(super) struct Saved {
     pub(super) activated: Handle,
 }
 
-/// Intermediate gradients. What weights' gradients are made from is there for more than one layer, so that the chain can
-/// go on before they are.
+/// Intermediate gradients. The inputs of weights' gradients exist for more than one layer, so that the chain can
+/// continue before
+/// those gradients are computed.
 pub(super) struct Scratch {
     pub(super) stream: Handle,
-    /// Of the output of a block, and of its attention: copies for matrix products.
+    /// Gradients of a block's output and of its attention: copies for matrix products.
     pub(super) output: Vec<Handle>,
     pub(super) between: Vec<Handle>,
     pub(super) qkv: Vec<Handle>,
@@ -54,7 +55,7 @@ pub(super) struct Builder {
     pub(super) targets: Handle,
     pub(super) partials: Handle,
     pub(super) tokens_per_partial: usize,
-    /// Products of weights' gradients that wait for those of other layers, by weight.
+    /// Products for weights' gradients that wait for those of other layers, by weight.
     pub(super) waiting: [Vec<Product>; 4],
     pub(super) part: Part,
     pub(super) phase: Phase,
@@ -194,7 +195,7 @@ impl Builder {
         self.push_on(MAIN, operation);
     }
 
-    /// Something that the main chain does not wait for.
+    /// Adds an operation for which the main chain does not wait.
     pub(super) fn push_aside(&mut self, operation: Operation) {
         self.push_on(1, operation);
     }
@@ -216,11 +217,11 @@ impl Builder {
     pub(super) fn layers_together(&self) -> usize {
         let layers = self.config.layers;
         let most = self.concurrency.layers_together.clamp(1, layers);
-        // As many each time as the others.
+        // Splits the layers evenly.
         layers.div_ceil(layers.div_ceil(most))
     }
 
-    /// The gradient of a block's weight; `kind` is its place among them.
+    /// Adds the gradient of a block's weight; `kind` is its index among the block's weights.
     pub(super) fn block_gradient(
         &mut self,
         kind: usize,
@@ -239,7 +240,7 @@ impl Builder {
 
     pub(super) fn waiting_gradients(&mut self) {
         for mut products in std::mem::take(&mut self.waiting) {
-            // They were met from the last layer to the first.
+            // The backward pass adds them from the last layer to the first.
             products.reverse();
             if !products.is_empty() {
                 self.part = Part::Backward;
@@ -249,7 +250,7 @@ impl Builder {
     }
 }
 
-/// `input^T · gradient` where `(rows, columns)` is the shape of the weight.
+/// Builds `input^T · gradient`; `(rows, columns)` is the shape of the weight.
 fn weight_gradient(
     tokens: usize,
     input: Handle,

@@ -1,9 +1,9 @@
-//! What has to wait for what.
+//! Dependencies between the nodes of a schedule.
 
 use super::Node;
 use crate::targets::v4::operation::Operation;
 
-/// Moves each of the `wanted` nodes to right behind the last one it depends on, so that its lane gets to it early.
+/// Moves each of the `wanted` nodes directly behind the last node on which it depends, so that its lane starts it early.
 pub(super) fn advance(nodes: &mut Vec<Node>, wanted: impl Fn(&Node) -> bool) {
     let (early, mut rest): (Vec<Node>, Vec<Node>) = nodes.drain(..).partition(wanted);
     for node in early {
@@ -15,7 +15,8 @@ pub(super) fn advance(nodes: &mut Vec<Node>, wanted: impl Fn(&Node) -> bool) {
     *nodes = rest;
 }
 
-/// Whether the later operation has to wait for the earlier one: one of them writes what the other touches.
+/// Returns whether the later operation has to wait for the earlier one, because one of them writes a buffer that the
+/// other uses.
 pub(super) fn conflicts(earlier: &Operation, later: &Operation) -> bool {
     let (writes, reads) = (earlier.writes(), earlier.reads());
     let touched = later.reads().into_iter().chain(later.writes());
@@ -24,12 +25,12 @@ pub(super) fn conflicts(earlier: &Operation, later: &Operation) -> bool {
         || overwritten.any(|handle| reads.contains(&handle))
 }
 
-/// Fills in [`Node::after`]: of each other lane the latest node that conflicts, where no earlier wait covers it.
+/// Fills in [`Node::after`]: from each other lane the latest node that conflicts, unless an earlier wait covers it.
 pub(super) fn find_dependencies(nodes: &mut [Node]) {
     let lanes = nodes.iter().map(|node| node.lane + 1).max().unwrap_or(0);
     // waited[a][b]: how far lane a knows lane b to be done, as the index after the last such node.
     let mut waited = vec![vec![0usize; lanes]; lanes];
-    // What a node knew when it started: who waits for it knows that too.
+    // The lanes' progress that each node knows at its start. A node that waits for it knows the same.
     let mut known: Vec<Vec<usize>> = Vec::with_capacity(nodes.len());
     for index in 0..nodes.len() {
         let lane = nodes[index].lane;
@@ -50,7 +51,7 @@ pub(super) fn find_dependencies(nodes: &mut [Node]) {
                 *mine = (*mine).max(*theirs);
             }
         }
-        // A wait that another one implies is not needed.
+        // A wait is left out if another one implies it.
         let implied: Vec<usize> = after
             .iter()
             .copied()

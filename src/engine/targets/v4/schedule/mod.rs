@@ -1,7 +1,7 @@
 //! The training step as a list of launches, written once for every executor.
 //!
-//! No tape: the backward pass is spelled out. Every weight's gradient is a product of its own that nothing waits for
-//! before the update, so those run on a second lane beside the chain from the loss back to the embedding.
+//! There is no tape: the backward pass is written out. Every weight's gradient is a separate product, and only the update
+//! waits for it. So these products run on a second lane, next to the chain from the loss back to the embedding.
 
 mod builder;
 mod dependencies;
@@ -18,7 +18,7 @@ use super::operation::{Operation, Product};
 use builder::Builder;
 pub use sums::Sums;
 
-/// Which third of a step a launch belongs to.
+/// The third of a step to which a launch belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     Forward,
@@ -42,14 +42,14 @@ pub struct Node {
     pub operation: Operation,
     pub part: Part,
     pub phase: Phase,
-    /// Launches of one lane run in order, lanes beside each other.
+    /// Launches of one lane run in order, different lanes run concurrently.
     pub lane: usize,
-    /// Earlier nodes of other lanes that have to be done before.
+    /// Earlier nodes of other lanes that have to be done first.
     pub after: Vec<usize>,
 }
 
 impl Node {
-    /// The part that counted work has it under: the backward pass is one, and so are all norms by themselves.
+    /// Returns the part under which work is counted: the backward pass is one part, and all norms together are another.
     pub fn counted_part(&self) -> Part {
         match (self.phase, &self.operation) {
             (Phase::Forward, Operation::Normalize(_)) => Part::Norm,
@@ -63,35 +63,36 @@ impl Node {
 /// How the launches of a step are spread over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
-    /// 1: everything in order. 2: gradients of weights and updates beside the main chain. 3: updates on a lane of theirs.
+    /// 1: everything in order. 2: gradients of weights and updates run next to the main chain. 3: updates also get
+    /// their own lane.
     pub lanes: usize,
-    /// Update parameters as soon as their gradients are there, instead of all at the end in one launch.
+    /// Updates parameters as soon as their gradients are complete, instead of all at the end in one launch.
     pub update_early: bool,
-    /// Weights' gradients of this many layers are computed together, which fills a large device better than one layer's
-    /// and keeps more intermediate results.
+    /// Number of layers whose weights' gradients are computed together. More layers fill a large device better and keep more
+    /// intermediate results.
     pub layers_together: usize,
 }
 
 impl Concurrency {
-    /// One launch after the other, one update for all.
+    /// One launch after the other, and one update for all.
     pub const NONE: Concurrency = Concurrency {
         lanes: 1,
         update_early: false,
         layers_together: 1,
     };
 }
-/// Places in the ring of losses: how many steps may pass before somebody reads them.
+/// Places in the ring of losses: the number of steps after which a loss is overwritten.
 pub const LOSS_RING: usize = 256;
 
-/// The last `count` of the losses that `runs` runs have left in a ring, oldest first.
+/// Returns the last `count` losses that `runs` runs have left in a ring, oldest first.
 pub fn latest(ring: &[f32], runs: usize, count: usize) -> Vec<f32> {
     let first = runs - count.min(LOSS_RING).min(runs);
     (first..runs).map(|run| ring[run % LOSS_RING]).collect()
 }
 
-/// Numbers that an update is worked out with; see [`Advance`](super::operation::Advance).
+/// Numbers from which an update is computed; see [`Advance`](super::operation::Advance).
 pub const FACTORS: usize = 8;
-/// Everything a step is, before it is tied to a device.
+/// A complete step, before it is bound to a device.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub config: ModelConfig,
@@ -104,13 +105,13 @@ pub struct Schedule {
     pub tokens: Handle,
     pub targets: Handle,
     pub logits: Handle,
-    /// The residual stream before each block, and behind the last.
+    /// The residual stream before each block, and after the last.
     pub streams: Vec<Handle>,
     /// See [`LOSS_RING`]; followed by the count of losses as an integer.
     pub losses: Handle,
     /// See [`FACTORS`]; followed by the count of updates as an integer.
     pub factors: Handle,
-    /// Where gradients are summed over ranks: the batch is a rank's share then.
+    /// Set if gradients are summed over ranks; the batch is then a rank's share.
     pub sums: Option<Sums>,
 }
 
@@ -119,7 +120,7 @@ impl Schedule {
         Schedule::over_ranks(config, concurrency, None)
     }
 
-    /// The schedule of one of several ranks; `config` has its share of the batch.
+    /// Builds the schedule of one of several ranks; `config` has its share of the batch.
     pub fn over_ranks(
         config: &ModelConfig,
         concurrency: Concurrency,
@@ -128,12 +129,12 @@ impl Schedule {
         Builder::new(config, concurrency, sums).build()
     }
 
-    /// Ranks whose batches make up the whole one.
+    /// Returns the number of ranks whose batches make up the whole one.
     pub fn ranks(&self) -> usize {
         self.sums.map_or(1, |sums| sums.ranks)
     }
 
-    /// The products of a step by shape, each with how many there are; those of several layers together one by one.
+    /// Returns the products of a step by shape, each with its count. Products of several layers in one launch count separately.
     pub fn products(&self) -> Vec<(Product, usize)> {
         let mut kinds: Vec<(Product, usize)> = Vec::new();
         for product in self.nodes.iter().flat_map(|node| node.operation.products()) {
@@ -152,7 +153,7 @@ impl Schedule {
         kinds
     }
 
-    /// Partial sums of a norm.
+    /// Returns the number of partial sums of a norm.
     pub fn partials(&self) -> usize {
         self.config.tokens().div_ceil(self.tokens_per_partial)
     }

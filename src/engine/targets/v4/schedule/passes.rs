@@ -1,4 +1,4 @@
-//! The forward pass, the backward pass and the updates, spelled out.
+//! The forward pass, the backward pass and the updates, operation by operation.
 
 use super::Phase;
 use super::builder::{Builder, Saved, Scratch};
@@ -16,7 +16,7 @@ pub(super) struct Forward {
     pub(super) last: (Handle, Handle, Handle),
 }
 impl Builder {
-    /// Buffers of equal kind lie behind each other, so that products over several layers find them at equal distances.
+    /// Buffers of the same kind are adjacent, so that products over several layers find them at equal distances.
     fn saved(&mut self) -> Vec<Saved> {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);

@@ -1,7 +1,7 @@
 //! Sums of gradients over the ranks of a run on several GPUs.
 //!
-//! Gradients lie behind each other in the order of the layout and are complete from the last layer to the first, so a
-//! bucket is a range that grows downwards. The embedding's gradient and those of norms are complete last.
+//! Gradients are stored in the order of the layout and are complete from the last layer to the first. So a bucket is a range
+//! that grows downwards. The gradients of the embedding and of the norms are complete last.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use crate::targets::v4::buffers::Handle;
 use crate::targets::v4::layout::{Layout, ParameterIndex};
 use crate::targets::v4::operation::{Operation, Sum};
 
-/// Ranges of parameters whose gradients are summed in one go.
+/// Ranges of parameters whose gradients are summed together.
 type Bucket = Vec<Range<ParameterIndex>>;
 
-/// How the gradients of ranks become one.
+/// How the gradients of ranks are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
     pub ranks: usize,
-    /// Elements that a bucket holds at least before it is summed.
+    /// Least number of elements in a bucket before it is summed.
     pub bucket: usize,
-    /// Whether buckets are summed on a lane of their own while the backward pass goes on, or after it.
+    /// True: buckets are summed on their own lane during the backward pass. False: after it.
     pub overlap: bool,
 }
 
 impl Sums {
-    /// Lanes of a schedule: the chain, gradients of weights, updates, sums.
+    /// Number of lanes of a schedule: the chain, gradients of weights, updates, sums.
     pub(super) const LANES: usize = 4;
     const LANE: usize = 3;
 
-    /// Ranges of parameters that are summed together, in the order in which their gradients are complete.
+    /// Returns the ranges of parameters that are summed together, in the order in which their gradients are complete.
     pub fn buckets(&self, layout: &Layout) -> Vec<Bucket> {
         let (embedding, norms) = (layout.embedding(), layout.norm(0));
         let mut buckets = Vec::new();
@@ -70,7 +70,7 @@ impl Builder {
             }
         }
         if sums.overlap {
-            // Before there are updates, behind which no sum may go.
+            // This comes before updates exist, because no sum may move behind one.
             advance(&mut self.nodes, |node| {
                 matches!(node.operation, Operation::Sum(_))
             });

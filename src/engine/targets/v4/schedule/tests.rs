@@ -26,7 +26,7 @@ fn schedules() -> Vec<Schedule> {
     list
 }
 
-/// As a rank of two has it on a GPU.
+/// Returns the schedule of one of two ranks on a GPU.
 fn over_two(bucket: usize, overlap: bool) -> Schedule {
     let concurrency = Concurrency {
         lanes: 2,
@@ -65,7 +65,7 @@ fn every_gradient_is_summed_once_between_its_last_product_and_its_update() {
         let buckets = if bucket == usize::MAX { 2 } else { 3 };
         assert!(sums.len() >= buckets, "{bucket}: {}", sums.len());
         let last_of_backward = position(&|op| matches!(op, Operation::Scatter(_)))[0];
-        // Some are on their way before the backward pass has ended, or none.
+        // With overlap, some sums start before the backward pass has ended; without it, none do.
         assert_eq!(sums[0] < last_of_backward, overlap, "{bucket} {overlap}");
         let elements: usize = sums
             .iter()
@@ -78,7 +78,7 @@ fn every_gradient_is_summed_once_between_its_last_product_and_its_update() {
     }
 }
 
-/// Whether `later` is certain to start after `earlier` has ended, where only nodes that `counts` says yes to wait.
+/// Returns whether `later` is certain to start after `earlier` has ended if only nodes for which `counts` is true wait.
 fn ordered(nodes: &[Node], earlier: usize, later: usize, counts: impl Fn(&Node) -> bool) -> bool {
     let mut reached = vec![false; nodes.len()];
     reached[earlier] = true;
@@ -114,7 +114,7 @@ fn whatever_conflicts_is_ordered_on_any_number_of_lanes() {
     }
 }
 
-/// Why an executor lets nodes wait that it leaves out: gradients alone would not be in order otherwise.
+/// An executor lets skipped nodes wait, too. Otherwise gradients without updates would not be in order.
 #[test]
 fn a_run_without_updates_needs_the_waits_of_updates() {
     let concurrency = Concurrency {
@@ -241,7 +241,7 @@ fn layers_whose_gradients_go_together_are_as_many_each_time() {
             Operation::WeightGradients(list) => Some(list.len()),
             _ => None,
         });
-        // Each of the four weights of a block.
+        // Takes each of the four weights of a block.
         lists.step_by(4).collect::<Vec<_>>()
     };
     assert_eq!(together(12, 8), [6, 6]);
@@ -254,7 +254,7 @@ fn layers_whose_gradients_go_together_are_as_many_each_time() {
 fn nothing_reads_what_nothing_wrote() {
     for schedule in schedules() {
         let mut written = vec![schedule.tokens, schedule.targets];
-        // Counters: read and written by the same launch, zero at the start.
+        // Counters are read and written by the same launch, and are zero at the start.
         written.extend([schedule.losses, schedule.factors]);
         for node in &schedule.nodes {
             for handle in node.operation.reads() {

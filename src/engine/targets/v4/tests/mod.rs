@@ -7,7 +7,7 @@ use crate::train::adamw;
 use tinyllama_base::statistics::relative_difference as difference;
 use tinyllama_contract::Synchronize;
 
-/// Shapes that tiles and groups do not divide.
+/// Shapes that are not multiples of tiles and groups.
 fn awkward() -> Vec<ModelConfig> {
     let config = |[
         vocabulary,
@@ -38,7 +38,7 @@ fn awkward() -> Vec<ModelConfig> {
     ]
 }
 
-/// Initial weights times `factor`: with 15 every part of the model matters in every gradient.
+/// Returns initial weights times `factor`. With 15, every part of the model affects every gradient.
 pub fn weights(config: &ModelConfig, seed: u64, factor: f32) -> Weights {
     let mut weights = Weights::small(config, seed);
     let blocks = weights.blocks.iter_mut().flat_map(|block| {
@@ -140,7 +140,7 @@ fn ten_steps_stay_with_updates_by_the_oracle() {
             "step {step}: {loss}"
         );
     }
-    // It learns: ten steps of a repeated batch lower the loss.
+    // The model learns: ten steps on a repeated batch lower the loss.
     let losses = trainer.last_losses(10).unwrap();
     assert_eq!(losses.len(), 10);
     assert!(losses[9] < losses[0], "{losses:?}");
@@ -193,7 +193,7 @@ fn many_shapes_in_turn_leave_nothing_behind() {
         ..shapes
     };
     assert!(!holding.kept_nothing(1 << 20));
-    // No graph, though one was asked for.
+    // There is no graph, although one was requested.
     assert!(
         !reshapes(&mut trainer, 1, true, &free, &mut |_| {})
             .unwrap()

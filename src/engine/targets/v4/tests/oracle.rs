@@ -1,4 +1,4 @@
-//! The model once more, in f64 and as plainly as possible: what the executors are held against in tests.
+//! The model in f64 in its plainest form. Tests compare the executors with it.
 
 use tinyllama_kernel_catalog::flash_attention::{Shape, reference as attention};
 use tinyllama_kernel_catalog::{cross_entropy, rmsnorm, rope, swiglu};
@@ -13,7 +13,7 @@ pub struct Answer {
     pub gradients: Vec<f64>,
 }
 
-/// What a block's backward pass needs of its forward pass.
+/// Results of a block's forward pass that its backward pass needs.
 struct Block {
     streams: [Vec<f64>; 2],
     normed: [Vec<f64>; 2],
@@ -26,7 +26,7 @@ struct Block {
     activated: Vec<f64>,
 }
 
-/// Forward and backward of one batch.
+/// Computes forward and backward pass of one batch.
 pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i32]) -> Answer {
     let layout = Layout::new(config);
     let weight = |index: usize| -> Vec<f64> {
@@ -50,7 +50,7 @@ pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i3
             config.head_dim(),
         )
     };
-    // The kernels' reference takes its scale in f32: it goes into the queries instead.
+    // The kernels' reference takes its scale in f32, so the scale is applied to the queries instead.
     let scale = 1.0 / (config.head_dim() as f64).sqrt();
     let scaled = |x: &[f64]| -> Vec<f64> { x.iter().map(|x| x * scale).collect() };
     let turn = |x: &[f64], heads: usize, inverse: bool| {
@@ -168,7 +168,7 @@ pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i3
     }
 }
 
-/// `[m, k] x [k, n]`.
+/// Multiplies `[m, k] x [k, n]`.
 fn multiply(a: &[f64], b: &[f64], [m, k, n]: [usize; 3]) -> Vec<f64> {
     let mut out = vec![0.0; m * n];
     for row in 0..m {
