@@ -1,7 +1,7 @@
-//! Time and memory of reading large profiles, made from real ones.
+//! Measures time and memory of reading large profiles, which are made from real ones.
 //!
-//! `cargo bench --bench profiler_import`: a kernel trace of a million rows in under 2 s and 200 MB, a JSON document of 43 000
-//! dispatches in under 1 s. Ends with an error where a bound is missed.
+//! `cargo bench --bench profiler_import` reads a kernel trace of a million rows in under 2 s and 200 MB, and a JSON document
+//! of 43 000 dispatches in under 1 s. It ends with an error if a limit is exceeded.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -14,14 +14,14 @@ use tinyllama_course::profiler::import;
 const CSV_ROWS: u64 = 1_000_000;
 const JSON_DISPATCHES: usize = 43_000;
 
-/// Name, seconds and MiB that a case may take.
+/// Name, limit in seconds and limit in MiB of each case.
 const CASES: &[(&str, f64, f64)] = &[
     ("kernel_trace.csv", 2.0, 200.0),
     ("results.json", 1.0, 200.0),
 ];
 
 fn main() -> ExitCode {
-    // Each case is read in a process of its own, whose peak of memory is then that of the import.
+    // Each case runs in its own process, so that the process's peak memory is the peak of the import.
     if let Ok(path) = std::env::var("PROFILER_IMPORT_CASE") {
         read_one(Path::new(&path));
         return ExitCode::SUCCESS;
@@ -77,7 +77,7 @@ fn read_one(path: &Path) {
     println!("{seconds} {}", peak_mib());
 }
 
-/// Peak of this process' memory, from Linux.
+/// Returns the peak memory of this process in MiB, as Linux reports it.
 fn peak_mib() -> f64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status
@@ -98,7 +98,7 @@ fn fixture(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// The rows of a real trace again and again, each launch later than the one before.
+/// Writes the rows of a real trace repeatedly, each launch later than the one before.
 fn write_csv(path: &Path) {
     let real = fs::read_to_string(fixture("rocprofv3/kernel_trace.csv")).expect("the fixture");
     let mut lines = real.lines();
@@ -106,7 +106,7 @@ fn write_csv(path: &Path) {
     writeln!(file, "{}", lines.next().expect("a header")).expect("room");
     let rows: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     for (number, row) in (0..CSV_ROWS).zip(rows.iter().cycle()) {
-        // The name has commas: times are fields 10 and 11, counted from the end as 13 and 12.
+        // Kernel names contain commas, so the times are counted from the end of the row: fields 10 and 11 of 13.
         let fields: Vec<&str> = row.rsplitn(14, ',').collect();
         let start = 1_550_151_853_029_637 + 20_000 * number;
         let tail: Vec<&str> = fields[..11].iter().rev().copied().collect();

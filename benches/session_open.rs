@@ -1,4 +1,4 @@
-//! How long a session with ten thousand runs takes to open. Wanted: under 200 ms.
+//! Measures how long a session with ten thousand runs takes to open. The limit is 200 ms.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What a run and the check after it leave behind.
+/// Returns the events that a run and the check after it append to the session.
 fn events_of_run(number: usize) -> Vec<Event> {
     let at = StepRef::new("first-baseline", format!("step-{}", number % 40));
     let run = format!("{number:010}-000-abcd");

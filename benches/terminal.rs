@@ -1,9 +1,9 @@
-//! What the full screen costs: time to the first frame and after a key, bytes and wake-ups, memory.
+//! Measures the full screen: time to the first frame and after a key, bytes, wake-ups and memory.
 //!
-//! Wanted: first frame under 100 ms, key to frame under 16 ms, nothing while idle, under 4 KB/s while a run streams, under
-//! 8 KB for a full repaint at 80x24, under 40 MB after a run of 100 000 steps.
+//! The limits: first frame under 100 ms, key to frame under 16 ms, no output while idle, under 4 KB/s while a run streams.
+//! A full repaint at 80x24 writes under 8 KB. After a run of 100 000 steps the process holds under 40 MB.
 //!
-//! `TINYLLAMA_BENCHED_PROGRAM` names another build of the program to measure than the one this was compiled with.
+//! `TINYLLAMA_BENCHED_PROGRAM` names the program to measure if it is not the build that belongs to this benchmark.
 
 #[path = "../tests/common/terminal.rs"]
 mod terminal;
@@ -76,7 +76,7 @@ fn first_frame(home: &TempDir) {
     report("first frame", &mut times);
 }
 
-/// Ten thousand kept runs: the first frame, the screen that lists them, and the command that does.
+/// Measures ten thousand stored runs: the first frame, the screen that lists them, and the command that lists them.
 fn many_runs() -> Result<(), Box<dyn Error>> {
     let home = tempfile::tempdir()?;
     let runs = home.path().join("state/tinyllama-tutor/runs");
@@ -116,7 +116,7 @@ fn idle(terminal: &Terminal) {
     );
 }
 
-/// From the moment a key is sent to the moment its frame, which is one write, has arrived.
+/// Measures from sending a key to receiving its frame, which is one write.
 fn keys(terminal: &Terminal) {
     let mut times = Vec::new();
     for number in 0..KEYS {
@@ -124,7 +124,7 @@ fn keys(terminal: &Terminal) {
         let started = Instant::now();
         terminal.send(if number % 2 == 0 { "j" } else { "k" });
         while terminal.bytes() == before {
-            // Spinning would take the processor the tutor needs.
+            // Sleeping leaves the processor to the tutor; spinning would take it.
             sleep(Duration::from_micros(100));
         }
         times.push(started.elapsed());
@@ -161,7 +161,7 @@ fn start_marathon(terminal: &Terminal) {
     terminal.send("\r");
 }
 
-/// A launcher that prints a stream instead of training: a hundred thousand steps in seconds.
+/// Uses a launcher that prints a stream instead of training: a hundred thousand steps in seconds.
 fn long_run(home: &TempDir) -> Result<(), Box<dyn Error>> {
     let stream = home.path().join("stream.jsonl");
     fs::write(&stream, events()?)?;
@@ -223,7 +223,7 @@ fn report(what: &str, times: &mut [Duration]) {
     );
 }
 
-/// How often any thread of a process gave up the processor by itself: it slept and was woken.
+/// Counts how often threads of a process slept and were woken (voluntary context switches).
 fn context_switches(process: u32) -> u64 {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
         return 0;
@@ -235,7 +235,7 @@ fn context_switches(process: u32) -> u64 {
         .sum()
 }
 
-/// Megabytes of memory a process has in use.
+/// Returns the memory that a process has in use, in MB.
 fn resident(process: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     field(&status, "VmRSS:").unwrap_or(0) as f64 / 1024.0

@@ -1,5 +1,5 @@
-//! How much of a compute unit each kernel may take. A compiler update or a change of a kernel that costs registers is
-//! noticed here instead of as a slower run on a GPU nobody in the project has.
+//! Limits for what each kernel takes of a compute unit. They catch a compiler update or a kernel change that costs registers.
+//! Without them the project would see only a slower run, on a GPU that it does not have.
 
 use tinyllama_kernel_catalog::{Budget, KERNELS};
 
@@ -7,7 +7,7 @@ use tinyllama_base::architecture;
 use tinyllama_course::compiled::facts::KernelFacts;
 use tinyllama_engine::targets::v4;
 
-/// What is wrong with the compiled kernels of this build, one sentence each; nothing where all is well.
+/// Returns one sentence for each compiled kernel that breaks its budget; empty if all kernels keep theirs.
 pub fn violations(kernels: &[KernelFacts]) -> Vec<String> {
     let budgets = KERNELS.iter().flat_map(|kernel| kernel.budgets);
     let budgets = budgets.copied().chain(v4::BUDGETS);
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// Every rule, broken once.
+    /// Breaks every rule once.
     #[test]
     fn each_rule_is_enforced() {
         type Change = fn(&mut KernelFacts);

@@ -39,7 +39,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// What the compiler gets.
+    /// Returns the source that the compiler gets.
     pub fn text(&self) -> String {
         let header = if self.operation == V4 {
             HAND_WRITTEN
@@ -50,16 +50,16 @@ impl Candidate {
     }
 }
 
-/// What V4's kernels are listed under.
+/// The name under which V4's kernels are listed.
 pub const V4: &str = "v4";
 
-/// The launches of all kernels for `target`, each once: of the typical variants, or of all. V4's come last.
+/// Lists the launches of all kernels for `target` without repeats, V4's last. `all` takes every variant, not only typical ones.
 pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceError> {
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
     let variants = variants(&preset_sizes(), &TYPICAL.to_string());
     for variant in variants.iter().filter(|variant| all || variant.typical) {
-        // None where a device of this architecture refuses the block sizes.
+        // `None` means that a device of this architecture refuses the block sizes.
         for launch in variant.launches(target)?.unwrap_or_default() {
             if seen.insert(launch.source.clone()) {
                 candidates.push(Candidate {
@@ -76,7 +76,7 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
             continue;
         }
         for precision in Precision::ALL {
-            // The one GPU with matrix cores that round f32.
+            // gfx942 is the only GPU whose matrix cores round f32 operands.
             if precision == Precision::Tf32 && target.to_string() != "gfx942" {
                 continue;
             }
@@ -92,7 +92,7 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
     Ok(candidates)
 }
 
-/// Compiles `candidates` for `target`, as many at a time as there are processors; `done` hears of every finished one.
+/// Compiles `candidates` for `target`, one per processor at a time. `done` is called for each finished one.
 pub fn compile(
     compiler: &Compiler,
     target: &Target,
@@ -100,7 +100,7 @@ pub fn compile(
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<KernelFacts>, CompileError> {
     let architecture = target.to_string();
-    // V4's kernels share a text, which is compiled once.
+    // V4's kernels share one source, which is compiled once.
     let texts: Vec<&[Candidate]> = candidates
         .chunk_by(|one, next| one.launch.source == next.launch.source)
         .collect();
@@ -144,18 +144,20 @@ fn row(
     })
 }
 
-/// What a launch's source is recognised by: its digest under the kernel's own name, because the entry's name ends in a number
-/// that differs from build to build.
+/// Identifies a launch's source by a digest. The entry's name ends in a number that differs between builds, so the
+/// kernel's name
+/// replaces it first.
 pub fn fingerprint(launch: &Launch) -> String {
     digest(&launch.source.replace(&launch.entry, &launch.kernel))
 }
 
-/// SHA-256 of a source with its variables numbered anew, in hexadecimal: the generator's own numbers vary from run to run.
+/// Returns the SHA-256 of a source in hexadecimal. Variables are numbered anew, because the generator's numbers vary
+/// between runs.
 fn digest(source: &str) -> String {
     format!("{:x}", Sha256::digest(renumbered(source)))
 }
 
-/// `source` with every `v` and number counted from 0 in the order of appearance.
+/// Renumbers every `v` variable and number of `source` from 0, in order of appearance.
 fn renumbered(source: &str) -> String {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut result = String::with_capacity(source.len());
@@ -196,7 +198,7 @@ mod tests {
         assert_ne!(digest(a), digest("v7[1] = v12 + v7; vec2 v7_"));
     }
 
-    /// The recorded table is of the kernels as they are now. If not, write it anew:
+    /// The recorded table has to describe the current kernels. If it does not, write it anew:
     /// `tinyllama-tutor kernels --arch gfx90a,gfx942,gfx1100,gfx1151,gfx1200,gfx1201 --compile --record
     /// assets/kernel-resources.json`.
     #[test]

@@ -1,4 +1,4 @@
-//! The kernels as HIP C++, emitted for an AMD architecture and compiled without a GPU, and the limits they are held to.
+//! Emits the kernels as HIP C++, compiles them without a GPU for an AMD architecture, and checks their budgets.
 
 pub mod budget;
 pub mod candidates;

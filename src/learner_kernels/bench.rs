@@ -1,4 +1,4 @@
-//! A learner's kernel timed on a GPU, in turns with what else does its work.
+//! Times a learner's kernel on a GPU, in turns with other kernels that do the same work.
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
@@ -14,23 +14,24 @@ use tinyllama_engine::device::driver::{
 };
 use tinyllama_engine::targets::v4::{Given, alone};
 
-/// Rounds in which kernels take turns, and device time a turn takes at the least, in ms.
+/// Rounds in which the kernels take turns, and least device time of a turn in ms.
 const ROUNDS: usize = 9;
 const TURN_MS: f64 = 5.0;
 const MOST_PASSES: u32 = 10_000;
 
-/// Algorithms of the vendor's product that are timed, and the memory they may use.
+/// Number of the vendor's product algorithms that are timed, and the memory in bytes that they may use.
 const CANDIDATES: usize = 8;
 const WORKSPACE: usize = 32 << 20;
 
-/// Difference of times that matters.
+/// Smallest relative difference of times that matters.
 const MARGIN: f64 = 0.02;
 
-/// Below it two copies of one file were told apart on a GPU: where their code lies differs.
+/// Smallest relative difference that counts as seen. Two copies of one file differed by less, because their code lies at
+/// different addresses.
 const SEEN: f64 = 0.01;
 const CONFIDENCE: f64 = 0.95;
 
-/// A kernel's times, and how they stand to the learner's.
+/// A kernel's times, compared with those of the learner's kernel.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timed {
     pub what: String,
@@ -38,24 +39,24 @@ pub struct Timed {
     pub milliseconds: f64,
     pub gigabytes_per_s: f64,
     pub gigaflops_per_s: f64,
-    /// The least time that this device's ceilings allow, over the time taken.
+    /// Least time that this device's ceilings allow, divided by the measured time.
     pub of_ceiling: Option<f64>,
-    /// Time of the learner's kernel over this one's, with its interval; none for the learner's own.
+    /// Time of the learner's kernel divided by this kernel's, with its interval; `None` for the learner's own kernel.
     pub ratio: Option<Interval>,
     pub finding: Option<Difference>,
-    /// None where a library does not tell.
+    /// `None` if a library does not report them.
     pub registers: Option<u32>,
     pub spilled_bytes: Option<usize>,
 }
 
-/// Times, and what there is to say of them.
+/// Times and remarks on them.
 #[derive(Debug)]
 pub struct Benched {
     pub timed: Vec<Timed>,
     pub notes: Vec<String>,
 }
 
-/// One of those that take turns.
+/// One of the kernels that take turns.
 enum Racer<'a> {
     File(Compiled<'a>),
     /// A kernel of V4, with arrays that the exercise does not have.
@@ -63,7 +64,7 @@ enum Racer<'a> {
         kernel: Kernel,
         shape: Launch,
         arguments: Vec<Argument<'static>>,
-        /// To which arguments point.
+        /// The arrays to which the arguments point.
         _arrays: Vec<Buffer>,
     },
     Product(GemmPlan, GemmOperands),
@@ -78,14 +79,15 @@ impl Racer<'_> {
     ) -> Result<(), DriverError> {
         match self {
             Racer::File(compiled) => launch(stream, compiled, placed, problem),
-            // SAFETY: arguments of the kernel's signature for the exercise's sizes; all buffers outlive the stream's work.
+            // SAFETY: the arguments match the kernel's signature for the exercise's sizes; all buffers outlive the
+            // stream's work.
             Racer::Own {
                 kernel,
                 shape,
                 arguments,
                 ..
             } => unsafe { stream.launch(kernel, shape, arguments) },
-            // SAFETY: the exercise's matrices, of the sizes that the plan was made for.
+            // SAFETY: the operands are the exercise's matrices, in the sizes for which the plan was made.
             Racer::Product(plan, operands) => unsafe { plan.run(stream, operands) },
         }
     }
@@ -99,7 +101,7 @@ impl Racer<'_> {
     }
 }
 
-/// This project's own way to do the exercise, where it has one: its name, and what it does beyond.
+/// Returns this project's kernel for the exercise if there is one, its name, and what it computes in addition.
 fn own(
     driver: &Driver,
     stream: &Stream,
@@ -157,17 +159,17 @@ fn own(
     Ok(Some(("v4's own".into(), racer, alone.remark)))
 }
 
-/// What a device reaches.
+/// Rates that a device reaches.
 #[derive(Clone, Copy, Debug)]
 pub struct Reached {
     pub bytes_per_s: f64,
     pub flops_per_s: f64,
 }
 
-/// Times `files`, the learner's first, and what this project has for it, in rounds in which they take turns.
+/// Times `files`, the learner's first, and this project's kernel for the exercise. All take turns in rounds.
 ///
 /// # Errors
-/// Where a file does not compile or the device fails.
+/// Fails if a file does not compile or the device fails.
 pub fn bench(
     driver: &Driver,
     exercise: &Exercise,
@@ -200,7 +202,7 @@ pub fn bench(
     let mut racers = vec![];
     for (what, racer) in all {
         let mut passes = 1;
-        // How many passes fill a turn; the first also compiles and warms.
+        // Finds out how many passes fill a turn. The first pass also compiles and warms up.
         loop {
             let ms = clock.time(&stream, passes, || racer.go(&stream, &placed, &problem))?;
             if ms >= TURN_MS || passes >= MOST_PASSES {
@@ -265,7 +267,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Milliseconds of the device for `passes` of `work`.
+    /// Returns the device's milliseconds for `passes` calls of `work`.
     fn time(
         &self,
         stream: &Stream,
@@ -278,7 +280,7 @@ impl Clock {
             handed_over = handed_over.and_then(|()| work());
         }
         let recorded = stream.record(&self.end);
-        // In any case, because buffers go after an error.
+        // Synchronises in any case, because the buffers are freed after an error.
         stream.synchronize()?;
         handed_over?;
         recorded?;
@@ -301,7 +303,7 @@ mod tests {
     use super::*;
     use tinyllama_course::workbench::exercise::find;
 
-    /// A case of each exercise with a kernel of this project that has whole vectors, and one that has not.
+    /// For each exercise with a kernel of this project: a case with whole vectors and a case without.
     const CASES: [(&str, &[usize]); 5] = [
         ("rmsnorm", &[0, 1]),
         ("swiglu", &[0, 1]),

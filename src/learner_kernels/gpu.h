@@ -1,4 +1,4 @@
-// What a learner's HIP file needs of nvrtc: shuffles and votes as HIP writes them. Nothing on hiprtc, which has them.
+// Shuffles and votes as HIP writes them, for a learner's HIP file under nvrtc. hiprtc already has them.
 #if defined(TUTOR_CUDA)
 #define WORKBENCH_SHUFFLE(name)                                                                  \
     template <class T>                                                                           \

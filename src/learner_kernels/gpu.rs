@@ -1,4 +1,4 @@
-//! The same file on a GPU, through hiprtc or nvrtc: results held against the reference.
+//! Runs the learner's file on a GPU, through hiprtc or nvrtc, and compares the results with the reference.
 
 use anyhow::Result;
 
@@ -14,17 +14,17 @@ use tinyllama_engine::device::driver::{
 
 const PRELUDE: &str = include_str!("gpu.h");
 
-/// Elements after each buffer that a kernel must leave alone.
+/// Elements after each buffer that a kernel must not write, and their bit pattern.
 const GUARD: usize = 64;
 const GUARD_BITS: u32 = 0x7fc0_beef;
 
-/// A file's kernels on a device, by their names.
+/// A file's kernels on a device, with their names.
 pub(super) type Compiled<'a> = Vec<(&'a str, Kernel)>;
 
 /// Checks `file` on the device of `driver` with every case of the exercise.
 ///
 /// # Errors
-/// Where the device fails in a way that is not the kernel's doing.
+/// Fails if the device fails for a reason that is not the kernel's fault.
 pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checked> {
     let mut checked = Checked {
         exercise: exercise.name.clone(),
@@ -50,7 +50,7 @@ pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checke
             Ok(findings) => checked.add_all(findings, wave, &problem),
             Err(error) => {
                 let finding = refusal(error.downcast()?)?;
-                // A device that a kernel has hurt answers nothing more to this process.
+                // After a kernel has caused a fault, this process gets no more answers from the device.
                 checked.add_all(vec![finding], wave, &problem);
                 break;
             }
@@ -74,7 +74,7 @@ pub(super) fn compile<'a>(
     kernels.collect()
 }
 
-/// The file as run-time compilers take it: they have HIP's header built in, or do not know it.
+/// Returns the file as run-time compilers take it. They have HIP's header built in, or do not know it.
 pub fn source(file: &File) -> String {
     let include = |line: &str| line.trim_start().starts_with("#include");
     let lines = file.text.lines();
@@ -86,7 +86,7 @@ pub fn source(file: &File) -> String {
     format!("{PRELUDE}\n#line 1 \"{name}\"\n{text}\n")
 }
 
-/// What a driver's error says of the kernel; errors that are not its doing are given back.
+/// Turns a driver's error into a finding about the kernel. Errors that are not the kernel's fault are returned as errors.
 fn refusal(error: DriverError) -> Result<Finding> {
     use tinyllama_engine::device::driver::Refusal;
     match &error {
@@ -120,7 +120,7 @@ pub(super) fn place(
     let mut buffers = vec![];
     for buffer in &problem.buffers {
         let memory = driver.allocate((buffer.elements + GUARD) * 4)?;
-        // Nobody wrote it: a NaN.
+        // No kernel has written it yet: a NaN.
         let mut words = buffer
             .words
             .clone()
@@ -153,8 +153,9 @@ pub(super) fn launch(
             })
             .collect();
         let shape = Launch::new(planned.grid, planned.block).with_shared(planned.shared);
-        // SAFETY: the arguments are those of the exercise's signature, and the buffers outlive the stream's work, which the
-        // callers wait for. What the learner's code does with them is checked on the stand-in first; here the driver ends it.
+        // SAFETY: the arguments match the exercise's signature. The buffers outlive the stream's work, for which the
+        // callers wait.
+        // The stand-in checks first what the learner's code does with them; here the driver stops a faulty kernel.
         unsafe { stream.launch(kernel, &shape, &arguments)? };
     }
     Ok(())
@@ -172,7 +173,7 @@ fn run_case(
     results(stream, &placed, problem)
 }
 
-/// What is wrong with what lies on the device.
+/// Compares the buffers on the device with the expected results and returns what is wrong.
 pub(super) fn results(
     stream: &Stream,
     placed: &[Buffer],
@@ -195,7 +196,7 @@ pub(super) fn results(
         let Some((_, expected)) = expected.iter().find(|(known, _)| known == name) else {
             continue;
         };
-        // A GPU does not say who wrote: what is still as it was given, nobody did.
+        // A GPU does not report which thread wrote. An element that still has its first value was written by no thread.
         let lines = words
             .iter()
             .map(|bits| u32::from(*bits != u32::MAX))

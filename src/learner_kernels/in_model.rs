@@ -1,4 +1,4 @@
-//! A learner's kernel in a real training step: what of the exercises V4 has a place for.
+//! Puts a learner's kernel into a real training step, for the exercises that V4 has a place for.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -15,16 +15,16 @@ use tinyllama_course::workbench::problem::Problem;
 use tinyllama_course::workbench::toolchain::Toolchain;
 use tinyllama_course::workbench::{Finding, stand_in, words};
 
-/// Exercises whose kernels V4 can take in place of its own.
+/// Exercises whose kernels can replace V4's own.
 pub const PLACES: [&str; 4] = ["rmsnorm", "swiglu", "cross-entropy", "adamw"];
 
-/// Lanes of a wavefront on the stand-in: those of CDNA.
+/// Lanes of a wavefront on the stand-in, as on CDNA.
 const WAVE: u32 = 64;
 
-/// The kernel of a file, ready to be put in place.
+/// Prepares the kernel of a file so that V4 can call it.
 ///
 /// # Errors
-/// Where there is no such place, or the file is no kernel.
+/// Fails if V4 has no place for the exercise, or the file has no such kernel.
 pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
     if !PLACES.contains(&operation) {
         let places = PLACES.join(", ");
@@ -56,10 +56,10 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
     })
 }
 
-/// An argument that is a number, by its name.
+/// Name and value of an argument that is a number.
 type Number<'a> = (&'a str, f32);
 
-/// The kernel on the stand-in, compiled when it is first asked for.
+/// Returns the kernel on the stand-in; it is compiled at the first call.
 fn on_host(
     exercise: &'static Exercise,
     file: File,
@@ -92,7 +92,7 @@ fn compile(exercise: &Exercise, file: &File) -> Result<(Toolchain, Module)> {
     Ok((toolchain, module))
 }
 
-/// One launch in a process of its own, with the limits of a check.
+/// Runs one launch in its own process, with the limits of a check.
 fn on_stand_in(
     toolchain: &Toolchain,
     module: &Module,
@@ -101,7 +101,7 @@ fn on_stand_in(
     file: &File,
 ) -> Result<Arrays> {
     for buffer in &mut problem.buffers {
-        // What an exercise leaves unwritten is so here.
+        // Elements that an exercise leaves unwritten stay unwritten here.
         let is_given = buffer.argument.values.is_some();
         buffer.words = arrays
             .remove(buffer.argument.name.as_str())

@@ -1,4 +1,4 @@
-//! Kernels that learners write, on a GPU and in the model. The workbench checks them without one.
+//! Runs kernels that learners write on a GPU and in the model. The workbench checks them without a GPU.
 
 pub mod bench;
 pub mod gpu;
