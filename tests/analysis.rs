@@ -1,4 +1,4 @@
-//! The commands that compare runs, on a stand-in for the device whose truth is known.
+//! Tests the commands that compare runs, on a simulated device with known times.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::Output;
 use common::{stderr, stdout, tutor};
 use serde_json::{Value, json};
 
-/// A home with a device of known truth.
+/// A home folder with a simulated device whose times are known.
 struct Bench {
     home: tempfile::TempDir,
 }
@@ -82,7 +82,7 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_else(|| panic!("{pointer} is no text in {value:#}"))
 }
 
-/// v2 takes 0.625 of v1's time, v3 as long as v2; runs differ by 1 %, steps by 2 %.
+/// v2 takes 0.625 of v1's time, and v3 takes as long as v2. Runs vary by 1 %, steps by 2 %.
 fn versions() -> Value {
     json!({
         "targets": {"v1": {}, "v2": {"ms": 6.25}, "v3": {"ms": 6.25}},
@@ -112,13 +112,13 @@ fn compare_finds_the_speedup_that_is_there_and_none_that_is_not() {
     let same = text(&document["rows"][2]["relative_time"], "/finding/finding");
     assert!(["no_difference", "too_noisy"].contains(&same), "{same}");
     assert!(document["warnings"].to_string().contains("seed"));
-    // Phases come from the run that waits after each.
+    // Phases come from the run that waits after each of them.
     let forward = number(&document, "/rows/0/phases/forward_ms");
     assert!((2.7..3.3).contains(&forward), "{forward}");
     let rate = number(&document, "/rows/0/flops_per_s");
     assert!((1.7e12..1.9e12).contains(&rate), "{rate}");
 
-    // The same runs, read again from disk: not in turns any more.
+    // Runs read again from disk no longer count as taking turns.
     let runs = bench.runs();
     assert_eq!(runs.len(), 18);
     let again = bench.json(&["compare", &runs[0], &runs[1]]);
@@ -227,7 +227,7 @@ fn scale_fits_the_growth_and_stops_at_the_memory() {
             "{growth:#}"
         );
     }
-    // What is larger than something that did not fit is not even started.
+    // A size larger than one that did not fit is not started.
     let runs = bench.runs().len();
     bench.json(&["scale", "v1", "--seq-len=512,1024", "--batch-size=16,32"]);
     assert_eq!(bench.runs().len(), runs + 1);
@@ -316,7 +316,7 @@ fn compare_takes_turns_and_sets_other_programs_beside_the_targets() {
         let record = std::fs::read_to_string(path.join("run.json")).expect("kept");
         record.contains("\"v2\"")
     };
-    // The second round starts with the other one.
+    // The second round starts with the other target.
     assert_eq!([0, 1, 2, 3].map(order), [false, true, true, false]);
     let shown = stdout(&bench.run(&asked));
     let line = |name: &str| {
@@ -333,7 +333,7 @@ fn compare_takes_turns_and_sets_other_programs_beside_the_targets() {
     assert!(line("v1").contains("0.1 s"), "{shown}");
 }
 
-/// What can be known before is said before: nothing has run when a peer, a flag or a switch turns out to be none.
+/// Errors that need no run are reported before the first run: an invalid peer, flag or switch.
 #[test]
 fn mistakes_are_found_before_the_first_run() {
     let bench = Bench::new(&versions());
@@ -404,7 +404,7 @@ fn the_old_name_of_compare_is_answered_with_the_new_one() {
     );
 }
 
-/// Tables are for a terminal of 80 columns, whatever a backend leaves out.
+/// Tables fit a terminal of 80 columns, even if the backend does not report some figures.
 #[test]
 fn tables_fit_a_narrow_terminal_and_leave_out_what_nothing_reported() {
     let bench = Bench::new(&versions());
@@ -417,7 +417,7 @@ fn tables_fit_a_narrow_terminal_and_leave_out_what_nothing_reported() {
 
 #[test]
 fn batch_size_finds_the_limit_of_the_memory() {
-    // 400 MB at 1024 tokens of a device with 1 GB: 128 tokens a sample are 50 MB.
+    // 1024 tokens take 400 MB on a device with 1 GB, so a sample of 128 tokens takes 50 MB.
     let bench = Bench::new(&json!({"targets": {"v1": {}}, "growth": [1.0, 0.5]}));
     let document = bench.json(&[
         "batch-size",
@@ -451,7 +451,7 @@ fn regress_fails_on_what_got_worse_and_only_on_that() {
         .concat(),
     );
     assert!(saved.status.success(), "{}", stderr(&saved));
-    // Without targets those of the file run again, with its flags.
+    // Without targets, those in the file run again with its flags.
     let same = bench.run(&[&["regress", "--rounds=4"], &baseline[..]].concat());
     assert_eq!(same.status.code(), Some(0), "{}", stdout(&same));
 
@@ -493,7 +493,7 @@ fn regress_fails_on_what_got_worse_and_only_on_that() {
         stderr(&short)
     );
 
-    // Without a baseline a speed-up can be asked for all the same; what is not in a baseline is said to be missing.
+    // A speed-up needs no baseline. A target that a baseline lacks is reported as missing.
     let asked = ["regress", "v2", "--against=v1", "--min-speedup=1.1"];
     let alone = bench.json(&[&asked[..], &["--rounds=4"]].concat());
     assert_eq!(text(&alone, "/outcomes/0/figure"), "speedup", "{alone:#}");
@@ -524,7 +524,8 @@ fn regress_fails_on_what_got_worse_and_only_on_that() {
     );
 }
 
-/// The scenario as it should be: 2 slower than 3, 3's parts short of its total, 4's forward slow, 6 without gradients.
+/// The expected scenario: stage 2 is slower than 3, the parts of 3 do not add up to its total, the forward pass of 4
+/// is slow, and 6 has no gradients.
 fn scenario() -> Value {
     json!({
         "targets": {
@@ -553,7 +554,7 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     let out_flag = format!("--out={}", out.display());
     let document = bench.json(&["stages", "--num-steps=12", "--profile", &out_flag]);
     assert_eq!(shown(&document), ["yes"; 7], "{document:#}");
-    // The step is no slower; the kernel that reads what is strided is.
+    // The step is no slower, but the kernel that reads the strided tensor is.
     let ratio = number(&document, "/findings/effects/1/ratio");
     assert!((1.9..2.1).contains(&ratio), "{ratio}");
     let naive = text(&document, "/findings/effects/3/text");
@@ -572,7 +573,7 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
         "{kept}"
     );
 
-    // The same program in all stages: nothing shows, and the parts add up.
+    // All stages run the same program, so there is no symptom and the parts add up.
     let mut nothing = scenario();
     for target in nothing["targets"]
         .as_object_mut()
@@ -581,7 +582,7 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     {
         *target = json!({});
     }
-    // A few per cent between the parts are the loop's own.
+    // The loop itself may take a few per cent between the parts.
     nothing["targets"]["stage3"] = json!({"parts": [0.3, 0.5, 0.15]});
     bench.change(&nothing);
     let document = bench.json(&["stages", &out_flag, "--num-steps=12"]);
@@ -649,7 +650,7 @@ fn a_stage_that_does_not_run_leaves_the_others_standing() {
 
 #[test]
 fn predict_learns_from_kept_runs_and_says_how_far_it_may_be_off() {
-    // The step grows as the counted work does, beyond what the host needs.
+    // The step time grows with the counted work, on top of the host's constant time.
     let bench = Bench::new(&json!({
         "targets": {"v1": {}}, "growth": [1.0, 1.0], "host_ms": 2.0, "noise": 0.01, "starts": 0.01,
     }));
@@ -671,7 +672,7 @@ fn predict_learns_from_kept_runs_and_says_how_far_it_may_be_off() {
         "{document:#}"
     );
     assert_eq!(document["seen"], json!(false));
-    // 400 MB at 1024 tokens, as the stand-in says; parameters are small.
+    // The simulated device uses 400 MB for 1024 tokens; parameters are small.
     assert!(number(&document, "/peak_bytes") > 1e9);
 }
 
@@ -711,7 +712,7 @@ fn tune_finds_what_is_faster_and_refuses_what_is_wrong_or_noise() {
     let document = bench.json(&space);
     assert_eq!(document["winner"], json!([]), "{document:#}");
 
-    // A search that could find nothing but noise is not begun.
+    // The command refuses a search that could only find noise.
     bench.change(&json!({"targets": {"v3": {}}, "backend": "cpu"}));
     for (wrong, why) in [
         (["tune", "v4"], "no kernel whose block size"),
@@ -742,11 +743,11 @@ fn roofline_stands_under_the_calibrated_ceilings() {
             .find(|point| point["name"] == name && point["grain"] == grain)
             .unwrap_or_else(|| panic!("no {name} in {document:#}"))
     };
-    // 3 GFLOP and 10 MB in 1 ms: 300 FLOP/byte, 3 of 40 TFLOP/s.
+    // 3 GFLOP and 10 MB in 1 ms give 300 FLOP/byte and 3 of 40 TFLOP/s.
     let ffn = find("ffn", "part");
     assert!((number(ffn, "/intensity") - 300.0).abs() < 1e-6);
     assert!((number(ffn, "/share") - 3.0 / 40.0).abs() < 1e-6, "{ffn:#}");
-    // 40 MFLOP and 84 MB in 1 ms: 84 of 1000 GB/s.
+    // 40 MFLOP and 84 MB in 1 ms give 84 of 1000 GB/s.
     let optimizer = find("optimizer", "part");
     assert!(
         (number(optimizer, "/share") - 0.084).abs() < 1e-6,
@@ -759,7 +760,7 @@ fn roofline_stands_under_the_calibrated_ceilings() {
     );
     assert_eq!(document["stale"], json!([]));
 
-    // A kernel that leaves the matrix units alone: its vector units reach half of what products reach.
+    // The kernel does not use the matrix units, and the vector units reach half of the rate of products.
     let naive = find("swiglu_naive forward", "kernel");
     assert_eq!(number(naive, "/attainable"), 20e12, "{naive:#}");
 

@@ -1,4 +1,4 @@
-//! What a user can get wrong, and what the program says then.
+//! Tests the program's messages for mistakes that a user can make.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{SMALL, run, run_v1, stderr, stdout, tutor};
 
-/// Arguments after `run`, the exit status, and words the message must contain.
+/// Arguments after `run`, the exit status, and texts that the message must contain.
 const REFUSED: &[(&[&str], i32, &[&str])] = &[
     (&["v1", "--layers=0"], 2, &["--layers is 0", "at least 1"]),
     (&["v1", "--batch-size=0"], 2, &["--batch-size is 0"]),
@@ -94,7 +94,7 @@ const REFUSED: &[(&[&str], i32, &[&str])] = &[
     ),
 ];
 
-/// A whole command line, the exit status, words its message must contain, and words of remedies that would not help.
+/// A whole command line, the exit status, texts that the message must contain, and remedies that would not help.
 type Said = (
     &'static [&'static str],
     i32,
@@ -223,7 +223,7 @@ fn whoever_closes_the_output_hears_nothing_of_it() {
 #[test]
 fn mistakes_are_named_with_a_way_out() {
     for (arguments, status, words) in REFUSED {
-        // The build may contain ROCm; then the message is about the library or the device.
+        // In a build with ROCm the message is about the library or the device.
         if arguments.contains(&"--backend=rocm") && cfg!(feature = "rocm") {
             continue;
         }
@@ -302,7 +302,7 @@ fn what_takes_too_long_is_ended_and_the_facts_of_the_rest_are_packed() {
         .args(SMALL)
         .output()
         .unwrap();
-    // Kernels cannot be checked on a CPU, so not every command succeeds.
+    // Kernels cannot be checked on a CPU, so one command fails.
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let file = std::fs::File::open(&archive).unwrap();
     let mut packed = std::collections::BTreeMap::new();
@@ -329,7 +329,7 @@ fn what_takes_too_long_is_ended_and_the_facts_of_the_rest_are_packed() {
     assert!(packed.contains_key("stages.json") && packed.contains_key("stages.json.stderr"));
     assert!(!packed["doctor.json"].is_empty());
 
-    // What was collected once is not overwritten.
+    // An existing archive is not overwritten.
     let again = tutor(home.path())
         .args(["doctor", "--collect"])
         .arg(&archive)
@@ -414,7 +414,7 @@ fn an_interrupt_in_training_gives_a_summary_of_what_was_done() {
 #[test]
 fn an_interrupt_during_a_long_first_step_does_not_wait_for_it() {
     let home = tempfile::tempdir().unwrap();
-    // One step of this takes minutes on a test machine: the stand-in for compiling and tuning on a GPU.
+    // A step of this run takes minutes on a test machine. It stands for compiling and tuning on a GPU.
     let mut child = tutor(home.path())
         .args([
             "run",
@@ -462,10 +462,10 @@ fn an_interrupt_ends_a_run_whose_output_nobody_reads_any_more() {
         .spawn()
         .unwrap();
     let stdout = child.stdout.take().unwrap();
-    // Until the pipe is full.
+    // Waits until the pipe is full.
     let waiting = || {
         let mut bytes: libc::c_int = 0;
-        // SAFETY: a place for the answer.
+        // SAFETY: the pointer leads to a local variable for the answer.
         assert_eq!(
             unsafe { libc::ioctl(stdout.as_raw_fd(), libc::FIONREAD, &raw mut bytes) },
             0

@@ -1,5 +1,5 @@
-//! Kernel files that attack whoever checks them (`tests/workbench/hostile`): none passes, none creates or reads a file, and
-//! each is told what is wrong. A file's first lines say what is expected.
+//! Kernel files that attack the program that checks them (`tests/workbench/hostile`). None passes, none creates or
+//! reads a file, and each gets an explanation. The first lines of a file say what is expected.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use common::{stderr, stdout, tutor};
 
-/// What a kernel may not find out.
+/// A text that no kernel may read.
 const SECRET: &str = "TOPSECRET";
 
 struct Hostile {
@@ -47,7 +47,7 @@ fn hostile(home: &Path) -> Vec<Hostile> {
     read.collect()
 }
 
-/// The cache of whoever runs the tests: the stand-in is built once for all.
+/// Uses the cache of the user who runs the tests, so that the stand-in is built only once.
 fn check(home: &Path, args: &[&str]) -> std::process::Output {
     let own = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = own
@@ -60,7 +60,7 @@ fn check(home: &Path, args: &[&str]) -> std::process::Output {
     command.output().expect("the program starts")
 }
 
-/// Whether kernels can be checked here; said in a line where not.
+/// True if this machine can check kernels; otherwise prints a line.
 fn ready(home: &Path) -> bool {
     let path = home.join("ready.hip");
     fs::write(
@@ -102,7 +102,7 @@ fn no_hostile_file_passes_or_gets_anything_out() {
             let args = ["--wave", "64", "--file", "hostile.hip", "--json"];
             let output = check(home, &args[..if json { 5 } else { 4 }]);
             let said = format!("{}{}", stdout(&output), stderr(&output));
-            // A message is wrapped at 80 columns, and quoted in JSON.
+            // Messages wrap at 80 columns and are quoted in JSON.
             let words = said
                 .replace("\\\"", "\"")
                 .split_whitespace()

@@ -1,4 +1,4 @@
-//! The completion script for bash, asked as bash asks it.
+//! Tests bash's completion script in the way bash calls it.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use common::{run, stderr, stdout};
 
-/// What bash would offer for the last word of `line`.
+/// The candidates that bash would offer for the last word of `line`.
 fn offered(line: &str) -> Vec<String> {
     let script = run(&["completions", "bash"]);
     assert!(script.status.success(), "{}", stderr(&script));

@@ -1,5 +1,6 @@
-//! Steps in which the learner decides, through the real program: a command, a case, a goal and a contest, as lines and on the
-//! screen, with what the records and the report keep of it. Then runs in turns, and `prepare` behind a learner.
+//! Tests steps in which the learner decides, with the real program: a command, a case, a goal and a contest. It uses
+//! lines and the full screen, and checks the records and the report. Then it tests runs in turns, and `prepare` in
+//! the background.
 
 mod common;
 #[path = "common/terminal.rs"]
@@ -18,7 +19,7 @@ use terminal::Terminal;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 
-/// A course of one lesson with these steps, in a home of its own. `RUN` stands for the flags of a small run, `RUN4` for
+/// A course with one lesson of these steps, in a separate home. `RUN` stands for the flags of a small run, `RUN4` for
 /// twice its batch, `RUN1` for a single step.
 fn course(steps: &str) -> (TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
@@ -108,7 +109,7 @@ const TUTOR: [(&str, &str); 4] = [
     ("NO_COLOR", ""),
 ];
 
-/// The dialogue in a class folder, told these lines.
+/// Runs the dialogue in a class folder with these input lines.
 fn plain(home: &Path, course: &Path, lines: &str) -> String {
     let class = home.join("class");
     fs::create_dir_all(&class).unwrap();
@@ -140,7 +141,7 @@ fn asked(home: &Path, course: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// `words` one after the other.
+/// Asserts that all `words` occur in this order.
 fn in_order(said: &str, words: &[&str]) {
     let mut rest = said;
     for word in words {
@@ -151,7 +152,7 @@ fn in_order(said: &str, words: &[&str]) {
     }
 }
 
-/// What the records of a learner who did all of [`DECIDING`] have to tell.
+/// Checks the report of a learner who completed [`DECIDING`].
 fn is_reported(home: &Path, course: &Path) {
     let report = home.join("report");
     let to = report.display().to_string();
@@ -194,7 +195,7 @@ fn is_reported(home: &Path, course: &Path) {
     let ladder = asked(home, course, &["instructor", "--json", "ladder"]);
     let ladder: Value = serde_json::from_slice(&ladder.stdout).unwrap();
     assert_eq!(ladder["ladder"][0]["learner"], "ada", "{ladder}");
-    // The same once more, where the instructor says; behind a command several may go at a time.
+    // Repeats the runs on the instructor's machine. A launcher command allows several at a time.
     let again = [
         "instructor",
         "--json",
@@ -265,7 +266,7 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
         .env("XDG_CONFIG_HOME", path("config"))
         .env("TINYLLAMA_BACKEND", "cpu")
         .env_remove("SSH_CONNECTION");
-    // High enough for every line of a case.
+    // The terminal is high enough for every line of a case.
     let mut terminal = Terminal::start(command, 100, 60);
     terminal.wait_for("Your first minute");
     terminal.send("\x1b");
@@ -314,7 +315,7 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     terminal.send("f");
     terminal.wait_for("Flags of the run");
     terminal.send("\x15");
-    // Many keys at once are taken for a paste, and such a one deletes nothing.
+    // Many keys at once count as a paste, and a delete key in a paste deletes nothing.
     std::thread::sleep(std::time::Duration::from_millis(200));
     terminal.send(&format!("{goal} --num-steps 6 --flops"));
     std::thread::sleep(std::time::Duration::from_millis(200));
@@ -329,7 +330,7 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     is_reported(home.path(), &course);
 }
 
-/// From the figures of a run to the text of its step, once that says so.
+/// Leaves the page with a run's figures for the step's text, once the step shows `shown`.
 fn back_to(terminal: &Terminal, shown: &str) {
     terminal.wait_until(shown, |terminal| {
         let text = terminal.text();
@@ -366,7 +367,8 @@ const TURNS: &str = "
       - { id: alike, measure: a.total_ms / c.total_ms, at_least: 0.1, required: false, passed: Alike., not_yet: Not. }
 ";
 
-/// Too few steps to know how they scatter: both go on in turns, with more of them, and every round is kept.
+/// The runs have too few steps to know their spread. So both continue in turns with more steps, and every round is
+/// stored.
 #[test]
 fn an_effect_that_is_not_decided_is_measured_in_turns_until_it_is_or_cannot_be() {
     let (home, course) = course(&TURNS.replace("RUN", "RUN1"));
@@ -397,11 +399,11 @@ fn an_effect_that_is_not_decided_is_measured_in_turns_until_it_is_or_cannot_be()
     let rounds = turns.len() / 2;
     assert!((2..=13).contains(&rounds), "{order}");
     assert_eq!(turns, "ab".repeat(rounds));
-    // The first is longer by now, and the round has as many steps of both.
+    // The first run has become longer, and a round has equally many steps of both.
     assert_eq!(third, "cac", "{order}");
     let asked: Vec<_> = started[turns.len() + 1..].iter().map(steps_asked).collect();
     assert!(asked[0] == asked[1] && asked[0] > 1, "{asked:?}");
-    // Names of runs begin with the milliseconds at which they started.
+    // Run names begin with their start time in milliseconds.
     let runs = home.path().join("class/ada/runs");
     let mut runs: Vec<_> = fs::read_dir(runs)
         .unwrap()
@@ -435,14 +437,14 @@ fn started_ms(run: &Path) -> f64 {
     next() * 1e3 + next()
 }
 
-/// From a run's start to its last word.
+/// Milliseconds from a run's start to its last event.
 fn last_ms(run: &Path) -> f64 {
     let events = fs::read_to_string(run.join("events.jsonl")).unwrap();
     let last: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
     last["t"].as_f64().unwrap() * 1e3
 }
 
-/// What the screen starts behind a learner: it steps aside when told to, goes on, and ends with who started it.
+/// The screen starts `prepare` in the background. It pauses on request, continues, and ends with the tutor.
 #[test]
 fn prepare_behind_a_learner_steps_aside_goes_on_and_ends_with_the_tutor() {
     let (home, course) = course(TURNS);

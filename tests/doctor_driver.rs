@@ -1,4 +1,5 @@
-//! `doctor --driver` on the stand-in for HIP, and where there is no device; kernels compiled by its hiprtc, which needs none.
+//! Tests `doctor --driver` on the stand-in for HIP and on a machine without a device. Also tests kernels compiled by
+//! the stand-in's hiprtc, which needs no device.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -12,7 +13,8 @@ use common::{stderr, stdout, tutor};
 use serde_json::Value;
 use stand_in::{Record, environment};
 
-/// `doctor --driver --quick --json` with the stand-in as the GPU, and what it was asked.
+/// The result of `doctor --driver --quick --json` with the stand-in as the GPU, and the calls that the stand-in
+/// received.
 struct Tried {
     output: Output,
     document: Value,
@@ -46,7 +48,7 @@ impl Tried {
         findings.map_or(&[], Vec::as_slice)
     }
 
-    /// Status of the line of this topic and name.
+    /// Status of the finding with this topic and name.
     fn of(&self, topic: &str, name: &str) -> &str {
         let line = self
             .findings()
@@ -82,7 +84,7 @@ fn every_trial_passes_with_waves_of_64_and_of_32_and_everything_is_given_back() 
             assert!(ok.iter().any(|line| line["topic"] == topic), "{topic}");
         }
         assert!(tried.with_status("broken").is_empty());
-        // What the device does not have is said, and nothing needs to be done about it.
+        // A feature that the device lacks is reported without a remedy.
         for line in tried.with_status("absent") {
             assert!(line["remedy"].is_null(), "{line}");
         }
@@ -96,10 +98,10 @@ fn kernels_that_compute_something_else_are_found() {
     let Some(rocm) = stand_in::built() else {
         return;
     };
-    // Every block takes itself for the first.
+    // Every block reads index 0.
     let planted = [
         ("HIP_STAND_IN_PLANT", "blocks"),
-        // What they read and write is not looked at: a device does not look either.
+        // Memory accesses are not checked, as on a real device.
         ("HIP_STAND_IN_CHECK", "none"),
     ];
     let tried = attempt(rocm, &planted);
@@ -140,7 +142,7 @@ fn what_is_not_there_is_told_with_what_to_install() {
         assert!(words.iter().all(|word| told.contains(word)), "{told}");
     }
 
-    // One matrix library takes the place of the other; without both everything else is tried.
+    // Either matrix library can replace the other. Without both, everything else is still tested.
     let less = |libraries: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
         let lib = folder.path().join("lib");
@@ -178,7 +180,7 @@ fn whatever_fails_is_told_and_everything_is_given_back() {
     let Some(rocm) = stand_in::built() else {
         return;
     };
-    // Calls that can fail, each at an early and at a later use.
+    // Calls that can fail. Each fails once at its first use and once at a later one.
     let calls = [
         ("hipMalloc", 2),
         ("hipHostMalloc", 2),
@@ -211,7 +213,7 @@ fn whatever_fails_is_told_and_everything_is_given_back() {
     for (call, code) in calls {
         let made = whole.record.count(call);
         assert!(made > 0, "{call} is not asked for");
-        // The later one before algorithms are chosen, which gets over most failures.
+        // The later use comes before algorithms are chosen, because that choice survives most failures.
         for nth in [1, made.min(2).max(made.div_ceil(4))] {
             let failure = format!("{call}#{nth}={code}");
             let tried = attempt(rocm, &[("HIP_STAND_IN_FAIL", &failure)]);
@@ -219,8 +221,8 @@ fn whatever_fails_is_told_and_everything_is_given_back() {
             assert!(!said.contains("panicked"), "{failure}: {said}");
             let problems = tried.record.problems();
             assert_eq!(problems, Vec::<String>::new(), "{failure}: {said}");
-            // The choice of an algorithm, which captures and times it, gets over one that fails, and the trial that expects
-            // a failure over another.
+            // Two parts survive a failed call: the choice of an algorithm, which captures and times it, and the test
+            // that expects a failure.
             let excused = ["hipblasLtMatmul", "hipMalloc", "hipStreamEndCapture"].contains(&call)
                 || nth > 1
                     && ["Event", "Graph", "Capture"]
@@ -242,7 +244,7 @@ fn without_a_device_nothing_is_called_right_and_wrong_use_is_refused() {
     let doctor = |arguments: &[&str]| {
         let mut command = tutor(home.path());
         command.args(["doctor"]).args(arguments);
-        // Whatever this machine has.
+        // Hides any ROCm on this machine.
         command
             .env("ROCM_PATH", "/nowhere")
             .env("HIP_PATH", "/nowhere");
@@ -267,7 +269,7 @@ fn without_a_device_nothing_is_called_right_and_wrong_use_is_refused() {
     }
 }
 
-/// `kernels swiglu` in f32, compiled by the hiprtc in `rocm`, of which each way out is an exit status.
+/// Runs `kernels swiglu` in f32 with the hiprtc in `rocm`. Returns the exit status and the output.
 fn compiled_by_hiprtc(rocm: &Path, settings: &[(&str, &str)]) -> (Option<i32>, String) {
     let home = tempfile::tempdir().unwrap();
     let output = tutor(home.path())

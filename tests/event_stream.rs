@@ -1,4 +1,4 @@
-//! The event stream against its published schema, and the files kept of a run.
+//! Tests the event stream against its published schema, and the stored files of a run.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn the_published_schemas_are_the_programs_own() {
     for (output, file) in [("events", "events.schema.json"), ("run", "run.schema.json")] {
         let printed = run(&["schema", output]);
         let printed: Value = serde_json::from_str(&stdout(&printed)).unwrap();
-        // Not assert_eq: two schemas side by side help nobody.
+        // Not assert_eq, because it would print two whole schemas.
         assert!(
             printed == schema(file),
             "assets/{file} is out of date: `tinyllama-tutor schema {output} > assets/{file}`"
@@ -49,7 +49,7 @@ fn every_line_of_a_run_is_valid() {
     assert_eq!(kinds.first().map(String::as_str), Some("hello"));
     assert_eq!(kinds.last().map(String::as_str), Some("summary"));
     assert_eq!(kinds.iter().filter(|kind| *kind == "step").count(), 6);
-    // The check itself can fail.
+    // Checks that the validator can fail.
     let mut broken: Value = serde_json::from_str(stdout(&output).lines().next().unwrap()).unwrap();
     broken["seed"] = "forty-two".into();
     assert!(validator.validate(&broken).is_err());
@@ -67,7 +67,7 @@ fn an_error_is_the_last_event() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// A run whose process number stands in the file `leader` below `root`.
+/// A run that writes its process id to the file `leader` below `root`.
 fn start(root: &Path, steps: &str) -> Start {
     let leader = root.join("leader");
     let launcher = [
@@ -110,7 +110,7 @@ fn a_child_is_read_to_its_end_and_its_files_are_kept() {
     assert_eq!(record["hello"]["target"], "v1");
     let events = std::fs::read_to_string(ended.run.path.join("events.jsonl")).unwrap();
     assert!(events.lines().count() > 6);
-    // What was heard is what is read.
+    // The stored run equals the one that was received.
     let read = FinishedRun::read(&ended.run.path).unwrap();
     assert_eq!(read.sha256, ended.run.sha256);
     assert_eq!(read.figures(), ended.run.figures());
@@ -154,7 +154,7 @@ fn a_run_that_is_asked_to_end_says_what_it_did() {
     assert!(!ended.run.summary.as_ref().unwrap().complete);
 }
 
-/// `setsid` leaves the group of whoever starts it, and its own parent is gone at once.
+/// `setsid` leaves its parent's process group, and the intermediate parent ends immediately.
 #[test]
 fn a_run_that_left_its_group_ends_when_it_is_asked_to_and_when_nobody_looks() {
     let mut launcher = Launcher::choose(Some("setsid"), None).unwrap();
@@ -189,7 +189,7 @@ fn a_run_that_left_its_group_ends_when_it_is_asked_to_and_when_nobody_looks() {
     }
 }
 
-/// The process whose error stream lies below `root`.
+/// The process whose error stream is a file below `root`.
 fn writers(root: &Path) -> Option<String> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut names = processes.filter(|process| {

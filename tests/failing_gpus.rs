@@ -1,5 +1,5 @@
-//! GPUs that are not there, fail, hang or are full, as a learner meets them: on the stand-in for HIP, from the run's words over
-//! its event stream to the session that keeps it.
+//! Tests missing, failing, hanging and full GPUs from a learner's view, on the stand-in for HIP. It checks the run's
+//! messages, its event stream, and the session.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -29,7 +29,7 @@ use tinyllama_course::session::{Place, Session};
 const FLAGS: &str = "--hidden 32 --layers 1 --heads 4 --kv-heads 2 --ffn 64 --seq-len 16 --batch-size 2 --vocab 64 \
                      --num-steps 5 --warmup 1 --repeatability off";
 
-/// A course of one run.
+/// A course with one run.
 fn course(folder: &Path) {
     fs::create_dir_all(folder.join("only")).unwrap();
     let workshop = "format: 1\ntitle: One run\nversion: '1.0'\nsummary: Of v4.\nsessions:\n  - id: only\n    title: Only\n    \
@@ -42,16 +42,16 @@ fn course(folder: &Path) {
     fs::write(folder.join("only/one.yaml"), lesson).unwrap();
 }
 
-/// A machine with the stand-in as its GPU, and a learner on it.
+/// A machine with the stand-in as its GPU, and a learner who uses it.
 struct Machine {
     home: TempDir,
     rocm: PathBuf,
     settings: Vec<(&'static str, String)>,
 }
 
-/// What came of the one run of a learner.
+/// The result of a learner's single run.
 struct Seen {
-    /// Of the tutor.
+    /// Exit status of the tutor.
     status: Option<i32>,
     said: String,
     events: Vec<Value>,
@@ -67,7 +67,7 @@ impl Machine {
             rocm: rocm.into(),
             settings: vec![
                 ("HIP_STAND_IN_CHECK", "none".into()),
-                // Algorithms are chosen by times: these are always the same.
+                // Algorithms are chosen by time, and this clock always gives the same times.
                 ("HIP_STAND_IN_CLOCK", "1".into()),
             ],
         }
@@ -104,12 +104,12 @@ impl Machine {
     fn events(&self) -> Vec<Value> {
         let stream = self.run_folder().map(|run| run.join("events.jsonl"));
         let text = stream.and_then(|stream| fs::read_to_string(stream).ok());
-        // While it is written its last line may be half there.
+        // The last line may be incomplete while the run writes it.
         let lines = text.unwrap_or_default();
         lines.lines().flat_map(serde_json::from_str).collect()
     }
 
-    /// A learner starts the run, `look` looks on, and the learner leaves.
+    /// A learner starts the run, `look` observes it, and the learner leaves.
     fn learn(&self, look: impl FnOnce(&Child)) -> Seen {
         let mut child = self
             .command()
@@ -135,7 +135,7 @@ impl Machine {
         }
     }
 
-    /// The session opens without damage, knows how its run ended, and is intact to whoever checks it.
+    /// Asserts that the session opens without damage, knows how its run ended, and passes verification.
     fn is_whole(&self, what: &str, seen: &Seen) {
         assert_eq!(seen.status, Some(0), "{what}: {}", seen.said);
         assert!(
@@ -177,7 +177,7 @@ fn steps(events: &[Value]) -> usize {
     events.iter().filter(is_step).count()
 }
 
-/// How often a run that goes well replays its graph: the last time is in its last step.
+/// Number of graph replays in a successful run. The last one belongs to its last step.
 fn replays(rocm: &Path) -> usize {
     let machine = Machine::new(rocm);
     let seen = machine.learn(|_| {});
@@ -198,11 +198,11 @@ struct Case {
     what: &'static str,
     rocm: PathBuf,
     settings: (&'static str, String),
-    /// Of the last event.
+    /// Error code of the last event.
     code: &'static str,
-    /// Said to the learner.
+    /// Texts that the learner must see.
     words: &'static [&'static str],
-    /// Before it failed.
+    /// Number of steps before the failure.
     steps: usize,
 }
 
@@ -331,7 +331,8 @@ fn a_gpu_that_fails_is_told_with_a_remedy_and_leaves_a_session_that_is_whole() {
     }
 }
 
-/// Waits until the run has said so many steps, and a while longer in which it could say one more; then Ctrl-C.
+/// Waits until the run has reported this many steps, and a while longer in which it could report another one. Then
+/// sends Ctrl-C.
 fn interrupt_after(machine: &Machine, child: &Child, wanted: usize) {
     let until = Instant::now() + Duration::from_secs(120);
     while steps(&machine.events()) < wanted {
@@ -340,7 +341,7 @@ fn interrupt_after(machine: &Machine, child: &Child, wanted: usize) {
     }
     thread::sleep(Duration::from_millis(300));
     let tutor = i32::try_from(child.id()).unwrap();
-    // SAFETY: kill takes two numbers; the process is this test's own child.
+    // SAFETY: kill takes two numbers, and the process is a child of this test.
     unsafe { libc::kill(tutor, libc::SIGINT) };
 }
 
@@ -350,7 +351,8 @@ fn a_gpu_that_hangs_is_given_up_on_ctrl_c_with_everything_that_was_started() {
         return;
     };
     let last = replays(rocm);
-    // A call that never returns leaves the program to say what it did; a driver that does not even let it end takes KILL.
+    // If a call never returns, the program still reports its summary. If the driver also blocks the exit, only KILL
+    // ends the process.
     for (failure, exit, summary) in [
         ("hang", "exit status: 143", true),
         ("hang!", "signal 9 (KILL)", true),
@@ -376,7 +378,7 @@ fn a_driver_that_hangs_does_not_hang_the_doctor() {
     let Some(rocm) = stand_in::built() else {
         return;
     };
-    // A call that never returns, and one that does not even let its process end in order.
+    // One call never returns, and another even prevents a normal exit of its process.
     for failure in ["hipInit#1=hang", "hipInit#1=hang!"] {
         let machine = Machine::new(rocm).with("HIP_STAND_IN_FAIL", failure);
         let doctor = machine
@@ -420,7 +422,7 @@ fn a_second_interrupt_ends_a_run_whose_driver_does_not_let_it_end() {
         }
     };
     hears("compiling kernels", &mut said, &mut output);
-    // SAFETY: kill takes two numbers; the process is this test's own child.
+    // SAFETY: kill takes two numbers, and the process is a child of this test.
     let interrupt = || unsafe { libc::kill(process, libc::SIGINT) };
     interrupt();
     hears("\"summary\"", &mut said, &mut output);
@@ -497,7 +499,7 @@ fn two_processes_on_one_gpu_train_alike_and_share_what_was_compiled() {
     for (machine, seen) in machines.iter().zip(&seen) {
         machine.is_whole("one of two", seen);
     }
-    // Where the other has taken the memory, the words say that it may be that.
+    // If another process took the memory, the message names that as a possible cause.
     let machine = Machine::new(rocm).with("HIP_STAND_IN_MEMORY", 1);
     let seen = machine.learn(|_| {});
     assert!(

@@ -1,7 +1,7 @@
-//! Outputs that programs and classes rely on, as they were: every `--json` document, the events of a run, the emitted
-//! kernel sources. What differs from one run to the next (times, memory, places, dates) is masked.
+//! Tests outputs that programs and classes rely on against stored copies: every `--json` document, the events of a
+//! run, and the emitted kernel sources. Values that differ between runs (times, memory, paths, dates) are masked.
 //!
-//! A change that is meant is written down with `UPDATE_FROZEN=1 cargo test --test frozen`, and read in the diff.
+//! For an intended change, run `UPDATE_FROZEN=1 cargo test --test frozen` and read the diff.
 
 mod common;
 
@@ -13,7 +13,7 @@ use common::{SMALL, stderr, stdout, tutor};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Keys whose values say when, where, how long or how much memory; a null among them stays visible.
+/// Keys with times, places, durations or amounts of memory. A null value stays visible.
 const VOLATILE: &[&str] = &[
     "t",
     "started",
@@ -78,7 +78,7 @@ struct Home(tempfile::TempDir);
 impl Home {
     fn new() -> Self {
         let home = tempfile::tempdir().expect("a temporary folder");
-        // Two targets of known times: whatever is said of them is said of the same figures.
+        // Two simulated targets with fixed times, so that every command reports the same figures.
         let truth = json!({
             "targets": {
                 "v1": {"ms": 20.0, "launches": 2800}, "v2": {"ms": 10.0}, "v3": {"ms": 5.0, "launches": 250}, "v4": {"ms": 2.5},
@@ -111,7 +111,7 @@ impl Home {
         command.output().expect("the program starts")
     }
 
-    /// What it prints, a document or a line at a time, without what varies.
+    /// The command's output, either a document or lines, with masked values.
     fn printed(&self, arguments: &[&str], device_of_known_times: bool) -> String {
         let output = self.run(arguments, device_of_known_times);
         let mut text = format!("exit {:?}\n", output.status.code());
@@ -146,7 +146,7 @@ impl Home {
             }
             Value::Array(items) => {
                 items.iter_mut().for_each(|item| self.mask(item, key));
-                // Kernels are listed by the time they took.
+                // Kernels are listed by time, so their order varies.
                 if key == "kernels" {
                     items.sort_by_key(|item| (item["name"].to_string(), item["part"].to_string()));
                 }
@@ -162,7 +162,7 @@ impl Home {
         }
     }
 
-    /// Without places, ids of runs, and times in words.
+    /// Masks paths, run ids, and times in text.
     fn without_places(&self, text: &str) -> String {
         let text = text
             .replace(&self.0.path().display().to_string(), "HOME")
@@ -184,7 +184,7 @@ fn place(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Holds `text` against what was kept as `name`.
+/// Compares `text` with the stored copy `name`.
 fn frozen(name: &str, text: &str) {
     let path = place(name);
     if std::env::var_os("UPDATE_FROZEN").is_some() {
@@ -348,7 +348,7 @@ fn analyses_of_a_device_of_known_times() {
     }
 }
 
-/// `text` without the eight hexadecimal digits at the end of names such as `rope_f_f32_16fb9352`.
+/// Removes the eight hexadecimal digits at the end of names such as `rope_f_f32_16fb9352`.
 fn without_fingerprints(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
@@ -386,8 +386,8 @@ fn sources_of_every_kernel() {
                 &["kernels", "--source", name, "--arch", architecture],
                 false,
             );
-            // The emitter numbers some variables in any order, and a kernel's name ends in a number that the compiler's
-            // settings change.
+            // The emitter numbers some variables in varying order. A kernel's name ends in a number that depends on
+            // the compiler's settings.
             let source = without_fingerprints(&stdout(&output))
                 .replace(|character: char| character.is_ascii_digit(), "");
             let mut words: Vec<&str> = source.split_whitespace().collect();

@@ -1,11 +1,11 @@
-//! Every target computes what V1 computes: loss, gradients, ten steps of training. On the CPU backend.
+//! Tests on the CPU backend that every target computes the same as V1: loss, gradients, ten steps of training.
 
 mod common;
 
 use common::{run, stderr, stdout};
 use serde_json::Value;
 
-/// Sequence lengths and head counts that divide nothing evenly.
+/// Sequence lengths and head counts that do not divide evenly.
 const SHAPES: &[&[&str]] = &[
     &["--seq-len=1", "--heads=4", "--kv-heads=2", "--hidden=32"],
     &["--seq-len=7", "--heads=6", "--kv-heads=3", "--hidden=36"],
@@ -28,7 +28,7 @@ fn gradients_agree_with_f64_on_fresh_input_and_awkward_shapes() {
         );
         let report: Value = serde_json::from_str(&text).unwrap();
         let comparisons = report["comparisons"].as_array().unwrap();
-        // v1 to v4, and the two stages with kernels of their own.
+        // v1 to v4, and the two stages with different kernels.
         assert_eq!(comparisons.len(), 6);
         for comparison in comparisons {
             assert_eq!(
@@ -83,7 +83,7 @@ fn ten_steps_of_every_target_stay_together() {
         stderr(&output)
     );
     let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    // What was compared, and how closely.
+    // The report says what was compared, and how closely.
     assert_eq!(
         (&report["steps"], &report["dtype"]),
         (&10.into(), &"f32".into())
@@ -102,7 +102,7 @@ fn ten_steps_of_every_target_stay_together() {
     assert!(last < first - 0.05, "v3 does not learn: {losses:?}");
 }
 
-/// V4's schedule through burn's client, which on a GPU is the way for Vulkan and for `--gemm cubek`.
+/// Runs V4's schedule through burn's client. On a GPU this path is for Vulkan and `--gemm cubek`.
 #[test]
 fn v4_through_burn_computes_what_v4_on_the_host_does() {
     let through_burn = ["v4", "--gemm=cubek", "--json"];
@@ -131,7 +131,7 @@ fn v4_through_burn_computes_what_v4_on_the_host_does() {
         assert!((a - b).abs() <= 1e-5 * b, "{ours:?} {theirs:?}");
     }
     assert_eq!(burn["summary"]["repeatability"]["identical"], true);
-    // A launch of the host's list is a row of the table, and so is an operation handed to burn.
+    // The table has a row for each of the host's launches, and for each operation that burn executes.
     let rows = |run: &Value| run["kernels"]["kernels"].as_array().map(Vec::len);
     assert!(rows(&burn).is_some_and(|rows| rows > 10));
     assert_eq!(rows(&burn), rows(&host));

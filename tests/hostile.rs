@@ -1,4 +1,4 @@
-//! Words, courses and folders of others: nothing in them reaches a terminal as a command, and nothing outside is touched.
+//! Tests untrusted text, courses and folders: no terminal obeys them, and no file outside is changed.
 
 mod class;
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tinyllama_course::lesson::{Course, Source};
 use tinyllama_course::session::{Event, Session, StepRef};
 
-/// A title, a clipboard, text that hides itself, and a line of its own.
+/// Sets a title and the clipboard, hides text, and adds a line.
 const EVIL: &str = "x\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[8m\u{9b}8m\u{202e}\r| y";
 
 fn tutor(folder: &Path, args: &[&str], input: &str) -> Output {
@@ -39,7 +39,7 @@ fn tutor(folder: &Path, args: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// What a command printed; red where a terminal would have obeyed any of it.
+/// Returns a command's output. It fails if a terminal would obey any of it.
 fn said(folder: &Path, args: &[&str], input: &str) -> String {
     let output = tutor(folder, args, input);
     let text = [output.stdout, output.stderr].concat();
@@ -49,7 +49,7 @@ fn said(folder: &Path, args: &[&str], input: &str) -> String {
     text
 }
 
-/// A copy of the small course with one thing replaced.
+/// A copy of the small course with one passage replaced.
 fn course_with(folder: &Path, from: &str, to: &str) -> Result<Course, String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/course");
     copy(&source, folder, &|text| text.replace(from, to));
@@ -174,7 +174,7 @@ fn profiles_cannot_command_a_terminal_or_break_a_table() {
         "",
     );
 
-    // Columns that nobody knows neither hide launches nor become counters.
+    // Unknown columns neither hide launches nor become counters.
     let head = head.replace("\"Kind\"", "\"Queue_Name\",\"Context_Id\",\"Kind\"");
     let row = format!("compute,7,{}", row("rms_norm"));
     fs::write(
@@ -196,7 +196,7 @@ fn profiles_cannot_command_a_terminal_or_break_a_table() {
         "{text}"
     );
 
-    // A table that was cut, and marks that bear the names of calls.
+    // A truncated table, and ranges that have the names of calls.
     let stats = "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n\"a\",1,600,600,60.0\n";
     fs::write(folder.path().join("c_kernel_stats.csv"), stats).unwrap();
     let text = said(
@@ -284,7 +284,7 @@ fn courses_cannot_command_a_terminal_or_reach_outside() {
             changed => assert!(!refused && changed.is_ok(), "{flags}: {changed:?}"),
         }
     }
-    // The built-in course keeps within its bounds.
+    // The built-in course stays within these limits.
     assert!(course().lessons().count() > 10);
 }
 

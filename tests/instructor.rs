@@ -1,4 +1,4 @@
-//! An instructor and learners on one class folder: orders, rights, and processes killed at any moment.
+//! Tests an instructor and learners in one class folder: orders, permissions, and processes killed at any moment.
 
 mod class;
 
@@ -55,7 +55,7 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     let sent = deliver(&place, &reset_lesson("first-baseline", &["kernel.rs"])).unwrap();
     assert_eq!(sent, Delivery::Sent);
     deliver(&place, &message("Look at the loss.")).unwrap();
-    // Nothing is written by anybody but the tutor.
+    // Only the tutor writes to the session.
     assert_eq!(State::of(&scan(&place.events()).unwrap().records), before);
 
     let notices = session.poll_notices().unwrap();
@@ -89,7 +89,7 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     );
     drop(session);
 
-    // With nobody there it is done at once; a second undoing is refused and says why.
+    // Without an open tutor it happens immediately. A second undo is refused with a reason.
     let unlock = Action::Unlock {
         lesson: "bottleneck".into(),
     };
@@ -115,7 +115,7 @@ fn an_order_cut_off_by_a_kill_is_finished_and_not_done_twice() {
     let order = reset_lesson("welcome", &["kernel.rs"]);
     let name = inbox::send(&place, &order).unwrap();
     session.obey(&name, &order).unwrap();
-    // As if killed between the record and removing the files: both are still there.
+    // Simulates a kill between writing the record and removing the files, so both still exist.
     fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
     session
         .record(Event::Answered {
@@ -177,7 +177,7 @@ fn what_is_no_order_is_set_aside_and_told_once() {
     );
     assert_eq!(session.poll_notices().unwrap(), []);
     assert!(!folder.path().join("x").exists());
-    // And the session goes on.
+    // The session continues.
     inbox::send(&place, &message("fine")).unwrap();
     assert_eq!(session.poll_notices().unwrap().len(), 1);
 }
@@ -284,7 +284,8 @@ fn the_instructor_sees_who_is_stuck() {
     );
 }
 
-/// Not a test of its own: a tutor or an instructor in a process that can be killed, or that is another user.
+/// Not a separate test, but the child process of other tests: a tutor or an instructor that can be killed, or that
+/// runs as another user.
 #[test]
 fn child_process() {
     let Some(folder) = env::var_os("INSTRUCTOR_TEST_CLASS") else {
@@ -361,7 +362,7 @@ fn child(class: &Path, learner: &str, role: &str, first: u64) -> Command {
     command
 }
 
-/// Waits until a child is at work and returns what it has said so far.
+/// Waits until a child has opened its session, and returns its output so far.
 fn until_opened(child: &mut Child) -> String {
     let mut said = Vec::new();
     let output = child.stdout.as_mut().unwrap();
@@ -373,7 +374,7 @@ fn until_opened(child: &mut Child) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// What a child said it had done before it was killed.
+/// The actions that a child confirmed before it was killed.
 fn acknowledged(mut child: Child, mut text: String) -> Vec<u64> {
     child.kill().unwrap();
     child.wait().unwrap();
@@ -383,7 +384,7 @@ fn acknowledged(mut child: Child, mut text: String) -> Vec<u64> {
         .unwrap()
         .read_to_string(&mut text)
         .unwrap();
-    // The last line may have been cut by the kill.
+    // The kill may have cut the last line.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     whole
         .lines()
@@ -391,10 +392,10 @@ fn acknowledged(mut child: Child, mut text: String) -> Vec<u64> {
         .collect()
 }
 
-/// Both are killed at random moments, now one first and now the other; TINYLLAMA_KILLS says how often.
+/// Kills both at random moments and in varying order. TINYLLAMA_KILLS sets the number of kills.
 #[test]
 fn killing_tutor_and_instructor_at_random_moments_loses_nothing_that_was_promised() {
-    /// Kills of one session; its log would only grow and slow the rest down.
+    /// Kills per session, because a growing log would slow down the rest.
     const OF_ONE_SESSION: u64 = 40;
     let kills: u64 = env::var("TINYLLAMA_KILLS").map_or(60, |text| text.parse().unwrap());
     let mut random = ChaCha8Rng::seed_from_u64(5);
@@ -411,7 +412,8 @@ fn killing_tutor_and_instructor_at_random_moments_loses_nothing_that_was_promise
     assert!(notes > 0 && orders > 0);
 }
 
-/// Kills a tutor and an instructor in each round, and returns how much they had promised; all of it is there.
+/// Kills a tutor and an instructor in each round and checks that no confirmed action is lost. Returns the numbers of
+/// confirmed actions.
 fn kill_on_one_session(rounds: u64, random: &mut ChaCha8Rng) -> (usize, usize) {
     let folder = TempDir::new().unwrap();
     let place = place(folder.path(), "ada");
@@ -424,7 +426,7 @@ fn kill_on_one_session(rounds: u64, random: &mut ChaCha8Rng) -> (usize, usize) {
                 .unwrap()
         };
         let (mut tutor, mut instructor) = (start("tutor"), start("instructor"));
-        // In every other round the tutor may also be killed while it opens.
+        // In about half of the rounds the tutor may also be killed while it opens.
         let mut by_tutor = String::new();
         if random.random_bool(0.5) {
             by_tutor = until_opened(&mut tutor);
@@ -491,16 +493,16 @@ fn an_order_is_noticed_within_two_seconds_of_polling() {
     assert_eq!(session.poll_notices().unwrap().len(), 1);
 }
 
-/// Three users that do not exist, as far as rights go.
+/// Ids of three users that do not exist. Only their permissions matter.
 const ADA: u32 = 61_001;
 const EVE: u32 = 61_002;
 const TEACHER: u32 = 61_003;
 const STAFF: u32 = 61_100;
 
-/// Runs a role as another user; none where this process may not become one.
+/// Runs a role as another user; `None` if this process may not change its user.
 fn as_user(class: &Path, user: u32, group: u32, role: &str, learner: &str) -> Option<String> {
     let mut command = child(class, learner, role, 0);
-    // The standard library takes the groups of root away as well.
+    // The standard library also drops root's groups.
     command.uid(user).gid(group).env("HOME", "/nonexistent");
     let output = command.output().ok()?;
     assert!(
@@ -529,19 +531,19 @@ fn rights_are_those_of_the_file_system() {
     };
     assert!(opened.contains("opened, 0 notices"), "{opened}");
     let run = |user, group, role, learner| as_user(&class, user, group, role, learner).unwrap();
-    // Another learner sees nothing and does nothing.
+    // Another learner cannot read or do anything.
     assert!(run(EVE, EVE, "look", "ada").contains("PermissionDenied"));
     assert!(run(EVE, EVE, "send", "ada").contains("Err"));
     assert!(run(EVE, EVE, "open", "ada").contains("refused"));
-    // An instructor sees and orders, and writes nothing but the order.
+    // An instructor can read and give orders, but writes nothing except the order.
     assert!(run(TEACHER, STAFF, "look", "ada").contains("Ok("));
     assert!(run(TEACHER, STAFF, "send", "ada").contains("Waits"));
     assert!(run(TEACHER, STAFF, "open", "ada").contains("belongs to another user"));
     assert!(run(ADA, ADA, "open", "ada").contains("opened, 1 notices"));
-    // A folder that somebody else made under a learner's name is not used.
+    // A folder that another user created under a learner's name is not used.
     run(EVE, EVE, "squat", "bob");
     assert!(run(ADA, ADA, "open", "bob").contains("refused"));
-    // Nor is a pin that is not the class owner's.
+    // A pin is ignored if it does not belong to the owner of the class.
     fs::write(
         class.join(".class.json"),
         r#"{"lesson":"memory","by":"Eve"}"#,
@@ -552,7 +554,7 @@ fn rights_are_those_of_the_file_system() {
     assert!(class_file::read(&class).unwrap().is_some());
 }
 
-/// The program as another user, of one group.
+/// Runs the program as another user with one group.
 fn program_as(user: u32, group: u32, class: &Path, args: &[&str]) -> Option<Output> {
     let home = class.parent()?.join(format!("home-{user}"));
     fs::create_dir_all(&home).ok()?;
@@ -582,7 +584,7 @@ fn a_class_that_does_not_keep_its_learners_apart_is_refused_by_the_first_command
         program_as(user, group, &class, &["--plain", "--learner", learner])
     };
     let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    // A group of learners, without and with the sticky bit; one that anybody may write into.
+    // Folders for a learners' group without and with the sticky bit, and a folder that everyone may write into.
     for (mode, group, why) in [
         (0o2775, STAFF, "no sticky bit"),
         (0o3773, STAFF, "you are in the group"),
@@ -601,7 +603,7 @@ fn a_class_that_does_not_keep_its_learners_apart_is_refused_by_the_first_command
     let warned = program_as(TEACHER, STAFF, &class, &["instructor", "list"]).unwrap();
     assert!(said(&warned).contains("everybody may write"), "{warned:?}");
 
-    // As the documents say.
+    // The permissions that the documents describe.
     fs::set_permissions(&class, Permissions::from_mode(0o3773)).unwrap();
     let opened = open(ADA, "ada").unwrap();
     assert_eq!(status(&opened), 0, "{}", said(&opened));
@@ -624,7 +626,7 @@ fn a_class_that_does_not_keep_its_learners_apart_is_refused_by_the_first_command
     assert!(String::from_utf8_lossy(&listed.stdout).contains("ada"));
 }
 
-/// What is written about class folders is what the program asks for.
+/// The documents name the same permissions that the program requires.
 #[test]
 fn the_documents_name_the_rights_that_keep_learners_apart() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -661,7 +663,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// A course whose only lesson has stages to reset.
+/// A course with a single lesson, which has stages to reset.
 fn stages_course(folder: &Path) {
     fs::create_dir_all(folder.join("first")).unwrap();
     let workshop = "format: 1\ntitle: T\nversion: \"1\"\nsummary: S\nsessions:\n  - id: first\n    title: F\n    minutes: 60\n    objectives: [o]\n    lessons: [stages]\n";
@@ -760,7 +762,7 @@ fn the_commands_act_on_a_class() {
     );
     assert_eq!(session.state().pinned.as_deref(), Some("stages"));
     assert_eq!(session.state().messages[0].text, "Coffee at three");
-    // While the tutor is open, orders are sent to it.
+    // While the tutor is open, it receives orders.
     assert_eq!(
         json(&run(&["unlock", "ada", "stages", "--json"]))["state"],
         "sent"

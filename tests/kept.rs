@@ -1,4 +1,5 @@
-//! Nothing is said to be kept that is not: full disks, and folders that are gone while the tutor is open.
+//! Tests that the tutor never claims to have stored what it could not store: with full disks, and with folders that
+//! disappear while it is open.
 
 #[path = "common/small_disk.rs"]
 mod small_disk;
@@ -56,7 +57,7 @@ impl Plain {
         self.read_to_prompt();
     }
 
-    /// Exit status, all that was said, and the error stream.
+    /// Returns the exit status, all output, and the error stream.
     fn end(mut self) -> (Option<i32>, String, String) {
         drop(self.child.stdin.take());
         let output = self.child.wait_with_output().unwrap();
@@ -139,7 +140,7 @@ fn a_full_disk_is_told_and_an_existing_session_still_opens() {
         while ballast.write_all(&[0; 512]).is_ok() {}
     };
     fill(disk.path());
-    // Each line is a record of the time it took, until what was left of the log's last page is full.
+    // Each line adds a record with its time, until the rest of the log's last page is full.
     for _ in 0..40 {
         plain.enter("messages");
     }

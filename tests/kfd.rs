@@ -1,4 +1,4 @@
-//! Reading real KFD trees: two hosts with AMD GPUs.
+//! Reads real KFD trees of two hosts with AMD GPUs.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! Tutors that are killed at random moments, on the full screen and as lines, some with a full disk or without their folder:
-//! what they acknowledged is kept. `KILLS` says how often, `KILLS_SEED` where the random numbers begin; `.ci/mutants` is the
-//! long run.
+//! Kills tutors at random moments, on the full screen and as lines, some with a full disk or a missing folder.
+//! Confirmed actions must not be lost. `KILLS` sets the number of kills, and `KILLS_SEED` the random numbers.
+//! `.ci/mutants` runs many more.
 
 #[path = "common/small_disk.rs"]
 mod small_disk;
@@ -26,13 +26,13 @@ use terminal::{Terminal, processes};
 use tinyllama_course::session::{Event, Place, scan};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
-/// Kills of one session; its log would only grow and slow the rest down.
+/// Kills per session, because a growing log would slow down the rest.
 const OF_ONE_SESSION: u64 = 20;
-/// The small disk holds less.
+/// Kills per session on the small disk, which holds less.
 const OF_ONE_DISK: u64 = 4;
-/// What a tutor does at most before it is killed.
+/// Maximum time between the start of work and the kill.
 const MOST: Duration = Duration::from_millis(400);
-/// Events of one tutor; nobody is faster.
+/// Upper limit for the events of one tutor; no tutor is that fast.
 const MANY: u64 = 1_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,10 +71,10 @@ fn session(state: &Path) -> PathBuf {
     state.join("tinyllama-tutor")
 }
 
-/// Kills a process and all that it started, or only itself, as it comes.
+/// Kills a process, and at random also all processes that it started.
 fn kill(process: u32, state: &Path, random: &mut ChaCha8Rng) {
     let process = i32::try_from(process).unwrap();
-    // SAFETY: kill takes two numbers; the process is this test's own child.
+    // SAFETY: kill takes two numbers, and the process is a child of this test.
     unsafe { libc::kill(process, libc::SIGKILL) };
     if random.random_bool(0.5) {
         for child in processes(state) {
@@ -85,7 +85,7 @@ fn kill(process: u32, state: &Path, random: &mut ChaCha8Rng) {
     }
 }
 
-/// Goes to a step and skips it again and again, each time with another note; returns those that the tutor acknowledged.
+/// Goes to a step and skips it repeatedly, each time with another note. Returns the notes that the tutor confirmed.
 fn on_lines(
     state: &Path,
     first: u64,
@@ -106,7 +106,7 @@ fn on_lines(
     let place = state.display().to_string();
     let (begun, ready) = mpsc::channel();
     let learner = thread::spawn(move || {
-        // None at the end.
+        // Returns `None` at the end of the output.
         let mut answer = |line: &str| -> Option<String> {
             input.write_all(line.as_bytes()).ok()?;
             let (mut said, mut byte) = (Vec::new(), [0]);
@@ -116,17 +116,17 @@ fn on_lines(
             Some(String::from_utf8_lossy(&said).into_owned())
         };
         let mut acknowledged = Vec::new();
-        // The first prompt comes unasked.
+        // The first prompt comes without input.
         answer("");
         answer("open first\n");
-        // Its second step, which nobody finishes here: what is done cannot be skipped.
+        // Goes to the second step. No input here completes it, because a completed step cannot be skipped.
         (0..6).for_each(|_| drop(answer("back\n")));
         answer("next\n");
         let _ = begun.send(());
         for number in first..first + MANY {
             match answer(&format!("skip note-{number}.\n")) {
                 Some(said) if said.contains("nothing to skip") => panic!("{said}"),
-                // What was not kept is said with the path.
+                // A message about a failed write contains the path.
                 Some(said) if !said.contains(&place) => acknowledged.push(number),
                 Some(_) => {}
                 None => break,
@@ -135,7 +135,7 @@ fn on_lines(
         }
         acknowledged
     });
-    // Where it ended before, the pipe is closed.
+    // If the tutor has already ended, the pipe is closed.
     let _ = ready.recv_timeout(terminal::PATIENCE);
     at_work.store(true, Ordering::SeqCst);
     thread::sleep(at);
@@ -170,7 +170,7 @@ fn on_screen(
     while !terminal.text().contains(at_the_step) {
         assert!(Instant::now() < patience, "{}", terminal.text());
         let text = terminal.text();
-        // The welcome, the outline, and the steps around the second.
+        // The welcome, the outline, and the steps before and after the second.
         let key = match text.split_once("Step ") {
             _ if text.contains("Your first minute") => "\x1b",
             Some((_, rest)) if rest.starts_with("1 ") => "n",
@@ -182,7 +182,7 @@ fn on_screen(
     }
     let mut acknowledged = Vec::new();
     at_work.store(true, Ordering::SeqCst);
-    // Keys, pictures and polling take their time.
+    // Key presses, drawing and polling need time.
     let until = Instant::now() + 4 * at;
     for number in first..first + MANY {
         terminal.send("s");
@@ -190,7 +190,7 @@ fn on_screen(
             break;
         }
         terminal.send(&format!("note-{number}.\r"));
-        // The next step shows behind the question, too, where a key came twice.
+        // If a key arrived twice, the next step also shows behind the question.
         if !shows(&terminal, "Skipped; come back", until) {
             break;
         }
@@ -205,7 +205,7 @@ fn on_screen(
     acknowledged
 }
 
-/// Brings trouble over a session a while after its tutor is at work, until the tutor is gone.
+/// Causes trouble for a session some time after its tutor starts to work, until the tutor has ended.
 fn bring(trouble: Trouble, state: &Path, after: Duration, at_work: &AtomicBool, gone: &AtomicBool) {
     let wait = |until: &dyn Fn() -> bool| {
         while !until() && !gone.load(Ordering::SeqCst) {
@@ -241,7 +241,7 @@ struct Row {
     acknowledged: usize,
 }
 
-/// Notes in the log of a session that has neither damage nor anything that does not fit together.
+/// Notes in the session's log, after a check that the log has no damage and no contradictions.
 fn kept(state: &Path) -> BTreeSet<u64> {
     let place = Place {
         folder: session(state),
@@ -315,7 +315,7 @@ fn what_a_tutor_acknowledged_before_it_was_killed_is_kept() {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        // A disk that the session itself has filled is told.
+        // The program reports a disk that the session itself has filled.
         let errors = String::from_utf8_lossy(&reopened.stderr);
         let is_told = disk.is_some() && errors.contains("not kept");
         assert!(reopened.status.success() || is_told, "{reopened:?}");

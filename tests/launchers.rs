@@ -1,5 +1,5 @@
-//! Runs that are made elsewhere: through an `ssh` that is a shell of this machine, with connections that break; and what files
-//! may say of it. `tests/slurm/check` does the same with a real scheduler and a real sshd.
+//! Tests runs on other machines through a simulated `ssh`, a local shell with connections that break. Also tests
+//! which files may choose a launcher. `tests/slurm/check` does the same with a real scheduler and a real sshd.
 
 mod common;
 
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 
-/// A machine whose `ssh` does what `script` says; `$line` is the command line for the other side's shell.
+/// A machine whose `ssh` executes `script`. `$line` is the command line for the remote shell.
 struct Machine(TempDir);
 
 impl Machine {
@@ -70,7 +70,7 @@ fn of<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value>
     events.iter().filter(move |event| event["event"] == kind)
 }
 
-/// That every step is there once, in order.
+/// Asserts that every step occurs once, in order.
 fn assert_whole(events: &[Value], steps: u64) {
     let told: Vec<u64> = of(events, "step")
         .map(|step| step["n"].as_u64().unwrap())
@@ -92,7 +92,7 @@ fn a_run_on_another_machine_is_told_as_if_it_were_made_here() {
     assert_whole(&events, 6);
     assert_eq!(events[0]["phase"], "queue");
     assert!(of(&events, "hello").next().unwrap()["node"].is_string());
-    // Nothing is left of it.
+    // No files of the run remain.
     let left = fs::read_dir(machine.0.path().join("state/tinyllama-tutor/launched")).unwrap();
     assert_eq!(left.count(), 0);
 }
@@ -155,7 +155,7 @@ fn a_learners_kernel_is_timed_where_the_gpu_is() {
             .args(["--file", "it's mine.hip", "--launcher", "ssh:node"])
             .output()
             .unwrap();
-        // There is no GPU on the other machine either, and its word and status come back.
+        // The other machine has no GPU either. Its message and exit status come back.
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         assert!(stderr(&output).contains("GPU"), "{}", stderr(&output));
         let asked = fs::read_to_string(machine.0.path().join("asked")).unwrap();
@@ -226,7 +226,7 @@ fn what_keeps_a_run_from_starting_is_explained() {
     }
 }
 
-/// Waits for a step in what a child has said so far.
+/// Waits for a step in a child's output so far.
 fn wait_for_a_step(said: &Path) {
     let until = Instant::now() + Duration::from_secs(60);
     while !fs::read_to_string(said).is_ok_and(|text| text.contains("\"event\":\"step\"")) {
@@ -286,14 +286,14 @@ fn doctor_says_who_chose_and_shows_both_machines() {
         "{text}"
     );
     assert!(text.contains("here") && text.contains("there"), "{text}");
-    // The user's own word stands over it.
+    // The user's flag overrides the site file.
     let output = machine
         .command()
         .args(["doctor", "--launcher=local", "--class"])
         .arg(&class)
         .output();
     assert!(stdout(&output.unwrap()).contains("Runs are made by local: --launcher says so"));
-    // Who can write there is not who may choose programs.
+    // The site file is refused if other users can write it, because it chooses programs.
     fs::set_permissions(&site, fs::Permissions::from_mode(0o666)).unwrap();
     let output = doctor(&machine, &class);
     assert_eq!(output.status.code(), Some(2));
@@ -332,7 +332,7 @@ fn what_a_site_starts_is_shown_once_and_agreed_to_where_it_is_anothers() {
     assert!(!shown(&doctor(&machine, &class)), "a second time");
     write("two");
     assert!(stderr(&doctor(&machine, &class)).contains("env MARK=two"));
-    // What another wrote is not started before somebody said so.
+    // A file from another user starts no program without the user's consent.
     write("three");
     let chown = |path| std::os::unix::fs::chown(path, Some(61_003), None);
     if chown(&class).and_then(|()| chown(&site)).is_err() {
@@ -350,7 +350,7 @@ fn what_a_site_starts_is_shown_once_and_agreed_to_where_it_is_anothers() {
     }
 }
 
-/// A command before every run that notes it, and in which the second size has no luck once.
+/// A launcher command that notes every run and fails once for the second size.
 fn unlucky(machine: &Machine) -> Command {
     let place = machine.0.path().join("a place");
     let text = format!(
@@ -411,7 +411,7 @@ fn a_series_goes_on_where_it_failed_and_says_that_its_runs_are_of_several_nodes(
     let document: Value = serde_json::from_str(&stdout(&second)).unwrap();
     assert_eq!(document["scales"][0]["cells"].as_array().unwrap().len(), 3);
     assert_eq!(document["nodes"].as_array().unwrap().len(), 3);
-    // A series that is whole is not remembered.
+    // A completed series is not resumed.
     let third = unlucky(&machine).output().unwrap();
     assert_eq!(
         (third.status.code(), made()),

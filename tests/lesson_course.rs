@@ -1,4 +1,5 @@
-//! The built-in course, and what a learner may do in it. (Its golden path is walked in `session::verify`.)
+//! Tests the built-in course and a learner's actions in it. (`session::verify` walks through it with correct
+//! answers.)
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +18,7 @@ fn course() -> Course {
     Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// What a run of the course reports when all is well: forty steps of `ms`.
+/// The events of a successful run of the course: forty steps of `ms`.
 fn stream(ms: f64, flops: f64) -> String {
     let mut lines: Vec<String> = (0..40)
         .map(|n| {
@@ -39,7 +40,7 @@ fn stream(ms: f64, flops: f64) -> String {
     lines.join("\n")
 }
 
-/// A learner at the built-in course.
+/// A learner in the built-in course.
 struct Learner {
     _folder: TempDir,
     session: Session,
@@ -342,7 +343,7 @@ fn the_roofline_by_counters_asks_for_a_roofline() {
         panic!("{step:?}")
     };
     assert_eq!(*task, Task::Roofline);
-    // The others take what their tool is usually asked for.
+    // The other tools get their default task.
     let tasks = course.lessons().flat_map(|lesson| &lesson.steps);
     let tasks: Vec<&Task> = tasks
         .filter_map(|step| match &step.kind {

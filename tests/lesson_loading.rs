@@ -1,4 +1,4 @@
-//! Reading a course: what is accepted, and that each mistake is reported at its place.
+//! Tests which courses are accepted, and that each mistake is reported with its place.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ sessions:
       - two
 "#;
 
-/// A course of two lessons, the second of which requires the first.
+/// A course with two lessons. The second requires the first.
 struct Files(TempDir);
 
 impl Files {
@@ -44,7 +44,7 @@ impl Files {
         fs::write(self.path().join(path), text).unwrap();
     }
 
-    /// Replaces one passage that has to be there exactly once; returns its line.
+    /// Replaces a passage that must occur exactly once, and returns its line.
     fn edit(&self, path: &str, from: &str, to: &str) -> usize {
         let text = fs::read_to_string(self.path().join(path)).unwrap();
         assert_eq!(
@@ -61,7 +61,7 @@ impl Files {
         Course::load(&Source::Folder(self.path().to_path_buf()))
     }
 
-    /// The only problem of the course.
+    /// The course's only problem.
     fn problem(&self) -> Problem {
         let mut problems = self
             .load()
@@ -88,7 +88,7 @@ fn a_course_as_scaffolded_is_accepted() {
 
 #[test]
 fn each_mistake_is_reported_where_it_stands() {
-    // Passage, what it becomes, lines below the passage's first one, and what the report has to say.
+    // Passage, replacement, offset of the expected line from the passage's first line, and texts of the report.
     let mistakes: &[(&str, &str, usize, &str)] = &[
         ("minutes: 5", "minuts: 5", 0, "unknown field `minuts`"),
         ("minutes: 5", "minutes: five", 0, "invalid type"),
@@ -241,7 +241,7 @@ fn each_mistake_is_reported_where_it_stands() {
             "{to}: {}",
             problem.message
         );
-        // A check or text is pointed at as a whole: its first line stands a few lines further up.
+        // An error in a check or text points to its first line, which is a few lines further up.
         let found = problem.line.unwrap_or_else(|| panic!("{to}: no line"));
         let away = (line + below).abs_diff(found);
         assert!(

@@ -1,7 +1,8 @@
-//! Damaged files of others, by the thousand: every reader says what is wrong with them or takes what is left, and none
-//! panics, hangs or fills the memory. The seeds are the fixtures and what the program writes itself.
+//! Tests every reader with thousands of damaged files. A reader reports the damage or uses the rest; it never panics,
+//! hangs or fills the memory. The seeds are the fixtures and files that the program writes.
 //!
-//! `MUTANTS` says how many of each kind are tried, `MUTANTS_SEED` where the random numbers begin. `.ci/mutants` is the long run.
+//! `MUTANTS` sets the number of files of each kind, and `MUTANTS_SEED` the random numbers. `.ci/mutants` runs many
+//! more.
 
 mod class;
 
@@ -30,16 +31,16 @@ use tinyllama_course::report::{Options, collect, hand_in, html, markdown};
 use tinyllama_course::run::FinishedRun;
 use tinyllama_course::session::{Place, Session, archive, lock, read_only};
 
-/// Mutants of each kind.
+/// Number of mutants of each kind.
 const MUTANTS: usize = 60;
-/// Nobody waits longer for a file; a reader that takes this long hangs.
+/// A reader that takes this long counts as hanging.
 const HANGS: Duration = Duration::from_secs(120);
 
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
 
-/// What is put in the place of numbers, names and brackets.
+/// Replacements for numbers, names and brackets.
 const WORDS: [&str; 24] = [
     "-1",
     "0",
@@ -67,7 +68,7 @@ const WORDS: [&str; 24] = [
     "*a",
 ];
 
-/// The same bytes with one to four changes.
+/// Returns the bytes with one to four changes.
 fn mutate(seed: &[u8], random: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..random.random_range(1..=4) {
@@ -84,7 +85,7 @@ fn mutate(seed: &[u8], random: &mut ChaCha8Rng) -> Vec<u8> {
                 bytes.splice(at..at, again.repeat(random.random_range(1..200)));
             }
             5 => drop(bytes.splice(at..end, WORDS.choose(random).unwrap().bytes())),
-            // A number, as far as there is one behind this place.
+            // Replaces the next number after this position, if there is one.
             _ => {
                 let digit = |byte: &u8| byte.is_ascii_digit();
                 if let Some(start) = bytes[at..].iter().position(digit).map(|found| at + found) {
@@ -98,7 +99,7 @@ fn mutate(seed: &[u8], random: &mut ChaCha8Rng) -> Vec<u8> {
     bytes
 }
 
-/// Gives mutants of the seeds to a reader.
+/// Passes mutants of the seeds to a reader.
 fn try_all(what: &str, seeds: &[Vec<u8>], read: impl Fn(&[u8]) + Send + Sync + 'static) {
     let count = setting("MUTANTS", MUTANTS as u64);
     let first = setting("MUTANTS_SEED", 1);
@@ -279,7 +280,8 @@ fn archives() {
     try_all("archive's content", &[unpacked], move |bytes| {
         unpack(&gz(bytes))
     });
-    // A change of length above ends in a head that is none: here the heads are right, and what they are about is not.
+    // The mutations above rarely keep archive headers valid if lengths change. Here the headers are valid, but the
+    // content is not.
     let archive_of = |path: &[u8], content: &[u8]| {
         let mut header = tar::Header::new_gnu();
         let name = &mut header.as_old_mut().name;
@@ -324,7 +326,7 @@ fn courses() {
     }
 }
 
-/// A mutant in which `lessons lint` finds nothing wrong opens, and every step of the changed lesson can be walked.
+/// A mutant without a problem in `lessons lint` must open, and every step of the changed lesson must work.
 #[test]
 fn courses_without_a_problem_open() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("lessons");
@@ -340,7 +342,7 @@ fn courses_without_a_problem_open() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        // One that ends early reads no more.
+        // A process that ends early does not read all input.
         let _ = child.stdin.take().unwrap().write_all(say.as_bytes());
         child.wait_with_output().unwrap()
     };
@@ -386,7 +388,7 @@ fn courses_without_a_problem_open() {
     assert!(passed > 0);
 }
 
-/// A text with a word or number in the place of another, or two lines in each other's: most are sound YAML still.
+/// Exchanges a word or number, or swaps two lines. Most results are still valid YAML.
 fn changed_words(text: &str, random: &mut ChaCha8Rng) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let at = random.random_range(0..lines.len());
@@ -401,7 +403,7 @@ fn changed_words(text: &str, random: &mut ChaCha8Rng) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Reads a course with one file replaced, and shows what is wrong with it.
+/// Reads a course with one file replaced, and returns its problems as text.
 fn lint(root: &Path, path: &Path, bytes: &[u8]) -> String {
     let folder = TempDir::new().unwrap();
     for file in fixtures("course") {
@@ -461,7 +463,7 @@ fn orders_and_small_files() {
     });
 }
 
-/// What the readers once panicked, hung or ran out of memory over.
+/// Inputs with which readers once panicked, hung or ran out of memory.
 mod once {
     use super::*;
 
@@ -556,7 +558,7 @@ mod once {
         assert!(damage[0].to_string().contains("compute more"), "{damage:?}");
     }
 
-    /// Few steps of SQLite's machine, each of which takes long, fills the memory or the disk.
+    /// SQL views with few steps in SQLite's virtual machine, each of which takes long or fills memory or disk.
     #[test]
     fn views_whose_steps_are_few_and_large() {
         let count =
@@ -600,7 +602,7 @@ mod once {
             assert!(!damage.is_empty(), "{what}");
             drop(folder);
         }
-        // SAFETY: asks for a number.
+        // SAFETY: the call only returns a number.
         let most = unsafe { rusqlite::ffi::sqlite3_memory_highwater(0) };
         assert!(most < 600 << 20, "SQLite held {} MiB", most >> 20);
     }

@@ -1,4 +1,4 @@
-//! What `prepare` does for a course, on the stand-in for HIP.
+//! Tests `prepare` for a course, on the stand-in for HIP.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -54,6 +54,6 @@ fn programs_compile_side_by_side_once_the_first_has_told_of_a_gpu() {
     };
     assert_eq!(prepare("rocm", "2"), (2, true));
     assert_eq!(prepare("rocm", "1"), (0, false));
-    // A processor has nothing to compile ahead.
+    // The CPU has nothing to compile in advance.
     assert_eq!(prepare("cpu", "2"), (0, false));
 }

@@ -1,4 +1,4 @@
-//! Command lines of the profilers, for every version, held against the options that each version takes.
+//! Tests the profilers' command lines for every version against the options that each version accepts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,7 +24,7 @@ fn version(text: &str) -> Version {
     text.parse().unwrap()
 }
 
-/// Every version of ROCm that the data of any tool tells apart.
+/// Every version of ROCm that any tool's data distinguishes.
 fn versions() -> Vec<Version> {
     let all = Tool::ALL.into_iter().flat_map(|tool| {
         let versions = data(tool.name())["versions"].as_array().unwrap().clone();
@@ -35,7 +35,7 @@ fn versions() -> Vec<Version> {
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Everything the tutor can be asked for, with the word for it.
+/// Every task that the tutor offers, with its name.
 fn tasks() -> Vec<(Tool, &'static str, Task)> {
     let kinds = Tool::ALL.into_iter().flat_map(|tool| {
         let kinds = tool.about().kinds.iter();
@@ -91,7 +91,7 @@ fn says(line: &CommandLine, note: &str) -> bool {
     line.notes.iter().any(|known| known.contains(note))
 }
 
-/// What the stand-ins say of each line.
+/// The stand-ins' verdict on each line.
 fn checked(lines: &[Value]) -> Vec<Value> {
     let mut child = Command::new(root().join("tests/stand_ins/check_lines"))
         .stdin(Stdio::piped())
@@ -194,7 +194,7 @@ fn counters_follow_what_the_program_selects_since_7_14_only() {
             line.notes
         );
     }
-    // A trace can since 7.0.
+    // Traces support it since 7.0.
     assert!(has(&for_rocm(&Task::Hotspots, "7.0"), "--selected-regions"));
     assert!(has(&for_rocm(&Task::Runtime, "7.2"), "--selected-regions"));
 }
@@ -209,7 +209,7 @@ fn a_roofline_is_never_a_whole_profile() {
         let line = for_rocm(&Task::Roofline, rocm);
         assert!(has(&line, flag) && has(&line, device), "{rocm}: {line:?}");
     }
-    // A later version that calls it something else again.
+    // A later version with yet another name for the option.
     let installed = Installed {
         version: Some(version("3.12")),
         help: "--name --output-directory --overwrite --no-roof --set --block --kernel".into(),
@@ -247,7 +247,7 @@ fn what_a_tool_lacks_is_told() {
             line_without.notes
         );
     }
-    // The versions that ask before they overwrite need the flag; older ones have no such question.
+    // Versions that ask before they overwrite need the flag. Older versions do not ask.
     let help = "--name --output-directory --no-roof --set --block --kernel --roofline";
     let compute = |version: &str| Installed {
         version: Some(version.parse().unwrap()),
@@ -295,7 +295,7 @@ fn a_command_says_which_version_it_is_written_for() {
 const BEGIN: &str = "<!-- commands: UPDATE_FROZEN=1 cargo test --test profiler_commands -->\n";
 const END: &str = "<!-- end of commands -->";
 
-/// Versions in a row with the same flags share a line.
+/// Consecutive versions with the same flags share a line.
 fn table() -> String {
     let mut text = String::from("| tool | task | ROCm | flags |\n|---|---|---|---|\n");
     let versions = versions();

@@ -1,4 +1,5 @@
-//! Whatever is done to a file, reading it ends with what is sound and the places of what is not: no panic, no endless memory.
+//! Tests reading of damaged files. It returns the sound part and the places of the damage, without a panic and with
+//! bounded memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
@@ -9,13 +10,13 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tinyllama_course::profiler::{GroupBy, Import, Parts, ReportOptions, import, report};
 
-/// Counts what is allocated, to see that damaged input cannot fill the memory.
+/// Counts allocations, to check that damaged input cannot fill the memory.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is passed on to the system's allocator unchanged.
+// SAFETY: every call goes unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
@@ -34,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test at a time, so that the peak is its own.
+/// Runs one test at a time, so that the peak belongs to that test.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn fixture(path: &str) -> PathBuf {
@@ -75,7 +76,7 @@ fn read(folder: &Path, name: &str, bytes: &[u8]) -> Import {
     }
     let told = import.taken.len() + import.passed_over.len() + import.damage.len();
     assert!(told > 0, "{name}: a file was dropped without a word");
-    // Showing must survive whatever reading let through.
+    // Showing a profile must handle everything that the reader accepts.
     let options = ReportOptions {
         group: GroupBy::Variant,
         rows: 5,
@@ -91,7 +92,7 @@ fn below(random: &mut ChaCha8Rng, bound: usize) -> usize {
     (random.next_u64() % bound.max(1) as u64) as usize
 }
 
-/// One of the things that happen to files.
+/// Applies one kind of damage that happens to files.
 fn damage(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
     let at = below(random, bytes.len());
     match below(random, 8) {
@@ -150,7 +151,7 @@ fn fuzz(seed: u64, rounds: usize) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for sample in SAMPLES {
         let whole = std::fs::read(fixture(sample)).unwrap();
-        // Large files take longer and hold no other structure.
+        // Large files take longer and have no other structure.
         let rounds = if whole.len() > 1 << 18 {
             rounds / 5
         } else {
@@ -187,12 +188,12 @@ fn a_file_cut_at_any_byte_of_its_last_rows_keeps_the_rows_before() {
     let folder = tempfile::tempdir().unwrap();
     let whole = std::fs::read(fixture("rocprofv3/kernel_trace.csv")).unwrap();
     let ends: Vec<usize> = (0..whole.len()).filter(|&at| whole[at] == b'\n').collect();
-    // The last two rows.
+    // Cuts within the last two rows.
     for cut in ends[ends.len() - 3] + 1..whole.len() {
         let import = read(folder.path(), "kernel_trace.csv", &whole[..cut]);
         let complete = ends.iter().filter(|&&end| end < cut).count() - 1;
         let rows = import.profile.dispatches.len();
-        // Without its line end, a row counts as complete once its last field has begun.
+        // A row without its line end counts as complete once its last field has begun.
         let start = ends[complete] + 1;
         let commas = |line: &[u8]| line.iter().filter(|byte| **byte == b',').count();
         let end = ends.get(complete + 1).copied().unwrap_or(whole.len());
@@ -346,7 +347,7 @@ fn a_database_of_another_generation_is_refused_by_name() {
     assert!(import.profile.dispatches.is_empty());
 }
 
-/// Megabytes that reading a small or hopeless file may take.
+/// Memory limit in bytes for reading a small or hopeless file.
 const MODEST: usize = 48 << 20;
 
 #[test]

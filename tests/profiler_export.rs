@@ -1,4 +1,4 @@
-//! What is exported can be read again and says the same.
+//! Tests that exported profiles read back with the same content.
 
 use std::path::Path;
 use std::process::Command;

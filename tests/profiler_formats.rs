@@ -1,4 +1,4 @@
-//! Formats of which no published sample is at hand, in the shape the tools' documentation and sources give them.
+//! Tests formats without a published sample. Their structure follows the tools' documentation and sources.
 
 use std::path::Path;
 
@@ -200,7 +200,7 @@ fn calls_copies_and_counters_of_rocpd_are_read_and_damage_is_named_by_row() {
     );
 }
 
-/// Records as in rocprofv3's JSON schema, with the tables that name them behind the records.
+/// Records as in rocprofv3's JSON schema. The tables that name them come after the records.
 const DOCUMENT: &str = r#"{"rocprofiler-sdk-tool":[{
   "buffer_records":{
     "kernel_dispatch":[{"thread_id":5,"correlation_id":{"internal":9},"start_timestamp":150,"end_timestamp":190,
@@ -243,7 +243,7 @@ fn records_of_json_are_joined_with_tables_that_come_later() {
     use tinyllama_course::profiler::launch_overhead;
     let overhead = launch_overhead(&profile);
     assert_eq!(overhead.calls.unwrap().total_ns, 30.0);
-    // From the call at 100 to the kernel at 150.
+    // Time from the call at 100 to the kernel at 150.
     assert_eq!(overhead.queueing.unwrap().median_ns, 50.0);
 }
 
@@ -273,7 +273,7 @@ fn a_run_in_several_formats_counts_once() {
     );
 }
 
-/// Events as PyTorch's sources write them: times since 1970 that a float would round to a quarter of a microsecond.
+/// Events as PyTorch's sources write them. A float would round these times since 1970 to a quarter of a microsecond.
 const TORCH_TRACE: &str = r#"{"schemaVersion":1,"deviceProperties":[{"id":0,"name":"AMD Instinct MI300X","warpSize":64,"numSms":304}],
   "traceEvents":[
     {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":9,"tid":9,"ts":1763999999000000.001,"dur":80.5,"args":{"External id":1,"stream":-1,"device":"cpu"}},
@@ -322,7 +322,7 @@ fn a_trace_of_torch_profiler_is_read_to_the_nanosecond() {
 
     use tinyllama_course::profiler::{api_calls, copies, launch_overhead};
     assert_eq!(api_calls(&profile), [("hipLaunchKernel", (1, 5_250.0))]);
-    // From the call at 10 us to the kernel at 100.123 us.
+    // Time from the call at 10 us to the kernel at 100.123 us.
     let queueing = launch_overhead(&profile).queueing.unwrap();
     assert_eq!(queueing.median_ns, 90_123.0);
     let copied = &copies(&profile)[0];

@@ -1,11 +1,11 @@
-//! The state of GPUs from driver files, as real machines have them and as a folder made for the test.
+//! Tests the state of GPUs from driver files of real machines, and from a folder made for the test.
 
 use std::fs;
 use std::path::Path;
 
 use tinyllama_course::profiler::{Source, Sysfs};
 
-/// A `/sys` with one AMD card, one of another make, and a connector.
+/// A `/sys` with one AMD card, one card of another vendor, and a connector.
 fn machine() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {

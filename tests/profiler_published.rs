@@ -1,4 +1,5 @@
-//! Files that AMD's tools and tutorials published in 2026. Totals are worked out here from each raw file, in the plainest way.
+//! Tests files that AMD's tools and tutorials published in 2026. The test computes totals from each raw file in the
+//! simplest way.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +30,7 @@ fn read(path: &Path) -> Import {
     import
 }
 
-/// A folder with these files, whose names may have folders in them.
+/// A folder with these files. Their names may contain folders.
 fn folder(files: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {
@@ -46,7 +47,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-/// Everything that is shown of a profile.
+/// All text that the program shows for a profile.
 fn shown(profile: &Profile) -> String {
     let options = ReportOptions {
         group: GroupBy::ShortName,
@@ -56,7 +57,7 @@ fn shown(profile: &Profile) -> String {
     tables.iter().map(|table| table.render(100)).collect()
 }
 
-/// The one reason for which a file is not read.
+/// The only reason why a file is refused.
 fn refusal(name: &str, bytes: &[u8]) -> String {
     let folder = folder(&[(name, bytes)]);
     let import = read(&folder.path().join(name));
@@ -70,8 +71,8 @@ fn pass(name: &str) -> String {
     text_of(&format!("compute_RDNA35_KRACKAN2/{name}"))
 }
 
-/// Nanoseconds of each launch of a replay, by its number. The kernel's name has the only quotes, so that fields behind it
-/// are counted from there.
+/// Nanoseconds of each launch in a replay, by its number. Only the kernel's name is quoted, so fields after it are
+/// counted from the quotes.
 fn durations(table: &str) -> BTreeMap<u32, u64> {
     let launch = |line: &str| {
         let (before, after) = line.rsplit_once("\",").unwrap();
@@ -151,7 +152,7 @@ fn a_merged_table_and_the_replays_it_is_made_of_count_once() {
         "{reason}"
     );
     assert_three_launches(&read(folder(&[("pmc_perf.csv", merged.as_bytes())]).path()));
-    // Parts of older versions, which stay beside the table that they were joined into.
+    // Files of older versions. They stay in the folder after they are joined into one table.
     let parts = folder(&[
         ("pmc_perf.csv", merged.as_bytes()),
         ("SQ_LEVEL_WAVES.csv", second.as_bytes()),
@@ -180,7 +181,7 @@ fn compressed_tables_of_rocprof_compute_are_read() {
         ("results_pmc_perf_0.csv.gz", &gzip(first.as_bytes())),
         ("results_pmc_perf_10.csv.gz", &gzip(second.as_bytes())),
         ("pmc_perf.csv.gz", &gzip(merged.as_bytes())),
-        // Left unpacked beside its compressed form.
+        // An unpacked copy in the folder of its compressed form.
         ("results_pmc_perf_0.csv", first.as_bytes()),
     ]);
     let import = read(packed.path());
@@ -192,7 +193,7 @@ fn compressed_tables_of_rocprof_compute_are_read() {
 
 #[test]
 fn a_compressed_file_that_was_cut_off_keeps_its_rows_and_a_database_is_refused() {
-    // Rows that differ: what repeats would be packed into the last bytes.
+    // All rows differ, because compression would pack repeated rows into the last bytes.
     let row = |at: u64| format!("K,k{},{},{}\n", at * 7919 % 1000, at * 1000, at * 1000 + 7);
     let rows: String = (0..20_000).map(row).collect();
     let table = format!("Kind,Kernel_Name,Start_Timestamp,End_Timestamp\n{rows}");
@@ -209,7 +210,7 @@ fn a_compressed_file_that_was_cut_off_keeps_its_rows_and_a_database_is_refused()
     assert!(reason.contains("gunzip"), "{reason}");
 }
 
-/// rocprof-compute keeps the database of each process of each replay.
+/// rocprof-compute stores a database for each process of each replay.
 #[test]
 fn databases_of_replays_count_once() {
     let database = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -225,10 +226,10 @@ fn databases_of_replays_count_once() {
         .iter()
         .map(|it| it.time.unwrap().duration())
         .sum();
-    // As many and as long as in the JSON that the database was made from.
+    // The number and total time equal those of the JSON from which the database was made.
     assert_eq!((profile.dispatches.len(), total), (400, 20_419_735));
     assert!(profile.notes.iter().any(|note| note.contains("replayed")));
-    // A run without counters was timed: then that is all that counts.
+    // A run without counters was timed, so only its times count.
     let table: &[u8] = b"Dispatch_ID,Kernel_Name,GPU_ID,Grid_Size,Start_Timestamp,End_Timestamp\n0,vecCopy,2,64,100,150\n";
     let timed = folder(&[files[0], files[1], ("timestamps.csv", table)]);
     let profile = read(timed.path()).profile;
@@ -343,7 +344,7 @@ fn sums_of_copies_are_shown() {
     );
 }
 
-/// Domains and allocations were read and shown nowhere, as sums of copies were.
+/// Domains and allocations, like sums of copies, were once read but never shown.
 #[test]
 fn no_rows_that_were_read_are_left_out_of_what_is_shown() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rocprofv3");

@@ -1,4 +1,4 @@
-//! Every sample output is read, and its totals are those a separate program summed up.
+//! Tests every sample output against totals that a separate program computed.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ fn total_ns(profile: &Profile) -> u64 {
         .sum()
 }
 
-/// File, format, rows, nanoseconds: sums made with Python's csv module.
+/// File, format, rows, nanoseconds. Python's csv module computed the sums.
 const TRACES: &[(&str, &str, u64, u64)] = &[
     ("rocprofv3/kernel_trace.csv", KERNEL_TRACE, 9, 96_160),
     (
@@ -189,7 +189,7 @@ fn traces_add_up() {
     }
 }
 
-/// File, rows, sum of the values, nanoseconds of the dispatches behind them.
+/// File, rows, sum of the values, nanoseconds of the dispatches that they belong to.
 const COUNTERS: &[(&str, u64, f64, u64)] = &[
     ("rocprofv3/counter_collection.csv", 4, 65_536.0, 196_900),
     ("rocprofv3/kernel_names.csv", 4, 65_536.0, 0),
@@ -333,7 +333,7 @@ fn the_printed_summary_is_read_domain_by_domain() {
     assert_eq!(kernels.len(), 4);
     let total: f64 = kernels.iter().map(|s| s.total_ns).sum();
     assert_eq!(total, 184_324.0 + 94_482.0 + 91_763.0 + 82_521.0);
-    // The overall table repeats every row: it must not count twice.
+    // The overall table repeats every row, so it must not count twice.
     let creations: Vec<_> = profile
         .statistics
         .iter()
@@ -417,7 +417,7 @@ fn json_and_database_of_one_run_tell_the_same() {
 fn a_workload_of_rocprof_compute_is_read_as_a_whole() {
     let import = read("rocprof-compute/kernel_names/MI200");
     let profile = &import.profile;
-    // Times come from timestamps.csv, so that the table of counters beside it adds no second set.
+    // Times come from timestamps.csv, so the table of counters adds no second set.
     assert_eq!(profile.dispatches.len(), 3);
     assert_eq!(total_ns(profile), 52_480);
     assert_eq!(
@@ -443,7 +443,7 @@ fn a_workload_of_rocprof_compute_is_read_as_a_whole() {
     assert_eq!(profile.system["gpu_arch"], "gfx90a");
     assert_eq!(profile.agents[0].compute_units, Some(104));
     assert_eq!(profile.agents[0].max_waves_per_simd, Some(8));
-    // Four GPUs, each with eleven ceilings.
+    // Four GPUs with eleven ceilings each.
     assert_eq!(profile.ceilings.len(), 4 * 11);
     let hbm = profile.ceilings.iter().find(|c| c.name == "HBMBw").unwrap();
     assert_eq!((hbm.device, hbm.value), (0, 1388.9282));
@@ -460,7 +460,7 @@ fn third_read_requests() -> f64 {
             .iter()
             .position(|h| *h == "TCC_EA_RDREQ_sum")
             .unwrap();
-    // The kernel's name has commas, so the field is counted from the right.
+    // The kernel's name contains commas, so the field is counted from the right.
     let last: Vec<_> = table.lines().nth(3).unwrap().rsplit(',').collect();
     last[from_the_end - 1].parse().unwrap()
 }
@@ -520,7 +520,7 @@ fn the_call_tree_of_rocprof_sys_is_read() {
     let total: f64 = import.profile.regions.iter().map(|r| r.total_s).sum();
     assert_eq!(import.profile.regions.len(), 5);
     assert!((total - 2.68773975).abs() < 1e-9, "{total}");
-    // The documentation's sample stands for more nodes with one that has no figures.
+    // The documentation's sample abbreviates further nodes by one without figures.
     assert_eq!(import.damage.len(), 1);
     assert!(
         import.damage[0].to_string().contains("graph[5]"),

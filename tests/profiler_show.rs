@@ -1,4 +1,4 @@
-//! What is shown agrees with figures worked out apart from the program, by hand or with a few lines of Python.
+//! Tests shown figures against values computed separately, by hand or with a few lines of Python.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn hotspots_add_up_by_name() {
     assert!(close(shares, 100.0));
 }
 
-/// A run with two counted steps, each 100 ns after 1000; launches are (kernel, start).
+/// A run with two counted steps of 100 ns each from 1000 on. Launches are (kernel, start).
 fn marked_run(launches: &[(&str, i64)]) -> Profile {
     let folder = tempfile::tempdir().unwrap();
     let mut kernels = String::from(
@@ -97,7 +97,7 @@ fn calls_a_step_are_of_the_counted_steps_and_of_nothing_else() {
             .collect::<Vec<_>>()
     };
     assert_eq!(per_step(&counted), [Some(2.0), Some(1.0)]);
-    // One of the warm-up: the profiler did not keep to the counted steps.
+    // One launch belongs to the warm-up, so the profiler did not keep to the counted steps.
     let with_warm_up = [&counted[..], &[("a", 850)]].concat();
     assert_eq!(per_step(&with_warm_up), [None, None]);
 }
@@ -109,11 +109,12 @@ fn hotspots_of_a_summary_are_those_of_the_profiler() {
     assert!(found.from_summary);
     assert_eq!(found.kernels[0].name, "JacobiIterationKernel");
     assert_eq!(found.kernels[0].mean_ns(), 517_647.434);
-    // The profiler printed 42.56 %.
+    // The profiler itself printed 42.56 %.
     assert!((found.kernels[0].percent - 42.56).abs() < 0.005);
 }
 
-/// Of two processes, one with single launches and one with the profiler's summary only, both count; what both say counts once.
+/// One process has single launches, and the other only the profiler's summary. Both count, and figures in both forms
+/// count once.
 #[test]
 fn a_process_with_a_summary_only_counts_beside_one_with_launches() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,7 +161,7 @@ fn a_process_with_a_summary_only_counts_beside_one_with_launches() {
     assert_eq!(after, before + 5);
 }
 
-/// GRBM_GUI_ACTIVE and GRBM_COUNT of different passes gave 100.4 %.
+/// GRBM_GUI_ACTIVE and GRBM_COUNT from different passes once gave 100.4 %.
 #[test]
 fn a_share_of_counters_from_two_passes_is_no_more_than_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -225,7 +226,7 @@ fn busy_and_idle_time_of_a_device() {
         1.0 - 96_160.0 / 144_400.0
     ));
 
-    // Kernels of a real training run overlap: the union is less than the sum, 20 419 735 ns.
+    // Kernels of a real training run overlap, so the union is less than the sum of 20 419 735 ns.
     let device = &activity(&read("json/908_results_trim400.json"))[0];
     assert_eq!(
         (device.busy_ns, device.span.duration()),
@@ -295,7 +296,7 @@ fn derived_metrics_follow_their_formulas() {
     assert_eq!(derived("L2 hits"), Some(75.0));
     assert_eq!(derived("LDS bank conflicts"), Some(10.0));
     assert_eq!(derived("Active lanes"), Some(50.0));
-    // 3 reads of 128, 5 of 64, 2 of 32; 4 writes of 64 and one of 32.
+    // 3 reads of 128 bytes, 5 of 64, 2 of 32; 4 writes of 64 bytes and one of 32.
     assert_eq!(
         memory_bytes(&counter),
         Some(384.0 + 320.0 + 64.0 + 256.0 + 32.0)
@@ -339,7 +340,7 @@ fn counters_are_means_over_a_kernels_launches() {
     assert_eq!(summary.launches, boundary.launches);
 }
 
-/// Parses the file in the plainest way: no name in it has a comma.
+/// Parses the file in the simplest way, because no name in it has a comma.
 fn reference_mean(kernel: &str) -> f64 {
     let path = "tests/fixtures/readme_csv/Profiling-by-example__shallow-water__novice__0_baseline__README.md_L88.csv";
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
@@ -364,7 +365,7 @@ fn copies_without_sizes_have_no_bandwidth() {
     );
 }
 
-/// A profile with one kernel a name, each with the given durations.
+/// A profile with one kernel per name and the given durations.
 fn profile(kernels: &[(&str, &[i64])]) -> Profile {
     let mut profile = Profile::default();
     let process = profile.process_id("test", None);

@@ -1,4 +1,4 @@
-//! The whole way from a target to its tables, with stand-ins for the tools of each supported version of ROCm.
+//! Tests the whole path from a target to its tables, with stand-ins for the tools of each supported version of ROCm.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ fn stand_ins() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins")
 }
 
-/// A folder to work in, with the tools of one version of ROCm on the PATH.
+/// A working folder, with the tools of one version of ROCm on the PATH.
 struct Machine {
     folder: TempDir,
     programs: TempDir,
@@ -61,13 +61,13 @@ impl Machine {
         command
     }
 
-    /// The stand-ins by the names they have in this version.
+    /// The stand-ins under the names that this version uses.
     fn programs(&self) -> PathBuf {
         let (sys, compute) = match self.rocm {
             "6.2" => ("omnitrace", "omniperf"),
             _ => ("rocprof-sys", "rocprof-compute"),
         };
-        // Beside the folder that commands work in, which tests look into.
+        // A separate folder, because tests inspect the folder in which commands work.
         let folder = self.programs.path().to_path_buf();
         let link = |name: &str, called: String| {
             let _ = std::os::unix::fs::symlink(stand_ins().join(name), folder.join(called));
@@ -84,7 +84,8 @@ impl Machine {
         self.command(words).output().unwrap()
     }
 
-    /// The document of a run with --json, and the exit code. The target only prints its help, so that nothing is trained.
+    /// Returns the document of a run with --json, and the exit code. The target only prints its help, so nothing
+    /// trains.
     fn profile(&self, words: &[&str]) -> (Value, i32) {
         let words = [
             words,
@@ -142,7 +143,7 @@ fn hotspots_with_every_version_of_rocprofv3() {
         let (document, code) = Machine::with(rocm).profile(&["rocprofv3", "v1"]);
         assert_eq!(code, 0, "{rocm}: {document:#}");
         assert_eq!(document["ending"], "success");
-        // Nine launches in the newer sample, seven in the older.
+        // The newer sample has nine launches, the older one seven.
         let calls: u64 = kernels(&document).iter().map(|(_, calls)| calls).sum();
         assert_eq!(calls, if at_least(rocm, "7.0") { 9 } else { 7 }, "{rocm}");
         let words = words(&document);
@@ -157,7 +158,7 @@ fn hotspots_with_every_version_of_rocprofv3() {
         ] {
             assert!(words.contains(&flag.to_owned()), "{rocm}: {words:?}");
         }
-        // Warm-up is left out where the profiler can, and said to be in the figures where not.
+        // Warm-up is excluded if the profiler supports that. Otherwise a note says that the figures include it.
         let selects = words.contains(&"--selected-regions".to_owned());
         let notes = document["notes"].to_string();
         assert_eq!(selects, at_least(rocm, "7.0"), "{rocm}: {words:?}");
@@ -205,7 +206,7 @@ fn counters_are_split_into_passes_the_hardware_takes() {
             means.contains_key("SQ_INSTS_VALU_MFMA_MOPS_BF16"),
             "of the last pass: {rocm}"
         );
-        // The program ran three times, but its two launches are counted once. 6.2 writes no times beside counters.
+        // The program ran three times, but its two launches count once. 6.2 writes no times with counters.
         if rocm == "6.2" {
             assert_eq!(document["profile"]["untimed_launches"], 2);
         } else {
@@ -239,7 +240,7 @@ fn the_system_profiler_leaves_a_call_tree() {
             assert_eq!(code, 0, "{rocm} {kind}: {document:#}");
             let taken = document["profile"]["taken"].to_string();
             assert!(taken.contains("rocprof-sys call tree (text)"), "{taken}");
-            // Named only by the whole help, which has to be asked for since 7.13.
+            // Only the complete help lists it, and since 7.13 it needs a separate request.
             let words = words(&document);
             assert!(
                 words.contains(&"--profile-format".to_owned()),
@@ -330,7 +331,7 @@ fn a_warning_about_rights_spoils_nothing() {
     );
 }
 
-/// Without a terminal nobody but a sender of signals interrupts, and only this process: `setsid`, cron, a container.
+/// Without a terminal, for example under `setsid`, cron or a container, an interrupt reaches only this process.
 #[test]
 fn an_interrupt_without_a_terminal_reaches_what_is_profiled() {
     use std::os::unix::process::CommandExt;
@@ -366,7 +367,7 @@ fn an_interrupt_without_a_terminal_reaches_what_is_profiled() {
         .env("XDG_STATE_HOME", machine.folder.path());
     let file = std::fs::File::create(machine.folder.path().join("said")).unwrap();
     command.stdout(file.try_clone().unwrap()).stderr(file);
-    // SAFETY: one system call, which is allowed between fork and exec.
+    // SAFETY: the closure makes one system call, which is allowed between fork and exec.
     unsafe {
         command.pre_exec(|| {
             libc::setsid();
@@ -386,7 +387,7 @@ fn an_interrupt_without_a_terminal_reaches_what_is_profiled() {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("\"event\":\"step\""))
     });
     let process = i32::try_from(child.id()).unwrap();
-    // SAFETY: kill takes two numbers; the process is this test's own child.
+    // SAFETY: kill takes two numbers, and the process is a child of this test.
     unsafe { libc::kill(process, libc::SIGINT) };
     until("the end", &mut || child.try_wait().unwrap().is_some());
     let text = std::fs::read_to_string(&log).unwrap();
@@ -474,7 +475,7 @@ fn a_tool_that_is_not_installed_is_explained_with_a_labelled_sample() {
 
 #[test]
 fn a_command_is_written_for_the_version_one_asks_for() {
-    // What is installed does not matter.
+    // The installed tools make no difference.
     for machine in [Machine::without_tools(), Machine::with("6.4")] {
         let ask = |words: &[&str]| {
             let output = machine.run(words);
@@ -611,7 +612,8 @@ fn everything_goes_into_one_folder_with_an_index() {
     ];
     assert_eq!(states, names.map(|name| (name, "done")));
 
-    // The stream of the built-in trace names the kernels of the profiles beside it; here the target only printed its help.
+    // The stream of the built-in trace names the kernels of the profiles in its folder. Here the target only printed
+    // its help.
     let stream = machine.folder.path().join("out/events.jsonl");
     assert!(stream.exists());
     let parts = |path: &str| -> Vec<Value> {

@@ -1,4 +1,5 @@
-//! Questions cannot be passed without reading them: the order of choices, and what a wrong answer is told.
+//! Tests that learners cannot pass questions without reading them: the order of choices, and the replies to wrong
+//! answers.
 
 use tempfile::TempDir;
 use tinyllama_course::lesson::{Answer, Choice, Course, Quiz, RunName, Source, StepKind};
@@ -10,7 +11,7 @@ fn course() -> Course {
     Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Every choice question of the course whose answer does not depend on the machine.
+/// Every choice question of the course whose answer is the same on all machines.
 fn questions(course: &Course) -> Vec<(RunName, Quiz, Vec<Choice>)> {
     let steps = course
         .lessons()
@@ -25,7 +26,7 @@ fn questions(course: &Course) -> Vec<(RunName, Quiz, Vec<Choice>)> {
     questions.collect()
 }
 
-/// A stream of numbers that depends on the seed alone.
+/// A sequence of numbers that depends only on the seed.
 fn random(state: &mut u64) -> u64 {
     *state = state
         .wrapping_mul(6364136223846793005)
@@ -33,7 +34,7 @@ fn random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Answers without reading, in some way that looks at the screen alone: how many questions are passed at first try?
+/// Answers in a way that uses only the screen and no understanding, and counts the questions passed at first try.
 #[test]
 fn whoever_answers_without_reading_passes_no_more_than_chance_gives() {
     let course = course();
@@ -64,7 +65,7 @@ fn whoever_answers_without_reading_passes_no_more_than_chance_gives() {
                 variance += chance * (1.0 - chance);
             }
         }
-        // Four deviations of a sum of independent questions: one time in thirty thousand by chance.
+        // Four standard deviations of a sum of independent questions: one case in thirty thousand by chance.
         let bound = expected + 4.0 * variance.sqrt();
         assert!(passed <= bound, "{name}: {passed} of {expected} by chance");
         assert!(
@@ -74,7 +75,7 @@ fn whoever_answers_without_reading_passes_no_more_than_chance_gives() {
     }
 }
 
-/// The most that a way of answering without reading may pass. Chance alone passes 32 % of the course.
+/// Limit for the share passed without reading. Chance alone passes 32 % of the course.
 const MOST_BLIND: f64 = 0.36;
 
 type Score = fn(&str, &[&str]) -> i64;
@@ -118,7 +119,7 @@ fn is_careful(text: &str) -> bool {
     !gives_a_reason(text) && !is_absolute(text)
 }
 
-/// Words in common with the other choices, in proportion to how many it has.
+/// Number of words shared with the other choices, relative to the number of its own words.
 fn likeness(text: &str, all: &[&str]) -> i64 {
     let own = words(text);
     let others = all.iter().filter(|other| **other != text);
@@ -129,7 +130,7 @@ fn likeness(text: &str, all: &[&str]) -> i64 {
     1000 * common.sum::<i64>() / own.len().max(1) as i64
 }
 
-/// Ways to choose by form alone: what has the most points is taken, and one of several by dice.
+/// Ways to choose by form alone. The choice with the most points wins, and dice decide a tie.
 const BLIND: [(&str, Score); 12] = [
     ("the shortest", |text, _| -length(text)),
     ("the longest", |text, _| length(text)),
@@ -159,7 +160,7 @@ const BLIND: [(&str, Score); 12] = [
     ("most like the others", likeness),
 ];
 
-/// The share of the course that this way passes at first try, on average over its dice.
+/// The share of the course that this way passes at first try, averaged over the dice.
 fn passed_by(score: Score, questions: &[Vec<Choice>]) -> f64 {
     let chances = questions.iter().map(|choices| {
         let texts: Vec<&str> = choices.iter().map(|choice| choice.text.trim()).collect();
@@ -239,7 +240,7 @@ fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
     assert!(numbers > 15);
 }
 
-/// A lesson in which the right answer is always the longest, and a number comes without help.
+/// A lesson in which the correct answer is always the longest, and which asks for a number without help.
 #[test]
 fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
     let folder = TempDir::new().unwrap();
@@ -290,7 +291,7 @@ fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
         let found = found();
         assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
     }
-    // Pages as well, but for the one on which figures are written down.
+    // Pages are checked, too, except the one that lists measured figures.
     write("first/one.yaml", &lesson("A right one.", HINT, "How many?"));
     std::fs::create_dir(folder.path().join("reference")).unwrap();
     let page = "# A page\n\nThe best of many | a winner.\n\nIt took 3 us, and many a plane.\n";

@@ -1,4 +1,4 @@
-//! What a profiler hears of a run through ROCTx: a library of that name that writes down its calls.
+//! Tests the ROCTx calls of a run, with a library of that name that records them.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ int roctxProfilerResume(unsigned long thread) { say("resume", thread ? "one" : "
 int roctxProfilerPause(unsigned long thread) { say("pause", thread ? "one" : "all"); return 0; }
 "#;
 
-/// What was heard, each range with how many are around it.
+/// The recorded ranges, each with the number of ranges around it.
 fn heard(home: &Path, flags: &[&str]) -> Vec<(usize, String)> {
     let source = home.join("roctx.c");
     fs::write(&source, LIBRARY).unwrap();
@@ -96,7 +96,7 @@ fn counted_steps_and_their_parts_are_ranges_and_all_that_is_selected() {
             .filter(|(at, name)| *at == depth && name == "step")
             .count()
     };
-    // Two to warm up before; behind it, what compares repeats is no step.
+    // Two warm-up steps come before. The comparison of repeats afterwards is not a step.
     assert_eq!(steps(&heard[..resume], 0), 2);
     assert_eq!(steps(&heard[resume..pause], 1), 3);
     assert_eq!(steps(&heard[pause..], 0), 0);

@@ -1,4 +1,4 @@
-//! V4 over several GPUs, on the stand-in for HIP with two devices and for RCCL between two processes.
+//! Tests V4 over several GPUs, with stand-ins for HIP with two devices and for RCCL between two processes.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use common::{stderr, stdout, tutor};
 use serde_json::Value;
 
-/// A model of four layers, so that there is more than one bucket.
+/// A model with four layers, which needs more than one bucket.
 const MODEL: &[&str] = &[
     "--hidden=32",
     "--layers=4",
@@ -43,7 +43,7 @@ fn v4(rocm: &Path, home: &Path, flags: &[&str]) -> Command {
     command
 }
 
-/// Whether one of `flags` is given in place of one of the model's.
+/// True if one of `flags` replaces this flag of the model.
 fn is_replaced(flag: &str, flags: &[&str]) -> bool {
     let name = |flag: &str| flag.split('=').next().map(str::to_owned);
     let given = |wanted: &str| {
@@ -55,7 +55,7 @@ fn is_replaced(flag: &str, flags: &[&str]) -> bool {
         || flag.starts_with("--batch-size") && given("--batch-per-gpu")
 }
 
-/// What a run said.
+/// A run's output.
 struct Said {
     output: Output,
     events: Vec<Value>,
@@ -168,7 +168,7 @@ fn gradients_in_bf16_are_summed_too() {
     assert_eq!(two.expect(0).summary()["rank_check"]["passed"], true);
 }
 
-/// RCCL that sums nothing.
+/// Uses an RCCL that sums nothing.
 #[test]
 fn a_missing_sum_is_found() {
     let plant = [("HIP_STAND_IN_SUM", "off")];
@@ -245,7 +245,7 @@ fn a_rank_that_dies_ends_the_run_with_its_name() {
     };
     assert_eq!(children.len(), 2);
     let second = *children.iter().find(is_second).unwrap();
-    // SAFETY: kill takes two numbers; the process is a child of the one that was started here.
+    // SAFETY: kill takes two numbers, and the process is a child of the one that this test started.
     unsafe { libc::kill(second, libc::SIGKILL) };
     let last: Vec<Value> = lines
         .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
@@ -325,7 +325,7 @@ fn what_cannot_be_shared_is_refused() {
     assert!(stderr(&output).contains("v4's"), "{}", stderr(&output));
 }
 
-/// As `srun --ntasks=2` starts it: each task is one rank, and they share a folder alone.
+/// Starts tasks like `srun --ntasks=2`: each task is one rank, and they share only a folder.
 #[test]
 fn tasks_of_a_scheduler_are_one_run() {
     let Some(rocm) = stand_in::built() else {
@@ -358,7 +358,7 @@ fn tasks_of_a_scheduler_are_one_run() {
     assert_eq!(steps.filter(|step| step.contains(r#""rank":1"#)).count(), 3);
     assert_eq!(std::fs::read_dir(shared.path()).unwrap().count(), 0);
 
-    // The first task is gone: the second does not wait for it for ever.
+    // After the end of the first task, the second one does not wait forever.
     let (mut second, mut first) = (
         task("1", "--num-steps=1000000"),
         task("0", "--num-steps=1000000"),
@@ -370,13 +370,13 @@ fn tasks_of_a_scheduler_are_one_run() {
         .map(Result::unwrap)
         .find(stepped)
         .expect("a step");
-    // SAFETY: kill takes two numbers; the process is a child.
+    // SAFETY: kill takes two numbers, and the process is a child of this test.
     unsafe { libc::kill(first.id().cast_signed(), libc::SIGTERM) };
     assert_eq!(first.wait().unwrap().code(), Some(128 + libc::SIGTERM));
     assert_eq!(second.wait().unwrap().code(), Some(128 + libc::SIGTERM));
 }
 
-/// By a clock that counts pieces of work: the backward pass hides all sums but the last, or none.
+/// With a clock that counts pieces of work, the backward pass hides all sums but the last, or none.
 #[test]
 fn what_is_not_hidden_is_waited_for() {
     let counting = [("HIP_STAND_IN_CLOCK", "1")];

@@ -1,4 +1,4 @@
-//! Reports of made-up sessions: what they hold, how they are shown, and what a changed hand-in gives away.
+//! Tests reports of invented sessions: their content, their appearance, and the detection of changed hand-ins.
 
 mod class;
 
@@ -21,7 +21,7 @@ fn report(place: &Place) -> Report {
     collect(place, &course(), Options::default()).unwrap()
 }
 
-/// Six debugging stages, a noisy run, a recording, a failed run, and words that look like markup.
+/// Six debugging stages, a noisy run, a recording, a failed run, and text that looks like markup.
 fn eventful(class: &Path) -> Place {
     let place = walk(place(class, "ada"), &course(), 2, 7);
     let mut session = Session::open(place.clone()).unwrap();
@@ -39,7 +39,7 @@ fn eventful(class: &Path) -> Place {
             number as u64,
         );
     }
-    // A case ends with its fix, which is a run of another program.
+    // A case ends with its fix, which runs another program.
     let repaired = MadeUp {
         fix: Some("layout"),
         ..MadeUp::new("stage2", 3.0)
@@ -91,7 +91,7 @@ fn a_report_holds_what_was_measured_and_says_what_to_doubt() {
             && fast.speedup < interval.high,
         "{fast:?}"
     );
-    // Another device, and a recording: nothing here to compare it with.
+    // A run on another device, and a recording. Neither has a run here to compare with.
     assert_eq!(run("900000-v3").ratio, None);
     assert_eq!(run("800000-v2").samples.total_ms.len(), 30);
     assert_eq!(
@@ -230,7 +230,7 @@ fn the_html_is_one_safe_file_and_the_other_formats_are_whole() {
     let value = serde_json::to_value(&report).unwrap();
     assert!(validator.validate(&value).is_ok());
     let mut broken = value.clone();
-    // The first is a command, which measures no steps.
+    // The first run is a command, which measures no steps.
     broken["runs"][1]["samples"]["total_ms"][0] = "fast".into();
     assert!(validator.validate(&broken).is_err());
 }
@@ -264,7 +264,7 @@ fn a_guess_about_this_machine_is_not_held_against_a_recording() {
     assert!(line.trim_end().ends_with("| - |"), "{line}");
 }
 
-/// What `calibrate` keeps, for the device of made-up runs.
+/// The stored calibration for the device of invented runs.
 fn calibrate(state: &Path, driver: &str) {
     let sampled = |median: f64| serde_json::json!({"median": median, "p10": median, "p90": median, "repeats": 5});
     let calibration = serde_json::json!({
@@ -279,7 +279,7 @@ fn calibrate(state: &Path, driver: &str) {
     fs::write(folder.join("imagined.json"), calibration.to_string()).unwrap();
 }
 
-/// A run as its keeper leaves it: with the energy in `run.json`.
+/// A run as the store leaves it, with the energy in `run.json`.
 fn run_with_energy(session: &mut Session) {
     let id = "990000-v1";
     let folder = session.place.runs().join(id);
@@ -347,7 +347,7 @@ fn ceilings_and_energy_reach_every_format() {
         assert!(page.contains(expected), "{expected}");
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    // The part that only moves data is held against memory: 8 MB in 5 ms, of 1000 GB/s.
+    // A part that only moves data is compared with memory: 8 MB in 5 ms, at a peak of 1000 GB/s.
     let copies = |line: &str| line.starts_with("| embedding |") && line.ends_with("| 0.16 % |");
     assert!(text.lines().any(copies), "{text}");
     assert!(!page.contains("NaN") && !text.contains("NaN"));
@@ -401,7 +401,7 @@ fn a_very_long_session_still_makes_a_small_page() {
 
 type Change<'a> = &'a dyn Fn(&mut Value);
 
-/// A hand-in with one value changed.
+/// Checks a hand-in with one changed value.
 fn tampered(report: &Value, change: impl Fn(&mut Value)) -> Findings {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("session.json");
@@ -461,7 +461,7 @@ fn a_changed_hand_in_is_found_out() {
         assert!(!findings.is_intact(), "{name} was not noticed");
     }
 
-    // A session whose run was edited afterwards.
+    // A session in which a run was edited afterwards.
     let export = folder.path().join("ada.tar.gz");
     archive::export(&place, &export).unwrap();
     let sound = verify(&export, None, &course()).unwrap();
@@ -513,7 +513,8 @@ fn an_anonymous_report_names_nobody_and_is_checked_against_its_session() {
     );
 }
 
-/// Eight learners, or as many as REPORT_TEST_CLASS says; kept in the folder REPORT_TEST_KEEP names.
+/// Uses eight learners, or the number in REPORT_TEST_CLASS. Keeps the files in the folder that REPORT_TEST_KEEP
+/// names.
 #[test]
 fn a_class_is_put_on_one_page() {
     let size = std::env::var("REPORT_TEST_CLASS").map_or(8, |size| size.parse::<usize>().unwrap());

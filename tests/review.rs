@@ -1,4 +1,5 @@
-//! A new user once walked every screen and command, and found 28 defects. Which test holds which of them.
+//! A new user once walked through every screen and command, and found 28 defects. This list names the tests that
+//! cover each of them.
 
 mod common;
 
@@ -7,10 +8,10 @@ use std::path::Path;
 
 use common::{stdout, tutor};
 
-/// File and name.
+/// File and name of a test.
 type Test = (&'static str, &'static str);
 
-/// The defect's number, what it was, and the tests.
+/// Number and description of the defect, and the tests.
 const HELD: &[(u8, &str, &[Test])] = &[
     (
         1,
@@ -315,7 +316,7 @@ fn recordings_are_told_apart_in_their_list() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let output = tutor(home.path()).args(["recordings", "list"]).output();
     let listed = stdout(&output.expect("the program starts"));
-    // What does not fit a line goes on below it.
+    // Text that does not fit a line continues below it.
     let listed = listed.replace("\n  ", " ");
     let of_v2 = listed.lines().filter_map(|line| {
         let (_, rest) = line.split_once("v2 small ")?;

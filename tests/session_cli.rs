@@ -1,4 +1,4 @@
-//! `session` and `lessons` as commands: output and exit status.
+//! Tests the commands `session` and `lessons`: output and exit status.
 
 use std::fs;
 use std::path::Path;
@@ -183,7 +183,7 @@ fn a_new_lesson_is_refused_until_listed_and_its_flags_are_those_of_the_run_comma
     assert_eq!(machine["problems"][0]["line"], 25);
 }
 
-/// Runs as history: listed newest first, shown, compared, and pruned but for what the session tells of.
+/// Runs are listed newest first, shown, compared, and pruned except those that the session refers to.
 #[test]
 fn runs_are_listed_shown_compared_and_pruned() {
     let state = TempDir::new().unwrap();
@@ -223,7 +223,7 @@ fn runs_are_listed_shown_compared_and_pruned() {
     assert_eq!(status(&unknown), 2, "{}", text(&unknown));
     assert_eq!(status(&run(&["prune"])), 2, "prune what?");
 
-    // One of them becomes a part of a session.
+    // One of the runs becomes part of a session.
     let place = begin(state.path());
     let mut session = Session::open(place).unwrap();
     session.start_run(&made[0], None, "v1", vec![]).unwrap();

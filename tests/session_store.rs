@@ -1,4 +1,4 @@
-//! The session store under everything that can happen to a file.
+//! Tests the session store with everything that can happen to a file.
 
 #[path = "common/small_disk.rs"]
 mod small_disk;
@@ -35,7 +35,7 @@ fn note(text: impl ToString) -> Event {
     }
 }
 
-/// A session with one event of every kind a learner causes.
+/// A session with one event of every kind that a learner causes.
 fn busy(folder: &Path) -> Place {
     let place = place(folder);
     let mut session = Session::open(place.clone()).unwrap();
@@ -123,7 +123,7 @@ fn a_session_reopens_as_it_was_left() {
         Some("Ümläut\nand a second line")
     );
     assert_eq!(state.runs["0001-v1"].exit, Some(RunExit::Status(0)));
-    // The peak was not a number: it is absent, not zero.
+    // The peak was not a number, so it is absent and not zero.
     assert_eq!(
         state.runs["0001-v1"].values,
         BTreeMap::from([("final_loss".to_string(), 6.5)])
@@ -149,7 +149,7 @@ fn cutting_the_file_at_every_byte_of_the_last_record_loses_only_that_record() {
         let mut session = Session::open(place.clone()).unwrap();
         assert_eq!(session.damage, [], "cut at {cut}");
         let done = session.state().step("baseline", "run").unwrap().status == Status::Done;
-        // Without its newline the record is still whole.
+        // A record without its newline is still complete.
         assert_eq!(done, cut >= whole.len() - 1, "cut at {cut}");
         assert_eq!(
             session.state().step("baseline", "run").unwrap().seconds,
@@ -509,7 +509,7 @@ fn an_archive_with_a_way_out_leaves_nothing_behind() {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(kind);
         header.set_size(0);
-        // Past the crate's own refusal to write such names.
+        // Bypasses the crate, which refuses to write such names.
         header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
         header.set_cksum();
         let mut builder = tar::Builder::new(flate2::write::GzEncoder::new(
@@ -531,7 +531,8 @@ fn an_archive_with_a_way_out_leaves_nothing_behind() {
     }
 }
 
-/// Not a test of its own: the process that is killed, or runs out of space. Prints every acknowledged number.
+/// Not a separate test, but the child process that other tests kill or that runs out of space. It prints every
+/// confirmed number.
 #[test]
 fn child_process() {
     let Some(folder) = env::var_os("SESSION_TEST_FOLDER") else {
@@ -554,13 +555,13 @@ fn child_process() {
     println!("ack room again");
 }
 
-/// Takes back what `ulimit -S -f` set, as if somebody had freed space.
+/// Removes the limit that `ulimit -S -f` set, as if space had been freed.
 fn lift_size_limit() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: both calls only use the structure they are given, which lives until they return.
+    // SAFETY: both calls only use the given structure, which outlives them.
     let lifted = unsafe {
         libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit);
         limit.rlim_cur = limit.rlim_max;
@@ -615,7 +616,7 @@ fn killing_the_tutor_at_random_moments_loses_no_acknowledged_event() {
         process.kill().unwrap();
         process.wait().unwrap();
         output.read_to_string(&mut text).unwrap();
-        // The last line may have been cut by the kill.
+        // The kill may have cut the last line.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         promised.extend(acknowledged(whole));
     }
@@ -644,7 +645,7 @@ fn killing_the_tutor_at_random_moments_loses_no_acknowledged_event() {
 fn running_out_of_space_is_said_and_loses_nothing() {
     let folder = TempDir::new().unwrap();
     let child = child(folder.path(), 0);
-    // A limit on file size fails a write in the middle of a line, as a full disk does.
+    // A limit on file size makes a write fail in the middle of a line, as a full disk does.
     let mut shell = Command::new("sh");
     shell
         .args(["-c", "trap '' XFSZ; ulimit -S -f 20; exec \"$@\"", "sh"])
@@ -663,7 +664,7 @@ fn running_out_of_space_is_said_and_loses_nothing() {
     );
     let session = Session::open(place(folder.path())).unwrap();
     assert_eq!(session.damage, []);
-    // The event that failed was kept in memory and stands before the last one.
+    // The failed event stayed in memory, and the store wrote it before the last one.
     let mut expected = promised.clone();
     expected.insert(promised.len() - 1, (promised.len() - 1).to_string());
     assert_eq!(session.state().notes, expected);
@@ -694,7 +695,7 @@ fn a_full_and_then_a_read_only_disk_are_said_and_lose_nothing() {
         error.remedy()
     );
     assert_eq!(session.unsaved(), 1);
-    // What is on the disk is whole while the disk is full, too.
+    // The file is also intact while the disk is full.
     let kept = scan(&place.events()).unwrap();
     assert_eq!((kept.damage.len(), kept.torn_bytes), (0, 0));
     fs::remove_file(&ballast).unwrap();

@@ -1,4 +1,4 @@
-//! The tutor on a real pseudo-terminal, training a real, tiny model on the CPU.
+//! Tests the tutor on a real pseudo-terminal. It trains a real, tiny model on the CPU.
 
 mod common;
 #[path = "common/terminal.rs"]
@@ -47,21 +47,21 @@ fn command(home: &TempDir) -> Command {
         .env_remove("SSH_CONNECTION")
 }
 
-/// From what a learner sees first to the outline.
+/// Goes from the first screen to the outline.
 fn past_the_welcome(terminal: &Terminal) {
     terminal.wait_for("Your first minute");
     terminal.send("\x1b");
     terminal.wait_for("The first lesson");
 }
 
-/// The tutor at its outline.
+/// The tutor with its outline open.
 fn opened(home: &TempDir) -> Terminal {
     let terminal = Terminal::start(command(home), 80, 24);
     past_the_welcome(&terminal);
     terminal
 }
 
-/// The tutor with a run under way that does not end by itself.
+/// The tutor with a run that does not end without a stop.
 fn running(home: &TempDir) -> Terminal {
     let terminal = opened(home);
     terminal.send(":longrun\r");
@@ -124,7 +124,7 @@ fn a_terminal_that_shrinks_is_asked_for_room_and_everything_is_back_when_it_grow
     let terminal = Terminal::start(command(&home), 160, 45);
     past_the_welcome(&terminal);
     terminal.send("c");
-    // The session has answered, too.
+    // Waits for the session's reply.
     terminal.wait_for("✓ done");
     let before = terminal.text();
     terminal.resize(40, 10);
@@ -178,7 +178,7 @@ fn ctrl_z_goes_to_the_shell_and_fg_brings_the_same_screen_back() {
     terminal.send(&format!("{PROGRAM}\n"));
     past_the_welcome(&terminal);
     terminal.send("c");
-    // The session has answered, too.
+    // Waits for the session's reply.
     terminal.wait_for("✓ done");
     let before = terminal.text();
     terminal.send("\x1a");
@@ -197,7 +197,7 @@ fn ctrl_z_goes_to_the_shell_and_fg_brings_the_same_screen_back() {
     terminal.wait();
 }
 
-/// The course says `tinyllama-tutor`, and a learner types it; what it runs goes where the tutor's runs go.
+/// Learners type `tinyllama-tutor` as in the course. Its runs go to the tutor's folder.
 #[test]
 fn the_tutors_shell_finds_this_program_wherever_it_lies() {
     let home = home();
@@ -257,7 +257,7 @@ fn a_hang_up_in_mid_run_leaves_no_process_and_a_session_that_resumes() {
 fn term_gives_the_terminal_back_and_ends_the_run() {
     let home = home();
     let mut terminal = running(&home);
-    // SAFETY: kill takes two numbers; the process is this test's own child.
+    // SAFETY: kill takes two numbers, and the process is a child of this test.
     unsafe { libc::kill(i32::try_from(terminal.child.id()).unwrap(), libc::SIGTERM) };
     assert_eq!(terminal.wait().code(), Some(128 + libc::SIGTERM));
     terminal.wait_until("the screen given back", |terminal| !terminal.is_alternate());
@@ -284,7 +284,7 @@ fn a_killed_run_is_explained_and_the_tutor_goes_on() {
     let terminal = running(&home);
     let tutor = terminal.child.id();
     for process in processes(home.path()).into_iter().filter(|id| *id != tutor) {
-        // SAFETY: kill takes two numbers; the process belongs to this test.
+        // SAFETY: kill takes two numbers, and the process belongs to this test.
         unsafe { libc::kill(i32::try_from(process).unwrap(), libc::SIGKILL) };
     }
     terminal.wait_for("signal 9 (KILL)");
@@ -342,7 +342,7 @@ fn the_wheel_scrolls_where_the_mouse_was_asked_for_and_is_the_terminals_own_else
     assert!(terminal.takes_the_mouse());
     terminal.send("?");
     terminal.wait_for("continue where you were");
-    // The wheel, two turns down at column 10 of row 10, as terminals report it, and then back.
+    // Two turns of the wheel down at column 10, row 10, in the terminal's encoding, and then back.
     terminal.send("\x1b[<65;10;10M\x1b[<65;10;10M");
     terminal.wait_until("the page further down", |terminal| {
         !terminal.text().contains("Sessions, their lessons")
@@ -381,7 +381,7 @@ fn an_editor_gets_the_terminal_and_what_was_written_comes_back() {
     terminal.wait_until("the editor", |terminal| {
         !terminal.is_alternate() && terminal.text().contains("EDITING")
     });
-    // Keys of the tutor that would quit it or go on: they are the editor's now.
+    // The tutor would quit or continue on these keys, but now the editor receives them.
     terminal.send("q n written elsewhere\n");
     terminal.wait_until("the tutor", Terminal::is_alternate);
     terminal.wait_for("q n written elsewhere");
@@ -394,7 +394,8 @@ fn an_editor_gets_the_terminal_and_what_was_written_comes_back() {
     assert!(terminal.wait().success());
 }
 
-/// The whole way of a learner without a GPU: a recording is offered, played, judged and reported as what it is.
+/// The whole path of a learner without a GPU: the tutor offers a recording, plays it, evaluates it, and reports it as
+/// a recording.
 #[test]
 fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
     let home = home();
@@ -436,7 +437,7 @@ fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
     terminal.send("\x1b");
     terminal.wait_for("passed  learns");
     terminal.send("F");
-    // A frame may be seen half drawn.
+    // The test may see a frame that is only half drawn.
     terminal.wait_until("the roofline and its source", |terminal| {
         let text = terminal.text();
         text.contains("FLOP/byte") && text.contains("recording: a machine of the tests")
@@ -447,7 +448,7 @@ fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
     assert!(terminal.wait().success());
 }
 
-/// The profiler of every supported version by its stand-in, then a profile made elsewhere.
+/// Runs the stand-in profiler of every supported version, then imports a profile from another machine.
 #[test]
 fn a_profiler_is_run_and_a_profile_is_imported_in_every_version() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -475,11 +476,11 @@ fn a_profiler_is_run_and_a_profile_is_imported_in_every_version() {
     }
 }
 
-/// Past every step of the first lesson, to the one that profiles.
+/// Skips every step of the first lesson up to the one that profiles.
 fn go_to_the_profiler(terminal: &Terminal) {
     past_the_welcome(terminal);
     terminal.send("c");
-    // Titles stand in the outline too; where the learner is stands in the head.
+    // The outline contains titles, too. The learner's position is in the header.
     for (place, keys) in [
         ("Step 1 of 7", "n"),
         ("Step 2 of 7", "s\r"),
@@ -498,7 +499,7 @@ fn go_to_the_profiler(terminal: &Terminal) {
     }
 }
 
-/// Issue 10: what an instructor does reaches a tutor that is open, and it goes on.
+/// Issue 10: an instructor's action reaches an open tutor, and the tutor continues.
 #[test]
 fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
     let home = home();
@@ -553,7 +554,7 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
     terminal.wait_until("the stage as if it were new", |terminal| {
         terminal.text().contains(here) && !terminal.text().contains("skipped: no time")
     });
-    // The tutor goes on at the same step.
+    // The tutor continues at the same step.
     terminal.send("n");
     terminal.wait_for("Step 6 of 6");
 }
@@ -566,7 +567,7 @@ fn what_this_machine_has_is_a_page_that_escape_closes() {
     terminal.wait_for("What this machine has");
     terminal.send("G");
     terminal.wait_for("The workshop can run here.");
-    // The size is the learner's terminal, and not that of a pipe.
+    // The size is that of the learner's terminal, not of a pipe.
     terminal.wait_for("80x24");
     terminal.send("\u{1b}");
     terminal.wait_until("the page to close", |terminal| {
@@ -690,7 +691,7 @@ fn the_plain_dialogue_teaches_the_same_lesson_through_a_pipe() {
     }
 }
 
-/// The first minute: the model trains at once, its figures stay when it is done, and all of it is there after a restart.
+/// The first minute: the model trains immediately, its figures stay after the end, and a restart still shows them.
 #[test]
 fn the_first_key_trains_the_model_and_what_was_seen_is_seen_again() {
     let home = home();
@@ -712,7 +713,7 @@ fn the_first_key_trains_the_model_and_what_was_seen_is_seen_again() {
         terminal.text().contains("Overview")
     });
     terminal.wait_for("measured of");
-    // The page that lists every run has it, too.
+    // The page with all runs lists it, too.
     terminal.send("H");
     terminal.wait_for("Runs so far");
     terminal.send("\r");
@@ -750,7 +751,7 @@ fn a_run_that_was_lost_is_named_where_it_was_made() {
     let home = home();
     let mut terminal = running(&home);
     let pid = i32::try_from(terminal.child.id()).unwrap();
-    // SAFETY: a signal to a child of this test.
+    // SAFETY: kill takes two numbers, and the process is a child of this test.
     unsafe { libc::kill(pid, libc::SIGKILL) };
     terminal.wait();
     let terminal = Terminal::start(command(&home), 80, 24);

@@ -1,4 +1,4 @@
-//! Training end to end: the real program on the CPU backend.
+//! Tests training end to end with the real program on the CPU backend.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn the_tiny_preset_starts_at_the_loss_of_a_guess_and_learns() {
     assert!(output.status.success(), "{}", stderr(&output));
     let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let losses = losses(&document);
-    // ln 1000 = 6.91: all tokens equally likely; the initial weights add a little.
+    // ln 1000 = 6.91 for equally likely tokens; the initial weights add a little.
     assert!((losses[0] - 1000f64.ln()).abs() < 0.1, "{losses:?}");
     assert!(losses.last().unwrap() + 0.2 < losses[0], "{losses:?}");
     assert_eq!(document["summary"]["parameters"], 2_617_600);

@@ -1,5 +1,5 @@
-//! Honest work is never refused, forged work never accepted: generated sessions, every field of a hand-in changed in turn,
-//! records that cannot be, and classes in which names are not to be trusted.
+//! Tests that honest work is never refused and forged work is never accepted. It uses generated sessions, hand-ins
+//! with every field changed in turn, impossible records, and classes with misleading names.
 
 mod class;
 
@@ -22,14 +22,14 @@ use tinyllama_course::session::{
     Event, KernelTime, Place, RunExit, Scope, Session, StepRef, archive, chain, scan,
 };
 
-/// How many sessions are generated; more with TRUST_SESSIONS.
+/// Number of generated sessions. TRUST_SESSIONS overrides it.
 const SESSIONS: u64 = 100;
 
 fn count(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |count| count.parse().unwrap())
 }
 
-/// A folder in memory where there is one: thousands of records wait for a disk.
+/// A folder in memory if possible, because thousands of records would wait for a disk.
 fn memory() -> TempDir {
     let memory = Path::new("/dev/shm");
     match memory.is_dir() {
@@ -38,7 +38,7 @@ fn memory() -> TempDir {
     }
 }
 
-/// The report of a session as it is handed in.
+/// A session's report in the form of a hand-in.
 fn document(place: &Place, anonymous: bool) -> Value {
     let report = collect(place, &course(), Options { anonymous }).unwrap();
     let text = serde_json::to_string_pretty(&report).unwrap();
@@ -52,7 +52,7 @@ fn check(document: &Value, against: Option<&Path>) -> Result<Findings, HandInErr
     verify(&file, against, &course())
 }
 
-/// A session of this seed: steps of all kinds, resets, skipped steps, crashed and unfinished runs, a compacted log.
+/// A generated session: steps of all kinds, resets, skipped steps, crashed and unfinished runs, a compacted log.
 fn honest(class: &Path, seed: u64) -> Place {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let course = course();
@@ -106,7 +106,7 @@ fn honest(class: &Path, seed: u64) -> Place {
     place
 }
 
-/// Every number with a fraction as the neighbour that a less exact reader makes of it.
+/// Changes every number with a fraction to its neighbour, as a less exact reader would.
 fn read_less_exactly(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() && number.as_f64() != Some(0.0) => {
@@ -147,7 +147,7 @@ fn honest_sessions_are_intact_in_every_form() {
             intact("export", verify(&export, None, &course()).unwrap());
             intact("against export", check(&plain, Some(&export)).unwrap());
             fs::remove_file(export).unwrap();
-            // The session goes on, and is compacted, after the report was made.
+            // After the report, the session continues and is compacted.
             let mut session = Session::open(place.clone()).unwrap();
             session
                 .record(Event::Note {
@@ -195,7 +195,7 @@ fn a_report_is_not_of_this_course_says_so_and_is_not_refused() {
     assert!(!verify(&file, None, &other).unwrap().is_intact());
 }
 
-/// One measurement, a suspect, and the fix.
+/// Records one measurement, a suspect, and the fix.
 fn investigate(session: &mut Session) {
     let at = StepRef::new("five-stages", "stage1");
     let suspect = "init".to_string();
@@ -223,7 +223,7 @@ fn investigate(session: &mut Session) {
     }
 }
 
-/// A kernel that failed a check, and was timed.
+/// Records a kernel that failed a check and was timed.
 fn write_a_kernel(session: &mut Session) {
     let (exercise, sha256) = ("rmsnorm".to_string(), "ab".repeat(32));
     session
@@ -249,7 +249,7 @@ fn write_a_kernel(session: &mut Session) {
         .unwrap();
 }
 
-/// A session whose report has something in every field.
+/// A session whose report has a value in every field.
 fn full(class: &Path) -> Place {
     let place = walk(place(class, "ada"), &course(), 2, 11);
     let mut session = Session::open(place.clone()).unwrap();
@@ -271,7 +271,7 @@ fn full(class: &Path) -> Place {
     session.mark_recording("700003-v2", "elsewhere").unwrap();
     investigate(&mut session);
     write_a_kernel(&mut session);
-    // A run that timed its kernels.
+    // A run with timed kernels.
     let run = |id: &str| place.runs().join(id).join("events.jsonl");
     let stream = fs::read_to_string(run("700000-v1")).unwrap();
     let kernels = json!({"t": 2.0, "event": "kernels", "steps": 1, "launches_per_step": 2.0, "device_ms_per_step": 1.5,
@@ -299,11 +299,11 @@ fn full(class: &Path) -> Place {
     place
 }
 
-/// A value of the document: its path in names, as findings have it, and in pointers.
+/// A value of the document. It has two paths: in names, as findings use them, and as a JSON pointer.
 struct Leaf {
     names: Vec<String>,
     pointer: String,
-    /// The path with `*` for every entry of a list or map: a field of the schema.
+    /// The path with `*` for every entry of a list or map, which identifies a field of the schema.
     field: String,
 }
 
@@ -352,7 +352,7 @@ fn leaves(value: &Value) -> Vec<Leaf> {
     out
 }
 
-/// Other values of the same kind; for nothing, something.
+/// Other values of the same type. For null it returns a value.
 fn forged(value: &Value) -> Vec<Value> {
     match value {
         Value::Null => vec![json!("something"), json!(1), json!(true)],
@@ -377,7 +377,7 @@ fn no_field_of_a_hand_in_can_be_changed_unnoticed() {
         let session = against.then_some(place.folder.as_path());
         let untouched = check(&document, session).unwrap();
         assert_eq!(untouched.problems, [""; 0]);
-        // What may be changed is this and nothing else, whatever the program says of it.
+        // The only fields that may change. The list is independent of the program's own list.
         let free = [
             "written",
             "program",
@@ -401,7 +401,7 @@ fn no_field_of_a_hand_in_can_be_changed_unnoticed() {
             for value in forged(document.pointer(&leaf.pointer).unwrap()) {
                 let mut changed = document.clone();
                 *changed.pointer_mut(&leaf.pointer).unwrap() = value.clone();
-                // What is no report any more is refused as such.
+                // A document that is no longer a report is refused as such.
                 let Ok(found) = check(&changed, session) else {
                     continue;
                 };
@@ -413,7 +413,7 @@ fn no_field_of_a_hand_in_can_be_changed_unnoticed() {
                 );
             }
         }
-        // What is left out, and what is added.
+        // Removes and adds entries.
         for list in [
             "/runs",
             "/lessons",
@@ -439,7 +439,7 @@ fn no_field_of_a_hand_in_can_be_changed_unnoticed() {
     }
 }
 
-/// Every property of the schema, so that a new one is changed above, too.
+/// Checks that every property of the schema has a value, so that new properties are changed above, too.
 fn every_field_has_a_value(schema: &Value, leaves: &[Leaf]) {
     let seen: BTreeSet<&str> = leaves
         .iter()
@@ -458,7 +458,7 @@ fn every_field_has_a_value(schema: &Value, leaves: &[Leaf]) {
     }
 }
 
-/// Rewrites records as somebody would who computes every checksum anew.
+/// Changes records and recomputes every checksum, as a forger would.
 fn rewrite(document: &mut Value, change: impl Fn(usize, &mut Value)) {
     let mut previous = chain::START.to_string();
     let lines = document["chain"]["lines"].as_array_mut().unwrap();
@@ -529,7 +529,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     });
     assert!(unusual.contains("went back"), "{unusual}");
 
-    // In the place of minutes: a run once more, a second seal, a hint that there is not.
+    // Replaces minutes by a second start of a run, a second seal, and a hint that does not exist.
     let id = report["runs"][0]["id"].as_str().unwrap();
     let lesson = course().lessons().next().unwrap().clone();
     let at = json!({"lesson": lesson.id, "step": lesson.steps[0].id});
@@ -560,7 +560,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     });
     assert!(problems.contains("cannot be the name"), "{problems}");
 
-    // Steps that are only said to be done.
+    // Steps recorded as done without any work.
     let liar = class::place(folder.path(), "liar");
     let mut session = Session::open(liar.clone()).unwrap();
     session.opened(&course().title, &course().version).unwrap();
@@ -580,7 +580,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
         "{found:?}"
     );
 
-    // Figures that the sealed file of their run does not have.
+    // Figures that the sealed file of their run does not contain.
     let mut forged = report.clone();
     rewrite(&mut forged, |_, record| {
         if let Some(value) = record.pointer_mut("/event/run_finished/values/total_ms") {
@@ -617,7 +617,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     let folder = memory();
     let in_class = folder.path().join("class");
     let alice = walk(place(&in_class, "alice"), &course(), 1, 1);
-    // Longer records that say they are alice's.
+    // A longer log that claims to be alice's.
     let mallory = walk(place(&in_class, "mallory"), &course(), 2, 2);
     let events = fs::read_to_string(mallory.events()).unwrap();
     let mut forged = json!({"chain": {"lines": events.lines().collect::<Vec<_>>()}});
@@ -651,7 +651,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     }
     assert!(!warnings.contains(".class.json"), "{warnings}");
 
-    // Copies under other names, whose every checksum was computed anew.
+    // Copies under other names, with recomputed checksums.
     let renamed = |name: &str, from: &Place| {
         let events = fs::read_to_string(from.events()).unwrap();
         let mut forged = json!({"chain": {"lines": events.lines().collect::<Vec<_>>()}});
@@ -692,7 +692,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
         );
     }
 
-    // Two people without a name of their own, and one of them twice.
+    // Two people without a separate name, and one of them twice.
     let hand_in = |name: &str, place: &Place, anonymous: bool| {
         let file = folder.path().join(name);
         fs::write(&file, document(place, anonymous).to_string()).unwrap();
@@ -710,7 +710,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
         "{warnings}"
     );
 
-    // Forged figures do not reach the page: it shows what the records give.
+    // Forged figures do not reach the page, because it computes them from the records.
     let mut forged = document(&one, false);
     forged["totals"]["minutes"] = 9999.0.into();
     fs::write(&first, forged.to_string()).unwrap();
@@ -728,13 +728,13 @@ fn write_lines(place: &Place, lines: &Value) {
     fs::write(place.events(), lines).unwrap();
 }
 
-/// A line without its end, and its hash.
+/// A line without its newline, and its hash.
 fn encoded(previous: &str, record: &Value) -> (String, String) {
     let (line, hash) = chain::encode(previous, &record.to_string());
     (line.trim_end().into(), hash)
 }
 
-/// A class of one on its page.
+/// The page of a class with one learner.
 fn on_a_page(paths: &[std::path::PathBuf], course: &Course) -> (LearnerRow, String) {
     let found = sources::read(paths, course);
     let class = merge(found.hand_ins, course, found.unreadable);
@@ -748,7 +748,7 @@ fn on_a_page(paths: &[std::path::PathBuf], course: &Course) -> (LearnerRow, Stri
 #[test]
 fn a_compaction_makes_nothing_that_was_not_seen() {
     let folder = memory();
-    // One record, in which everything is done.
+    // A single record that claims to have completed everything.
     let liar = class::place(folder.path(), "liar");
     let done: serde_json::Map<String, Value> = course()
         .lessons()
@@ -783,7 +783,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
         assert!(warnings.contains("liar: not checked: "), "{warnings}");
     }
 
-    // Nor does a sum of nothing, or one within an order.
+    // A compaction of no records is not accepted either, nor one within an order.
     let mut of_nothing = record.clone();
     of_nothing["event"]["compacted"]["previous_records"] = 0.into();
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
@@ -806,7 +806,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
         "{found:?}"
     );
 
-    // A sum that says more than the records behind it.
+    // A compaction that claims more than the records it replaced.
     let ada = walk(place(folder.path(), "ada"), &course(), 2, 5);
     Session::open(ada.clone()).unwrap().compact().unwrap();
     let report = document(&ada, false);
@@ -827,7 +827,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
         problems.join("\n").contains("is not what they give"),
         "{problems:?}"
     );
-    // Other records in the place of those that were compacted.
+    // Other records in place of the compacted ones.
     let mut forged = report.clone();
     let earlier = forged["chain"]["earlier"][0].as_array_mut().unwrap();
     earlier.pop();

@@ -1,4 +1,4 @@
-//! The shim that CubeCL keeps compiled kernels and tuning decisions through (`kernels/turso-on-sqlite`).
+//! Tests the shim (`kernels/turso-on-sqlite`) with which CubeCL stores compiled kernels and tuning decisions.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn drive<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// A file of its own for each test, removed with the value.
+/// A separate file for each test. Dropping the value removes it.
 struct Place(PathBuf);
 
 impl Place {

@@ -1,5 +1,5 @@
-//! The workbench: every starter fails, every solution passes, every typical mistake is found with the right words, and what is
-//! no kernel at all gives a message to act on.
+//! Tests the workbench: every starter fails, every solution passes, and every typical mistake gets the right message.
+//! A file that is not a kernel gets a message with a remedy.
 
 mod common;
 
@@ -14,10 +14,10 @@ use tinyllama_course::workbench::{
     Exercise, File, Finding, Kind, ToolchainError, amd, exercises, find, words,
 };
 
-/// Set where nothing may go unchecked: a machine without the compiler is red then.
+/// Environment variable that makes tests fail on a machine without the compiler, so that nothing stays unchecked.
 const REQUIRED: &str = "HIP_STAND_IN_REQUIRED";
 
-/// Whether kernels can be compiled here; said in a line where not.
+/// True if this machine can compile kernels; otherwise prints a line.
 fn ready() -> bool {
     static READY: OnceLock<bool> = OnceLock::new();
     *READY.get_or_init(|| {
@@ -26,7 +26,7 @@ fn ready() -> bool {
         match check(exercise, &file, &[64], &mut |_| {}) {
             Ok(_) => true,
             Err(error) if error.is::<ToolchainError>() && std::env::var_os(REQUIRED).is_none() => {
-                // Past the test harness, which keeps back what a test that passes says.
+                // Writes directly to stderr, because the test harness hides the output of tests that pass.
                 let line = format!("NOT CHECKED in the workbench: {error}\n");
                 std::io::stderr().write_all(line.as_bytes()).expect("said");
                 false
@@ -51,7 +51,7 @@ fn said(checked: &Checked, text: &str) -> String {
     words::lines(checked, &file(text)).join("\n")
 }
 
-/// Exercises side by side: each is a process of its own most of the time.
+/// Processes exercises in parallel. Most of the time each is a separate process.
 fn each(look: impl Fn(&Exercise) -> Vec<String> + Sync) {
     let all = exercises().expect("exercises that can be read");
     let halves = [0, 1].map(|half| all.iter().skip(half).step_by(2));
@@ -186,7 +186,7 @@ fn every_solution_compiles_for_amd_gpus() {
     });
 }
 
-/// Files that are no answer to the first exercise, and what is said of them.
+/// Files that do not solve the first exercise, and the expected messages.
 const BAD: &[(&str, &str, Kind, &[&str])] = &[
     (
         "a syntax error",
@@ -362,7 +362,7 @@ fn what_is_no_text_is_not_given_to_a_compiler() {
 
 fn check_file(home: &Path, path: &Path) -> std::process::Output {
     let mut command = tutor(home);
-    // The stand-in is built once for all.
+    // The stand-in is built only once for all tests.
     command.env("XDG_CACHE_HOME", shared_cache());
     command
         .args(["workbench", "check", "elementwise", "--json", "--file"])
@@ -370,7 +370,7 @@ fn check_file(home: &Path, path: &Path) -> std::process::Output {
     command.output().expect("the program starts")
 }
 
-/// The cache of whoever runs the tests, where the library's own checks build the stand-in too.
+/// The cache of the user who runs the tests. The library's own checks also build the stand-in there.
 fn shared_cache() -> std::ffi::OsString {
     let own = std::env::var_os("XDG_CACHE_HOME");
     own.unwrap_or_else(|| {
@@ -460,7 +460,7 @@ fn an_exercise_goes_from_start_to_a_passed_check() {
     );
 }
 
-/// Version 4 on the CPU, small, with kernels in place: losses and all that it said.
+/// Trains a small V4 on the CPU with custom kernels, and returns all output including the losses.
 fn trained(home: &Path, kernels: &[(&str, &str)]) -> std::process::Output {
     let mut command = tutor(home);
     command
@@ -549,7 +549,7 @@ fn a_kernel_that_is_wrong_in_the_model_only_is_found_before_it_trains() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    // Right in every case of the exercise.
+    // The change keeps the results correct in every case of the exercise.
     let late = |name: &str, line: &str, and: &str| {
         solution(name).replacen(line, &format!("{line}{and}"), 1)
     };

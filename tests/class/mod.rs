@@ -1,6 +1,6 @@
-//! Learners who never lived: sessions with runs whose figures are made up, written by the real store.
+//! Generated learners: the real store writes their sessions, and the figures of their runs are invented.
 
-#![allow(dead_code)] // every test binary uses its own part of this
+#![allow(dead_code)] // each test binary uses only a part of this
 
 use std::fs;
 use std::path::Path;
@@ -25,12 +25,12 @@ pub fn place(class: &Path, learner: &str) -> Place {
     }
 }
 
-/// What a made-up run shows.
+/// The content of an invented run.
 pub struct MadeUp {
     pub target: &'static str,
     pub device: String,
     pub step_ms: f64,
-    /// Relative, half of it to each side.
+    /// Relative noise, half of it in each direction.
     pub noise: f64,
     pub steps: usize,
     pub with_gradient: usize,
@@ -145,7 +145,7 @@ fn event(body: Body) -> Event {
     Event { t: 1.0, body }
 }
 
-/// A run as the tutor keeps one: its files first, then the records of its start and end.
+/// Writes a run as the tutor does: first its files, then the records of its start and end.
 pub fn make_up(session: &mut Session, id: &str, at: Option<StepRef>, run: &MadeUp, seed: u64) {
     let events = run.events(&mut ChaCha8Rng::seed_from_u64(seed));
     let folder = session.place.runs().join(id);
@@ -162,7 +162,7 @@ pub fn make_up(session: &mut Session, id: &str, at: Option<StepRef>, run: &MadeU
     session.run_ended(id, RunExit::SUCCESS).unwrap();
 }
 
-/// Walks the first `lessons` lessons of the course, as somebody of this seed would.
+/// Completes the first `lessons` lessons of the course; `seed` decides the learner's choices.
 pub fn walk(place: Place, course: &Course, lessons: usize, seed: u64) -> Place {
     let mut session = Session::open(place.clone()).unwrap();
     session.opened(&course.title, &course.version).unwrap();
@@ -200,7 +200,7 @@ fn take(
             }
             let asked = quiz.asks_of().is_some();
             match (quiz, quiz.solution()) {
-                // What is right stands in a document: whoever tries all of them comes to it.
+                // A document lists the correct answers, and trying every choice finds one of them.
                 (Quiz::Choices(choices), _) if asked => {
                     for index in 0..choices.len() {
                         let answer = Answer::Choice(index);

@@ -1,10 +1,10 @@
-//! What the end-to-end tests share: the program, and a model small enough to train in a test.
+//! Shared parts of the end-to-end tests: the program, and a model small enough to train in a test.
 
-#![allow(dead_code)] // every test binary uses its own part of this
+#![allow(dead_code)] // each test binary uses only a part of this
 
 use std::process::{Command, Output};
 
-/// A model that trains a step in milliseconds on a CPU.
+/// A model whose step takes milliseconds on a CPU.
 pub const SMALL: &[&str] = &[
     "--hidden=32",
     "--layers=2",
@@ -16,7 +16,7 @@ pub const SMALL: &[&str] = &[
     "--vocab=300",
 ];
 
-/// The program, on the CPU and with state and caches of its own.
+/// The program on the CPU, with separate state and caches.
 pub fn tutor(home: &std::path::Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"));
     command
@@ -27,7 +27,7 @@ pub fn tutor(home: &std::path::Path) -> Command {
     command
 }
 
-/// Runs it to the end.
+/// Runs the program to its end.
 pub fn run(arguments: &[&str]) -> Output {
     let home = tempfile::tempdir().expect("a temporary folder");
     tutor(home.path())

@@ -1,13 +1,13 @@
-//! A disk that is soon full.
+//! A disk that fills up quickly.
 
-#![allow(dead_code)] // every test binary uses its own part of this
+#![allow(dead_code)] // each test binary uses only a part of this
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A small file system in memory; none where this process may not mount one.
+/// A small file system in memory; `None` if this process may not mount one.
 pub struct SmallDisk(TempDir);
 
 impl SmallDisk {

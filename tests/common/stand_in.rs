@@ -1,7 +1,7 @@
-//! The stand-in for the HIP library (`kernels/stand-in`), built once into the target folder, and what it recorded of a
+//! The stand-in for the HIP library (`kernels/stand-in`), built once in the target folder, and its record of a
 //! process.
 
-#![allow(dead_code)] // every test binary uses its own part of this
+#![allow(dead_code)] // each test binary uses only a part of this
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,10 +13,10 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// Set where nothing may go unchecked: a machine without the compiler is red then.
+/// Environment variable that makes tests fail on a machine without the compiler, so that nothing stays unchecked.
 const REQUIRED: &str = "HIP_STAND_IN_REQUIRED";
 
-/// The folder that serves as ROCM_PATH; `None`, said in a line, where no compiler builds it.
+/// The folder to use as ROCM_PATH. Without a compiler it prints a line and returns `None`.
 pub fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     BUILT.get_or_init(build).as_deref()
@@ -24,10 +24,10 @@ pub fn built() -> Option<&'static Path> {
 
 fn build() -> Option<PathBuf> {
     let program = std::env::current_exe().expect("this program has a path");
-    // target/debug/deps/NAME
+    // The test program is target/debug/deps/NAME.
     let target = program.ancestors().nth(3).expect("a target folder");
     let folder = target.join("hip-stand-in");
-    // Several test programs may come here at once.
+    // Several test programs may run this at the same time.
     let lock = File::create(target.join("hip-stand-in.lock")).expect("a file to lock");
     lock.lock().expect("locked");
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
@@ -40,7 +40,7 @@ fn build() -> Option<PathBuf> {
     match output.status.code() {
         Some(0) => Some(folder),
         Some(3) if std::env::var_os(REQUIRED).is_none() => {
-            // Past the test harness, which keeps back what a test that passes says.
+            // Writes directly to stderr, because the test harness hides the output of tests that pass.
             let line = format!("NOT CHECKED on the stand-in for the HIP library: {said}");
             std::io::stderr().write_all(line.as_bytes()).expect("said");
             None
@@ -49,7 +49,7 @@ fn build() -> Option<PathBuf> {
     }
 }
 
-/// What a process needs to take the stand-in for HIP, with its files in `home`.
+/// The environment in which a process uses the stand-in for HIP, with its files in `home`.
 pub fn environment(stand_in: &Path, home: &Path) -> [(&'static str, OsString); 5] {
     [
         ("ROCM_PATH", stand_in.into()),
@@ -64,19 +64,19 @@ pub fn record_of(home: &Path) -> PathBuf {
     home.join("record")
 }
 
-/// What a process asked of the stand-in.
+/// The stand-in's record of a process.
 #[derive(Debug, Default)]
 pub struct Record {
     /// Name and status of every call.
     calls: Vec<(String, i64)>,
-    /// What the stand-in found wrong.
+    /// Mistakes that the stand-in found.
     pub complaints: Vec<String>,
-    /// What was not given back at the end, by kind.
+    /// Objects that were not released at the end, by kind.
     left: BTreeMap<String, u64>,
 }
 
 impl Record {
-    /// The record of the process that had `home`; of a process that still runs, what is in it until now.
+    /// Reads the record of the process with this `home`. For a process that still runs it has the calls so far.
     pub fn read(home: &Path) -> Record {
         let text = std::fs::read_to_string(record_of(home)).unwrap_or_default();
         let mut record = Record::default();
@@ -98,12 +98,13 @@ impl Record {
         record
     }
 
-    /// How often `call` was called.
+    /// Number of calls to `call`.
     pub fn count(&self, call: &str) -> usize {
         self.calls.iter().filter(|(name, _)| name == call).count()
     }
 
-    /// What a real device would suffer in silence: mistakes, and what was not given back, or given back twice.
+    /// Problems that a real device would not report: mistakes, and objects that were not released or were released
+    /// twice.
     pub fn problems(&self) -> Vec<String> {
         let gives_back = |name: &str| {
             ["Destroy", "Free", "Unload"]

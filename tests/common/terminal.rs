@@ -1,6 +1,6 @@
-//! A program on a pseudo-terminal, with the screen a learner would see.
+//! Runs a program on a pseudo-terminal and reads the screen that a learner would see.
 
-#![allow(dead_code)] // every test binary uses its own part of this
+#![allow(dead_code)] // each test binary uses only a part of this
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -16,7 +16,7 @@ use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 use vt100::Parser;
 
-/// Machines of a CI are slow and shared; only a failure waits so long.
+/// Time limit for a wait. Only a failure reaches it, because CI machines are slow and shared.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Terminal {
@@ -71,7 +71,7 @@ impl Terminal {
         pty.resize(Size::new(rows, columns)).expect("a new size");
     }
 
-    /// What is on the screen, without blanks at the ends of lines: whether a blank was ever written does not show.
+    /// The text on the screen without trailing blanks, because a screen does not show whether a blank was written.
     pub fn text(&self) -> String {
         let contents = self.screen.lock().unwrap().screen().contents();
         let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
@@ -82,13 +82,13 @@ impl Terminal {
         self.screen.lock().unwrap().screen().alternate_screen()
     }
 
-    /// Whether the program asked for the mouse's events.
+    /// True if the program asked for mouse events.
     pub fn takes_the_mouse(&self) -> bool {
         let parser = self.screen.lock().unwrap();
         parser.screen().mouse_protocol_mode() != vt100::MouseProtocolMode::None
     }
 
-    /// Whether any cell is as `wanted`.
+    /// True if `wanted` accepts any cell.
     pub fn any_cell(&self, wanted: impl Fn(&vt100::Cell) -> bool) -> bool {
         let parser = self.screen.lock().unwrap();
         let screen = parser.screen();
@@ -98,7 +98,7 @@ impl Terminal {
             .any(|row| (0..columns).any(|column| screen.cell(row, column).is_some_and(&wanted)))
     }
 
-    /// Bytes the program wrote so far.
+    /// Number of bytes that the program has written so far.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::SeqCst)
     }
@@ -120,7 +120,7 @@ impl Terminal {
         }
     }
 
-    /// Takes the terminal away, as a lost connection does.
+    /// Closes the terminal, as a lost connection does.
     pub fn hang_up(&mut self) {
         self.closed.store(true, Ordering::SeqCst);
         if let Some(reader) = self.reader.take() {
@@ -148,7 +148,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A failed test leaves nothing behind.
+        // A failed test leaves no process behind.
         drop(self.child.kill());
         drop(self.child.wait());
         self.hang_up();
@@ -168,7 +168,7 @@ fn read(pty: &Pty, screen: &Mutex<Parser>, bytes: &AtomicUsize, closed: &AtomicB
             events: libc::POLLIN,
             revents: 0,
         };
-        // SAFETY: one structure that outlives the call, and its count.
+        // SAFETY: the structure outlives the call, and the count is one.
         let ready = unsafe { libc::poll(&raw mut watched, 1, 20) };
         if ready <= 0 {
             continue;
@@ -183,7 +183,7 @@ fn read(pty: &Pty, screen: &Mutex<Parser>, bytes: &AtomicUsize, closed: &AtomicB
     }
 }
 
-/// Processes that were started with `home` in their environment, by number.
+/// Ids of processes that have `home` in their environment.
 pub fn processes(home: &Path) -> Vec<u32> {
     let home = home.display().to_string();
     let Ok(entries) = std::fs::read_dir("/proc") else {
