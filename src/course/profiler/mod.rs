@@ -1,8 +1,8 @@
-//! AMD's profilers: their commands, their runs, and what their output says.
+//! AMD's profilers: their commands, their runs, and their output.
 //!
-//! [`commands`] fills in a command line for the installed version of a tool, [`run`] executes it and names what went
-//! wrong, [`read`] turns whatever files came out into one [`model::Profile`], [`show`] answers questions about it and
-//! [`export`] writes it for other programs. [`live`] reads a GPU's state beside a run. Nothing here knows of terminals.
+//! [`commands`] builds a command line for the installed version of a tool. [`run`] executes it and explains failures.
+//! [`read`] turns the files into one [`model::Profile`]. [`show`] answers questions about it, and [`export`] writes it for
+//! other programs. [`live`] reads a GPU's state during a run. These modules do not depend on a terminal.
 
 pub mod commands;
 pub mod export;

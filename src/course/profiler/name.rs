@@ -1,10 +1,10 @@
-//! Kernel names as people read them.
+//! Shortens kernel names for people.
 
 use itertools::Itertools;
 
-/// The bare function name of a demangled kernel: no return type, namespaces, template or call arguments.
+/// Returns the bare function name of a demangled kernel: no return type, namespaces, template or call arguments.
 ///
-/// `void at::native::fill<4, float>(int, float*)` becomes `fill`. A name that is no C++ signature stays as it is.
+/// `void at::native::fill<4, float>(int, float*)` becomes `fill`. A name that is not a C++ signature stays unchanged.
 pub fn short(name: &str) -> &str {
     let base = with_template(name);
     let function = base.split('<').next().unwrap_or(base).trim();
@@ -15,7 +15,7 @@ pub fn short(name: &str) -> &str {
     }
 }
 
-/// The function name with its template arguments, which tell instances apart: `fill<4, float>`.
+/// Returns the function name with its template arguments, which distinguish instances: `fill<4, float>`.
 pub fn with_template(name: &str) -> &str {
     let name = strip_suffix(name);
     let signature = &name[..arguments_start(name)];
@@ -33,7 +33,8 @@ pub fn with_template(name: &str) -> &str {
     base.trim()
 }
 
-/// The shortest form of each name that no other has: the function, with its template arguments, or the whole.
+/// Returns the shortest unique form of each name: the function, the function with its template arguments, or the whole
+/// name.
 pub fn apart<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let forms = [short, with_template, strip_suffix];
     let counts = forms.map(|form| names.iter().copied().map(form).counts());
@@ -45,7 +46,7 @@ pub fn apart<'a>(names: &[&'a str]) -> Vec<&'a str> {
     names.iter().copied().map(shortest).collect()
 }
 
-/// The name without what tools append to it: `.kd`, ` (.kd)`, ` [clone .kd]`.
+/// Removes the suffixes that tools append: `.kd`, ` (.kd)`, ` [clone .kd]`.
 pub fn strip_suffix(name: &str) -> &str {
     let name = name.trim();
     [" [clone .kd]", " (.kd)", ".kd"]
@@ -54,7 +55,7 @@ pub fn strip_suffix(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Where the call arguments begin: the first top-level `(` that is not `(anonymous namespace)` and not `operator()`.
+/// Index of the call arguments: the first top-level `(` that is not part of `(anonymous namespace)` or `operator()`.
 fn arguments_start(name: &str) -> usize {
     let bytes = name.as_bytes();
     let mut depth = 0usize;
@@ -77,7 +78,7 @@ fn arguments_start(name: &str) -> usize {
     name.len()
 }
 
-/// Position of the last `wanted` outside angle brackets and parentheses.
+/// Index of the last `wanted` outside angle brackets and parentheses.
 fn last_top_level(name: &str, wanted: u8) -> Option<usize> {
     let mut depth = 0i64;
     let mut found = None;

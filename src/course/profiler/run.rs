@@ -1,4 +1,4 @@
-//! Running a profiler as a child, with its log kept and its failures named.
+//! Runs a profiler as a child, stores its log and explains its failures.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -19,30 +19,30 @@ pub mod remedy;
 
 use self::remedy::{Remedy, remedies};
 
-/// Where the child's output goes besides the log.
+/// Where the child's output goes in addition to the log.
 pub enum Output<'a> {
-    /// Straight to this process' terminal, which is the child's while it runs; then there is no log.
+    /// To this process's terminal. The child has it while it runs, and there is no log then.
     Terminal,
     /// Line by line to a panel or a plain listing.
     Lines(&'a mut dyn FnMut(&str)),
 }
 
-/// How a run ended. A profiler that failed is a result like any other.
+/// How a run ended. A profiler that failed is also a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     Success,
-    /// Code the child exited with.
+    /// The child's exit code.
     Failed(i32),
-    /// Signal that ended it.
+    /// The signal that ended the child.
     Killed(i32),
 }
 
 #[derive(Clone, Debug)]
 pub struct Finished {
     pub ending: Ending,
-    /// What the child printed; `None` when it had the terminal.
+    /// Log of the child's output. `None` if it had the terminal.
     pub log: Option<PathBuf>,
-    /// Known troubles found in its output.
+    /// Known troubles in its output.
     pub remedies: Vec<Remedy>,
 }
 
@@ -58,8 +58,8 @@ pub enum RunError {
 
 /// Writes the line's files, runs it and waits. The log is `profiler.log` in the line's folder.
 ///
-/// While the child runs, an interrupt from the keyboard is left to it: profilers write their output when the program
-/// ends, and would lose it if this process went first.
+/// While the child runs, this process ignores an interrupt from the keyboard. Profilers write their output when the
+/// program ends, and would lose it if this process ended first.
 pub fn run(line: &CommandLine, output: Output<'_>) -> Result<Finished, RunError> {
     prepare(line)?;
     let words = line.words();
@@ -129,7 +129,7 @@ fn run_logged(
         }
         each(text);
     });
-    // A full disk must not leave the child behind.
+    // An error such as a full disk must not leave the child running.
     let status = child.wait().map_err(file_error)?;
     copied.map_err(file_error)?;
     let ending = ending(status);
@@ -144,10 +144,10 @@ fn run_logged(
     })
 }
 
-/// Bytes of output that are searched for known troubles, from the beginning and from the end.
+/// Bytes at the beginning and at the end of the output that are searched for known troubles.
 const KEPT: usize = 1 << 20;
 
-/// Bytes of one line that are passed on; a line can be a whole progress bar.
+/// Bytes of one line that are passed on. A progress bar can be one long line.
 const LONGEST_LINE: u64 = 1 << 16;
 
 fn copy_lines(
@@ -164,7 +164,7 @@ fn copy_lines(
         if longest.read_until(b'\n', &mut line)? == 0 {
             return result;
         }
-        // Reading goes on when the log cannot be written: a full pipe would stop the child.
+        // Reading continues even if the log cannot be written, because a full pipe would stop the child.
         if let Err(error) = log.write_all(&line) {
             result = result.and(Err(error));
         }
@@ -191,11 +191,11 @@ fn ending(status: ExitStatus) -> Ending {
     }
 }
 
-/// Keeps SIGINT from ending this process as long as it lives. The keyboard's reaches the child as well; without a terminal
-/// somebody sent it to this process alone, and it is handed on.
+/// Keeps SIGINT from ending this process while this value lives. A keyboard's SIGINT reaches the child as well. Without a
+/// terminal only this process receives it, and passes it on.
 struct Interrupts {
     registration: Option<signal_hook::SigId>,
-    /// The group of a child that the keyboard does not reach; 0 as long as there is none.
+    /// Process group of a child that the keyboard does not reach. 0 while there is none.
     child: Option<Arc<AtomicI32>>,
 }
 
@@ -206,18 +206,18 @@ impl Interrupts {
         let hand_on = move || {
             let group = group.load(Ordering::Relaxed);
             if group != 0 {
-                // SAFETY: takes two numbers, and may be called wherever a signal arrives.
+                // SAFETY: kill takes two numbers and is allowed in a signal handler.
                 unsafe { libc::kill(-group, SIGINT) };
             }
         };
         Interrupts {
-            // SAFETY: what it does is allowed in a handler.
+            // SAFETY: the handler calls only functions that are allowed in one.
             registration: unsafe { low_level::register(SIGINT, hand_on) }.ok(),
             child: File::open("/dev/tty").is_err().then_some(child),
         }
     }
 
-    /// Starts a child that ends when this process does, with what it is told in the meantime.
+    /// Starts a child that ends together with this process and receives its interrupts.
     fn child(&self, mut command: Command) -> Result<Child, RunError> {
         if self.child.is_some() {
             command.process_group(0);

@@ -1,6 +1,6 @@
-//! Which hardware counters to ask for, and which of them fit into one run of the program.
+//! Chooses hardware counters, and divides them into sets that fit into one run of the program.
 //!
-//! A hardware block has a few registers that count, so a set of counters may need several runs. Too many in one run and
+//! A hardware block has a few registers that count, so a set of counters may need several runs. With too many in one run
 //! rocprofv3 refuses ("Request exceeds the capabilities of the hardware to collect") or crashes, in some versions after
 //! the program has started. The planner therefore stays within what every block is known to count at once.
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use itertools::Itertools;
 
-/// Counters a block counts at once on CDNA, as rocprof-compute's own settings have them.
+/// Number of counters that each CDNA block counts at once, from rocprof-compute's own settings.
 const BLOCKS: &[(&str, usize)] = &[
     ("SQ", 8),
     ("TA", 2),
@@ -22,7 +22,7 @@ const BLOCKS: &[(&str, usize)] = &[
     ("GDS", 4),
 ];
 
-/// Counters the tutor's tables are made from.
+/// Counters from which the tutor's tables are made.
 pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
     let mut counters: Vec<String> = ["SQ_WAVES", "GRBM_COUNT", "GRBM_GUI_ACTIVE"]
         .map(str::to_owned)
@@ -31,7 +31,7 @@ pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
     let is_mi300 = ["gfx940", "gfx941", "gfx942", "gfx950"].contains(&architecture);
     let is_mi200 = architecture == "gfx90a";
     if !is_mi300 && !is_mi200 && architecture != "gfx908" {
-        // Counters of other GPUs go by other names, and some can count only one at a time.
+        // Other GPUs use other names for these counters, and some can count only one at a time.
         return counters;
     }
     let instructions = "SQ_INSTS_VALU SQ_ACTIVE_INST_VALU SQ_THREAD_CYCLES_VALU SQ_LDS_BANK_CONFLICT SQ_LDS_IDX_ACTIVE";
@@ -42,7 +42,7 @@ pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
         counters.push(format!("{memory}_{request}_sum"));
     }
     match architecture {
-        // There TCC_BUBBLE counts nothing, and reads of each size have a counter of their own.
+        // On gfx950 TCC_BUBBLE counts nothing, and reads of each size have their own counter.
         "gfx950" => {
             counters.extend(["TCC_EA0_RDREQ_64B_sum", "TCC_EA0_RDREQ_128B_sum"].map(str::to_owned))
         }
@@ -62,7 +62,7 @@ pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
     counters
 }
 
-/// Counters in sets that fit one run each, in as few runs as this simple packing finds.
+/// Divides counters into sets that fit into one run each. This simple packing tries to need few runs.
 pub fn passes(counters: &[String], architecture: Option<&str>) -> Vec<Vec<String>> {
     let is_cdna = architecture.is_none_or(|name| name.starts_with("gfx9"));
     let mut passes: Vec<Pass> = Vec::new();
@@ -82,7 +82,7 @@ pub fn passes(counters: &[String], architecture: Option<&str>) -> Vec<Vec<String
 struct Pass {
     counters: Vec<String>,
     used: BTreeMap<&'static str, usize>,
-    /// Holds a counter whose needs are unknown, and nothing beside it.
+    /// Set if the run has a counter with unknown needs. No other counter fits next to it.
     is_full: bool,
 }
 
@@ -100,16 +100,17 @@ impl Pass {
         self.counters.push(counter.to_owned());
         match block {
             Some((name, _)) => *self.used.entry(name).or_default() += 1,
-            // A metric such as FETCH_SIZE is computed from several counters: alone it fits, in company often not.
+            // A metric such as FETCH_SIZE is computed from several counters. Alone it fits, but with others often not.
             None => self.is_full = true,
         }
     }
 }
 
-/// The block of a plain counter with the number it counts at once; `None` for a derived metric or an unknown block.
+/// Returns the block of a plain counter, and how many the block counts at once. `None` for a derived metric or an unknown
+/// block.
 fn block_of(counter: &str) -> Option<(&'static str, usize)> {
     let prefix = counter.split('_').next()?;
-    // The instruction cache is counted by the sequencer's registers.
+    // The sequencer's registers also count the instruction cache.
     let prefix = if prefix == "SQC" { "SQ" } else { prefix };
     BLOCKS.iter().copied().find(|(name, _)| *name == prefix)
 }

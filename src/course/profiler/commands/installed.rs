@@ -1,4 +1,4 @@
-//! Which profiler is installed, and which version.
+//! Finds the installed profilers and their versions.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,29 +7,30 @@ use super::Tool;
 use super::version::{Flag, Version};
 use tinyllama_base::{process, rocm};
 
-/// A tool found on this machine, or assumed.
+/// A tool that was found on this machine, or that is assumed.
 #[derive(Clone, Debug, Default)]
 pub struct Installed {
     pub program: PathBuf,
-    /// rocprofv3 and rocprof-sys: the version of ROCm; rocprof-compute: its own. `None` when it does not say.
+    /// For rocprofv3 and rocprof-sys the version of ROCm, for rocprof-compute its own version. `None` if the tool does not
+    /// say.
     pub version: Option<Version>,
-    /// What `--help` prints; empty when it could not be asked.
+    /// Output of `--help`. Empty if the tool could not be asked.
     pub help: String,
-    /// The version of ROCm that is taken for granted, where no tool said its own.
+    /// The assumed version of ROCm, if no tool reported one.
     pub assumed_rocm: Option<Version>,
 }
 
 /// The oldest version whose commands are known.
 pub const OLDEST_ROCM: Version = Version(6, 2);
 
-/// What a command line is written for where the tool is not installed and no version is asked for.
+/// Version for a command line if the tool is not installed and no version is requested.
 pub const ASSUMED_ROCM: Version = Version(7, 2);
 
 impl Installed {
-    /// A tool that is not there, as `rocm` has it, for showing what its command line would be.
+    /// A tool that is not installed, with the flags of `rocm`, to show what its command line would be.
     pub fn assumed(tool: Tool, rocm: Version) -> Self {
         let about = tool.about();
-        // omnitrace and omniperf, until they got today's names.
+        // Before ROCm 6.3 the tools were called omnitrace and omniperf.
         let old_names = rocm < Version(6, 3);
         let name = match old_names {
             true => about.programs.last(),
@@ -43,7 +44,7 @@ impl Installed {
         }
     }
 
-    /// For another program of the same tool, whose flags go by the version.
+    /// For another program of the same tool. Its flags are chosen by version, because this help is not its own.
     pub fn without_help(&self) -> Self {
         Installed {
             help: String::new(),
@@ -51,7 +52,7 @@ impl Installed {
         }
     }
 
-    /// How the tool writes `flag`: by its own help where it has one, else by the table of versions.
+    /// Returns the tool's spelling of `flag`: from its help if it has one, otherwise from the table of versions.
     pub fn spelling(&self, flag: &Flag) -> Option<&'static str> {
         let mut spellings = flag.spellings.iter();
         if names_flags(&self.help) {
@@ -71,7 +72,7 @@ impl Installed {
         self.spelling(flag).is_some()
     }
 
-    /// Whether the version is known to be at least `version`.
+    /// Returns whether the version is known to be at least `version`.
     pub fn is_at_least(&self, version: Version) -> bool {
         self.version.is_some_and(|installed| installed >= version)
     }
@@ -81,7 +82,7 @@ fn names_flags(help: &str) -> bool {
     help.matches("--").count() > 5
 }
 
-/// Whether `flag` stands in the help as a word of its own.
+/// Returns whether the help contains `flag` as a separate word.
 fn mentions(help: &str, flag: &str) -> bool {
     help.match_indices(flag).any(|(at, _)| {
         let is_part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -91,7 +92,7 @@ fn mentions(help: &str, flag: &str) -> bool {
     })
 }
 
-/// The tool as it is installed, on the PATH or in ROCm's folders; `None` when it is not.
+/// Finds the installed tool on the PATH or in ROCm's folders. `None` if it is not installed.
 pub fn find(tool: Tool) -> Option<Installed> {
     let about = tool.about();
     let program = about.programs.iter().find_map(|name| rocm::locate(name))?;
@@ -116,7 +117,7 @@ pub fn find(tool: Tool) -> Option<Installed> {
     })
 }
 
-/// The same, or what a program to come is taken for, and whether it is there.
+/// As [`find`], but assumes a tool if there is none. The flag says whether it is installed.
 pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
     match find(tool) {
         Some(found) => (found, true),
@@ -124,23 +125,24 @@ pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
     }
 }
 
-/// The first answer that names flags. Some versions show everything only when asked for it, and others refuse that question.
+/// Returns the first answer that names flags. Some versions show all flags only for a special question, and others refuse
+/// that question.
 fn full_help(program: &Path, questions: &[&[&str]]) -> String {
     let mut answers = questions.iter().filter_map(|words| ask(program, words));
     let full = answers.find(|(succeeded, text)| *succeeded && names_flags(text));
     full.map(|(_, text)| text).unwrap_or_default()
 }
 
-/// How long a tool may take to tell its version; Python tools on a network file system are slow.
+/// How long a tool may take to print its version. Python tools on a network file system are slow.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether a program succeeds, and what it prints; `None` when it cannot be started or does not end.
+/// Returns whether a program succeeds, and its output. `None` if it cannot be started or does not end.
 fn ask(program: &Path, words: &[&str]) -> Option<(bool, String)> {
     let (status, text) = process::ask(program, words, PATIENCE).ok()??;
     Some((status.success(), text))
 }
 
-/// The version in what `--version` printed.
+/// Finds the version in the output of `--version`.
 fn version_in(tool: Tool, text: &str) -> Option<Version> {
     let lower = text.to_lowercase();
     tool.about().version_labels.iter().find_map(|label| {
@@ -149,7 +151,8 @@ fn version_in(tool: Tool, text: &str) -> Option<Version> {
     })
 }
 
-/// What came with the ROCm around the program, which notes its version in `.info/version` beside `bin` and `libexec`.
+/// Finds the version of the ROCm installation that contains the program. ROCm notes it in `.info/version`, next to `bin`
+/// and `libexec`.
 fn version_of_installation(tool: Tool, program: &Path) -> Option<Version> {
     let real = std::fs::canonicalize(program).ok()?;
     let read = |root: &Path| std::fs::read_to_string(root.join(".info/version")).ok();

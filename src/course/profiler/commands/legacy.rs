@@ -1,9 +1,9 @@
-//! rocprof and rocprofv2: no command is built for them, only the way to today's tools is shown.
+//! rocprof and rocprofv2. The tutor builds no commands for them, but shows what replaces them in today's tools.
 
 pub const WHY: &str = "rocprof and rocprofv2 have printed notices of their end since ROCm 6.2, and AMD announced the end of their support for the middle of 2026. \
 New installations lack them, and with current runtimes rocprof may record nothing at all. Files they wrote can still be imported here.";
 
-/// A line each: an option of the old tools, what to use instead, and what differs besides.
+/// One line per option of the old tools: the option, its replacement, and other differences.
 pub const MOVES: &str = "\
 rocprof --stats app | rocprofv3 --kernel-trace --stats --output-format csv -- app | a `--` now stands before the program, and --stats needs a trace to summarise
 rocprof --hip-trace app | rocprofv3 --hip-trace --kernel-trace --memory-copy-trace -- app | --hip-trace alone records only the calls, no kernels and no copies

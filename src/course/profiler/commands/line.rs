@@ -1,4 +1,4 @@
-//! A command line whose every word can be explained.
+//! A command line in which every part has an explanation.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -17,31 +17,32 @@ pub struct Part {
     pub explanation: String,
 }
 
-/// A command ready to print, edit or run.
+/// A command line to print, edit or run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
     pub parts: Vec<Part>,
-    /// Files that must be there before it runs.
+    /// Files that have to exist before the command runs.
     pub files: Vec<(PathBuf, String)>,
-    /// Folder the output goes to, which is made first.
+    /// Folder of the output. It is created before the run.
     pub folder: PathBuf,
-    /// What a reader should know: flags this version lacks, replays.
+    /// Notes for the reader, such as flags that this version lacks, or replays.
     pub notes: Vec<String>,
 }
 
 impl CommandLine {
-    /// All words, the program first.
+    /// All arguments, the program first.
     pub fn words(&self) -> Vec<OsString> {
         let parts = self.parts.iter();
         parts.flat_map(|part| part.words.clone()).collect()
     }
 
-    /// The line as a shell takes it.
+    /// The line in a shell's syntax.
     pub fn shell(&self) -> String {
         quoted(&self.words())
     }
 
-    /// The line as the user changed it; `None` when a quotation mark is left open. Explanations end with the edit.
+    /// Replaces the line by the user's edit. Returns `None` if a quotation mark is left open. An edited line has no
+    /// explanations.
     pub fn edited(&self, shell: &str) -> Option<CommandLine> {
         let words = shlex::split(shell)?;
         Some(CommandLine {
@@ -53,7 +54,7 @@ impl CommandLine {
         })
     }
 
-    /// The line, then each part with what it does.
+    /// Prints the line, then each part with its explanation.
     pub fn explained(&self, width: usize) -> String {
         let mut text = format!("{}\n\n", self.shell());
         for part in &self.parts {
@@ -76,12 +77,12 @@ impl CommandLine {
 }
 
 fn quoted(words: &[OsString]) -> String {
-    // Only a word with a zero byte cannot be quoted, and no command line can hold one.
+    // Only a zero byte cannot be quoted, and no command line can contain one.
     let bytes = shlex::bytes::try_join(words.iter().map(|word| word.as_bytes()));
     String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
 }
 
-/// A task needs a flag that the tool lacks.
+/// The tool lacks a flag that the task needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{tool} has no {flag}, which {does}: {why}")]
 pub struct LacksFlag {
@@ -123,8 +124,8 @@ impl LacksFlag {
 /// For flags without a value.
 pub const NO_VALUE: [&str; 0] = [];
 
-/// Builds a line part by part. A flag that the installed version lacks is never left out in silence: it ends the line with
-/// an error, or the learner reads what the output is without it.
+/// Builds a line part by part. A flag that the installed version lacks never disappears silently: either the line ends
+/// with an error, or a note says how its output differs.
 pub struct Builder<'a> {
     line: CommandLine,
     request: &'a Request,
@@ -173,7 +174,7 @@ impl<'a> Builder<'a> {
         self.line.files.push((path, content));
     }
 
-    /// Adds a flag without which the command does something else than its task.
+    /// Adds a flag that the task cannot do without.
     pub fn need<V: Into<OsString>>(&mut self, flag: &Flag, values: impl IntoIterator<Item = V>) {
         match self.installed.spelling(flag) {
             Some(word) => self.flag(word, flag, values),
@@ -184,7 +185,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a flag that the command can do without. `without` says how its output differs then.
+    /// Adds an optional flag. `without` says how the output differs if the tool lacks it.
     pub fn want<V: Into<OsString>>(
         &mut self,
         flag: &Flag,
@@ -197,7 +198,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a flag that the versions which have it need, and the others do without.
+    /// Adds a flag that is needed in the versions that have it. Others work without it.
     pub fn need_where_it_exists<V: Into<OsString>>(
         &mut self,
         flag: &Flag,
@@ -230,8 +231,10 @@ impl<'a> Builder<'a> {
         self.part(self.request.target.clone(), does);
     }
 
+    /// Returns the finished line.
+    ///
     /// # Errors
-    /// When the tool lacks a flag that the task needs.
+    /// If the tool lacks a flag that the task needs.
     pub fn finish(self) -> Result<CommandLine, LacksFlag> {
         match self.lacking {
             Some(lacking) => Err(lacking),

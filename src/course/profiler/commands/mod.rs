@@ -1,6 +1,7 @@
-//! Command lines of AMD's profilers, built for the version that is installed.
+//! Command lines of AMD's profilers, built for the installed version.
 //!
-//! A profiler is one file with its [`About`] and a line in [`Tool::about`].
+//! A new profiler needs a file with its [`About`], a variant of [`Tool`] and its lines in [`Tool::ALL`] and
+//! [`Tool::about`]. Its tasks are variants of [`Task`], with their steps and their descriptions.
 
 pub mod counters;
 pub mod installed;
@@ -33,33 +34,33 @@ pub enum Tool {
     RocprofCompute,
 }
 
-/// What answers whether the help names a flag.
+/// Tests whether the help names a flag.
 type Offers<'a> = &'a dyn Fn(&str) -> bool;
 
-/// What a profiler is, told where its command lines are built.
+/// Facts about a profiler. The file that builds its command lines has them.
 pub struct About {
-    /// The name it is known by.
+    /// The name of the profiler.
     name: &'static str,
-    /// Programs that stand for it, today's name first.
+    /// Names of its program, today's name first.
     programs: &'static [&'static str],
     how_to_install: &'static str,
-    /// What to ask the program for its flags: each in turn until one is answered with flags.
+    /// Questions that make the program list its flags. They are tried in order until one gets an answer.
     help: &'static [&'static [&'static str]],
-    /// What stands before the version in what `--version` prints, in lower case.
+    /// Text before the version in the output of `--version`, in lower case.
     version_labels: &'static [&'static str],
-    /// The version where `--version` says none, by what the help offers.
+    /// Derives the version from the flags in the help, for versions whose `--version` does not say it.
     version_by_help: fn(Offers<'_>) -> Option<Version>,
-    /// The version that comes with a version of ROCm.
+    /// Returns the tool's version in a release of ROCm.
     version_in: fn(Version) -> Version,
-    /// What it can be asked for, the usual first.
+    /// Tasks of the tool, the usual one first.
     pub kinds: &'static [Kind],
     build: fn(&Request, &Installed) -> Result<CommandLine, LacksFlag>,
-    /// A few lines of published output, with where they come from, for machines that lack the tool.
+    /// Source of a few lines of published output, for machines without the tool.
     pub sample_from: &'static str,
     pub sample: &'static str,
 }
 
-/// What a profiler can be asked for, in the words of the command line.
+/// A task of a profiler and its name on the command line.
 pub struct Kind {
     pub name: &'static str,
     pub help: &'static str,
@@ -91,7 +92,7 @@ impl Tool {
         self.about().how_to_install
     }
 
-    /// A version of ROCm, with the tool's own where that differs.
+    /// Formats a version of ROCm, with the tool's own version if it differs.
     pub fn release(self, rocm: Version) -> String {
         let own = (self.about().version_in)(rocm);
         match own == rocm {
@@ -100,10 +101,10 @@ impl Tool {
         }
     }
 
-    /// What `--kind` calls one of its tasks.
+    /// Finds the task that `--kind` names.
     ///
     /// # Errors
-    /// A sentence that names those there are.
+    /// A sentence that lists the valid names.
     pub fn task(self, kind: &str) -> Result<Task, String> {
         let kinds = self.about().kinds;
         let found = kinds.iter().find(|known| known.name == kind);
@@ -116,7 +117,7 @@ impl Tool {
         })
     }
 
-    /// What it is asked for where nothing else is said.
+    /// The task if none is named.
     pub fn usual_task(self) -> &'static Task {
         &self.about().kinds[0].task
     }
@@ -128,28 +129,28 @@ impl fmt::Display for Tool {
     }
 }
 
-/// What a tool is asked to do.
+/// A task for a profiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Which kernels take the time.
+    /// The time that each kernel takes.
     Hotspots,
     /// Kernels, copies and calls on one timeline, for Perfetto.
     Runtime,
-    /// Hardware counters; an empty list means those that the tutor's tables need.
+    /// Hardware counters. An empty list means those that the tutor's tables need.
     Counters(Vec<String>),
-    /// Which kernels take the time, by the ranges of the program that launched them.
+    /// The time that each kernel takes, grouped by the program's ranges that launched them.
     Renamed,
-    /// Where in a kernel wavefronts are, at intervals.
+    /// Positions of wavefronts in a kernel, at intervals.
     PcSampling,
     /// The instructions of a few wavefronts.
     ThreadTrace,
-    /// Which kernels a running process launches.
+    /// The kernels that a running process launches.
     Attach(u32),
     /// Sums over a database of rocprofv3.
     Summary(PathBuf),
-    /// What a question in SQL is answered with by a database of rocprofv3.
+    /// The answer of a rocprofv3 database to a question in SQL.
     Query(PathBuf, String),
-    /// What an input file of the user says.
+    /// The tasks in an input file of the user.
     InputFile(PathBuf),
     /// Trace and call tree of host and device.
     SystemTrace,
@@ -159,11 +160,11 @@ pub enum Task {
     Configuration,
     /// All counters, by replaying the program.
     Profile,
-    /// Only what a roofline needs.
+    /// Only the counters of a roofline.
     Roofline,
     /// One set of metrics, in one run.
     MetricSet,
-    /// All counters in one run, other ones at each launch.
+    /// All counters in one run, with different ones at each launch.
     Multiplexed,
     /// Tables from a workload folder.
     Analyze,
@@ -174,8 +175,8 @@ pub enum Task {
 }
 
 impl Task {
-    /// Who does it, and the steps of training that show what there is to see: few where the program is run once for each set
-    /// of counters.
+    /// The tool for the task, and the training steps that suffice. Tasks that run the program once per set of counters
+    /// need few.
     fn tool_and_steps(&self) -> (Tool, Option<usize>) {
         match self {
             Task::Hotspots | Task::Runtime | Task::Renamed | Task::InputFile(_) => {
@@ -196,7 +197,7 @@ impl Task {
         self.tool_and_steps().0
     }
 
-    /// What one sees afterwards.
+    /// Describes what the task shows.
     pub fn shows(&self) -> &'static str {
         match self {
             Task::Hotspots => {
@@ -247,7 +248,7 @@ impl Task {
         }
     }
 
-    /// Flags of `run`, for as many steps as the task needs.
+    /// Flags of `run` that set as many steps as the task needs.
     pub fn run_flags(&self) -> Vec<String> {
         let (_, steps) = self.tool_and_steps();
         let flags = steps.map(|steps| ["--num-steps".into(), steps.to_string()]);
@@ -255,26 +256,26 @@ impl Task {
     }
 }
 
-/// Everything a command line is built from.
+/// Everything that determines a command line.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub task: Task,
-    /// The program to profile with its arguments.
+    /// The program to profile, with its arguments.
     pub target: Vec<OsString>,
-    /// What to put in front, such as `srun --gpus=1`.
+    /// Arguments in front, such as `srun --gpus=1`.
     pub launcher: Vec<OsString>,
-    /// Folder the tool writes to; for the tasks that read a workload, that workload.
+    /// Folder that the tool writes to. For tasks that read a workload, the workload's folder.
     pub folder: PathBuf,
-    /// Name of the files in it.
+    /// Name of the files in the folder.
     pub name: String,
-    /// `gfx942`, where it is known: which counters exist depends on it.
+    /// For example `gfx942`. It decides which counters exist. `None` if it is not known.
     pub architecture: Option<String>,
 }
 
-/// The command line for a request and the tool that is installed.
+/// Builds the command line of a request for the installed tool.
 ///
 /// # Errors
-/// When the tool lacks a flag that the task needs.
+/// If the tool lacks a flag that the task needs.
 pub fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     (request.task.tool().about().build)(request, installed)
 }

@@ -1,5 +1,5 @@
-//! rocprof-compute (omniperf in ROCm 6.2): every counter, roofline, tables of each hardware block. Versions are its own:
-//! 2.0 came with ROCm 6.2, 3.2 with 7.0, 3.7 with 7.14, 3.10 with 10.2.
+//! rocprof-compute (omniperf in ROCm 6.2): every counter, roofline, tables of each hardware block. It has its own
+//! versions: 2.0 came with ROCm 6.2, 3.2 with 7.0, 3.7 with 7.14, 3.10 with 10.2.
 
 use super::installed::Installed;
 use super::line::{Builder, CommandLine, LacksFlag, NO_VALUE};
@@ -12,7 +12,7 @@ const V3_5: Version = Version(3, 5);
 const V3_8: Version = Version(3, 8);
 const V3_10: Version = Version(3, 10);
 
-/// Which version came with which ROCm.
+/// Versions of ROCm, each with the tool's version in it.
 const RELEASES: [(Version, Version); 12] = [
     (Version(6, 2), V2_0),
     (Version(6, 3), Version(3, 0)),
@@ -144,7 +144,7 @@ fn no_ceilings(line: &mut Builder<'_>) {
 }
 
 fn analyze(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
-    // The help at hand is that of `profile`, not of `analyze`.
+    // The known help is that of `profile`, not of `analyze`.
     let installed = installed.without_help();
     let mut line = Builder::new(request, &installed, &installed.program, WHAT_IT_IS);
     let does = "turns a workload folder into tables";

@@ -1,4 +1,5 @@
-//! rocprof-sys (omnitrace in ROCm 6.2): host and device on one timeline, call trees, call stacks. Versions are those of ROCm.
+//! rocprof-sys (omnitrace in ROCm 6.2): host and device on one timeline, call trees, call stacks. Its versions are those
+//! of ROCm.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use super::version::{Version, flags};
 use super::{About, Kind, Request, Task};
 
 const V6_2: Version = Version(6, 2);
-/// From here on a database is written besides.
+/// Since this version the tool also writes a database.
 const V10_1: Version = Version(10, 1);
 
 flags! {
@@ -25,7 +26,7 @@ pub const ABOUT: About = About {
     name: "rocprof-sys",
     programs: &["rocprof-sys-run", "omnitrace-run"],
     how_to_install: "Install the package `rocprofiler-systems` (ROCm 6.3 to 7.12) or `amdrocm-profiler` (7.13 and later) from AMD's repository, then put /opt/rocm/bin (/opt/rocm/core/bin since 7.13) on the PATH. In ROCm 6.2 it was called omnitrace.",
-    // Since ROCm 7.13 the plain question is answered with a summary.
+    // Since ROCm 7.13 `--help` answers only with a summary.
     help: &[&["--help=all"], &["--help"]],
     version_labels: &["rocm:", "rocm version"],
     version_by_help: |_| None,
@@ -70,7 +71,7 @@ fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksF
 
 fn configuration(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     let program = sibling(&installed.program, "avail");
-    // The help at hand is that of the run program, not of this one.
+    // The known help is that of `rocprof-sys-run`, not of this program.
     let installed = installed.without_help();
     let does = "lists settings and counters";
     let mut line = Builder::new(request, &installed, &program, does);
@@ -88,7 +89,7 @@ fn configuration(request: &Request, installed: &Installed) -> Result<CommandLine
     line.finish()
 }
 
-/// `rocprof-sys-run` as `rocprof-sys-sample`, in the same folder.
+/// Path of another program in the same folder: `rocprof-sys-sample` for `rocprof-sys-run`.
 fn sibling(run: &Path, program: &str) -> PathBuf {
     let name = run.file_name().unwrap_or_default().to_string_lossy();
     let base = name.strip_suffix("-run").unwrap_or(&name);

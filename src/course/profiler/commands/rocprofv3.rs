@@ -1,4 +1,4 @@
-//! rocprofv3: traces and hardware counters. Versions are those of ROCm.
+//! rocprofv3: traces and hardware counters. Its versions are those of ROCm.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,9 @@ const V6_3: Version = Version(6, 3);
 const V6_4: Version = Version(6, 4);
 const V7_0: Version = Version(7, 0);
 const V7_1: Version = Version(7, 1);
-/// From here on several `--pmc` are several passes, and input files in plain text are deprecated.
+/// Since this version several `--pmc` are several passes, and input files in plain text are deprecated.
 const V7_13: Version = Version(7, 13);
-/// From here on counters follow what the program selects. Before, 7.13 crashed and older versions counted everything.
+/// Since this version the program can select what is counted. 7.13 crashed, and older versions counted everything.
 const V7_14: Version = Version(7, 14);
 
 flags! {
@@ -101,7 +101,7 @@ pub const ABOUT: About = About {
                    NormKernel2             1001    2.87 ms    2.87 us    0.2%\n",
 };
 
-/// There was no `--version` before 7.0; what the help offers tells the version apart.
+/// Before 7.0 there was no `--version`. The flags in the help reveal the version.
 fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<Version> {
     Some(if offers("--agent-index") {
         Version(7, 0)
@@ -180,20 +180,20 @@ fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksF
     line.need(&OUTPUT_FORMAT, [form]);
     line.need(&DIRECTORY, [&request.folder]);
     line.need(&NAME, [&format!("{}_%pid%", request.name)]);
-    // A process that runs already is no program to start.
+    // The process already runs, so there is no program to start.
     if !matches!(request.task, Task::Attach(_)) {
         line.target();
     }
     line.finish()
 }
 
-/// rocpd, which reads the databases and lies beside rocprofv3.
+/// Uses rocpd, which reads the databases. It is in the same folder as rocprofv3.
 fn database(
     request: &Request,
     installed: &Installed,
     path: &Path,
 ) -> Result<CommandLine, LacksFlag> {
-    // The help at hand is that of rocprofv3.
+    // The known help is that of rocprofv3.
     let installed = installed.without_help();
     let program = installed.program.with_file_name("rocpd");
     let mut line = Builder::new(request, &installed, &program, "ROCm's reader of databases");
@@ -239,7 +239,7 @@ fn runtime_trace(line: &mut Builder<'_>, installed: &Installed) {
     }
 }
 
-/// By the hardware where it can, else by interrupts of the host.
+/// Samples by hardware if the GPU can, otherwise by interrupts of the host.
 fn sample(line: &mut Builder<'_>, request: &Request, installed: &Installed) {
     let architecture = request.architecture.as_deref().unwrap_or_default();
     let by_hardware = installed.is_at_least(V7_0)

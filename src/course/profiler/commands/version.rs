@@ -1,9 +1,9 @@
-//! Versions, and the flags that came and went with them.
+//! Versions, and the flags that appeared and disappeared with them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Major and minor: flags do not change with patches.
+/// Major and minor number. Flags do not change with patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u32, pub u32);
 
@@ -16,7 +16,7 @@ impl fmt::Display for Version {
 impl FromStr for Version {
     type Err = ();
 
-    /// `7.0.2-13`, `v6.4.1`, `3.2.0 (release)`.
+    /// Parses `7.0.2-13`, `v6.4.1` or `3.2.0 (release)`.
     fn from_str(text: &str) -> Result<Self, ()> {
         let text = text.trim().trim_start_matches('v');
         let mut parts = text.split(|c: char| !c.is_ascii_digit());
@@ -25,7 +25,7 @@ impl FromStr for Version {
     }
 }
 
-/// One way to write a flag, with the versions that take it.
+/// One spelling of a flag, and the versions that accept it.
 #[derive(Clone, Copy, Debug)]
 pub struct Spelling {
     pub word: &'static str,
@@ -53,7 +53,7 @@ impl Spelling {
     }
 }
 
-/// What a flag asks for, however the installed version writes it.
+/// The meaning of a flag, independent of its spelling.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
     /// The newest spelling first.
@@ -72,19 +72,20 @@ impl Flag {
         words.join(" or ")
     }
 
-    /// How `version` writes it.
+    /// Returns the spelling in `version`.
     pub fn spelling_in(&self, version: Version) -> Option<&'static str> {
         let spelling = self.spellings.iter().find(|one| one.is_in(version))?;
         Some(spelling.word)
     }
 
-    /// The first version that had it, under any name.
+    /// The first version that had the flag, under any name.
     pub fn since(&self) -> Option<Version> {
         self.spellings.iter().map(|spelling| spelling.since).min()
     }
 }
 
-/// Flags: the constant, how it is written since which version and up to which, the newest spelling first, and what it does.
+/// Defines flags. Each has a constant, its spellings with the first version and the version that ends it (the newest
+/// spelling first), and an explanation.
 macro_rules! flags {
     ($($(#[$about:meta])* $name:ident = $($word:literal $since:ident $(until $until:ident)?),+: $does:literal;)+) => {
         $($(#[$about])* const $name: $crate::profiler::commands::version::Flag =

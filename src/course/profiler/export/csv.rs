@@ -1,4 +1,4 @@
-//! CSV in the columns of rocprofv3 7.0, whatever the profile was read from: what is written here can be imported again.
+//! Writes CSV in the columns of rocprofv3 7.0, from any profile. The files can be imported again.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::profiler::model::{
 };
 use tinyllama_base::table::Columns;
 
-/// Writes one file for each kind of record the profile has into `folder`; the files written.
+/// Writes one file for each kind of record in the profile into `folder`, and returns the files' paths.
 pub fn write(profile: &Profile, folder: &Path) -> Result<Vec<PathBuf>, csv::Error> {
     std::fs::create_dir_all(folder)?;
-    // The columns of rocprofv3 have no way to say that a time is not known.
+    // The columns of rocprofv3 cannot express that a time is not known.
     let written = [
         table(folder, &kernel_trace(profile), |launch| {
             launch.time.is_some()
@@ -25,7 +25,7 @@ pub fn write(profile: &Profile, folder: &Path) -> Result<Vec<PathBuf>, csv::Erro
     Ok(written.into_iter().flatten().collect())
 }
 
-/// The file that `columns` are titled with; none where there is nothing to write.
+/// Writes the file that `columns` has as its title. Returns `None` if there is nothing to write.
 fn table<T>(
     folder: &Path,
     columns: &Columns<'_, T>,
@@ -38,7 +38,7 @@ fn table<T>(
     let mut table = Writer::from_writer(File::create(&path)?);
     table.write_record(columns.names())?;
     for thing in columns.things.iter().filter(|thing| keep(thing)) {
-        // An empty cell for what is not known.
+        // A value that is not known becomes an empty cell.
         table.write_record(columns.row(thing).map(Option::unwrap_or_default))?;
     }
     table.flush()?;

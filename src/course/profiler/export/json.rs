@@ -1,4 +1,4 @@
-//! The figures of a profile as one JSON document. What is not known is `null`.
+//! Writes the figures of a profile as one JSON document. A figure that is not known is `null`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::profiler::show::parts::Parts;
 use crate::profiler::show::report::{Called, api_calls, marked};
 use crate::profiler::show::{copies, occupancy, roofline, timeline};
 
-/// Version of the document; it changes when a reader of the old one would misread the new one.
+/// Version of the document. It increases if a reader of the old version would misread the new one.
 pub const VERSION: u32 = 1;
 
 fn list<T>(items: &[T], value: impl Fn(&T) -> Value) -> Vec<Value> {

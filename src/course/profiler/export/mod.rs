@@ -1,4 +1,4 @@
-//! A profile written for other programs.
+//! Writes a profile for other programs.
 
 pub mod csv;
 pub mod json;

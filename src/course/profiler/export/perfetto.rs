@@ -1,4 +1,4 @@
-//! The timeline as trace events in JSON, which ui.perfetto.dev and chrome://tracing open.
+//! Writes the timeline as trace events in JSON. ui.perfetto.dev and chrome://tracing open them.
 
 use std::io::{self, Write};
 
@@ -8,17 +8,17 @@ use crate::profiler::model::Profile;
 use crate::profiler::name;
 use crate::profiler::show::timeline::{Row, device_label, rows};
 
-/// Streams the trace: a profile of a million launches needs no second copy in memory.
+/// Streams the trace, so that a profile of a million launches needs no second copy in memory.
 pub fn write(profile: &Profile, output: &mut dyn Write) -> io::Result<()> {
     let rows = rows(profile);
-    // Perfetto keeps microseconds in a double: from an early origin nanoseconds survive.
+    // Perfetto stores microseconds in a double. Counted from the first event, nanoseconds survive.
     let firsts = rows.values().filter_map(|spans| spans.first());
     let origin = firsts.map(|span| span.time.start).min().unwrap_or(0);
     write!(output, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let mut separator = "";
     for (track, (row, spans)) in rows.iter().enumerate() {
         let (process, thread) = titles(profile, row);
-        // Tracks of a process are put together by its title.
+        // Perfetto groups the tracks of a process by its title.
         let mut keys = rows.keys();
         let group = keys.position(|other| titles(profile, other).0 == process);
         let (pid, tid) = (group.unwrap_or(0) + 1, track + 1);

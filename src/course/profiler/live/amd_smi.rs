@@ -1,4 +1,4 @@
-//! AMD GPUs through `amd-smi` or the older `rocm-smi`, where the driver's files are not at hand.
+//! Reads AMD GPUs through `amd-smi` or the older `rocm-smi`, if the driver's files are not available.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -52,7 +52,8 @@ impl Source for AmdSmi {
     }
 }
 
-/// `amd-smi metric --json`: a list, since 2025 inside `gpu_data`. A figure is `{"value": 3, "unit": "W"}` or `"N/A"`.
+/// Parses `amd-smi metric --json`: a list, since 2025 inside `gpu_data`. A figure is `{"value": 3, "unit": "W"}` or
+/// `"N/A"`.
 pub fn amd_smi(document: &Value) -> Vec<GpuStatus> {
     let gpus = document.get("gpu_data").unwrap_or(document).as_array();
     gpus.into_iter().flatten().map(amd_smi_gpu).collect()
@@ -83,7 +84,8 @@ fn amd_smi_gpu(gpu: &Value) -> GpuStatus {
     }
 }
 
-/// `rocm-smi … --json`: an object with a `cardN` for each GPU, every value a string under a name that varies by version.
+/// Parses `rocm-smi … --json`: an object with a `cardN` for each GPU. Every value is a string, and its name varies by
+/// version.
 pub fn rocm_smi(document: &Value) -> Vec<GpuStatus> {
     let cards = document.as_object();
     cards
@@ -118,7 +120,7 @@ fn rocm_smi_card(key: &str, card: &Value) -> GpuStatus {
     }
 }
 
-/// A figure, also when it is written as text; `None` for `N/A`.
+/// Reads a number, also from text. `None` for `N/A`.
 fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::String(text) => text.trim().parse().ok()?,
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Shapes as in amd-smi's source; no whole genuine document was at hand.
+    /// The documents follow amd-smi's source, because no complete genuine one was available.
     #[test]
     fn both_shapes_of_amd_smi_are_read() {
         let gpu = json!({

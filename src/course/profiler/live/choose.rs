@@ -1,17 +1,18 @@
-//! Which of several GPUs a run is on.
+//! Decides which of several GPUs a run uses.
 
 use super::GpuStatus;
 
-/// Which of several GPUs the figures belong to.
+/// How a GPU was chosen among several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// There is one, or only one has the name the run gave its device.
+    /// There is only one GPU, or only one with the device name from the run.
     TheOne,
-    /// The busiest of so many alike: the run does not tell which it uses.
+    /// The busiest of this many equal GPUs, because the run does not say which one it uses.
     BusiestOf(usize),
 }
 
-/// The GPU that has the name the run gave its device; the busiest where several have it or none has. None without a GPU.
+/// Returns the GPU with the device name from the run. If several or none have it, returns the busiest. `None` without a
+/// GPU.
 pub fn choose<'a>(gpus: &'a [GpuStatus], device: Option<&str>) -> Option<(&'a GpuStatus, Chosen)> {
     let is_named = |gpu: &&GpuStatus| match (gpu.name.as_deref(), device) {
         (Some(name), Some(device)) => device.contains(name) || name.contains(device),

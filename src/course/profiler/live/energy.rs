@@ -1,4 +1,4 @@
-//! Energy of a run from samples of the power.
+//! Computes the energy of a run from samples of the power.
 
 use tinyllama_base::statistics::half_width;
 
@@ -14,14 +14,14 @@ pub struct PowerSample {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Energy {
     pub joules: f64,
-    /// Half the width of the interval the true value lies in with 95 % confidence, sensor errors apart.
+    /// Half the width of the 95 % confidence interval. Errors of the sensor are not included.
     pub uncertainty: f64,
-    /// Samples it rests on.
+    /// Number of samples behind it.
     pub samples: usize,
 }
 
 impl Energy {
-    /// For one of `count` equal pieces of work; `None` for none.
+    /// Energy of one of `count` equal pieces of work. `None` if `count` is 0.
     pub fn per(&self, count: u64) -> Option<Energy> {
         let count = (count > 0).then_some(count as f64)?;
         Some(Energy {
@@ -35,11 +35,12 @@ impl Energy {
 /// Fewer samples say nothing about how much the power varies.
 const FEWEST_SAMPLES: usize = 3;
 
-/// Energy between `start` and `end` in seconds, by the trapezoidal rule; power at the ends is taken from the nearest samples.
+/// Energy between `start` and `end` in seconds, by the trapezoidal rule. The power at the ends comes from the nearest
+/// samples.
 ///
 /// The uncertainty is that of the mean power, from the spread of the samples. Neighbouring samples resemble each other, so
-/// they count for fewer: for n(1-r)/(1+r), with r the correlation between neighbours. `None` with fewer than three samples
-/// in the interval.
+/// n samples count as n(1-r)/(1+r), with r the correlation between neighbours. Returns `None` with fewer than three
+/// samples in the interval.
 pub fn energy(samples: &[PowerSample], start: f64, end: f64) -> Option<Energy> {
     let mut inside = samples.to_vec();
     inside.retain(|sample| sample.watts.is_finite() && sample.watts >= 0.0);
@@ -72,7 +73,7 @@ fn uncertainty_of_mean(values: &[f64]) -> f64 {
     let pairs = values.windows(2);
     let products = pairs.map(|pair| (pair[0] - mean) * (pair[1] - mean));
     let covariance = products.sum::<f64>() / (count - 1.0);
-    // A negative correlation would promise more than few samples can keep.
+    // Few samples do not justify the higher precision that a negative correlation would give.
     let correlation = (covariance / variance).clamp(0.0, 0.95);
     let effective = (count * (1.0 - correlation) / (1.0 + correlation)).max(1.0);
     half_width(0.95, effective - 1.0, (variance / effective).sqrt())
@@ -114,12 +115,12 @@ mod tests {
         assert_eq!(energy(&[], 0.0, 1.0), None);
     }
 
-    /// The stated interval holds the truth about as often as it says, for samples that hang together.
+    /// With correlated samples, the interval contains the true value about as often as it claims.
     #[test]
     fn the_uncertainty_covers_the_truth() {
         let mut state = 42u64;
         let mut noise = move || {
-            // SplitMix64, twelve uniform numbers summed: near enough to a normal one.
+            // SplitMix64. The sum of twelve uniform numbers is close to a normal one.
             let mut uniform = || {
                 state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
                 let mut z = state;

@@ -1,7 +1,7 @@
-//! The state of the GPUs beside a run: memory, load, temperature, power.
+//! Reads the state of the GPUs during a run: memory, load, temperature, power.
 //!
-//! Read by the tutor's own process once a second, from files of the kernel driver or the vendor's library, so that the run
-//! itself is left alone.
+//! The tutor's process reads it once a second from files of the kernel driver or the vendor's library, so the run is not
+//! disturbed.
 
 pub mod amd_smi;
 pub mod choose;
@@ -10,32 +10,33 @@ pub mod monitor;
 pub mod nvidia;
 pub mod sysfs;
 
-/// One GPU at one moment. `None` is what the driver does not tell.
+/// One GPU at one moment. `None` means that the driver does not report the figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GpuStatus {
-    /// Where on the bus, or the driver's own number: stays the same between readings.
+    /// Bus address or the driver's number. It is the same in all readings.
     pub id: String,
     pub name: Option<String>,
-    /// Percent of the time some kernel ran.
+    /// Percent of the time in which some kernel ran.
     pub busy: Option<f64>,
     /// Bytes.
     pub memory_used: Option<u64>,
     pub memory_total: Option<u64>,
-    /// Degrees Celsius, of the hottest sensor on the die where there are several.
+    /// Degrees Celsius. If the die has several sensors, that of the hottest one.
     pub temperature: Option<f64>,
     /// Watts of the whole package.
     pub power: Option<f64>,
 }
 
-/// Something that can be asked for the state of all GPUs.
+/// A source for the state of all GPUs.
 pub trait Source: Send {
     fn read(&mut self) -> Vec<GpuStatus>;
 
-    /// What the figures come from, for a caption.
+    /// Name of the source, for a caption.
     fn describe(&self) -> &'static str;
 }
 
-/// The best source of this machine: the driver's files, then the vendors' libraries and programs; `None` without a GPU.
+/// Finds the best source of this machine: the driver's files, then the vendors' libraries and programs. `None` without a
+/// GPU.
 pub fn find_source() -> Option<Box<dyn Source>> {
     let sysfs = sysfs::Sysfs::of_this_machine();
     if !sysfs.is_empty() {

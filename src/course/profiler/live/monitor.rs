@@ -1,4 +1,4 @@
-//! Readings once a second, in a thread of its own.
+//! Takes readings at intervals in a separate thread.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ pub struct Reading {
     pub gpus: Vec<GpuStatus>,
 }
 
-/// Readings kept: half a day at one a second; the oldest go first.
+/// Largest number of readings: half a day at one a second. The oldest are dropped first.
 const MOST_READINGS: usize = 43_200;
 
 /// Takes readings until it is dropped.
@@ -27,7 +27,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// `find` may take its time: it is called by the monitor's own thread, which ends where there is nothing to read.
+    /// Starts the thread. It calls `find`, which may be slow, and ends if there is no source.
     pub fn start(
         find: impl FnOnce() -> Option<Box<dyn Source>> + Send + 'static,
         period: Duration,
@@ -48,7 +48,7 @@ impl Monitor {
                     gpus: source.read(),
                 };
                 keep(&shared, reading);
-                // From the start, not from the end of a reading: a slow source must not stretch the period.
+                // Counted from the start of a reading, so that a slow source does not stretch the period.
                 due += period;
                 let wait = due.saturating_duration_since(Instant::now());
                 if wait.is_zero() {
@@ -67,7 +67,7 @@ impl Monitor {
         }
     }
 
-    /// What the figures come from; none while that is being found out, and where there is no source.
+    /// Name of the source. `None` until it is known, or if there is none.
     pub fn describe(&self) -> Option<&'static str> {
         self.description.get().copied()
     }
@@ -81,7 +81,7 @@ impl Monitor {
         lock(&self.readings).clone()
     }
 
-    /// Power of the GPU called `id` in seconds since `origin`, where it was reported.
+    /// Power of the GPU called `id`, in seconds since `origin`, for readings that have it.
     pub fn power(&self, id: &str, origin: Instant) -> Vec<PowerSample> {
         lock(&self.readings)
             .iter()
@@ -100,7 +100,7 @@ impl Drop for Monitor {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It ends by itself; a panic in it was already printed.
+            // The thread ends itself. If it panicked, the message was already printed.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! NVIDIA GPUs through the driver's management library.
+//! Reads NVIDIA GPUs through the driver's management library.
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
@@ -10,7 +10,7 @@ pub struct Nvidia {
 }
 
 impl Nvidia {
-    /// `None` where the library or the driver is missing.
+    /// Returns `None` if the library or the driver is missing.
     pub fn open() -> Option<Self> {
         let library = Nvml::init().ok()?;
         let count = library.device_count().ok()?;

@@ -1,4 +1,4 @@
-//! AMD GPUs from the files of the amdgpu driver: no tool and no rights needed.
+//! Reads AMD GPUs from the files of the amdgpu driver. This needs neither tools nor rights.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tinyllama_base::kfd;
 
 const AMD: &str = "0x1002";
 
-/// The AMD GPUs below a `/sys`.
+/// The AMD GPUs in a `/sys` folder.
 #[derive(Clone, Debug)]
 pub struct Sysfs {
     cards: Vec<Card>,
@@ -86,7 +86,7 @@ impl Card {
         }
     }
 
-    /// The junction is the hottest spot; cards without that sensor have an edge one.
+    /// The junction is the hottest spot. Cards without that sensor have one at the edge.
     fn temperature(&self) -> Option<f64> {
         let sensors = self.sensors.as_ref()?;
         let mut edge = None;
@@ -111,7 +111,7 @@ impl Card {
     }
 }
 
-/// `card0`, not `card0-DP-1`.
+/// Accepts `card0`, but not `card0-DP-1`.
 fn is_card(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.strip_prefix("card")
@@ -131,7 +131,7 @@ pub fn architecture_here() -> Option<String> {
     Some(gpus.into_iter().next()?.arch)
 }
 
-/// In order of their names; none where there is no such folder.
+/// Entries sorted by name. Empty if the folder does not exist.
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     inside(folder).unwrap_or_default().into_iter()
 }

@@ -1,4 +1,4 @@
-//! Values that repeat a million times over, each kept once and known by its number.
+//! Values that repeat a million times. Each is stored once and known by its number.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
-//! A profile in memory, whichever tool and format it came from.
+//! A profile in memory, from any tool and format.
 //!
-//! Names and launch shapes repeat a million times over, so they are interned: a dispatch is 64 bytes, and a trace of a
-//! million rows fits in well under 100 MB.
+//! Names and launch shapes repeat a million times, so they are interned. A dispatch takes 64 bytes, and a trace of a
+//! million rows fits into less than 100 MB.
 
 mod interned;
 mod records;
@@ -16,26 +16,26 @@ pub use self::records::{
     MeasuredCeiling, MemoryCopy, Metric, Pass, Process, Region, Statistic, StatisticKind, Variant,
 };
 
-/// A string of [`Profile::names`].
+/// Index of a string in [`Profile::names`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(u32);
 
-/// A launch shape of [`Profile::variants`].
+/// Index of a launch shape in [`Profile::variants`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VariantId(u32);
 
-/// A place work runs in, of [`Profile::lanes`].
+/// Index of an execution lane in [`Profile::lanes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaneId(u32);
 
-/// A program run of [`Profile::processes`].
+/// Index of a program run in [`Profile::processes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessId(u32);
 
 /// Everything read from one file or folder.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// What was profiled, where a file says so.
+    /// The profiled command lines, if a file has them.
     pub commands: Vec<String>,
     pub dispatches: Vec<Dispatch>,
     pub copies: Vec<MemoryCopy>,
@@ -48,11 +48,11 @@ pub struct Profile {
     pub ceilings: Vec<MeasuredCeiling>,
     pub metrics: Vec<Metric>,
     pub instructions: Vec<InstructionSamples>,
-    /// What rocprof-compute says about the machine, by its own keys.
+    /// Facts about the machine from rocprof-compute, under its own keys.
     pub system: BTreeMap<String, String>,
-    /// What a reader should know about the figures.
+    /// Notes that a reader of the figures should know.
     pub notes: Vec<String>,
-    /// The files it was read from.
+    /// The files that the profile comes from.
     pub sources: Vec<PathBuf>,
     names: Interned<Arc<str>>,
     variants: Interned<Variant>,
@@ -61,7 +61,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Whether it holds single launches, calls, copies or counters, and not only sums of them.
+    /// Returns whether the profile has single launches, calls, copies or counters, and not only sums.
     pub fn has_records(&self) -> bool {
         !(self.dispatches.is_empty()
             && self.calls.is_empty()
@@ -90,13 +90,13 @@ impl Profile {
         ProcessId(self.processes.number_of(&process, Process::clone))
     }
 
-    /// Rows of the profilers' summaries of a kind, of processes of which `recorded` has no single record.
+    /// Rows of the profilers' summaries of a kind, for processes without a single record in `recorded`.
     pub fn only_summarised(
         &self,
         kind: StatisticKind,
         recorded: impl Iterator<Item = LaneId>,
     ) -> impl Iterator<Item = (&Statistic, &str)> {
-        // By name: several passes are one process.
+        // Processes are compared by name, because several passes are one process.
         let label = |id| self.process(id).label.as_str();
         let known: HashSet<&str> = recorded
             .map(|lane| label(self.lane(lane).process))
@@ -126,8 +126,8 @@ impl Profile {
         (0..self.lanes.values.len() as u32).map(LaneId)
     }
 
-    /// What tells the launch of a sample from others. Within a replay the number of the dispatch does; a table of several
-    /// replays has it once for each, with another time.
+    /// Identifies the launch of a sample. Within a replay the dispatch number is enough. A table of several replays
+    /// repeats each number with another time.
     pub fn launch_of(&self, sample: &CounterSample) -> (ProcessId, Option<u64>, Option<i64>) {
         let process = self.lane(sample.lane).process;
         let is_numbered = self.process(process).pass.is_some() && sample.dispatch.is_some();
@@ -139,19 +139,19 @@ impl Profile {
         &self.processes.values
     }
 
-    /// Name of the kernel a dispatch ran, as the profiler wrote it.
+    /// Name of a dispatch's kernel, as the profiler wrote it.
     pub fn kernel_name(&self, variant: VariantId) -> &str {
         self.name(self.variant(variant).kernel)
     }
 
-    /// The device with the profiler's number `number`.
+    /// Finds the device with the profiler's number `number`.
     pub fn agent(&self, number: u64) -> Option<&Agent> {
         self.agents
             .iter()
             .find(|agent| agent.number == Some(number))
     }
 
-    /// Every process of a run writes the same devices: each is kept once.
+    /// Adds a device once. Every process of a run writes the same devices.
     pub fn add_agent(&mut self, agent: Agent) {
         let known = agent.number.and_then(|number| self.agent(number));
         if known.is_none() {
@@ -159,7 +159,7 @@ impl Profile {
         }
     }
 
-    /// The device a lane ran on; the only GPU there is, where the lane does not say.
+    /// Returns the device of a lane. If the lane names none, returns the only GPU there is.
     pub fn gpu_of(&self, lane: LaneId) -> Option<&Agent> {
         let named = self.lane(lane).agent.and_then(|number| self.agent(number));
         named.filter(|agent| agent.gpu).or_else(|| {
@@ -174,17 +174,17 @@ impl Profile {
         launches.filter_map(|launch| Some((launch, launch.time?)))
     }
 
-    /// What a profiler summed up of one kind.
+    /// Rows of one kind in the profiler's summaries.
     pub fn summary(&self, kind: StatisticKind) -> impl Iterator<Item = &Statistic> {
         self.statistics.iter().filter(move |row| row.kind == kind)
     }
 
-    /// Whether a launch has a usable time.
+    /// Returns whether any launch has a usable time.
     pub fn is_timed(&self) -> bool {
         self.timed().next().is_some()
     }
 
-    /// Whether anything at all was read.
+    /// Returns whether nothing was read.
     pub fn is_empty(&self) -> bool {
         !self.has_records()
             && self.statistics.is_empty()

@@ -1,10 +1,10 @@
-//! What happened on the machine, one record each, and what a tool derived from it.
+//! Single records of what happened on the machine, and figures that a tool derived from them.
 
 use serde::Serialize;
 
 use super::{LaneId, NameId, ProcessId, VariantId};
 
-/// Start and end in nanoseconds of the profiler's clock; the end is never before the start.
+/// Start and end in nanoseconds of the profiler's clock. The end is never before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     pub start: i64,
@@ -12,7 +12,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// `None` when the end lies before the start.
+    /// Returns `None` if the end is before the start.
     pub fn new(start: i64, end: i64) -> Option<Self> {
         (end >= start).then_some(Interval { start, end })
     }
@@ -23,13 +23,13 @@ impl Interval {
     }
 }
 
-/// How a kernel was launched. `None` is a figure the format does not carry.
+/// How a kernel was launched. `None` means that the format does not have the figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Variant {
     pub kernel: NameId,
-    /// Work-items in a workgroup; formats with a single figure have it in the first place.
+    /// Work-items in a workgroup. Formats with a single figure put it first.
     pub workgroup: Option<[u32; 3]>,
-    /// Work-items of the launch (not workgroups); formats with a single figure have it in the first place.
+    /// Work-items (not workgroups) of the launch. Formats with a single figure put it first.
     pub grid: Option<[u64; 3]>,
     /// Bytes of local data share a workgroup.
     pub lds: Option<u32>,
@@ -37,14 +37,14 @@ pub struct Variant {
     pub scratch: Option<u32>,
     /// Vector registers a work-item.
     pub vgpr: Option<u32>,
-    /// Accumulation registers a work-item, of the matrix cores.
+    /// Accumulation registers of the matrix cores a work-item.
     pub accum_vgpr: Option<u32>,
     /// Scalar registers a wave.
     pub sgpr: Option<u32>,
 }
 
 impl Variant {
-    /// A launch of which only the name is known.
+    /// A launch with a known name and nothing else.
     pub fn unknown(kernel: NameId) -> Self {
         Variant {
             kernel,
@@ -58,7 +58,7 @@ impl Variant {
     }
 }
 
-/// Where work runs.
+/// A sequence of work: a device's queue or stream, or a host thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Lane {
     pub process: ProcessId,
@@ -66,25 +66,25 @@ pub struct Lane {
     pub agent: Option<u64>,
     pub queue: Option<u64>,
     pub stream: Option<u64>,
-    /// Host thread that launched it.
+    /// Host thread that launched the work.
     pub thread: Option<u64>,
 }
 
 /// One execution of a program: a rank, or a replay that collected other counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Process {
-    /// What the profiler named its files after, usually host and process id.
+    /// Label that the profiler gave its files, usually host and process id.
     pub label: String,
-    /// Which replay of the program, where the profiler made several.
+    /// The replay of the program, if the profiler made several.
     pub pass: Option<Pass>,
 }
 
 /// One of several replays of a program, each with other counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pass {
-    /// The folder that all replays of the program are in.
+    /// The folder that contains all replays of the program.
     pub workload: String,
-    /// `pass_1`, `pmc_perf_0`: what the profiler called the replay.
+    /// The profiler's name for the replay: `pass_1`, `pmc_perf_0`.
     pub name: String,
 }
 
@@ -92,18 +92,18 @@ pub struct Pass {
 pub struct Dispatch {
     pub variant: VariantId,
     pub lane: LaneId,
-    /// The profiler's number of the dispatch; `None` in formats without.
+    /// The profiler's number of the dispatch. `None` in formats without one.
     pub id: Option<u64>,
-    /// Joins a dispatch with the API call that made it.
+    /// Number that connects a dispatch with the API call that made it.
     pub correlation: Option<u64>,
-    /// `None` where the file has no usable time stamps.
+    /// `None` if the file has no usable time stamps.
     pub time: Option<Interval>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryCopy {
     pub lane: LaneId,
-    /// As the profiler names it: `MEMORY_COPY_HOST_TO_DEVICE`, ….
+    /// The profiler's name: `MEMORY_COPY_HOST_TO_DEVICE`, ….
     pub direction: NameId,
     pub source: Option<u64>,
     pub destination: Option<u64>,
@@ -113,7 +113,7 @@ pub struct MemoryCopy {
     pub time: Interval,
 }
 
-/// A call of the host into a library, or a marker of the program.
+/// A host call into a library, or a marker of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiCall {
     pub domain: NameId,
@@ -141,11 +141,11 @@ pub struct CounterSample {
     pub dispatch: Option<u64>,
     pub counter: NameId,
     pub value: f64,
-    /// Time of the dispatch; collecting counters slows it down.
+    /// Time of the dispatch. Collecting counters slows it down.
     pub time: Option<Interval>,
 }
 
-/// What a summary table is about.
+/// The subject of a summary table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatisticKind {
     Kernel,
@@ -155,11 +155,11 @@ pub enum StatisticKind {
     Domain,
 }
 
-/// A row of a summary the profiler computed itself.
+/// A row of a summary that the profiler computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistic {
     pub kind: StatisticKind,
-    /// Whose it is, where its file's name says so.
+    /// The process, if the file's name says which.
     pub process: Option<ProcessId>,
     pub name: NameId,
     pub calls: u64,
@@ -180,14 +180,14 @@ pub struct Region {
     pub mean_s: f64,
     pub min_s: Option<f64>,
     pub max_s: Option<f64>,
-    /// Share of the node's time not spent in nodes below it, in percent.
+    /// Percent of the node's time that was not spent in nodes below it.
     pub self_percent: Option<f64>,
 }
 
-/// A device the profiler saw.
+/// A device that the profiler saw.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agent {
-    /// The number dispatches refer to it by; `None` where the tool describes a GPU and numbers it differently.
+    /// The number by which dispatches refer to it. `None` if the tool describes a GPU without that number.
     pub number: Option<u64>,
     pub gpu: bool,
     /// `gfx942` for a GPU.
@@ -204,7 +204,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// With the figures that all of rocprofv3's formats have under the same names; 0 stands for one that is not known.
+    /// Reads the figures that all of rocprofv3's formats have under the same names. 0 means that a figure is not known.
     pub fn of_figures<E>(figure: impl Fn(&str) -> Result<Option<u64>, E>) -> Result<Self, E> {
         let known = |name| Ok(figure(name)?.filter(|&figure| figure > 0));
         Ok(Agent {
@@ -223,9 +223,9 @@ impl Agent {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredCeiling {
     pub device: u64,
-    /// As in the file: `HBMBw`, `MFMABF16Flops`, ….
+    /// The name in the file: `HBMBw`, `MFMABF16Flops`, ….
     pub name: String,
-    /// GB/s for bandwidths, GFLOP/s or GOP/s otherwise.
+    /// GB/s for bandwidths, otherwise GFLOP/s or GOP/s.
     pub value: f64,
 }
 
@@ -243,13 +243,13 @@ impl MeasuredCeiling {
     }
 }
 
-/// A figure rocprof-compute derived.
+/// A figure that rocprof-compute derived.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// Table it stands in: `System Speed-of-Light`, ….
+    /// Table of the metric: `System Speed-of-Light`, ….
     pub table: String,
     pub name: String,
-    /// `None` where the tool printed `N/A`.
+    /// `None` if the tool printed `N/A`.
     pub value: Option<f64>,
     pub unit: String,
     pub peak: Option<f64>,

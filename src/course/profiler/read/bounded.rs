@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 use super::damage::{Damage, Place};
 use tinyllama_base::foreign;
 
-/// Bytes between two delimiters. Real names and messages stay far below.
+/// Limit of the bytes between two delimiters. Real names and messages are far shorter.
 const LONGEST: usize = 8 << 20;
 
-/// Passes bytes on as long as a delimiter turns up often enough, so that no string or line can grow without end.
+/// Passes bytes on while delimiters appear often enough. So no string or line can grow without limit.
 struct LongestRun<R> {
     input: R,
     delimiter: u8,
@@ -51,7 +51,7 @@ impl<R: Read> Read for LongestRun<R> {
 /// Bytes that a compressed file may unpack to. A file of one megabyte can hold a thousand.
 const MOST_UNPACKED: u64 = 1 << 30;
 
-/// The content of a file, unpacked where it is compressed with gzip.
+/// The content of a file, unpacked if it is compressed with gzip.
 pub enum Input {
     Plain(File),
     Packed(Box<Unpacked>),
@@ -72,7 +72,7 @@ impl Read for Input {
     }
 }
 
-/// Unpacks gzip up to a bound.
+/// Unpacks gzip up to a limit.
 pub struct Unpacked {
     decoder: MultiGzDecoder<BufReader<File>>,
     left: u64,
@@ -93,7 +93,7 @@ impl Read for Unpacked {
     }
 }
 
-/// Opens a file that a profiler wrote: the one way to all of them.
+/// Opens a file of a profiler. All readers open files this way.
 pub fn open(path: &Path) -> Result<Input, Damage> {
     input(path, MOST_UNPACKED).map_err(|error| Damage::io(path, &error))
 }
@@ -112,7 +112,7 @@ fn input(path: &Path, most_unpacked: u64) -> io::Result<Input> {
     })
 }
 
-/// The lines of a text with their numbers, without their ends; a line that is no UTF-8 or has no end is damage.
+/// Returns the lines of a text with their numbers, without line ends. A line that is not UTF-8 or too long is damage.
 pub fn lines(path: &Path) -> Result<impl Iterator<Item = Result<(u64, String), Damage>>, Damage> {
     let lines = LongestRun::new(open(path)?, b'\n').lines();
     Ok((1..).zip(lines).map(move |(number, line)| match line {
@@ -124,7 +124,7 @@ pub fn lines(path: &Path) -> Result<impl Iterator<Item = Result<(u64, String), D
     }))
 }
 
-/// A document in JSON, or where it is none.
+/// Reads a JSON document. An error has the place at which it is not JSON.
 pub fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Damage> {
     let document = serde_json::from_reader(LongestRun::new(open(path)?, b'"'));
     document.map_err(|error| {
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Two parts behind each other, as `cat` makes them.
+    /// Compresses parts and joins them, as `cat` does.
     fn packed(folder: &Path, parts: [&[u8]; 2]) -> std::path::PathBuf {
         let mut bytes = Vec::new();
         for part in parts {

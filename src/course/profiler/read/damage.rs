@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where.
+//! Faults of a file and their places.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use tinyllama_base::foreign::plain;
 pub struct Place {
     pub file: PathBuf,
     pub line: Option<u64>,
-    /// The field's number in CSV, the character's in JSON and text.
+    /// Number of the field in CSV, of the character in JSON and text.
     pub column: Option<u64>,
-    /// The field's name, the view, the record: whatever names the place better than a number.
+    /// Name of the field, view or record, if it describes the place better than a number.
     pub name: Option<String>,
 }
 
@@ -50,12 +50,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// A file that does not say what its format promises.
+/// A file that breaks the rules of its format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {}", plain(problem))]
 pub struct Damage {
     pub place: Place,
-    /// What is wrong and, where it is known, what to do.
+    /// The fault and, if known, what to do.
     pub problem: String,
 }
 
@@ -72,7 +72,7 @@ impl Damage {
     }
 }
 
-/// Damaged records of one file after which reading it is given up: it is then not the file it claims to be.
+/// After this many damaged records the reader gives up, because the file is not what it claims to be.
 const GIVE_UP_AFTER: usize = 20;
 
 /// Damaged records of one file. Good records around them are kept.
@@ -82,7 +82,7 @@ pub struct DamageLog {
 }
 
 impl DamageLog {
-    /// Notes a damaged record; `Err` when there have been too many to go on.
+    /// Notes a damaged record. Returns `Err` after too many.
     pub fn add(&mut self, damage: Damage) -> Result<(), Damage> {
         if self.found.len() + 1 < GIVE_UP_AFTER {
             self.found.push(damage);

@@ -1,4 +1,4 @@
-//! SQLite databases: opened without the right to change them, their views read row by row.
+//! Opens SQLite databases read-only and reads their views row by row.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,9 +13,9 @@ use super::damage::{Damage, Place};
 use super::fields::{self, Columns, Field};
 use super::records::Records;
 
-/// A database; what it reads carries the name of the file.
+/// A database. Errors name its file.
 pub struct Database<'a> {
-    // Closed before its budget is dropped: fields are dropped in their order.
+    // Fields are dropped in their order, so the connection is closed before its budget is dropped.
     pub connection: Connection,
     path: &'a Path,
     budget: Budget,
@@ -26,7 +26,7 @@ impl<'a> Database<'a> {
         let sql = |error| Damage::new(Place::file(path), explain(&error));
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(sql)?;
-        // The views come with the file: they may compute, but call nothing that has an effect.
+        // The views come with the file. They may compute, but must not call functions with an effect.
         let trust = connection.pragma_update(None, "trusted_schema", false);
         trust.map_err(sql)?;
         let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
@@ -48,8 +48,8 @@ impl<'a> Database<'a> {
         strings.collect()
     }
 
-    /// Gives each row of a view to `add`, and returns how many it took. Columns that the view lacks are not reported: an
-    /// older schema has fewer. A view that is not there has no rows.
+    /// Passes each row of a view to `add`, and returns how many it accepted. A missing column is not an error, because an
+    /// older schema has fewer. A missing view has no rows.
     pub fn each(
         &self,
         view: &str,
@@ -98,7 +98,7 @@ impl<'a> Database<'a> {
         Ok(good)
     }
 
-    /// The first row of a view as texts by column, for facts that are read by people; 0 where there is no such view.
+    /// Reads the first row of a view as texts by column, for facts that people read. Returns 0 if there is no such view.
     pub fn facts(&self, view: &str, into: &mut BTreeMap<String, String>) -> Result<u64, Damage> {
         let sql = |error| Damage::new(Place::file(self.path), explain(&error));
         let columns = self.columns(view).map_err(sql)?;
@@ -122,7 +122,7 @@ impl<'a> Database<'a> {
                 return Err(Damage::new(Place::file(self.path), TOO_MUCH));
             }
             match serde_json::from_str::<BTreeMap<String, Value>>(&text) {
-                // Facts of a version that keeps them as a document.
+                // Some versions store these facts as a JSON document.
                 Ok(facts) => {
                     let text = |value: &Value| match value {
                         Value::String(text) => text.clone(),
@@ -162,7 +162,7 @@ fn explain(error: &rusqlite::Error) -> String {
     }
 }
 
-/// A row, whose values SQLite may have stored under any type.
+/// A row. SQLite may have stored its values under any type.
 pub struct Row<'a, 'stmt> {
     row: &'a rusqlite::Row<'stmt>,
     columns: &'a Columns,

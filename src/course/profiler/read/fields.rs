@@ -1,21 +1,21 @@
-//! The fields of rows, under the names that each tool and version gives their columns, and how a row is asked for them.
+//! Fields of rows: the column names that each tool and version gives them, and how to read a row.
 
 use crate::profiler::model::{Interval, Lane, ProcessId};
 
 macro_rules! fields {
     ($($field:ident: $($name:literal)+,)+) => {
-        /// What a column says.
+        /// The meaning of a column.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Field { $($field),+ }
 
-        /// The names of each field's column; of several in one table the first counts.
+        /// Column names of each field. If a table has several of them, the first counts.
         const NAMES: &[&[&str]] = &[$(&[$($name),+]),+];
     };
 }
 
 fields! {
     Kernel: "kernel_name" "kernelname",
-    // Formats with a single figure have it in the first place.
+    // Formats with a single figure put it first.
     GridX: "grid_size_x" "grid_x" "grid_size" "grd",
     GridY: "grid_size_y" "grid_y",
     GridZ: "grid_size_z" "grid_z",
@@ -42,7 +42,7 @@ fields! {
     Direction: "direction" "name",
     Source: "source_agent_id" "src_agent_log_index",
     Destination: "destination_agent_id" "dst_agent_log_index",
-    // rocprofv3 writes no sizes of copies to CSV; the tutor's own export does.
+    // rocprofv3 writes no sizes of copies to CSV, but the tutor's own export does.
     Bytes: "bytes" "allocation_size" "size",
     Operation: "operation" "type",
     Address: "address",
@@ -66,12 +66,12 @@ fields! {
     Share: "percentage",
 }
 
-/// Whether some field goes by this name.
+/// Returns whether some field has this name.
 pub fn is_known(column: &str) -> bool {
     NAMES.iter().any(|names| names.contains(&column))
 }
 
-/// Where the fields of a table stand.
+/// Index of each field in a table.
 #[derive(Clone, Debug, Default)]
 pub struct Columns(Vec<Option<usize>>);
 
@@ -89,22 +89,22 @@ impl Columns {
 
 /// A row whose fields may be missing, empty or wrong.
 pub trait Row {
-    /// What is wrong with it, and where.
+    /// A fault and its place.
     type Problem;
 
     fn has(&self, field: Field) -> bool;
     fn text(&self, field: Field) -> Result<Option<&str>, Self::Problem>;
     fn whole(&self, field: Field) -> Result<Option<u64>, Self::Problem>;
     fn number(&self, field: Field) -> Result<Option<f64>, Self::Problem>;
-    /// A number that may be infinite or none.
+    /// Returns a number that may be infinite or missing.
     fn any_number(&self, field: Field) -> Result<Option<f64>, Self::Problem> {
         self.number(field)
     }
-    /// A time in nanoseconds.
+    /// Returns a time in nanoseconds.
     fn stamp(&self, field: Field) -> Result<Option<i64>, Self::Problem>;
     fn problem(&self, field: Field, problem: String) -> Self::Problem;
 
-    /// What is wrong with a row that ends before it starts.
+    /// Describes a row that ends before it starts.
     fn disorder(&self, problem: String) -> Self::Problem {
         self.problem(Field::End, problem)
     }
@@ -117,7 +117,7 @@ pub trait Row {
         self.needed(field, self.text(field)?)
     }
 
-    /// A figure that is never negative.
+    /// Returns a figure that is never negative.
     fn amount(&self, field: Field) -> Result<f64, Self::Problem> {
         self.number(field)?
             .filter(|number| *number >= 0.0)
@@ -133,7 +133,7 @@ pub trait Row {
         T::try_from(number).map_err(|_| self.problem(field, format!("`{number}` is too large")))
     }
 
-    /// Three numbers, of which formats with a single figure have only the first; `None` where none is known.
+    /// Returns three numbers. Formats with a single figure have only the first. `None` if none is known.
     fn axes<T: TryFrom<u64>>(&self, fields: [Field; 3]) -> Result<Option<[T; 3]>, Self::Problem> {
         let mut axes = [None; 3];
         for (axis, field) in axes.iter_mut().zip(fields) {
@@ -151,7 +151,7 @@ pub trait Row {
         Ok(Some([axis(0)?, axis(1)?, axis(2)?]))
     }
 
-    /// `None` where the row has no columns of times.
+    /// Returns `None` if the row has no columns of times.
     fn time(&self) -> Result<Option<Interval>, Self::Problem> {
         if !self.has(Field::Start) || !self.has(Field::End) {
             return Ok(None);
@@ -167,7 +167,7 @@ pub trait Row {
         }
     }
 
-    /// The time; `None` also where a spreadsheet rounded it: what is left of the stamps says nothing about durations.
+    /// Returns the time. `None` also if a spreadsheet rounded it, because rounded stamps say nothing about durations.
     fn exact_time(&self) -> Result<Option<Interval>, Self::Problem> {
         self.time()
     }
@@ -183,7 +183,7 @@ pub trait Row {
     }
 }
 
-/// Said of a record that ends before it starts.
+/// Message for a record that ends before it starts.
 pub fn disorder(start: i64, end: i64) -> String {
     format!("ends {} ns before it starts", start.abs_diff(end))
 }

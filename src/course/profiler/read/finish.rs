@@ -1,4 +1,4 @@
-//! What is left to do when every file has been read.
+//! Final work after every file has been read.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,7 +12,7 @@ pub fn finish(profile: &mut Profile) {
     profile.dispatches.shrink_to_fit();
 }
 
-/// The replays of each program among `candidates` that stand for all: the first by name.
+/// For each program, the first replay by name among `candidates`. It stands for all.
 fn first_replays(
     profile: &Profile,
     candidates: impl Iterator<Item = ProcessId>,
@@ -28,14 +28,13 @@ fn first_replays(
     first
 }
 
-/// Whether a process is no replay, or the one that stands for all.
+/// Returns whether a process is not a replay, or is the replay that stands for all.
 fn counts(profile: &Profile, first: &BTreeMap<String, String>, process: ProcessId) -> bool {
     let pass = profile.process(process).pass.as_ref();
     pass.is_none_or(|pass| first.get(&pass.workload) == Some(&pass.name))
 }
 
-/// A program that was replayed for its counters did everything once a replay: one replay stands for all, and none where a
-/// run without counters was timed.
+/// Keeps one replay of each program, because every replay did everything. Keeps none if a run without counters was timed.
 fn keep_one_replay(profile: &mut Profile) {
     let process = |lane| profile.lane(lane).process;
     let is_replay = |id| profile.process(id).pass.is_some();
@@ -74,7 +73,7 @@ fn keep_one_replay(profile: &mut Profile) {
     );
 }
 
-/// Where only counters were collected, their rows still say which kernels ran and when.
+/// If only counters were collected, their rows still say which kernels ran, and when.
 fn dispatches_from_counters(profile: &mut Profile) {
     let counters_are_timed = profile.counters.iter().any(|sample| sample.time.is_some());
     if profile.is_timed()

@@ -1,6 +1,6 @@
-//! Reading what profilers wrote: one file or a whole folder, recognised by content.
+//! Reads the files of profilers: one file or a whole folder, recognised by content.
 //!
-//! A format is one file in [`formats`] and a line in its list.
+//! A new format needs one file in [`formats`] and a line in its list.
 
 mod bounded;
 mod budget;
@@ -42,7 +42,7 @@ pub struct PassedOver {
     pub reason: String,
 }
 
-/// What an import found.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Import {
     pub profile: Profile,
@@ -50,7 +50,7 @@ pub struct Import {
     pub passed_over: Vec<PassedOver>,
     /// Damaged places. Everything around them is in the profile.
     pub damage: Vec<Damage>,
-    /// Marks of the databases read, which rows exported from them carry too.
+    /// Ids of the databases that were read. Rows exported from them have the same ids.
     guids: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ pub fn import(path: &Path) -> Result<Import, ImportError> {
 }
 
 impl Import {
-    /// Whether a file of this format was read.
+    /// Returns whether a file of this format was read.
     pub fn took(&self, format: &Format) -> bool {
         self.taken.iter().any(|taken| taken.format == format)
     }
@@ -138,20 +138,20 @@ impl From<Damage> for Refusal {
     }
 }
 
-/// The number of rows that were read.
+/// The number of rows that were read, or the reason why not.
 pub type Rows = Result<u64, Refusal>;
 
-/// A file on its way into a profile.
+/// The state of reading one file into a profile.
 pub struct Reading<'a> {
     pub path: &'a Path,
     pub profile: &'a mut Profile,
     pub log: &'a mut DamageLog,
-    /// Marks of the databases read, which rows exported from them carry too.
+    /// Ids of the databases that were read. Rows exported from them have the same ids.
     pub guids: &'a mut Vec<String>,
 }
 
 impl<'a> Reading<'a> {
-    /// The file as lines with their numbers.
+    /// The lines of the file with their numbers.
     pub fn lines(
         &self,
     ) -> Result<impl Iterator<Item = Result<(u64, String), Damage>> + use<'a>, Damage> {
@@ -162,7 +162,7 @@ impl<'a> Reading<'a> {
         bounded::json(self.path)
     }
 
-    /// Notes what is wrong with a line, from the character `column` on.
+    /// Notes a fault of a line, from the character `column` on.
     pub fn damaged_line(
         &mut self,
         line: u64,
@@ -176,7 +176,7 @@ impl<'a> Reading<'a> {
         self.log.add(Damage::new(place, problem))
     }
 
-    /// Notes what is wrong with a record of JSON, named by its array and its number in it.
+    /// Notes a fault of a JSON record, by its array and its index in it.
     pub fn damaged_record(
         &mut self,
         array: &str,
@@ -190,12 +190,12 @@ impl<'a> Reading<'a> {
         self.log.add(Damage::new(place, problem))
     }
 
-    /// The process the file is about.
+    /// The process that the file describes.
     pub fn process(&mut self) -> ProcessId {
         selection::process(self.path, self.profile)
     }
 
-    /// The file as CSV, unless it was exported from a database that is read itself.
+    /// Opens the file as CSV, unless it was exported from a database that was read already.
     pub fn table(&self) -> Result<Table, Refusal> {
         if let Some(guid) = self.guid()?.filter(|guid| self.guids.contains(guid)) {
             return Err(Refusal::PassedOver(format!(
@@ -205,7 +205,7 @@ impl<'a> Reading<'a> {
         Ok(Table::open(self.path)?)
     }
 
-    /// The mark of the database a file was exported from, in its first row.
+    /// Id of the database that a file was exported from, in its first row.
     fn guid(&self) -> Result<Option<String>, Damage> {
         let mut table = Table::open(self.path)?;
         let Some(column) = table.find("guid") else {
@@ -216,7 +216,7 @@ impl<'a> Reading<'a> {
             .transpose()
     }
 
-    /// Gives every row of the CSV file to `add`, and returns how many it took.
+    /// Passes every row of the CSV file to `add`, and returns how many it accepted.
     pub fn rows(
         &mut self,
         mut add: impl FnMut(&mut Records<'_>, &Row<'_>) -> Result<(), Damage>,

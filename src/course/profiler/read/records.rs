@@ -1,4 +1,4 @@
-//! From rows to records, the same for every tabular format.
+//! Turns rows into records, equally for every tabular format.
 
 use super::fields::{Field, Row};
 use crate::profiler::model::{
@@ -11,7 +11,7 @@ use crate::profiler::name;
 pub struct Records<'a> {
     pub profile: &'a mut Profile,
     pub process: ProcessId,
-    /// The name of the row before: traces repeat names, and looking one up costs more than comparing it.
+    /// The name in the row before. Traces repeat names, and a comparison is cheaper than a look-up.
     kernel: Option<(String, NameId)>,
     variant: Option<(Variant, VariantId)>,
 }
@@ -26,7 +26,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// How and when a kernel was launched.
+    /// Reads how and when a kernel was launched.
     pub fn launch<R: Row>(&mut self, row: &R) -> Result<Dispatch, R::Problem> {
         use Field::{GridX, GridY, GridZ, WorkgroupX, WorkgroupY, WorkgroupZ};
         let kernel = match row.text(Field::Kernel)? {
@@ -84,7 +84,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// A counter of one launch; none where the hardware could not collect it.
+    /// Adds a counter of one launch. Adds none if the hardware could not collect it.
     pub fn counter<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
         let launch = self.launch(row)?;
         let counter = row.needed_text(Field::Counter)?;
@@ -138,7 +138,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// A row of a summary about what `name` makes of its name, of `process` where that is known.
+    /// Adds a row of a summary. `name` returns its kind and name, and `process` is its process if known.
     pub fn statistic<R: Row>(
         &mut self,
         row: &R,
@@ -160,7 +160,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// A processor or GPU; `figure` looks up its figures by the names all formats have for them.
+    /// Adds a processor or GPU. `figure` finds its figures by the names that all formats have for them.
     pub fn agent<R: Row>(
         &mut self,
         row: &R,

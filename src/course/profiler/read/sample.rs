@@ -1,4 +1,4 @@
-//! What is looked at to tell what kind of file something is.
+//! Takes a sample of a file to recognise its format.
 
 use std::cell::OnceCell;
 use std::io::Read;
@@ -8,10 +8,11 @@ use super::damage::Damage;
 use super::table::Table;
 use super::{Refusal, bounded, database};
 
-/// Bytes looked at. A report of rocprof-compute opens with a logo and the machine's description before its first table.
+/// Length of the sample in bytes. A report of rocprof-compute begins with a logo and the machine's description before its
+/// first table.
 const HEAD: u64 = 1 << 16;
 
-/// Beginnings of files that are no text, with what they are and what to do.
+/// First bytes of files that are not text, with the kind of file and what to do.
 const BINARIES: &[(&[u8], &str)] = &[
     (
         b"\x1f\x8b",
@@ -33,7 +34,7 @@ const BINARIES: &[(&[u8], &str)] = &[
 const PACKED_DATABASE: &str =
     "an SQLite database compressed with gzip: unpack it with gunzip and import the result";
 
-/// Where an archive of tar says that it is one.
+/// Offset and text of the mark in a tar archive.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
 const UTF_16: &str = "text in UTF-16: save it as UTF-8 and import the result";
@@ -49,12 +50,12 @@ pub struct Sample<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Content {
     Empty,
-    /// With the names of its tables and views.
+    /// The names of its tables and views.
     Database(Vec<String>),
     Json(String),
-    /// A protocol buffer, a PDF, a compressed file: bytes that are no text.
+    /// Bytes that are not text: a protocol buffer, a PDF, a compressed file.
     Binary(&'static str),
-    /// Perhaps a table with commas.
+    /// Possibly a table with commas.
     Text(String),
 }
 
@@ -79,23 +80,23 @@ impl<'a> Sample<'a> {
         })
     }
 
-    /// Whether it is text, no JSON, that has all of `parts` in it.
+    /// Returns whether it is text, not JSON, that contains all `parts`.
     pub fn says(&self, parts: &[&str]) -> bool {
         matches!(&self.content, Content::Text(text) if parts.iter().all(|part| text.contains(part)))
     }
 
-    /// Whether it is JSON with all of `keys`.
+    /// Returns whether it is JSON with all of `keys`.
     pub fn has_keys(&self, keys: &[&str]) -> bool {
         let has = |text: &str, key: &str| text.contains(&format!("\"{key}\""));
         matches!(&self.content, Content::Json(text) if keys.iter().all(|key| has(text, key)))
     }
 
-    /// Whether it is a database with this table.
+    /// Returns whether it is a database with this table.
     pub fn has_table(&self, name: &str) -> bool {
         matches!(&self.content, Content::Database(tables) if tables.iter().any(|table| table == name))
     }
 
-    /// Whether it is a table with commas and all of `columns`.
+    /// Returns whether it is a table with commas and all of `columns`.
     pub fn has(&self, columns: &[&str]) -> bool {
         columns.iter().all(|column| self.has_one_of(&[column]))
     }
@@ -123,7 +124,7 @@ impl<'a> Sample<'a> {
         table.map_or_else(Vec::new, |table| table.columns)
     }
 
-    /// Why it is not read when no format knows it.
+    /// The reason to refuse it if no format knows it.
     pub fn unknown(&self) -> Refusal {
         let reason = match &self.content {
             Content::Empty => "is empty".to_owned(),

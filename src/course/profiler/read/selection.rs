@@ -1,4 +1,4 @@
-//! Which files of a folder are read, in which order, and which of them say the same thing twice.
+//! Decides which files of a folder are read, in which order, and which of them repeat others.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use super::Taken;
 use super::formats::{HAVE_COUNTERS, TELL_ALL};
 use crate::profiler::model::{Pass, ProcessId, Profile};
 
-/// Folders deeper than this belong to something else.
+/// Deeper folders belong to something else.
 const DEEPEST: usize = 8;
 
-/// The file itself, or every file below the folder.
+/// Returns the file itself, or every file below the folder.
 pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     collect(path, DEEPEST, &mut files)?;
@@ -35,7 +35,7 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()
     Ok(())
 }
 
-/// Databases first, then JSON, then the rest: the fuller form of a run is read, and the others are passed over.
+/// Sorts databases first, then JSON, then the rest. So the fullest form of a run is read, and the others are ignored.
 pub fn in_order(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
     let rank = |path: &Path| {
         let plain = unpacked(path);
@@ -55,7 +55,7 @@ fn extension(path: &Path) -> String {
     extension.to_string_lossy().to_lowercase()
 }
 
-/// The path without the ending of a compressed file.
+/// Removes the extension of a compressed file from a path.
 pub fn unpacked(path: &Path) -> PathBuf {
     match extension(path).as_str() {
         "gz" => path.with_extension(""),
@@ -69,20 +69,20 @@ fn stem(path: &Path) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-/// What rocprofv3 puts between the name of a run and `_trace` or `_stats`.
+/// Texts that rocprofv3 puts between the name of a run and `_trace` or `_stats`.
 const DOMAINS: &str = "_kernel _hip_api _hsa_api _memory_copy _memory_allocation _scratch_memory _marker_api _rccl_api _domain";
 
-/// What it puts between the name of a run and the extension of other files.
+/// Texts that rocprofv3 puts between the name of a run and the extension of other files.
 const PARTS: &str =
     "_counter_collection _agent_info _pc_sampling_host_trap _pc_sampling_stochastic _results";
 
-/// Folder and name of the run a file belongs to.
+/// Folder and name of the run that a file belongs to.
 fn run_of(path: &Path) -> PathBuf {
     let stem = stem(path);
     path.with_file_name(&stem[..run_length(&stem).unwrap_or(stem.len())])
 }
 
-/// Bytes of a run's name in that of a file; `None` for names that rocprofv3 does not give.
+/// Length in bytes of the run's name in a file's name. `None` for names that rocprofv3 does not give.
 fn run_length(stem: &str) -> Option<usize> {
     let without = |parts: &str, of: &str| -> Option<usize> {
         let mut parts = parts.split(' ');
@@ -94,13 +94,13 @@ fn run_length(stem: &str) -> Option<usize> {
     length.or_else(|| without(PARTS, stem))
 }
 
-/// Whether a file's name says which process it is about.
+/// Returns whether a file's name says which process it describes.
 pub fn names_process(path: &Path) -> bool {
     run_length(&stem(path)).is_some_and(|length| length > 0)
 }
 
-/// The set of counters that a table of rocprof-compute is named after: `pmc_perf_0` of `results_pmc_perf_0.csv`, and
-/// `pmc_perf` of the table that has all of them.
+/// The set of counters in the name of a rocprof-compute table: `pmc_perf_0` in `results_pmc_perf_0.csv`. A table with all
+/// sets has `pmc_perf`.
 fn counter_set(stem: &str) -> Option<&str> {
     let name = stem.strip_prefix("results_").unwrap_or(stem);
     let is_level = name.starts_with("SQ_") || name.starts_with("SQC_");
@@ -108,8 +108,8 @@ fn counter_set(stem: &str) -> Option<&str> {
     (name.starts_with("pmc_perf") || is_level && !is_of_rocprofv3).then_some(name)
 }
 
-/// rocprof-compute keeps counters in three forms, which say the same: a table of each replay, the table that `analyze` makes
-/// of all of them, and the parts that older versions joined into it. The number of a table's form in this order.
+/// rocprof-compute stores the same counters in three forms: a table of each replay, the table that `analyze` makes of all,
+/// and the parts that older versions joined into it. Returns the number of a table's form in this order.
 fn form_of_counters(path: &Path) -> Option<u32> {
     let stem = stem(path);
     counter_set(&stem)?;
@@ -121,7 +121,7 @@ fn form_of_counters(path: &Path) -> Option<u32> {
     }
 }
 
-/// Why a file need not be read, given those that were.
+/// Why a file need not be read, given the files that were read.
 pub fn told_already(path: &Path, taken: &[Taken]) -> Option<String> {
     let run = run_of(path);
     let plain = unpacked(path);
@@ -140,7 +140,7 @@ pub fn told_already(path: &Path, taken: &[Taken]) -> Option<String> {
     Some(format!("tells what {} told", told.to_string_lossy()))
 }
 
-/// The process a file is about, by its name, its folder and the replay it is of.
+/// Finds the process of a file by its name, its folder and its replay.
 pub fn process(path: &Path, profile: &mut Profile) -> ProcessId {
     let stem = stem(path);
     let (run, folder) = (run_of(path), path.parent().unwrap_or(Path::new("")));
@@ -156,7 +156,7 @@ pub fn process(path: &Path, profile: &mut Profile) -> ProcessId {
     profile.process_id(&label.unwrap_or_default(), pass)
 }
 
-/// The replay that a folder above the file is named after: `pass_1` of rocprofv3, `pmc_1` and `out/pmc_perf_0` of
+/// The replay in the name of a folder above the file: `pass_1` of rocprofv3, `pmc_1` and `out/pmc_perf_0` of
 /// rocprof-compute.
 fn folder_of_pass(path: &Path) -> Option<Pass> {
     let is_pass = |name: &str| {

@@ -1,4 +1,4 @@
-//! CSV as profilers write it: columns by name, rows streamed, memory bounded, every error with its place.
+//! Reads CSV of profilers: columns by name, rows streamed, memory limited, every error with its place.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::damage::{Damage, DamageLog, Place};
 use super::fields::{self, Columns, Field};
 use crate::profiler::model::Interval;
 
-/// Bytes of one row. Kernel names run to kilobytes and the widest rows to 30 KB; beyond this a quote was left open.
+/// Limit of one row. Kernel names have up to kilobytes, and the widest rows 30 KB. A longer row has an open quote.
 const LONGEST_ROW: usize = 4 << 20;
 const MOST_COLUMNS: usize = 1 << 16;
 
@@ -17,14 +17,14 @@ pub struct Table {
     path: PathBuf,
     input: BufReader<Input>,
     parser: csv_core::Reader,
-    /// Fields of the current row, one after the other, and where each ends.
+    /// Fields of the current row, one after the other, and the end of each.
     bytes: Vec<u8>,
     ends: Vec<usize>,
     pub columns: Vec<String>,
-    /// Names as the file spells them.
+    /// Names in the file's spelling.
     pub headers: Vec<String>,
     fields: Columns,
-    /// Line the next byte of `input` stands in.
+    /// Line of the next byte of `input`.
     line: u64,
     /// Whether a line says that rows were left out.
     is_shortened: bool,
@@ -56,17 +56,17 @@ impl Table {
         Ok(table)
     }
 
-    /// Whether the rows have a field.
+    /// Returns whether the rows have a field.
     pub fn has(&self, field: Field) -> bool {
         self.fields.at(field).is_some()
     }
 
-    /// The place of the column called `name`.
+    /// Index of the column called `name`.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// What to say of a table in which `...` stands for rows.
+    /// Message about a table in which `...` stands for rows.
     pub fn shortened(&self) -> Option<String> {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
         let note =
@@ -74,7 +74,7 @@ impl Table {
         self.is_shortened.then(note)
     }
 
-    /// Gives every row as wide as the header to `add`; the number of those it took. The others are damage.
+    /// Passes every row of the header's width to `add`, and returns how many it accepted. The others are damage.
     pub fn each(
         &mut self,
         log: &mut DamageLog,
@@ -94,7 +94,7 @@ impl Table {
         Ok(rows)
     }
 
-    /// The next row; `None` after the last. `Err` says that the file cannot be followed any further.
+    /// Returns the next row, or `None` after the last. After an `Err` the rest of the file cannot be parsed.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Damage> {
         self.skip_line_ends()?;
         let line = self.line;
@@ -135,7 +135,7 @@ impl Table {
         }))
     }
 
-    /// The parser would skip them too, but then the row's own line would be unknown.
+    /// The parser would skip them too, but then the row's line number would be unknown.
     fn skip_line_ends(&mut self) -> Result<(), Damage> {
         loop {
             let input = self.input.fill_buf();
@@ -150,7 +150,7 @@ impl Table {
     }
 }
 
-/// Twice as many places, where that is not too many.
+/// Doubles the buffer, but not beyond `most`.
 fn make_room<T: Clone + Default>(places: &mut Vec<T>, most: usize) -> Option<()> {
     let length = places.len();
     (length < most).then(|| places.resize(length * 2, T::default()))
@@ -171,13 +171,13 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Whether somebody who printed the table left rows out here.
+    /// Returns whether the row is a mark for rows that were left out in print.
     fn stands_for_others(&self) -> bool {
         let is_dots = |text: &str| matches!(text.trim(), "..." | "\u{2026}");
         self.ends.len() == 1 && std::str::from_utf8(self.bytes(0)).is_ok_and(is_dots)
     }
 
-    /// An error unless the row has as many fields as the header.
+    /// Returns an error unless the row has as many fields as the header.
     fn check_width(&self) -> Result<(), Damage> {
         if self.ends.len() == self.columns.len() {
             return Ok(());
@@ -198,7 +198,7 @@ impl<'a> Row<'a> {
         Err(Damage::new(place, problem))
     }
 
-    /// Bytes of a field; empty when the row has no such field.
+    /// Bytes of a field. Empty if the row has no such field.
     fn bytes(&self, column: usize) -> &'a [u8] {
         let start = match column {
             0 => 0,
@@ -214,7 +214,8 @@ impl<'a> Row<'a> {
             .map_err(|_| self.damage(column, "is not UTF-8 text".to_owned()))
     }
 
-    /// A whole number, also when a program wrote it with a fraction, an exponent, in hex or as `Agent 4`. `None` for an empty field.
+    /// Returns a whole number. It may have a fraction, an exponent, or the form of hex or `Agent 4`. `None` for an empty
+    /// field.
     pub fn whole_at(&self, column: usize) -> Result<Option<u64>, Damage> {
         let bytes = self.bytes(column);
         if let Some(number) = decimal(bytes) {
@@ -242,7 +243,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A finite number. `None` for an empty field, `N/A` and `nan`, which profilers write for "no value".
+    /// Returns a finite number. `None` for an empty field, `N/A` and `nan`, which profilers write for "no value".
     pub fn number_at(&self, column: usize) -> Result<Option<f64>, Damage> {
         if let Some(number) = decimal(self.bytes(column)) {
             return Ok(Some(number as f64));
@@ -257,13 +258,13 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A whole number in the column called `name`; `None` where there is no such column.
+    /// Returns a whole number in the column called `name`. `None` if there is no such column.
     pub fn whole_of(&self, name: &str) -> Result<Option<u64>, Damage> {
         let column = self.columns.iter().position(|column| column == name);
         column.map_or(Ok(None), |column| self.whole_at(column))
     }
 
-    /// Whether a number was written with an exponent, as spreadsheets do when they round it.
+    /// Returns whether a number has an exponent, as spreadsheets write it when they round.
     fn is_rounded(&self, field: Field) -> bool {
         let bytes = self.fields.at(field).map(|column| self.bytes(column));
         bytes.is_some_and(|bytes| bytes.iter().any(|b| matches!(b, b'e' | b'E')))
@@ -319,7 +320,7 @@ impl fields::Row for Row<'_> {
     }
 }
 
-/// At most 18 digits and nothing else: what nearly every field is.
+/// Reads at most 18 digits and nothing else. Nearly every field has this form, so this is the fast path.
 fn decimal(bytes: &[u8]) -> Option<u64> {
     if bytes.is_empty() || bytes.len() > 18 {
         return None;
@@ -329,7 +330,7 @@ fn decimal(bytes: &[u8]) -> Option<u64> {
     })
 }
 
-/// The beginning of a text, for a message.
+/// Shortens a text for a message.
 pub fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {

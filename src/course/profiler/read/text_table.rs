@@ -1,6 +1,6 @@
-//! Tables drawn with characters, as tools print them: `| a | b |` and the box-drawing kind.
+//! Parses tables drawn with characters, as tools print them: `| a | b |` and the box-drawing kind.
 
-/// The cells of a line of a table; `None` for a rule or any other line.
+/// Returns the cells of a table's line. `None` for a rule or any other line.
 pub fn cells(line: &str) -> Option<Vec<&str>> {
     let line = line.trim();
     let bar = line.chars().next().filter(|c| is_bar(*c))?;

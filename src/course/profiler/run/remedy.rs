@@ -1,10 +1,10 @@
-//! Known troubles of profilers, by what they print, with what to do.
+//! Known troubles of profilers: the output that reveals each, and what to do.
 
 use serde::Serialize;
 
 use super::Ending;
 
-/// What went wrong and what helps.
+/// A fault and its remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Remedy {
     pub trouble: &'static str,
@@ -13,7 +13,8 @@ pub struct Remedy {
     pub harmless: bool,
 }
 
-/// A trouble a line: any of these texts in the output, in lower case; whether it is harmless; what went wrong; what helps.
+/// One trouble a line: texts in the output, in lower case, any of which reveals it. Then whether it is harmless, the
+/// fault, and the remedy.
 const KNOWN: &str = "\
 invalid truth value | failure | The `--` before the program is missing: the profiler took the program's name for the value of its last flag. | Put ` -- ` between the profiler's flags and the program.
 error: unrecognized arguments | failure | The profiler does not know one of the words it was given. | Look for a missing ` -- ` before the program first, then for a flag that this version lacks: `profile TOOL TARGET --print` names those that it has.
@@ -31,7 +32,7 @@ no hip gpus are available ~ hiperrornodevice | failure | The program found no GP
 is not empty ~ already exists and is not empty | failure | The folder for the workload is not empty. | Choose another folder with --out; rocprof-compute 3.8 and later take --overwrite.
 cap_perfmon ~ perf_event_paranoid ~ could not be locked for profiling | harmless | Some counters may be missing: reading all of them needs more rights. | Harmless for traces of kernels. For counters an administrator can set kernel.perf_event_paranoid to 2 or less.";
 
-/// Known troubles in what a profiler printed. After a success only harmless ones are looked for.
+/// Finds known troubles in a profiler's output. After a success only harmless ones are searched.
 pub fn remedies(output: &str, ending: &Ending) -> Vec<Remedy> {
     let output = output.to_lowercase();
     let succeeded = *ending == Ending::Success;
@@ -49,14 +50,14 @@ pub fn remedies(output: &str, ending: &Ending) -> Vec<Remedy> {
     told.collect()
 }
 
-/// A run that went well and recorded no kernel.
+/// A run that succeeded but recorded no kernel.
 pub const NOTHING_RECORDED: Remedy = Remedy {
     trouble: "The run went well, but no kernel was recorded.",
     remedy: "ROCm's profilers see only what goes through HIP: run the target with --backend rocm, for Vulkan and the CPU are invisible to them. If it did, let the program end by itself, for the output is written at its end.",
     harmless: false,
 };
 
-/// A database where CSV was asked for.
+/// A database although CSV was expected.
 pub const DATABASE_ONLY: Remedy = Remedy {
     trouble: "The profiler wrote a database (.db) and no CSV, the default since ROCm 7.0.",
     remedy: "It is read as well. For CSV say --output-format csv, or turn it into CSV with `rocpd convert -i FILE --output-format csv`.",

@@ -1,4 +1,4 @@
-//! Two profiles side by side: which kernels vanished, appeared, or take another time.
+//! Compares two profiles: kernels that vanished, appeared, or changed their time.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ named! {
     pub enum Change {
         Vanished = "vanished",
         Appeared = "appeared",
-        /// In both.
+        /// In both profiles.
         Stayed = "stayed",
     }
 }
@@ -35,7 +35,7 @@ impl ComparedKernel {
         }
     }
 
-    /// Mean time of a launch after over that before.
+    /// Mean time of a launch after the change over that before.
     pub fn mean_ratio(&self) -> Option<f64> {
         let before = self.before.as_ref()?.mean_ns();
         let after = self.after.as_ref()?.mean_ns();

@@ -1,4 +1,4 @@
-//! Memory copies by direction.
+//! Sums memory copies by direction.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ pub struct Copies {
     pub direction: String,
     pub count: u64,
     pub total_ns: u64,
-    /// `None` when a copy has no size, as in CSV.
+    /// `None` if a copy has no size, as in CSV.
     pub bytes: Option<u64>,
 }
 
 impl Copies {
-    /// Bytes a second while copying; `None` where sizes are not reported or nothing took time.
+    /// Bytes a second while copying. `None` if sizes are not reported or the time is 0.
     pub fn bandwidth(&self) -> Option<f64> {
         let bytes = self.bytes? as f64;
         (self.total_ns > 0).then(|| bytes / (self.total_ns as f64 * 1e-9))
     }
 }
 
-/// Longest total first.
+/// Returns the copies by direction, the longest total first.
 pub fn copies(profile: &Profile) -> Vec<Copies> {
     let mut by_direction: BTreeMap<String, Copies> = BTreeMap::new();
     for copy in &profile.copies {
@@ -54,7 +54,7 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
     copies
 }
 
-/// Rows of the profilers' own sums that no single copies stand for.
+/// Rows of the profilers' own sums for processes without single copies.
 fn summarised(profile: &Profile) -> Vec<&Statistic> {
     let kind = StatisticKind::MemoryCopy;
     let lanes = profile.copies.iter().map(|copy| copy.lane);
@@ -67,7 +67,7 @@ fn summarised(profile: &Profile) -> Vec<&Statistic> {
     }
 }
 
-/// `host to device` of `MEMORY_COPY_HOST_TO_DEVICE` and of the first rocprof's `CopyHostToDevice`.
+/// Formats `host to device` from `MEMORY_COPY_HOST_TO_DEVICE` or the first rocprof's `CopyHostToDevice`.
 fn direction(name: &str) -> String {
     if let Some(name) = name.strip_prefix("MEMORY_COPY_") {
         return name.to_lowercase().replace('_', " ");

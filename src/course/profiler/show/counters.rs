@@ -1,4 +1,4 @@
-//! Hardware counters by kernel, with what is derived from them.
+//! Hardware counters by kernel, and metrics derived from them.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,10 +20,10 @@ pub struct CounterSummary {
 pub struct KernelCounters {
     /// Full name.
     pub kernel: String,
-    /// Launches a counter was collected for.
+    /// Launches with at least one counter.
     pub launches: u64,
     pub counters: BTreeMap<String, CounterSummary>,
-    /// Mean time of a launch; from launches without counters where the profile has them.
+    /// Mean time of a launch, from launches without counters if the profile has them.
     pub mean_ns: Option<f64>,
 }
 
@@ -33,19 +33,19 @@ impl KernelCounters {
         self.counters.get(counter).map(|summary| summary.mean)
     }
 
-    /// Value of a derived metric. No share is more than all.
+    /// Value of a derived metric. A share is at most 100 %.
     pub fn derived(&self, metric: &Derived) -> Option<f64> {
         let most = if metric.is_share() { 100.0 } else { f64::MAX };
         Some(self.computed(metric)?.min(most))
     }
 
-    /// What its formula gives.
+    /// Result of its formula.
     fn computed(&self, metric: &Derived) -> Option<f64> {
         (metric.value)(&|counter| self.mean(counter)).filter(|value| value.is_finite())
     }
 }
 
-/// Kernels with counters, the one with the most time first.
+/// Returns the kernels with counters. The kernel with the most time comes first.
 pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
     let mut kernels: BTreeMap<&str, KernelCounters> = BTreeMap::new();
     let mut seen = HashSet::new();
@@ -85,7 +85,7 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
     kernels
 }
 
-/// Launches of a kernel from those of each replay: every replay of a program makes all of them.
+/// Counts a kernel's launches from those of each replay. Every replay of a program makes all of them.
 fn launched<'a>(passes: impl Iterator<Item = (Option<&'a Pass>, u64)>) -> u64 {
     let mut workloads: BTreeMap<Option<&str>, u64> = BTreeMap::new();
     for (pass, count) in passes {
@@ -106,7 +106,7 @@ impl CounterSummary {
 
     fn add(&mut self, value: f64) {
         self.launches += 1;
-        // A running mean: a sum of large counters could lose its last digits.
+        // A running mean, because a sum of large counters could lose its last digits.
         self.mean += (value - self.mean) / self.launches as f64;
     }
 }
@@ -123,7 +123,7 @@ fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
     times
 }
 
-/// A table for each of the first `limit` kernels: what is derived first, then the counters.
+/// Builds a table for each of the first `limit` kernels: derived metrics first, then the counters.
 pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
     let kernels = counters(profile);
     let names: Vec<&str> = kernels.iter().map(|it| it.kernel.as_str()).collect();
@@ -136,7 +136,7 @@ pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
     tables
 }
 
-/// Counters shown for a kernel; rocprof-compute collects thousands, most of them per channel.
+/// Number of counters that are shown for a kernel. rocprof-compute collects thousands, most of them per channel.
 const COUNTERS_SHOWN: usize = 24;
 
 /// Characters of a kernel's name in the title of its table.

@@ -1,16 +1,16 @@
-//! Metrics derived from hardware counters, each with its formula and the range that is good.
+//! Metrics derived from hardware counters, each with its formula and the range of good values.
 
-/// Which values of a metric are good, and why.
+/// The good values of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Good {
     AtLeast(f64),
     AtMost(f64),
-    /// A quantity, not a quality.
+    /// A quantity without good or bad values.
     Depends,
 }
 
 impl Good {
-    /// Whether `value` is in the range; `None` where there is none.
+    /// Returns whether `value` is good. `None` if there is no range.
     pub fn holds(&self, value: f64) -> Option<bool> {
         match self {
             Good::AtLeast(bound) => Some(value >= *bound),
@@ -20,37 +20,37 @@ impl Good {
     }
 }
 
-/// A counter's mean per launch, by name.
+/// Returns a counter's mean per launch, by name.
 pub type Counters<'a> = &'a dyn Fn(&str) -> Option<f64>;
 
-/// A metric computed from counters, or a derived counter the profiler reports under that name.
+/// A metric computed from counters, or a derived counter that the profiler reports under that name.
 pub struct Derived {
     pub name: &'static str,
     pub unit: &'static str,
-    /// In words, and what to make of a bad value.
+    /// Explains the metric, and what a bad value means.
     pub meaning: &'static str,
     pub formula: &'static str,
     pub good: Good,
-    /// `None` when a counter of the formula was not collected.
+    /// `None` if a counter of the formula was not collected.
     pub value: fn(Counters) -> Option<f64>,
 }
 
 impl Derived {
-    /// Whether it is a part of a whole.
+    /// Returns whether it is a part of a whole.
     pub fn is_share(&self) -> bool {
         self.unit == "%"
     }
 }
 
-/// Metrics: name, unit, which values are good, the formula in words and as it is computed, and the meaning.
+/// Defines metrics: name, unit, good values, formula as text and as code, and meaning.
 macro_rules! derived {
     ($($name:literal in $unit:literal, $good:expr, $formula:literal = $value:expr; $meaning:literal)+) => {
         &[$(Derived { name: $name, unit: $unit, meaning: $meaning, formula: $formula, good: $good, value: $value }),+]
     };
 }
 
-/// Ranges are rules of thumb for kernels that should be fast, not limits of the hardware: a kernel bound by memory has idle
-/// arithmetic units and is none the worse for it. 0 % or 100 % as the ideal is what AMD's counter descriptions name.
+/// Ranges are rules of thumb for kernels that should be fast, not limits of the hardware. A memory-bound kernel has idle
+/// arithmetic units, and that is no fault. AMD's counter descriptions name 0 % or 100 % as the ideal.
 pub const DERIVED: &[Derived] = derived! {
     "Occupancy" in "%", Good::AtLeast(50.0), "OccupancyPercent"
         = |counter| counter("OccupancyPercent");
@@ -105,9 +105,11 @@ fn percent_of(a: f64, b: f64) -> Option<f64> {
 
 /// Bytes between L2 and memory in both directions.
 ///
-/// Read requests are of 32 or 64 bytes on MI200, and of 128 too on MI300 (`TCC_BUBBLE`) and on MI350, where each size has
-/// its counter and `TCC_BUBBLE` stays 0; writes of 32 or 64. The formulas are
-/// those of rocprofiler's FETCH_SIZE and WRITE_SIZE, which report KiB and are taken where they were collected.
+/// Read requests have 32 or 64 bytes on MI200. MI300 adds 128 (`TCC_BUBBLE`), and so does MI350, which has a counter for
+/// each size and keeps `TCC_BUBBLE` at 0. Write requests have 32 or 64 bytes.
+///
+/// The formulas are those of rocprofiler's FETCH_SIZE and WRITE_SIZE, which report KiB. If these two were collected, they
+/// are used directly.
 pub fn memory_bytes(counter: Counters) -> Option<f64> {
     if let (Some(fetched), Some(written)) = (counter("FETCH_SIZE"), counter("WRITE_SIZE")) {
         return Some(1024.0 * (fetched + written));
@@ -127,7 +129,7 @@ pub fn memory_bytes(counter: Counters) -> Option<f64> {
     Some(reads + 64.0 * full + 32.0 * (all - full))
 }
 
-/// Floating-point operations as issued; `None` unless all the counters of the formula were collected.
+/// Floating-point operations as issued. `None` unless all counters of the formula were collected.
 pub fn operations(counter: Counters) -> Option<f64> {
     let mut vector = 0.0;
     for kind in ["F16", "F32", "F64"] {
@@ -138,7 +140,7 @@ pub fn operations(counter: Counters) -> Option<f64> {
     for kind in ["F16", "BF16", "F32", "F64"] {
         matrix += counter(&format!("SQ_INSTS_VALU_MFMA_MOPS_{kind}"))?;
     }
-    // Only GPUs with 8-bit matrix instructions have this one.
+    // Only GPUs with 8-bit matrix instructions have this counter.
     matrix += counter("SQ_INSTS_VALU_MFMA_MOPS_F8").unwrap_or(0.0);
     Some(64.0 * vector + 512.0 * matrix)
 }

@@ -1,4 +1,4 @@
-//! Where the time on the device goes.
+//! Time on the device by kernel.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -31,19 +31,19 @@ pub enum GroupBy {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hotspot {
     pub name: String,
-    /// Part of the model, where the run told.
+    /// Part of the model, if the run reported it.
     pub part: Option<String>,
-    /// Launch shape, when grouped by it.
+    /// Launch shape, if kernels are grouped by it.
     pub variant: Option<Variant>,
     pub calls: u64,
-    /// Of each counted step, where the program marked them and the profiler recorded nothing else.
+    /// Calls in each counted step. Set if the program marked its steps and the profiler recorded nothing else.
     pub calls_per_step: Option<f64>,
     pub total_ns: f64,
     pub min_ns: Option<f64>,
     pub max_ns: Option<f64>,
-    /// Of the time of all kernels; kernels that overlap count twice.
+    /// Share of the time of all kernels. Kernels that overlap count twice.
     pub percent: f64,
-    /// Launch shapes put together in this line; 0 where the file has only a summary.
+    /// Number of launch shapes in this line. 0 if the file has only a summary.
     pub variants: usize,
 }
 
@@ -65,15 +65,15 @@ pub struct Hotspots {
     /// Longest total first.
     pub kernels: Vec<Hotspot>,
     pub total_ns: f64,
-    /// Launches without a usable time, which are in no line.
+    /// Launches without a usable time. They are in no line.
     pub untimed: u64,
-    /// Whether the lines come from a summary the profiler computed instead of single launches.
+    /// Whether the lines come from the profiler's summary, not from single launches.
     pub from_summary: bool,
-    /// Processes of which only such a summary is there, beside others with single launches.
+    /// Processes that only have such a summary, while others have single launches.
     pub summarised: BTreeSet<String>,
 }
 
-/// Kernels by total time. From single launches where the profile has them, else from the profiler's own summary.
+/// Sums kernels, the longest total first. Uses single launches if the profile has them, otherwise the profiler's summary.
 pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
     let has_summary = || profile.summary(StatisticKind::Kernel).next().is_some();
     let mut found = if profile.is_timed() || !has_summary() {
@@ -100,7 +100,8 @@ pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
     found
 }
 
-/// How many steps the program marked as counted; `None` where it marked none, or where kernels were recorded outside of them.
+/// Number of steps that the program marked as counted. `None` if it marked none, or if kernels were recorded outside of
+/// them.
 fn counted_steps(profile: &Profile) -> Option<usize> {
     let marked = |name: &'static str| {
         let calls = profile.calls.iter();
@@ -161,7 +162,7 @@ fn from_summary(profile: &Profile, group: GroupBy) -> Hotspots {
     }
 }
 
-/// Lines found by what counts as one kernel.
+/// Lines by what counts as one kernel.
 struct Lines {
     group: GroupBy,
     kernels: Vec<Hotspot>,
@@ -204,7 +205,7 @@ impl Lines {
 }
 
 impl Hotspots {
-    /// The longest `limit` kernels.
+    /// Builds a table of the `limit` kernels with the longest time.
     pub fn table(&self, limit: usize) -> TextTable {
         let total = time(self.total_ns);
         let title = format!("Kernels by time on the device ({total} in all)");
@@ -266,7 +267,7 @@ impl Hotspots {
     }
 }
 
-/// `64x1x1` as `64`, `16x16x1` as `16x16`.
+/// Formats `64x1x1` as `64`, `16x16x1` as `16x16`.
 fn axes<T: std::fmt::Display + PartialEq + From<u8>>(axes: &[T; 3]) -> String {
     let one = T::from(1);
     let last = axes.iter().rposition(|axis| *axis != one).unwrap_or(0);

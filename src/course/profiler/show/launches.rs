@@ -1,4 +1,4 @@
-//! What launching kernels costs: the host's call, the way to the device, and the pause between kernels.
+//! The cost of launching kernels: the host's call, the way to the device, and the pause between kernels.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ pub struct Durations {
 impl Durations {
     pub fn of(mut durations: Vec<i64>) -> Option<Self> {
         durations.sort_unstable();
-        // The nearest rank: a value that was measured.
+        // The nearest rank, so that the result is a measured value.
         let at = |share: f64| {
             let rank = (share * durations.len() as f64).ceil() as usize;
             let value = durations.get(rank.saturating_sub(1));
@@ -39,32 +39,32 @@ impl Durations {
 pub struct LaunchOverhead {
     #[serde(rename = "count")]
     pub launches: u64,
-    /// From the end of a kernel to the start of the next on the same queue, where it did not start before.
+    /// Time from the end of a kernel to the start of the next on the same queue. Overlapping kernels have none.
     pub gaps: Option<Durations>,
-    /// Kernels that started before the one ahead of them in the queue had ended.
+    /// Kernels that started before the previous kernel of the queue had ended.
     pub overlapping: u64,
-    /// Share of the queues' time spent in those gaps, from 0 to 1.
+    /// Share of the queues' time in those gaps, from 0 to 1.
     pub gap_share: Option<f64>,
     /// The host's calls that launch a kernel.
     pub calls: Option<Durations>,
-    /// From the beginning of the launching call to the kernel's start; includes waiting for kernels ahead.
+    /// Time from the start of the launching call to the kernel's start. It includes waiting for earlier kernels.
     pub queueing: Option<Durations>,
 }
 
-/// API calls that launch a kernel, in the spelling of HIP and HSA.
+/// Returns whether a HIP or HSA function launches a kernel.
 fn launches_a_kernel(function: &str) -> bool {
     function.contains("LaunchKernel")
         || function.contains("LaunchCooperativeKernel")
         || function == "hipGraphLaunch"
 }
 
-/// Whether a call is a mark the program set itself (ROCTx), which may bear any name.
+/// Returns whether a call is a marker of the program (ROCTx). A marker may have any name.
 pub fn is_marker(profile: &Profile, call: &ApiCall) -> bool {
     let domain = profile.name(call.domain).to_ascii_uppercase();
     domain.contains("MARKER") || domain.contains("ROCTX")
 }
 
-/// Whether a profile has times of launches or the calls that made them.
+/// Returns whether a profile has times of launches, or the calls that made them.
 pub fn is_told(profile: &Profile) -> bool {
     profile.is_timed() || !profile.calls.is_empty()
 }
@@ -90,7 +90,7 @@ pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
     }
 }
 
-/// Gaps, overlapping kernels, and the nanoseconds all queues span.
+/// Gaps, overlapping kernels, and the nanoseconds that all queues span.
 fn gaps_in_queues(profile: &Profile) -> (Vec<i64>, u64, f64) {
     let mut queues: BTreeMap<_, Vec<Interval>> = BTreeMap::new();
     for (launch, time) in profile.timed() {
@@ -129,7 +129,7 @@ fn queueing(profile: &Profile, launching: &[(ProcessId, Option<u64>, Interval)])
         .filter_map(|dispatch| {
             let process = profile.lane(dispatch.lane).process;
             let called = starts.get(&(process, dispatch.correlation?))?;
-            // Clocks of host and device are aligned by the profiler, not perfectly.
+            // The profiler aligns the clocks of host and device, but not perfectly.
             Some(dispatch.time?.start.checked_sub(*called)?.max(0))
         })
         .collect()

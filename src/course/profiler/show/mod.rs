@@ -1,4 +1,4 @@
-//! Questions about a profile, each with its figures and a plain table of them.
+//! Answers questions about a profile, each with figures and a plain table.
 
 pub mod comparison;
 pub mod copies;

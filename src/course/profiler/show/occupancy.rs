@@ -1,4 +1,4 @@
-//! How many waves a compute unit can hold of a kernel, from the registers and local memory its launch asked for.
+//! Computes how many waves of a kernel fit into a compute unit, from the registers and local memory of its launch.
 
 use itertools::Itertools;
 
@@ -10,15 +10,15 @@ use tinyllama_base::table::{Columns, TextTable};
 use tinyllama_base::units::{or_not_reported, percent};
 
 named! {
-    /// What keeps more waves out.
+    /// The resource that limits the number of waves.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Limiter {
-        /// Nothing: every slot is taken.
+        /// Every slot is taken, so nothing else limits.
         WaveSlots = "wave slots",
         VectorRegisters = "vector registers",
         ScalarRegisters = "scalar registers",
         LocalMemory = "local memory",
-        /// A compute unit holds 16 workgroups of several waves.
+        /// A compute unit holds at most 16 workgroups of several waves.
         Barriers = "barriers",
     }
 }
@@ -26,10 +26,10 @@ named! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Occupancy {
     pub waves_per_workgroup: u32,
-    /// Resident at once, for a launch large enough.
+    /// Waves that are resident at once, if the launch is large enough.
     pub waves_per_compute_unit: u32,
     pub max_waves_per_compute_unit: u32,
-    /// The tightest limit; the first where several are equal.
+    /// The tightest limit. If several are equal, the first.
     pub limiter: Limiter,
 }
 
@@ -40,7 +40,7 @@ impl Occupancy {
     }
 }
 
-/// Theoretical occupancy; `None` where the launch's workgroup or registers are not reported, or the workgroup cannot run.
+/// Theoretical occupancy. `None` if the launch's workgroup or registers are not reported, or if the workgroup cannot run.
 pub fn occupancy(variant: &Variant, architecture: &Architecture) -> Option<Occupancy> {
     let size = u32::try_from(variant.workgroup_size()?).ok()?;
     let waves_per_workgroup = size.div_ceil(architecture.wave_size);
@@ -77,7 +77,7 @@ fn waves_by_vector_registers(variant: &Variant, architecture: &Architecture) -> 
     let accumulation = variant.accum_vgpr.unwrap_or(0);
     let granule = architecture.vector_register_granule;
     let used = if architecture.unified_registers {
-        // Accumulation registers begin at a multiple of 4 behind the others.
+        // Accumulation registers begin after the others, at a multiple of 4.
         vector.next_multiple_of(4).checked_add(accumulation)?
     } else {
         vector.max(accumulation)
@@ -90,7 +90,7 @@ fn waves_by_scalar_registers(variant: &Variant, architecture: &Architecture) -> 
     let (Some(file), Some(used)) = (architecture.scalar_registers, variant.sgpr) else {
         return architecture.max_waves_per_simd;
     };
-    // Handed out in 16s.
+    // Scalar registers are allocated in groups of 16.
     let used = used.max(1).checked_next_multiple_of(16).unwrap_or(u32::MAX);
     (file / used).min(architecture.max_waves_per_simd)
 }
@@ -104,18 +104,18 @@ fn workgroups_by_local_memory(variant: &Variant, architecture: &Architecture) ->
     }
 }
 
-/// Occupancy of a launch with the waves it has and those the whole device could hold.
+/// Occupancy of a launch, its waves, and the waves that the whole device could hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOccupancy {
     pub variant: VariantId,
     pub occupancy: Occupancy,
     /// Waves of the launch.
     pub waves: Option<u64>,
-    /// Waves of it that the device could hold at once.
+    /// Waves of the launch that the device could hold at once.
     pub resident: Option<u64>,
 }
 
-/// Occupancy of every launch shape for which it can be told, in the order they first appear.
+/// Occupancy of every launch shape with known figures, in the order of their first appearance.
 pub fn kernels(profile: &Profile) -> Vec<KernelOccupancy> {
     let launches = profile.dispatches.iter();
     let launches = launches.unique_by(|launch| launch.variant);
@@ -203,7 +203,7 @@ mod tests {
         (occupancy.percent(), occupancy.limiter)
     }
 
-    /// Each case calculated by hand.
+    /// Each case is computed by hand.
     #[test]
     fn limits_are_those_of_the_architecture() {
         use Limiter::{LocalMemory, ScalarRegisters, VectorRegisters, WaveSlots};
@@ -219,7 +219,7 @@ mod tests {
                 25.0,
                 VectorRegisters,
             ),
-            // On MI100 they have files of their own: 256 / 128 = 2 waves of 10.
+            // On MI100 the two kinds have separate files: 256 / 128 = 2 waves of 10.
             (
                 launch(256, 0, 128, 128, 32),
                 "gfx908",

@@ -1,18 +1,18 @@
-//! Which part of the model a kernel works for, as the event stream of the same run told.
+//! Finds the part of the model that a kernel works for, from the event stream of the same run.
 
 use std::collections::BTreeMap;
 
 use crate::profiler::name;
 use tinyllama_contract::event::Kernels;
 
-/// Kernel names with the part of the model that issued them.
+/// Kernel names with the parts of the model that issued them.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
     by_name: BTreeMap<String, Vec<String>>,
 }
 
 impl Parts {
-    /// Names are compared without what a profiler or compiler adds to them.
+    /// Adds a name without the suffixes of profilers and compilers, so that names can be compared.
     pub fn add(&mut self, kernel: &str, part: &str) {
         let name = name::short(kernel).to_owned();
         let parts = self.by_name.entry(name).or_default();
@@ -25,7 +25,7 @@ impl Parts {
         self.by_name.is_empty()
     }
 
-    /// The parts that issued `kernel`; `None` when the run did not tell.
+    /// Returns the parts that issued `kernel`. `None` if the run did not report it.
     pub fn of(&self, kernel: &str) -> Option<String> {
         const MOST_NAMED: usize = 3;
         let parts = self.by_name.get(name::short(kernel))?;
@@ -36,7 +36,7 @@ impl Parts {
         Some(text)
     }
 
-    /// Of the kernels that runs timed.
+    /// Collects the kernels that runs timed.
     pub fn of_kernels<'a>(timed: impl IntoIterator<Item = &'a Kernels>) -> Self {
         let mut parts = Parts::default();
         for kernel in timed.into_iter().flat_map(|kernels| &kernels.kernels) {

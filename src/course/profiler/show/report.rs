@@ -1,4 +1,4 @@
-//! Everything a profile can answer, as tables.
+//! Builds all tables that a profile has data for.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use tinyllama_base::units::{figure, or_not_reported, percent, time};
 #[derive(Clone, Copy, Debug)]
 pub struct ReportOptions {
     pub group: GroupBy,
-    /// Lines of each table.
+    /// Number of lines in each table.
     pub rows: usize,
 }
 
-/// The tables this profile has something to say in.
+/// Returns the tables that this profile has data for.
 pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<TextTable> {
     let rows = options.rows;
     let mut tables = vec![
@@ -52,8 +52,8 @@ pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<T
     tables
 }
 
-/// Launches of which nothing says how long they took: kernels with the numbers of their launches, by which
-/// `profile analyze --dispatch` asks for one.
+/// Lists launches without any known time: kernels with the numbers of their launches. `profile analyze --dispatch` takes
+/// such a number.
 pub fn untimed(profile: &Profile, limit: usize) -> TextTable {
     let is_told = profile.is_timed() || profile.summary(StatisticKind::Kernel).next().is_some();
     let mut kernels: BTreeMap<&str, Vec<Option<u64>>> = BTreeMap::new();
@@ -79,10 +79,10 @@ pub fn untimed(profile: &Profile, limit: usize) -> TextTable {
     with_rest(columns, limit)
 }
 
-/// Numbers of launches shown for a kernel.
+/// How many launch numbers are shown for a kernel.
 const NUMBERS_SHOWN: usize = 5;
 
-/// Name, calls and nanoseconds of what the host did.
+/// Name, calls and nanoseconds of an action of the host.
 pub type Called<'a> = (&'a str, (u64, f64));
 
 /// API calls by time, from single calls or from the profiler's summary.
@@ -103,7 +103,7 @@ pub fn api_calls(profile: &Profile) -> Vec<Called<'_>> {
     longest_first(sums)
 }
 
-/// What the program marked itself, by time.
+/// Ranges that the program marked, by time.
 pub fn marked(profile: &Profile) -> Vec<Called<'_>> {
     let marked = profile.calls.iter().filter(|call| is_marker(profile, call));
     longest_first(by_name(profile, marked))
@@ -151,7 +151,7 @@ pub fn allocations(profile: &Profile, limit: usize) -> TextTable {
     called("Allocations", "operation", &longest_first(sums), limit)
 }
 
-/// What the profiler summed up by domain.
+/// The profiler's sums by domain.
 pub fn domains(profile: &Profile, limit: usize) -> TextTable {
     let sums = longest_first(summed(profile, StatisticKind::Domain));
     called("The profiler's sums by domain", "domain", &sums, limit)
@@ -178,7 +178,7 @@ fn called(title: &str, what: &'static str, calls: &[Called], limit: usize) -> Te
     with_rest(columns, limit)
 }
 
-/// What is known of the machine that was profiled.
+/// Known facts about the profiled machine.
 pub fn machine(profile: &Profile, limit: usize) -> TextTable {
     let facts: Vec<_> = profile.system.iter().collect();
     let columns = Columns::of("The machine, as rocprof-compute found it", &facts)
@@ -187,7 +187,7 @@ pub fn machine(profile: &Profile, limit: usize) -> TextTable {
     with_rest(columns, limit)
 }
 
-/// The table, with the number of rows that it leaves out.
+/// Builds a table with a note about the number of rows that it leaves out.
 fn with_rest<T>(columns: Columns<'_, T>, limit: usize) -> TextTable {
     let all = columns.things.len();
     let mut table = TextTable::from(columns.first(limit));

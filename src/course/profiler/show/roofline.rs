@@ -1,4 +1,4 @@
-//! Kernels under the ceilings of memory and arithmetic, as hardware counters saw them.
+//! Kernels under the ceilings of memory and arithmetic, from hardware counters.
 
 use super::counters::{KernelCounters, counters};
 use super::derived::{memory_bytes, operations};
@@ -8,7 +8,7 @@ use tinyllama_base::roofline::{Ceilings, Grain, Point, Roof, Roofline, Source};
 use tinyllama_base::table::{Columns, TextTable};
 use tinyllama_base::units::{bytes, figure, percent};
 
-/// Launches of kernels whose counters tell operations and bytes, and whose time is known.
+/// Points of kernels with known time whose counters give operations and bytes.
 pub fn points(profile: &Profile) -> Vec<Point> {
     let kernels = counters(profile);
     let names: Vec<&str> = kernels.iter().map(|it| it.kernel.as_str()).collect();
@@ -36,7 +36,7 @@ fn point(kernel: &KernelCounters, name: &str) -> Option<Point> {
     })
 }
 
-/// What rocprof-compute measured on the first device, bandwidths first.
+/// Ceilings that rocprof-compute measured on the first device, bandwidths first.
 pub fn measured(profile: &Profile) -> Vec<&MeasuredCeiling> {
     let device = profile.ceilings.iter().map(|ceiling| ceiling.device).min();
     let mut ceilings: Vec<&MeasuredCeiling> = profile
@@ -48,8 +48,8 @@ pub fn measured(profile: &Profile) -> Vec<&MeasuredCeiling> {
     ceilings
 }
 
-/// The lines that operations and bytes at the memory are held against: caches and local memory are none of them. The fastest
-/// matrix unit counts, for counters do not tell the type; of the vector units that of f32.
+/// Ceilings for operations and bytes of the memory. Those of caches and local memory are left out. The fastest matrix unit
+/// counts, because counters do not reveal the type. For vector units f32 counts.
 fn ceilings(profile: &Profile) -> Ceilings {
     let mut lines = measured(profile);
     lines.sort_by(|a, b| {

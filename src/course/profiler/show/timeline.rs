@@ -1,4 +1,4 @@
-//! What ran when, and where the device waited.
+//! A timeline of what ran, and the gaps of the device.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ pub struct Span {
     pub time: Interval,
 }
 
-/// What a row of the timeline shows.
+/// The content of a row of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Row {
-    /// Of an agent's queue.
+    /// Kernels of an agent's queue.
     Kernels(ProcessId, Option<u64>, Option<u64>),
     Copies(ProcessId),
-    /// Of a thread.
+    /// Calls of a thread.
     Calls(ProcessId, Option<u64>),
 }
 
-/// Rows of bars, each sorted by start.
+/// Builds rows of bars, each sorted by start.
 pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
     let mut rows: BTreeMap<Row, Vec<Span>> = BTreeMap::new();
     for (lane, span) in kernels(profile) {
@@ -48,7 +48,7 @@ pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
     rows
 }
 
-/// Where each timed launch ran, and its bar.
+/// Returns the lane and the bar of each timed launch.
 fn kernels(profile: &Profile) -> impl Iterator<Item = (&Lane, Span)> {
     profile.timed().map(|(launch, time)| {
         let name = profile.variant(launch.variant).kernel;
@@ -60,7 +60,7 @@ fn kernels(profile: &Profile) -> impl Iterator<Item = (&Lane, Span)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
     pub time: Interval,
-    /// What ran before and after.
+    /// Names of the work before and after.
     pub before: NameId,
     pub after: NameId,
 }
@@ -78,7 +78,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Share of the span in which nothing ran, from 0 to 1; `None` for a span of no length.
+    /// Share of the span in which nothing ran, from 0 to 1. `None` for a span of no length.
     pub fn idle_share(&self) -> Option<f64> {
         let span = self.span.duration();
         (span > 0).then(|| 1.0 - self.busy_ns as f64 / span as f64)
@@ -96,7 +96,7 @@ pub fn activity(profile: &Profile) -> Vec<Activity> {
         let process = profile.lane(copy.lane).process;
         let (name, time) = (copy.direction, copy.time);
         for agent in [copy.source, copy.destination] {
-            // A copy keeps the devices at both ends busy; processors have no kernels and thus no entry.
+            // A copy keeps the devices at both ends busy. Processors have no kernels and therefore no entry.
             if let Some(device) = work.get_mut(&(process, agent)) {
                 device.push(Span { name, time });
             }
@@ -110,7 +110,7 @@ pub fn activity(profile: &Profile) -> Vec<Activity> {
 fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> Option<Activity> {
     spans.sort_by_key(|span| (span.time.start, span.time.end));
     let first = *spans.first()?;
-    // What ends last so far: a short kernel may run inside a long one.
+    // The bar that ends last so far. A short kernel may run inside a long one.
     let mut last = first;
     let mut busy_ns = first.time.duration();
     let mut gaps = Vec::new();
@@ -143,7 +143,7 @@ fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> 
     })
 }
 
-/// The devices' idle share with their longest gaps.
+/// Builds a table of the devices' idle share with their longest gaps.
 pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
     let activity = activity(profile);
     let title = "Device activity, from the first kernel to the last";
@@ -167,7 +167,7 @@ pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
     table
 }
 
-/// `gfx942 (agent 4)`, with the process where there are several.
+/// Formats `gfx942 (agent 4)`. Adds the process if there are several.
 pub fn device_label(profile: &Profile, process: ProcessId, agent: Option<u64>) -> String {
     let known = agent.and_then(|number| profile.agent(number));
     let mut label = match (known, agent) {

@@ -1,4 +1,4 @@
-//! rocprofv3's `agent_info`: one row a processor or GPU.
+//! Reads rocprofv3's `agent_info`: one row a processor or GPU.
 
 use super::Format;
 

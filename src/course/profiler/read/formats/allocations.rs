@@ -1,4 +1,4 @@
-//! rocprofv3's `memory_allocation_trace` and `scratch_memory_trace`.
+//! Reads rocprofv3's `memory_allocation_trace` and `scratch_memory_trace`.
 
 use super::Format;
 

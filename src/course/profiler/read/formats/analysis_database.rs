@@ -1,4 +1,4 @@
-//! The database `rocprof-compute analyze --output-format db` writes.
+//! Reads the database that `rocprof-compute analyze --output-format db` writes.
 
 use std::collections::HashMap;
 
@@ -35,19 +35,19 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(rows)
 }
 
-/// Where the metrics stand that figures belong to, by table, name and kernel.
+/// Index of each metric, by table, name and kernel.
 #[derive(Default)]
 struct Places(HashMap<(String, String, Option<String>), usize>);
 
 impl Places {
-    /// One figure of a metric: its value, its peak, its share of the peak, or another such as its least.
+    /// Adds one figure to a metric: its value, its peak, its share of the peak, or another such as its minimum.
     fn add<R: Row>(&mut self, metrics: &mut Vec<Metric>, row: &R) -> Result<(), R::Problem> {
         let table = match row.text(Field::SubTable)? {
             Some(table) => Some(table),
             None => row.text(Field::Table)?,
         };
         let (kernel, value) = (row.text(Field::Kernel)?, row.any_number(Field::Value)?);
-        // A division by zero makes an `inf`, which says nothing.
+        // A division by zero gives an `inf`, which has no meaning.
         let value = value.filter(|value| value.is_finite());
         let mut metric = Metric {
             table: table.unwrap_or_default().to_owned(),

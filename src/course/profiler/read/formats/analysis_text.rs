@@ -1,4 +1,4 @@
-//! What `rocprof-compute analyze` prints: numbered tables drawn with boxes.
+//! Reads the output of `rocprof-compute analyze`: numbered tables drawn with boxes.
 
 use super::Format;
 use crate::profiler::model::{
@@ -24,7 +24,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// Reads the top kernels and every table of metrics, and of `--list-stats` the launches.
+/// Reads the top kernels and every table of metrics. With `--list-stats` it reads the launches.
 fn read(reading: &mut Reading<'_>) -> Rows {
     let mut tables = Tables::default();
     for line in reading.lines()? {
@@ -34,7 +34,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
             None => tables.other_line(&line),
         }
     }
-    // Beside kernels with their times a list of launches adds nothing.
+    // If kernels have times, a list of launches adds nothing.
     let has_times = tables.rows.iter().any(TableRow::has_times);
     let process = (!has_times).then(|| reading.process());
     let mut rows = 0;
@@ -86,7 +86,7 @@ impl Tables {
         }
     }
 
-    /// Long names are wrapped: a line whose first cell is empty goes on with the row above.
+    /// Long names are wrapped. A line with an empty first cell continues the row above.
     fn add_row(&mut self, line: u64, cells: Vec<String>) {
         let goes_on = cells.first().is_some_and(String::is_empty);
         match self.rows.last_mut() {
@@ -116,7 +116,7 @@ impl TableRow {
         self.cell(&["Sum(ns)"]).is_some()
     }
 
-    /// A figure; `None` for `N/A` and for an empty cell.
+    /// Returns a figure. `None` for `N/A` and for an empty cell.
     fn number(&self, names: &[&str]) -> Result<Option<f64>, String> {
         let text = self.cell(names).unwrap_or_default();
         let text = text.trim_end_matches('%').trim();
@@ -130,7 +130,7 @@ impl TableRow {
         }
     }
 
-    /// Whether the row is of a kind that is kept.
+    /// Adds the row. Returns false if its kind is not kept.
     fn add(&self, profile: &mut Profile, process: Option<ProcessId>) -> Result<bool, String> {
         if self.cells.len() != self.header.len() {
             let (cells, columns) = (self.cells.len(), self.header.len());
@@ -163,7 +163,7 @@ impl TableRow {
         let metric = Metric {
             table: self.title.clone(),
             name: name.to_owned(),
-            // A table that describes the GPU has words in its column of values.
+            // A table that describes the GPU has text in its column of values.
             value: self.number(&["Avg", "Value", "Mean"]).unwrap_or(None),
             unit: self.cell(&["Unit"]).unwrap_or_default().to_owned(),
             peak: self.number(&["Peak"]).unwrap_or(None),
@@ -173,7 +173,7 @@ impl TableRow {
         profile.metrics.push(metric);
         Ok(true)
     }
-    /// A line of the list of launches, which has no times.
+    /// Adds a line of the list of launches, which has no times.
     fn add_launch(
         &self,
         kernel: &str,

@@ -1,4 +1,5 @@
-//! CSV with one row an API call or marker: `hip_api_trace`, `hsa_api_trace`, `marker_api_trace`, `rccl_api_trace`, ….
+//! Reads CSV with one row an API call or marker: `hip_api_trace`, `hsa_api_trace`, `marker_api_trace`, `rccl_api_trace`,
+//! ….
 
 use super::Format;
 

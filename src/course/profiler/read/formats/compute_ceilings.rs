@@ -1,4 +1,4 @@
-//! rocprof-compute's `roofline`: one row a GPU, three columns (mean, low, high) a ceiling; the means are kept.
+//! Reads rocprof-compute's `roofline`: one row a GPU, three columns (mean, low, high) a ceiling. The means are kept.
 
 use super::Format;
 use crate::profiler::model::MeasuredCeiling;

@@ -1,4 +1,4 @@
-//! rocprof-compute's `sysinfo`: one row about the machine, every column kept under its own name.
+//! Reads rocprof-compute's `sysinfo`: one row about the machine. Every column is kept under its own name.
 
 use super::Format;
 use crate::profiler::model::{Agent, Profile};
@@ -31,7 +31,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(rows)
 }
 
-/// The one GPU that was profiled, which is in no list of agents.
+/// Returns the one profiled GPU, which is missing from the list of agents.
 fn agent(profile: &Profile) -> Option<Agent> {
     let figure = |key: &str| {
         let value = profile.system.get(key)?.parse::<f64>().ok()?;

@@ -1,4 +1,4 @@
-//! CSV with one row a launch and counter: rocprofv3's `counter_collection`, rocprof-compute's long `pmc_perf`.
+//! Reads CSV with one row a launch and counter: rocprofv3's `counter_collection`, rocprof-compute's long `pmc_perf`.
 
 use super::Format;
 

@@ -1,4 +1,5 @@
-//! rocprofv3's `pc_sampling_host_trap` and `pc_sampling_stochastic`: samples of the program counter, counted by instruction.
+//! Reads rocprofv3's `pc_sampling_host_trap` and `pc_sampling_stochastic`: samples of the program counter, counted by
+//! instruction.
 
 use std::collections::BTreeMap;
 

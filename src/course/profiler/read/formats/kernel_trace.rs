@@ -1,4 +1,4 @@
-//! rocprofv3's `kernel_trace`: CSV with one row a launch.
+//! Reads rocprofv3's `kernel_trace`: CSV with one row a launch.
 
 use super::Format;
 

@@ -1,7 +1,7 @@
-//! CSV with one row a launch: rocprof's `results.csv`, rocprofv2's and rocprof-compute's tables.
+//! Reads CSV with one row a launch: rocprof's `results.csv`, rocprofv2's and rocprof-compute's tables.
 //!
-//! They put counters into columns of their own behind the launch, one file with a thousand columns and more; such a table
-//! becomes counter samples instead of dispatches.
+//! They put counters into separate columns after the launch, in one file a thousand columns and more. Such a table becomes
+//! counter samples, not dispatches.
 
 use super::Format;
 use crate::profiler::model::NameId;
@@ -17,11 +17,11 @@ pub const FORMAT: Format = Format {
     read: |reading| read(reading, true),
 };
 
-/// Columns that describe a launch and are no counters, besides the fields that are read.
+/// Columns that describe a launch and are not counters, in addition to the fields that are read.
 const NO_COUNTERS: &str = "guid kind kernel_id queue_index process_id pid wave_size sig obj dispatchns completens durationns \
      xcc_index node unnamed:_0";
 
-/// A trace of launches has no counters: there a column that is not known is passed over and named.
+/// Reads a table. A trace of launches has no counters: its unknown columns are ignored, and a note names them.
 pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     let mut table = reading.table()?;
     let unknown = unknown_columns(&table);
@@ -42,7 +42,7 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     let mut rounded = 0u64;
     let rows = table.each(reading.log, |row| {
         let launch = records.launch(row)?;
-        // Every value is looked at before the first is kept, so that a damaged row leaves nothing behind.
+        // Every value is checked before the first is kept, so that a damaged row leaves nothing behind.
         let values = counters
             .iter()
             .map(|&(column, counter)| Ok((counter, row.number_at(column)?)))
@@ -66,7 +66,7 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     Ok(rows)
 }
 
-/// Places of the columns that are no field of a launch.
+/// Indices of the columns that are not a field of a launch.
 fn unknown_columns(table: &Table) -> Vec<usize> {
     let is_unknown = |column: &String| {
         let name = without_pass(column);
@@ -80,7 +80,7 @@ fn unknown_columns(table: &Table) -> Vec<usize> {
         .collect()
 }
 
-/// Whether a column says what something is called, as no counter does.
+/// Returns whether a column has a name or description. Counters never have one.
 fn describes(column: &str) -> bool {
     let name = without_pass(column);
     ["_id", "_name", "_type"]
@@ -88,7 +88,7 @@ fn describes(column: &str) -> bool {
         .any(|ending| name.ends_with(ending))
 }
 
-/// rocprof-compute repeats `wave_size`, `obj` and the like for each pass as `wave_size_1`, `wave_size_2`, ….
+/// rocprof-compute repeats columns such as `wave_size` and `obj` for each pass: `wave_size_1`, `wave_size_2`, ….
 fn without_pass(column: &str) -> &str {
     match column.rsplit_once('_') {
         Some((base, pass)) if !pass.is_empty() && pass.bytes().all(|b| b.is_ascii_digit()) => base,

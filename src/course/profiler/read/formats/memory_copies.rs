@@ -1,4 +1,4 @@
-//! rocprofv3's `memory_copy_trace`.
+//! Reads rocprofv3's `memory_copy_trace`.
 
 use super::Format;
 

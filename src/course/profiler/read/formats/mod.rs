@@ -1,4 +1,4 @@
-//! The formats that are read, each in a file of its own.
+//! The formats that can be read, one file each.
 
 mod agents;
 mod allocations;
@@ -24,16 +24,16 @@ use super::sample::Sample;
 use super::{Reading, Rows};
 use tinyllama_base::known_by_name;
 
-/// A format a profiler writes.
+/// A format that a profiler writes.
 pub struct Format {
-    /// As lists of files name it; no two have the same.
+    /// Name in lists of files. It is unique.
     pub name: &'static str,
     pub recognises: fn(&Sample<'_>) -> bool,
     /// Adds a file of this format to the profile.
     pub read: fn(&mut Reading<'_>) -> Rows,
 }
 
-/// All of them; of several that recognise a file the first reads it.
+/// All formats. If several recognise a file, the first reads it.
 pub static FORMATS: &[Format] = &[
     rocpd::FORMAT,
     analysis_database::FORMAT,
@@ -62,7 +62,7 @@ pub static FORMATS: &[Format] = &[
     refused::FIRST_ROCPROF_DATABASE,
 ];
 
-/// Those that tell all of a run, so that other files of the run need not be read.
+/// Formats that contain all of a run. Other files of the run need not be read.
 pub const TELL_ALL: [Format; 2] = [rocpd::FORMAT, rocprofv3_json::FORMAT];
 
 /// Tables of launches with their counters.

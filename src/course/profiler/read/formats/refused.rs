@@ -1,9 +1,9 @@
-//! Files of profilers that are known and not read, each with the reason and what to import instead.
+//! Files of profilers that are known but not read, each with the reason and what to import instead.
 
 use super::Format;
 use crate::profiler::read::Refusal;
 
-/// A format that is recognised and refused.
+/// Defines a format that is recognised and refused.
 macro_rules! refused {
     ($constant:ident, $name:literal, $recognises:expr, $reason:literal) => {
         pub const $constant: Format = Format {

@@ -1,6 +1,6 @@
-//! rocpd: the SQLite database rocprofv3 writes since ROCm 7.0.
+//! Reads rocpd, the SQLite database that rocprofv3 writes since ROCm 7.0.
 //!
-//! Its tables carry a unique suffix; views without it are the stable interface, and only those are read.
+//! Its tables have a unique suffix. The views without it are the stable interface, and only those are read.
 
 use super::Format;
 use crate::profiler::read::damage::{Damage, Place};
@@ -27,7 +27,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
         Ok(())
     })?;
     database.each("rocpd_info_agent", reading, |records, row| {
-        // A bag of further properties in JSON; without it the agent still has a name.
+        // Further properties in JSON. Without them the agent still has a name.
         let extra = row.text(Field::Extra)?.unwrap_or_default();
         let extra: serde_json::Value = serde_json::from_str(extra).unwrap_or_default();
         records.agent(row, |key| {

@@ -1,4 +1,5 @@
-//! CSV of summaries the profiler computed: `kernel_stats`, `hip_api_stats`, `domain_stats`, rocprof's `results.stats.csv`.
+//! Reads CSV of summaries that the profiler computed: `kernel_stats`, `hip_api_stats`, `domain_stats`, rocprof's
+//! `results.stats.csv`.
 
 use std::path::Path;
 
@@ -36,7 +37,7 @@ pub const FORMAT: Format = Format {
     },
 };
 
-/// The percentage of a row, which tables in documents have with its sign.
+/// Returns the percentage of a row. Tables in documents write it with a percent sign.
 fn share(row: &table::Row<'_>) -> Result<f64, Damage> {
     let text = row.text(Field::Share)?.unwrap_or_default();
     match text
@@ -48,7 +49,7 @@ fn share(row: &table::Row<'_>) -> Result<f64, Damage> {
     }
 }
 
-/// Percentages that were rounded still make this much of a whole.
+/// Rounded percentages that add up to at least this count as a whole.
 const WHOLE: f64 = 99.0;
 
 fn kind_from_file_name(path: &Path) -> Option<StatisticKind> {
@@ -64,7 +65,7 @@ fn kind_from_file_name(path: &Path) -> Option<StatisticKind> {
     }
 }
 
-/// What a row of a renamed file is about: calls and domains have names no kernel has.
+/// Finds the subject of a renamed file by a row's name. Calls and domains have names that no kernel has.
 pub fn kind_from_name(name: &str) -> StatisticKind {
     const DOMAINS: &str = "HIP_API HSA_API KERNEL_DISPATCH MEMORY_COPY MARKER_API RCCL_API MEMORY_ALLOCATION SCRATCH_MEMORY";
     let is_hip_call = name

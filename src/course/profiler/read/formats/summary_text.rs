@@ -1,4 +1,4 @@
-//! What `rocprofv3 --summary` prints: `ROCPROFV3 … SUMMARY:` above a table drawn with bars, or the table alone.
+//! Reads the output of `rocprofv3 --summary`: `ROCPROFV3 … SUMMARY:` above a table drawn with bars, or the table alone.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub const FORMAT: Format = Format {
 /// NAME DOMAIN CALLS DURATION AVERAGE PERCENT MIN MAX STDDEV.
 const COLUMNS: usize = 9;
 
-/// Reads the tables of single domains, or the overall one where it is all there is, or those without a caption.
+/// Reads the tables of single domains. Without them it reads the overall table, or else the tables without a caption.
 fn read(reading: &mut Reading<'_>) -> Rows {
     const DOMAINS: usize = 0;
     const OVERALL: usize = 1;
@@ -54,7 +54,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     }
     let told = tables.into_iter().find(|rows| !rows.is_empty());
     let mut rows = told.unwrap_or_default();
-    // Without captions, tables of single domains repeat what the overall one has.
+    // Without captions, tables of single domains repeat rows of the overall one.
     let mut seen = HashSet::new();
     rows.retain(|row| seen.insert((row.kind, row.name)));
     let count = rows.len() as u64;
@@ -62,7 +62,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(count)
 }
 
-/// Names may contain bars: the figures are taken from the right.
+/// Names may contain bars, so the figures are taken from the right.
 fn statistic(cells: &[&str], profile: &mut Profile) -> Result<Statistic, String> {
     let count = cells.len();
     let Some(split @ 1..) = count.checked_sub(COLUMNS - 1) else {

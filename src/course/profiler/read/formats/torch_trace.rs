@@ -1,6 +1,7 @@
-//! The trace that `torch.profiler` exports (`export_chrome_trace`): kernels, copies and calls, times in microseconds.
+//! Reads the trace that `torch.profiler` exports (`export_chrome_trace`): kernels, copies and calls, times in
+//! microseconds.
 //!
-//! PyTorch names categories after CUDA on AMD's GPUs too; the functions in them are HIP's.
+//! PyTorch names categories after CUDA on AMD's GPUs too, but the functions in them are HIP's.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +24,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// The domain of what a program marked with `record_function`, and of the profiler's own steps.
+/// Domain of ranges that a program marked with `record_function`, and of the profiler's own steps.
 const MARKED: &str = "MARKER (user_annotation)";
 
 #[derive(Deserialize)]
@@ -52,14 +53,15 @@ struct Event {
     #[serde(default)]
     name: String,
     tid: Option<Box<RawValue>>,
-    /// Kept as they are written: microseconds since 1970 with three decimals do not fit into a float.
+    /// Kept as text: microseconds since 1970 with three decimals do not fit into a float.
     ts: Option<Box<RawValue>>,
     dur: Option<Box<RawValue>>,
     #[serde(default)]
     args: Details,
 }
 
-/// Every kind of event has others, under names that several kinds use for different things: none of them is taken at its word.
+/// Details of an event. Several kinds of event use the same names for different things, so each value is checked before
+/// use.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Details {
@@ -101,7 +103,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(rows)
 }
 
-/// Whether the event is of a kind that is kept.
+/// Adds an event. Returns false if its kind is not kept.
 fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, String> {
     let details = &event.args;
     let lane = Lane {
@@ -190,7 +192,7 @@ impl Event {
     }
 }
 
-/// Microseconds with up to three decimals; further ones are cut.
+/// Converts microseconds with up to three decimals. Further ones are cut.
 fn nanoseconds(text: &str) -> Option<i64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     if !decimals.bytes().all(|digit| digit.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! rocprof-sys's call tree, `wall_clock-<pid>.txt` and `.json`.
+//! Reads rocprof-sys's call tree, `wall_clock-<pid>.txt` and `.json`.
 
 use serde::Deserialize;
 
@@ -44,7 +44,8 @@ fn read_text(reading: &mut Reading<'_>) -> Rows {
     Ok(nodes)
 }
 
-/// A line of the table. Labels contain `|`, so the figures are taken from the right. The error carries its column.
+/// Parses a line of the table. Labels contain `|`, so the figures are taken from the right. The error has the column of
+/// the fault.
 fn node(line: &str) -> Result<Region, (u64, String)> {
     let inner = line.trim().trim_end_matches('|');
     let mut fields: Vec<&str> = inner.rsplitn(COLUMNS + 1, '|').collect();
@@ -93,7 +94,7 @@ fn seconds_in(unit: &str) -> Option<f64> {
     }
 }
 
-/// `|00>>>   |_conj_grad` is `conj_grad` on thread 0.
+/// Splits `|00>>>   |_conj_grad` into thread 0 and `conj_grad`.
 fn split_label(label: &str) -> (Option<u64>, String) {
     let Some((thread, name)) = label.split_once(">>>") else {
         return (None, label.trim().to_owned());

@@ -1,7 +1,7 @@
-//! rocprofv3's `*_results.json`.
+//! Reads rocprofv3's `*_results.json`.
 //!
-//! Kernels and functions are known by number and named in tables that may come before or after the records, so the records
-//! are joined with them at the end.
+//! Records refer to kernels and functions by number. Tables with the names may come before or after the records, so the
+//! two are joined at the end.
 
 mod records;
 
@@ -37,10 +37,10 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(records)
 }
 
-/// What records refer to by number.
+/// Everything that records refer to by number.
 struct Join {
     process: ProcessId,
-    /// What is known of a kernel before it is launched.
+    /// Facts about a kernel that are known before its launch.
     kernels: HashMap<u64, Variant>,
     agents: HashMap<u64, u64>,
     counters: HashMap<u64, NameId>,
@@ -227,7 +227,7 @@ impl Join {
         Ok(())
     }
 
-    /// A counter has one record for each instance of its hardware block: the value of a dispatch is their sum.
+    /// A counter has one record for each instance of its hardware block. The value of a dispatch is their sum.
     fn add_counters(&self, record: CounterCollection, profile: &mut Profile) -> Result<(), String> {
         let data = record.dispatch_data;
         let time = match (data.start_timestamp, data.end_timestamp) {

@@ -1,4 +1,4 @@
-//! The parts of the document that are read, as the tool writes them. Everything else in it is skipped.
+//! The parts of the document that are read, in the tool's form. Everything else is skipped.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -49,7 +49,7 @@ pub struct AgentRecord {
     pub name: String,
     #[serde(default)]
     pub product_name: String,
-    /// Compute units and the like, by the names that all formats have for them.
+    /// Compute units and other figures, by the names that all formats have for them.
     #[serde(flatten)]
     pub figures: HashMap<String, Value>,
 }
