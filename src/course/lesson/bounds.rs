@@ -1,6 +1,5 @@
-//! Limits for courses on the machine that opens them. A course is data and can come from anybody. Its runs
-//! may only read and
-//! write their own session, and its files may be no larger or deeper than a course needs.
+//! Limits for courses on the machine that opens them. A course is data and can come from anybody. Its runs may only
+//! read and write their own session, and its files may be no larger or deeper than a course needs.
 
 use std::path::{Component, Path};
 

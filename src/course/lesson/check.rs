@@ -277,9 +277,8 @@ pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     }
 }
 
-/// The losses of both runs at the last step that both have; `None` if both ended at the same step. A run that
-/// trains longer
-/// has learned more, and its rounding errors have grown further.
+/// The losses of both runs at the last step that both have; `None` if both ended at the same step. A run that trains
+/// longer has learned more, and its rounding errors have grown further.
 fn losses_of_one_step(above: &Term, below: &Term, runs: &dyn Runs) -> Option<[f64; 2]> {
     let losses = |term: &Term| {
         let newest = newest_run(term, runs).ok();

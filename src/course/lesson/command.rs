@@ -71,9 +71,8 @@ impl Command {
         })
     }
 
-    /// The arguments of the program for this command, with its document on the standard output. `flags` may
-    /// only name files
-    /// of the session; [`SESSION`] in them is replaced by its folder.
+    /// The arguments of the program for this command, with its document on the standard output. `flags` may only name
+    /// files of the session; [`SESSION`] in them is replaced by its folder.
     ///
     /// # Errors
     /// A message with the argument that leads out of the session.

@@ -1,8 +1,7 @@
 //! The documents of a course's files, as serde reads them and the JSON Schema describes them.
 //!
-//! Steps of all kinds share one flat structure: an enum with a `kind` tag would make serde lose the line of
-//! an error inside
-//! it. The table in `kinds` says which keys belong to which kind.
+//! Steps of all kinds share one flat structure: an enum with a `kind` tag would make serde lose the line of an error
+//! inside it. The table in `kinds` says which keys belong to which kind.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,7 +128,7 @@ pub struct StepDocument {
     pub text: String,
     /// predict: the quantity to predict, as `run.metric` or `run.metric / run.metric`
     pub measure: Option<String>,
-    /// run, profile: the target to train
+    /// run, profile, investigate: the target to train
     pub target: Option<String>,
     /// run, profile, command, investigate: flags of the command, as one line
     pub flags: Option<String>,
@@ -161,7 +160,7 @@ pub struct StepDocument {
     pub exercise: Option<String>,
     /// quiz: the command step whose document contains the right answer
     pub of: Option<String>,
-    /// run, command, compare, profile: conditions on the results
+    /// run, command, investigate, compare, profile: conditions on the results
     #[serde(default)]
     pub checks: Vec<CheckDocument>,
     /// True if the step may be left out when time is short; its minutes are counted separately

@@ -12,9 +12,8 @@ const THOUGHT: f64 = 0.7;
 const RUN: f64 = 1.3;
 
 impl Step {
-    /// Minutes for reading everything, explanations included, and for doing the task. A run counts with its
-    /// time on a laptop's
-    /// CPU.
+    /// Minutes for reading everything, explanations included, and for doing the task. A run counts with its time on a
+    /// laptop's CPU.
     pub fn estimated_minutes(&self) -> f64 {
         let words = |text: &str| text.split_whitespace().count() as f64;
         let (doing, reading) = match &self.kind {

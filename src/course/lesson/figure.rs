@@ -1,9 +1,8 @@
 //! Paths and conditions with which lessons refer to values in a command's JSON document: `step: path` and
 //! `path >= 3`.
 //!
-//! A path names keys with points between them. `[2]` takes an element of a list, and `[name=v1]` the first
-//! one that has
-//! this value. `[least=ms]` and `[most=ms]` take the one with the smallest and the largest value; `#` counts.
+//! A path names keys with points between them. `[2]` takes an element of a list, and `[name=v1]` the first one that
+//! has this value. `[least=ms]` and `[most=ms]` take the one with the smallest and the largest value; `#` counts.
 
 use std::fmt;
 

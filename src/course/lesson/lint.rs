@@ -1,6 +1,5 @@
-//! Finds weaknesses of a course that are no errors: questions that reveal their answer, numbers without
-//! explanation, figures
-//! without a source, words that a plain text does not need.
+//! Finds weaknesses of a course that are no errors: questions that reveal their answer, numbers without explanation,
+//! figures without a source, words that a plain text does not need.
 
 use serde_yaml::Value;
 

@@ -1,10 +1,8 @@
 //! The course: its files, their allowed content, and the checks of runs.
 //!
-//! A course is a `workshop.yaml`, one folder per session with one YAML file per lesson, and `reference/`
-//! pages in Markdown.
-//! The built-in course is part of the program. [`Course::load`] reads everything, or returns the problems of
-//! all files with
-//! file, line and column. A file with a syntax error or an unknown key reports only the first one.
+//! A course is a `workshop.yaml`, one folder per session with one YAML file per lesson, and `reference/` pages in
+//! Markdown. The built-in course is part of the program. [`Course::load`] reads everything, or returns the problems
+//! of all files with file, line and column. A file with a syntax error or an unknown key reports only the first one.
 
 mod aliases;
 mod bounds;

@@ -1,19 +1,19 @@
-//! What a learner can say.
+//! The commands of the plain dialogue.
 
 use crate::run::Speed;
 
-/// A line of the learner's, understood.
+/// A parsed line of input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Do what the step asks, or go on.
+    /// Does the step's task, or goes on.
     Go,
     Next,
     Back,
     Hint,
     Skip(String),
-    /// Start the run, with these flags if some are given.
+    /// Starts the run, with these flags if any are given.
     Run(Option<Vec<String>>),
-    /// Play the recording of the step's run, this fast.
+    /// Plays the recording for this step at this speed.
     Recording(Speed),
     Check,
     Outline,
@@ -24,7 +24,7 @@ pub enum Command {
     Messages,
     Help,
     Quit,
-    /// Whatever else: an answer, where the step asks for one.
+    /// Any other text: an answer, if the step asks for one.
     Text(String),
 }
 
@@ -46,7 +46,7 @@ help, quit
 A question is answered with its number or the letter in front of a choice.
 Ctrl-C ends a run that is going.";
 
-/// Understands a line. `accepts_text` says that the step waits for free text, which may begin with any word.
+/// Parses a line. `accepts_text` says that the step waits for free text, which may begin with any word.
 pub fn parse(line: &str, accepts_text: bool) -> Result<Command, String> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -1,4 +1,4 @@
-//! Question and answer, step by step.
+//! The dialogue: questions and answers, step by step.
 
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
@@ -22,15 +22,15 @@ pub struct Dialogue<'c, I, O> {
     pub processes: Processes,
     pub input: I,
     pub output: O,
-    /// The step that is open.
+    /// The open step.
     pub at: Option<StepRef>,
 }
 
-/// What comes after a command.
+/// The next action after a command.
 pub enum Then {
-    /// Another line for the same step.
+    /// Reads another line for the same step.
     Stay,
-    /// The step that is now open is said.
+    /// Prints the step that is now open.
     Say,
     Leave,
 }
@@ -71,7 +71,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         }
     }
 
-    /// Where the learner was, else the first step that is not done.
+    /// The learner's last position, else the first step that is not done.
     fn begin(&self) -> Result<Option<StepRef>, TutorError> {
         self.state(|state| {
             let known = |at: &StepRef| self.course.step(&at.lesson, &at.step).is_some();
@@ -83,7 +83,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     fn carry_out(&mut self, command: Command) -> Result<Then, TutorError> {
         match command {
             Command::Quit => {
-                // What is not kept was just said, with its reason.
+                // If something could not be stored, `with` has just said so.
                 if self.with(Session::finish)?.is_some() {
                     self.say("Everything is kept. Until next time.")?;
                 }
@@ -175,7 +175,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         Ok(Then::Say)
     }
 
-    /// The step that is open.
+    /// The open step with its lesson.
     pub(super) fn current(&self) -> Option<(&'c Lesson, &'c Step)> {
         self.course.at(self.at.as_ref()?)
     }
@@ -190,7 +190,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         Ok(measured.ok_or_else(closed)??)
     }
 
-    /// Does something to the session. What cannot be written is said and kept; it does not end the course.
+    /// Calls `act` with the session. Prints a session error, because it must not end the course, and returns `None`.
     pub(super) fn with<T>(
         &mut self,
         act: impl FnOnce(&mut Session) -> Result<T, SessionError>,
@@ -215,7 +215,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             .map_err(TutorError::io("writing"))
     }
 
-    /// A line of the learner's; none when the input has ended.
+    /// Asks the learner for a line; `None` at the end of the input.
     fn ask(&mut self, prompt: &str) -> Result<Option<String>, TutorError> {
         write!(self.output, "{}", plain_lines(prompt))
             .and_then(|()| self.output.flush())
@@ -232,7 +232,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         }
     }
 
-    /// What instructors did since the last line.
+    /// Prints what instructors did since the last line.
     fn say_notices(&mut self) -> Result<(), TutorError> {
         let notices = self.with(Session::poll_notices)?.unwrap_or_default();
         notices
@@ -267,10 +267,10 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     }
 }
 
-/// Longer lines are not typed.
+/// No one types a longer line.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// The next line; an error in words where it is none to take, and none at the end of the input.
+/// The next line; `None` at the end of the input. The inner error is a message about an unusable line.
 fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, String>>> {
     let mut line = Vec::new();
     let mut whole = 0;
@@ -278,7 +278,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
         let bytes = input.fill_buf()?;
         let end = memchr::memchr(b'\n', bytes);
         let taken = end.map_or(bytes.len(), |end| end + 1);
-        // The rest of a line that is too long is read and not kept.
+        // The rest of a line that is too long is read and dropped.
         let room = (LONGEST_LINE + 1).saturating_sub(line.len());
         line.extend_from_slice(&bytes[..taken.min(room)]);
         whole += taken;
@@ -301,7 +301,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
     })))
 }
 
-/// Only a signal closes a session under the dialogue, and then the program is about to end.
+/// Only a signal closes the session during a dialogue, and then the program is about to end.
 fn closed() -> TutorError {
     TutorError::Io {
         action: "going on",

@@ -1,6 +1,6 @@
-//! The course as a dialogue of lines: for screen readers, for terminals that can do little, and for scripts.
+//! The course as a dialogue of lines: for screen readers, for simple terminals, and for scripts.
 //!
-//! Everything a learner can do on the full screen can be done here, through the same functions of the session.
+//! It offers everything that the full screen offers, through the same functions of the session.
 
 mod command;
 mod dialogue;
@@ -19,10 +19,10 @@ use crate::run::Processes;
 use crate::session::Session;
 use crate::tutor::{Face, Options, SharedSession, TutorError, watch};
 
-/// Holds the dialogue on standard input and output until the learner leaves or the input ends.
+/// Runs the dialogue on standard input and output until the learner leaves or the input ends.
 ///
 /// # Errors
-/// When it cannot begin, or the output is closed.
+/// If it cannot start, or the output is closed.
 pub fn run(options: Options) -> Result<(), TutorError> {
     let course = Course::load(&options.course)?;
     let mut session = Session::open(options.place.clone())?;
@@ -47,13 +47,13 @@ pub fn run(options: Options) -> Result<(), TutorError> {
     watch.done();
     let kept = session.close().map_err(TutorError::from);
     match result {
-        // Whoever closed the output has read enough.
+        // A reader such as `head` closes the output when it has enough; this is no error.
         Err(TutorError::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => kept,
         result => result.and(kept),
     }
 }
 
-/// Lines need no restoring; an interrupt ends the run that is going, and only without one the tutor.
+/// The dialogue has no terminal state to restore. An interrupt ends the active run, or the tutor if there is none.
 struct Lines {
     processes: Processes,
 }

@@ -20,11 +20,11 @@ use crate::tutor::{
 };
 use tinyllama_contract::Body;
 
-/// Between two lines about steps: a screen reader reads them all.
+/// Time between two lines about steps, because a screen reader reads every line.
 const BETWEEN_STEPS: Duration = Duration::from_secs(2);
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
-    /// Starts the step's run, with other flags if some are given.
+    /// Starts the step's run, with other flags if any are given.
     pub(super) fn run(&mut self, flags: Option<Vec<String>>) -> Result<(), TutorError> {
         let Some((_, step)) = self.current() else {
             return Ok(());
@@ -34,7 +34,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.in_turns(step, checked, false)
     }
 
-    /// Goes on until the step's effects are decided, or this machine is too restless for them.
+    /// Repeats runs until the step's effects are decided, or this machine scatters too much to decide them.
     pub(super) fn in_turns(
         &mut self,
         step: &Step,
@@ -55,7 +55,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                         self.at = Some(run.at);
                         let started = self.see(&run.target, Ok(start), None, Speed::Real);
                         self.at.clone_from(&here);
-                        // The second is the step's own.
+                        // The second run belongs to this step.
                         checked = started?;
                     }
                 }
@@ -79,7 +79,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.state(|state| turns::next(self.course, state, &measured, step, checked, asked))
     }
 
-    /// Starts what the step starts, with these flags.
+    /// Starts the step's job with these flags.
     pub(super) fn start(&mut self, flags: &[String]) -> Result<Vec<Checked>, TutorError> {
         let job = self.current().and_then(|(_, step)| Job::of(step));
         let Some(job) = job else {
@@ -90,7 +90,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.see(job.name(), start.map_err(Into::into), None, Speed::Real)
     }
 
-    /// Plays the recording of the step's run.
+    /// Plays the recording for the open step.
     pub(super) fn play(&mut self, speed: Speed) -> Result<(), TutorError> {
         let job = self.current().and_then(|(_, step)| Job::of(step));
         let Some(job) = job else {
@@ -113,7 +113,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         }
     }
 
-    /// Sees a run to its end and checks the step where it ended well.
+    /// Follows a run until it ends, and checks the step if it succeeded.
     fn see(
         &mut self,
         target: &str,
@@ -193,7 +193,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         say::event(event).map_or(Ok(()), |words| self.say(&words))
     }
 
-    /// What to say of a recording at a step that starts a run; nothing where there is a GPU, or no recording.
+    /// Offers the recording at a step with a run. Empty if there is a GPU, or no recording.
     pub(super) fn offer(&self) -> String {
         let deed = Some(Deed::Measure(0));
         match self.recording(deed) {
@@ -206,7 +206,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         }
     }
 
-    /// What was recorded of the step; of an investigation, of this deed.
+    /// The recording of the step; for an investigation, the recording of `deed`.
     fn recording(&self, deed: Option<Deed>) -> Result<(Library, Option<Recorded>), RecordingError> {
         let library = Library::load(self.options.recordings.clone())?;
         let step = self.current().map(|(_, step)| step);
@@ -214,7 +214,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok((library, found))
     }
 
-    /// The first measurement of an investigation that was not taken yet: what `recording` plays there.
+    /// The first measurement of an investigation that the learner has not taken; `recording` plays it.
     fn measured_last(&self) -> Result<Option<Deed>, TutorError> {
         let Some((_, step)) = self.current() else {
             return Ok(None);
@@ -228,13 +228,13 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(left.map(Deed::Measure).or(fix))
     }
 
-    /// How far the case that is open is.
+    /// The state of the open case.
     pub(super) fn standing(&self, case: &Case) -> Result<Standing, TutorError> {
         let progress = self.progress()?;
         self.state(|state| Standing::of(case, &progress, state))
     }
 
-    /// The runs of a comparison, a metric a line.
+    /// The runs of a comparison, one line per metric.
     pub(super) fn comparison(&self, kind: &StepKind) -> Result<String, TutorError> {
         let StepKind::Compare { runs, metrics } = kind else {
             return Ok(String::new());
@@ -308,14 +308,15 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     }
 }
 
-/// When a run that says nothing was mentioned last. A screen reader reads every line: it is again when the silence has doubled.
+/// Decides when to mention a silent run again. A screen reader reads every line, so it waits until the
+/// silence has doubled.
 #[derive(Debug, Default)]
 struct Silence {
     next: f64,
 }
 
 impl Silence {
-    /// What to say once a second, of a run that was heard so many seconds ago.
+    /// Called once a second. Returns the line to print for a run that has been silent for `silent` seconds.
     fn words(&mut self, silent: Option<f64>) -> Option<String> {
         let Some(seconds) = silent else {
             self.next = 0.0;

@@ -1,4 +1,4 @@
-//! Texts as plain lines.
+//! Formats texts as plain lines.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ pub fn markdown(options: &Options, text: &str) -> String {
     itertools::join(lines.map(|line| line.trim_end().to_string()), "\n")
 }
 
-/// Sessions and lessons, numbered, with their state in words.
+/// Numbered sessions and lessons, with their state as text.
 pub fn outline(course: &Course, state: &State) -> String {
     let mut text = String::new();
     let mut number = 0;

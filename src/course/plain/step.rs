@@ -1,4 +1,4 @@
-//! One step: said, answered, checked.
+//! One step: prints it, takes its answer, checks it.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -13,7 +13,7 @@ use crate::tutor::{Job, TutorError, output, own_flags, say};
 use crate::workbench::Exercise;
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
-    /// Turns to the step that is open and says it.
+    /// Enters the open step and prints it.
     pub(super) fn say_step(&mut self) -> Result<(), TutorError> {
         let Some((lesson, step)) = self.current() else {
             return self.say("Everything that is open is done. `outline` lists it.");
@@ -46,13 +46,13 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(live::fill(text, lesson, &measured, &measured))
     }
 
-    /// The choices of the open question in the order this learner sees them.
+    /// The choices of the open question in the order for this learner.
     fn order(&self, quiz: &Quiz) -> Result<Vec<usize>, TutorError> {
         let at = self.at.clone().unwrap_or_else(|| StepRef::new("", ""));
         self.state(|state| quiz.order(&state.identity, &at))
     }
 
-    /// What is known of a case, and what can be done about it.
+    /// The evidence of a case, and the list of actions.
     fn case(&self, case: &Case) -> Result<String, TutorError> {
         let standing = self.standing(case)?;
         let lesson = self.at.as_ref().map_or("", |at| &at.lesson);
@@ -74,7 +74,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(text)
     }
 
-    /// What the command of this step said.
+    /// The output of this step's command.
     fn said(&self) -> Result<String, TutorError> {
         let Some(at) = &self.at else {
             return Ok(String::new());
@@ -153,7 +153,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         })
     }
 
-    /// Enter: what the step waits for.
+    /// Enter: does what the step waits for.
     pub(super) fn act(&mut self) -> Result<Then, TutorError> {
         let Some((_, step)) = self.current() else {
             return Ok(Then::Stay);
@@ -188,7 +188,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         }
     }
 
-    /// Text that is no command.
+    /// Handles text that is no command.
     pub(super) fn answer(&mut self, text: &str) -> Result<Then, TutorError> {
         let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(Then::Stay);
@@ -225,7 +225,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.stay(&words)
     }
 
-    /// Does what a letter of a case's list stands for.
+    /// Carries out the action that a letter of a case's list names.
     fn investigate(
         &mut self,
         at: StepRef,
@@ -290,7 +290,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(outcomes)
     }
 
-    /// The learner's kernel: begun where there is no file yet, else checked.
+    /// Checks the learner's kernel, or creates its file if it is missing.
     fn check_kernel(&mut self, exercise: &'static Exercise, at: StepRef) -> Result<(), TutorError> {
         let tried = match kernel::begun(exercise, &self.options.place.workbench()) {
             Ok((path, true)) => {
@@ -318,7 +318,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     }
 }
 
-/// A letter, or a number counted from 1, for a choice; a number for a number.
+/// Parses an answer: a letter or a number from 1 for a choice, a number for a numeric question.
 fn understand(quiz: &Quiz, order: &[usize], text: &str) -> Option<Answer> {
     match quiz {
         Quiz::Choices(_) => Some(Answer::Choice(*order.get(place(text)?)?)),
@@ -326,7 +326,7 @@ fn understand(quiz: &Quiz, order: &[usize], text: &str) -> Option<Answer> {
     }
 }
 
-/// The place in a list that a letter, or a number counted from 1, stands for.
+/// The index, from 0, for a letter or a number from 1.
 fn place(text: &str) -> Option<usize> {
     let mut letters = text.trim_end_matches([')', '.']).chars();
     let letter = letters.next()?.to_ascii_lowercase();

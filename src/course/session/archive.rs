@@ -49,9 +49,8 @@ fn write(place: &Place, file: File, to: &Path) -> Result<(), SessionError> {
     file.sync_all().map_err(io("saving"))
 }
 
-/// Packs a file, or a folder with its content. A tutor may append meanwhile, so a file is packed up to its
-/// length at the
-/// start.
+/// Packs a file, or a folder with its content. A tutor may append meanwhile, so a file is packed up to its length at
+/// the start.
 fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<(), SessionError> {
     let path = root.join(part);
     let io = |action| SessionError::io(action, &path);
@@ -138,9 +137,8 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
         // The limit is doubled for headers and padding.
         Ok(Archive::new(GzDecoder::new(file).take(2 * MOST_BYTES)))
     };
-    // Readers load an entry that describes the next one as a whole. This first pass reads without them, so
-    // their sizes can be
-    // checked.
+    // Readers load an entry that describes the next one as a whole. This first pass reads without them, so their
+    // sizes can be checked.
     let is_plain = |kind| matches!(kind, EntryType::Regular | EntryType::Directory);
     let mut raw = open()?;
     let mut bytes = 0;

@@ -1,9 +1,8 @@
 //! One line of `events.jsonl`: a record, its checksum, and the checksum of the line before.
 //!
-//! `{"hash":H,"previous":P,"record":R}` with H = SHA-256 of P, a newline and the bytes of R. Each line proves
-//! without its
-//! neighbours that it is intact. The links show whether lines were removed, added or reordered. This finds damage and
-//! careless edits, but no deliberate forgery: somebody who rewrites the whole file can compute new checksums.
+//! `{"hash":H,"previous":P,"record":R}` with H = SHA-256 of P, a newline and the bytes of R. Each line proves without
+//! its neighbours that it is intact. The links show whether lines were removed, added or reordered. This finds damage
+//! and careless edits, but no deliberate forgery: somebody who rewrites the whole file can compute new checksums.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,6 +1,5 @@
-//! Checks whether the rights of a class folder keep its learners apart: which users could read, reset or
-//! replace another
-//! learner's session.
+//! Checks whether the rights of a class folder keep its learners apart: which users could read, reset or replace
+//! another learner's session.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;

@@ -62,9 +62,8 @@ pub fn file(folder: &Path, records: u64) -> PathBuf {
     folder.join(format!("backups/events-{records}.jsonl"))
 }
 
-/// The log of a session and its replaced logs, newest first, as far as the files exist. It does not check
-/// that each log
-/// matches the one that replaced it.
+/// The log of a session and its replaced logs, newest first, as far as the files exist. It does not check that each
+/// log matches the one that replaced it.
 ///
 /// # Errors
 /// If one of them cannot be read.

@@ -189,9 +189,8 @@ pub enum Event {
         lesson: Option<String>,
         by: String,
     },
-    /// An instructor's order with all its events in one record. So it takes effect completely and only once,
-    /// even if a process
-    /// is killed in between.
+    /// An instructor's order with all its events in one record. So it takes effect completely and only once, even if
+    /// a process is killed in between.
     Ordered {
         order: String,
         events: Vec<Event>,
@@ -204,8 +203,7 @@ pub enum Event {
 
 impl Event {
     /// Returns whether an instructor's order may contain this event: it resets, restores, unlocks or writes, or does
-    /// part of a step for
-    /// a learner.
+    /// part of a step for a learner.
     pub fn may_be_ordered(&self) -> bool {
         matches!(
             self,

@@ -39,9 +39,8 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
     Ok(name)
 }
 
-/// A name for an order or a session. Names sort by the time they were made. Two names of the same moment
-/// differ in the
-/// process or the nanosecond.
+/// A name for an order or a session. Names sort by the time they were made. Two names of the same moment differ in
+/// the process or the nanosecond.
 pub fn new_name() -> String {
     let now = since_1970();
     format!(

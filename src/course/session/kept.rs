@@ -135,9 +135,8 @@ pub fn kept(runs: &Path, state: &State) -> io::Result<Vec<KeptRun>> {
 /// A run without an ending may still be going on for this long.
 const LONGEST_RUN: Duration = Duration::from_secs(24 * 3600);
 
-/// Selects the runs that may be deleted, from a list sorted newest first. Keeps the `newest` ones, all that
-/// are not `older`
-/// than this, the session's own, and all that may still be going on.
+/// Selects the runs that may be deleted, from a list sorted newest first. Keeps the `newest` ones, all that are not
+/// `older` than this, the session's own, and all that may still be going on.
 pub fn prunable(runs: Vec<KeptRun>, newest: usize, older: Duration) -> Vec<KeptRun> {
     let now = since_1970();
     let age = |run: &KeptRun| now.saturating_sub(Duration::from_secs(run.started));

@@ -1,4 +1,5 @@
-//! What a learner does at a step, with its consequences: the same for the full screen, the plain dialogue and scripts.
+//! A learner's actions at a step and their consequences: the same for the full screen, the plain dialogue and
+//! scripts.
 
 use std::time::Duration;
 
@@ -13,19 +14,19 @@ use crate::session::{
     is_complete,
 };
 
-/// A longer pause is a break, whatever the learner looks at: only this much of it counts as attention.
+/// A longer pause is a break; only this much of it counts as attention.
 pub const LONGEST_LOOK: Duration = Duration::from_secs(120);
 
 /// A hint: "2 of 3".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HintStage {
     pub number: usize,
-    /// On offer now; a check that is missed can add more.
+    /// Number of hints on offer now. A missed check can add more.
     pub of: usize,
     pub text: String,
 }
 
-/// A check's verdict with its words.
+/// A check's verdict with its text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
     /// Id of the check.
@@ -33,17 +34,17 @@ pub struct Checked {
     pub check: String,
     pub required: bool,
     pub verdict: Verdict,
-    /// What was measured, or stands in the document.
+    /// The measured value, or the value in the document.
     pub value: Option<f64>,
     #[serde(skip)]
     pub text: String,
-    /// True if it is left open and rounds in turns may decide it.
+    /// True if it is undecided and rounds in turns may decide it.
     #[serde(skip)]
     pub is_worth_rounds: bool,
 }
 
 impl Checked {
-    /// `passed`, or `not yet (not required here)`.
+    /// A text such as `passed`, or `not yet (not required here)`.
     pub fn words(&self) -> String {
         let name = self.verdict.name();
         if self.required || self.verdict == Verdict::Passed {
@@ -54,7 +55,7 @@ impl Checked {
     }
 }
 
-/// Every check of a step, on the runs and documents so far.
+/// Evaluates every check of a step on the runs and documents so far.
 fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
     let of_run = |check: &Check| {
         let outcome = check.evaluate(measured);
@@ -88,19 +89,19 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
 }
 
 impl Session {
-    /// Turns to a step that is shown whole: a text is read with it.
+    /// Enters a step that is shown as a whole, so that its text counts as read.
     pub fn enter(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
         self.turn_to(lesson, step)?;
         self.read(lesson, step)
     }
 
-    /// Turns to a step.
+    /// Enters a step.
     pub fn turn_to(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
         let at = StepRef::new(&lesson.id, &step.id);
         self.record(Event::StepEntered { at })
     }
 
-    /// The end of a step's text was seen: where that is all there is to do, the step is done.
+    /// Notes that the learner has seen the end of the text. This completes a step without another task.
     pub fn read(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
         match step.kind {
             StepKind::Read => self.complete(StepRef::new(&lesson.id, &step.id)),
@@ -108,12 +109,12 @@ impl Session {
         }
     }
 
-    /// Adds attention a step got, by a clock that cannot be set.
+    /// Adds seconds of attention to a step, measured with a monotonic clock.
     pub fn spend(&mut self, at: StepRef, seconds: f64) -> Result<(), SessionError> {
         self.record(Event::TimeSpent { at, seconds })
     }
 
-    /// Notes a guess. A later guess does not replace one that was made before the measurement.
+    /// Records a prediction. A later prediction does not replace the first one.
     pub fn predict(&mut self, at: StepRef, value: f64) -> Result<(), SessionError> {
         if self.state().progress(&at).prediction.is_none() {
             self.record(Event::Predicted {
@@ -124,9 +125,9 @@ impl Session {
         self.complete(at)
     }
 
-    /// Marks an answer; a right one completes the step, and a wrong one comes with a reason, or else with a hint, and after
-    /// [`TRIES`] numbers with the way to the right one. None when it is no answer to this quiz, or what is right depends on a
-    /// command that was not run yet.
+    /// Marks an answer and records it. A right one completes the step. A wrong one gets an explanation, or else a
+    /// hint; after [`TRIES`] wrong numbers it also gets the way to the right one. Returns `None` if it is no answer
+    /// to this quiz, or if the right answer depends on a command that has not run yet.
     pub fn answer(
         &mut self,
         at: StepRef,
@@ -166,7 +167,7 @@ impl Session {
         Ok(Some(marked))
     }
 
-    /// A question with what is right filled in; none as long as the command it asks of was not run.
+    /// The question with its right answer filled in; `None` until the command with the answer has run.
     pub(super) fn resolved(
         &self,
         course: &Course,
@@ -178,7 +179,7 @@ impl Session {
         Ok(quiz.resolved(&self.measured(course)?))
     }
 
-    /// The next hint, or the last one again where all were given.
+    /// The next hint, or the last one again if all were given.
     fn help(&mut self, at: StepRef, step: &Step) -> Result<String, SessionError> {
         let text = match self.next_hint(at, step)? {
             Some(hint) => hint.text,
@@ -190,7 +191,7 @@ impl Session {
         Ok(text.trim().to_string())
     }
 
-    /// Names who is to blame in an investigation.
+    /// Names the suspect in an investigation.
     pub fn suspect(&mut self, at: StepRef, step: &Step, suspect: &str) -> Result<(), SessionError> {
         self.record(Event::Suspected {
             at: at.clone(),
@@ -206,7 +207,7 @@ impl Session {
         Ok(())
     }
 
-    /// Keeps a reflection; an empty one leaves the step open.
+    /// Records a reflection. An empty one leaves the step open.
     pub fn reflect(&mut self, at: StepRef, text: &str) -> Result<(), SessionError> {
         self.record(Event::Reflected {
             at: at.clone(),
@@ -219,7 +220,7 @@ impl Session {
         }
     }
 
-    /// Evaluates every check of a step on the runs so far, and completes the step when nothing is missing.
+    /// Evaluates every check of a step on the runs so far, and completes the step if nothing is missing.
     pub fn check(
         &mut self,
         course: &Course,
@@ -239,7 +240,7 @@ impl Session {
         Ok(checked)
     }
 
-    /// Notes a check of the learner's kernel; one that passed completes the step.
+    /// Records the check of a kernel. If it passed, it completes the step.
     pub fn check_kernel(&mut self, at: StepRef, tried: &Tried) -> Result<(), SessionError> {
         self.record(tried.event(Some(at.clone())))?;
         match tried.checked.passed {
@@ -248,12 +249,12 @@ impl Session {
         }
     }
 
-    /// What the checks of a step say of the runs so far; nothing is noted.
+    /// Evaluates the checks of a step on the runs so far, without recording them.
     pub fn outcomes(&self, course: &Course, step: &Step) -> Result<Vec<Checked>, SessionError> {
         Ok(evaluate(step, &self.measured(course)?))
     }
 
-    /// The next stage of help; none when there is no more.
+    /// The next hint; `None` if there are no more.
     pub fn next_hint(
         &mut self,
         at: StepRef,
@@ -280,7 +281,7 @@ impl Session {
         }))
     }
 
-    /// Leaves a step undone, with the learner's reason.
+    /// Skips a step, with the learner's reason.
     pub fn skip(&mut self, at: StepRef, note: &str) -> Result<(), SessionError> {
         self.record(Event::StepSkipped {
             at,

@@ -1,8 +1,7 @@
 //! Orders of an instructor to a learner's session.
 //!
-//! An order is one file in the session's `inbox`. The learner's own tutor takes it, so that `events.jsonl`
-//! has a single
-//! writer. If no tutor is open and the instructor may write the session, the order is taken at once.
+//! An order is one file in the session's `inbox`. The learner's own tutor takes it, so that `events.jsonl` has a
+//! single writer. If no tutor is open and the instructor may write the session, the order is taken at once.
 
 use std::fmt;
 

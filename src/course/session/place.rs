@@ -20,9 +20,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The session folder: `class/NAME` in a class, else the state folder of the user. The name is `learner`,
-    /// or else the
-    /// user's name.
+    /// The session folder: `class/NAME` in a class, else the state folder of the user. The name is `learner`, or else
+    /// the user's name.
     pub fn find(class: Option<&Path>, learner: Option<&str>) -> Result<Self, SessionError> {
         let learner = match learner {
             Some(name) => name.to_string(),

@@ -1,4 +1,4 @@
-//! What is open, what is done, and what comes next: the course's rules applied to a learner's state.
+//! Applies the course's rules to a learner's state: which lessons are open, what is done, and what comes next.
 
 use crate::lesson::{Course, Lesson, Step, StepKind, Verdict};
 use crate::session::{RunExit, Standing, State, Status, StepProgress, StepRef};
@@ -7,11 +7,11 @@ use crate::session::{RunExit, Standing, State, Status, StepProgress, StepRef};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     Open,
-    /// The lessons that have to be done first.
+    /// Lessons that have to be finished first.
     Locked(Vec<String>),
 }
 
-/// How far a lesson is.
+/// The progress of a lesson.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LessonProgress {
     /// Steps done or skipped.
@@ -24,7 +24,7 @@ pub struct LessonProgress {
 }
 
 impl LessonProgress {
-    /// The sum of steps that were begun, of `of` there are.
+    /// The sum over the steps that were begun; `of` is the number of all steps.
     pub fn of<'a>(steps: impl Iterator<Item = &'a StepProgress> + Clone, of: usize) -> Self {
         let done = steps.clone().filter(|step| step.status == Status::Done);
         let skipped = |step: &&StepProgress| matches!(step.status, Status::Skipped(_));
@@ -44,7 +44,7 @@ impl LessonProgress {
     }
 }
 
-/// `10 done`, or `10 done, 3 skipped`, of steps that are done or skipped.
+/// A text such as `10 done` or `10 done, 3 skipped`; `finished` includes the skipped ones.
 pub fn done_and_skipped(finished: usize, skipped: usize) -> String {
     let done = finished.saturating_sub(skipped);
     match skipped {
@@ -53,7 +53,8 @@ pub fn done_and_skipped(finished: usize, skipped: usize) -> String {
     }
 }
 
-/// A lesson opens when all it requires is finished, or when an instructor opened it or pinned the class to it.
+/// A lesson opens when all its required lessons are finished, or when an instructor opened it or pinned the
+/// class to it.
 pub fn access(course: &Course, state: &State, lesson: &Lesson) -> Access {
     if state.unlocked.contains_key(&lesson.id) || state.pinned.as_ref() == Some(&lesson.id) {
         return Access::Open;
@@ -80,7 +81,7 @@ pub fn progress(state: &State, lesson: &Lesson) -> LessonProgress {
     let begun = steps
         .clone()
         .filter_map(|step| state.step(&lesson.id, &step.id));
-    // What may be left out counts once something was done about it.
+    // An optional step counts only once it is done or skipped.
     let of = steps.filter(|step| !step.optional || is_finished(state, lesson, step));
     LessonProgress::of(begun, of.count())
 }
@@ -90,7 +91,8 @@ fn is_finished(state: &State, lesson: &Lesson, step: &Step) -> bool {
     progress.is_some_and(|progress| progress.status != Status::Open)
 }
 
-/// Returns whether every required check of a step was met when it was last evaluated, as far as a CPU can show it.
+/// Returns whether every required check of a step passed at its last evaluation. A check that only a GPU can pass may be not
+/// evaluated.
 pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
     let of_gpus = |id: &str| {
         step.checks
@@ -107,13 +109,13 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
         .all(|(id, _)| passed(id))
 }
 
-/// Returns whether a step's kind, its checks and what was done leave nothing to do.
+/// Returns whether the step's task is done and its required checks have passed.
 pub fn is_complete(step: &Step, progress: &StepProgress, state: &State) -> bool {
     has_what_is_asked(step, progress, state) && checks_passed(step, progress)
 }
 
-/// Returns whether the records of a step that is called done hold what doing it leaves behind. Of steps that are done by what is
-/// entered, checks come afterwards and do not take that back.
+/// Returns whether the records of a step agree with its status `done`. Quiz, prediction, reading and reflection steps
+/// are complete once done; a failed check afterwards does not reopen them.
 pub fn shows_done(step: &Step, progress: &StepProgress, state: &State) -> bool {
     match step.kind {
         StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect | StepKind::Read => {
@@ -143,8 +145,8 @@ fn has_what_is_asked(step: &Step, progress: &StepProgress, state: &State) -> boo
     }
 }
 
-/// The first unfinished step of the lesson the class is pinned to, else of the first open lesson; none when everything
-/// open is finished.
+/// The first unfinished step of the lesson to which the class is pinned, else of the first open lesson. `None` if
+/// everything open is finished.
 pub fn next(course: &Course, state: &State) -> Option<StepRef> {
     let pinned = state.pinned.iter().filter_map(|id| course.lesson(id));
     pinned
@@ -160,7 +162,7 @@ pub fn unfinished(state: &State, lesson: &Lesson) -> Option<StepRef> {
     steps.find(|at| state.progress(at).status == Status::Open)
 }
 
-/// The step that stands `by` places behind this one in its lesson.
+/// The step `by` positions after this one in its lesson.
 pub fn beside(course: &Course, at: &StepRef, by: isize) -> Option<StepRef> {
     let lesson = course.lesson(&at.lesson)?;
     let place = lesson.steps.iter().position(|step| step.id == at.step)?;

@@ -242,9 +242,8 @@ impl Session {
 
     /// Records that a run shows a recording of another machine, which is only played here.
     ///
-    /// Call it once the run is started. `machine` is the label of its figures: device and date. Reports do
-    /// not compare such a
-    /// run with runs of this machine or with this machine's ceilings.
+    /// Call it once the run is started. `machine` is the label of its figures: device and date. Reports do not
+    /// compare such a run with runs of this machine or with this machine's ceilings.
     pub fn mark_recording(&mut self, run: &str, machine: &str) -> Result<(), SessionError> {
         self.record(Event::Recorded {
             run: run.into(),

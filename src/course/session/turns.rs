@@ -74,9 +74,8 @@ pub(super) fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usi
     (made * slower < SHORT_MS && steps > made).then_some(steps as usize)
 }
 
-/// The next round, or `None` if more rounds cannot decide anything. An effect that is not required gets
-/// rounds only if the
-/// learner asked for them (`asked`), so that no one has to wait.
+/// The next round, or `None` if more rounds cannot decide anything. An effect that is not required gets rounds only
+/// if the learner asked for them (`asked`), so that no one has to wait.
 pub fn next(
     course: &Course,
     state: &State,
@@ -123,9 +122,8 @@ pub fn next(
     enough
 }
 
-/// The newest run of a name, to repeat. `None` for a recording, for a run that failed at its last try, and in
-/// an unsolved
-/// case, where each run costs the learner.
+/// The newest run of a name, to repeat. `None` for a recording, for a run that failed at its last try, and in an
+/// unsolved case, where each run costs the learner.
 fn again(
     course: &Course,
     state: &State,

@@ -112,9 +112,8 @@ impl<'a> Pane<'a> {
         self.put_text(text, self.theme.muted());
     }
 
-    /// Replaces characters that a terminal without Unicode cannot show. They come from names of devices and
-    /// kernels and
-    /// from the output of programs.
+    /// Replaces characters that a terminal without Unicode cannot show. They come from names of devices and kernels
+    /// and from the output of programs.
     pub fn keep_to_character_set(&mut self) {
         if self.theme.glyphs.unicode {
             return;

@@ -12,9 +12,8 @@ const DEVICES: [&str; 4] = [
     "/dev/dxg",
 ];
 
-/// Returns whether runs may find a GPU. It only looks at device files: a driver call would load the driver,
-/// and the tutor
-/// itself uses no GPU. A launcher may start runs on a machine with a GPU, so the answer for it is yes.
+/// Returns whether runs may find a GPU. It only looks at device files: a driver call would load the driver, and the
+/// tutor itself uses no GPU. A launcher may start runs on a machine with a GPU, so the answer for it is yes.
 pub fn may_be_found(options: &Options) -> bool {
     if !options.launcher.is_local() {
         return true;

@@ -1,6 +1,5 @@
-//! Shared parts of the full screen and the plain dialogue: their options, how a run becomes part of a
-//! session, and texts
-//! about what happened.
+//! Shared parts of the full screen and the plain dialogue: their options, how a run becomes part of a session, and
+//! texts about what happened.
 
 pub mod ending;
 pub mod error;

@@ -65,9 +65,8 @@ fn started(step: &Step) -> Option<(&str, &[String])> {
 pub struct Background(Arc<Mutex<Option<Child>>>);
 
 impl Background {
-    /// Starts the process, which shares its results through the folder of a class. If that fails, the
-    /// learner's own runs
-    /// compile what they need.
+    /// Starts the process, which shares its results through the folder of a class. If that fails, the learner's own
+    /// runs compile what they need.
     pub fn start(&self, program: &Path, class: Option<&Path>) {
         let mut command = Command::new(program);
         command.args(["prepare", "--background"]);

@@ -30,9 +30,8 @@ pub struct Prepared {
     pub shows: &'static str,
 }
 
-/// Finds the tool and completes its command, with output into `folder`. It starts programs to ask for their
-/// versions, so
-/// do not call it on the thread that draws.
+/// Finds the tool and completes its command, with output into `folder`. It starts programs to ask for their versions,
+/// so do not call it on the thread that draws.
 ///
 /// # Errors
 /// If `run` does not take the flags, or the installed tool lacks a feature that the task needs.
@@ -76,9 +75,8 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
     folder
 }
 
-/// Maps kernels to the model part that issued them, from the newest run of `target` that timed its kernels.
-/// Empty without
-/// such a run. All runs of a target on one machine use the same kernel names.
+/// Maps kernels to the model part that issued them, from the newest run of `target` that timed its kernels. Empty
+/// without such a run. All runs of a target on one machine use the same kernel names.
 pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
     // The folders' names begin with the time.
     let folders = inside(&runs.folder).unwrap_or_default();

@@ -79,9 +79,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The tutor ends without a signal: from now on a signal ends the process at once. If a signal came
-    /// first, this does not
-    /// return, because the signal's thread closes the session and ends the process.
+    /// The tutor ends without a signal: from now on a signal ends the process at once. If a signal came first, this
+    /// does not return, because the signal's thread closes the session and ends the process.
     pub fn done(&self) {
         if self.ending.swap(true, Ordering::SeqCst) {
             thread::sleep(SAVING + GRACE + RESTORING);

@@ -1,6 +1,5 @@
-//! Finds problems that serde cannot see: unknown names, cycles, checks that cannot fail or cannot pass,
-//! lessons that are too
-//! long.
+//! Finds problems that serde cannot see: unknown names, cycles, checks that cannot fail or cannot pass, lessons that
+//! are too long.
 
 mod golden;
 mod lesson;

@@ -1,8 +1,7 @@
 //! Values that a check must not accept, because they mean that something went wrong.
 //!
-//! A check that passes on a good run may still be worthless if its bound is so wide that nothing can miss it.
-//! So each check
-//! also gets the values that a plausible fault would produce.
+//! A check that passes on a good run may still be worthless if its bound is so wide that nothing can miss it. So each
+//! check also gets the values that a plausible fault would produce.
 
 use crate::analysis::{Metric, Statistic};
 use crate::lesson::{Check, Term};
@@ -97,9 +96,8 @@ fn is_counted(metric: Metric) -> bool {
     )
 }
 
-/// Values a little above and below the right one. The right one is the value of a good run; for times it is
-/// the middle of
-/// the bounds, because times depend as much on the machine.
+/// Values a little above and below the right one. The right one is the value of a good run; for times it is the
+/// middle of the bounds, because times depend as much on the machine.
 fn around(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
     let middle = check
         .at_least

@@ -3,9 +3,8 @@
 use crate::run::{RunSpec, UsageError, split};
 use tinyllama_contract::model::Preset;
 
-/// The size that `--fast` uses instead of `tiny`; a run takes well under a second. If a lesson changed the
-/// length or the
-/// batch, the small size is changed by the same factor.
+/// The size that `--fast` uses instead of `tiny`; a run takes well under a second. If a lesson changed the length or
+/// the batch, the small size is changed by the same factor.
 const SMALL: [(&str, usize); 8] = [
     ("--hidden", 32),
     ("--layers", 2),
@@ -35,9 +34,8 @@ pub(super) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
     spec.within(&[], &small(changed))
 }
 
-/// The small sizes, each scaled by the factor by which a lesson changed it. `changed` returns (the lesson's
-/// size, the size
-/// of `tiny`).
+/// The small sizes, each scaled by the factor by which a lesson changed it. `changed` returns (the lesson's size, the
+/// size of `tiny`).
 fn small(changed: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<String> {
     let sizes = SMALL.iter().flat_map(|(flag, small)| {
         let size = changed(flag).map_or(*small, |(given, tiny)| (small * given / tiny).max(1));

@@ -1,8 +1,7 @@
 //! Walks a course's golden path with real runs, as a learner who does everything right.
 //!
-//! Reading a course ([`Course::load`]) finds the problems that the files show. This finds the others: checks
-//! that a good
-//! run misses or that a fault passes, questions that refuse their answer, hints that cannot be reached, runs
+//! Reading a course ([`Course::load`]) finds the problems that the files show. This finds the others: checks that a
+//! good run misses or that a fault passes, questions that refuse their answer, hints that cannot be reached, runs
 //! that fail.
 
 mod commands;
@@ -64,9 +63,8 @@ pub enum Progress<'a> {
 /// Walks the lessons named in `chosen`, or all lessons if it is empty, in a temporary session.
 ///
 /// # Errors
-/// If the temporary session cannot be stored or a run cannot be started. Problems of the course are no errors
-/// but part of
-/// the report.
+/// If the temporary session cannot be stored or a run cannot be started. Problems of the course are no errors but
+/// part of the report.
 pub fn verify(
     course: &Course,
     source: &Source,

@@ -202,9 +202,8 @@ fn refuse_faults(visit: &mut Visit, index: usize, check: &Check, golden: Option<
     }
 }
 
-/// A problem if the check divides figures of different kinds, because no bound makes sense for the ratio.
-/// Operations per
-/// byte are allowed.
+/// A problem if the check divides figures of different kinds, because no bound makes sense for the ratio. Operations
+/// per byte are allowed.
 fn mixed_units(check: &Check) -> Option<String> {
     let above = check.measure.numerator.metric;
     let below = check.measure.denominator.as_ref()?.metric;

@@ -32,9 +32,8 @@ impl Area {
         }
     }
 
-    /// Returns whether a key could mean both. An inner area may redefine a key of the area around it, but no
-    /// key that applies
-    /// everywhere.
+    /// Returns whether a key could mean both. An inner area may redefine a key of the area around it, but no key that
+    /// applies everywhere.
     pub fn meets(self, other: Area) -> bool {
         self == other || self == Area::Everywhere || other == Area::Everywhere
     }

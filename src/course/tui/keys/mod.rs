@@ -1,6 +1,5 @@
-//! Keys as data: they map to actions per screen. The command bar and the help page are made from this list,
-//! so they always
-//! agree with what the keys do.
+//! Keys as data: they map to actions per screen. The command bar and the help page are made from this list, so they
+//! always agree with what the keys do.
 
 mod action;
 mod file;

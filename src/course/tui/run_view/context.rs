@@ -24,9 +24,8 @@ pub struct Prediction {
     pub label: String,
     pub value: f64,
     pub unit: Unit,
-    /// The metric, if the prediction is one figure of this run. `None` for ratios and similar quantities,
-    /// which only a check
-    /// can measure.
+    /// The metric, if the prediction is one figure of this run. `None` for ratios and similar quantities, which only
+    /// a check can measure.
     pub metric: Option<Metric>,
 }
 

@@ -8,9 +8,8 @@ use crate::tui::PARTS_OF_A_STEP;
 /// Time outside the parts of a step is mentioned from this share of the step on.
 const NOTABLE_SHARE: f64 = 0.05;
 
-/// Median, tenth and ninetieth percentile of a time per step: of the whole run once its summary is there, of
-/// the latest
-/// steps before.
+/// Median, tenth and ninetieth percentile of a time per step: of the whole run once its summary is there, of the
+/// latest steps before.
 pub fn middle(state: &RunState, metric: Metric) -> Option<[f64; 3]> {
     let summary = state.summary.as_deref();
     let told = summary.and_then(|summary| match metric {

@@ -1,8 +1,7 @@
 //! The terminal: enters it, draws each frame with one write, and gives it back in every case.
 //!
-//! ratatui's own `Terminal` asks the terminal for its cursor position on every clear. Over a slow line that
-//! is a wait,
-//! and a lost answer is an error. This module needs only two buffers and their difference.
+//! ratatui's own `Terminal` asks the terminal for its cursor position on every clear. Over a slow line that is a
+//! wait, and a lost answer is an error. This module needs only two buffers and their difference.
 
 use std::io::{self, Write};
 use std::panic;

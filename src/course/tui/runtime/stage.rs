@@ -137,8 +137,7 @@ impl Stage {
     }
 
     /// Returns an event and those that came with it. More keys at once than a person types are a paste from a
-    /// terminal
-    /// that does not mark pastes; they become one paste event.
+    /// terminal that does not mark pastes; they become one paste event.
     async fn with_all_that_wait(&mut self, first: Event) -> Result<Vec<Event>, TutorError> {
         let mut events = vec![first];
         let mut rest = String::new();

@@ -1,6 +1,6 @@
-//! Pictures of real screens for the README and the documents. The program draws them, and the tests compare
-//! them with the
-//! stored files, so no picture is outdated. `UPDATE_SCREENS=1 cargo test --workspace --lib pictures` draws them anew.
+//! Pictures of real screens for the README and the documents. The program draws them, and the tests compare them with
+//! the stored files, so no picture is outdated. `UPDATE_SCREENS=1 cargo test --workspace --lib pictures` draws them
+//! anew.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,5 @@
-//! Runs the tutor's event loop with keys and messages from a test and a terminal in memory. It records
-//! effects that would
-//! reach beyond the screen.
+//! Runs the tutor's event loop with keys and messages from a test and a terminal in memory. It records effects that
+//! would reach beyond the screen.
 
 use std::io;
 use std::num::NonZeroU16;

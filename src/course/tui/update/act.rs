@@ -1,4 +1,4 @@
-//! What the keys of a step do, and those that hold everywhere.
+//! Actions of the keys of a step, and of the keys that apply everywhere.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub fn flags(model: &mut Model, here: &Here) -> Effects {
     model.lay(Overlay::Ask(ask.with(&text)))
 }
 
-/// Starts a step's run once more, however it ended before.
+/// Starts a step's run once more, however the last one ended.
 pub fn again(model: &mut Model, here: &Here) -> Effects {
     match &here.step.kind {
         StepKind::Run { .. } => runs::start(model, here.at.clone()),
@@ -56,7 +56,7 @@ pub fn again(model: &mut Model, here: &Here) -> Effects {
     }
 }
 
-/// Between the text and the figures.
+/// Switches between the text and the figures.
 pub fn view(model: &mut Model, here: &Here) -> Effects {
     let mut effects = None;
     match &here.step.kind {
@@ -84,7 +84,7 @@ pub fn view(model: &mut Model, here: &Here) -> Effects {
     effects
 }
 
-/// Fills the comparison of the step that is open with what the runs measured by now.
+/// Updates the comparison of the open step with the latest measurements.
 pub fn rebuild_comparison(model: &mut Model) {
     let course = Arc::clone(&model.course);
     let Some(StepKind::Compare { runs, metrics }) = model.here(&course).map(|it| &it.step.kind)
@@ -106,7 +106,7 @@ pub fn rebuild_comparison(model: &mut Model) {
     }
 }
 
-/// With which words the last run of a step was started.
+/// The command line of the last run of a step.
 fn last_command(state: &State, name: &RunName) -> Vec<String> {
     let runs = state.step(&name.lesson, &name.step).map(|step| &step.runs);
     let last = runs.and_then(|runs| state.runs.get(runs.last()?));

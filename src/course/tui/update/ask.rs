@@ -1,4 +1,4 @@
-//! Text the learner types.
+//! Text input of the learner.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub fn guess(model: &mut Model, here: &Here) -> Effects {
     )))
 }
 
-/// The unit a number is typed in, behind its field.
+/// The unit of a number, shown to the right of its field.
 fn unit_word(unit: Unit) -> String {
     match unit {
         Unit::Milliseconds => "ms".into(),
@@ -99,12 +99,12 @@ fn figure(text: &str) -> Result<f64, String> {
     say::number(text).ok_or_else(|| format!("`{text}` is no number; write one like 12.5 or 1e3"))
 }
 
-/// As a shell would take them apart.
+/// Splits a text into words as a shell does.
 pub fn words(text: &str) -> Result<Vec<String>, String> {
     shlex::split(text).ok_or_else(|| "a quotation mark is not closed".into())
 }
 
-/// `~/x` as the shell has it.
+/// Replaces `~/` by the home folder, as a shell does.
 fn expand(text: &str) -> PathBuf {
     match (text.strip_prefix("~/"), etcetera::home_dir()) {
         (Some(rest), Ok(home)) => home.join(rest),
@@ -119,11 +119,11 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     let lines = ask.has_lines;
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     match (event.code, control) {
-        // What was written is kept: a reflection is not lost by leaving it.
+        // Leaving a reflection keeps its text.
         (KeyCode::Esc, _) | (KeyCode::Char('s'), true) if lines => return submit(model),
         (KeyCode::Enter, _) | (KeyCode::Char('m' | 'j'), true) if !lines => return submit(model),
         (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => drop(model.lift()),
-        // As in a shell; the editor's own would undo.
+        // Ctrl-U deletes as in a shell; the editor's own binding would undo.
         (KeyCode::Char('u'), true) => drop(ask.input.delete_line_by_head()),
         (KeyCode::Char('z'), true) => return Some(vec![Effect::Suspend]),
         _ => {
@@ -138,7 +138,7 @@ pub fn paste(model: &mut Model, text: &str) -> Effects {
     match &mut model.overlay {
         Some(Overlay::Ask(ask)) => {
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
-            // A line break in a one-line field would be sent off half read.
+            // A line break in a one-line field would submit half the text.
             let text = match ask.has_lines {
                 true => text,
                 false => text.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -1,4 +1,4 @@
-//! What Enter does at a step: always the one thing the step waits for.
+//! The action of Enter at a step: always the one thing that the step waits for.
 
 use super::{act, ask, navigate, profile, request, runs, scroll};
 use crate::lesson::{Answer, Deed, Quiz, StepKind};
@@ -6,9 +6,9 @@ use crate::session::Status;
 use crate::tui::{Effects, Here, Model, PanelAction, Phase, Request};
 
 pub enum Primary {
-    /// On to the next step.
+    /// Goes on to the next step.
     Next,
-    /// Something else, in words for the command bar.
+    /// Another action, with its description for the command bar.
     Do(&'static str, fn(&mut Model, &Here) -> Effects),
 }
 
@@ -30,7 +30,7 @@ impl Primary {
     }
 }
 
-/// What the cursor in the menu of a case is on.
+/// The action under the cursor in the menu of a case.
 fn investigate(model: &Model, is_done: bool) -> Primary {
     match model.deed() {
         None if is_done => Next,
@@ -66,7 +66,7 @@ fn start(model: &mut Model, here: &Here) -> Effects {
     runs::start(model, here.at.clone())
 }
 
-/// None while the step waits for something else.
+/// The action of Enter; `None` while the step waits for a run.
 pub fn primary(model: &Model, here: &Here) -> Option<Primary> {
     let progress = model.progress_at(&here.at);
     let is_done = progress.status == Status::Done;

@@ -163,9 +163,8 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
     })
 }
 
-/// Divides the step time of a run by that of the run before with the same command, machine and device. `None`
-/// for the first
-/// of them. Runs that differ in anything else belong into a comparison that says so.
+/// Divides the step time of a run by that of the run before with the same command, machine and device. `None` for the
+/// first of them. Runs that differ in anything else belong into a comparison that says so.
 pub fn against_before(
     measured: &MeasuredRuns,
     at: &StepRef,

@@ -1,4 +1,4 @@
-//! The command bar: what can be done now, with its keys, from the key map.
+//! The command bar: the actions that are possible now, with their keys from the key map.
 
 use ratatui::text::{Line, Span};
 
@@ -7,7 +7,7 @@ use crate::tui::update::primary::{Primary, primary};
 use crate::tui::update::scroll::is_searching;
 use crate::tui::{Action, Area, Model, Overlay, Pane, Panel, PanelAction, Phase, Screen};
 
-/// A key with what it does.
+/// A key and the description of its action.
 type Command = (String, &'static str);
 
 pub fn draw(model: &Model, mut pane: Pane) {
@@ -24,7 +24,7 @@ pub fn draw(model: &Model, mut pane: Pane) {
     pane.put([Line::from(spans)]);
 }
 
-/// Most useful first: what does not fit is left to the help page, whose key always does.
+/// Most useful first. Keys that do not fit are only on the help page; the help key itself always fits.
 fn commands(model: &Model) -> Vec<Command> {
     let fixed: &[(&str, &'static str)] = match &model.overlay {
         Some(Overlay::Ask(ask)) if ask.has_lines => {
@@ -75,7 +75,7 @@ fn commands(model: &Model) -> Vec<Command> {
 struct List<'a>(&'a Model, Vec<Command>);
 
 impl List<'_> {
-    /// An action, where it has a key.
+    /// Adds an action, if it has a key.
     fn add(&mut self, area: Area, action: Action, does: &'static str) {
         let key = self.0.keys.shown(area, action);
         if !key.is_empty() {
@@ -83,7 +83,7 @@ impl List<'_> {
         }
     }
 
-    /// Actions in their usual words.
+    /// Adds actions with their default descriptions.
     fn usual(&mut self, area: Area, actions: &[Action]) {
         for binding in actions
             .iter()
@@ -93,7 +93,7 @@ impl List<'_> {
         }
     }
 
-    /// What a panel can do.
+    /// Adds the actions of a panel.
     fn panel(&mut self, panel: &dyn Panel) {
         for (action, does) in panel.commands() {
             self.add(panel.area(), Action::Move(action), does);
@@ -101,7 +101,7 @@ impl List<'_> {
     }
 }
 
-/// What else there is for a kernel.
+/// Further actions for a kernel.
 const KERNEL: [(Action, &str); 4] = [
     (Action::Solution, "solution"),
     (Action::Reset, "begin anew"),
@@ -163,7 +163,7 @@ fn step(list: &mut List) {
     let primary = primary(model, &here);
     let chosen = model.step.as_ref().and_then(|view| view.choice).is_some();
     match (&here.step.kind, &primary) {
-        // Enter does nothing yet.
+        // Enter does nothing before the learner has chosen.
         (StepKind::Quiz(Quiz::Choices(_)), Some(Primary::Do(..))) if !chosen => {
             list.1.push(("1-9".into(), "choose"));
         }

@@ -5,9 +5,8 @@ use ratatui::layout::Rect;
 use super::status;
 use crate::tui::{Model, Screen};
 
-/// Least and greatest width of the outline next to a step. In between it takes three eighths of the screen,
-/// or more if
-/// the longest line leaves more.
+/// Least and greatest width of the outline next to a step. In between it takes three eighths of the screen, or more
+/// if the longest line leaves more.
 const OUTLINE: (u16, u16) = (36, 56);
 /// Longer lines are hard to read.
 const LONGEST_LINE: u16 = 100;

@@ -198,9 +198,8 @@ fn total(
     ]
 }
 
-/// One sign: finished, finished with skipped steps, tenths of the steps done, the learner's position without
-/// a finished
-/// step, or not begun.
+/// One sign: finished, finished with skipped steps, tenths of the steps done, the learner's position without a
+/// finished step, or not begun.
 fn of_lesson(view: &LearnerView, at: usize, cell: usize, theme: &Theme) -> Span<'static> {
     let Some(lesson) = view.lessons.get(at) else {
         return " ".repeat(cell).into();

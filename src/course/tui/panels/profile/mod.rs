@@ -13,9 +13,8 @@ use super::sections::Sections;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
 
-/// The panel of an import. `parts` come from the events of the same run and name kernels after the model part
-/// that issued
-/// them.
+/// The panel of an import. `parts` come from the events of the same run and name kernels after the model part that
+/// issued them.
 pub fn panel(import: Import, parts: &Parts) -> Sections {
     let sections = sections::of(&Arc::new(import), parts);
     Sections::new(

@@ -26,9 +26,8 @@ struct Busy {
     /// Nanoseconds of the profiler's clock.
     start: i64,
     end: i64,
-    /// Nanoseconds that the lane was busy before this interval. This sum makes a column of the picture cost
-    /// two searches,
-    /// however many kernels it covers.
+    /// Nanoseconds that the lane was busy before this interval. This sum makes a column of the picture cost two
+    /// searches, however many kernels it covers.
     before: i64,
 }
 
@@ -67,8 +66,7 @@ pub struct Timeline {
     pub(super) lanes: Vec<Lane>,
     pub(super) activities: Vec<Activity>,
     /// The earliest time of all, in nanoseconds of the profiler's clock. Other times count from it, because
-    /// nanoseconds since
-    /// 1970 have more digits than a floating-point number.
+    /// nanoseconds since 1970 have more digits than a floating-point number.
     start: i64,
     /// Nanoseconds from the earliest to the latest time.
     whole: f64,

@@ -1,4 +1,4 @@
-//! What each kind of step adds below its text.
+//! Writes the part of each kind of step that follows its text.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::tutor::{Job, output, say};
 use crate::workbench::Exercise;
 use tinyllama_base::{plural, wrapped};
 
-/// What was right once stays right, whatever a command says today.
+/// An answer that was once right stays right, even if a command's output has changed since.
 fn is_right(marked: Marked) -> Marked {
     Marked {
         correct: true,
@@ -83,7 +83,7 @@ impl Writer<'_> {
             if let Some(marked) = marked {
                 self.document.news = Some(self.document.lines.len());
                 let word = if marked.correct { "Right." } else { "Not so." };
-                // Where the course's file breaks its lines is its own business.
+                // Line breaks of the course's file do not matter here.
                 let because: Vec<&str> = marked.because.split_whitespace().collect();
                 said = format!("{word} {}", because.join(" "));
             }
@@ -91,7 +91,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What the learner answered rightly, on whichever day.
+    /// The last right answer of the learner, on any day.
     fn right(&self) -> Option<f64> {
         let given = self.progress.answers.iter().rfind(|given| given.correct)?;
         Some(given.answer)
@@ -119,7 +119,7 @@ impl Writer<'_> {
         self.markdown(&because.unwrap_or_default());
     }
 
-    /// What would be started, as it would be typed.
+    /// The command to start, as the learner would type it.
     fn job(&mut self, flags: &[String]) {
         let Some(job) = Job::of(self.here.step) else {
             return;
@@ -187,7 +187,7 @@ impl Writer<'_> {
         self.view.choice == Some(place)
     }
 
-    /// A line of a list that one chooses from, and what is said of it.
+    /// A line of a list of choices, and the remark about it.
     fn choice(&mut self, place: usize, (glyph, style): (&str, Style), text: &str, said: &str) {
         let (theme, from) = (self.theme, self.document.lines.len());
         let mark = Span::styled(format!("{glyph} "), style);
@@ -226,7 +226,6 @@ impl Writer<'_> {
         self.phase();
     }
 
-    /// How far what was started here is.
     fn flags(&mut self, editable: bool) {
         if editable && self.view.flags.is_none() {
             let key = self.key(Action::Flags);
@@ -234,6 +233,7 @@ impl Writer<'_> {
         }
     }
 
+    /// The phase of the run that was started here, and its result.
     fn phase(&mut self) {
         let theme = self.theme;
         let Some(run) = self.model.run_at(&self.here.at) else {
@@ -262,7 +262,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A recording, where there is no GPU to run on.
+    /// Offers a recording if there is no GPU.
     fn offer(&mut self) {
         let recording = self.model.recording_at(&self.here.at);
         let Some(recording) = recording.filter(|_| !self.model.may_have_gpu) else {
@@ -276,7 +276,7 @@ impl Writer<'_> {
         ));
     }
 
-    /// How often a run was finished here, and its median step the last time.
+    /// Number of runs that succeeded here, and the median step of the last one.
     fn earlier(&mut self) {
         let state = &self.model.state;
         let runs = self.progress.runs.iter();
@@ -358,7 +358,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The task, and where the file is.
+    /// The task, and the path of the file.
     fn kernel(&mut self, exercise: &Exercise) {
         let heads = exercise
             .launches
