@@ -229,8 +229,8 @@ impl Runs for MeasuredRuns {
     }
 }
 
-/// Counts neighbouring pairs of indices, newest first. Another run between two runs of a round means that time has
-/// passed, so the pair does not count.
+/// Counts pairs of neighbouring indices, newest first, up to the first pair that is apart. Another run between
+/// the two runs of a round means that time has passed.
 fn in_turns(a: impl Iterator<Item = usize>, b: impl Iterator<Item = usize>) -> usize {
     a.zip(b).take_while(|(a, b)| a.abs_diff(*b) == 1).count()
 }

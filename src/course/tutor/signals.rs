@@ -39,7 +39,7 @@ impl SharedSession {
         close(self.0.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
-    /// Closes the session if no other thread uses it just now; otherwise returns `None`.
+    /// Closes the session if no other thread uses it at the moment; otherwise returns `None`.
     pub fn try_close(&self) -> Option<Result<(), SessionError>> {
         match self.0.try_lock() {
             Ok(mut session) => Some(close(session.take())),

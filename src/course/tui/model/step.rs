@@ -19,7 +19,7 @@ pub struct StepView {
     pub panel_open: bool,
     /// The selected line of a menu, in the order shown; `None` before the learner moved to one.
     pub choice: Option<usize>,
-    /// True if the learner came back from the lesson's end. From here Enter leads to the next open step.
+    /// True if the learner came back from the lesson's end. Going on from here leads to the next open step.
     pub is_leftover: bool,
     /// The last answer with its explanation.
     pub marked: Option<Marked>,

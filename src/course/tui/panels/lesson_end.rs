@@ -77,7 +77,7 @@ fn section(title: &str, lines: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Turns a sentence into the end of another: lower case at the begin, no full stop.
+/// Turns a sentence into the end of another: lower case at the start, no full stop.
 fn lower(sentence: &str) -> String {
     let sentence = sentence.trim_end_matches('.');
     let mut letters = sentence.chars();

@@ -190,7 +190,7 @@ impl RunState {
         Some(left * each - (self.clock - t).min(each))
     }
 
-    /// Seconds of the begin of the first measured step and of the end of the last one, and the number of steps.
+    /// Start of the first measured step and end of the last one, in seconds of the run, and the number of steps.
     pub fn measured_interval(&self) -> Option<(f64, f64, u64)> {
         let start = self.start?;
         let (t, _) = self.step.as_ref()?;

@@ -203,7 +203,7 @@ fn clipboard(text: &str, in_tmux: bool) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Bytes at the begin of a frame that draw nothing.
+/// Length of the bytes that start a frame and draw nothing.
 const SYNC_LENGTH: usize = "\x1b[?2026h".len();
 
 /// Restores the terminal to its earlier state. Harmless if the tutor never entered it.

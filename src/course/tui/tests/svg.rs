@@ -36,7 +36,7 @@ struct Look {
     ink: &'static str,
     paper: Option<&'static str>,
     modifiers: Modifier,
-    /// Characters outside ASCII come from other fonts, so each one is placed alone in its cell.
+    /// Characters outside ASCII come from other fonts, so each one is placed separately in its cell.
     is_ascii: bool,
 }
 
