@@ -1,4 +1,4 @@
-"""Running the program on the stand-in for the HIP library, each time with a home of its own, and counting what fails."""
+"""Runs the program on the stand-in for the HIP library, each time with a separate home, and counts failures."""
 
 import json
 import os
@@ -25,15 +25,15 @@ class Gate:
         self.lock = threading.Lock()
 
     def home(self):
-        """A folder to run in. The runtime gives every tensor an allocation of its own there: in a pool, an access past the
-        end of one meets the next, and the stand-in sees no mistake."""
+        """A folder to run in. Its settings give every tensor a separate allocation. In a pool, an access past the end of one
+        tensor would reach the next, and the stand-in would see no mistake."""
         home = pathlib.Path(tempfile.mkdtemp(dir=self.folder.name))
         (home / "cubecl.toml").write_text('[memory]\npersistent_memory = "enforced"\n')
         return home
 
     def run(self, architecture, *arguments, rocm=None, kept=None, **extra):
-        """Runs the program on `architecture`; its result has the calls of HIP as `.record`. With `kept` the runtime finds the
-        caches of the runs before it there."""
+        """Runs the program on `architecture`. The result has the calls of HIP in `.record`. With `kept` the runtime uses the
+        caches of earlier runs."""
         home = kept or self.home()
         (home / "record").unlink(missing_ok=True)
         rocm = str(rocm or self.stand_in)
@@ -47,7 +47,7 @@ class Gate:
             "PATH": f"{self.stand_in / 'bin'}:{os.environ['PATH']}",
             "HIP_STAND_IN_ARCH": architecture,
             "HIP_STAND_IN_RECORD": str(home / "record"),
-            # Tuning runs candidates only to time them, which means nothing here.
+            # Tuning would run candidates only to time them, but times mean nothing on the stand-in.
             "CUBECL_AUTOTUNE_LEVEL": "minimal",
             **extra,
         }
@@ -69,7 +69,7 @@ class Gate:
         return done
 
     def without(self, *libraries):
-        """The stand-in less some of its libraries."""
+        """The stand-in without some of its libraries."""
         folder = self.home() / "rocm"
         (folder / "lib").mkdir(parents=True)
         for library in (self.stand_in / "lib").iterdir():
@@ -88,7 +88,7 @@ class Gate:
 
 
 class Record:
-    """What a run called, from the lines the stand-in's libraries wrote."""
+    """The calls of a run, from the lines that the stand-in's libraries wrote."""
 
     def __init__(self, path):
         self.calls = {}
@@ -111,7 +111,7 @@ class Record:
 
 
 def document(done):
-    """The JSON document a run printed, or nothing."""
+    """The JSON document that a run printed, or None."""
     try:
         return json.loads(done.stdout)
     except ValueError:
@@ -123,5 +123,5 @@ def losses(done):
 
 
 def alike(actual, expected, tolerance):
-    """Whether two lists of losses agree; NaN never does."""
+    """True if two lists of losses agree. NaN never agrees."""
     return len(actual) == len(expected) > 0 and all(abs(a - b) <= tolerance * abs(b) for a, b in zip(actual, expected))

@@ -1,4 +1,4 @@
-// Loaded in front of a program: writes down what AMD's libroctx64 passes on to a profiler.
+// Preloaded into a program. It records the ranges that AMD's libroctx64 passes to a profiler.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

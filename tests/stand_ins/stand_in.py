@@ -1,4 +1,4 @@
-"""What the stand-ins share."""
+"""Code that the stand-ins share."""
 
 import json
 import os
@@ -20,7 +20,7 @@ ROCM = version(os.environ.get("STAND_IN_ROCM", "7.0"))
 
 
 class Refused(Exception):
-    """What the real tool says, and the status it ends with."""
+    """The real tool's message and exit status."""
 
     def __init__(self, message, code):
         super().__init__(message)
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class Options:
-    """The options of one tool, or of one of its programs, as a version of ROCm has them."""
+    """The options of one tool, or of one of its programs, in a version of ROCm."""
 
     def __init__(self, tool, rocm, mode=None):
         with open(os.path.join(HERE, "tools", tool + ".json")) as file:
@@ -53,7 +53,7 @@ class Options:
         return self.summary is not None and self.version >= version(self.summary["since"])
 
     def parse(self, words):
-        """The values of each option by its last name, a list for each time it is given."""
+        """The values of each option by its last name, with one list per occurrence."""
         taken, unknown, words = {}, [], list(words)
         while words:
             name, equals, value = words.pop(0).partition("=")
@@ -108,7 +108,7 @@ class Options:
 
 
 def own_version(data, rocm):
-    """The version that options are told by: the tool's own where it has one."""
+    """The version that decides the options: the tool's own if it has one."""
     if "own" not in data:
         return rocm
     releases = sorted((version(release), version(own)) for release, own in data["own"].items())
@@ -128,7 +128,7 @@ def parse_or_fail(name, options, words):
 
 
 def split_at_dashes(words):
-    """The tool's own words and the program's, or None without `--`."""
+    """The arguments of the tool and those of the program, or None without `--`."""
     if "--" not in words:
         return words, None
     at = words.index("--")
@@ -136,7 +136,7 @@ def split_at_dashes(words):
 
 
 def run_program(words):
-    """Runs the program; its exit code is the tool's."""
+    """Runs the program. Its exit code becomes the tool's."""
     if FAILURE == "kfd":
         fail("Unable to open /dev/kfd read-write: Permission denied\nHSA_STATUS_ERROR_OUT_OF_RESOURCES")
     if FAILURE == "perfmon":

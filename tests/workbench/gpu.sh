@@ -1,6 +1,6 @@
 #!/bin/bash
-# The workbench on a GPU of NVIDIA or AMD: every solution and every wrong version through nvrtc or hiprtc, the solutions timed,
-# kernels in V4's step, and what ncu counts of three kernels beside the access picture.
+# Tests the workbench on a GPU of NVIDIA or AMD. It compiles every solution and every wrong version with nvrtc or hiprtc, times
+# the solutions, and runs kernels in V4's step. For three kernels it compares ncu's counts with the access picture.
 #
 # usage: tests/workbench/gpu.sh PROGRAM [FOLDER]     PROGRAM: a built tinyllama-tutor; FOLDER: where results are written
 set -u
@@ -30,7 +30,7 @@ for name in $names; do
     rm -f "starter-$name.hip"
     mkdir -p starters
     "$program" workbench start "$name" --to starters >/dev/null
-    # The starter of coalescing is right and slow, which only the access picture shows.
+    # The starter of coalescing is correct but slow, and only the access picture shows that.
     [ "$name" = coalescing ] || check "$name: the starter does not" 1 "$program" workbench check "$name" --gpu --file "starters/$name.hip"
 done
 
@@ -59,7 +59,7 @@ for name in $names; do
     "$program" workbench bench "$name" --file "$name.hip" --json >"bench-$name.json" 2>/dev/null
 done
 
-# The first launch of a check is its first case, on which the access picture is counted, too.
+# The first launch of a check is its first case. The access picture counts the same case.
 if command -v ncu >/dev/null; then
     echo "== sectors a request and bank conflicts: counted by ncu, and by the access picture at waves of 32"
     metrics=l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio,l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio

@@ -1,4 +1,4 @@
-// As much of lld/Common/Driver.h as cubecl-llvm uses; see run_lld.cpp.
+// The part of lld/Common/Driver.h that cubecl-llvm uses; see run_lld.cpp.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/raw_ostream.h"

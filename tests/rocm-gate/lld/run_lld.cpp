@@ -1,5 +1,5 @@
-// lld::elf::link by running the program ld.lld, because the wheels have no LLD library: that of CUBECL_LD_LLD, or the first
-// one found.
+// Implements lld::elf::link with the program ld.lld, because the wheels have no LLD library. CUBECL_LD_LLD may name the program;
+// otherwise it takes the first one found.
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -21,7 +21,7 @@ bool lld::elf::link(llvm::ArrayRef<const char *> args, llvm::raw_ostream &, llvm
         int status;
         if (!program || posix_spawnp(&child, program, nullptr, nullptr, words.data(), environ) != 0) continue;
         if (waitpid(child, &status, 0) != child) return false;
-        // 127: the program was not there after all.
+        // 127: the program does not exist.
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127) continue;
         return WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
