@@ -99,7 +99,7 @@ pub enum AblationError {
 /// Computes effects from `times[combination][round]`, median step times in milliseconds.
 ///
 /// # Errors
-/// If a combination or a round is missing, or a time is not a positive number.
+/// Fails if a combination or a round is missing, or a time is not a positive number.
 pub fn analyse(
     target: &str,
     switches: &[String],

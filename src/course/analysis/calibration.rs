@@ -107,7 +107,7 @@ impl Calibration {
     /// Writes the calibration, whole or not at all, and returns its path.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let path = Self::path(root, &self.facts.backend, &self.facts.device);
         write_json(&path, self)
@@ -116,7 +116,7 @@ impl Calibration {
     /// Reads the calibration of a device. Returns `None` if it was never measured, or if the file has another version.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn load(root: &Path, backend: &str, device: &str) -> Result<Option<Self>> {
         let found: Option<Self> = read_json(&Self::path(root, backend, device))?;
         Ok(found.filter(|found| found.version == VERSION))
@@ -125,7 +125,7 @@ impl Calibration {
     /// Reads every stored calibration. The second list names the files that it cannot understand.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// Fails if the folder cannot be read.
     pub fn load_all(root: &Path) -> Result<(Vec<Self>, Vec<String>)> {
         let folder = root.join(KIND);
         let entries =

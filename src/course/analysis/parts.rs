@@ -1,4 +1,4 @@
-//! Work and time of a step's parts. Equal parts of all layers are added up.
+//! Work and time of the parts of a step. Equal parts of all layers are added up.
 
 use serde::Serialize;
 

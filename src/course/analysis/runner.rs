@@ -27,7 +27,7 @@ impl Variant {
     /// Adds flags before and after the flags of `spec`.
     ///
     /// # Errors
-    /// If `run` does not accept the flags.
+    /// Fails if `run` does not accept the flags.
     pub fn new(
         name: impl Into<String>,
         spec: &RunSpec,
@@ -125,7 +125,7 @@ impl Runner {
     /// Runs `variant` and passes every event to `watch`.
     ///
     /// # Errors
-    /// If the run cannot be started, fails, ends early, or a stop was requested.
+    /// Fails if the run cannot be started, fails, ends early, or a stop was requested.
     pub fn run(
         &self,
         variant: &Variant,
@@ -162,7 +162,7 @@ impl Runner {
     /// Checks that a further run may start.
     ///
     /// # Errors
-    /// If a stop was requested.
+    /// Fails if a stop was requested.
     pub fn check_stop(&self) -> Result<(), RunFailure> {
         match self.stop.stopped() {
             Some(signal) => Err(RunFailure::Interrupted { signal }),
@@ -190,7 +190,7 @@ impl MeasuredRun {
     /// Reads a stored run from its folder or from an event stream.
     ///
     /// # Errors
-    /// If the file cannot be read, or the run did not reach its end.
+    /// Fails if the file cannot be read, or the run did not reach its end.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let file = || stream_of(path).display().to_string();
         let mut steps = Vec::new();

@@ -98,7 +98,7 @@ impl Findings {
     /// Stores the findings of this device below the state folder `root` and returns their path.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let path = device_file(root, "stages", &self.backend, &self.device);
         write_json(&path, self)

@@ -12,7 +12,7 @@ use tinyllama_base::foreign;
 /// Writes a JSON file, whole or not at all, creates its folder, and returns its path.
 ///
 /// # Errors
-/// The file system's message, with the path.
+/// Fails with the file system's message and the path.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<PathBuf> {
     let write = || -> std::io::Result<()> {
         path.parent().map_or(Ok(()), create_private)?;
@@ -27,7 +27,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<PathBuf> {
 /// Reads a JSON file. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// If it cannot be read or holds something else. The file is left unchanged.
+/// Fails if it cannot be read or holds something else. The file is left unchanged.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = if_there(foreign::read_text(path, foreign::MOST_BYTES))
         .with_context(|| format!("cannot read {}", path.display()))?;

@@ -59,7 +59,7 @@ struct Finished {
 /// finished pieces and the name of the last one.
 ///
 /// # Errors
-/// If the launcher has not several places, no run can be started, or a stop was requested.
+/// Fails if the launcher has not several places, no run can be started, or a stop was requested.
 pub fn make(
     runner: &Runner,
     pieces: &[Variant],
@@ -176,7 +176,7 @@ impl MeasuredRun {
     /// Turns a finished run into figures.
     ///
     /// # Errors
-    /// If the run did not reach its end.
+    /// Fails if the run did not reach its end.
     pub(super) fn ended(
         variant: &Variant,
         ended: Ended,

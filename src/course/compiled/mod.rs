@@ -12,7 +12,7 @@ pub mod facts;
 
 #[cfg(test)]
 mod tests {
-    /// Joins lines and removes quotation marks.
+    /// Joins lines and removes the `> ` of a Markdown quotation.
     fn words(text: &str) -> String {
         text.lines()
             .map(|line| line.trim_start_matches("> "))
@@ -21,7 +21,7 @@ mod tests {
             .join(" ")
     }
 
-    /// This project had no AMD GPU. The README repeats word for word what docs/design/rocm.md allows it to say about them.
+    /// This project had no AMD GPU. The README repeats word for word what docs/design/rocm.md allows it to say about such GPUs.
     #[test]
     fn the_readme_claims_what_is_documented() {
         let allowed: String = include_str!("../../../docs/design/rocm.md")

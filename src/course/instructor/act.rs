@@ -18,7 +18,7 @@ pub enum Delivery {
 /// A session of another user is never written to, not even by root: files of another owner would lock the learner out.
 ///
 /// # Errors
-/// If the file system refuses, or the order names something that does not exist.
+/// Fails if the file system refuses, or the order names something that does not exist.
 pub fn deliver(place: &Place, order: &Order) -> Result<Delivery, SessionError> {
     if !place.is_own() {
         inbox::send(place, order)?;

@@ -11,7 +11,7 @@ use crate::session::{Action, Order, Place, SessionError, class_file, read_only};
 /// Carries out a decision and describes the result.
 ///
 /// # Errors
-/// If the file system refuses, or a learner or lesson of that name does not exist.
+/// Fails if the file system refuses, or a learner or lesson of that name does not exist.
 pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Result<String> {
     match deed {
         Deed::To { orders } => match <[_; 1]>::try_from(orders) {
@@ -49,7 +49,7 @@ pub fn pin(class: &Class, lesson: Option<String>, by: &str) -> Result<String> {
 /// Finds the backup that a restore without a name takes.
 ///
 /// # Errors
-/// If every backup was restored already, or there is none.
+/// Fails if every backup was restored already, or there is none.
 pub fn newest_backup(class: &Class, learner: &str) -> Result<String> {
     let (state, _) = read_only(&class.place(learner)?)?;
     let number = |name: &str| name.rsplit('-').next().and_then(|n| n.parse::<u64>().ok());
@@ -94,7 +94,7 @@ fn send(place: &Place, order: &Order) -> Result<Sent, SessionError> {
 /// Delivers an order to each learner. A failure for one does not stop the others.
 ///
 /// # Errors
-/// If a learner is not in the class. No order is delivered then.
+/// Fails if a learner is not in the class. No order is delivered then.
 pub fn each(class: &Class, orders: Vec<(String, Action)>, by: &str) -> Result<Vec<Sent>> {
     let places = orders.into_iter().map(|(learner, action)| {
         let place = class.place(&learner)?;

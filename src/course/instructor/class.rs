@@ -26,7 +26,7 @@ pub enum ClassError {
 }
 
 impl ClassError {
-    /// What to do about the error.
+    /// Advice about the error: what to do.
     pub fn remedy(&self) -> String {
         match self {
             ClassError::Folder { .. } => {
@@ -45,7 +45,7 @@ pub struct Class {
     known: HashMap<String, Known>,
 }
 
-/// A session as it was when its log had this length and modification time.
+/// The content of a session, read when its log had this length and modification time.
 #[derive(Debug)]
 struct Known {
     stamp: (u64, Option<SystemTime>),
@@ -64,7 +64,7 @@ impl Class {
     /// Opens a class folder.
     ///
     /// # Errors
-    /// If the folder is missing or may not be read.
+    /// Fails if the folder is missing or may not be read.
     pub fn open(folder: &Path) -> Result<Self, ClassError> {
         names(folder)?;
         Ok(Self {
@@ -77,7 +77,7 @@ impl Class {
     /// again.
     ///
     /// # Errors
-    /// If the folder may no longer be read.
+    /// Fails if the folder may no longer be read.
     pub fn learners(&mut self) -> Result<Vec<Learner<'_>>, ClassError> {
         let names = names(&self.folder)?;
         let refreshed = names.into_iter().map(|name| (self.refresh(&name), name));
@@ -93,10 +93,10 @@ impl Class {
         Ok(learners.collect())
     }
 
-    /// Returns the place of a learner's session. A name is only used after a check that it belongs to this class.
+    /// Finds the folder of a learner's session. A name is only used after a check that it belongs to this class.
     ///
     /// # Errors
-    /// If no learner has this name.
+    /// Fails if no learner has this name.
     pub fn place(&self, name: &str) -> Result<Place, ClassError> {
         check_name(name)?;
         let names = names(&self.folder)?;

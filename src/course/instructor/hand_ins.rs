@@ -19,7 +19,7 @@ pub struct Collected {
 /// session that went on gets a new file, and no file is overwritten.
 ///
 /// # Errors
-/// If the class cannot be read or `output` cannot be made.
+/// Fails if the class cannot be read or `output` cannot be made.
 pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<Collected>, ClassError> {
     let unusable = |why: std::io::Error| ClassError::Folder {
         path: output.to_path_buf(),

@@ -22,7 +22,7 @@ pub struct Rung {
 /// Ranks the learners of a class.
 ///
 /// # Errors
-/// If the class folder may no longer be read.
+/// Fails if the class folder may no longer be read.
 pub fn ladder(class: &mut Class, course: &Course) -> Result<Vec<Rung>, ClassError> {
     let learners = class.learners()?;
     let mut rungs: Vec<Rung> = learners

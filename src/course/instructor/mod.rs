@@ -1,4 +1,4 @@
-//! Supervises a class: the position of each learner, who is stuck, and what an instructor can do about it.
+//! Helps an instructor with a class: the position of each learner, who is stuck, and what can be done about it.
 //!
 //! There is no server. All communication goes through the class folder, with the rights that the file system gives.
 

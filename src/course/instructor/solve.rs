@@ -14,7 +14,7 @@ use tinyllama_contract::{Body, Step as TrainStep};
 /// each training step.
 ///
 /// # Errors
-/// If a run cannot be started or fails.
+/// Fails if a run cannot be started or fails.
 pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> Result<Action> {
     let golden = &step.golden;
     let here = at.clone();

@@ -8,13 +8,13 @@ use crate::session::{Status, StepProgress};
 /// From this many missed checks or wrong answers of a step, a learner counts as stuck.
 const MANY: u32 = 3;
 
-/// Minutes without a record while the tutor is open.
+/// From this many minutes without a record, a learner with an open tutor counts as idle.
 const LONG_IDLE: f64 = 10.0;
 
-/// Factor between a step's actual and its expected time.
+/// From this many times its expected time, a step counts as slow.
 const SLOW: f64 = 3.0;
 
-/// One sign.
+/// A sign that a learner needs help.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "sign", rename_all = "snake_case")]
 pub enum Sign {

@@ -124,7 +124,7 @@ impl fmt::Display for Position {
 /// Returns every learner of the class. Those who need help come first.
 ///
 /// # Errors
-/// If the class folder may not be read.
+/// Fails if the class folder may not be read.
 pub fn views(class: &mut Class, course: &Course) -> Result<Vec<LearnerView>, ClassError> {
     let now = OffsetDateTime::now_utc();
     let learners = class.learners()?;

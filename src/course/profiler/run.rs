@@ -19,7 +19,7 @@ pub mod remedy;
 
 use self::remedy::{Remedy, remedies};
 
-/// Where the child's output goes in addition to the log.
+/// Destination of the child's output in addition to the log.
 pub enum Output<'a> {
     /// To this process's terminal. The child has it while it runs, and there is no log then.
     Terminal,

@@ -151,7 +151,7 @@ impl Library {
     /// Reads the index.
     ///
     /// # Errors
-    /// If it is missing or cannot be understood.
+    /// Fails if it is missing or cannot be understood.
     pub fn load(source: Source) -> Result<Self, RecordingError> {
         let wrong = |problem: String| RecordingError::Index {
             place: source.place(INDEX),
@@ -173,7 +173,7 @@ impl Library {
     /// Finds the recording with this id.
     ///
     /// # Errors
-    /// If there is no such recording.
+    /// Fails if there is no such recording.
     pub fn find(&self, id: &str) -> Result<&Recording, RecordingError> {
         let all = self.recordings.iter();
         let found = all.clone().find(|recording| recording.id == id);
@@ -228,7 +228,7 @@ impl Library {
     /// Reads the stream of a recording, ready to play. A remark follows the first line as a note about the recording.
     ///
     /// # Errors
-    /// If the file is missing, is not gzip, or is too large.
+    /// Fails if the file is missing, is not gzip, or is too large.
     pub fn tape(&self, recording: &Recording) -> Result<Tape, RecordingError> {
         let file = format!("{}.jsonl.gz", recording.id);
         let place = || self.source.place(&file);

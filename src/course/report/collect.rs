@@ -38,7 +38,7 @@ pub struct Options {
 /// Reads a session and all its runs. It writes nothing, and the session may be open in another process.
 ///
 /// # Errors
-/// If there is no session at `place` or its log cannot be read. A run that cannot be read becomes a warning.
+/// Fails if there is no session at `place` or its log cannot be read. A run that cannot be read becomes a warning.
 pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Report, SessionError> {
     let scan = scan(&place.events())?.begun(&place.folder)?;
     let state = State::of(&scan.records);

@@ -25,7 +25,7 @@ pub struct Report {
     pub program: String,
     /// UTC, RFC 3339.
     pub written: String,
-    /// Whether names of people and machines were removed.
+    /// True if names of people and machines were removed.
     pub anonymous: bool,
     /// Null in an anonymous report.
     pub learner: Option<String>,
@@ -118,7 +118,7 @@ pub struct Device {
     pub driver: Option<String>,
     /// Bytes.
     pub memory: Option<u64>,
-    /// Whether only recordings come from it.
+    /// True if only recordings come from it.
     pub recording: bool,
     pub runs: usize,
 }
@@ -236,7 +236,7 @@ pub struct CheckReport {
     /// `passed`, `not yet`, `inconclusive` or `not evaluated`.
     #[schemars(with = "String")]
     pub verdict: Verdict,
-    /// Whether a miss keeps the step open.
+    /// True if a miss keeps the step open.
     pub required: bool,
     /// Number of misses.
     pub missed: u32,
@@ -281,7 +281,7 @@ pub struct RunReport {
     pub host: Option<String>,
     /// `0`, `exit status 1`, `signal 9`, `running` or `lost`.
     pub exit: String,
-    /// Whether it reached its planned end with exit status 0.
+    /// True if it reached its planned end with exit status 0.
     pub complete: bool,
     /// The machine it was recorded on, if it was not made here.
     pub recording: Option<String>,
@@ -291,7 +291,7 @@ pub struct RunReport {
     pub dtype: Option<String>,
     pub seed: Option<u64>,
     pub warmup: Option<usize>,
-    /// Whether the clock was read only after the device had finished.
+    /// True if the clock was read only after the device had finished.
     pub synchronized: Option<bool>,
     /// By metric name, from the run's summary.
     pub figures: BTreeMap<String, f64>,

@@ -38,7 +38,7 @@ impl Format {
 /// Writes a report into `folder`, one file per format, and returns their paths.
 ///
 /// # Errors
-/// The file system's message, with the path.
+/// Fails with the file system's message and the path.
 pub fn write(
     report: &Report,
     folder: &Path,
@@ -56,7 +56,7 @@ pub fn write(
 /// Writes a file whole or not at all.
 ///
 /// # Errors
-/// The file system's message, with the path.
+/// Fails with the file system's message and the path.
 pub fn save(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;

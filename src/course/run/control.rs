@@ -1,4 +1,4 @@
-//! Requests to a running run, from any thread.
+//! Sends requests to a run in progress, from any thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ struct Asked {
     going: Option<Going>,
 }
 
-/// What is running.
+/// The source of a run in progress: a child or a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Going {
     /// A child that leads a process group, and the pipe that the group writes to.

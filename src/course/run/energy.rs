@@ -37,7 +37,7 @@ pub struct Joules {
 
 impl fmt::Display for Joules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As many decimals as the uncertainty leaves meaningful.
+        // Prints only the decimals that the uncertainty leaves meaningful.
         let decimals = match self.uncertainty.abs().max(self.joules.abs() / 1e3) {
             size if size >= 10.0 => 0,
             size if size >= 1.0 => 1,

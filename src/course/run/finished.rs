@@ -37,7 +37,7 @@ pub struct FinishedRun {
     pub measurements: Measurements,
     /// Loss of every step, warm-up included.
     pub losses: Vec<f64>,
-    /// Whether the first measured step waited for the device.
+    /// True if the first measured step waited for the device.
     pub synchronized: Option<bool>,
     /// Measured by the process that keeps the run's files.
     pub energy: Option<RunEnergy>,
@@ -68,7 +68,7 @@ impl FinishedRun {
     /// Reads a stored run from its folder or from an event stream. Lines that are not events are ignored.
     ///
     /// # Errors
-    /// The file system's message.
+    /// Fails with the file system's message.
     pub fn read(path: &Path) -> io::Result<Self> {
         Self::read_with(path, |_| {})
     }
@@ -76,7 +76,7 @@ impl FinishedRun {
     /// As [`FinishedRun::read`], and passes every event to `see`.
     ///
     /// # Errors
-    /// As [`FinishedRun::read`].
+    /// Fails like [`FinishedRun::read`].
     pub fn read_with(path: &Path, mut see: impl FnMut(&Event)) -> io::Result<Self> {
         let record = RunRecord::read(path);
         let mut run = FinishedRun {
@@ -154,7 +154,7 @@ impl FinishedRuns {
     /// Finds a run. Returns `None` if its files are gone.
     ///
     /// # Errors
-    /// The file system's message.
+    /// Fails with the file system's message.
     pub fn get(&self, id: &str) -> io::Result<Option<Arc<FinishedRun>>> {
         let path = self.folder.join(id);
         if !path.join(EVENTS).exists() {

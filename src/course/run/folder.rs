@@ -22,7 +22,7 @@ pub const STDERR: &str = "stderr.log";
 /// Folder of progress and runs: `$XDG_STATE_HOME/tinyllama-tutor`.
 ///
 /// # Errors
-/// If neither XDG_STATE_HOME nor HOME is set.
+/// Fails if neither XDG_STATE_HOME nor HOME is set.
 pub fn state_folder() -> Result<PathBuf> {
     let strategy = etcetera::choose_base_strategy()
         .context("no home directory: set HOME or XDG_STATE_HOME")?;
@@ -35,7 +35,7 @@ pub fn state_folder() -> Result<PathBuf> {
 /// Creates `folder` and a file in it, then removes the file.
 ///
 /// # Errors
-/// The file system's message.
+/// Fails with the file system's message.
 pub fn check_writable(folder: &Path) -> Result<()> {
     create_private(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     tempfile::NamedTempFile::new_in(folder)
@@ -75,7 +75,7 @@ pub struct RunFolder {
     digest: Sha256,
     pub command: Vec<String>,
     started: u64,
-    /// What the run has reported so far.
+    /// Everything that the run has reported so far.
     pub run: FinishedRun,
 }
 
@@ -83,7 +83,7 @@ impl RunFolder {
     /// Creates `runs/ID` under `root`. Ids sort by time and are unique.
     ///
     /// # Errors
-    /// The file system's message, with the path.
+    /// Fails with the file system's message and the path.
     pub fn create(root: &Path, command: Vec<String>) -> Result<Self> {
         let now = since_1970();
         let runs = root.join("runs");
@@ -119,7 +119,7 @@ impl RunFolder {
     /// Stores a line as the child printed it, parses it, and adds its figures to the run.
     ///
     /// # Errors
-    /// If the copy cannot be written.
+    /// Fails if the copy cannot be written.
     pub fn keep(&mut self, bytes: &[u8]) -> Result<Line> {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_end_matches(['\n', '\r']);
@@ -138,7 +138,7 @@ impl RunFolder {
     /// Completes the record of a run that has ended.
     ///
     /// # Errors
-    /// The file system's message, with the path.
+    /// Fails with the file system's message and the path.
     pub fn finish(mut self, exit: &str, energy: Option<RunEnergy>) -> Result<FinishedRun> {
         self.run.energy = energy;
         self.save(Some(exit.into()))?;

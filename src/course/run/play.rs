@@ -136,7 +136,7 @@ impl<'a> Player<'a> {
         self.head.position(self.begun.elapsed())
     }
 
-    /// Waits for the next line, but only to `until` or a change of speed.
+    /// Waits for the next line, at most until `until` or a change of speed.
     pub(super) fn next_before(&mut self, until: Instant) -> Next<&'a str> {
         let Some((t, text)) = self.rest.as_slice().first() else {
             return Next::End;

@@ -37,7 +37,7 @@ impl Turn {
     /// Starts the process and creates its folder below `root`.
     ///
     /// # Errors
-    /// If a folder cannot be written or a program cannot be started.
+    /// Fails if a folder cannot be written or a program cannot be started.
     pub(super) fn process(&self, root: &Path, control: &Control) -> Result<(RunFolder, Process)> {
         let begin = |words: &[OsString], control: &Control, turn| {
             let folder = RunFolder::create(root, printable(words))?;

@@ -26,14 +26,14 @@ impl NotStarted {
     }
 }
 
-/// What to start.
+/// A way to start a run.
 #[derive(Clone, Debug)]
 pub enum Start {
-    /// A child process, for three reasons: fusion is a setting of the whole process, a driver's crash ends only the child,
-    /// and a profiler or a scheduler can be put in front of it.
+    /// A child process, for three reasons. Fusion is a setting of the whole process. A driver's crash ends only the child.
+    /// A profiler or a scheduler can be put in front of it.
     Command {
         words: Vec<OsString>,
-        /// Whether it runs on this machine, so that its power can be read.
+        /// True if it runs on this machine, so that its power can be read.
         is_local: bool,
     },
     /// A child process of this machine that takes turns with another.

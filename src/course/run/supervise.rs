@@ -39,7 +39,7 @@ const STDERR_LINES: usize = 20;
 /// A shell's status for a program that was asked to end.
 pub(super) const STOPPED: i32 = 128 + libc::SIGTERM;
 
-/// What happens during a run.
+/// A message about a run in progress.
 #[derive(Debug)]
 pub enum Told {
     /// The run has a folder.
@@ -64,7 +64,7 @@ pub enum Told {
 pub struct Ended {
     pub run: Arc<FinishedRun>,
     pub exit: RunExit,
-    /// Whether it was asked to end.
+    /// True if it was asked to end.
     pub stopped: bool,
     pub is_recording: bool,
     /// Last lines of its error stream.
@@ -75,7 +75,7 @@ pub struct Ended {
 /// group. It is asked to end if this thread or process is killed, and ended if an error is returned.
 ///
 /// # Errors
-/// If the folder cannot be written, the program cannot be started or read, or `tell` fails.
+/// Fails if the folder cannot be written, the program cannot be started or read, or `tell` fails.
 pub fn supervise(
     start: &Start,
     root: &Path,
@@ -126,7 +126,7 @@ pub fn supervise(
             let gpus = meter.as_ref().and_then(EnergyMeter::gpus);
             tell(Told::Clock {
                 seconds: source.seconds(),
-                // A recording is silent while its run was, so that is not reported.
+                // A recording pauses when its run did, so its silence is not reported.
                 silent: meter.as_ref().and(silent(heard.elapsed(), step_ms)),
                 gpus,
             })?;
@@ -211,7 +211,7 @@ impl Process {
     /// Starts a child. `turn` says which turn it takes, and connects it to the other run.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// Fails if it cannot be started.
     pub(super) fn start(
         words: &[OsString],
         folder: &RunFolder,

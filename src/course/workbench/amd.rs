@@ -14,7 +14,7 @@ use crate::compiled::facts::{ARCHITECTURES, KernelFacts};
 /// knows AMD GPUs.
 ///
 /// # Errors
-/// If the kernel does not compile for one of them, or files cannot be written.
+/// Fails if the kernel does not compile for one of them, or files cannot be written.
 pub fn facts(exercise: &Exercise, file: &File) -> Result<Option<Vec<KernelFacts>>> {
     let compiler = match Compiler::find() {
         Ok(compiler) => compiler,

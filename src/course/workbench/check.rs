@@ -44,7 +44,7 @@ pub struct WavePictures {
 /// Checks `file` as a solution of `exercise`. `say` receives a message before slow work.
 ///
 /// # Errors
-/// If this machine cannot compile or run kernels, for example with a [`ToolchainError`](super::toolchain::ToolchainError).
+/// Fails if this machine cannot compile or run kernels, for example with a [`ToolchainError`](super::toolchain::ToolchainError).
 /// Faults of the kernel are findings, not errors.
 pub fn check(
     exercise: &Exercise,

@@ -1,4 +1,4 @@
-//! Runs a child process with limits on its output and time that hold whatever the child does.
+//! Runs a child process with limits on its output and time that the child cannot evade.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -29,7 +29,7 @@ pub struct Ended {
 /// `longest`.
 ///
 /// # Errors
-/// If it cannot be started or waited for.
+/// Fails if it cannot be started or waited for.
 pub fn run(command: &mut Command, input: &[u8], most: u64, longest: Duration) -> io::Result<Ended> {
     let mut child = command
         .stdin(Stdio::piped())

@@ -65,7 +65,7 @@ impl Module {
 /// Compiles `file`, which has to contain the kernels of `exercise`. Faults of the file come back as findings.
 ///
 /// # Errors
-/// If the compiler cannot be started, or files cannot be written.
+/// Fails if the compiler cannot be started, or files cannot be written.
 pub fn compile(
     toolchain: &Toolchain,
     exercise: &Exercise,
@@ -108,7 +108,7 @@ pub fn compile(
 }
 
 /// Compiles `text` to `module.so` in `folder`. The compiler sees the text, the stand-in's headers and its own headers. It
-/// sees no other file, whatever the text includes.
+/// sees no other file, even if the text includes one.
 pub(super) fn build(
     toolchain: &Toolchain,
     folder: &Path,

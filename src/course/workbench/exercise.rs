@@ -156,7 +156,7 @@ impl Exercise {
     /// Returns a file of the exercise's folder.
     ///
     /// # Errors
-    /// If there is no file of that name.
+    /// Fails if there is no file of that name.
     pub fn file(&self, name: &str) -> Result<&'static str> {
         let path = format!("{}/{name}", self.folder);
         let file = FOLDER.get_file(&path).and_then(|file| file.contents_utf8());
@@ -166,7 +166,7 @@ impl Exercise {
     /// Returns the file that learners start with.
     ///
     /// # Errors
-    /// As [`Exercise::file`].
+    /// Fails like [`Exercise::file`].
     pub fn starter(&self) -> Result<&'static str> {
         self.file("starter.hip")
     }
@@ -174,12 +174,12 @@ impl Exercise {
     /// Returns the solution.
     ///
     /// # Errors
-    /// As [`Exercise::file`].
+    /// Fails like [`Exercise::file`].
     pub fn solution(&self) -> Result<&'static str> {
         self.file("solution.hip")
     }
 
-    /// Name of a learner's file.
+    /// File name of the kernel that a learner writes.
     pub fn file_name(&self) -> String {
         format!("{}.hip", self.name)
     }
@@ -232,7 +232,7 @@ pub fn exercises() -> Result<&'static [Exercise]> {
 /// Finds an exercise by its name, number, or numbered name.
 ///
 /// # Errors
-/// If it does not exist. The error lists the names that do.
+/// Fails if it does not exist. The error lists the names that do.
 pub fn find(wanted: &str) -> Result<&'static Exercise> {
     let all = exercises()?;
     let found = all.iter().find(|exercise| {

@@ -64,7 +64,7 @@ impl Expression {
     /// Computes a size: a whole number of at least 0.
     ///
     /// # Errors
-    /// As [`Expression::evaluate`], or if the value is not a size.
+    /// Fails like [`Expression::evaluate`], or if the value is not a size.
     pub fn size(&self, names: &dyn Fn(&str) -> Option<f64>) -> Result<usize, String> {
         let value = self.evaluate(names)?;
         match value >= 0.0 && value.fract() == 0.0 && value < 1e12 {

@@ -23,7 +23,7 @@ impl File {
     /// Reads a file. A file that cannot be a kernel is a finding.
     ///
     /// # Errors
-    /// If it cannot be read at all.
+    /// Fails if it cannot be read at all.
     pub fn read(path: &Path) -> Result<Result<File, Finding>> {
         let refuse = |why: String| Ok(Err(Finding::new(Kind::Compile, None, why)));
         let size = std::fs::metadata(path)

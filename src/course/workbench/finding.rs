@@ -31,7 +31,7 @@ named! {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     pub kind: Kind,
-    /// Line of the learner's file, from 1.
+    /// Line in the file, from 1.
     pub line: Option<u32>,
     /// Line of the other side of a race, or of the other barrier.
     pub other_line: Option<u32>,

@@ -1,4 +1,4 @@
-//! The path of a learner's file, and how it is created and reset.
+//! Finds, creates and resets the kernel file of a learner.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use super::exercise::Exercise;
 use crate::run::UsageError;
 
-/// Path of the learner's file in the session's `folder`. The current folder is not searched, because its files may be
+/// Path of an exercise's file in the `folder` of the session. The current folder is not searched, because its files may be
 /// anyone's.
 pub fn of(exercise: &Exercise, folder: &Path) -> PathBuf {
     folder.join(exercise.file_name())
@@ -17,7 +17,7 @@ pub fn of(exercise: &Exercise, folder: &Path) -> PathBuf {
 /// Writes the starter if there is no file yet, and returns whether it did.
 ///
 /// # Errors
-/// If it cannot be written.
+/// Fails if it cannot be written.
 pub fn start(exercise: &Exercise, path: &Path) -> Result<bool> {
     if path.exists() {
         return Ok(false);
@@ -29,7 +29,7 @@ pub fn start(exercise: &Exercise, path: &Path) -> Result<bool> {
 /// Puts the starter back. The old file is kept in the same folder under the returned name.
 ///
 /// # Errors
-/// If there is no file, or it cannot be written.
+/// Fails if there is no file, or it cannot be written.
 pub fn reset(exercise: &Exercise, path: &Path) -> Result<PathBuf> {
     let kept = (1..1000)
         .map(|n| path.with_extension(format!("{n}.hip")))

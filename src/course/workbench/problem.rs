@@ -62,7 +62,7 @@ impl<'a> Problem<'a> {
     /// Builds a case with filled buffers.
     ///
     /// # Errors
-    /// If a formula of the exercise does not give a valid value.
+    /// Fails if a formula of the exercise does not give a valid value.
     pub fn new(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
         Problem::with(exercise, sizes, wave, Some(0))
     }
@@ -70,7 +70,7 @@ impl<'a> Problem<'a> {
     /// As [`Problem::new`], with different numbers in the buffers for every `salt`.
     ///
     /// # Errors
-    /// As [`Problem::new`].
+    /// Fails like [`Problem::new`].
     pub fn salted(
         exercise: &'a Exercise,
         sizes: &Sizes,
@@ -83,7 +83,7 @@ impl<'a> Problem<'a> {
     /// As [`Problem::new`], with empty buffers, for callers that only need shapes.
     ///
     /// # Errors
-    /// As [`Problem::new`].
+    /// Fails like [`Problem::new`].
     pub fn shape(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
         Problem::with(exercise, sizes, wave, None)
     }
@@ -140,7 +140,7 @@ impl<'a> Problem<'a> {
     /// Computes the first launch of an exercise for these sizes.
     ///
     /// # Errors
-    /// If a formula cannot be computed.
+    /// Fails if a formula cannot be computed.
     pub fn launch_shape(exercise: &Exercise, sizes: Sizes, wave: u32) -> Result<LaunchShape> {
         let problem = Problem::empty(exercise, sizes, wave);
         let launch = exercise.launches.first();
@@ -164,7 +164,7 @@ impl<'a> Problem<'a> {
     /// Least bytes and operations of the case.
     ///
     /// # Errors
-    /// If a formula cannot be computed.
+    /// Fails if a formula cannot be computed.
     pub fn costs(&self) -> Result<(f64, f64)> {
         let value = |formula: &Expression| formula.evaluate(&|name| self.name(name));
         let costs =
@@ -175,7 +175,7 @@ impl<'a> Problem<'a> {
     /// Computes the expected outputs by name, in f64.
     ///
     /// # Errors
-    /// If this exercise has no reference.
+    /// Fails if this exercise has no reference.
     pub fn expected(&self) -> Result<Vec<(&'static str, Vec<f64>)>> {
         let compute = reference::of(&self.exercise.name)
             .ok_or_else(|| anyhow!("no reference computes `{}`", self.exercise.name))?;

@@ -46,7 +46,7 @@ pub struct Output {
 /// Runs `problem` on `module` in a separate process.
 ///
 /// # Errors
-/// If the process cannot be started, or communication with it fails.
+/// Fails if the process cannot be started, or communication with it fails.
 pub fn run(
     toolchain: &Toolchain,
     module: &Module,

@@ -22,7 +22,7 @@ pub enum TokenKind {
     Sign,
 }
 
-/// Whether a token is the first on a line of the joined text.
+/// Position of a token on its line of the joined text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinePlace {
     First,

@@ -132,7 +132,7 @@ impl Toolchain {
 /// The list of functions that a kernel may call.
 ///
 /// # Errors
-/// If this program was built without it.
+/// Fails if this program was built without it.
 pub fn mathematics() -> Result<&'static include_dir::File<'static>> {
     let list = SOURCES.get_file("workbench/mathematics.h");
     list.ok_or_else(|| anyhow!("kernels/stand-in/workbench/mathematics.h is missing"))

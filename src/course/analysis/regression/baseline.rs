@@ -112,7 +112,7 @@ impl Baseline {
     /// Reads a baseline.
     ///
     /// # Errors
-    /// If the file cannot be read, is not a baseline, or has another version.
+    /// Fails if the file cannot be read, is not a baseline, or has another version.
     pub fn read(path: &Path) -> Result<Self, BaselineError> {
         let cannot = |why: String| BaselineError::Read {
             path: path.to_path_buf(),
@@ -134,7 +134,7 @@ impl Baseline {
     /// Writes the file, whole or not at all.
     ///
     /// # Errors
-    /// The file system's message, with the path.
+    /// Fails with the file system's message and the path.
     pub fn write(&self, path: &Path) -> Result<(), BaselineError> {
         let written = write_json(path, self).map(drop);
         written.map_err(|error| BaselineError::Write {
@@ -148,7 +148,7 @@ impl BaselineTarget {
     /// Refuses runs that measure something else. A changed driver is allowed, because a baseline is there to judge it.
     ///
     /// # Errors
-    /// If device, model, seed or number type differ.
+    /// Fails if device, model, seed or number type differ.
     pub fn check_circumstances(&self, today: &Hello) -> Result<(), BaselineError> {
         let mut then = self.hello.clone();
         then.driver.clone_from(&today.driver);

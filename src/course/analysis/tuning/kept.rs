@@ -93,7 +93,7 @@ impl Tuned {
     /// Reads the results of a device. They are empty if it was never tuned, or if the file has another version.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn load(root: &Path, backend: &str, device: &str) -> Result<Self> {
         let path = device_file(root, KIND, backend, device);
         let found = read_json::<Value>(&path)?
@@ -145,7 +145,7 @@ impl Tuned {
     /// Writes the results, whole or not at all, and returns their path.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let path = device_file(root, KIND, &self.backend, &self.device);
         write_json(&path, self)

@@ -234,7 +234,7 @@ impl<'a> Builder<'a> {
     /// Returns the finished line.
     ///
     /// # Errors
-    /// If the tool lacks a flag that the task needs.
+    /// Fails if the tool lacks a flag that the task needs.
     pub fn finish(self) -> Result<CommandLine, LacksFlag> {
         match self.lacking {
             Some(lacking) => Err(lacking),

@@ -275,7 +275,7 @@ pub struct Request {
 /// Builds the command line of a request for the installed tool.
 ///
 /// # Errors
-/// If the tool lacks a flag that the task needs.
+/// Fails if the tool lacks a flag that the task needs.
 pub fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     (request.task.tool().about().build)(request, installed)
 }

@@ -82,7 +82,7 @@ fn run_of(path: &Path) -> PathBuf {
     path.with_file_name(&stem[..run_length(&stem).unwrap_or(stem.len())])
 }
 
-/// Length in bytes of the run's name in a file's name. `None` for names that rocprofv3 does not give.
+/// Finds how many bytes at the start of a file name are the name of the run. `None` for names that rocprofv3 does not give.
 fn run_length(stem: &str) -> Option<usize> {
     let without = |parts: &str, of: &str| -> Option<usize> {
         let mut parts = parts.split(' ');

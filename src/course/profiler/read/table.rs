@@ -26,7 +26,7 @@ pub struct Table {
     fields: Columns,
     /// Line of the next byte of `input`.
     line: u64,
-    /// Whether a line says that rows were left out.
+    /// True if a line says that rows were left out.
     is_shortened: bool,
 }
 

@@ -9,7 +9,7 @@ use super::Ending;
 pub struct Remedy {
     pub trouble: &'static str,
     pub remedy: &'static str,
-    /// Whether the run's output can still be used.
+    /// True if the run's output can still be used.
     pub harmless: bool,
 }
 

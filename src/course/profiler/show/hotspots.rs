@@ -14,10 +14,10 @@ use tinyllama_base::table::{Columns, TextTable};
 use tinyllama_base::units::{figure, or_not_reported, percent, time};
 use tinyllama_contract::ranges;
 
-/// What counts as one kernel.
+/// The rule that decides which launches count as one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GroupBy {
-    // Instances of a template are put together.
+    // Puts the instances of a template together. `clap` shows only the line below as help.
     /// The bare function name.
     #[value(name = "name")]
     ShortName,
@@ -67,7 +67,7 @@ pub struct Hotspots {
     pub total_ns: f64,
     /// Launches without a usable time. They are in no line.
     pub untimed: u64,
-    /// Whether the lines come from the profiler's summary, not from single launches.
+    /// True if the lines come from the profiler's summary, not from single launches.
     pub from_summary: bool,
     /// Processes that only have such a summary, while others have single launches.
     pub summarised: BTreeSet<String>,

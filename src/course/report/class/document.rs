@@ -42,9 +42,9 @@ pub struct LearnerRow {
     /// UTC.
     pub last: String,
     pub device: Option<String>,
-    /// Whether its records are unchanged. Null if it has none, or if some that they depend on are missing.
+    /// True if its records are unchanged. Null if it has none, or if some that they depend on are missing.
     pub intact: Option<bool>,
-    /// What could not be checked, with reasons.
+    /// Parts that could not be checked, with reasons.
     #[serde(default)]
     pub unchecked: Vec<String>,
 }

@@ -22,14 +22,14 @@ pub struct HandIn {
     /// `None` if it has no records.
     pub intact: Option<bool>,
     pub problems: Vec<String>,
-    /// What could not be checked, with reasons.
+    /// Parts that could not be checked, with reasons.
     pub unchecked: Vec<String>,
-    /// Its folder in the class. The folder's name is the learner's name there, whatever the records say.
+    /// Its folder in the class. The folder's name is the learner's name there, even if the records have another name.
     pub folder: Option<String>,
     pub chain: Chain,
 }
 
-/// Data that identify a session, whatever name it contains.
+/// Data that identify a session independently of the name in it.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// Hash of every record, in order. Empty if it has no records.
@@ -115,7 +115,7 @@ pub fn read(paths: &[PathBuf], course: &Course) -> Found {
         let (large, small): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| is_large(path));
         let mut read: Vec<_> = small.par_iter().map(one).collect();
         read.extend(large.iter().map(one));
-        // Counts an archive as large, because its unpacked size is not known before.
+        // Archives are also read one after the other, because their unpacked size is not known before.
         read.extend(
             exports
                 .iter()

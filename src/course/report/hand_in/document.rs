@@ -104,7 +104,7 @@ pub struct Checked {
 /// Derives the document again and compares all of it.
 ///
 /// # Errors
-/// If the session to compare with cannot be read, or there is no room for a copy.
+/// Fails if the session to compare with cannot be read, or there is no room for a copy.
 pub fn of_report(
     document: &Document,
     session: Option<&Path>,
@@ -185,7 +185,7 @@ struct Again {
     place: Place,
     /// The newest log first, as far as the logs follow each other.
     logs: Vec<KeptLog>,
-    /// Whether the file of some run is missing that existed when the document was written.
+    /// True if the file of some run is missing that existed when the document was written.
     lacks_files: bool,
     _folder: TempDir,
 }

@@ -107,7 +107,7 @@ impl Findings {
 /// `against` is the session that the report is said to come from, as an export or a folder.
 ///
 /// # Errors
-/// If a file is missing, or is neither a report nor a session.
+/// Fails if a file is missing, or is neither a report nor a session.
 pub fn verify(
     file: &Path,
     against: Option<&Path>,
@@ -155,7 +155,7 @@ fn unreadable(file: &Path, why: impl ToString) -> HandInError {
     }
 }
 
-/// A report as it was handed in.
+/// A report from a hand-in.
 #[derive(Clone, Debug)]
 pub struct Document {
     pub report: Report,
@@ -166,7 +166,7 @@ pub struct Document {
 /// Reads `session.json`.
 ///
 /// # Errors
-/// If it cannot be read, is not a report, or has another version.
+/// Fails if it cannot be read, is not a report, or has another version.
 pub fn read_report(file: &Path) -> Result<Document, HandInError> {
     let bytes = foreign::read(file, MOST_BYTES).map_err(|error| unreadable(file, error))?;
     if values(&bytes) > MOST_VALUES {
@@ -232,7 +232,7 @@ fn end_of_string(json: &[u8], mut at: usize) -> usize {
 /// Unpacks an export, passes it to `then` and deletes it.
 ///
 /// # Errors
-/// If it cannot be unpacked, and those of `then`.
+/// Fails if it cannot be unpacked, and those of `then`.
 pub fn with_unpacked<T>(
     file: &Path,
     then: impl FnOnce(&Path) -> Result<T, HandInError>,

@@ -19,7 +19,7 @@ const ROUNDING: f64 = 1e-9;
 /// Checks a session's folder. If `against` is given, its records have to begin that session.
 ///
 /// # Errors
-/// If there is no session or its log cannot be read.
+/// Fails if there is no session or its log cannot be read.
 pub fn of_session(
     folder: &Path,
     kind: &'static str,

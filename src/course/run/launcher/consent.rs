@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// agree.
 ///
 /// # Errors
-/// If the learner does not agree.
+/// Fails if the learner does not agree.
 pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), UsageError> {
     let programs = programs(settings);
     let sum = format!("{:x}", Sha256::digest(text));

@@ -45,7 +45,7 @@ pub struct Far {
     /// Used if this machine has it.
     #[arg(long)]
     pub folder: Option<PathBuf>,
-    /// Whether standard input is a connection to the near end.
+    /// True if standard input is a connection to the near end.
     #[arg(long)]
     pub attended: bool,
     #[arg(last = true, required = true)]
@@ -56,7 +56,7 @@ impl Far {
     /// Runs the command to its end, with or without a reader.
     ///
     /// # Errors
-    /// If it cannot be started, or its stream cannot be stored.
+    /// Fails if it cannot be started, or its stream cannot be stored.
     pub fn run(&self) -> Result<()> {
         let stream = stream(&self.stream)?;
         let keep = || {
@@ -200,7 +200,7 @@ fn hears_stop() -> bool {
 /// Reads a stored stream from a byte to its end. A near end starts this after its connection broke.
 ///
 /// # Errors
-/// If its files cannot be read.
+/// Fails if its files cannot be read.
 pub fn follow(name: &Path, from: u64) -> Result<()> {
     let stream = stream(name)?;
     let no_stream = || format!("no run left its stream in {}", stream.path().display());

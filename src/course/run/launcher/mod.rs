@@ -31,7 +31,7 @@ use tinyllama_contract::Synchronize;
 pub const VARIABLE: &str = "TINYLLAMA_LAUNCHER";
 const CLASS: &str = "TINYLLAMA_CLASS";
 
-/// Where a run executes.
+/// The place in which a run executes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -79,7 +79,7 @@ impl Launcher {
     /// Chooses a launcher: from the flag or the environment (both are in `flag`), the user's file, or the class's file.
     ///
     /// # Errors
-    /// If a setting cannot be understood. The error names its place.
+    /// Fails if a setting cannot be understood. The error names its place.
     pub fn choose(flag: Option<&str>, class: Option<&Path>) -> Result<Self, UsageError> {
         let launcher = Self::of_this_program();
         if let Some(json) = flag.filter(|flag| flag.starts_with('{')) {
@@ -194,7 +194,7 @@ impl Launcher {
     /// Checks that several runs at a time do not share a device.
     ///
     /// # Errors
-    /// If they would.
+    /// Fails if they would.
     pub fn check_several(&self) -> Result<(), UsageError> {
         match &self.kind {
             Kind::Slurm | Kind::Command(_) => Ok(()),
@@ -209,7 +209,7 @@ impl Launcher {
     /// Prepares runs of which at most `at_once` are active at a time. With Slurm they become a job array.
     ///
     /// # Errors
-    /// If the array cannot be submitted.
+    /// Fails if the array cannot be submitted.
     pub fn several(&self, specs: &[&RunSpec], at_once: usize) -> anyhow::Result<Vec<Start>> {
         self.check_several()?;
         if self.kind != Kind::Slurm || slurm::is_inside() || specs.is_empty() {
@@ -234,7 +234,7 @@ impl Launcher {
     /// Arguments that start another program with the terminal, such as a profiler, on the machine that makes the runs.
     ///
     /// # Errors
-    /// If the program's arguments would pass through a shell.
+    /// Fails if the program's arguments would pass through a shell.
     pub fn before_a_profiler(&self) -> Result<Vec<OsString>, UsageError> {
         match &self.kind {
             Kind::Local => Ok(Vec::new()),
@@ -299,7 +299,7 @@ impl Kind {
     /// Parses a launcher's name.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails if it is not one.
     fn parse(name: &str) -> Result<Self, UsageError> {
         match name.trim() {
             "" | "local" => Ok(Kind::Local),

@@ -204,7 +204,7 @@ struct Near<'a> {
 /// allocation.
 ///
 /// # Errors
-/// If this machine cannot start the launch.
+/// Fails if this machine cannot start the launch.
 pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString]) -> Result<i32> {
     let way: Box<dyn Way> = match &launcher.kind {
         Kind::Ssh(host) => Box::new(Ssh {
@@ -223,7 +223,7 @@ pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString
 /// Waits for a task of a job array, passes its stream on, and returns its status.
 ///
 /// # Errors
-/// If this machine cannot start the launch.
+/// Fails if this machine cannot start the launch.
 pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
     let mut near = Near::new(Box::new(Slurm::task(&launcher.settings, job)))?;
     let status = near.see_task(name);

@@ -14,7 +14,7 @@ use crate::run::UsageError;
 /// How long a host may be unreachable during a run.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Log in with a key or fail, answer soon, and notice a lost connection.
+/// Usual flags of ssh: log in with a key or fail, answer soon, and notice a lost connection.
 const USUAL: [&str; 9] = [
     "-T",
     "-oBatchMode=yes",

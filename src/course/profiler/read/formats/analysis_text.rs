@@ -47,7 +47,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(rows)
 }
 
-/// The tables of a report as they are read line by line.
+/// The tables of a report that were read so far, line by line.
 #[derive(Default)]
 struct Tables {
     title: String,

@@ -80,7 +80,7 @@ fn own_flags(folder: &Path, pieces: usize, at_once: usize) -> Vec<OsString> {
 /// Runs the piece with this task's number, on the compute node.
 ///
 /// # Errors
-/// If this process is not a task of an array, or its files are gone.
+/// Fails if this process is not a task of an array, or its files are gone.
 pub fn piece(name: &Path) -> Result<()> {
     let number = std::env::var("SLURM_ARRAY_TASK_ID").unwrap_or_default();
     let at: usize = number.parse().context("this is no task of a job array")?;

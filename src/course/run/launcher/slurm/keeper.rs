@@ -52,7 +52,7 @@ impl Keeper {
 /// Holds the allocation in `folder` until standard input ends.
 ///
 /// # Errors
-/// If signals cannot be ignored.
+/// Fails if signals cannot be ignored.
 pub fn keep(folder: &Path, idle_minutes: u32) -> Result<()> {
     // Signals are ignored. A hang-up or the end of a login ends the tutor first, and that ends this process.
     end_signals()?;

@@ -28,7 +28,7 @@ pub(super) fn is_inside() -> bool {
     env::var_os(JOB).is_some_and(|job| !job.is_empty())
 }
 
-/// Requested resources, as arguments of `sbatch` and `srun`: one argument each, whatever it contains.
+/// Requested resources, as arguments of `sbatch` and `srun`: one argument each, even with spaces in it.
 fn asked(settings: &Settings) -> Vec<OsString> {
     let slurm = &settings.slurm;
     let cpus = slurm.cpus.map(|cpus| cpus.to_string());

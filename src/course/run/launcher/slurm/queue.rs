@@ -29,7 +29,7 @@ pub(super) fn ask(
     let missing = |_| Trouble::NotInstalled(program.into());
     let mut child = Command::new(program)
         .args(arguments)
-        // Times come as numbers, whatever the user's settings.
+        // Times come as numbers, independent of the user's settings.
         .env("SLURM_TIME_FORMAT", "%s")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
