@@ -27,7 +27,7 @@ pub struct CalibrateArgs {
     /// Device of the backend
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Where to measure: local, slurm, ssh:HOST, or a command to put before the program, such as "srun --gres=gpu:1"
+    /// Launcher for the measurement: local, slurm, ssh:HOST, or a command to put before the program, such as "srun --gres=gpu:1"
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// Show the stored measurements of every device

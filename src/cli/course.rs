@@ -27,7 +27,7 @@ pub struct CourseArgs {
     /// Name of the learner (default: the user's name)
     #[arg(long, value_name = "NAME")]
     learner: Option<String>,
-    /// Where to run: local, slurm, ssh:HOST, or a command to put before each run, such as `srun --gpus=1`
+    /// Launcher for runs: local, slurm, ssh:HOST, or a command to put before each run, such as `srun --gpus=1`
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// Use attributes instead of colours, as with NO_COLOR

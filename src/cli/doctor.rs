@@ -51,7 +51,7 @@ pub struct DoctorArgs {
     /// With --driver: use short vectors and few repeats, for a simulated device
     #[arg(long, requires = "driver")]
     pub(super) quick: bool,
-    /// Where to run: local, slurm, ssh:HOST, or a command to put before each run; doctor examines that machine, too
+    /// Launcher for runs: local, slurm, ssh:HOST, or a command to put before each run; doctor examines that machine, too
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// Class folder; its site file may name the launcher

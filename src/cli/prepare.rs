@@ -41,7 +41,7 @@ pub struct PrepareArgs {
     /// Run with low priority, pause and continue on commands from standard input, and end with it
     #[arg(long, hide = true)]
     background: bool,
-    /// Where to run: local, slurm, ssh:HOST, or a command to put before each run, such as "srun --gres=gpu:1"
+    /// Launcher for runs: local, slurm, ssh:HOST, or a command to put before each run, such as "srun --gres=gpu:1"
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// Number of programs that compile in parallel on a GPU of this machine (default: half the processors, at most

@@ -348,7 +348,7 @@ fn pass_on(rank: usize, line: &[u8]) {
     eprintln!("rank {rank}: {}", plain(line.trim_end()));
 }
 
-/// The collected output of a run's ranks.
+/// Collects the output of all ranks of a run.
 struct Merge {
     /// Steps that some ranks have not reported yet.
     steps: BTreeMap<usize, Vec<Option<Step>>>,

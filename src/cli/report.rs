@@ -87,7 +87,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
 }
 
 impl CourseArgs {
-    /// Loads the course. If it has problems, prints them and returns an error.
+    /// Loads the course.
+    ///
+    /// # Errors
+    /// If the course has problems. The message contains them.
     pub fn load(&self) -> Result<Course, UsageError> {
         let course = Course::load(&Source::new(self.lessons.clone()));
         course.map_err(|problems| {

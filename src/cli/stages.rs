@@ -68,7 +68,7 @@ impl Analysis for StagesArgs {
         let usual = || root.join("stages").join(now.to_string());
         let out = self.out.clone().unwrap_or_else(usual);
         folder::check_writable(&out)?;
-        // What a stage waits for is part of the stage, so this command adds no flag for it.
+        // Each stage defines the work that it waits for, so this command adds no flag for it.
         let common = self.flags.after(&["--repeatability=off", PROFILED]);
         let variant = |target: &str| Ok(Variant::new(target, &target.parse()?, &common, &[])?);
         let stages = FIGURES.stages.iter();

@@ -462,7 +462,7 @@ pub struct Summary {
     /// Result of comparing several GPUs with one; absent without such a comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank_check: Option<RankCheck>,
-    /// Longest wait of a rank for sums, over the measured steps; absent if it was not measured.
+    /// Spread over the measured steps of the longest wait that a rank had for sums; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<Spread>,
     /// Fields that this version of the program does not know.
@@ -470,7 +470,7 @@ pub struct Summary {
     pub other: BTreeMap<String, serde_json::Value>,
 }
 
-/// Whether the same step from the same state gives the same bits.
+/// Comparison of repeats: the same step from the same state should give the same bits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeatability {
     /// Number of compared repeats.
@@ -489,7 +489,7 @@ pub struct Repeatability {
 pub struct Failure {
     pub code: FailureCode,
     pub message: String,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub remedy: String,
 }
 

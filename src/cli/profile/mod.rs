@@ -136,7 +136,7 @@ pub struct LaunchArgs {
     /// Folder for the output (default: a new one below `profiles`).
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Where the profiler runs: local, slurm, or a command to put before it, such as "srun --gpus=1".
+    /// Launcher for the profiler: local, slurm, or a command to put before it, such as "srun --gpus=1".
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// The GPU's architecture, such as gfx942, if the driver does not report it.

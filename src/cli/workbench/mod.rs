@@ -109,7 +109,7 @@ struct DeviceArgs {
     /// Device of the backend
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Where the GPU is: local, slurm, ssh:HOST, or words to put before the program, such as "srun --gres=gpu:1"
+    /// Launcher for the GPU: local, slurm, ssh:HOST, or a command to put before the program, such as "srun --gres=gpu:1"
     #[arg(
         long,
         value_name = "WHERE",

@@ -86,7 +86,7 @@ pub enum Initialisation {
     Default,
 }
 
-/// Whether the custom kernels propagate gradients.
+/// The backward pass of the custom kernels.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backward {
