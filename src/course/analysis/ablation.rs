@@ -72,7 +72,7 @@ pub struct Effect {
 pub struct Ablation {
     pub target: String,
     pub rounds: usize,
-    /// Probability that all intervals hold together.
+    /// Confidence that all intervals hold together.
     pub confidence: f64,
     pub combinations: Vec<Combination>,
     pub main_effects: Vec<Effect>,

@@ -89,7 +89,7 @@ pub struct Observation {
     pub config: ModelConfig,
     pub features: Features,
     pub step_ms: f64,
-    /// Null where the backend reports none.
+    /// Null if the backend reports none.
     pub peak_bytes: Option<f64>,
     pub runs: usize,
 }

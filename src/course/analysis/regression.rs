@@ -20,7 +20,7 @@ named! {
         Memory = "memory",
         Launches = "launches",
         FinalLoss = "final loss",
-        /// Compares with another target of today instead of the baseline.
+        /// Compared with another target of today, not with the baseline.
         Speedup = "speed-up",
     }
 }

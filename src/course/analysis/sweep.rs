@@ -59,7 +59,7 @@ struct Finished {
 /// finished pieces and the name of the last one.
 ///
 /// # Errors
-/// Fails if the launcher has not several places, no run can be started, or a stop was requested.
+/// Fails if the launcher offers only one place, no run can be started, or a stop was requested.
 pub fn make(
     runner: &Runner,
     pieces: &[Variant],

@@ -31,7 +31,7 @@ const MOST_STREAMS_BYTES: usize = 64 << 20;
 /// Choices for a report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Removes names of people and machines.
+    /// True to remove names of people and machines.
     pub anonymous: bool,
 }
 

@@ -108,7 +108,7 @@ pub struct SessionFacts {
     pub damaged_lines: Vec<String>,
 }
 
-/// A device, described as by the runs made on it.
+/// A device as the runs on it describe it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
     pub name: String,

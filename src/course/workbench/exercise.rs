@@ -214,7 +214,7 @@ impl Exercise {
 /// Returns all exercises in their order.
 ///
 /// # Errors
-/// The fault of the first exercise that cannot be read.
+/// Returns the fault of the first exercise that cannot be read.
 pub fn exercises() -> Result<&'static [Exercise]> {
     static ALL: OnceLock<Result<Vec<Exercise>, String>> = OnceLock::new();
     let all = ALL.get_or_init(|| {

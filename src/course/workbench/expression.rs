@@ -41,7 +41,7 @@ impl Expression {
     /// Computes the formula with the values that `names` returns.
     ///
     /// # Errors
-    /// The fault of the formula as text.
+    /// Returns the fault of the formula as text.
     pub fn evaluate(&self, names: &dyn Fn(&str) -> Option<f64>) -> Result<f64, String> {
         let said = |error: Error| format!("`{}`: {error}", self.0);
         let formula = FUNCTIONS.compile_expression(&self.0).map_err(said)?;

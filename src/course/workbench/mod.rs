@@ -3,7 +3,7 @@
 //! An [`exercise`] says what to write, which sizes are tried, and what result is right. [`stand_in`] compiles the file for
 //! this machine and runs it lane by lane in a separate process, which finds faults that a GPU would hide. [`gpu`] runs the
 //! same file through hiprtc or nvrtc, and [`bench`](mod@bench) times it. [`amd`] asks a compiler for the resources it
-//! takes of an AMD GPU. [`check`] combines the stand-in's results, and [`picture`] draws how a wavefront accesses memory.
+//! takes on an AMD GPU. [`check`] combines the stand-in's results, and [`picture`] draws how a wavefront accesses memory.
 
 pub mod amd;
 pub mod check;

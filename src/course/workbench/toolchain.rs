@@ -64,7 +64,7 @@ impl Toolchain {
     /// a message.
     ///
     /// # Errors
-    /// A [`ToolchainError`], or the reason why files cannot be written.
+    /// Returns a [`ToolchainError`], or the reason why files cannot be written.
     pub fn ready(say: &mut dyn FnMut(&str)) -> Result<Toolchain> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(ToolchainError::OtherMachine.into());

@@ -1,4 +1,4 @@
-//! Rooflines of a device for a run's type of products.
+//! Ceilings of a device for a run's type of matrix products.
 
 use crate::analysis::calibration::{Calibration, Level, Unit};
 use crate::analysis::gpus::DataSheet;

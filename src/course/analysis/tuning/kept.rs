@@ -63,7 +63,7 @@ impl TunedTarget {
             && self.dtype == dtype
     }
 
-    /// How much faster the block sizes alone made it. Returns `None` if another flag had a share in it.
+    /// How much faster the block sizes alone made the target. Returns `None` if another flag had a share in it.
     fn speedup_text(&self) -> Option<String> {
         let [value, low, high] = self.speedup?.map(factor);
         let alone = self.flags.iter().all(|flag| flag.starts_with(BLOCK_SIZE));

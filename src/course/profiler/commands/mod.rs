@@ -104,7 +104,7 @@ impl Tool {
     /// Finds the task that `--kind` names.
     ///
     /// # Errors
-    /// A sentence that lists the valid names.
+    /// Returns a sentence that lists the valid names.
     pub fn task(self, kind: &str) -> Result<Task, String> {
         let kinds = self.about().kinds;
         let found = kinds.iter().find(|known| known.name == kind);

@@ -1,4 +1,4 @@
-//! Reads AMD GPUs from the files of the amdgpu driver. This needs neither tools nor rights.
+//! Reads AMD GPUs from the files of the amdgpu driver. This needs neither tools nor special rights.
 
 use std::fs;
 use std::path::{Path, PathBuf};

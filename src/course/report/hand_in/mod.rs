@@ -232,7 +232,7 @@ fn end_of_string(json: &[u8], mut at: usize) -> usize {
 /// Unpacks an export, passes it to `then` and deletes it.
 ///
 /// # Errors
-/// Fails if it cannot be unpacked, and those of `then`.
+/// Fails if the export cannot be unpacked, or if `then` fails.
 pub fn with_unpacked<T>(
     file: &Path,
     then: impl FnOnce(&Path) -> Result<T, HandInError>,

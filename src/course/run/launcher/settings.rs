@@ -64,7 +64,7 @@ pub(super) struct Found {
 /// Reads both files. The user's settings override the site's.
 ///
 /// # Errors
-/// A fault in a file, with its place, or a site's file that the learner did not agree to.
+/// Fails if a file has a fault, with its place, or if the learner does not agree to a site's file.
 pub(super) fn find(class: Option<&Path>) -> Result<Found, UsageError> {
     let mut found = Found::default();
     let mut together = toml::Table::new();
