@@ -43,7 +43,7 @@ pub trait Play {
     /// Draws everything and returns the position of the cursor.
     fn draw(&self, area: Rect, buffer: &mut Buffer) -> Option<Position>;
 
-    /// Returns whether something changed since the last frame.
+    /// The flag for a change since the last frame; the loop clears it after drawing.
     fn dirty(&mut self) -> &mut bool;
 
     fn is_over(&self) -> bool;
