@@ -240,7 +240,7 @@ fn the_system_profiler_leaves_a_call_tree() {
             assert_eq!(code, 0, "{rocm} {kind}: {document:#}");
             let taken = document["profile"]["taken"].to_string();
             assert!(taken.contains("rocprof-sys call tree (text)"), "{taken}");
-            // Only the complete help lists it, and since 7.13 it needs a separate request.
+            // Only the complete help lists this option, and since 7.13 that help needs a separate request.
             let words = words(&document);
             assert!(
                 words.contains(&"--profile-format".to_owned()),

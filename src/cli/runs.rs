@@ -56,8 +56,7 @@ pub enum RunsCommand {
         base: String,
         other: String,
     },
-    /// Delete runs that nothing depends on; runs that the session refers to, and so its checks and report, always
-    /// stay
+    /// Delete runs that nothing depends on; runs that the session, its checks or its report use always stay
     Prune {
         /// Delete only runs older than this many days
         #[arg(long, value_name = "DAYS", required_unless_present = "keep")]

@@ -69,7 +69,7 @@ pub enum SessionCommand {
     Path,
     /// Check every record against its checksum and the chain
     Verify,
-    /// Replace the log by its result; the full log stays among the backups
+    /// Replace the log by the state that it leads to; a backup keeps the full log
     Compact,
     /// Pack the session into one .tar.gz
     Export {

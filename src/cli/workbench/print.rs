@@ -80,7 +80,8 @@ pub fn start(
     )
 }
 
-/// Prints the next hint, or the requested one. A counter file in the file's folder stores how many were shown.
+/// Prints the next hint, or the requested one. The file `counter`, in the folder of the learner's file, stores how many
+/// were shown.
 pub fn hint(
     exercise: &Exercise,
     number: Option<usize>,
