@@ -60,6 +60,9 @@ struct KernelMetadata {
 
 /// Returns the resources of the kernel `entry`, and the bytes of local memory per workgroup that the code fixes. A launch
 /// may add more.
+///
+/// # Errors
+/// Fails if the assembly has no metadata, or the metadata cannot be parsed or lacks the kernel.
 pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), AssemblyError> {
     let body = assembly.split_once(".amdgpu_metadata");
     let yaml =
@@ -77,6 +80,9 @@ pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), Assemb
 }
 
 /// Returns the instructions of the kernel `entry` with their labels, but without directives and comment lines.
+///
+/// # Errors
+/// Fails if the assembly has no kernel of this name.
 pub fn instructions(assembly: &str, entry: &str) -> Result<String, AssemblyError> {
     let label = format!("{entry}:");
     let lines = assembly.lines();

@@ -57,6 +57,9 @@ pub struct Compiler {
 
 impl Compiler {
     /// Takes the compiler that [`VARIABLE`] names, otherwise the newest that is found.
+    ///
+    /// # Errors
+    /// Fails if no compiler is found, the named one cannot be used, or its files cannot be written.
     pub fn find() -> Result<Compiler, CompilerError> {
         if let Some(named) = std::env::var_os(VARIABLE) {
             let path = PathBuf::from(named);
@@ -96,6 +99,9 @@ impl Compiler {
     }
 
     /// Compiles HIP C++ `source` for `architecture` and returns the assembly. Errors name the kernel by `kernel`.
+    ///
+    /// # Errors
+    /// Fails if the source does not compile, with the compiler's messages, or files cannot be written.
     pub fn assembly(
         &self,
         kernel: &str,

@@ -73,6 +73,9 @@ impl KernelFacts {
 }
 
 /// Reads the table that was built into this program: typical variants for [`RECORDED_ARCHITECTURES`].
+///
+/// # Errors
+/// Fails if the built-in table is not valid JSON of this form.
 pub fn recorded() -> Result<Facts, serde_json::Error> {
     serde_json::from_str(RECORDED)
 }

@@ -36,6 +36,9 @@ pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Re
 }
 
 /// Asks the class to work on one lesson, or lets each learner choose, and describes the result.
+///
+/// # Errors
+/// Fails if the file in the class folder cannot be written.
 pub fn pin(class: &Class, lesson: Option<String>, by: &str) -> Result<String> {
     let text = match &lesson {
         Some(lesson) => format!("The class is asked to work on {lesson}."),
@@ -78,6 +81,10 @@ impl Sent {
 
 const FAILED: &str = "failed";
 
+/// Delivers an order to one learner.
+///
+/// # Errors
+/// Fails if the learner is not in the class, or the order cannot be delivered.
 pub fn one(class: &Class, learner: &str, action: Action, by: &str) -> Result<Sent> {
     Ok(send(&class.place(learner)?, &Order::new(by, action))?)
 }
@@ -116,6 +123,9 @@ fn send_or_say(place: &Place, order: &Order) -> Sent {
 }
 
 /// Delivers an order to every learner. A failure for one does not stop the others.
+///
+/// # Errors
+/// Fails if the class folder may no longer be read.
 pub fn everyone(class: &mut Class, action: Action, by: &str) -> Result<Vec<Sent>> {
     let order = Order::new(by, action);
     let learners = class.learners()?.into_iter();

@@ -236,6 +236,9 @@ impl Dashboard {
     }
 
     /// Ends the entry and returns its decision. The error is a message for the instructor.
+    ///
+    /// # Errors
+    /// Fails if the entry names a step or lesson that the course does not have.
     pub fn accept(&mut self, course: &Course) -> Result<Option<Deed>, ScopeError> {
         let Some(entry) = self.entry.take() else {
             return Ok(None);

@@ -34,6 +34,9 @@ pub enum ScopeError {
 }
 
 /// Returns the scope and the workbench files that belong to it.
+///
+/// # Errors
+/// Fails if the course does not have what `named` names.
 pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), ScopeError> {
     let scope = match named {
         Named::Step(name) => Scope::Step(step(name, course)?),
@@ -54,6 +57,9 @@ pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), S
 }
 
 /// Finds a step by `lesson/step`.
+///
+/// # Errors
+/// Fails if the name has no `/`, or the course does not have the lesson or the step.
 pub fn step(name: &str, course: &Course) -> Result<StepRef, ScopeError> {
     let (of, id) = name
         .split_once('/')
@@ -69,6 +75,10 @@ pub fn step(name: &str, course: &Course) -> Result<StepRef, ScopeError> {
     }
 }
 
+/// Finds a lesson by its id.
+///
+/// # Errors
+/// Fails if the course does not have it.
 pub fn lesson<'a>(id: &str, course: &'a Course) -> Result<&'a Lesson, ScopeError> {
     let known = || course.lessons().map(|lesson| &lesson.id);
     course

@@ -60,6 +60,9 @@ pub enum RunError {
 ///
 /// While the child runs, this process ignores an interrupt from the keyboard. Profilers write their output when the
 /// program ends, and would lose it if this process ended first.
+///
+/// # Errors
+/// Fails if the program is not installed or cannot be started, or if a file cannot be written.
 pub fn run(line: &CommandLine, output: Output<'_>) -> Result<Finished, RunError> {
     prepare(line)?;
     let words = line.words();

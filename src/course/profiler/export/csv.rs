@@ -11,6 +11,9 @@ use crate::profiler::model::{
 use tinyllama_base::table::Columns;
 
 /// Writes one file for each kind of record in the profile into `folder`, and returns the files' paths.
+///
+/// # Errors
+/// Fails if the folder or a file cannot be written.
 pub fn write(profile: &Profile, folder: &Path) -> Result<Vec<PathBuf>, csv::Error> {
     std::fs::create_dir_all(folder)?;
     // The columns of rocprofv3 cannot express that a time is not known.

@@ -9,6 +9,9 @@ use crate::profiler::name;
 use crate::profiler::show::timeline::{Row, device_label, rows};
 
 /// Streams the trace, so that a profile of a million launches needs no second copy in memory.
+///
+/// # Errors
+/// Fails if `output` cannot be written.
 pub fn write(profile: &Profile, output: &mut dyn Write) -> io::Result<()> {
     let rows = rows(profile);
     // Perfetto stores microseconds in a double. Counted from the first event, nanoseconds survive.

@@ -94,6 +94,9 @@ impl Read for Unpacked {
 }
 
 /// Opens a file of a profiler. All readers open files this way.
+///
+/// # Errors
+/// Fails if the file cannot be opened.
 pub fn open(path: &Path) -> Result<Input, Damage> {
     input(path, MOST_UNPACKED).map_err(|error| Damage::io(path, &error))
 }

@@ -64,6 +64,9 @@ pub enum ImportError {
 }
 
 /// Reads a file, or every file below a folder.
+///
+/// # Errors
+/// Fails if the file or folder cannot be read. A file that no format knows, or a damaged one, is part of the result.
 pub fn import(path: &Path) -> Result<Import, ImportError> {
     let files = selection::files(path).map_err(|error| ImportError::Unreadable {
         path: path.to_owned(),
@@ -196,6 +199,9 @@ impl<'a> Reading<'a> {
     }
 
     /// Opens the file as CSV, unless it was exported from a database that was read already.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, has no valid header, or was exported from such a database.
     pub fn table(&self) -> Result<Table, Refusal> {
         if let Some(guid) = self.guid()?.filter(|guid| self.guids.contains(guid)) {
             return Err(Refusal::PassedOver(format!(
