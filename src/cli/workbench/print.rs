@@ -80,8 +80,8 @@ pub fn start(
     )
 }
 
-/// Prints the next hint, or the requested one. The file `counter`, in the folder of the learner's file, stores how many
-/// were shown.
+/// Prints the next hint, or the requested one. The file `counter` in the session's workbench folder stores how many were
+/// shown.
 pub fn hint(
     exercise: &Exercise,
     number: Option<usize>,
