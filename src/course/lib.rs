@@ -1,9 +1,9 @@
-//! The tutor: everything that teaches, shows, launches and reads.
+//! The tutor. It teaches, launches runs, reads their results and shows them.
 //!
-//! A [`lesson::Course`] is read from YAML. A [`session::Session`] keeps what a learner did, as a chain of events. The
-//! screens in [`tui`] and the lines in [`plain`] show both; [`tutor`] is what they share. [`run`] starts a training run as
-//! a child process and reads its stream, [`profiler`] fills in AMD's profilers and reads their files, [`workbench`] checks
-//! kernels that learners write. Nothing here builds burn, cubecl or wgpu.
+//! A [`lesson::Course`] is read from YAML. A [`session::Session`] stores what a learner did, as a chain of events. The
+//! screens in [`tui`] and the lines in [`plain`] show both, and share the code in [`tutor`]. [`run`] starts a training run
+//! as a child process and reads its stream. [`profiler`] builds commands of AMD's profilers and reads their files.
+//! [`workbench`] checks kernels that learners write. This crate builds neither burn nor cubecl nor wgpu.
 //!
 //! ```
 //! use tinyllama_course::lesson::{Course, Source};

@@ -266,8 +266,8 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
 /// Names of facts that say which device a run used.
 const PLACE: [&str; 2] = ["device", "backend"];
 
-/// Names the facts in which `hello` differs from `base`. For runs that took turns, the points at which they wait are part
-/// of the comparison, so they are left out.
+/// Names the facts in which `hello` differs from `base`. Runs that took turns may differ in waiting and in block sizes,
+/// because those are part of the comparison. Block sizes of different targets are not compared.
 pub fn differing_facts(base: &Hello, hello: &Hello, made: Made) -> Vec<&'static str> {
     let in_turns = made == Made::InTurns;
     let waiting = in_turns || base.synchronize == hello.synchronize;

@@ -15,7 +15,7 @@ pub struct Collected {
     pub file: Result<PathBuf, String>,
 }
 
-/// Exports every session of a class to `NAME-HASH.tar.gz` in `output`. HASH is the start of its last record's hash, so a
+/// Exports every session of a class to `NAME-HASH.tar.gz` in `output`. HASH begins the hash of its last record, so a
 /// session that went on gets a new file, and no file is overwritten.
 ///
 /// # Errors

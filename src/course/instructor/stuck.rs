@@ -11,7 +11,7 @@ const MANY: u32 = 3;
 /// From this many minutes without a record, a learner with an open tutor counts as idle.
 const LONG_IDLE: f64 = 10.0;
 
-/// From this many times its expected time, a step counts as slow.
+/// A step that takes more than this many times its expected time counts as slow.
 const SLOW: f64 = 3.0;
 
 /// A sign that a learner needs help.

@@ -117,7 +117,7 @@ pub fn find(tool: Tool) -> Option<Installed> {
     })
 }
 
-/// As [`find`], but assumes a tool if there is none. The flag says whether it is installed.
+/// As [`find`], but assumes a tool if there is none. The second value is true if it is installed.
 pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
     match find(tool) {
         Some(found) => (found, true),

@@ -12,7 +12,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Adds a name without the suffixes of profilers and compilers, so that names can be compared.
+    /// Adds a kernel under its bare function name, because profilers and compilers add different texts to it.
     pub fn add(&mut self, kernel: &str, part: &str) {
         let name = name::short(kernel).to_owned();
         let parts = self.by_name.entry(name).or_default();

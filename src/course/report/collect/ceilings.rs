@@ -22,8 +22,8 @@ pub fn calibrations(place: &Place) -> Vec<Calibration> {
         .unwrap_or_default()
 }
 
-/// Returns the ceilings of a run, and notes about them. A recording was not made on this machine, so its calibration does
-/// not apply.
+/// Returns the ceilings of a run, and a warning if their calibration is outdated. This machine's calibration does not apply
+/// to a recording, which another machine made.
 pub fn of_run(
     hello: &Hello,
     calibrations: &[Calibration],

@@ -23,7 +23,7 @@ pub fn collect(state: &State, runs: &FinishedRuns) -> Vec<ProfileReport> {
         .collect()
 }
 
-/// Lists one folder per profile. Files directly in `profiles` count as one more.
+/// Lists one folder per profile. If `profiles` itself has files, it is the only one.
 fn folders(profiles: &Path) -> Vec<PathBuf> {
     let entries = inside(profiles).unwrap_or_default();
     match entries.iter().any(|path| path.is_file()) {

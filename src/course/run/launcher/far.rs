@@ -42,7 +42,7 @@ pub(super) fn stream(name: &Path) -> Result<Stream> {
 #[derive(Debug, Args)]
 pub struct Far {
     pub stream: PathBuf,
-    /// Used if this machine has it.
+    /// Working folder of the run, if this machine has it.
     #[arg(long)]
     pub folder: Option<PathBuf>,
     /// True if standard input is a connection to the near end.

@@ -194,7 +194,7 @@ impl Launcher {
     /// Checks that several runs at a time do not share a device.
     ///
     /// # Errors
-    /// Fails if they would.
+    /// Fails if they would share one.
     pub fn check_several(&self) -> Result<(), UsageError> {
         match &self.kind {
             Kind::Slurm | Kind::Command(_) => Ok(()),
@@ -299,7 +299,7 @@ impl Kind {
     /// Parses a launcher's name.
     ///
     /// # Errors
-    /// Fails if it is not one.
+    /// Fails if the name cannot be parsed.
     fn parse(name: &str) -> Result<Self, UsageError> {
         match name.trim() {
             "" | "local" => Ok(Kind::Local),

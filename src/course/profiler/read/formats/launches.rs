@@ -80,7 +80,7 @@ fn unknown_columns(table: &Table) -> Vec<usize> {
         .collect()
 }
 
-/// Returns whether a column has a name or description. Counters never have one.
+/// Returns whether a column contains an id, a name or a type. No counter's name ends like that.
 fn describes(column: &str) -> bool {
     let name = without_pass(column);
     ["_id", "_name", "_type"]

@@ -98,7 +98,7 @@ pub fn piece(name: &Path) -> Result<()> {
     .run()
 }
 
-/// Takes the error stream of a piece and deletes its file.
+/// Reads the error stream of a piece and deletes its file.
 pub(in crate::run::launcher) fn take_errors(stream: &Path) -> Vec<u8> {
     let path: PathBuf = stream.with_extension("err");
     let text = foreign::read(&path, MOST_BYTES).unwrap_or_default();
