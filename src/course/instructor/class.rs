@@ -93,7 +93,7 @@ impl Class {
         Ok(learners.collect())
     }
 
-    /// Finds the folder of a learner's session. A name is only used after a check that it belongs to this class.
+    /// Finds the session folder of a learner. A name is only used after a check that it belongs to this class.
     ///
     /// # Errors
     /// Fails if no learner has this name.

@@ -1,4 +1,4 @@
-//! Content of a learner's report for every layout: tables, sentences and pictures.
+//! Builds the content that every layout of a report shows: tables, sentences and pictures.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -93,11 +93,11 @@ pub struct EnergyMeter {
     /// True if the run is on this machine.
     is_local: bool,
     begin: Instant,
-    /// Seconds from `begin` to the zero of the run's clock, by the event with the least delay.
+    /// Seconds from `begin` to zero on the clock of the run, by the event with the least delay.
     zero: f64,
     /// `None` for a run on the CPU, because a GPU of this machine would only idle.
     run: Option<Box<Hello>>,
-    /// Start and end of the measured steps, in seconds of the run's clock.
+    /// Start and end of the measured steps, in seconds on the clock of the run.
     interval: Option<(f64, f64)>,
     steps: u64,
 }

@@ -16,7 +16,7 @@ use tinyllama_contract::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
 /// File of the event stream in a run's folder.
 pub const EVENTS: &str = "events.jsonl";
 
-/// Names of a run's energy figures in joules. The uncertainty is half the 95 % interval.
+/// Names of the energy figures, in joules. The uncertainty is half the 95 % interval.
 pub const ENERGY: [&str; 4] = [
     "joules_per_step",
     "joules_per_step_uncertainty",

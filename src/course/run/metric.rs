@@ -126,7 +126,7 @@ impl Metric {
         }
     }
 
-    /// Returns this figure of a run's summary, if the summary has it as one number.
+    /// Returns this figure of a summary, if the summary has it as one number.
     pub fn of_summary(self, summary: &Summary) -> Option<f64> {
         let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
         let repeat = summary.repeatability.as_ref();

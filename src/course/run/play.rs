@@ -9,7 +9,7 @@ use crate::run::Control;
 use tinyllama_base::named;
 
 named! {
-    /// A multiple of the run's real speed, or no waiting at all.
+    /// A multiple of the original speed, or no waiting at all.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Speed {
         #[default]

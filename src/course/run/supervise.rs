@@ -161,7 +161,7 @@ pub(super) enum Next<T> {
     End,
 }
 
-/// A source of a run's lines.
+/// A source of output lines: a child or a recording.
 trait Source {
     /// Waits until there is a line, but not longer than to `until`.
     fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>>;

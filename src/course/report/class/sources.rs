@@ -17,7 +17,7 @@ use tinyllama_base::inside;
 /// One learner's report, and whether its records are intact.
 #[derive(Clone, Debug)]
 pub struct HandIn {
-    /// Derived from its records and files. Without records, as it was handed in.
+    /// Derived from its records and files. Without records, taken unchanged from the hand-in.
     pub report: Report,
     /// `None` if it has no records.
     pub intact: Option<bool>,

@@ -193,7 +193,7 @@ enum Ended {
 struct Near<'a> {
     way: Box<dyn Way + 'a>,
     teller: Teller,
-    /// Number of bytes of the run's stream that were passed on.
+    /// Number of bytes of the stream that were passed on.
     got: u64,
     has_begun: bool,
     /// When the request to end was passed on.

@@ -10,7 +10,7 @@ use tinyllama_base::{create_private, create_private_file, replace};
 /// Streams that were never fetched are removed after this time.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The files of a run's stream.
+/// The files that belong to a stream.
 #[derive(Clone, Debug)]
 pub struct Stream(PathBuf);
 
