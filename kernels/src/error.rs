@@ -1,6 +1,6 @@
-//! What can be wrong with a launch before anything reaches the device.
+//! Errors of a launch before anything reaches the device.
 
-/// A launch that was refused. Nothing was written to any buffer.
+/// A refused launch. No buffer was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
     /// A buffer is smaller than the shape says.
@@ -13,13 +13,13 @@ pub enum KernelError {
         needed: u64,
         actual: u64,
     },
-    /// The shape itself makes no sense for this operation.
+    /// The shape is invalid for this operation.
     #[error("{0}: {1}")]
     Shape(&'static str, String),
     /// Block sizes that the kernel or the device cannot run.
     #[error("{0}: block size refused: {1}")]
     Block(&'static str, String),
-    /// An element type the kernel has no code for.
+    /// An element type for which the kernel has no code.
     #[error("{0}: element type {1} is not supported; use f32, f16 or bf16")]
     ElementType(&'static str, String),
     /// The device failed while a check read its results back.

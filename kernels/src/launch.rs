@@ -1,4 +1,4 @@
-//! What every launch function needs: facts about the device, checks of buffers, the widest vector that fits.
+//! Helpers of all launch functions: facts about the device, checks of buffers, the widest vector that fits.
 
 use cubecl::{
     features::Plane,
@@ -10,10 +10,11 @@ use tinyllama_kernel_catalog::block::CubeBlock;
 
 use crate::{KernelError, tunables};
 
-/// Launches a kernel on so many cubes of such dimensions: first its buffers, bound in vectors of `$vector` numbers (without
-/// it number by number) where they are not bound already, in parentheses; then its other arguments.
+/// Launches a kernel on the given number of cubes with the given dimensions. Its buffers come first. They are bound in
+/// vectors of `$vector` numbers, or number by number without it. Buffers in parentheses are already bound. Then come
+/// its other arguments.
 ///
-/// The caller has found every buffer as long as the kernel takes it to be.
+/// The caller has checked that every buffer is as long as the kernel needs.
 macro_rules! launch {
     ($client:ident, $($kernel:ident)::+ [$count:expr, $dim:expr], $vector:ident: [$($buffer:tt)+], $($number:expr),+) => {
         launch!(@ $client, [$($kernel)::+], ($count, $dim, $vector), $vector, [$($buffer)+], $($number),+)
@@ -22,7 +23,7 @@ macro_rules! launch {
         launch!(@ $client, [$($kernel)::+], ($count, $dim), 1, [$($buffer)+], $($number),+)
     };
     (@ $client:ident, [$($kernel:ident)::+], ($($grid:expr),+), $vector:expr, [$($buffer:tt)+], $($number:expr),+) => {{
-        // SAFETY: as every caller says.
+        // SAFETY: every caller states why.
         unsafe {
             $($kernel)::+::launch_unchecked($client, $($grid,)+ $(launch!(@bind $buffer, $vector),)+ $($number,)+);
         }
@@ -32,14 +33,15 @@ macro_rules! launch {
     (@bind $buffer:ident, $vector:expr) => { $buffer.argument($vector) };
 }
 
-/// The type that every kernel accumulates in.
+/// The type in which every kernel accumulates.
 pub const F32: ElemType = ElemType::Float(FloatKind::F32);
 
-/// Compute units assumed where a device does not say how many it has (Vulkan never does).
+/// Assumed number of compute units if a device does not report it (Vulkan never does).
 const ASSUMED_COMPUTE_UNITS: usize = 64;
 
-/// The plane size (warp, wavefront) if plane operations may be used: the device has them and all planes of a kernel
-/// have the same, known size. Some Vulkan devices choose the size per kernel; there the answer is `None`.
+/// Returns the plane size (warp, wavefront) if plane operations may be used. The device must support them, and all
+/// planes of a kernel must have the same, known size. Some Vulkan devices choose the size per kernel, which gives
+/// `None`.
 pub fn plane_size(client: &Client) -> Option<usize> {
     let hardware = &client.properties().hardware;
     let fixed = hardware.plane_size_min == hardware.plane_size_max && hardware.plane_size_min > 1;
@@ -47,13 +49,13 @@ pub fn plane_size(client: &Client) -> Option<usize> {
         .then_some(hardware.plane_size_min as usize)
 }
 
-/// How many compute units (SM, CU) the device has, or a modest guess.
+/// Returns the number of compute units (SM, CU) of the device, or a modest guess.
 pub fn compute_units(client: &Client) -> usize {
     let reported = client.properties().hardware.num_streaming_multiprocessors;
     reported.map_or(ASSUMED_COMPUTE_UNITS, |units| units.max(1) as usize)
 }
 
-/// Refuses element types that the kernels have no code for.
+/// Refuses element types for which the kernels have no code.
 pub fn check_float(kernel: &'static str, dtype: ElemType) -> Result<(), KernelError> {
     match dtype {
         ElemType::Float(FloatKind::F32 | FloatKind::F16 | FloatKind::BF16) => Ok(()),
@@ -61,7 +63,7 @@ pub fn check_float(kernel: &'static str, dtype: ElemType) -> Result<(), KernelEr
     }
 }
 
-/// A buffer that was found to hold what a kernel reads or writes there.
+/// A buffer that has been checked to be long enough for a kernel.
 #[derive(Clone, Copy)]
 pub struct Buffer<'a> {
     handle: &'a Handle,
@@ -95,18 +97,18 @@ impl<'a> Buffer<'a> {
         })
     }
 
-    /// The buffer as a kernel argument, seen as vectors.
+    /// Returns the buffer as a kernel argument in vectors.
     pub fn argument(&self, vector: VectorSize) -> BufferArg {
-        // SAFETY: `new` found as many elements in the buffer.
+        // SAFETY: `new` has checked that the buffer has as many elements.
         unsafe { BufferArg::from_raw_parts(self.handle.clone(), self.elements / vector) }
     }
 
-    /// The argument of an output that lies over argument number `of`, counting real buffers.
+    /// Returns an argument for an output that overwrites argument number `of`, counting real buffers.
     pub fn alias(&self, of: usize, vector: VectorSize) -> BufferArg {
         BufferArg::alias(of, self.elements / vector)
     }
 
-    /// The buffer where it is one of its own, else an alias of the argument in place `of`.
+    /// Returns the buffer as an argument if `is_own`, else an alias of argument number `of`.
     pub fn or_alias(&self, is_own: bool, of: usize, vector: VectorSize) -> BufferArg {
         match is_own {
             true => self.argument(vector),
@@ -120,7 +122,7 @@ impl<'a> Buffer<'a> {
     }
 }
 
-/// Refuses element types without code and shapes without elements or with too many; otherwise the number of elements.
+/// Refuses element types without code, and shapes without elements or with too many; otherwise returns the number of elements.
 pub fn check_shape(
     kernel: &'static str,
     dims: &[usize],
@@ -136,7 +138,7 @@ pub fn check_shape(
     check_elements(kernel, dims)
 }
 
-/// Refuses shapes whose element count does not fit the 32-bit indices the kernels use.
+/// Refuses shapes whose element count exceeds the 32-bit indices of the kernels.
 pub fn check_elements(kernel: &'static str, dims: &[usize]) -> Result<usize, KernelError> {
     dims.iter()
         .try_fold(1usize, |product, dim| product.checked_mul(*dim))
@@ -147,13 +149,13 @@ pub fn check_elements(kernel: &'static str, dims: &[usize]) -> Result<usize, Ker
         })
 }
 
-/// The block that was chosen here, or for this process, or suits this device.
+/// Returns the block that was chosen here, or for this process, or that suits this device.
 pub fn cube_block(kernel: &str, client: &Client, chosen: Option<usize>) -> CubeBlock {
     let chosen = tunables::or_chosen(kernel, chosen);
     CubeBlock::new(chosen.unwrap_or_else(|| default_units(client)))
 }
 
-/// Cubes for `threads` units, and their size. Kernels must ignore units past the end.
+/// Returns the cubes for `threads` units, and their size. Kernels must ignore units past the end.
 pub fn block_cubes(
     kernel: &'static str,
     client: &Client,
@@ -164,7 +166,7 @@ pub fn block_cubes(
     Ok(linear(client, threads, block.units_per_cube))
 }
 
-/// Cubes of `units` for `threads` units, and their size.
+/// Returns the cubes of `units` for `threads` units, and their size.
 pub fn linear(client: &Client, threads: usize, units: usize) -> (CubeCount, CubeDim) {
     (
         cube_count(client, threads.div_ceil(units)),
@@ -172,12 +174,13 @@ pub fn linear(client: &Client, threads: usize, units: usize) -> (CubeCount, Cube
     )
 }
 
-/// Units in a cube for kernels that treat every element alike: a multiple of any plane size, within the device's limit.
+/// Returns the units per cube for kernels that treat all elements alike: a multiple of any plane size, within the
+/// device's limit.
 pub fn default_units(client: &Client) -> usize {
     (client.properties().hardware.max_units_per_cube as usize).clamp(1, 256)
 }
 
-/// Refuses a cube of no units, or of more than the device takes.
+/// Refuses a cube without units, or with more than the device supports.
 pub fn check_units(kernel: &'static str, client: &Client, units: usize) -> Result<(), KernelError> {
     let limit = client.properties().hardware.max_units_per_cube as usize;
     if units == 0 || units > limit {
@@ -187,8 +190,8 @@ pub fn check_units(kernel: &'static str, client: &Client, units: usize) -> Resul
     Ok(())
 }
 
-/// The widest vector, in elements, with which rows of `length` elements of `dtype` can be moved: at most 16 bytes of
-/// `dtype`, a divisor of `length`, and aligned in every buffer.
+/// Returns the widest vector, in elements, with which rows of `length` elements of `dtype` can be moved. It has at most
+/// 16 bytes, divides `length`, and is aligned in every buffer.
 pub fn vector_size(
     client: &Client,
     dtype: ElemType,
@@ -204,7 +207,7 @@ pub fn vector_size(
         .unwrap_or(1)
 }
 
-/// A cube count of at least `cubes`, spread over the three dimensions where one is too short. Kernels index with
+/// Returns a cube count of at least `cubes`, spread over three dimensions if one is too short. Kernels index with
 /// `CUBE_POS` and must ignore cubes past the end.
 pub fn cube_count(client: &Client, cubes: usize) -> CubeCount {
     let cubes = u32::try_from(cubes).unwrap_or(u32::MAX);

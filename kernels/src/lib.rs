@@ -1,11 +1,11 @@
 //! GPU kernels of a tiny LLaMA, written in CubeCL: forward and hand-written backward.
 //!
-//! What each kernel is, costs and must compute stands in [`tinyllama_kernel_catalog`]. Here a folder per operation holds its
-//! kernels, the launch functions, a workload, a check against the reference on any device, and the operation as burn's models
-//! call it. `README.md` says how to add one.
+//! [`tinyllama_kernel_catalog`] describes each kernel, its costs and its reference. Here each operation has a folder
+//! with its kernels, the launch functions, a workload, a check against the reference on any device, and the operation
+//! as burn's models call it. `README.md` explains how to add one.
 //!
-//! All CubeCL code needs the feature `gpu`, which every GPU backend implies. Without it the operations run on burn's CPU
-//! backend.
+//! All CubeCL code needs the feature `gpu`, which every GPU backend enables. Without it the operations run on burn's
+//! CPU backend.
 
 #[cfg(all(
     feature = "gpu",

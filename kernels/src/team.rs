@@ -1,27 +1,27 @@
-//! A row handled by a team of units, and the sums and maxima they agree on.
+//! A team of units handles a row and computes its sums and maxima together.
 //!
-//! A cube is `units` wide and `rows` high: `UNIT_POS_Y` picks the row, `UNIT_POS_X` the place in the team. Where a
-//! plane (warp, wavefront) is exactly one team, a reduction is a handful of shuffles; where a team spans several
-//! planes they meet in shared memory; where planes cannot be used a tree in shared memory does the whole work.
+//! A cube is `units` wide and `rows` high: `UNIT_POS_Y` selects the row, `UNIT_POS_X` the place in the team. If a plane
+//! (warp, wavefront) is exactly one team, a reduction is a few shuffles. If a team spans several planes, they exchange
+//! results in shared memory. If planes cannot be used, a tree in shared memory does the whole reduction.
 
 use cubecl::prelude::*;
 use tinyllama_kernel_catalog::block::TeamBlock;
 
 use crate::{KernelError, launch::plane_size, tunables};
 
-/// How the units of a cube share rows; a comptime value of the kernels.
+/// How the units of a cube share rows; known when the kernels are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Team {
     /// Units that work on one row; a power of two.
     pub units: usize,
-    /// Rows a cube holds at a time.
+    /// Rows that a cube holds at a time.
     pub rows: usize,
-    /// The plane size, 0 where plane operations cannot be used.
+    /// The plane size, or 0 if plane operations cannot be used.
     pub plane: usize,
 }
 
 impl Team {
-    /// The team for `block` on this device.
+    /// Returns the team for `block` on this device.
     pub fn new(
         kernel: &'static str,
         client: &Client,
@@ -41,7 +41,7 @@ impl Team {
                 "{units} units x {rows} rows is more than the {limit} units this device allows in a cube"
             ));
         }
-        // A team narrower than a plane shares it with other rows: the tree handles that.
+        // A team narrower than a plane shares it with other rows, which the tree handles.
         let plane = plane_size(client).filter(|plane| units.is_multiple_of(*plane));
         Ok(Team {
             units,
@@ -50,34 +50,34 @@ impl Team {
         })
     }
 
-    /// Units in a cube.
+    /// Returns the dimensions of a cube.
     pub fn cube_dim(&self) -> CubeDim {
         CubeDim::new_2d(self.units as u32, self.rows as u32)
     }
 }
 
-/// Elements of a row that one unit holds in registers by default: four 16-byte vectors of f32, two of a 16-bit type.
+/// Default number of elements of a row that one unit holds in registers: four 16-byte vectors of f32, two of a 16-bit type.
 const ELEMENTS_PER_UNIT: usize = 16;
 
-/// Units in a cube by default: enough to fill a compute unit with few cubes, few enough to give every one a cube.
+/// Default units per cube: enough to fill a compute unit with few cubes, few enough to give every compute unit a cube.
 const UNITS_PER_CUBE: usize = 128;
 
-/// For rows of `width` elements: the block that was chosen here, or for this process, or suits this device.
+/// Returns a block for rows of `width` elements: the one chosen here, or for this process, or the one that suits this device.
 pub fn team_block(kernel: &str, client: &Client, width: usize, chosen: Option<usize>) -> TeamBlock {
     let units_per_row =
         tunables::or_chosen(kernel, chosen).unwrap_or_else(|| default_team(client, width));
     TeamBlock::new(units_per_row, (UNITS_PER_CUBE / units_per_row).max(1))
 }
 
-/// Teams of every kind, for checks: a single unit, a team narrower than any plane, which takes the tree, and one of
-/// several planes whatever the plane size. No device runs all of them by default.
+/// Teams of every kind, for checks: a single unit; a team narrower than any plane, which takes the tree; and one of
+/// several planes for every plane size. No device uses all of them by default.
 pub const OTHER_TEAMS: [TeamBlock; 3] = [
     TeamBlock::new(1, 33),
     TeamBlock::new(4, 5),
     TeamBlock::new(128, 2),
 ];
 
-/// Team width for rows of `width` elements: one plane at least, the largest cube at most.
+/// Returns the team width for rows of `width` elements: at least one plane, at most the largest cube.
 pub fn default_team(client: &Client, width: usize) -> usize {
     let limit = (client.properties().hardware.max_units_per_cube as usize).clamp(1, 1024);
     let widest = 1usize << limit.ilog2();
@@ -88,13 +88,13 @@ pub fn default_team(client: &Client, width: usize) -> usize {
         .clamp(plane, widest)
 }
 
-/// The sum of `value` over the team, known to every unit of it. Every unit of the cube must call it.
+/// Returns the sum of `value` over the team to each of its units. Every unit of the cube must call it.
 #[cube]
 pub fn team_sum(value: f32, #[comptime] team: Team) -> f32 {
     team_reduce(value, team, false)
 }
 
-/// The maximum of `value` over the team, known to every unit of it. Every unit of the cube must call it.
+/// Returns the maximum of `value` over the team to each of its units. Every unit of the cube must call it.
 #[cube]
 pub fn team_max(value: f32, #[comptime] team: Team) -> f32 {
     team_reduce(value, team, true)
@@ -131,14 +131,14 @@ fn combine(left: f32, right: f32, #[comptime] maximum: bool) -> f32 {
     }
 }
 
-/// One partial result a plane; every unit then combines those of its team.
+/// Each plane writes one partial result; every unit then combines those of its team.
 #[cube]
 fn planes_reduce(value: f32, #[comptime] team: Team, #[comptime] maximum: bool) -> f32 {
     let planes = comptime!(team.units / team.plane);
     let mut partial = Shared::<[f32]>::new_slice(comptime!(team.rows * team.units / team.plane));
     let own = plane_reduce(value, maximum);
     let first = UNIT_POS_Y as usize * planes;
-    // A shared slice is reused by the next reduction: nobody may still be reading the last one.
+    // The next reduction reuses the shared slice, so all units must have finished reading the last one.
     sync_cube();
     if UNIT_POS_PLANE == 0 {
         partial[first + UNIT_POS_X as usize / comptime!(team.plane)] = own;
@@ -176,7 +176,7 @@ fn tree_reduce(value: f32, #[comptime] team: Team, #[comptime] maximum: bool) ->
     partial[first]
 }
 
-/// The sum of a vector's elements.
+/// Returns the sum of a vector's elements.
 #[cube]
 pub fn vector_sum<N: Size>(vector: Vector<f32, N>) -> f32 {
     let mut total = 0.0f32;
@@ -187,8 +187,8 @@ pub fn vector_sum<N: Size>(vector: Vector<f32, N>) -> f32 {
     total
 }
 
-/// The part of a row that this unit handles, in registers: vectors `UNIT_POS_X`, `UNIT_POS_X + units`, and so on, so
-/// that neighbouring units read neighbouring vectors. Zero past the end of the row.
+/// Loads this unit's part of a row into registers: vectors `UNIT_POS_X`, `UNIT_POS_X + units`, and so on, so that
+/// neighbouring units read neighbouring vectors. Elements past the end of the row are zero.
 #[cube]
 pub fn load_row<F: Float, N: Size>(
     source: &[Vector<F, N>],
@@ -209,7 +209,7 @@ pub fn load_row<F: Float, N: Size>(
     row
 }
 
-/// As [`load_row`], but zeros where not `inside`: for a team past the last row, in a kernel that may write where it reads.
+/// As [`load_row`], but zeros if not `inside`: for a team past the last row, in a kernel that may write to its input.
 #[cube]
 pub fn load_row_inside<F: Float, N: Size>(
     source: &[Vector<F, N>],
@@ -231,7 +231,7 @@ pub fn load_row_inside<F: Float, N: Size>(
     row
 }
 
-/// Writes what [`load_row`] would read.
+/// Writes the elements that [`load_row`] would read.
 #[cube]
 pub fn store_row<F: Float, N: Size>(
     row: &Array<Vector<f32, N>>,
@@ -249,7 +249,7 @@ pub fn store_row<F: Float, N: Size>(
     }
 }
 
-/// This unit's share of the dot product of two rows.
+/// Returns this unit's share of the dot product of two rows.
 #[cube]
 pub fn partial_dot<N: Size>(
     left: &Array<Vector<f32, N>>,

@@ -1,6 +1,6 @@
-//! Block sizes chosen for this process, in place of those the kernels pick from the device.
+//! Block sizes chosen for this process, which replace the kernels' choice for the device.
 //!
-//! A block size is fixed when a kernel is compiled, so the choice is made once, before the first launch.
+//! A block size is fixed when a kernel is compiled, so choose it once, before the first launch.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
@@ -9,10 +9,10 @@ use tinyllama_kernel_catalog::tunables::{TunableError, check};
 
 static CHOSEN: RwLock<BTreeMap<&'static str, usize>> = RwLock::new(BTreeMap::new());
 
-/// Takes `size` for `kernel` from now on.
+/// Uses `size` for `kernel` from now on.
 ///
 /// # Errors
-/// As [`check`](tinyllama_kernel_catalog::tunables::check).
+/// As for [`check`](tinyllama_kernel_catalog::tunables::check).
 pub fn set(kernel: &str, size: usize) -> Result<(), TunableError> {
     let name = check(kernel, size)?;
     let mut chosen = CHOSEN.write().unwrap_or_else(PoisonError::into_inner);
@@ -20,7 +20,7 @@ pub fn set(kernel: &str, size: usize) -> Result<(), TunableError> {
     Ok(())
 }
 
-/// What is chosen here for `kernel`, or was chosen for this process.
+/// Returns `here`, or the size that was chosen for this process.
 #[cfg(feature = "gpu")]
 pub(crate) fn or_chosen(kernel: &str, here: Option<usize>) -> Option<usize> {
     let chosen = || CHOSEN.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! A kernel with its code: buffers of a size to launch it on, and its check.
+//! A kernel with its code: buffers for launching it, and its check.
 
 use cubecl::{ir::ElemType, prelude::Client, server::Handle};
 use tinyllama_kernel_catalog::{Kernel, Sizes};
@@ -6,7 +6,7 @@ use tinyllama_kernel_catalog::{Kernel, Sizes};
 use crate::KernelError;
 use crate::check::Check;
 
-/// A descriptor of the catalogue with its code; a constant of its folder, entered in [`CODE`](crate::CODE).
+/// A descriptor of the catalogue with its code: a constant of its folder, which [`CODE`](crate::CODE) lists.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelCode {
     pub kernel: &'static Kernel,
@@ -14,21 +14,21 @@ pub struct KernelCode {
     pub check: CheckFunction,
 }
 
-/// Makes buffers for a model of these sizes, in an element type; `block` is what was chosen for it.
+/// Creates buffers for a model of these sizes, in an element type; `block` is the chosen block size.
 pub type Workload =
     fn(&mut dyn BufferSource, &Sizes, ElemType, block: Option<usize>) -> PassLauncher;
 
-/// Launches the pass of this name on the buffers that were made for it.
+/// Launches the pass of this name on the buffers that were created for it.
 pub type PassLauncher = Box<dyn Fn(&str) -> Result<(), KernelError>>;
 
-/// Holds a kernel on a client, in an element type, against its reference on inputs drawn from a seed.
+/// Compares a kernel on a client, in an element type, with its reference on inputs drawn from a seed.
 pub type CheckFunction = fn(&Client, ElemType, u64) -> Result<Vec<Check>, KernelError>;
 
-/// Where the buffers of a workload come from: a device, with zeros or with values to be checked, or names alone.
+/// The source of a workload's buffers: a device, with zeros or with values for a check, or only names.
 pub trait BufferSource {
     fn client(&self) -> &Client;
 
-    /// A buffer of `elements` of `dtype`. What is in it matters only to a check.
+    /// Creates a buffer of `elements` of `dtype`. Only a check depends on its content.
     fn buffer(
         &mut self,
         name: &str,
@@ -37,18 +37,18 @@ pub trait BufferSource {
         holds: Content<'_>,
     ) -> Handle;
 
-    /// A buffer that kernels read.
+    /// Creates a buffer that kernels read.
     fn input(&mut self, name: &str, elements: usize, dtype: ElemType) -> Handle {
         self.buffer(name, elements, dtype, Content::Around(0.0))
     }
 
-    /// A buffer that kernels write.
+    /// Creates a buffer that kernels write.
     fn output(&mut self, name: &str, elements: usize, dtype: ElemType) -> Handle {
         self.buffer(name, elements, dtype, Content::Output)
     }
 }
 
-/// What a check finds in a buffer.
+/// Content of a buffer in a check.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     /// Random values around a number.
@@ -57,6 +57,6 @@ pub enum Content<'a> {
     Below(usize),
     Given(&'a [f64]),
     Zeros,
-    /// What a kernel wrote.
+    /// Nothing yet: a kernel writes it.
     Output,
 }

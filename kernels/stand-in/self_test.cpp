@@ -1,5 +1,5 @@
-// Checks the stand-in itself: right programs come through, and each planted mistake is found. Every case is a process of
-// its own, because a launch that failed ends the device.
+// Tests the stand-in itself: correct programs pass, and each planted mistake is found. Every case runs in its own
+// process, because a failed launch ends the device.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,7 +139,7 @@ std::vector<float> ramp(size_t count) {
     return values;
 }
 
-// The sum of a block, through local memory, between `barriers` that are there or not.
+// Sums a block through local memory. `first` and `second` are its barriers, or empty.
 std::string block_sum(const char *first, const char *second) {
     return std::string(R"(
 extern "C" __global__ void __launch_bounds__(256) k(const float *x, float *y) {
@@ -169,13 +169,13 @@ extern "C" __global__ void k(float a, const float *x, float *y, int n) {
 }
 )";
 
-// One case: a name, whether its process is to complain, and with which words.
+// One case: a name, whether its process must complain, and the expected text.
 struct Case {
     const char *name;
     const char *complaint;
     std::function<void()> body;
     const char *environment = nullptr;
-    // Where only some architectures have what it is about.
+    // The architectures on which it runs, if not all.
     const char *architectures = nullptr;
 };
 
@@ -184,7 +184,7 @@ int expect_failure(int status) {
     return status;
 }
 
-// A kernel over one block of two waves with one output a thread.
+// Runs a kernel over one block of two waves with one output per thread.
 int run_one(const char *source, std::vector<float> *out = nullptr, size_t count = 128) {
     Buffer<float> y(count);
     const int status = launch(kernel(source), 1, 128, 1024, nullptr, y.address);
@@ -192,7 +192,7 @@ int run_one(const char *source, std::vector<float> *out = nullptr, size_t count 
     return status;
 }
 
-// A kernel in one stream and another that takes what it wrote, ordered by an event or not, as they are or as a graph.
+// Runs a kernel in one stream and its reader in another, ordered by an event or not, directly or as a graph.
 int two_streams(bool ordered, bool captured) {
     void *one, *two, *fork, *done, *join, *graph, *executable;
     OK(hipStreamCreateWithFlags(&one, 1));
@@ -216,7 +216,7 @@ int two_streams(bool ordered, bool captured) {
     return hipGraphLaunch(executable, one);
 }
 
-// A product of [2, 3] and [3, 2] by the vendor's library, with its algorithm of this number.
+// A product of [2, 3] and [3, 2] by the vendor's library, with the algorithm of this number.
 struct SmallProduct {
     void *library, *what, *a_layout, *b_layout, *d_layout, *preference;
     Buffer<float> a{ramp(6)}, b{ramp(6)}, d{4}, workspace{64};
@@ -432,7 +432,7 @@ const std::vector<Case> CASES = {
          OK(hipGraphLaunch(executable, stream));
          OK(hipGraphLaunch(executable, stream));
          expect(y.read()[5] == 30.0f, "twice three times x");
-         // The same shape with another factor can be put in its place; another shape cannot.
+         // A launch of the same shape with another factor can replace it; one of another shape cannot.
          OK(hipStreamBeginCapture(stream, 1));
          OK(launch(function, 1, 64, 0, stream, 10.0f, x.address, y.address, 64));
          OK(launch(function, 1, 64, 0, stream, 10.0f, x.address, y.address, 64));
@@ -589,7 +589,7 @@ const std::vector<Case> CASES = {
      }},
 };
 
-// Runs a case in a process of its own; its output, and whether it passed.
+// Runs a case in its own process; returns its output and whether it passed.
 bool run(const Case &test, std::string *output) {
     int ends[2];
     if (pipe(ends) != 0) return false;

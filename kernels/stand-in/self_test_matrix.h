@@ -1,11 +1,12 @@
-// Matrix instructions held against where AMD's matrix instruction calculator says that elements lie: layouts/INSTRUCTION-A.csv,
-// -B and -D, one line a lane and one column a register or half of one. Included by self_test.cpp.
+// Compares matrix instructions with AMD's matrix instruction calculator, whose tables give the places of elements:
+// layouts/INSTRUCTION-A.csv, -B and -D, with one line per lane and one column per register or half of one.
+// self_test.cpp includes this file.
 
 struct Instruction {
     const char *name;
     const char *type;
     int size, depth;
-    // Elements a lane holds of an operand and of the result.
+    // Elements that a lane holds of an operand and of the result.
     int held, results;
     const char *architectures;
 };
@@ -64,7 +65,7 @@ T encoded(float value) {
     else return static_cast<T>(value);
 }
 
-// Whole numbers below 128, which all types hold and whose sums are exact.
+// Returns whole numbers below 128, which all types represent and whose sums are exact.
 std::vector<float> numbers(size_t count, unsigned seed) {
     std::vector<float> values(count);
     for (float &value : values) {
@@ -74,7 +75,7 @@ std::vector<float> numbers(size_t count, unsigned seed) {
     return values;
 }
 
-// Elements of D that are not what plain loops over A and B give, with elements lying as `layouts` says.
+// Counts elements of D that differ from plain loops over A and B, with elements placed as in `layouts`.
 template <class T>
 int wrong_elements(const Instruction &one, const Layouts &layouts) {
     const auto size = static_cast<size_t>(one.size), depth = static_cast<size_t>(one.depth);
@@ -123,7 +124,7 @@ void each_element_lies_where_the_table_says() {
     }
 }
 
-// Two lanes or two registers exchanged in any table: the comparison above must see it.
+// Exchanges two lanes or two registers in each table: the comparison above must notice it.
 void an_exchange_in_a_table_is_seen() {
     for (auto &one : instructions()) {
         for (char matrix : {'A', 'B', 'D'})
@@ -131,7 +132,7 @@ void an_exchange_in_a_table_is_seen() {
                 Layouts layouts(one);
                 Table &exchanged = matrix == 'A' ? layouts.a : matrix == 'B' ? layouts.b : layouts.d;
                 if (!lanes && exchanged[0].size() == 1) continue;
-                // The upper half of a wave of 32 brings the same operands again.
+                // The upper half of a wave of 32 supplies the same operands again.
                 const size_t halves = matrix == 'D' || wave() == 64 ? 1 : 2;
                 for (size_t half = 0; lanes && half < halves; half++) std::swap(exchanged[5 + 16 * half], exchanged[6 + 16 * half]);
                 for (auto &lane : exchanged) if (!lanes) std::swap(lane[0], lane[1]);
@@ -158,7 +159,7 @@ void upper_lanes_bring_something_else() {
     expect_failure(launch(kernel(kernel_of(one).c_str()), 1, 32, 0, nullptr, a.address, b.address, d.address));
 }
 
-// f32 has every digit; xf32 ten bits of mantissa.
+// f32 keeps every digit; xf32 keeps ten bits of mantissa.
 void operands_keep_their_digits() {
     for (auto &one : instructions()) {
         if (one.type[0] != 'f') continue;

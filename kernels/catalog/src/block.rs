@@ -1,7 +1,7 @@
-//! Numbers that are compiled into kernels: how many units share what. A field is described once, for its documentation and
-//! for [`Kernel::block`](crate::Kernel::block).
+//! Block sizes, which are compiled into kernels. Each field is described once, for its documentation and for
+//! [`Kernel::block`](crate::Kernel::block).
 
-/// A struct of block sizes with the descriptions of its fields.
+/// Declares a struct of block sizes with the descriptions of its fields.
 macro_rules! block {
     ($(#[$about:meta])* $name:ident { $($field:ident: $means:literal,)+ }) => {
         $(#[$about])*
@@ -22,14 +22,14 @@ macro_rules! block {
 }
 
 block! {
-    /// The block of kernels in which every unit handles an element by itself; the cube's size.
+    /// Block size of kernels in which each unit handles its own elements: the size of the cube.
     CubeBlock {
         units_per_cube: "units of a cube (threads of a workgroup)",
     }
 }
 
 block! {
-    /// The block of kernels in which a team handles a row.
+    /// Block sizes of kernels in which a team of units handles a row.
     TeamBlock {
         units_per_row: "units that share a row; a power of two",
         rows_per_cube: "rows a cube holds at a time",

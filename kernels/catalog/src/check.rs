@@ -1,7 +1,7 @@
-//! Inputs drawn from a seed, and the distance of a result from its reference.
+//! Draws inputs from a seed, and measures the distance of a result from its reference.
 
-/// ‖actual - expected‖ / ‖expected‖, infinite where a value is not finite or the lengths differ. Where all that is
-/// expected is zero, the norm of `actual` itself.
+/// Computes ‖actual - expected‖ / ‖expected‖. The result is infinite if a value is not finite or the lengths differ. If
+/// all expected values are zero, it is the norm of `actual`.
 pub fn relative_error(actual: &[f64], expected: &[f64]) -> f64 {
     let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
     if actual.len() != expected.len() || !finite(actual) || !finite(expected) {
@@ -34,28 +34,28 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform in [-1, 1).
+    /// Draws uniformly from [-1, 1).
     pub fn uniform(&mut self) -> f64 {
         2.0 * self.share() - 1.0
     }
 
-    /// In [0, 1).
+    /// Draws uniformly from [0, 1).
     pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// `count` uniform values in [-1, 1).
+    /// Draws `count` values uniformly from [-1, 1).
     pub fn uniforms(&mut self, count: usize) -> Vec<f64> {
         (0..count).map(|_| self.uniform()).collect()
     }
 
-    /// Uniform in 0..`bound`; 0 where the bound is 0.
+    /// Draws uniformly from 0..`bound`; returns 0 if the bound is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 }
 
-/// Finite differences, for tests of references: d `loss` / d `input`, by central differences in f64.
+/// Computes d `loss` / d `input` by central differences in f64, for tests of references.
 #[cfg(test)]
 pub fn finite_difference(input: &[f64], mut loss: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
     let step = 1e-5;
@@ -72,7 +72,7 @@ pub fn finite_difference(input: &[f64], mut loss: impl FnMut(&[f64]) -> f64) -> 
         .collect()
 }
 
-/// The weighted sum of an output: a scalar loss whose gradient with respect to the output is `weights`.
+/// Returns the weighted sum of an output: a scalar loss whose gradient with respect to the output is `weights`.
 #[cfg(test)]
 pub fn weighted_sum(output: &[f64], weights: &[f64]) -> f64 {
     assert_eq!(output.len(), weights.len());

@@ -1,44 +1,44 @@
-//! The descriptor of a kernel. Lists, costs, checks, timings, emitted sources and budgets are read from here.
+//! The descriptor of a kernel: the source of lists, costs, checks, timings, emitted sources and budgets.
 
-/// One operation: a constant of its folder, entered in [`KERNELS`](crate::KERNELS).
+/// One operation: a constant of its folder, which [`KERNELS`](crate::KERNELS) lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// What one run launches: forward, then backward.
+    /// Launches of one run: forward, then backward.
     pub launches: &'static str,
     pub role: Role,
-    /// What the letters of [`Pass::formulas`] stand for.
+    /// Meaning of the letters in [`Pass::formulas`].
     pub shape: &'static str,
-    /// Its launches, in the order a training step makes them.
+    /// Its launches, in the order of a training step.
     pub passes: &'static [Pass],
-    /// What `--block-size` chooses; `None` where it takes another kernel's.
+    /// The block size that `--block-size` sets; `None` if it uses another kernel's.
     pub block_size: Option<BlockSize>,
-    /// Numbers that are compiled into its kernels, and what each counts.
+    /// Names and descriptions of the numbers that are compiled into its kernels.
     pub block: &'static [[&'static str; 2]],
-    /// What each of its kernels may take of an AMD compute unit, at any size, in any element type.
+    /// Limits for each of its kernels on an AMD compute unit, at any size, in any element type.
     pub budgets: &'static [Budget],
 }
 
 impl Kernel {
-    /// The passes of a training step, and how often it makes each.
+    /// Returns the passes of a training step, each with its number of runs.
     pub fn step_passes(&self, sizes: &Sizes) -> impl Iterator<Item = (&'static Pass, usize)> {
         let passes = self.passes.iter();
         passes.filter_map(|pass| Some((pass, pass.runs?(sizes))))
     }
 }
 
-/// What a model calls a kernel for.
+/// The purpose for which a model calls a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Attention,
     /// Norms, loss and optimizer.
     Operations,
     Activation,
-    /// The activation with the products before it, by the mistake of stage 4.
+    /// The activation together with the products before it: the mistake of stage 4.
     NaiveActivation,
-    /// No model calls it: it is here to be measured.
+    /// No model calls it; it exists for measurements.
     None,
 }
 
@@ -46,17 +46,16 @@ pub enum Role {
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     pub name: &'static str,
-    /// How often a step of v3 makes it. `None` where it stands beside the others: another way to the same result, or too
-    /// little work to count.
+    /// Number of runs in a step of v3. `None` for an alternative way to the same result, or too little work to count.
     pub runs: Option<fn(&Sizes) -> usize>,
-    /// In f32.
+    /// Cost in f32.
     pub cost: fn(&Sizes) -> Cost,
     /// The formulas of its cost: bytes read, bytes written, operations.
     pub formulas: [&'static str; 3],
 }
 
-/// The least that one launch must move and compute: every input is read once and every output written once. Reading a
-/// tile again from a cache is not counted, so measured bandwidth derived from it can never flatter a kernel.
+/// The least that one launch must move and compute: every input is read once and every output written once. Repeated
+/// reads from a cache do not count, so a bandwidth derived from this cost never exceeds the real one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
     pub bytes_read: u64,
@@ -66,12 +65,12 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Bytes read and written.
+    /// Returns the bytes read and written.
     pub fn bytes(&self) -> u64 {
         self.bytes_read + self.bytes_written
     }
 
-    /// Arithmetic intensity in operations per byte; `None` where nothing is moved.
+    /// Returns the arithmetic intensity in operations per byte; `None` if no bytes move.
     pub fn intensity(&self) -> Option<f64> {
         (self.bytes() > 0).then(|| self.flops as f64 / self.bytes() as f64)
     }
@@ -80,17 +79,17 @@ impl Cost {
 /// The number that `--block-size` sets for a kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockSize {
-    /// What it counts.
+    /// Description of what it counts.
     pub counts: &'static str,
     /// Sizes worth trying. A device may refuse the largest.
     pub sizes: &'static [usize],
-    /// Blocks that are compiled without a GPU besides the default: the number that a workload takes, and a description.
+    /// Blocks that are compiled without a GPU in addition to the default: the number that a workload takes, and a description.
     pub compiled: fn(&Sizes) -> Vec<(usize, String)>,
-    /// Whether they depend on the sizes of the model, so that all named ones have to be compiled.
+    /// True if the blocks depend on the sizes of the model, so that those of all named models have to be compiled.
     pub depends_on_sizes: bool,
 }
 
-/// Units in a cube, for kernels in which each handles an element by itself.
+/// Units in a cube, for kernels in which each unit handles its own elements.
 pub const UNITS_PER_CUBE: BlockSize = BlockSize {
     counts: "units in a cube",
     sizes: &[32, 64, 128, 256, 512, 1024],
@@ -102,7 +101,7 @@ pub const UNITS_PER_CUBE: BlockSize = BlockSize {
     depends_on_sizes: false,
 };
 
-/// Units that share a row, for kernels in which a team of them does.
+/// Units that share a row, for kernels in which a team handles a row.
 pub const UNITS_PER_ROW: BlockSize = BlockSize {
     counts: "units that share a row",
     sizes: &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024],
@@ -116,17 +115,17 @@ pub const UNITS_PER_ROW: BlockSize = BlockSize {
 
 const COMPILED_UNITS: [usize; 5] = [64, 128, 256, 512, 1024];
 
-/// The most that any variant of a kernel may take on any AMD architecture. Raise a number only knowing what it costs: at 64
-/// registers a compute unit of CDNA holds all 32 waves, at 128 half of them.
+/// The most that any variant of a kernel may take on any AMD architecture. Consider the cost before you raise a number:
+/// with 64 registers a compute unit of CDNA holds all 32 waves, with 128 half of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// The device function.
+    /// Name of the device function.
     pub kernel: &'static str,
-    /// Vector registers a lane.
+    /// Vector registers per lane.
     pub vgprs: u32,
-    /// Bytes of local memory a workgroup.
+    /// Bytes of local memory (LDS) per workgroup.
     pub lds_bytes: u32,
-    /// Variants that are known to spill; no other may.
+    /// Variants that are known to spill; no other variant may.
     pub spills: &'static [Spill],
 }
 
@@ -141,17 +140,17 @@ impl Budget {
     }
 }
 
-/// What one variant of a kernel may spill, and why nobody minds.
+/// Registers that one variant of a kernel may spill, and why that is acceptable.
 #[derive(Clone, Copy, Debug)]
 pub struct Spill {
-    /// Sizes and block sizes, as the recorded table has them.
+    /// Sizes and block sizes, as in the recorded table.
     pub case: &'static str,
     pub vgpr_spills: u32,
     pub scratch_bytes: u32,
     pub reason: &'static str,
 }
 
-/// Sizes of a model's step, as far as kernels care.
+/// Sizes of a model's step, as far as kernels depend on them.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub batch: usize,
@@ -173,14 +172,14 @@ impl Sizes {
         self.hidden / self.heads
     }
 
-    /// Norms in a step.
+    /// Returns the number of norms in a step.
     pub fn norms(&self) -> usize {
         2 * self.layers + 1
     }
 }
 
-/// The passes of a kernel: `(name, runs: …, reads: …, writes: …, flops: …)`, with letters that are defined by the sizes of a
-/// model. A formula is computed as it stands, and shown as it stands.
+/// Declares the passes of a kernel: `(name, runs: …, reads: …, writes: …, flops: …)`, with letters that are defined by
+/// the sizes of a model. The same formula is computed and shown.
 macro_rules! passes {
     (|$sizes:ident| $letters:tt =>
      $(($name:literal, $(runs: $runs:expr,)? reads: $reads:expr, writes: $writes:expr, flops: $flops:expr)),+ $(,)?) => {

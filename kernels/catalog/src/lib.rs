@@ -1,12 +1,12 @@
-//! What the GPU kernels of a tiny LLaMA are, in plain Rust: nothing here builds burn or CubeCL.
+//! Descriptions of the GPU kernels of a tiny LLaMA in plain Rust. This crate builds neither burn nor CubeCL.
 //!
-//! Whatever teaches, lists, counts or reads kernels depends on this crate alone. The `tinyllama-kernels` crate pairs each
+//! Code that teaches, lists, counts or reads kernels needs only this crate. The `tinyllama-kernels` crate pairs each
 //! descriptor with its CubeCL code.
 //!
-//! - [`Kernel`] says what a kernel does and launches, what a model calls it for, and what it may take of a compute unit.
+//! - [`Kernel`] describes a kernel: its operation, launches, role in a model, and budget on a compute unit.
 //! - [`Pass`] is one way to launch it, with the formulas of its [`Cost`] at the [`Sizes`] of a model.
 //! - A module per operation holds its shape, its [`block`] sizes and a reference in f64, forward and backward.
-//! - [`tunables`] lists the block sizes that `--block-size` can choose.
+//! - [`tunables`] lists the block sizes that `--block-size` can set.
 //! - [`check`] draws inputs from a seed and measures how far a result is from its reference.
 //!
 //! ```
@@ -42,7 +42,7 @@ pub mod swiglu_naive;
 pub use kernel::{BlockSize, Budget, Cost, Kernel, Pass, Role, Sizes, Spill};
 pub use number::Number;
 
-/// Every kernel, in the order a training step meets them.
+/// Every kernel, in the order of a training step.
 pub const KERNELS: &[&Kernel] = &[
     &rmsnorm::KERNEL,
     &rope::KERNEL,

@@ -1,9 +1,9 @@
-//! What the references compute with: f64, and in tests a number that counts what is done with it.
+//! The number type of the references: f64, and in tests a type that counts its operations.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-/// The operations the references need.
+/// The operations that the references need.
 pub trait Number:
     Copy
     + From<f64>
@@ -19,7 +19,7 @@ pub trait Number:
     fn exp(self) -> Self;
     fn ln(self) -> Self;
     fn sqrt(self) -> Self;
-    /// The larger of the two.
+    /// Returns the larger of the two.
     fn larger(self, other: Self) -> Self;
 }
 

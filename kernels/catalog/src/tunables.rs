@@ -1,11 +1,11 @@
-//! The block sizes that can be chosen, by the names of their kernels.
+//! The block sizes that can be set, by the names of their kernels.
 
 use thiserror::Error;
 
 use crate::KERNELS;
 use crate::kernel::BlockSize;
 
-/// A choice of block size that names no kernel, or a size its kernel cannot have.
+/// A block size for an unknown kernel, or a size that its kernel cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TunableError {
     #[error("no kernel `{kernel}` has a block size; these have: {}", names.join(", "))]
@@ -22,17 +22,17 @@ pub enum TunableError {
     },
 }
 
-/// Every kernel with a block size.
+/// Returns every kernel with a block size.
 fn all() -> impl Iterator<Item = (&'static str, BlockSize)> {
     KERNELS
         .iter()
         .filter_map(|kernel| Some((kernel.name, kernel.block_size?)))
 }
 
-/// Finds the kernel of this name, which can have this block size.
+/// Finds the kernel of this name and checks that it can have this block size.
 ///
 /// # Errors
-/// [`TunableError`] naming what there is.
+/// [`TunableError`] with the possible names or sizes.
 pub fn check(kernel: &str, size: usize) -> Result<&'static str, TunableError> {
     let Some((name, block)) = all().find(|(name, _)| *name == kernel) else {
         return Err(TunableError::UnknownKernel {

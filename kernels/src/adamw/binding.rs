@@ -1,10 +1,10 @@
-//! AdamW over all parameters at once.
+//! AdamW over all parameters at once, on burn's tensors.
 
 use burn::tensor::Tensor;
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
-/// AdamW with decoupled weight decay. On GPU backends one launch updates every parameter in place; on the CPU backend the
-/// same formula runs on burn's tensors, parameter by parameter.
+/// AdamW with decoupled weight decay. On GPU backends one launch updates every parameter in place. On the CPU backend
+/// the same formula runs on burn's tensors, parameter by parameter.
 #[derive(Debug)]
 pub struct AdamW {
     hyper: Hyperparameters,
@@ -12,7 +12,7 @@ pub struct AdamW {
     state: State,
 }
 
-/// Moments, kept where the parameters are.
+/// Moments, stored on the device of the parameters.
 #[derive(Debug)]
 enum State {
     /// Before the first step.
@@ -31,8 +31,8 @@ impl AdamW {
         }
     }
 
-    /// Updates `parameters` with their gradients, both flat f32, and returns them. The list must have the same order and
-    /// lengths in every step.
+    /// Updates `parameters` with their gradients, both flat f32, and returns the parameters. The list must have the
+    /// same order and lengths in every step.
     pub fn step(&mut self, parameters: Vec<(Tensor<1>, Tensor<1>)>) -> Vec<Tensor<1>> {
         self.step += 1;
         if matches!(self.state, State::New) {
@@ -110,7 +110,7 @@ mod device {
     use crate::binding::cube::{CubeBackend, CubeTensor, into_contiguous};
     use crate::launch::F32;
 
-    /// Both moments of all parameters, on the device from the first step on.
+    /// Both moments of all parameters; they are on the device from the first step on.
     #[derive(Clone, Debug)]
     pub struct Moments {
         device: CubeDevice,
@@ -129,7 +129,7 @@ mod device {
             }
         }
 
-        /// Registers one operation over all tensors; it runs when burn's queue reaches it.
+        /// Registers one operation over all tensors. It runs when burn's queue reaches it.
         pub fn step(
             &mut self,
             hyper: &Hyperparameters,
@@ -174,7 +174,7 @@ mod device {
         }
     }
 
-    /// The tensor as burn's fusion queues it.
+    /// Returns the tensor in the form that burn's fusion queues.
     fn fused(tensor: Tensor<1>) -> FusionTensor<FusionCubeRuntime> {
         tensor.try_into_primitive::<Cube>().unwrap_or_else(|error| {
             unreachable!("a tensor of a GPU backend changed its kind: {error:?}")
@@ -198,7 +198,7 @@ mod device {
                     .map(|tensor| into_contiguous(handles.get_float_tensor::<CubeBackend>(tensor)))
                     .collect()
             };
-            // A parameter that somebody else still reads is updated in a copy.
+            // A parameter that has another reader is updated in a copy.
             let values: Vec<CubeTensor> = resolve(&self.values)
                 .into_iter()
                 .map(|value| {

@@ -1,4 +1,4 @@
-//! The kernel against the reference, over several steps.
+//! Compares the kernel with the reference over several steps.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
@@ -18,8 +18,9 @@ use crate::{
 const LENGTHS: [usize; 9] = [1, 7, 129, 96, 777, 4096, 5000, 8, 260];
 const STEPS: u64 = 3;
 
-/// Three steps over parameters of awkward lengths against the reference, with gradients of type `dtype`: factors passed
-/// and read from a buffer, few and all parameters to a launch, every second one with a copy.
+/// Runs three steps over parameters of awkward lengths and compares them with the reference. Gradients have type
+/// `dtype`. The cases pass factors as arguments and in a buffer, have few and all parameters per launch, and give every
+/// second one a copy.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let whole = choose_block(client, None);
     let small = AdamwBlock {

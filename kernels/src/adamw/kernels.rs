@@ -1,4 +1,4 @@
-//! The kernel, and what it is told about its tensors.
+//! The kernel, and the description of its tensors.
 
 use cubecl::prelude::*;
 use tinyllama_kernel_catalog::adamw::FACTORS;
@@ -20,7 +20,7 @@ pub struct StepFactors {
     epsilon: f32,
 }
 
-/// Factors as a kernel argument.
+/// Returns the factors as a kernel argument.
 pub(super) fn factor_argument(factors: [f32; FACTORS]) -> StepFactorsLaunch {
     let [
         keep_first,
@@ -44,19 +44,20 @@ pub(super) fn factor_argument(factors: [f32; FACTORS]) -> StepFactorsLaunch {
     )
 }
 
-/// Which cubes work on a tensor and where its moments are; fixed when the kernel is compiled.
+/// The cubes that work on a tensor, and the place of its moments; known when the kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Segment {
     pub first_cube: usize,
     pub cubes: usize,
     pub vectors: usize,
-    /// Start of the moments, in vectors.
+    /// Start of the moments, counted in vectors.
     pub state: usize,
-    /// Which of the copies is this tensor's.
+    /// Index of this tensor's copy among the copies.
     pub copy: Option<usize>,
 }
 
-/// Each cube takes `units * vectors_per_unit` consecutive vectors of one tensor; its units walk over them side by side.
+/// Each cube takes `units * vectors_per_unit` consecutive vectors of one tensor. At each step its units take
+/// neighbouring vectors.
 #[cube(launch_unchecked)]
 #[allow(
     clippy::needless_range_loop,

@@ -1,4 +1,4 @@
-//! The launch: checks first, then as few launches as the device allows.
+//! Launches AdamW: checks first, then as few launches as the device allows.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::adamw::{AdamwBlock, FACTORS, Factors, state_elements};
@@ -11,11 +11,11 @@ use crate::{
     launch::{Buffer, F32, check_elements, check_float, check_units, cube_block, cube_count},
 };
 
-/// More would leave most of a device idle on any parameter.
+/// With more vectors per unit, most of a device would be idle for any parameter.
 const MOST_VECTORS_PER_UNIT: usize = 1024;
 
-/// The block that was chosen, or suits this device: enough loads in flight for each unit, small enough that a small
-/// tensor does not leave most of a cube idle.
+/// Returns the chosen block, or the one that suits this device. It gives each unit enough loads in flight, and is small
+/// enough that a small tensor does not leave most of a cube idle.
 pub fn choose_block(client: &Client, chosen: Option<usize>) -> AdamwBlock {
     AdamwBlock {
         units: cube_block(NAME, client, chosen).units_per_cube,
@@ -30,18 +30,18 @@ pub struct Parameter<'a> {
     /// f32, updated in place.
     pub value: &'a Handle,
     pub gradient: &'a Handle,
-    /// A copy in another element type that is refreshed, if there is one.
+    /// A copy in another element type that the step refreshes, if there is one.
     pub copy: Option<&'a Handle>,
     pub elements: usize,
 }
 
-/// Where a launch finds its factors.
+/// The source of a launch's factors.
 #[derive(Clone, Copy, Debug)]
 pub enum FactorSource<'a> {
     /// Passed with the launch.
     Values(Factors),
-    /// Read from a buffer that holds them, which the host rewrites before each step: a captured graph
-    /// repeats its arguments, but reads buffers anew.
+    /// Read from a buffer, which the host rewrites before each step. A captured graph repeats its arguments, but reads
+    /// buffers again.
     Buffer(&'a Handle),
 }
 
@@ -52,15 +52,15 @@ pub struct Dtypes {
     pub copy: ElemType,
 }
 
-/// One optimizer step over all `parameters`, and the number of launches it took.
+/// Does one optimizer step over all `parameters` and returns the number of launches.
 ///
-/// One launch, unless the device binds too few buffers for that or some lengths are no multiple of four: those
-/// parameters are updated by a launch of their own, one value at a time. Both moments of all parameters are f32,
-/// [`state_elements`] each, and zero before the first step; those of a parameter are found by its place in the list, so the
-/// list must be in the same order each step.
+/// It needs one launch, unless the device binds too few buffers or some lengths are no multiple of four. A separate
+/// launch updates those parameters, one value at a time. Both moments of all parameters are f32, [`state_elements`]
+/// each, and zero before the first step. The place of a parameter in the list determines the place of its moments, so
+/// the list must have the same order in each step.
 ///
 /// # Errors
-/// Buffers and block sizes that do not fit, before anything is launched.
+/// Fails before any launch if buffers or block sizes do not fit.
 pub fn step(
     client: &Client,
     parameters: &[Parameter<'_>],
@@ -115,7 +115,7 @@ pub fn step(
     Ok(launches.len())
 }
 
-/// A parameter whose buffers were found long enough.
+/// A parameter whose buffers have been checked to be long enough.
 pub(super) struct Bound<'a> {
     pub elements: usize,
     pub value: Buffer<'a>,

@@ -1,4 +1,4 @@
-//! [The optimizer's step](tinyllama_kernel_catalog::adamw) in CubeCL and on tensors of burn.
+//! [The optimizer's step](tinyllama_kernel_catalog::adamw) in CubeCL and on burn's tensors.
 
 mod binding;
 #[cfg(feature = "gpu")]

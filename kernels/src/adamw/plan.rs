@@ -1,4 +1,4 @@
-//! Which parameters share a launch.
+//! Groups the parameters into launches.
 
 use cubecl::prelude::*;
 use tinyllama_kernel_catalog::adamw::{AdamwBlock, STATE_ALIGNMENT};
@@ -11,10 +11,10 @@ use crate::{
     launch::{Buffer, F32, vector_size},
 };
 
-/// Buffers of one launch at most: beyond 4 KiB of kernel arguments not every driver follows.
+/// Most buffers in one launch: not every driver supports more than 4 KiB of kernel arguments.
 const MOST_BUFFERS: usize = 480;
 
-/// One launch: which parameters it updates, and how its cubes are shared among them.
+/// One launch: its parameters, and how its cubes are divided among them.
 pub(super) struct Launch {
     pub vector: VectorSize,
     pub members: Vec<usize>,
@@ -22,7 +22,7 @@ pub(super) struct Launch {
     pub cubes: usize,
 }
 
-/// As few launches as the device allows, each of which binds both moments and `shared` buffers besides.
+/// Plans as few launches as the device allows. Each binds both moments and `shared` further buffers.
 pub(super) fn plan(
     client: &Client,
     parameters: &[Bound<'_>],
@@ -90,14 +90,14 @@ pub(super) fn plan(
     Ok(launches)
 }
 
-/// The widest vector in which a parameter, its gradient, copy and moments can all be read; 0 for an empty parameter.
+/// Returns the widest vector in which a parameter, its gradient, copy and moments can all be read; 0 for an empty parameter.
 fn width(client: &Client, parameter: &Bound<'_>, [first, second]: [Buffer<'_>; 2]) -> VectorSize {
     if parameter.elements == 0 {
         return 0;
     }
     let mut buffers = vec![parameter.value, parameter.gradient, first, second];
     buffers.extend(parameter.copy);
-    // The moments are aligned to four elements and no more.
+    // The moments are aligned to four elements, not to more.
     let length = match parameter.elements % STATE_ALIGNMENT {
         0 => STATE_ALIGNMENT,
         odd => odd,
@@ -105,8 +105,8 @@ fn width(client: &Client, parameter: &Bound<'_>, [first, second]: [Buffer<'_>; 2
     vector_size(client, F32, length, &buffers)
 }
 
-/// Parameters of equal width in launches of at most `room` buffers and `most` parameters, each in the order given; those
-/// of width 0 in none.
+/// Groups parameters of equal width into launches of at most `room` buffers and `most` parameters, in the given order.
+/// Parameters of width 0 are left out.
 fn group(widths: &[usize], buffers: &[usize], room: usize, most: usize) -> Vec<Vec<usize>> {
     let mut distinct: Vec<usize> = widths.to_vec();
     distinct.sort_unstable_by(|a, b| b.cmp(a));

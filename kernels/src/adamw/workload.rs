@@ -1,4 +1,4 @@
-//! Buffers of a size, and every pass launched on them.
+//! Allocates buffers for given sizes and launches every pass on them.
 
 use cubecl::server::Handle;
 use tinyllama_kernel_catalog::adamw::{FACTORS, KERNEL, lengths, state_elements};
@@ -10,8 +10,8 @@ use crate::workload::{Content, KernelCode};
 
 pub(crate) const NAME: &str = KERNEL.name;
 
-/// All parameters of a model in one launch, its factors in a buffer. Weights are f32; with a 16-bit type, gradients are of it
-/// and a copy is kept.
+/// All parameters of a model in one launch, with the factors in a buffer. Weights are f32. With a 16-bit type,
+/// gradients have that type and a copy is kept.
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, chosen| {

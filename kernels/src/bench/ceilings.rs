@@ -1,4 +1,4 @@
-//! What two plain kernels reach on this device: a copy for bandwidth, a chain of multiply-adds for arithmetic.
+//! Measures rates of two plain kernels on this device: a copy for bandwidth, a chain of multiply-adds for arithmetic.
 
 use cubecl::{prelude::*, server::Handle};
 
@@ -9,15 +9,15 @@ use crate::launch::{Buffer, F32, default_units, linear};
 
 const NAME: &str = "ceilings";
 
-/// Numbers of a copy, each way.
+/// Numbers that a copy reads, and as many that it writes.
 const COPIED: usize = COPIED_BYTES / size_of::<f32>();
 
-/// Units that compute, and what each does: independent chains hide the latency of one another.
+/// Units that compute, and chains per unit: independent chains hide each other's latency.
 const COMPUTING: usize = 1 << 20;
 const CHAINS: usize = 8;
 const LINKS: usize = 512;
 
-/// A copy that leaves nothing else in the caches.
+/// A copy that replaces everything in the caches.
 pub(crate) struct Flush {
     from: Handle,
     to: Handle,
@@ -41,7 +41,7 @@ impl Flush {
     }
 }
 
-/// What a copy and then multiply-adds reach in each repeat, in the units of [`Ceilings`].
+/// Measures a copy and then multiply-adds in each repeat, in the units of [`Ceilings`].
 pub(crate) fn rates(
     client: &Client,
     flush: &Flush,
@@ -90,7 +90,7 @@ fn copy<N: Size>(from: &[Vector<f32, N>], to: &mut [Vector<f32, N>], count: u32)
     }
 }
 
-/// Every unit advances `CHAINS` numbers by `LINKS` multiply-adds; the sum is written so that no link is left out.
+/// Every unit advances `CHAINS` numbers by `LINKS` multiply-adds. The sum is written, so that the compiler keeps every link.
 #[cube(launch_unchecked)]
 fn multiply_add(results: &mut [f32], count: u32, factor: f32) {
     let unit = ABSOLUTE_POS;

@@ -1,8 +1,8 @@
-//! Every kernel alone, with cold caches, against what this device can do at most.
+//! Times every kernel alone, with cold caches, and compares it with this device's limits.
 //!
-//! A kernel's floor is the longer of two times: its bytes over the bandwidth and its operations over the rate that two
-//! plain kernels reach here ([`Ceilings`]). Between two launches a copy of more memory than any cache holds runs, so that
-//! no launch finds its input where the one before left it.
+//! A kernel's floor is the longer of two times: its bytes over the bandwidth, and its operations over the arithmetic
+//! rate. Two plain kernels measure both rates here ([`Ceilings`]). Between two launches a copy of more memory than any
+//! cache holds runs, so no launch finds its input in a cache.
 
 #[cfg(feature = "gpu")]
 mod ceilings;
@@ -17,7 +17,7 @@ pub(crate) use {
 
 use tinyllama_kernel_catalog::Cost;
 
-/// Bytes of a copy, each way: more than any cache holds.
+/// Bytes that a copy reads, and as many that it writes: more than any cache holds.
 pub const COPIED_BYTES: usize = 256 << 20;
 
 /// Measured rates, in f32.
@@ -29,7 +29,7 @@ pub struct Ceilings {
     pub flops_per_s: f64,
 }
 
-/// A kernel's pass, timed.
+/// The time of a kernel's pass.
 #[derive(Clone, Debug)]
 pub struct Timed {
     pub kernel: &'static str,
@@ -40,7 +40,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// The least time the ceilings allow, in seconds.
+    /// Returns the least time that the ceilings allow, in seconds.
     pub fn floor(&self, ceilings: &Ceilings) -> f64 {
         let moving = self.cost.bytes() as f64 / ceilings.bytes_per_s;
         let computing = self.cost.flops as f64 / ceilings.flops_per_s;

@@ -1,4 +1,4 @@
-//! Timing every kernel.
+//! Times every kernel.
 
 use cubecl::future::block_on;
 use cubecl::{ir::ElemType, prelude::Client, server::Handle};
@@ -10,7 +10,7 @@ use crate::launch::F32;
 use crate::workload::{BufferSource, Content};
 use crate::{CODE, KernelError};
 
-/// Buffers of zeros on a device. What is in the buffers does not matter for the time.
+/// Buffers of zeros on a device. The content of buffers does not affect the time.
 struct Zeros<'a>(&'a Client);
 
 impl BufferSource for Zeros<'_> {
@@ -23,10 +23,10 @@ impl BufferSource for Zeros<'_> {
     }
 }
 
-/// Times every kernel `repeats` times in f32, with the device's block sizes or those chosen.
+/// Times every kernel `repeats` times in f32, with the device's or the chosen block sizes.
 ///
 /// # Errors
-/// Launches that are refused, and devices without time stamps.
+/// Refused launches, and devices without time stamps.
 pub fn run(
     client: &Client,
     sizes: &Sizes,
@@ -54,7 +54,7 @@ pub fn run(
     Ok((ceilings, timed))
 }
 
-/// What is measured `repeats` times, after a first time that compiles.
+/// Calls `measure` `repeats` times, after a first call that compiles, and returns the measured values.
 pub(super) fn samples(
     repeats: usize,
     mut measure: impl FnMut() -> Result<f64, KernelError>,
@@ -68,7 +68,7 @@ pub(super) fn median(mut samples: Vec<f64>) -> f64 {
     samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Seconds the device needs for what `launch` issues.
+/// Returns the device's seconds for the work that `launch` issues.
 pub(super) fn device_seconds(
     client: &Client,
     kernel: &'static str,

@@ -1,7 +1,7 @@
-//! What launches on burn's GPU tensors share.
+//! Helpers for launches on burn's GPU tensors.
 //!
-//! A launch that is refused, by a shape beyond 32-bit indices or a block the device cannot run, panics with the reason:
-//! burn's operations have no other way to report it, and the training loop turns it into an error.
+//! A refused launch panics with the reason, for example for a shape beyond 32-bit indices or a block that the device
+//! cannot run. burn's operations have no other way to report it. The training loop turns the panic into an error.
 
 use burn::backend::TensorMetadata;
 use burn::tensor::{DType, Shape};
@@ -17,7 +17,7 @@ pub(crate) fn check(result: Result<(), KernelError>) {
     }
 }
 
-/// An uninitialised tensor beside `like`.
+/// Allocates an uninitialised tensor on the device of `like`.
 pub(crate) fn empty<const D: usize>(
     like: &CubeTensor,
     shape: [usize; D],
@@ -39,7 +39,7 @@ pub(crate) fn element(tensor: &CubeTensor) -> ElemType {
     }
 }
 
-/// A tensor's two dimensions.
+/// Returns a tensor's two dimensions.
 pub(crate) fn matrix(tensor: &CubeTensor) -> [usize; 2] {
     let shape = tensor.shape();
     [shape[0], shape[1]]

@@ -1,4 +1,4 @@
-//! From burn's devices to the clients that kernels are launched on.
+//! Maps burn's devices to the clients on which kernels are launched.
 
 use burn::tensor::{Device, FloatDType};
 use cubecl::ir::{ElemType, FloatKind};
@@ -19,8 +19,9 @@ pub fn bench(
     Some(bench::run(&client(device)?, sizes, repeats))
 }
 
-/// What two plain kernels reach on a GPU device, in f32 and each of `repeats` times: bytes read and written a second by a copy of
-/// more than any cache holds, operations a second by multiply-adds outside matrix units. `None` for a device that runs no kernels.
+/// Measures two plain kernels on a GPU device `repeats` times, in f32. The first rate is bytes per second, read and
+/// written by a copy of more than any cache holds. The second is operations per second by multiply-adds outside matrix
+/// units. `None` for a device that runs no kernels.
 pub fn rates(device: &Device, repeats: usize) -> Option<Result<[Vec<f64>; 2], KernelError>> {
     let client = client(device)?;
     Some(bench::rates(&client, &Flush::new(&client), repeats))
@@ -43,7 +44,7 @@ pub fn check(
     Some((code.check)(&client, dtype, seed))
 }
 
-/// Whether products of f32 by the library's rules round their operands to tf32 on this device.
+/// Returns whether f32 products that follow the library's rules round their operands to tf32 on this device.
 pub fn rounds_to_tf32(device: &Device) -> bool {
     let Some(client) = client(device) else {
         return false;

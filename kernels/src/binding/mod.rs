@@ -1,11 +1,11 @@
 //! The kernels as operations of burn, with their gradients.
 //!
-//! A kernel's folder holds its part in `binding`: a trait of backends, carried out by the kernels on burn's GPU backends and by
-//! the same formulas on burn's own tensors on the CPU backend. Around either, autodiff records the operation with its
-//! hand-written gradient ([`record`]), so a model that uses it is trained like any other. The traits of gradients do not
-//! name autodiff: a gradient itself is not differentiable, and burn refuses to record it.
+//! Each kernel's folder has a file or folder `binding` with a trait of backends. burn's GPU backends implement it with
+//! the kernels, the CPU backend with the same formulas on burn's tensors. Autodiff wraps both: it records the operation
+//! with its hand-written gradient ([`record`]), so a model that uses it trains like any other. The traits of gradients
+//! have no autodiff implementation: a gradient itself cannot be differentiated, and burn refuses to record it.
 //!
-//! Here is what they share, and the plain matrix product, which is the library's.
+//! This module has the shared code, and the library's plain matrix product.
 
 #[cfg(feature = "gpu")]
 pub(crate) mod cube;
@@ -37,22 +37,22 @@ use serde::Serialize;
 /// A float tensor of a backend.
 pub(crate) type Float<B> = FloatTensor<B>;
 
-/// Which of the library's kernels runs where it has several for one operation.
+/// Which of the library's kernels runs if it has several for one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LibraryChoice {
-    /// The fastest on this device, tried once for each shape. Kernels on matrix units round their operands: to tf32 in
-    /// products of f32, to f16 in attention.
+    /// The fastest on this device, found by trying once for each shape. Kernels on matrix units round their operands:
+    /// to tf32 in products of f32, to f16 in attention.
     #[default]
     Tuned,
-    /// The one that the library's own rules name for the sizes, on matrix units where the device has them, untried.
+    /// The one that the library's rules select for the sizes, without trying. It uses matrix units if the device has them.
     Direct,
-    /// The one that needs no matrix units and rounds nothing, untried; a product is far slower. For checks of numbers, which
-    /// are over before tuning would have begun.
+    /// The one that needs no matrix units and rounds nothing, without trying. Its products are far slower. It is for
+    /// checks of numbers, which end before tuning would have begun.
     Plain,
 }
 
-/// What an operation is recorded with: the gradients of its parents from what was saved and from that of its result.
+/// Computes the gradients of an operation's parents from the saved values and the gradient of the result.
 type GradientOf<B, S, const N: usize> = fn(S, Float<B>) -> [Float<B>; N];
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ where
     }
 }
 
-/// Records `output` as computed from `parents`, whose gradients `gradient_of` finds from what was `saved`.
+/// Records `output` as computed from `parents`. `gradient_of` computes the parents' gradients from `saved`.
 pub(crate) fn record<B: Backend, C: CheckpointStrategy, S, const N: usize>(
     parents: [NodeGuard; N],
     output: Float<B>,
@@ -92,14 +92,14 @@ where
     }
 }
 
-/// A tensor that no gradient flows through.
+/// Wraps a tensor through which no gradient flows.
 pub(crate) fn constant<B: Backend, C: CheckpointStrategy>(
     tensor: Float<B>,
 ) -> Float<Autodiff<B, C>> {
     Float::<Autodiff<B, C>>::new(tensor)
 }
 
-/// A tensor of the CPU backend, to compute with.
+/// Wraps a primitive of the CPU backend as a tensor, to compute with it.
 pub(crate) fn tensor<const D: usize>(primitive: Float<Flex>) -> Tensor<D> {
     Tensor::from_primitive::<Flex>(primitive)
 }

@@ -1,4 +1,4 @@
-//! What the functions of `device` answer in a build without a GPU backend.
+//! The functions of `device` for a build without a GPU backend.
 
 use burn::tensor::{Device, FloatDType};
 use tinyllama_kernel_catalog::{Kernel, Sizes};
@@ -7,7 +7,7 @@ use crate::KernelError;
 use crate::bench::{Ceilings, Timed};
 use crate::check::Check;
 
-/// `None`: no device runs kernels.
+/// Returns `None`, because no device runs kernels.
 pub fn bench(
     _device: &Device,
     _sizes: &Sizes,
@@ -16,12 +16,12 @@ pub fn bench(
     None
 }
 
-/// `None`: no device runs kernels.
+/// Returns `None`, because no device runs kernels.
 pub fn rates(_device: &Device, _repeats: usize) -> Option<Result<[Vec<f64>; 2], KernelError>> {
     None
 }
 
-/// `None`: no device runs kernels.
+/// Returns `None`, because no device runs kernels.
 pub fn check(
     _kernel: &Kernel,
     _device: &Device,
@@ -31,7 +31,7 @@ pub fn check(
     None
 }
 
-/// `false`: the CPU rounds nothing.
+/// Returns `false`, because the CPU rounds nothing.
 pub fn rounds_to_tf32(_device: &Device) -> bool {
     false
 }

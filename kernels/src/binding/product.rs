@@ -1,4 +1,4 @@
-//! The library's matrix product without trying candidates out, which burn does not hand out.
+//! The library's matrix product without trying candidates, which burn does not expose.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::ops::FloatTensorOps;
@@ -9,8 +9,8 @@ use super::{Float, LibraryChoice, record};
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait UntriedProduct: Backend {
-    /// Matrix product of the last two dimensions by a kernel that is known before it runs: the fastest that the library's
-    /// rules name for these sizes, or its plainest, slow and without rounding.
+    /// Matrix product of the last two dimensions by a kernel that is known before it runs. It is either the fastest
+    /// that the library's rules name for these sizes, or the library's plainest, which is slow and does not round.
     #[fusion(dtype = lhs, shape = {
         let mut shape = lhs.clone();
         let last = shape.num_dims() - 1;
@@ -20,7 +20,7 @@ pub(crate) trait UntriedProduct: Backend {
     fn untried_product(lhs: Float<Self>, rhs: Float<Self>, choice: LibraryChoice) -> Float<Self>;
 }
 
-/// Matrix product of the last two dimensions by the kernel that `choice` says.
+/// Computes the matrix product of the last two dimensions with the kernel that `choice` selects.
 pub fn product<const D: usize>(lhs: Tensor<D>, rhs: Tensor<D>, choice: LibraryChoice) -> Tensor<D> {
     match choice {
         LibraryChoice::Tuned => lhs.matmul(rhs),
@@ -32,7 +32,7 @@ pub fn product<const D: usize>(lhs: Tensor<D>, rhs: Tensor<D>, choice: LibraryCh
     }
 }
 
-/// The same on a backend's own tensors.
+/// Computes the product on a backend's own tensors.
 pub(crate) fn primitive_product<B: UntriedProduct>(
     lhs: Float<B>,
     rhs: Float<B>,
@@ -81,8 +81,8 @@ mod cube {
     use super::{LibraryChoice, UntriedProduct};
     use crate::binding::cube::{CubeBackend, CubeTensor, element};
 
-    /// The first that a device and the sizes allow is taken: fed by the bulk copy engine, then with two buffers, then
-    /// plainly, on matrix units; then without them.
+    /// Returns the strategies in order of preference; the first that device and sizes allow is used. On matrix units:
+    /// with the bulk copy engine, then with two buffers, then plain. The last one uses no matrix units.
     fn by_the_rules() -> Vec<Strategy> {
         let double = DoubleBufferingArgs {
             specialized: false,

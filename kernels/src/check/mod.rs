@@ -1,4 +1,4 @@
-//! Kernels held against their references.
+//! Compares kernels with their references.
 
 #[cfg(feature = "gpu")]
 mod trial;
@@ -13,13 +13,13 @@ pub struct Check {
     pub output: &'static str,
     /// The shape, as text.
     pub case: String,
-    /// Relative l2 distance ‖kernel - reference‖ / ‖reference‖; infinite where anything is not finite.
+    /// Relative l2 distance ‖kernel - reference‖ / ‖reference‖; infinite if any value is not finite.
     pub error: f64,
     pub tolerance: f64,
 }
 
 impl Check {
-    /// Whether the output agrees with its reference. NaN never does.
+    /// Returns whether the output agrees with its reference. NaN never does.
     pub fn passed(&self) -> bool {
         self.error <= self.tolerance
     }

@@ -1,7 +1,7 @@
-//! Running kernels against their references, on whatever device the client stands for.
+//! Compares kernels with their references, on the device of the client.
 //!
-//! Inputs are fresh for every seed and rounded to the element type first, so the reference sees exactly what the kernel
-//! sees. Outputs start as NaN and end in a guard, so an element left out or written past the end is a failure.
+//! Inputs are new for every seed and rounded to the element type first, so reference and kernel see the same numbers.
+//! Outputs start as NaN and are followed by a guard. An element left out, or written past the end, is thus a failure.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use super::Check;
 use crate::KernelError;
 use crate::workload::{BufferSource, Content};
 
-/// Elements after every output that no kernel may touch.
+/// Elements after every output that no kernel may write.
 const GUARD: usize = 64;
 
-/// The largest relative l2 distance that rounding explains.
+/// Returns the largest relative l2 distance that rounding explains.
 ///
-/// Kernels accumulate in f32, so 16-bit outputs are off by their own rounding: at most 2^-8 for bf16 and 2^-11 for f16, a
-/// relative half unit in the last place; doubled here, for an intermediate that is stored in that type too. For f32 the
-/// error grows with the length of a sum; 1e-5 is about a hundred times what one rounding costs.
+/// Kernels accumulate in f32, so 16-bit outputs have one rounding error. That is at most 2^-8 for bf16 and 2^-11
+/// for f16, half a unit in the last place. It is doubled here for an intermediate result that is stored in the same type. For
+/// f32 the error grows with the length of a sum; 1e-5 is about a hundred times the error of one rounding.
 pub fn tolerance(dtype: ElemType) -> f64 {
     match dtype {
         ElemType::Float(FloatKind::F16) => 2f64.powi(-10),
@@ -33,7 +33,7 @@ pub fn tolerance(dtype: ElemType) -> f64 {
     }
 }
 
-/// One kernel on one shape: makes its buffers, collects its comparisons.
+/// One kernel on one shape: creates its buffers and collects its comparisons.
 pub struct Trial<'a> {
     client: &'a Client,
     kernel: &'static str,
@@ -48,7 +48,7 @@ pub struct Trial<'a> {
 struct Held {
     handle: Handle,
     dtype: ElemType,
-    /// What was put there, as its element type holds it.
+    /// Its initial values, as rounded by its element type.
     values: Vec<f64>,
 }
 
@@ -71,12 +71,12 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The values that were put into a buffer; none where there is no such buffer.
+    /// Returns the initial values of a buffer; empty if there is no such buffer.
     pub fn values(&self, name: &str) -> &[f64] {
         self.buffers.get(name).map_or(&[], |held| &held.values)
     }
 
-    /// The same as whole numbers.
+    /// Returns the initial values as whole numbers.
     pub fn indices(&self, name: &str) -> Vec<usize> {
         self.values(name)
             .iter()
@@ -84,7 +84,7 @@ impl<'a> Trial<'a> {
             .collect()
     }
 
-    /// Compares a buffer with what the reference says.
+    /// Compares a buffer with the reference's values.
     pub fn compare(&mut self, name: &'static str, expected: &[f64]) -> Result<(), KernelError> {
         self.compare_as(name, name, expected)
     }
@@ -113,7 +113,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// The first `count` values of a buffer as it is now.
+    /// Reads the first `count` current values of a buffer.
     pub fn read(&self, name: &str, count: usize) -> Result<Vec<f64>, KernelError> {
         let mut values = self.download(name)?;
         values.truncate(count);
@@ -143,7 +143,7 @@ impl<'a> Trial<'a> {
         });
     }
 
-    /// What was compared.
+    /// Returns all comparisons.
     pub fn finish(self) -> Vec<Check> {
         self.checks
     }
@@ -154,7 +154,7 @@ impl BufferSource for Trial<'_> {
         self.client
     }
 
-    /// Outputs are NaN throughout, with a guard behind them.
+    /// Creates a buffer. Outputs are NaN throughout, with a guard behind them.
     fn buffer(&mut self, name: &str, count: usize, dtype: ElemType, holds: Content<'_>) -> Handle {
         let random = &mut self.random;
         let mut values: Vec<f64> = match holds {
@@ -181,7 +181,7 @@ impl BufferSource for Trial<'_> {
 /// The type of [`Content::Below`].
 pub const INDEX: ElemType = ElemType::Int(IntKind::I32);
 
-/// `value` as the element type can hold it.
+/// Rounds `value` to the element type.
 fn round(value: f64, dtype: ElemType) -> f64 {
     match dtype {
         ElemType::Float(FloatKind::F16) => f16::from_f64(value).to_f64(),
@@ -204,7 +204,7 @@ fn bytes(values: &[f64], dtype: ElemType) -> Vec<u8> {
     }
 }
 
-/// The whole buffer as numbers; the error is the device's own words.
+/// Reads a whole buffer as numbers; the error is the device's own message.
 fn download(client: &Client, handle: Handle, dtype: ElemType) -> Result<Vec<f64>, String> {
     let bytes = client.read_one(handle);
     let bytes = bytes.map_err(|error| format!("{error:?}"))?;

@@ -11,17 +11,17 @@ use crate::binding::{Float, constant, primitive, record, tensor};
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait CrossEntropy: Backend {
-    /// The loss `[1]`, and its gradient.
+    /// Returns the loss `[1]`, and its gradient.
     #[fusion(meta = |logits, _| (TensorSpec::new([1].into(), DType::F32), logits.clone()))]
     fn cross_entropy(logits: Float<Self>, targets: IntTensor<Self>) -> (Float<Self>, Float<Self>);
 }
 
-/// Mean cross entropy `[1]` of logits `[rows, classes]`.
+/// Computes the mean cross entropy `[1]` of logits `[rows, classes]`.
 pub fn cross_entropy(logits: Tensor<2>, targets: Tensor<1, Int>) -> Tensor<1> {
     cross_entropy_with_gradient(logits, targets).0
 }
 
-/// As [`cross_entropy`], and the gradient, from one reading of the logits.
+/// As [`cross_entropy`], and the gradient, from a single read of the logits.
 pub fn cross_entropy_with_gradient(
     logits: Tensor<2>,
     targets: Tensor<1, Int>,
@@ -36,7 +36,7 @@ impl<B: CrossEntropy, C: CheckpointStrategy> CrossEntropy for Autodiff<B, C> {
         let nodes = [logits.node()];
         let (loss, gradient) = B::cross_entropy(logits.into_primitive(), targets);
         let loss = record::<B, C, _, 1>(nodes, loss, gradient.clone(), |gradient, upstream| {
-            // `[1]`; stretched over the logits as `[1, 1]`.
+            // The gradient is `[1]`; `[1, 1]` stretches it over the logits.
             [B::float_mul(
                 gradient,
                 B::float_reshape(upstream, [1, 1].into()),

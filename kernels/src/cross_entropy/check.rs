@@ -1,4 +1,4 @@
-//! The kernels against the reference, on any device.
+//! Compares the kernels with the reference, on any device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
@@ -18,7 +18,7 @@ use crate::{
 /// Rows and classes.
 const CASES: [(usize, usize); 6] = [(1, 2), (7, 3), (129, 96), (7, 777), (7, 1000), (3, 4096)];
 
-/// Every launch against the reference on fresh inputs, also with teams of every kind.
+/// Compares every launch with the reference on new inputs, also with teams of every kind.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let of_device = CASES.map(|(rows, classes)| {
         let block = team_block(NAME, client, classes, None);
@@ -51,7 +51,7 @@ fn check_case(
         block.units_per_row, block.rows_per_cube
     );
     let mut trial = Trial::new(client, NAME, case, dtype, seed);
-    // Far from zero, so that an exponential without the maximum taken off would overflow.
+    // The logits are far from zero, so an exponential without subtracting the maximum would overflow.
     let launch = launcher(&mut trial, shape, dtype, 100.0, block);
     let scale = 1.0 / rows as f64;
     let logits = trial.values("logits").to_vec();
@@ -77,7 +77,7 @@ fn check_case(
     Ok(trial.finish())
 }
 
-/// A target past the classes must make its own row NaN and leave the others alone.
+/// Checks that a target past the classes makes its own row NaN and leaves the others unchanged.
 fn check_strange_target(
     trial: &mut Trial<'_>,
     client: &Client,

@@ -1,10 +1,10 @@
-//! The device side.
+//! The kernels, which run on the device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
 use crate::team::{Team, load_row_inside, store_row, team_max, team_sum, vector_sum};
 
-/// One team a row: its loss and, with `fused`, `scale` times its gradient; without, its log-sum-exp.
+/// One team handles a row: its loss and, with `fused`, `scale` times its gradient; otherwise its log-sum-exp.
 #[cube(launch_unchecked)]
 pub fn cross_entropy_rows<F: Float, I: Int, N: Size>(
     logits: &[Vector<F, N>],
@@ -23,14 +23,14 @@ pub fn cross_entropy_rows<F: Float, I: Int, N: Size>(
     let steps = comptime!(vectors.div_ceil(team.units));
     let row = CUBE_POS * team.rows + UNIT_POS_Y as usize;
     let inside = row < rows as usize;
-    // Teams past the end hold zeros, so that all reach the reductions, and write nothing. They must not read the last row
-    // instead: its team may be overwriting it.
+    // Teams past the end hold zeros, so that all reach the reductions, and write nothing. They must not read the last
+    // row instead, because its team may be overwriting it.
     let read = min(row, rows as usize - 1);
     let start = read * vectors;
     let target = u32::cast_from(targets[read]) as usize;
     let values = load_row_inside::<F, N>(logits, start, inside, vectors, team.units);
 
-    // Kept apart, because their sum in f32 would cost digits where logits are large.
+    // The two stay separate, because their sum in f32 would lose digits if logits are large.
     let largest = row_max::<N>(&values, vectors, team);
     let sum = row_exp_sum::<N>(&values, largest, vectors, team);
     if inside {
@@ -63,7 +63,7 @@ pub fn cross_entropy_rows<F: Float, I: Int, N: Size>(
     }
 }
 
-/// One vector a unit: the gradient from log-sum-exps, times `scale` and the one number in `upstream`.
+/// Each unit handles a vector: the gradient from log-sum-exps, times `scale` and the single number in `upstream`.
 #[cube(launch_unchecked)]
 pub fn cross_entropy_backward<F: Float, I: Int, N: Size>(
     logits: &[Vector<F, N>],
@@ -91,7 +91,7 @@ pub fn cross_entropy_backward<F: Float, I: Int, N: Size>(
     gradient[unit] = Vector::cast_from(slope);
 }
 
-/// The mean of `values`: one cube, each unit adding every `units`-th value.
+/// Computes the mean of `values` in one cube; each unit adds every `units`-th value.
 #[cube(launch_unchecked)]
 pub fn mean_of(values: &[f32], mean: &mut [f32], count: u32, #[comptime] team: Team) {
     let mut total = 0.0f32;
@@ -104,7 +104,7 @@ pub fn mean_of(values: &[f32], mean: &mut [f32], count: u32, #[comptime] team: T
     }
 }
 
-/// The largest logit of the row that the team holds, known to every unit.
+/// Returns the largest logit of the team's row to every unit.
 #[cube]
 fn row_max<N: Size>(
     row: &Array<Vector<f32, N>>,
@@ -124,7 +124,7 @@ fn row_max<N: Size>(
     team_max(largest, team)
 }
 
-/// Σ exp(logit - largest) of the row that the team holds, known to every unit.
+/// Returns Σ exp(logit - largest) of the team's row to every unit.
 #[cube]
 fn row_exp_sum<N: Size>(
     row: &Array<Vector<f32, N>>,
@@ -142,14 +142,14 @@ fn row_exp_sum<N: Size>(
     team_sum(vector_sum(sum), team)
 }
 
-/// Whether this unit's vector number `step` lies within the row.
+/// Returns whether this unit's vector number `step` lies within the row.
 #[cube]
 fn in_row(#[comptime] step: usize, #[comptime] vectors: usize, #[comptime] units: usize) -> bool {
     comptime!((step + 1) * units <= vectors)
         || UNIT_POS_X as usize + comptime!(step * units) < vectors
 }
 
-/// The unit that holds the target's logit writes the loss; unit 0 writes NaN where nobody holds it.
+/// The unit that holds the target's logit writes the loss. Unit 0 writes NaN if no unit holds it.
 #[cube]
 fn own_loss<N: Size>(
     values: &Array<Vector<f32, N>>,
@@ -176,7 +176,7 @@ fn own_loss<N: Size>(
     }
 }
 
-/// `(softmax - onehot) · scale` of consecutive classes from `first` on.
+/// Computes `(softmax - onehot) · scale` of consecutive classes from `first` on.
 #[cube]
 fn vector_slope<N: Size>(
     softmax: Vector<f32, N>,

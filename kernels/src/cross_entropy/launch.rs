@@ -1,4 +1,4 @@
-//! The host side: buffers, launches.
+//! Buffers and launches on the host.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
@@ -13,17 +13,17 @@ use crate::{
     team::{Team, default_team},
 };
 
-/// What [`rows`] leaves behind besides the losses.
+/// The output of [`rows`] in addition to the losses.
 pub enum RowOutput<'a> {
     /// f32 `[rows]`, for [`backward`].
     LogSums(&'a Handle),
-    /// The gradient of `scale · Σ loss`, over the logits where it has no buffer of its own. For the mean of the losses
-    /// `scale` is 1 / rows.
+    /// The gradient of `scale · Σ loss`, written over the logits if `to` is `None`. For the mean of the losses, `scale`
+    /// is 1 / rows.
     Gradient { to: Option<&'a Handle>, scale: f32 },
 }
 
-/// Loss of every row, and its log-sum-exp or its gradient, one launch: `logits` is `[rows, classes]`, `targets` and f32
-/// `losses` are `[rows]`, all contiguous.
+/// Computes the loss of every row, and its log-sum-exp or its gradient, in one launch. `logits` is `[rows, classes]`,
+/// `targets` and the f32 `losses` are `[rows]`, all contiguous.
 pub fn rows(
     client: &Client,
     [logits, targets, losses]: [&Handle; 3],
@@ -38,7 +38,7 @@ pub fn rows(
     let logits = whole("logits", logits)?;
     let targets = row("targets", targets, dtypes.targets)?;
     let losses = row("losses", losses, F32)?;
-    // An output that is not written needs a buffer all the same.
+    // An output that is not written still needs a buffer.
     let (log_sums, gradient, scale) = match output {
         RowOutput::LogSums(log_sums) => (Some(row("log_sums", log_sums, F32)?), None, None),
         RowOutput::Gradient { to, scale } => {
@@ -52,13 +52,13 @@ pub fn rows(
     let count = cube_count(client, shape.rows.div_ceil(team.rows));
     let log_sums = log_sums.map_or_else(|| losses.alias(2, 1), |log_sums| log_sums.argument(1));
     let gradient = gradient.map_or_else(|| logits.alias(0, vector), |to| to.argument(vector));
-    // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
+    // SAFETY: the buffers match the shape, and the kernel stays within `rows` and `vectors`.
     launch!(client, kernels::cross_entropy_rows[count, team.cube_dim()], vector:
         [logits (targets.argument(1)) (losses.argument(1)) (log_sums) (gradient)],
         shape.rows as u32, scale.unwrap_or(1.0), shape.classes / vector, team, scale.is_some(), dtypes.logits, dtypes.targets)
 }
 
-/// The gradient of `upstream · scale · Σ loss`, one launch; `upstream` is one f32, the others are as in [`rows`].
+/// Computes the gradient of `upstream · scale · Σ loss` in one launch; `upstream` is one f32, the others are as in [`rows`].
 pub fn backward(
     client: &Client,
     [logits, targets, log_sums, upstream, gradient]: [&Handle; 5],
@@ -75,13 +75,13 @@ pub fn backward(
     let gradient = buffer("gradient", gradient, elements, dtypes.logits)?;
     let vector = vector_size(client, dtypes.logits, shape.classes, &[logits, gradient]);
     let (cubes, dim) = linear(client, elements / vector, default_units(client));
-    // SAFETY: the buffers hold what the shape says, and the kernel stays within `count` vectors.
+    // SAFETY: the buffers match the shape, and the kernel stays within `count` vectors.
     launch!(client, kernels::cross_entropy_backward[cubes, dim], vector:
         [logits (targets.argument(1)) (log_sums.argument(1)) (upstream.argument(1)) gradient],
         (elements / vector) as u32, scale, shape.classes / vector, dtypes.logits, dtypes.targets)
 }
 
-/// The mean of `count` f32 values into one f32: one launch of one cube.
+/// Computes the mean of `count` f32 values into one f32: one launch of one cube.
 pub fn mean(
     client: &Client,
     values: &Handle,
@@ -93,7 +93,7 @@ pub fn mean(
     let mean = Buffer::new(NAME, "mean", mean, 1, F32)?;
     let block = TeamBlock::new(default_team(client, count), 1);
     let team = Team::new(NAME, client, block)?;
-    // SAFETY: the buffers hold `count` values and one, and the kernel stays within them.
+    // SAFETY: the buffers hold `count` values and one value, and the kernel stays within them.
     launch!(client, kernels::mean_of[CubeCount::new_single(), team.cube_dim()]: [values mean], count as u32, team)
 }
 

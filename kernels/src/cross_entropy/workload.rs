@@ -1,4 +1,4 @@
-//! Buffers of a size, and every pass launched on them.
+//! Allocates buffers for given sizes and launches every pass on them.
 
 use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::block::TeamBlock;
@@ -27,14 +27,14 @@ pub(crate) const CODE: KernelCode = KernelCode {
     check: check::check,
 };
 
-/// Element types: of the logits and their gradient, and of the targets (any integer).
+/// Element types of the logits and their gradient, and of the targets (any integer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Dtypes {
     pub logits: ElemType,
     pub targets: ElemType,
 }
 
-/// Every launch on buffers of `source`, for the mean of the losses; logits lie around `center`.
+/// Prepares every launch on buffers of `source`, for the mean of the losses; logits lie around `center`.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
     shape: Shape,

@@ -1,4 +1,4 @@
-//! Block sizes of the attention kernels: what may be tuned, what fits, and where to start.
+//! Block sizes of the attention kernels: the candidates, those that fit, and the default.
 
 use cubecl::prelude::*;
 use tinyllama_kernel_catalog::flash_attention::{AttentionTile, Shape, tile_candidates};
@@ -11,13 +11,13 @@ use crate::{
     tunables,
 };
 
-/// Shared memory a block picked here takes at most, in bytes: what every CUDA device grants without being asked.
+/// Most shared memory of a default block, in bytes: every CUDA device grants it without opting in.
 const MOST_SHARED_MEMORY: usize = 48 * 1024;
 
-/// Beyond this a unit's scores and sums fit no register file.
+/// With more rows, a unit's scores and sums fit no register file.
 const MOST_ROWS_PER_UNIT: usize = 16;
 
-/// Block sizes; comptime values of the three kernels.
+/// Block sizes of the three kernels, known at compile time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlashAttentionBlock {
     pub forward: AttentionTile,
@@ -25,7 +25,7 @@ pub struct FlashAttentionBlock {
     pub key_gradient: AttentionTile,
 }
 
-/// The three kernels, as far as block sizes care.
+/// The three kernels, as far as block sizes depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pass {
     Forward,
@@ -34,7 +34,7 @@ pub(super) enum Pass {
 }
 
 impl Pass {
-    /// Heads whose rows the kernel's cubes share out.
+    /// Returns the number of heads over which the kernel's cubes are distributed.
     fn heads(self, shape: Shape) -> usize {
         match self {
             Pass::Forward | Pass::QueryGradient => shape.heads,
@@ -44,7 +44,7 @@ impl Pass {
 }
 
 impl FlashAttentionBlock {
-    /// The same tile for every kernel.
+    /// Uses the same tile for every kernel.
     pub fn uniform(tile: AttentionTile) -> FlashAttentionBlock {
         FlashAttentionBlock {
             forward: tile,
@@ -53,7 +53,7 @@ impl FlashAttentionBlock {
         }
     }
 
-    /// Whether the kernels and the device can run all three.
+    /// Returns whether the kernels and the device support all three tiles.
     pub(super) fn fits(&self, client: &Client, shape: Shape) -> bool {
         let fits = |tile: AttentionTile, pass| check_tile(tile, client, shape, 4, pass).is_ok();
         fits(self.forward, Pass::Forward)
@@ -61,7 +61,7 @@ impl FlashAttentionBlock {
             && fits(self.key_gradient, Pass::KeyGradient)
     }
 
-    /// Candidate number `tile` for every kernel, or for each the block sizes for this device and shape.
+    /// Uses candidate number `tile` for every kernel, or chooses block sizes for this device and shape.
     pub fn new(client: &Client, shape: Shape, tile: Option<usize>) -> FlashAttentionBlock {
         let candidates = tile_candidates(shape.head_dim);
         if let Some(tile) = tile.and_then(|tile| candidates.get(tile)) {
@@ -75,7 +75,7 @@ impl FlashAttentionBlock {
     }
 }
 
-/// How a kernel is launched: one cube for each block of rows of each head of each sequence.
+/// The launch of a kernel: one cube for each block of rows of each head of each sequence.
 pub(super) struct Grid {
     pub count: CubeCount,
     pub dim: CubeDim,
@@ -83,7 +83,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Refuses a tile that the kernels or the device cannot run, and more cubes than it launches at once.
+    /// Creates the grid. Refuses a tile that the kernels or the device cannot run, and a grid with too many cubes for
+    /// one launch.
     pub fn new(
         client: &Client,
         tile: AttentionTile,
@@ -110,7 +111,7 @@ impl Grid {
     }
 }
 
-/// How the units of a cube share a tile of rows of so many vectors.
+/// Divides a tile among the units of a cube; a row has `vectors` vectors.
 fn tile_tiling(tile: AttentionTile, client: &Client, vectors: usize) -> Tiling {
     Tiling {
         units_x: tile.units_x,
@@ -156,7 +157,7 @@ fn check_tile(
     Err(KernelError::Block(NAME, reason))
 }
 
-/// Bytes of shared memory a cube takes.
+/// Returns the bytes of shared memory per cube.
 fn shared_memory(
     tile: AttentionTile,
     client: &Client,
@@ -177,9 +178,9 @@ fn shared_memory(
     (values + weights + scratch) * size_of::<f32>()
 }
 
-/// The tile with the rows chosen for this process, if there is one. Otherwise the largest tile that leaves a compute
-/// unit room for a second cube, is no taller than the sequence and still makes a cube for each compute unit; where none
-/// does all of that, the smallest one that fits.
+/// Picks the tile with the rows chosen for this process, if there is one. Otherwise it takes the largest tile that
+/// meets three conditions: a compute unit has room for a second cube, the tile is no taller than the sequence, and
+/// there is a cube for each compute unit. If none meets all three, it takes the smallest tile that fits.
 fn pick_tile(client: &Client, shape: Shape, pass: Pass) -> AttentionTile {
     let heads = pass.heads(shape);
     let available = client.properties().hardware.max_shared_memory_size;

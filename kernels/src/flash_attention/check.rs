@@ -1,4 +1,4 @@
-//! Both passes against their reference, on awkward shapes and in every layout a model hands over.
+//! Compares both passes with their reference, on awkward shapes and in every layout that a model uses.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
@@ -15,7 +15,7 @@ use crate::{
     workload::{BufferSource, Content},
 };
 
-/// Where queries, keys and values lie, and their gradients.
+/// Layout of queries, keys, values and their gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// Three tensors `[batch, seq, heads, head_dim]`.
@@ -24,11 +24,11 @@ enum Layout {
     HeadsFirst,
     /// Columns of one matrix `[batch * seq, (heads + 2 key_heads) head_dim]`.
     Fused,
-    /// Three tensors `[batch, heads, head_dim, seq]`: the values of a row lie apart.
+    /// Three tensors `[batch, heads, head_dim, seq]`: the values of a row are not adjacent.
     Transposed,
 }
 
-/// Shapes that find mistakes: one position, fewer than a tile, one more than a tile; key heads of their own and shared.
+/// Returns shapes that reveal mistakes: one position, fewer than a tile, one more than a tile; own and shared key heads.
 fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     for seq in [1, 7, 129] {
@@ -38,15 +38,15 @@ fn shapes() -> Vec<Shape> {
     }
     shapes.push(Shape::new(2, 33, 3, 3, 32));
     shapes.push(Shape::new(3, 40, 4, 1, 16));
-    // Not a multiple of four: vectors of two and of one.
+    // Head widths that are no multiple of four: vectors of two and of one.
     shapes.push(Shape::new(2, 19, 4, 2, 6));
     shapes.push(Shape::new(1, 19, 2, 1, 5));
     shapes
 }
 
-/// Tiles that find mistakes: one row and column a unit, vectors of two and four, more rows than queries, and rows shared
-/// by more units than a plane has, which takes the path for devices without planes. Units across and down, rows and columns
-/// of each.
+/// Tiles that reveal mistakes: one row and column per unit, vectors of two and four, and more rows than queries. In one
+/// tile more units share a row than a plane has, which takes the path for devices without planes. The arguments are
+/// units across and down, then rows and columns per unit.
 const TILES: [AttentionTile; 5] = [
     AttentionTile::new(1, 8, 1, 1),
     AttentionTile::new(4, 8, 3, 2),
@@ -55,11 +55,11 @@ const TILES: [AttentionTile; 5] = [
     AttentionTile::new(128, 2, 1, 1),
 ];
 
-/// Every shape with the block sizes of this device, and one shape with every tile that fits it. The layout changes from shape to
-/// shape, so that each head size meets each layout.
+/// Checks every shape with the block sizes of this device, and one shape with every tile that fits it. The layout
+/// changes from shape to shape, so that each head size meets each layout.
 ///
 /// # Errors
-/// Where a launch is refused or the device fails.
+/// Fails if a launch is refused or the device fails.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let layouts = [
         Layout::RowsFirst,
@@ -84,10 +84,10 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
     Ok(checks)
 }
 
-/// All scores so low that `exp(-score)` overflows: rows that only fill a tile must not let that through.
+/// Checks scores so low that `exp(-score)` overflows: rows that only fill a tile must not let that through.
 ///
-/// Gradients of queries and keys are differences of nearly equal numbers here, so their distance says more about
-/// rounding than about the kernels: of them only what is not finite is reported.
+/// Gradients of queries and keys are differences of nearly equal numbers here. Their distance shows rounding rather
+/// than mistakes of the kernels, so only values that are not finite are reported.
 fn check_low_scores(
     client: &Client,
     dtype: ElemType,
@@ -113,11 +113,11 @@ fn check_low_scores(
 struct Inputs {
     shape: Shape,
     layout: Layout,
-    /// What the values of each lie around; a fused matrix has only the first.
+    /// Mean of the values of each; a fused matrix uses only the first.
     centers: [f64; 3],
 }
 
-/// Names of their buffers, and of the buffers of their gradients; a fused matrix has only the first.
+/// Names of their buffers, and of the buffers of their gradients; a fused matrix uses only the first.
 const NAMES: [[&str; 3]; 2] = [
     ["query", "key", "value"],
     ["query gradient", "key gradient", "value gradient"],
@@ -132,7 +132,7 @@ impl Inputs {
         }
     }
 
-    /// Both passes with the block sizes of this device or with one tile.
+    /// Checks both passes with the block sizes of this device or with one tile.
     fn check(
         &self,
         client: &Client,
@@ -211,7 +211,7 @@ impl Inputs {
         [self.shape.heads, self.shape.key_heads, self.shape.key_heads]
     }
 
-    /// Makes each buffer, given its number and its length.
+    /// Calls `make` for each buffer, with its number and its length.
     fn buffers<T>(&self, mut make: impl FnMut(usize, usize) -> T) -> Vec<T> {
         let rows = self.shape.tokens();
         match self.layout {
@@ -238,7 +238,7 @@ impl Inputs {
         }
     }
 
-    /// Where in its buffer each element of a tensor lies, in the order `[batch, seq, heads, head_dim]`.
+    /// Returns the index in its buffer of each element of a tensor, in the order `[batch, seq, heads, head_dim]`.
     fn indices<'a>(
         &self,
         view: &'a HeadView,

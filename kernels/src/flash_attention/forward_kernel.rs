@@ -1,4 +1,4 @@
-//! Attention forward: softmax of one block of queries, found while walking over the keys.
+//! Attention forward: computes the softmax of one block of queries while it loops over the keys.
 
 use cubecl::prelude::*;
 
@@ -7,11 +7,11 @@ use super::tile::{
 };
 use super::view::Place;
 
-/// One cube: one block of queries of one head of one sequence. Cubes are numbered `(head, sequence, block)`, the block
-/// with the most keys first, so that the longest cubes do not start last.
+/// One cube handles one block of queries of one head of one sequence. Cubes are numbered `(head, sequence, block)`, the
+/// block with the most keys first, so that the longest cubes do not start last.
 ///
 /// Running maximum `m` and sum `l` of each row follow the online softmax of Milakov and Gimelshein (2018): when `m`
-/// grows, what was summed so far shrinks by `exp(m_old - m_new)`. The quotient is taken once, at the end.
+/// grows, the sums so far are multiplied by `exp(m_old - m_new)`. The division by `l` comes once, at the end.
 #[cube(launch_unchecked)]
 pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
     query: &[Vector<E, N>],
@@ -78,7 +78,7 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
         scale,
     );
 
-    // No query of the block sees a key behind its last query.
+    // No query of the block sees a key after its last query.
     let keys = min(first_query + tile_rows, seq);
     let blocks = keys.div_ceil(tile_columns);
     for block in 0..blocks {
@@ -106,7 +106,7 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
 
             let shrink = (maxima[i] - largest).exp();
             maxima[i] = largest;
-            // Only this unit's columns: the row's sum is formed once, after the last block.
+            // The sum covers only this unit's columns: the row's sum is formed once, after the last block.
             totals[i] = totals[i] * shrink + total;
             #[unroll]
             for v in 0..vectors {

@@ -1,15 +1,15 @@
-//! Attention backward, second kernel: gradients of keys and values, `dk = scale ds^T q` and `dv = p^T do` in the notation
-//! of the first kernel, whose `delta` it reads.
+//! Attention backward, second kernel: gradients of keys and values, `dk = scale ds^T q` and `dv = p^T do` in the
+//! notation of the first kernel, whose `delta` it reads.
 
 use cubecl::prelude::*;
 
 use super::tile::{Lengths, Tiling, Unit};
 use super::view::Place;
 
-/// Gradients of one block of keys and values of one key head: the cube walks over the query heads of its group and
-/// over the queries that see its keys, so each gradient has one writer and one order of summation.
+/// Computes gradients of one block of keys and values of one key head. The cube loops over the query heads of its group
+/// and over the queries that see its keys, so each gradient has one writer and one order of summation.
 ///
-/// Here the rows of the score tile are keys and its columns queries. Cubes are numbered `(key head, sequence, block)`.
+/// The rows of the score tile are keys here, its columns are queries. Cubes are numbered `(key head, sequence, block)`.
 #[cube(launch_unchecked)]
 pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
     query: &[Vector<E, N>],
@@ -140,7 +140,7 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
             sync_cube();
 
             unit.weigh_rows::<N, P>(&weights, &gradient_tile, &mut value_sums);
-            // The query tile holds scaled queries, so the scale of `dk` is already in.
+            // The query tile holds scaled queries, which already include the scale of `dk`.
             unit.weigh_rows::<N, P>(&score_gradients, &query_tile, &mut key_sums);
             sync_cube();
         }

@@ -1,4 +1,4 @@
-//! Launches: checks first, then one kernel forward and two backward.
+//! Launches attention: checks first, then one kernel forward and two backward.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::flash_attention::Shape;
@@ -14,15 +14,15 @@ use crate::{
     launch::{Buffer, F32, check_float, check_shape},
 };
 
-/// Launches a kernel: it takes the views that it reads, numbers of each row, the views that it writes, and then where all views
-/// lie.
+/// Launches a kernel. Its arguments are the views that it reads, the numbers per row, the views that it writes, and the
+/// places of all views.
 macro_rules! attend {
     (
         $kernel:ident($width:ident), $client:ident, $grid:ident, $size:ident, $shape:ident, $dtype:ident,
         $($read:ident)* | $($number:ident)* | $($write:ident)*
     ) => {{
         let Grid { count, dim, tiling } = $grid;
-        // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
+        // SAFETY: every view and buffer matches the shape, and the kernel stays inside them.
         unsafe {
             $kernel::launch_unchecked(
                 $client,
@@ -46,11 +46,11 @@ macro_rules! attend {
     }};
 }
 
-/// Causal attention, one launch. Softmax and sums are in f32 whatever the element type. `log_sum_exp` is f32
+/// Computes causal attention in one launch. Softmax and sums are in f32 for every element type. `log_sum_exp` is f32
 /// `[batch, heads, seq]`, the rest has the element type of the launch.
 ///
 /// # Errors
-/// Shapes, buffers and blocks that do not fit, before anything is launched.
+/// Fails before any launch if shapes, buffers or blocks do not fit.
 pub fn forward(
     client: &Client,
     [query, key, value, output]: [&HeadView; 4],
@@ -74,12 +74,12 @@ pub fn forward(
     Ok(())
 }
 
-/// The backward pass, two launches: query gradients, which also leave `delta` behind, then key and value gradients. Views
-/// are those of [`forward`], then of the output's gradient, and of the gradients that are written, not added to: of query, key
-/// and value. `delta` is room for f32 `[batch, heads, seq]`.
+/// Computes the backward pass in two launches: query gradients, which also write `delta`, then key and value gradients.
+/// The views are those of [`forward`], then the output's gradient, then the gradients of query, key and value.
+/// Gradients are written, not added to. `delta` is scratch memory for f32 `[batch, heads, seq]`.
 ///
 /// # Errors
-/// As [`forward`].
+/// As for [`forward`].
 pub fn backward(
     client: &Client,
     views: [&HeadView; 8],
@@ -123,7 +123,7 @@ pub fn backward(
     Ok(())
 }
 
-/// Refuses shapes without meaning; otherwise the number of rows.
+/// Refuses invalid shapes; otherwise returns the number of rows.
 pub fn check_sizes(shape: Shape) -> Result<usize, KernelError> {
     let [batch, seq, heads, key_heads, head_dim] = shape.sides();
     check_shape(NAME, &[batch, seq, heads, head_dim], &[])?;

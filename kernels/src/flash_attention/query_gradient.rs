@@ -1,14 +1,14 @@
 //! Attention backward, first kernel: gradients of queries.
 //!
-//! The weights come again from queries, keys and the saved log-sum-exp. With `p = exp(scale q.k - lse)`, `dp = do.v` and
-//! `delta = do.o` (row by row): `ds = p (dp - delta)` and `dq = scale ds k` (Dao et al. 2022, appendix B).
+//! It computes the weights again from queries, keys and the saved log-sum-exp. With `p = exp(scale q.k - lse)`, `dp =
+//! do.v` and `delta = do.o` (row by row): `ds = p (dp - delta)` and `dq = scale ds k` (Dao et al. 2022, appendix B).
 
 use cubecl::prelude::*;
 
 use super::tile::{Lengths, Tiling, Unit, last_first, owns_column, reduction_scratch, row_sum};
 use super::view::Place;
 
-/// Gradient of one block of queries of one head; on the way `delta` of its rows is found and kept for
+/// Computes the gradient of one block of queries of one head. It also computes `delta` of its rows and stores it for
 /// [`super::key_gradient::flash_attention_key_gradient`]. Cubes are numbered as in the forward kernel.
 #[cube(launch_unchecked)]
 pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
@@ -87,7 +87,7 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
     for i in 0..rows {
         let row = y + i * tiling.units_y;
         let query_index = first_query + row;
-        // A row behind the end reads the last row; what it computes is never stored.
+        // A row after the end reads the last row; its result is never stored.
         let inside = min(query_index, seq - 1);
         let mut partial = 0.0f32;
         #[unroll]

@@ -1,12 +1,12 @@
-//! The two small matrix products every attention kernel is made of, on tiles in shared memory.
+//! The two small matrix products of every attention kernel, on tiles in shared memory.
 //!
-//! A cube is a grid of `units_x` by `units_y` units. Unit `(x, y)` owns the rows `y + i * units_y` and the
-//! columns `x + j * units_x` of a score tile: neighbours then read neighbouring rows of a tile, whose rows are an odd
-//! number of vectors long, so no two of them meet in one memory bank.
+//! A cube is a grid of `units_x` by `units_y` units. Unit `(x, y)` owns the rows `y + i * units_y` and the columns `x +
+//! j * units_x` of a score tile. Neighbouring units thus read neighbouring rows of a tile. Rows are an odd number of
+//! vectors long, so no two of them share a memory bank.
 
 use cubecl::prelude::*;
 
-/// A tiling as the kernels see it: fixed when the kernel is compiled.
+/// A tiling as the kernels see it: known when the kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tiling {
     pub units_x: usize,
@@ -15,7 +15,7 @@ pub struct Tiling {
     pub columns_per_unit: usize,
     /// Vectors in one row of `head_dim` values.
     pub vectors: usize,
-    /// Whether rows may be reduced by plane shuffles.
+    /// True if rows may be reduced by plane shuffles.
     pub planes: bool,
 }
 
@@ -24,35 +24,35 @@ impl Tiling {
         self.units_x * self.units_y
     }
 
-    /// Rows of a score tile.
+    /// Returns the rows of a score tile.
     pub const fn rows(self) -> usize {
         self.units_y * self.rows_per_unit
     }
 
-    /// Columns of a score tile.
+    /// Returns the columns of a score tile.
     pub const fn columns(self) -> usize {
         self.units_x * self.columns_per_unit
     }
 
-    /// Vectors from one row of a value tile to the next; odd, against bank conflicts.
+    /// Returns the vectors from one row of a value tile to the next; an odd number, against bank conflicts.
     pub const fn stride(self) -> usize {
         self.vectors | 1
     }
 
-    /// Vectors from one row of a weight tile to the next; odd for the same reason.
+    /// Returns the vectors from one row of a weight tile to the next; odd for the same reason.
     pub const fn weight_stride(self) -> usize {
         self.units_x | 1
     }
 
-    /// Vectors of an output row that one unit accumulates.
+    /// Returns the vectors of an output row that one unit accumulates.
     pub const fn vectors_per_unit(self) -> usize {
         self.vectors.div_ceil(self.units_x)
     }
 }
 
-/// Lengths of the inner loops, which are also in [`Tiling`]. They come as arguments so that the compiler does not know
-/// them: where it does, it unrolls these loops entirely, loads everything first and runs out of registers (seen on
-/// gfx90a and gfx1100: hundreds of bytes of scratch memory a unit, none this way).
+/// Lengths of the inner loops, which [`Tiling`] also has. As arguments they are unknown to the compiler. If it knew
+/// them, it would unroll these loops entirely, load everything first and run out of registers. On gfx90a and gfx1100
+/// that took hundreds of bytes of scratch memory per unit; this way takes none.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
 pub struct Lengths {
@@ -66,18 +66,18 @@ impl Tiling {
     }
 }
 
-/// Where one head of one sequence starts in a buffer and how far its rows and columns are apart, in vectors.
+/// Start of one head of one sequence in a buffer, and the distances of its rows and columns, in vectors.
 #[derive(CubeType, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
 pub struct Rows {
     pub start: usize,
     pub stride: usize,
     pub column_stride: usize,
-    /// Rows there are.
+    /// Number of rows.
     pub count: usize,
 }
 
-/// Where a unit stands in its cube, and how the cube is tiled.
+/// Position of a unit in its cube, and the tiling of the cube.
 #[derive(CubeType, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
 pub struct Unit {
@@ -88,7 +88,7 @@ pub struct Unit {
     tiling: Tiling,
 }
 
-/// The block for cube `position` of `count` when the last block is to start first.
+/// Returns the block for cube `position` of `count`, so that the last block starts first.
 #[cube]
 pub(super) fn last_first(position: u32, count: u32) -> usize {
     (count - 1 - position) as usize
@@ -117,7 +117,7 @@ impl Unit {
         self.load_scaled::<E, N>(source, tile, rows, first, tile_rows, 1.0f32);
     }
 
-    /// The same, times `factor`.
+    /// As [`load`](Self::load), times `factor`.
     pub fn load_scaled<E: Float, N: Size>(
         &self,
         source: &[Vector<E, N>],
@@ -145,7 +145,7 @@ impl Unit {
         }
     }
 
-    /// `scores[i, j] = left[row i] . right[column j]` for the unit's rows and columns.
+    /// Computes `scores[i, j] = left[row i] . right[column j]` for the unit's rows and columns.
     pub fn dot_rows<N: Size>(
         &self,
         left: &Shared<[Vector<f32, N>]>,
@@ -183,8 +183,8 @@ impl Unit {
         }
     }
 
-    /// `sums[i] += sum over columns c of weights[row i, c] * values[c]`, for the vectors of an output row that the unit
-    /// owns.
+    /// Computes `sums[i] += sum over columns c of weights[row i, c] * values[c]`, for the vectors of an output row that
+    /// the unit owns.
     ///
     /// Vector `p` of a weight row holds what unit `(p, y)` wrote: the weights of columns `p + e * units_x`.
     pub fn weigh_rows<N: Size, P: Size>(
@@ -223,7 +223,7 @@ impl Unit {
         }
     }
 
-    /// Writes the unit's vectors of its rows, times `factors`, to global memory; rows past the last are left alone.
+    /// Writes the unit's vectors of its rows, times `factors`, to global memory; rows past the last are not written.
     pub fn store_rows<E: Float, N: Size>(
         &self,
         sums: &Array<Vector<f32, N>>,
@@ -251,10 +251,11 @@ impl Unit {
     }
 }
 
-/// Below every score; finite, since WGSL has no infinities.
+/// Lower than every score; finite, since WGSL has no infinities.
 pub(super) const LOWEST: f32 = -1.0e30;
 
-/// Gives keys behind the query the score [`LOWEST`] in row `i` of a unit's scores; the largest of the row and `largest`.
+/// Sets the scores of keys after the query to [`LOWEST`] in row `i` of a unit's scores. Returns the largest of the row
+/// and `largest`.
 #[cube]
 pub(super) fn mask_row(
     scores: &mut Array<f32>,
@@ -281,7 +282,7 @@ pub(super) fn mask_row(
     largest
 }
 
-/// Whether `column` lies inside a row; known at compile time where rows divide evenly among the units.
+/// Returns whether `column` lies inside a row; known at compile time if rows divide evenly among the units.
 #[cube]
 pub(super) fn owns_column(column: usize, #[comptime] tiling: Tiling) -> bool {
     if comptime!(tiling.vectors.is_multiple_of(tiling.units_x)) {
@@ -291,7 +292,7 @@ pub(super) fn owns_column(column: usize, #[comptime] tiling: Tiling) -> bool {
     }
 }
 
-/// The sum of `value` over the `units_x` units of a row; every one of them gets it.
+/// Returns the sum of `value` over the `units_x` units of a row to all of them.
 #[cube]
 pub(super) fn row_sum(value: f32, scratch: &mut Shared<[f32]>, #[comptime] tiling: Tiling) -> f32 {
     let mut total = value;
@@ -313,7 +314,7 @@ pub(super) fn row_sum(value: f32, scratch: &mut Shared<[f32]>, #[comptime] tilin
     total
 }
 
-/// The largest `value` of the `units_x` units of a row; every one of them gets it.
+/// Returns the largest `value` of the `units_x` units of a row to all of them.
 #[cube]
 pub(super) fn row_max(value: f32, scratch: &mut Shared<[f32]>, #[comptime] tiling: Tiling) -> f32 {
     let mut largest = value;
@@ -334,7 +335,7 @@ pub(super) fn row_max(value: f32, scratch: &mut Shared<[f32]>, #[comptime] tilin
     largest
 }
 
-/// Shared memory for the row reductions where planes are absent; one value where they are not needed.
+/// Allocates shared memory for the row reductions without planes; one value if it is not needed.
 #[cube]
 pub(super) fn reduction_scratch(#[comptime] tiling: Tiling) -> Shared<[f32]> {
     Shared::<[f32]>::new_slice(comptime!(if tiling.planes { 1 } else { tiling.units() }))

@@ -1,4 +1,4 @@
-//! Where the heads of a tensor lie in its buffer, so that no kernel needs a transposed or sliced copy.
+//! Layout of a tensor's heads in its buffer, so that no kernel needs a transposed or sliced copy.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::flash_attention::Shape;
@@ -8,24 +8,24 @@ use super::workload::NAME;
 use crate::KernelError;
 use crate::launch::{Buffer, vector_size};
 
-/// Values `[batch, seq, heads, head_dim]` somewhere in a buffer. Offset and strides are in elements.
+/// Values `[batch, seq, heads, head_dim]` in a buffer. Offset and strides are in elements.
 #[derive(Clone, Debug)]
 pub struct HeadView {
     handle: Handle,
-    /// Where the first value is.
+    /// Index of the first value.
     offset: usize,
-    /// From one sequence to the next, one position to the next, one head to the next, and one value of a head to the next:
-    /// the last is 1 wherever memory is to be read in whole lines.
+    /// Distances between sequences, between positions, between heads, and between the values of a head. The last is 1
+    /// if memory is to be read in whole lines.
     strides: [usize; 4],
 }
 
 impl HeadView {
-    /// Contiguous `[batch, seq, heads, head_dim]`: what a projection writes.
+    /// Views contiguous `[batch, seq, heads, head_dim]`, as a projection writes it.
     pub fn rows_first(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
         HeadView::columns(handle, 0, heads * shape.head_dim, shape)
     }
 
-    /// Contiguous `[batch, heads, seq, head_dim]`.
+    /// Views contiguous `[batch, heads, seq, head_dim]`.
     pub fn heads_first(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
         let Shape { seq, head_dim, .. } = shape;
         HeadView {
@@ -35,15 +35,15 @@ impl HeadView {
         }
     }
 
-    /// A transposed view: contiguous `[batch, heads, head_dim, seq]`, so that the values of one row lie `seq` apart.
-    /// Correct, and the worst way to hand rows to a kernel that reads them in lines.
+    /// Views contiguous `[batch, heads, head_dim, seq]` as transposed, so that the values of one row lie `seq` apart.
+    /// The result is correct, and the slowest layout for a kernel that reads rows in lines.
     pub fn transposed(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
         let mut view = HeadView::heads_first(handle, shape, heads);
         (view.strides[1], view.strides[3]) = (1, shape.seq);
         view
     }
 
-    /// Queries, keys and values inside the result of one fused projection, `[batch * seq, width]`.
+    /// Views queries, keys and values inside the result of one fused projection, `[batch * seq, width]`.
     pub fn fused(handle: &Handle, shape: Shape) -> [HeadView; 3] {
         let Shape {
             heads, key_heads, ..
@@ -52,7 +52,7 @@ impl HeadView {
             .map(|first| HeadView::columns(handle, first * shape.head_dim, shape.width(), shape))
     }
 
-    /// Columns from `first` on of a matrix `[batch * seq, width]`.
+    /// Views columns from `first` on of a matrix `[batch * seq, width]`.
     fn columns(handle: &Handle, first: usize, width: usize, shape: Shape) -> HeadView {
         HeadView {
             handle: handle.clone(),
@@ -61,7 +61,7 @@ impl HeadView {
         }
     }
 
-    /// Where in the buffer the value of a sequence, position, head and column lies; `None` beyond what can be counted.
+    /// Returns the index in the buffer for a sequence, position, head and column; `None` on overflow.
     pub(super) fn index(&self, at: [usize; 4]) -> Option<usize> {
         at.iter()
             .zip(self.strides)
@@ -70,7 +70,7 @@ impl HeadView {
             })
     }
 
-    /// The view, if it lies inside its buffer.
+    /// Returns the view if it lies inside its buffer.
     pub(super) fn bind(
         &self,
         name: &'static str,
@@ -100,7 +100,7 @@ impl HeadView {
     }
 }
 
-/// A view that was found to lie inside its buffer.
+/// A view that has been checked to lie inside its buffer.
 #[derive(Clone, Copy)]
 pub(super) struct Bound<'a> {
     view: &'a HeadView,
@@ -108,12 +108,12 @@ pub(super) struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// The buffer as a kernel argument.
+    /// Returns the buffer as a kernel argument.
     pub fn argument(&self, vector: VectorSize) -> BufferArg {
         self.buffer.argument(vector)
     }
 
-    /// Where in it the view lies.
+    /// Returns the place of the view in its buffer.
     pub fn place(&self, vector: VectorSize) -> PlaceLaunch {
         let [batch, row, head, column] = self.view.strides;
         PlaceLaunch::new(
@@ -126,8 +126,8 @@ impl Bound<'_> {
     }
 }
 
-/// The widest vector, at most four elements, in which every view can be read: tiles are kept in f32, where four are the
-/// 16 bytes of one access.
+/// Returns the widest vector, at most four elements, in which every view can be read. Tiles are kept in f32, where four
+/// elements are the 16 bytes of one access.
 pub(super) fn common_vector_size(
     client: &Client,
     dtype: ElemType,
@@ -159,7 +159,7 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
     }
 }
 
-/// Offset and strides of a [`HeadView`] inside a kernel, in vectors; they are single values where columns lie apart.
+/// Offset and strides of a [`HeadView`] inside a kernel, in vectors. They are in single values if columns are not adjacent.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
 pub struct Place {
@@ -172,7 +172,7 @@ pub struct Place {
 
 #[cube]
 impl Place {
-    /// The rows of one head of one sequence, of which there are `count`.
+    /// Returns the `count` rows of one head of one sequence.
     pub fn rows(&self, sequence: usize, head: usize, count: usize) -> Rows {
         Rows {
             start: self.offset + sequence * self.batch_stride + head * self.head_stride,

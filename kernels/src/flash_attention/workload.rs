@@ -1,4 +1,4 @@
-//! Buffers of a size, and every pass launched on them.
+//! Allocates buffers for given sizes and launches every pass on them.
 
 use tinyllama_kernel_catalog::flash_attention::{KERNEL, Shape};
 
@@ -11,7 +11,7 @@ use crate::workload::KernelCode;
 
 pub(crate) const NAME: &str = KERNEL.name;
 
-/// Queries, keys and values as columns of one projection, as the model has them.
+/// Queries, keys and values are columns of one projection, as in the model.
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, tile| {

@@ -33,13 +33,13 @@ pub(crate) trait RmsNormGradient: Backend {
     ) -> (Float<Self>, Float<Self>);
 }
 
-/// `x / √(mean(x²) + ε) · weight` for every row of `[rows, width]`.
+/// Computes `x / √(mean(x²) + ε) · weight` for every row of `[rows, width]`.
 pub fn rms_norm(x: Tensor<2>, weight: Tensor<1>, epsilon: f32) -> Tensor<2> {
     let (x, weight) = (x.into_dispatch(), weight.into_dispatch());
     Tensor::from_dispatch(Dispatch::rms_norm(x, weight, epsilon))
 }
 
-/// Gradients of x and of the weight.
+/// Computes the gradients of x and of the weight.
 pub fn rms_norm_gradient(
     x: Tensor<2>,
     weight: Tensor<1>,
@@ -55,7 +55,7 @@ pub fn rms_norm_gradient(
     (Tensor::from_dispatch(x), Tensor::from_dispatch(weight))
 }
 
-/// As [`rms_norm_gradient`], with `passed`, what reaches x on another path, added to the gradient of x.
+/// As [`rms_norm_gradient`], and adds `passed`, the gradient that reaches x on another path, to the gradient of x.
 pub fn rms_norm_gradient_onto(
     x: Tensor<2>,
     weight: Tensor<1>,
@@ -89,7 +89,7 @@ impl RmsNorm for Flex {
 }
 
 impl RmsNormGradient for Flex {
-    /// With r = 1/√(mean(x²)+ε): dx = r (w dy - x r² mean(w dy x)), dw = Σ_rows dy x r.
+    /// Computes, with r = 1/√(mean(x²)+ε): dx = r (w dy - x r² mean(w dy x)), dw = Σ_rows dy x r.
     fn rms_norm_gradient(
         x: Float<Self>,
         weight: Float<Self>,
@@ -119,7 +119,7 @@ impl RmsNormGradient for Flex {
     }
 }
 
-/// 1 / √(mean(x²) + ε), `[rows, 1]`.
+/// Computes 1 / √(mean(x²) + ε), `[rows, 1]`.
 fn inverse_root(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
     (x.clone() * x)
         .mean_dim(1)

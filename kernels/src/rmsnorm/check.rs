@@ -1,4 +1,4 @@
-//! The kernels against the reference, on any device.
+//! Compares the kernels with the reference, on any device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
@@ -15,8 +15,8 @@ use crate::{
     team::OTHER_TEAMS,
 };
 
-/// Rows, width and epsilon. A row of one element would cancel to rounding noise under the usual epsilon, so that one has
-/// a large one.
+/// Rows, width and epsilon. With the usual epsilon, a row of one element would cancel to rounding noise, so that case
+/// has a large one.
 const CASES: [(usize, usize, f32); 6] = [
     (1, 1, 0.5),
     (7, 3, 1e-5),
@@ -26,7 +26,7 @@ const CASES: [(usize, usize, f32); 6] = [
     (7, 4096, 1e-5),
 ];
 
-/// Both passes against the reference on fresh inputs, also with teams of every kind.
+/// Compares both passes with the reference on new inputs, also with teams of every kind.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let mut checks = Vec::new();
     let mut case = |shape: Shape, epsilon, passed, weight, block: RmsNormBlock| {

@@ -1,10 +1,10 @@
-//! The device side.
+//! The kernels, which run on the device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
 use crate::team::{Team, load_row, partial_dot, store_row, team_sum};
 
-/// One team a row.
+/// One team handles a row.
 #[cube(launch_unchecked)]
 pub fn rmsnorm_forward<F: Float, W: Float, N: Size>(
     x: &[Vector<F, N>],
@@ -49,8 +49,9 @@ pub fn normalize<W: Float, N: Size>(
     }
 }
 
-/// Each team walks over every `teams`-th row and leaves its share of the weight's gradient in one row of `partials`,
-/// `[teams, width]`. With `residual`, `passed` is added to dx: the gradient that reaches the same tensor on another path.
+/// Each team handles every `teams`-th row and writes its share of the weight's gradient to one row of `partials`,
+/// `[teams, width]`. With `residual`, `passed` is added to dx: the gradient that reaches the same tensor on another
+/// path.
 #[cube(launch_unchecked)]
 pub fn rmsnorm_backward<F: Float, W: Float, N: Size>(
     x: &[Vector<F, N>],
@@ -115,8 +116,8 @@ pub fn rmsnorm_backward<F: Float, W: Float, N: Size>(
     store_row::<f32, N>(&sum, partials, own * vectors, vectors, team.units);
 }
 
-/// Sums the rows of `partials`, `[rows, width]`, column by column. A cube takes [`SUM_COLUMNS`] columns; its
-/// `lanes` units a column take every `lanes`-th row, then a tree adds them up.
+/// Sums the rows of `partials`, `[rows, width]`, column by column. A cube takes [`SUM_COLUMNS`] columns. Its `lanes`
+/// units per column take every `lanes`-th row, then a tree adds their sums.
 #[cube(launch_unchecked)]
 pub fn column_sums<W: Float>(
     partials: &[f32],

@@ -1,4 +1,4 @@
-//! The host side: block sizes, buffers, launches.
+//! Block sizes, buffers and launches on the host.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
@@ -12,13 +12,13 @@ use crate::{
     team::{Team, team_block},
 };
 
-/// Cubes along one dimension that every runtime accepts.
+/// Number of cubes along one dimension that every runtime accepts.
 const MOST_CUBES: usize = 65_535;
 
-/// Columns that one cube of [`kernels::column_sums`] adds up: one 128-byte line of f32.
+/// Columns that one cube of [`kernels::column_sums`] sums: one 128-byte line of f32.
 const SUM_COLUMNS: usize = 32;
 
-/// The block that was chosen, or suits this device and shape.
+/// Returns the chosen block, or the one that suits this device and shape.
 pub fn choose_block(client: &Client, shape: Shape, chosen: Option<usize>) -> RmsNormBlock {
     RmsNormBlock {
         team: team_block(NAME, client, shape.width, chosen),
@@ -26,13 +26,13 @@ pub fn choose_block(client: &Client, shape: Shape, chosen: Option<usize>) -> Rms
     }
 }
 
-/// Cubes that the backward kernel runs: no more than there are rows to give them.
+/// Returns the cubes of the backward kernel: no more than there are rows for them.
 fn backward_cubes(block: &RmsNormBlock, shape: Shape) -> usize {
     let needed = shape.rows.div_ceil(block.team.rows_per_cube.max(1));
     block.backward_cubes.clamp(1, needed.clamp(1, MOST_CUBES))
 }
 
-/// Normalises every row, `x` into `y`, `[rows, width]`, with a weight of `[width]`, all contiguous: one launch.
+/// Normalises every row of `x` into `y`, `[rows, width]`, with a weight of `[width]`, all contiguous, in one launch.
 pub fn forward(
     client: &Client,
     [x, weight, y]: [&Handle; 3],
@@ -49,18 +49,18 @@ pub fn forward(
     let team = Team::new(NAME, client, block.team)?;
     let vector = vector_size(client, dtypes.activation, shape.width, &[x, weight, y]);
     let count = cube_count(client, shape.rows.div_ceil(team.rows));
-    // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
+    // SAFETY: the buffers match the shape, and the kernel stays within `rows` and `vectors`.
     launch!(client, kernels::rmsnorm_forward[count, team.cube_dim()], vector: [x weight y],
         shape.rows as u32, epsilon, shape.width / vector, team, dtypes.activation, dtypes.weight)
 }
 
-/// Numbers that [`backward`] needs room for: one row a team.
+/// Returns the number of f32 that [`backward`] needs as scratch memory: one row per team.
 pub fn workspace(shape: Shape, block: &RmsNormBlock) -> usize {
     backward_cubes(block, shape) * block.team.rows_per_cube * shape.width
 }
 
-/// Gradients of x and of the weight, with scratch memory for [`workspace`] f32: two launches. `passed` is a gradient that
-/// reaches x on another path and is added.
+/// Computes the gradients of x and of the weight in two launches, with scratch memory for [`workspace`] f32. `passed`
+/// is a gradient that reaches x on another path and is added.
 pub fn backward(
     client: &Client,
     [
@@ -92,9 +92,9 @@ pub fn backward(
     let workspace = Buffer::new(NAME, "workspace", workspace, partials, F32)?;
     let all = [x, weight, y_gradient, passed, x_gradient, workspace];
     let vector = vector_size(client, dtypes.activation, shape.width, &all);
-    // Else it is not read, and bound as an alias of y_gradient because every argument needs a buffer.
+    // Without `passed` the argument is not read. It is an alias of y_gradient, because every argument needs a buffer.
     let passed = passed.or_alias(is_passed, 2, vector);
-    // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
+    // SAFETY: the buffers match the shape, and the kernel stays within `rows` and `vectors`.
     launch!(client, kernels::rmsnorm_backward[CubeCount::new_1d(cubes as u32), team.cube_dim()], vector:
         [x weight y_gradient (passed) x_gradient workspace],
         shape.rows as u32, epsilon, shape.width / vector, team, is_passed, dtypes.activation, dtypes.weight)?;
@@ -107,7 +107,7 @@ pub fn backward(
         (cubes * team.rows) as u32, shape.width as u32, SUM_COLUMNS, lanes, dtypes.weight)
 }
 
-/// Refuses shapes and types the kernels have no code for; otherwise the number of elements.
+/// Refuses shapes and types for which the kernels have no code; otherwise returns the number of elements.
 pub(crate) fn check_input(
     kernel: &'static str,
     shape: Shape,

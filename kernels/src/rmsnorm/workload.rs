@@ -1,4 +1,4 @@
-//! Buffers of a size, and every pass launched on them.
+//! Allocates buffers for given sizes and launches every pass on them.
 
 use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::rmsnorm::{EPSILON, KERNEL, RmsNormBlock, Shape};
@@ -25,14 +25,14 @@ pub(crate) const CODE: KernelCode = KernelCode {
     check: check::check,
 };
 
-/// Element types: of x, y and their gradients, and of the weight and its gradient.
+/// Element types of x, y and their gradients, and of the weight and its gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Dtypes {
     pub activation: ElemType,
     pub weight: ElemType,
 }
 
-/// Both passes on buffers of `source`; with a gradient `passed` on where asked for.
+/// Prepares both passes on buffers of `source`; `passed` adds a gradient from another path.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
     shape: Shape,

@@ -1,4 +1,4 @@
-//! The kernels against the reference, on any device.
+//! Compares the kernel with the reference, on any device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
@@ -15,7 +15,7 @@ use crate::{
 
 const THETA: f64 = 10_000.0;
 
-/// Batch, sequence, heads, turned heads and features of a head that [`check`] runs in both layouts.
+/// Batch, sequence, heads, rotated heads and features per head. [`check`] runs each in both layouts.
 const CASES: [(usize, usize, usize, usize, usize); 6] = [
     (1, 1, 1, 1, 2),
     (2, 7, 6, 3, 6),
@@ -25,7 +25,7 @@ const CASES: [(usize, usize, usize, usize, usize); 6] = [
     (2, 7, 4, 3, 128),
 ];
 
-/// Both directions, both layouts, in place and not, against the reference on fresh inputs.
+/// Compares both directions and layouts, in place and not, with the reference on new inputs.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let block = cube_block(NAME, client, None);
     let mut checks = Vec::new();
@@ -49,7 +49,7 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
                 let angles = table(seq, head_dim, THETA);
                 let angles: Vec<f64> = angles.into_iter().map(f64::from).collect();
                 let table = trial.buffer("table", angles.len(), F32, Content::Given(&angles));
-                // What is not turned is not written: there the output keeps what it held.
+                // Heads that are not rotated are not written: there the output keeps its old values.
                 let values = trial.values("x").to_vec();
                 let y = trial.buffer("y", elements, dtype, Content::Given(&values));
                 for y in [Some(&y), None] {

@@ -1,9 +1,9 @@
-//! The device side.
+//! The kernel, which runs on the device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
-/// One vector a unit. `turned` of the `stride` vectors of a token are turned; a position lasts for `span` turned
-/// vectors; a head has `head` vectors of `pairs` pairs.
+/// Each unit handles a vector. `turned` of the `stride` vectors of a token are rotated, `span` consecutive rotated
+/// vectors have the same position, and a head has `head` vectors of `pairs` pairs.
 #[cube(launch_unchecked)]
 pub fn rope_turn<F: Float, N: Size>(
     x: &[Vector<F, N>],

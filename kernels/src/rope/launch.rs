@@ -1,4 +1,4 @@
-//! The host side: buffers, launches.
+//! Buffers and launches on the host.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
@@ -12,8 +12,9 @@ use crate::{
     launch::{Buffer, F32, block_cubes, check_shape, vector_size},
 };
 
-/// Turns the heads, backwards with `inverse`, one launch: `x` and `y` are contiguous, as [`Shape`] says, and `table` is f32 from
-/// [`super::table`]. Without `y` x is turned in place; heads that are not turned are not written.
+/// Rotates the heads, backwards with `inverse`, in one launch. `x` and `y` are contiguous, as [`Shape`] says, and
+/// `table` is f32 from [`super::table`]. Without `y`, x is rotated in place. Heads that are not rotated are not
+/// written.
 pub fn turn(
     client: &Client,
     [x, table]: [&Handle; 2],
@@ -48,7 +49,7 @@ pub fn turn(
     let count = shape.batch * shape.seq * shape.turned * head;
     let (cubes, dim) = block_cubes(NAME, client, *block, count)?;
     let y = y.or_alias(!in_place, 0, vector);
-    // SAFETY: the buffers hold what the shape says; `count` vectors spread by `turned` and `stride` stay within them.
+    // SAFETY: the buffers match the shape; `count` vectors spread by `turned` and `stride` stay within them.
     launch!(client, rope_turn[cubes, dim], vector: [x table (y)],
         count as u32, shape.seq as u32, turned, stride, span, head, vector / 2, inverse, dtype)
 }

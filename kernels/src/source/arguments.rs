@@ -1,4 +1,4 @@
-//! What a recorded launch consists of.
+//! The parts of a recorded launch.
 
 /// One launch: its source, its size and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,20 +7,20 @@ pub struct Launch {
     pub kernel: String,
     /// The `extern "C"` function in `source`.
     pub entry: String,
-    /// HIP or CUDA C++, complete in one text.
+    /// HIP or CUDA C++ as one complete text.
     pub source: String,
     /// Blocks of the grid in x, y and z.
     pub cube_count: [u32; 3],
-    /// Threads of a block in x, y and z.
+    /// Threads per block in x, y and z.
     pub cube_dim: [u32; 3],
-    /// Dynamic shared memory (LDS) of a block.
+    /// Bytes of dynamic shared memory (LDS) per block.
     pub shared_memory_bytes: usize,
     /// The arguments in order.
     pub arguments: Vec<Argument>,
 }
 
 impl Launch {
-    /// Threads of a block.
+    /// Returns the threads per block.
     pub fn threads(&self) -> u32 {
         self.cube_dim.iter().product()
     }
@@ -40,11 +40,11 @@ pub enum Argument {
     Info { words: Vec<u64>, by: InfoPassing },
 }
 
-/// How a kernel takes its scalars and lengths.
+/// How a kernel gets its scalars and lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InfoPassing {
-    /// A pointer to the words in device memory.
+    /// As a pointer to the words in device memory.
     Pointer,
-    /// The words themselves.
+    /// As the words themselves.
     Value,
 }

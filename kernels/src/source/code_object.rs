@@ -1,4 +1,4 @@
-//! cubecl's other route to AMD GPUs: through LLVM in this process to a code object, where this program hands C++ to hiprtc.
+//! cubecl's other way to AMD GPUs: LLVM in this process makes a code object. This program's usual way passes C++ to hiprtc.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,7 +8,7 @@ use cubecl::{Compiler, ir::amd::GfxArch, prelude::KernelDefinition};
 
 use super::{Target, recorder::message};
 
-/// A kernel as an ELF image that AMD's driver would load.
+/// A kernel as an ELF image that AMD's driver can load.
 #[derive(Clone, Debug)]
 pub struct CodeObject {
     /// The kernel function's name in this crate, such as `rmsnorm_forward`.
@@ -16,7 +16,7 @@ pub struct CodeObject {
     /// Its symbol in the image.
     pub entry: String,
     pub image: Vec<u8>,
-    /// Local memory that a launch has to ask for.
+    /// Bytes of local memory that a launch has to request.
     pub shared_memory_bytes: usize,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn lower(
         cpp: target.compilation_options(),
         arch: Some(GfxArch::parse(architecture)),
     };
-    // What the lowering does not know it may say by panicking.
+    // The lowering may report an unsupported operation by a panic.
     let lowered = catch_unwind(AssertUnwindSafe(|| {
         HipCompiler::new(HipBackend::Llvm).compile(definition, &options)
     }));

@@ -2,7 +2,7 @@ use thiserror::Error;
 
 use crate::KernelError;
 
-/// Why no source came out.
+/// The reason why there is no source.
 #[derive(Debug, Error)]
 pub enum SourceError {
     #[error(

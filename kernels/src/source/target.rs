@@ -1,4 +1,4 @@
-//! Architectures that source can be emitted for, and what their devices would report.
+//! Architectures for which source can be emitted, and the properties that their devices would report.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use cubecl_cpp::{
 
 use super::{InfoPassing, SourceError};
 
-/// Bytes of device memory assumed: enough for any shape that 32-bit indices reach.
+/// Assumed bytes of device memory: enough for any shape that 32-bit indices reach.
 const MEMORY: u64 = 1 << 40;
 
-/// An architecture, and how many compute units a device of it has, on which default block sizes depend.
+/// An architecture, and its number of compute units, on which default block sizes depend.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     pub(super) architecture: Arch,
@@ -31,13 +31,13 @@ pub(super) enum Arch {
 }
 
 impl Target {
-    /// An AMD architecture by its `gfx` name; a suffix of target features (`:xnack-`) is ignored.
+    /// Parses an AMD architecture from its `gfx` name; ignores a suffix of target features (`:xnack-`).
     pub fn hip(name: &str) -> Result<Target, SourceError> {
         let gfx = GfxArch::parse(name);
         if gfx.plane_dim().is_none() {
             return Err(SourceError::UnknownArchitecture(name.to_string()));
         }
-        // As the driver counts them: on RDNA these are work-group processors of two compute units.
+        // These are the driver's counts: on RDNA it counts work-group processors of two compute units.
         let compute_units = match gfx.name() {
             "gfx90a" => Some(104), // MI210
             "gfx942" => Some(304), // MI300X
@@ -54,7 +54,7 @@ impl Target {
         })
     }
 
-    /// An NVIDIA architecture by its compute capability: 90 is 9.0. Anything since 7.0 is taken.
+    /// Returns an NVIDIA architecture for its compute capability: 90 is 9.0. Accepts 7.0 and later.
     pub fn cuda(capability: u32) -> Result<Target, SourceError> {
         if !(70..200).contains(&capability) {
             return Err(SourceError::UnknownArchitecture(format!("sm_{capability}")));
@@ -70,7 +70,7 @@ impl Target {
         })
     }
 
-    /// The architecture by the name compilers give it: `gfx…` or `sm_…`.
+    /// Parses the compilers' name of an architecture: `gfx…` or `sm_…`.
     pub fn parse(name: &str) -> Result<Target, SourceError> {
         match name.strip_prefix("sm_") {
             Some(capability) => capability
@@ -81,7 +81,7 @@ impl Target {
         }
     }
 
-    /// Threads of a warp or wavefront.
+    /// Returns the threads of a warp or wavefront.
     pub fn plane_size(&self) -> u32 {
         match &self.architecture {
             Arch::Hip(name) => GfxArch::parse(name).plane_dim().unwrap_or(32),
@@ -89,7 +89,7 @@ impl Target {
         }
     }
 
-    /// Of the device that default block sizes are chosen for; `None` where none is assumed.
+    /// Returns the compute units of the device for which default block sizes are chosen; `None` if none is assumed.
     pub fn compute_units(&self) -> Option<u32> {
         self.compute_units
     }
@@ -105,7 +105,7 @@ impl Target {
         }
     }
 
-    /// What cubecl's own runtimes tell their code generator about this architecture.
+    /// Returns the options that cubecl's own runtimes pass to their code generator for this architecture.
     pub(super) fn compilation_options(&self) -> CompilationOptions {
         let mut features = CppSupportedFeatures {
             fast_math: true,
@@ -135,7 +135,7 @@ impl Target {
         }
     }
 
-    /// What a device of this architecture would report, as far as the launch functions of this crate ask.
+    /// Returns the properties that a device of this architecture would report, as far as the launch functions read them.
     pub(super) fn device_properties(&self) -> DeviceProperties {
         let plane = self.plane_size();
         let (shared_memory, bindings, largest_grid) = match self.architecture {

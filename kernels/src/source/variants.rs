@@ -1,5 +1,5 @@
-//! Every kernel in every element type, at the sizes of the named configurations and with the block sizes that can be
-//! chosen: what a compile gate has to cover.
+//! Lists every kernel in every element type, at the sizes of the named configurations and with all selectable block
+//! sizes. A compile check has to cover them all.
 
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::{prelude::Client, server::Handle};
@@ -11,13 +11,13 @@ use super::{Launch, Offline, SourceError, Target, record};
 use crate::workload::{BufferSource, Content, KernelCode};
 use crate::{CODE, KernelError};
 
-/// A kernel with all that is fixed when it is compiled.
+/// A kernel with everything that is fixed when it is compiled.
 pub struct Variant {
     code: &'static KernelCode,
     pub dtype: ElemType,
     /// Sizes and block sizes, as text.
     pub case: String,
-    /// Whether it is the one to show where one is enough: the typical sizes with their default block sizes.
+    /// True for the variant to show if one is enough: the typical sizes with their default block sizes.
     pub typical: bool,
     sizes: Sizes,
     block: Option<usize>,
@@ -28,12 +28,12 @@ impl Variant {
         self.code.kernel
     }
 
-    /// The launches of every pass; `None` where devices of this architecture are too small for the block sizes.
+    /// Returns the launches of every pass; `None` if devices of this architecture are too small for the block sizes.
     pub fn launches(&self, target: &Target) -> Result<Option<Vec<Launch>>, SourceError> {
         fitting(record(target, |device| self.launch(device)))
     }
 
-    /// The code objects of the same launches, by cubecl's route through LLVM; `None` as of [`launches`](Self::launches).
+    /// Returns the code objects of the same launches, made by cubecl through LLVM; `None` as for [`launches`](Self::launches).
     #[cfg(feature = "rocm")]
     pub fn code_objects(&self, target: &Target) -> Result<Option<Vec<CodeObject>>, SourceError> {
         fitting(record_code_objects(target, |device| self.launch(device)))
@@ -45,7 +45,7 @@ impl Variant {
         passes.try_for_each(|pass| launch(pass.name))
     }
 
-    /// The element type's name: `f32`, `bf16` or `f16`.
+    /// Returns the element type's name: `f32`, `bf16` or `f16`.
     pub fn dtype_name(&self) -> &'static str {
         match self.dtype {
             ElemType::Float(FloatKind::BF16) => "bf16",
@@ -72,7 +72,7 @@ impl BufferSource for &Offline {
     }
 }
 
-/// All variants at sizes with a name, of which one is typical.
+/// Returns all variants at the named sizes, of which one is typical.
 pub fn variants(sizes: &[(String, Sizes)], typical: &str) -> Vec<Variant> {
     let mut all = Vec::new();
     for code in &CODE {
@@ -128,7 +128,7 @@ mod tests {
         variants(&[("small".to_string(), sizes)], "small")
     }
 
-    /// Everything of the default block sizes has source on a wave64, a wave32 and a CUDA architecture.
+    /// Every kernel with default block sizes has source on a wave64, a wave32 and a CUDA architecture.
     #[test]
     fn typical_variants_have_source_for_every_operation_and_type() {
         for name in ["gfx942", "gfx1100", "sm_90"] {
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Tiles too large for the local memory of one architecture are left out there, and only there.
+    /// Tiles too large for the local memory of one architecture are left out for it, and only for it.
     #[test]
     fn blocks_that_do_not_fit_are_told_apart_from_failures() {
         let large = small().into_iter().find(|variant| {

@@ -19,12 +19,12 @@ pub(crate) trait SwigluGradient: Backend {
     fn swiglu_gradient(gate_up: Float<Self>, gradient: Float<Self>) -> Float<Self>;
 }
 
-/// `silu(gate) · up` for rows `[gate | up]` of `[rows, 2 · hidden]`.
+/// Computes `silu(gate) · up` for rows `[gate | up]` of `[rows, 2 · hidden]`.
 pub fn swiglu(gate_up: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(Dispatch::swiglu(gate_up.into_dispatch()))
 }
 
-/// Gradient of gate and up, side by side.
+/// Computes the gradients of gate and up, side by side.
 pub fn swiglu_gradient(gate_up: Tensor<2>, gradient: Tensor<2>) -> Tensor<2> {
     let (gate_up, gradient) = (gate_up.into_dispatch(), gradient.into_dispatch());
     Tensor::from_dispatch(Dispatch::swiglu_gradient(gate_up, gradient))
@@ -56,7 +56,7 @@ impl SwigluGradient for Flex {
     }
 }
 
-/// Of gate and up. With σ = sigmoid(gate): dgate = dy up σ (1 + gate (1 - σ)), dup = dy gate σ.
+/// Computes the gradients of gate and up. With σ = sigmoid(gate): dgate = dy up σ (1 + gate (1 - σ)), dup = dy gate σ.
 pub(crate) fn activation_gradients(
     gate: Tensor<2>,
     up: Tensor<2>,

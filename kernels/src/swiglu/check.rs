@@ -1,4 +1,4 @@
-//! The kernels against the reference, on any device.
+//! Compares the kernels with the reference, on any device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
@@ -13,7 +13,7 @@ use crate::{
 /// Rows and hidden features.
 const CASES: [(usize, usize); 5] = [(1, 1), (7, 3), (129, 96), (7, 777), (3, 512)];
 
-/// Both passes, packed and separate, in place and not, against the reference on fresh inputs.
+/// Compares both passes, packed and separate, in place and not, with the reference on new inputs.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let mut checks = Vec::new();
     for (rows, hidden) in CASES {

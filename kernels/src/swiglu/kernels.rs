@@ -1,9 +1,9 @@
-//! The device side.
+//! The kernels, which run on the device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
-/// One vector a unit. A row of `gate` and of `up` has `vectors` vectors and starts every `stride`; `up` starts `shift` into
-/// its row.
+/// Each unit handles a vector. A row of `gate` and of `up` has `vectors` vectors and starts every `stride`; `up` starts
+/// `shift` vectors into its row.
 #[cube(launch_unchecked)]
 pub fn swiglu_forward<F: Float, N: Size>(
     gate: &[Vector<F, N>],
@@ -25,7 +25,7 @@ pub fn swiglu_forward<F: Float, N: Size>(
     y[unit] = Vector::cast_from(g * vector_sigmoid::<N>(g) * u);
 }
 
-/// As [`swiglu_forward`]; the gradients lie as gate and up do.
+/// As [`swiglu_forward`]; the gradients have the layout of gate and up.
 #[cube(launch_unchecked)]
 pub fn swiglu_backward<F: Float, N: Size>(
     gate: &[Vector<F, N>],

@@ -1,4 +1,4 @@
-//! The host side: buffers, launches.
+//! Buffers and launches on the host.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
@@ -12,8 +12,8 @@ use crate::{
     launch::{Buffer, block_cubes, check_shape, vector_size},
 };
 
-/// `y = silu(gate) · up`, one launch. `gate_up` is one buffer `[rows, 2 · hidden]`, in every row the gate half first, then the
-/// up half; or gate and up, `[rows, hidden]` each, as is `y`.
+/// Computes `y = silu(gate) · up` in one launch. `gate_up` is one buffer `[rows, 2 · hidden]`, with the gate half first
+/// in every row. Or it is two buffers, gate and up, `[rows, hidden]` each, like `y`.
 pub fn forward(
     client: &Client,
     gate_up: &[Handle],
@@ -30,12 +30,13 @@ pub fn forward(
     let [gate, up] = arguments(&gate_up, 0, vector);
     let vectors = shape.hidden / vector;
     let (stride, shift) = rows(&gate_up, vectors);
-    // SAFETY: the buffers hold what the shape says, and the kernel stays within `count` vectors of each.
+    // SAFETY: the buffers match the shape, and the kernel stays within `count` vectors of each.
     launch!(client, kernels::swiglu_forward[cubes, dim], vector: [(gate) (up) y],
         (elements / vector) as u32, vectors, stride, shift, dtype)
 }
 
-/// Gradients of gate and up, into `gradient` in the form of `gate_up`, one launch; without it over gate and up.
+/// Computes the gradients of gate and up in one launch, into `gradient` in the form of `gate_up`. Without it they
+/// overwrite gate and up.
 pub fn backward(
     client: &Client,
     gate_up: &[Handle],
@@ -62,19 +63,19 @@ pub fn backward(
     let (cubes, dim) = block_cubes(NAME, client, *block, elements / vector)?;
     let [gate, up] = arguments(&gate_up, 0, vector);
     let [gate_gradient, up_gradient] = match in_place {
-        // After gate_up and y_gradient; a packed gate_up is one buffer.
+        // The gradients come after gate_up and y_gradient; a packed gate_up is one buffer.
         false => arguments(&gradient, 2, vector),
         true => [0, gate_up.len() - 1].map(|at| gate_up[at].alias(at, vector)),
     };
     let vectors = shape.hidden / vector;
     let (stride, shift) = rows(&gate_up, vectors);
-    // SAFETY: the buffers hold what the shape says, and the kernel stays within `count` vectors of each.
+    // SAFETY: the buffers match the shape, and the kernel stays within `count` vectors of each.
     launch!(client, kernels::swiglu_backward[cubes, dim], vector:
         [(gate) (up) y_gradient (gate_gradient) (up_gradient)],
         (elements / vector) as u32, vectors, stride, shift, dtype)
 }
 
-/// Gate and up in one buffer or in two.
+/// Checks gate and up, in one buffer or in two.
 fn bind(
     gate_up: &[Handle],
     elements: usize,
@@ -102,7 +103,7 @@ fn bind(
     }
 }
 
-/// Distance of rows, and of up from gate within its buffer, where a half has `vectors` vectors.
+/// Returns the distance of rows, and of up from gate within its buffer, if a half has `vectors` vectors.
 fn rows(gate_up: &[Buffer<'_>], vectors: usize) -> (usize, usize) {
     match gate_up.len() {
         1 => (2 * vectors, vectors),
@@ -110,8 +111,8 @@ fn rows(gate_up: &[Buffer<'_>], vectors: usize) -> (usize, usize) {
     }
 }
 
-/// The two kernel arguments. A packed buffer is bound once, as the kernel's buffer number `first`, and up refers to
-/// it: binding one buffer twice for writing is an error on some runtimes.
+/// Returns the two kernel arguments. A packed buffer is bound once, as the kernel's buffer number `first`, and up
+/// refers to it, because some runtimes refuse to bind one buffer twice for writing.
 fn arguments(gate_up: &[Buffer<'_>], first: usize, vector: VectorSize) -> [BufferArg; 2] {
     let up = match gate_up {
         [packed] => packed.alias(first, vector),

@@ -1,4 +1,4 @@
-//! Buffers of a size, and every pass launched on them.
+//! Allocates buffers for given sizes and launches every pass on them.
 
 use cubecl::{ir::ElemType, server::Handle};
 use tinyllama_kernel_catalog::swiglu::{KERNEL, Shape};
@@ -10,12 +10,12 @@ use crate::workload::{BufferSource, KernelCode, PassLauncher};
 
 pub(crate) const NAME: &str = KERNEL.name;
 
-/// Where a workload has gate and up, and their gradients.
+/// Layout of a workload's gate and up, and of their gradients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// Side by side in one buffer.
+    /// True if both are side by side in one buffer.
     pub packed: bool,
-    /// Gradients over gate and up.
+    /// True if gradients overwrite gate and up.
     pub in_place: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) const CODE: KernelCode = KernelCode {
     check: check::check,
 };
 
-/// Both passes on buffers of `source`.
+/// Prepares both passes on buffers of `source`.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
     shape: Shape,

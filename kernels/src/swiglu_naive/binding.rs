@@ -13,7 +13,7 @@ use crate::swiglu::activation_gradients;
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait SwigluNaive: Backend {
-    /// Result, gate and up, `[rows, hidden]` each.
+    /// Returns the result, gate and up, `[rows, hidden]` each.
     #[fusion(meta = |x, gate_weight, _, _| {
         let output = TensorSpec::new([x.shape[0], gate_weight.shape[1]].into(), x.dtype);
         (output.clone(), output.clone(), output)
@@ -28,7 +28,7 @@ pub(crate) trait SwigluNaive: Backend {
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait SwigluNaiveGradient: Backend {
-    /// Gradients of gate and up, `[rows, hidden]` each, from that of the result.
+    /// Computes the gradients of gate and up, `[rows, hidden]` each, from that of the result.
     #[fusion(meta = |gate, up, _| (gate.clone(), up.clone()))]
     fn swiglu_naive_gradient(
         gate: Float<Self>,
@@ -37,8 +37,8 @@ pub(crate) trait SwigluNaiveGradient: Backend {
     ) -> (Float<Self>, Float<Self>);
 }
 
-/// `silu(x · gate_weight) · (x · up_weight)` for x `[rows, width]` and weights `[width, hidden]`, with both products
-/// computed by the kernel itself. The products of the gradient are the library's, as `products` says.
+/// Computes `silu(x · gate_weight) · (x · up_weight)` for x `[rows, width]` and weights `[width, hidden]`. The kernel
+/// itself computes both products. The library computes the products of the gradient, as `products` selects.
 pub fn swiglu_naive(
     x: Tensor<2>,
     gate_weight: Tensor<2>,
@@ -84,7 +84,7 @@ where
 }
 
 impl SwigluNaive for Flex {
-    /// On the host the products are the library's: what the kernel does wrong has no counterpart here.
+    /// On the host the library computes the products, because the kernel's mistake has no counterpart there.
     fn swiglu_naive(
         x: Float<Self>,
         gate_weight: Float<Self>,

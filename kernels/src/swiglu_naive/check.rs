@@ -1,4 +1,4 @@
-//! The kernel against the reference, on any device.
+//! Compares the kernel with the reference, on any device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
@@ -13,7 +13,7 @@ use crate::{
 /// Rows, width and hidden features.
 const CASES: [(usize, usize, usize); 3] = [(1, 1, 1), (7, 3, 96), (129, 16, 24)];
 
-/// The kernel against the reference on fresh inputs.
+/// Compares the kernel with the reference on new inputs.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let mut checks = Vec::new();
     for (rows, width, hidden) in CASES {

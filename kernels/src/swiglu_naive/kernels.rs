@@ -1,8 +1,8 @@
-//! The device side.
+//! The kernel, which runs on the device.
 
 use cubecl::{ir::ElemType, prelude::*};
 
-/// One unit an output: two dot products and the activation. Gate and up are kept for the backward pass.
+/// Each unit computes one output: two dot products and the activation. Gate and up are stored for the backward pass.
 #[cube(launch_unchecked)]
 pub fn swiglu_naive_forward<F: Float>(
     x: &[F],

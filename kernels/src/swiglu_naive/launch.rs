@@ -1,4 +1,4 @@
-//! The host side: buffers, launches.
+//! Buffers and launches on the host.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
@@ -12,8 +12,8 @@ use crate::{
     launch::{Buffer, block_cubes, check_shape},
 };
 
-/// Both products and the activation, one launch: `x` is `[rows, width]`, weights are `[width, hidden]`, the others
-/// `[rows, hidden]`, all contiguous. `gate` and `up` are kept for the backward pass.
+/// Computes both products and the activation in one launch. `x` is `[rows, width]`, weights are `[width, hidden]`, the
+/// others are `[rows, hidden]`, all contiguous. `gate` and `up` are stored for the backward pass.
 pub fn forward(
     client: &Client,
     [x, gate_weight, up_weight, gate, up, y]: [&Handle; 6],
@@ -37,7 +37,7 @@ pub fn forward(
     let up = buffer("up", up, [rows, hidden])?;
     let y = buffer("y", y, [rows, hidden])?;
     let (cubes, dim) = block_cubes(NAME, client, *block, rows * hidden)?;
-    // SAFETY: the buffers hold what the shape says, and the kernel stays within it.
+    // SAFETY: the buffers match the shape, and the kernel stays within it.
     launch!(client, swiglu_naive_forward[cubes, dim]: [x gate_weight up_weight gate up y],
         (rows * hidden) as u32, width as u32, hidden as u32, dtype)
 }

@@ -1,4 +1,4 @@
-//! Buffers of a size, and every pass launched on them.
+//! Allocates buffers for given sizes and launches every pass on them.
 
 use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::swiglu_naive::{KERNEL, Shape};
@@ -24,7 +24,7 @@ pub(crate) const CODE: KernelCode = KernelCode {
     check: check::check,
 };
 
-/// The forward pass on buffers of `source`.
+/// Prepares the forward pass on buffers of `source`.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
     shape: Shape,

@@ -1,8 +1,8 @@
-// hipBLASLt, as much of it as multiplies matrices: descriptors, a heuristic that offers two algorithms, and products. Names,
-// numbers and layouts are those of hipblaslt.h of ROCm 6.
+// The part of hipBLASLt that multiplies matrices: descriptors, a heuristic that offers two algorithms, and products.
+// Names, numbers and layouts are those of hipblaslt.h of ROCm 6.
 //
-// The first algorithm needs no workspace. The second splits the sum: partial sums go to the workspace and are added by a
-// second kernel, so that a workspace that is too small, or shared where it must not be, shows.
+// The first algorithm needs no workspace. The second splits the sum: partial sums go to the workspace, and a second
+// kernel adds them. This reveals a workspace that is too small, or shared where it must not be.
 
 #include <algorithm>
 #include <initializer_list>
@@ -31,7 +31,7 @@ enum : int { COMPUTE_32F = 2, COMPUTE_32F_FAST_TF32 = 6 };
 
 constexpr uint32_t MARK = 0x5a1da1c0;
 
-// Descriptors begin with what they are, so that one given for another is found.
+// Descriptors begin with a mark of their kind, which reveals one that is passed for another.
 struct Handle {
     uint32_t mark = MARK + 1;
 };
@@ -57,7 +57,7 @@ struct Preference {
     uint64_t workspace = 0;
 };
 
-// hipblasLtMatmulAlgo_t: 16 bytes of the library's own, then a size.
+// hipblasLtMatmulAlgo_t: 16 bytes private to the library, then a size.
 struct Algorithm {
     uint32_t mark;
     uint32_t splits;
@@ -102,13 +102,13 @@ int destroy(const char *call, void *handle) {
     return leave(call, HIPBLAS_STATUS_SUCCESS);
 }
 
-// hipBLASLt serves CDNA, and RDNA from gfx1100 on; others have rocBLAS only.
+// hipBLASLt serves CDNA, and RDNA from gfx1100 on; other GPUs have only rocBLAS.
 bool served() {
     const std::string arch = architecture();
     return arch.rfind("gfx9", 0) == 0 || arch.rfind("gfx11", 0) == 0;
 }
 
-// A product of these descriptors, without addresses and factors; false where they do not fit together.
+// Builds the product of these descriptors, without addresses and factors; returns false if they do not fit together.
 bool product_of(const Description &what, const Layout &a, const Layout &b, const Layout &c, const Layout &d, Product *product) {
     auto element = [](int type) { return type == HIP_R_32F ? Element::F32 : Element::Bf16; };
     auto matrix = [&](const Layout &layout) { return Matrix{nullptr, element(layout.type), layout.leading, layout.batch_stride}; };
@@ -126,7 +126,7 @@ bool product_of(const Description &what, const Layout &a, const Layout &b, const
     return true;
 }
 
-// Tells products apart, so that an algorithm chosen for one is refused to another.
+// Identifies a product, so that an algorithm chosen for one product is refused for another.
 uint64_t fingerprint(const Product &product) {
     uint64_t value = MARK;
     for (const int64_t part : {product.m, product.n, product.k, product.batches, product.a.leading, product.b.leading,
@@ -271,9 +271,9 @@ int hipblasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, vo
         complain("hipblasLtMatmulAlgoGetHeuristic: descriptors that do not fit together");
         return leave(call, HIPBLAS_STATUS_INVALID_VALUE);
     }
-    // A library built for other GPUs loads and has nothing to offer.
+    // A library built for other GPUs loads and offers no algorithm.
     if (setting("HIP_STAND_IN_LT", "on") == "empty") return leave(call, HIPBLAS_STATUS_SUCCESS, {{"found", "0"}});
-    // XF32 is a mode of the matrix cores of gfx942 alone; on gfx11 hipBLASLt 7.1 offers it all the same.
+    // Only the matrix cores of gfx942 have an XF32 mode. hipBLASLt 7.1 still offers it on gfx11.
     const std::string arch = architecture();
     const bool xf32 = arch == "gfx942" || arch.rfind("gfx11", 0) == 0;
     const bool computed = what->compute == COMPUTE_32F || (what->compute == COMPUTE_32F_FAST_TF32 && xf32);

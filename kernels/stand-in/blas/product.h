@@ -57,7 +57,7 @@ struct Matrix {
     }
 };
 
-// To the 10 bits of mantissa that XF32 keeps.
+// Rounds to the 10 bits of mantissa that XF32 keeps.
 inline float to_xf32(float value) {
     uint32_t bits;
     memcpy(&bits, &value, 4);
@@ -87,7 +87,7 @@ struct Product {
         for (int64_t i = from; i < to; i++) sum += static_cast<double>(left(row, i, batch)) * right(i, column, batch);
         return sum;
     }
-    // With beta 0, c is not read: it may hold anything.
+    // With beta 0, c is not read, so it may hold any value.
     void finish(int64_t row, int64_t column, int64_t batch, double sum) const {
         d.set(row, column, batch, alpha * sum + (beta == 0 ? 0 : beta * static_cast<double>(c.get(row, column, batch))));
     }
@@ -100,7 +100,7 @@ struct Product {
     void run() const {
         each([&](int64_t row, int64_t column, int64_t batch) { finish(row, column, batch, sum(row, column, batch, 0, k)); });
     }
-    // Notes what it reads and writes: 0, or an error where that clashes with other work.
+    // Notes the memory that it reads and writes: returns 0, or an error if that clashes with other work.
     int touch() const {
         int clash = 0;
         auto columns = [&](const Matrix &matrix, int64_t rows, int64_t count, int writes) {
@@ -115,7 +115,7 @@ struct Product {
         columns(d, m, n, 1);
         return clash;
     }
-    // Whether every operand lies in one allocation; says so where one does not, because on a GPU this is a fault.
+    // Returns whether every operand lies in one allocation. Reports an operand that does not, because on a GPU this is a fault.
     bool fits() const {
         const bool fits = a.inside(a_transposed ? k : m, a_transposed ? m : k, batches) &&
                           b.inside(b_transposed ? n : k, b_transposed ? k : n, batches) &&
@@ -125,7 +125,7 @@ struct Product {
     }
 };
 
-// Puts `work` into `stream`, or into the graph it records; an error of HIP.
+// Puts `work` into `stream`, or into the graph that it records; returns an error of HIP.
 template <class F>
 int submit(void *stream, const char *shape, F work) {
     return hip_stand_in_submit(

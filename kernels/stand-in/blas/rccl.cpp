@@ -1,4 +1,4 @@
-// RCCL, as much of it as sums over processes of one machine. Ranks share memory that is named by the unique id.
+// The part of RCCL that sums over processes of one machine. Ranks share memory, which the unique id names.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ struct UniqueId {
     char name[128];
 };
 
-// How much of a sum goes round at once.
+// Number of values that the ranks exchange at once.
 constexpr size_t CHUNK = 1 << 16;
 
 struct Shared {
@@ -42,7 +42,7 @@ struct Communicator {
     int rank, ranks;
     int late = Success;
 
-    // Waits for all ranks; false where one of them is gone.
+    // Waits for all ranks; returns false if one of them is gone.
     bool meet() {
         const int round = shared->round.load();
         if (shared->arrived.fetch_add(1) + 1 == ranks) {
@@ -61,14 +61,14 @@ struct Communicator {
     }
 
     int sum(const Matrix &from, const Matrix &to, size_t count) {
-        // HIP_STAND_IN_SUM=off: every rank keeps what it has.
+        // HIP_STAND_IN_SUM=off: every rank keeps its own values.
         static const bool planted = setting("HIP_STAND_IN_SUM", "on") == "off";
         for (size_t first = 0; first < count; first += CHUNK) {
             const size_t length = count - first < CHUNK ? count - first : CHUNK;
             for (size_t i = 0; i < length; i++) shared->values[rank][i] = from.get(static_cast<int64_t>(first + i), 0, 0);
             if (!meet()) return late = RemoteError;
             for (size_t i = 0; i < length && !planted; i++) {
-                // In the order of ranks, so that all get the same bits.
+                // Adds in the order of ranks, so that all get the same bits.
                 double sum = 0;
                 for (int other = 0; other < ranks; other++) sum += static_cast<double>(shared->values[other][i]);
                 to.set(static_cast<int64_t>(first + i), 0, 0, sum);
@@ -99,7 +99,7 @@ int ncclCommInitRank(void **handle, int ranks, UniqueId id, int rank) {
     if (int status = enter("ncclCommInitRank")) return status;
     if (ranks < 1 || ranks > MOST_RANKS || rank < 0 || rank >= ranks) return leave("ncclCommInitRank", InvalidArgument);
     const int file = shm_open(id.name, O_RDWR | O_CREAT, 0600);
-    // What is new is zero, whoever makes it.
+    // A new file is filled with zeros, whichever rank creates it.
     if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return leave("ncclCommInitRank", SystemError);
     void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
@@ -108,7 +108,7 @@ int ncclCommInitRank(void **handle, int ranks, UniqueId id, int rank) {
     made->shared->process[rank].store(getpid());
     made->shared->joined.fetch_add(1);
     while (made->shared->joined.load() < ranks) usleep(200);
-    // Everybody has it open: nobody needs its name any more.
+    // All ranks have opened it, so its name is no longer needed.
     if (made->meet() && rank == 0) shm_unlink(id.name);
     *handle = made;
     return leave("ncclCommInitRank", Success);
@@ -147,7 +147,7 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
     const int status = submit(stream, "ncclAllReduce", [=] {
         if (int clash = hip_stand_in_touch("a sum over ranks", from, bytes, 0)) return clash;
         if (int clash = hip_stand_in_touch("a sum over ranks", to, bytes, 1)) return clash;
-        // An error of HIP's kind: a launch that failed.
+        // Returns an error of HIP: a failed launch.
         return communicator->sum(source, target, count) == Success ? 0 : 719;
     });
     return leave("ncclAllReduce", status == hipSuccess ? Success : UnhandledCudaError, {{"count", number(count)}});

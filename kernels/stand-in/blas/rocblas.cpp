@@ -1,4 +1,4 @@
-// rocBLAS, as much of it as multiplies matrices.
+// The part of rocBLAS that multiplies matrices.
 
 #include <initializer_list>
 

@@ -1,5 +1,5 @@
-// What a compiled kernel and the stand-in library know of each other. Both include this file; a kernel has no other way to
-// reach the library, so that it does not matter how the library was loaded.
+// The interface between a compiled kernel and the stand-in library. Both include this file. A kernel has no other way
+// to reach the library, so it does not matter how the library was loaded.
 #pragma once
 
 #include <stddef.h>
@@ -14,14 +14,14 @@ struct Dim3 {
 // One lane, as its kernel sees it.
 struct Lane {
     Dim3 thread;
-    // Place in the wave.
+    // Index in the wave.
     uint32_t lane;
-    // Its stack, which no other lane may reach.
+    // Its stack, which no other lane may access.
     const char *stack;
     const char *stack_end;
 };
 
-// The launch all lanes are part of.
+// The launch to which all lanes belong.
 struct Grid {
     Dim3 block;
     Dim3 block_size;
@@ -32,25 +32,26 @@ struct Grid {
 
 enum class Access : uint32_t { Read, Write, Atomic };
 
-// What lanes of a wave do together. A lane waits until all lanes of its wave that can reach the same place are there.
+// Operations that lanes of a wave do together. A lane waits for all lanes of its wave that can reach the same place.
 enum class WaveOperation : uint32_t { Shuffle, Ballot, Barrier, Together };
 
-// What each lane of a wave brings to an instruction that all of them carry out together.
+// A lane's input to an instruction that all lanes of a wave execute together.
 struct Together {
-    // Called once, with what every lane of the wave brought; what is wrong with that, or null.
+    // Called once, with the inputs of all lanes of the wave; returns a message about an error in them, or null.
     const char *(*carry_out)(Together *const *lanes);
 };
 
 struct Runtime {
     // Waits for the whole block.
     void (*barrier)(const void *place);
-    // Shuffle: the value of lane `argument`, which is poison where that lane takes no part. Ballot: a bit for each lane
-    // whose value is not zero; the lanes taking part in `active`. Together: the value is the address of what the lane brings.
+    // Shuffle: returns the value of lane `argument`, or poison if that lane takes no part. Ballot: returns a bit for
+    // each lane whose value is not zero; `active` gets the lanes that take part. Together: the value is the address of
+    // the lane's input.
     uint64_t (*wave)(const void *place, WaveOperation operation, uint64_t value, uint32_t argument, uint64_t *active);
-    // Called before every access to memory other than the lane's own stack, with where in the code it is.
+    // Called before every access to memory other than the lane's own stack. `place` is the address of the code.
     void (*access)(const void *address, size_t bytes, Access access, const void *place);
     void (*fail)(const char *message);
-    // An index outside an array whose size is part of its type, in line `line`.
+    // Called for an index outside an array whose size is part of its type, in line `line`.
     void (*index)(uint32_t line, const char *array, int64_t index);
 };
 
@@ -63,7 +64,7 @@ struct Kernel {
     uint32_t arguments;
 };
 
-// What a compiled module exports as `hip_stand_in_module`.
+// A compiled module exports this as `hip_stand_in_module`.
 struct Module {
     uint32_t version;
     const Runtime **runtime;
@@ -71,12 +72,12 @@ struct Module {
     Grid *grid;
     const Kernel *kernels;
     uint32_t kernel_count;
-    // Local memory with a size known when the module was compiled; null where there is none.
+    // Local memory whose size is known when the module is compiled; null if there is none.
     char *static_local_memory;
     char *static_local_memory_end;
 };
 
-// Changes with every incompatible change above: a cached module of another version is compiled again.
+// Changes with every incompatible change above, so that a cached module of another version is compiled again.
 constexpr uint32_t ABI_VERSION = 6;
 
 }  // namespace stand_in

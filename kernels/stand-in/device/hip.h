@@ -1,16 +1,17 @@
-// The device side of HIP, on a CPU: included before the text of a kernel, which is then compiled for this machine.
+// The device side of HIP, on a CPU. It is included before the text of a kernel, which is then compiled for this
+// machine.
 //
-// Covers what cubecl's code generator emits and what the hand-written kernels of this project use. What is missing is a
-// compile error, never a wrong answer.
+// It covers the code that cubecl's generator emits and that this project's hand-written kernels use. A missing feature
+// is a compile error, never a wrong result.
 #pragma once
 
 #include "abi.h"
 
 #define STAND_IN_UNCHECKED __attribute__((no_sanitize("kernel-address")))
 #define STAND_IN_INLINE static inline __attribute__((always_inline)) STAND_IN_UNCHECKED
-// Called by instructions the compiler adds, which it does not count as uses.
+// For functions that only compiler-generated instructions call, which the compiler does not count as uses.
 #define STAND_IN_CALLBACK __attribute__((used, visibility("hidden"))) STAND_IN_UNCHECKED
-// A barrier or shuffle must stay one place in the code: the place tells which lanes meet.
+// A barrier or shuffle must stay one place in the code, because the place determines which lanes meet.
 #define STAND_IN_MEETING static __attribute__((noinline, convergent, noduplicate)) STAND_IN_UNCHECKED
 
 namespace stand_in {
@@ -34,7 +35,7 @@ namespace stand_in {
 STAND_IN_INLINE void checked(const char *address, size_t bytes, Access access) {
     const Lane *lane = hip_stand_in_lane;
     if (address >= lane->stack && address <= lane->stack_end && bytes <= (size_t)(lane->stack_end - address)) return;
-    // threadIdx and its like are in memory here, to be read.
+    // threadIdx and the other built-in variables are in memory here, for reading.
     auto part_of = [&](const auto *object) {
         return address >= reinterpret_cast<const char *>(object) && address + bytes <= reinterpret_cast<const char *>(object + 1);
     };
@@ -70,7 +71,7 @@ extern "C" STAND_IN_CALLBACK void *__asan_memset(void *to, int value, size_t byt
     return __builtin_memset(to, value, bytes);
 }
 
-// Words of the language.
+// Keywords of the language.
 #define __global__
 #define __device__
 #define __host__
@@ -89,7 +90,7 @@ extern "C" STAND_IN_CALLBACK void *__asan_memset(void *to, int value, size_t byt
 #define warpSize ((int)stand_in::hip_stand_in_grid.wave_size)
 #define STAND_IN_DYNAMIC_LOCAL_MEMORY (stand_in::hip_stand_in_grid.local_memory)
 
-// Meetings.
+// Places at which lanes meet.
 #define STAND_IN_PLACE __builtin_return_address(0)
 
 STAND_IN_MEETING void __syncthreads() { stand_in::hip_stand_in_runtime->barrier(STAND_IN_PLACE); }
@@ -102,7 +103,7 @@ STAND_IN_MEETING void __syncwarp() {
 #define __builtin_amdgcn_fence(...) __atomic_thread_fence(__ATOMIC_SEQ_CST)
 STAND_IN_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 STAND_IN_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-// Cycles: each look at the clock is a microsecond later, so that a kernel that waits for it ends.
+// Counts cycles. Each call is a microsecond later than the one before, so that a kernel that waits for the clock ends.
 STAND_IN_INLINE long long clock64() {
     static long long now = 0;
     return now += 1700;
@@ -120,7 +121,7 @@ STAND_IN_MEETING T shuffle(T value, uint32_t lane, const void *place) {
     __builtin_memcpy(&value, &bits, sizeof(T));
     return value;
 }
-// Lanes `width` wide exchange among themselves; a source outside of them is the lane itself.
+// Lanes exchange within groups of `width`; a source outside the group is the lane itself.
 STAND_IN_INLINE uint32_t within(uint32_t width, int source) {
     uint32_t lane = hip_stand_in_lane->lane, first = lane & ~(width - 1);
     return source < (int)first || source >= (int)(first + width) ? lane : (uint32_t)source;
@@ -165,7 +166,8 @@ STAND_IN_MEETING int __any(int vote) {
     return stand_in::hip_stand_in_runtime->wave(STAND_IN_PLACE, stand_in::WaveOperation::Ballot, vote != 0, 0, &active) != 0;
 }
 
-// Atomics: lanes run one at a time, so plain operations do. Not inlined, or their accesses would be taken for plain ones.
+// Atomics: lanes run one at a time, so plain operations suffice. They are not inlined, or their accesses would count as
+// plain ones.
 #define STAND_IN_ATOMIC(name, result)                                                                       \
     template <class T>                                                                                      \
     static __attribute__((noinline)) STAND_IN_UNCHECKED T name(T *address, T value) {                                                           \
@@ -209,7 +211,7 @@ STAND_IN_VECTOR4(int4, int)
 #include "math.h"
 #include "matrix.h"
 
-// Kernels by name: the compiler of the stand-in appends one STAND_IN_KERNEL for each `__global__` function it finds.
+// Kernels by name: the stand-in's compiler appends one STAND_IN_KERNEL for each `__global__` function that it finds.
 namespace stand_in {
 template <class... A>
 struct Arguments {
@@ -240,7 +242,7 @@ STAND_IN_INLINE void call(void (*kernel)(A...), void **arguments) {
     { #name, [](void **arguments) STAND_IN_UNCHECKED { stand_in::call(name, arguments); },                  \
       decltype(stand_in::arguments_of(name))::bytes, decltype(stand_in::arguments_of(name))::count },
 
-// The section exists only where a kernel declares static local memory.
+// The section exists only if a kernel declares static local memory.
 extern "C" __attribute__((weak, visibility("hidden"))) char __start_hip_local_memory[];
 extern "C" __attribute__((weak, visibility("hidden"))) char __stop_hip_local_memory[];
 

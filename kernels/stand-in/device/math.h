@@ -1,5 +1,5 @@
-// Mathematics of device code, from the compiler's builtins: no header of the host's library is read, whose names would
-// clash with the kernels' own typedefs.
+// Mathematics of device code, from the compiler's builtins. No header of the host's library is read, because its names
+// would clash with the kernels' own typedefs.
 #pragma once
 
 #if !defined(INFINITY)
@@ -73,7 +73,7 @@ STAND_IN_INLINE bool isinf(float x) { return __builtin_isinf(x); }
 STAND_IN_INLINE bool isinf(double x) { return __builtin_isinf(x); }
 STAND_IN_INLINE bool isfinite(float x) { return __builtin_isfinite(x); }
 
-// min and max of equal or mixed types, as HIP overloads them; for floats they prefer the number to a NaN.
+// min and max of equal or mixed types, with HIP's overloads; for floats they prefer the number to a NaN.
 #define STAND_IN_ORDER(type)                                                                                \
     STAND_IN_INLINE type min(type x, type y) { return y < x ? y : x; }                                      \
     STAND_IN_INLINE type max(type x, type y) { return x < y ? y : x; }
@@ -88,7 +88,7 @@ STAND_IN_INLINE float max(float x, float y) { return __builtin_fmaxf(x, y); }
 STAND_IN_INLINE double min(double x, double y) { return __builtin_fmin(x, y); }
 STAND_IN_INLINE double max(double x, double y) { return __builtin_fmax(x, y); }
 
-// Fast forms are as exact as the others here.
+// The fast forms are as exact as the others here.
 STAND_IN_INLINE float __expf(float x) { return __builtin_expf(x); }
 STAND_IN_INLINE float __exp2f(float x) { return __builtin_exp2f(x); }
 STAND_IN_INLINE float __logf(float x) { return __builtin_logf(x); }
@@ -102,7 +102,7 @@ STAND_IN_INLINE float __frcp_rn(float x) { return 1.0f / x; }
 STAND_IN_INLINE float __frsqrt_rn(float x) { return 1.0f / __builtin_sqrtf(x); }
 STAND_IN_INLINE float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
 
-// Bits.
+// Operations on bits.
 STAND_IN_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
 STAND_IN_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 STAND_IN_INLINE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
@@ -118,7 +118,7 @@ STAND_IN_INLINE unsigned __float_as_uint(float x) { return __builtin_bit_cast(un
 STAND_IN_INLINE float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 STAND_IN_INLINE int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 
-// 16-bit floats: computed in f32, or in f64 where a product must not be rounded, then rounded once.
+// 16-bit floats: computed in f32, or in f64 if a product must not be rounded, then rounded once.
 #define STAND_IN_HALF1(name, value)                                                                         \
     STAND_IN_INLINE __half name(__half a) { float x = a; return (__half)(value); }                          \
     STAND_IN_INLINE __hip_bfloat16 name(__hip_bfloat16 a) { float x = (float)a; return (__hip_bfloat16)(float)(value); }
@@ -143,7 +143,7 @@ template <class T> STAND_IN_INLINE bool __hisnan(T x) { return __builtin_isnan((
 template <class T> STAND_IN_INLINE int __hisinf(T x) { return __builtin_isinf((float)x); }
 template <class T> STAND_IN_INLINE T __hfma(T x, T y, T z) { return (T)(float)((double)(float)x * (float)y + (float)z); }
 
-// Rounding f32 to bf16, which the host's run-time library may lack.
+// Rounds f32 to bf16, which the host's run-time library may lack.
 extern "C" STAND_IN_UNCHECKED __attribute__((weak, visibility("hidden"))) __bf16 __truncsfbf2(float x) {
     unsigned bits = __builtin_bit_cast(unsigned, x);
     bits = x != x ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u);

@@ -1,23 +1,23 @@
-// AMD's matrix instructions, by the names that clang has for them on the architectures that have them. A wave carries one out
-// together; where elements lie is what AMD's matrix instruction calculator says (../layouts, which self_test.cpp holds
-// against this file). Products are added one after the other in f32; in which order a GPU adds them is not known.
+// AMD's matrix instructions, under clang's names on the architectures that have them. All lanes of a wave execute one
+// together. AMD's matrix instruction calculator gives the places of elements (../layouts); self_test.cpp compares them
+// with this file. Products are added one after the other in f32. The order in which a GPU adds them is not known.
 #pragma once
 
 #include "abi.h"
 
-// A mistake that HIP_STAND_IN_PLANT puts in: each lane gets the result of the lane with this bit the other way.
+// A mistake that HIP_STAND_IN_PLANT selects: each lane gets the result of the lane in which this bit differs.
 #if !defined(STAND_IN_EXCHANGED_LANES)
 #define STAND_IN_EXCHANGED_LANES 0
 #endif
 
-// Names in capitals are left to macros of kernels.
+// Names in capitals are left to the kernels' macros.
 namespace stand_in {
 
 template <class T, int count>
 struct VectorOf {
     typedef T Type __attribute__((ext_vector_type(count)));
 };
-// Of one element it is no vector.
+// A vector of one element is a plain number.
 template <class T>
 struct VectorOf<T, 1> {
     typedef T Type;
@@ -27,13 +27,13 @@ using Vector = typename VectorOf<T, count>::Type;
 
 STAND_IN_INLINE float number_of(float x) { return x; }
 STAND_IN_INLINE float number_of(_Float16 x) { return (float)x; }
-// bf16 comes as the bits of a short.
+// bf16 arguments are the bits of a short.
 STAND_IN_INLINE float number_of(short x) { return __builtin_bit_cast(float, (unsigned)(unsigned short)x << 16); }
 
 struct Full {
     STAND_IN_UNCHECKED static inline float of(float x) { return x; }
 };
-// xf32 has ten bits of mantissa; to nearest, ties to even.
+// Rounds to xf32, which has ten bits of mantissa; to nearest, ties to even.
 struct Rounded {
     STAND_IN_UNCHECKED static inline float of(float x) {
         unsigned bits = __builtin_bit_cast(unsigned, x);
@@ -52,7 +52,7 @@ struct Mfma {
     STAND_IN_UNCHECKED static inline int element_of_result(int row) { return row / 4 / groups * 4 + row % 4; }
 };
 
-// WMMA in waves of 32, whose upper half brings the lower half's operands again.
+// WMMA in waves of 32, whose upper half supplies the lower half's operands again.
 struct Wmma {
     static constexpr int wave = 32, size = 16, share = 16, depth = 16, held = 8;
     STAND_IN_UNCHECKED static inline int lane_of_operand(int row, int) { return row; }

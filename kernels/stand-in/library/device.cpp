@@ -1,4 +1,4 @@
-// Devices, versions, names of errors.
+// Devices, versions, and names of errors.
 
 #include <cstdio>
 #include <cstring>
@@ -15,10 +15,10 @@ namespace {
 
 int devices() { return atoi(setting("HIP_STAND_IN_DEVICES", "1").c_str()); }
 
-// As many as the smallest device of the kind has; what block sizes are chosen by.
+// Returns the units of the smallest device of the kind, from which block sizes are chosen.
 int compute_units() { return atoi(setting("HIP_STAND_IN_UNITS", wave_size() == 64 ? "104" : "48").c_str()); }
 
-// As gcnArchName gives it: CDNA devices name their target features too.
+// Returns the name in the form of gcnArchName: CDNA devices also name their target features.
 std::string arch_name() { return architecture() + (wave_size() == 64 ? ":sramecc+:xnack-" : ""); }
 
 constexpr char NAME[] = "CPU stand-in for an AMD GPU (no hardware)";
@@ -142,7 +142,7 @@ hipError_t hipRuntimeGetVersion(int *version) {
 
 hipError_t hipDriverGetVersion(int *version) { return hipRuntimeGetVersion(version); }
 
-// No `enter`: asking for the name of an error is not work of the device.
+// This needs no `enter`: asking for the name of an error is no work of the device.
 const char *hipGetErrorName(hipError_t error) {
     switch (error) {
         case hipSuccess: return "hipSuccess";

@@ -19,22 +19,22 @@ struct Thread {
     Fiber fiber;
     Lane lane;
     State state;
-    // Where it waits, and with what.
+    // The place at which the lane waits, and its operation.
     const void *place;
     WaveOperation operation;
     uint64_t value;
     uint32_t argument;
-    // What the meeting gave it.
+    // The results of the meeting.
     uint64_t result;
     uint64_t active;
-    // Meetings of its wave that ordered its memory.
+    // Number of its wave's meetings so far, which order its memory accesses.
     uint8_t step;
 };
 
-// A shuffle from a lane that takes no part has no defined result: this is one that shows.
+// A shuffle from a lane that takes no part has no defined result. This value makes it visible.
 constexpr uint64_t NO_VALUE = 0xfff8dead7fc0deadull;
 
-// One block at a time: everything a callback of the running lane needs.
+// The running block, with everything that a callback of the running lane needs. Blocks run one at a time.
 class Block {
    public:
     std::string run(const Module &module, const Kernel &kernel, void **arguments, const LaunchSize &size, uint32_t wave_size,
@@ -44,9 +44,9 @@ class Block {
     uint64_t meet(const void *place, WaveOperation operation, uint64_t value, uint32_t argument, uint64_t *active);
     void access(const void *address, size_t bytes, Access access, const void *place);
     void index(uint32_t line, const char *array, int64_t index);
-    // Ends the launch; called by the running lane, and does not come back to it.
+    // Ends the launch. The running lane calls it and does not continue.
     void fail(std::string reason);
-    // Tells the observer, or fails.
+    // Reports to the observer, or fails.
     void report(Finding finding);
     Running running() const { return {module_ ? module_->grid->block : Dim3{}, running_ ? running_->lane.thread : Dim3{}, last_place_}; }
     const char *local_memory() const { return local_memory_; }
@@ -177,7 +177,7 @@ void Block::access(const void *address, size_t bytes, Access access, const void 
         clash = allocation->touch(address, bytes, access, now, false, observer_ != nullptr);
         if (clash) finding.words = clash.words() + " of an allocation of " + std::to_string(allocation->bytes());
     } else {
-        // Constants of the module are the only other memory a kernel has.
+        // Constants of the module are the only other memory that a kernel has.
         if (access == Access::Read && (observer_ ? observer_->in_module(address) : same_library(address, module_))) return;
         outside = true;
         finding.words = std::string(access == Access::Read ? "reads " : "writes ") + std::to_string(bytes) + " bytes " +
@@ -188,7 +188,7 @@ void Block::access(const void *address, size_t bytes, Access access, const void 
     if (outside) finding.kind = Finding::Kind::OutOfBounds;
     if (finding.words.empty()) finding.words = clash.words();
     if (clash.place && clash.kind != Clash::Kind::Unwritten) {
-        // The other half is that of this access: a module is smaller than 4 GiB.
+        // The upper half of the address is that of this access, because a module is smaller than 4 GiB.
         const auto here = reinterpret_cast<intptr_t>(code);
         finding.other_place = reinterpret_cast<const void *>(here + static_cast<int32_t>(clash.place - static_cast<uint32_t>(here)));
     }
@@ -221,7 +221,7 @@ void Block::not_reached(const void *place, const void *other, uint32_t waiting, 
     observer_->found(finding);
 }
 
-// Lets waiting lanes go on. False where none can.
+// Lets waiting lanes continue. Returns false if none can.
 bool Block::settle(uint32_t threads) {
     uint32_t at_barrier = 0, ended = 0;
     bool met = false;
@@ -238,7 +238,7 @@ bool Block::settle(uint32_t threads) {
     }
     if (met) return true;
     if (at_barrier == 0) return false;
-    // All that are left wait for the block.
+    // All remaining lanes wait for the block.
     const Thread *first = nullptr;
     for (uint32_t i = 0; i < threads; i++) {
         Thread &thread = threads_[i];
@@ -281,7 +281,7 @@ void Block::settle_wave(Thread *wave, uint32_t lanes) {
     }
 }
 
-// An instruction of the whole wave: lanes that take no part would bring what their registers happen to hold.
+// Executes an instruction of the whole wave: lanes that take no part would supply whatever is in their registers.
 void Block::carry_out(Thread *wave, uint32_t lanes, uint64_t active) {
     std::vector<Together *> brought;
     const char *wrong = nullptr;
@@ -310,7 +310,7 @@ void Block::resolve(Thread *wave, uint32_t lanes, const void *place) {
         active |= uint64_t{1} << i;
         if (wave[i].value) votes |= uint64_t{1} << i;
     }
-    // Lanes that meet at one place do the same.
+    // Lanes that meet at one place do the same operation.
     const Thread &first = wave[__builtin_ctzll(active)];
     if (first.operation == WaveOperation::Together) carry_out(wave, lanes, active);
     for (uint32_t i = 0; i < lanes; i++) {

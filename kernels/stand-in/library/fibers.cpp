@@ -12,13 +12,13 @@
 
 namespace stand_in {
 namespace {
-// Where to go back to when the running fibre yields.
+// Where to return when the running fibre yields.
 void *scheduler_stack_pointer = nullptr;
 void **running_stack_pointer = nullptr;
 }  // namespace
 
-// Saves what the System V ABI lets a function keep, and goes on from another stack. ucontext would do the same with two
-// system calls for each of millions of switches.
+// Saves the registers that the System V ABI preserves, and continues on another stack. ucontext would do the same with
+// two system calls for each of millions of switches.
 extern "C" void hip_stand_in_switch(void **save, void *load);
 asm(R"(
 .text
@@ -47,7 +47,7 @@ hip_stand_in_switch:
 void Fiber::prepare(char *stack, size_t bytes, void (*body)()) {
     auto top = reinterpret_cast<uintptr_t>(stack + bytes) & ~uintptr_t{15};
     auto words = reinterpret_cast<uintptr_t *>(top);
-    // A return address that is never used keeps the alignment a called function expects; six registers go below.
+    // An unused return address keeps the alignment that a called function expects; six registers go below it.
     *--words = 0;
     *--words = reinterpret_cast<uintptr_t>(body);
     for (int i = 0; i < 6; i++) *--words = 0;

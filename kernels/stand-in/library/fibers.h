@@ -1,4 +1,4 @@
-// One fibre per lane: a stack and a place to go on from.
+// One fibre per lane: a stack, and the place at which it continues.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +7,25 @@
 
 namespace stand_in {
 
-// Switched to and from by the scheduler alone, on one thread.
+// Only the scheduler switches to and from it, on one thread.
 class Fiber {
    public:
-    // Prepares `body` to run on `stack`; nothing of an earlier run is kept.
+    // Prepares `body` to run on `stack`; discards an earlier run.
     void prepare(char *stack, size_t bytes, void (*body)());
     // Runs it until it yields or ends.
     void resume();
-    // Back to whoever resumed the running fibre.
+    // Returns to the caller of `resume`.
     static void yield();
 
    private:
     void *stack_pointer_ = nullptr;
 };
 
-// Stacks with a guard page below each, kept for later launches.
+// Stacks with a guard page below each. They are kept for later launches.
 class Stacks {
    public:
     static constexpr size_t BYTES = 128 << 10;
-    // The lowest address of stack `index`.
+    // Returns the lowest address of stack `index`.
     char *at(size_t index);
 
    private:

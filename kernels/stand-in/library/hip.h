@@ -1,4 +1,4 @@
-// The part of HIP's interface that is stood in for, with HIP's own names and numbers (hip_runtime_api.h of ROCm 6).
+// The part of HIP's interface that the stand-in provides, with HIP's own names and numbers (hip_runtime_api.h of ROCm 6).
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ struct hipDeviceProp_tR0600 {
     char gcnArchName[256];
     char end[56];
 };
-// As a C compiler lays out AMD's header on x86-64.
+// Offsets of AMD's header as a C compiler gives them on x86-64.
 static_assert(offsetof(hipDeviceProp_tR0600, multiProcessorCount) == 388, "hipDeviceProp_tR0600");
 static_assert(offsetof(hipDeviceProp_tR0600, gcnArchName) == 1160, "hipDeviceProp_tR0600");
 static_assert(sizeof(hipDeviceProp_tR0600) == 1472, "hipDeviceProp_tR0600");

@@ -1,4 +1,4 @@
-// What the stand-in's hiprtc makes and its hipModuleLoadData takes.
+// The image format that the stand-in's hiprtc writes and its hipModuleLoadData reads.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ constexpr char IMAGE_MARK[8] = {'H', 'I', 'P', 'S', 'T', 'A', 'N', 'D'};
 
 struct ImageHeader {
     char mark[8];
-    // The device it was compiled for, without target features.
+    // The device for which it was compiled, without target features.
     char architecture[24];
-    // Of the shared library that follows.
+    // Size of the shared library that follows.
     uint64_t bytes;
 };
 

@@ -24,7 +24,7 @@ const char *name(Access access) {
 }  // namespace
 
 Shadowed::Shadowed(char *start, size_t bytes) : start_(start), bytes_(bytes) {
-    // Pages of zeros that cost nothing until they are written.
+    // Pages of zeros, which take no memory until they are written.
     void *shadow = mmap(nullptr, bytes * sizeof(Shadow) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     shadow_ = shadow == MAP_FAILED ? nullptr : static_cast<Shadow *>(shadow);
 }
@@ -61,19 +61,19 @@ Clash Shadowed::touch(const void *address, size_t bytes, Access access, const Mo
     Clash clash;
     if (!shadow_) return clash;
     const size_t first = static_cast<size_t>(static_cast<const char *>(address) - start_);
-    // Two accesses of one stretch between barriers are in no order, unless one thread made them or the wave met in
-    // between. Blocks of one launch are in no order at all.
+    // Two accesses in the same stretch between barriers have no order, unless one thread made both or the wave met in
+    // between. Blocks of one launch have no order at all.
     auto unordered = [&](uint32_t epoch, uint16_t thread, uint8_t step) {
         if (epoch < now.launch_epoch) return false;
         if (epoch < now.block_epoch) return !local;
         if (epoch != now.epoch || thread == now.thread) return false;
         return thread / now.wave_size != now.thread / now.wave_size || step == now.step;
     };
-    // Work that ran before, and need not have on a GPU.
+    // Work that ran earlier here, but need not on a GPU.
     auto other_work = [&](uint32_t epoch) { return !local && epoch && epoch < now.launch_epoch ? order().unordered(epoch) : nullptr; };
     for (size_t at = first; at < first + bytes; at++) {
         Shadow &shadow = shadow_[at];
-        // The first clash of an access is told.
+        // Reports the first clash of an access.
         auto found = [&](Clash::Kind kind, bool written) -> Clash & {
             const uint32_t epoch = written ? shadow.written_in : shadow.read_in;
             return clash = {kind, access, written, epoch < now.block_epoch, written ? shadow.writer : shadow.reader,
@@ -95,7 +95,7 @@ Clash Shadowed::touch(const void *address, size_t bytes, Access access, const Mo
             }
         }
         if (access == Access::Read) {
-            // The first reader other than the one about to write is what matters: keep it when there are several.
+            // Only the first reader other than the next writer matters, so it is kept when there are several.
             const bool same_stretch = shadow.read_in == now.epoch;
             if (!same_stretch || (shadow.reader == now.thread && !shadow.many_readers)) {
                 shadow.read_in = now.epoch;
@@ -146,7 +146,7 @@ bool DeviceMemory::release(void *address) {
     auto found = allocations_.find(reinterpret_cast<uintptr_t>(address));
     if (found == allocations_.end()) return false;
     in_use_ -= found->second.bytes();
-    // Whoever still reads it reads poison.
+    // Later reads of freed memory get poison.
     memset(address, POISON, found->second.bytes());
     last_ = nullptr;
     allocations_.erase(found);
@@ -166,7 +166,7 @@ Shadowed *DeviceMemory::find(const void *address, size_t bytes) {
 
 std::string DeviceMemory::describe(const void *address) const {
     const auto place = reinterpret_cast<intptr_t>(address);
-    // The allocation it misses by the least.
+    // Finds the allocation that the address misses by the least.
     const Shadowed *nearest = nullptr;
     intptr_t distance = 0;
     for (auto &[start, allocation] : allocations_) {

@@ -1,5 +1,5 @@
-// Device memory: host memory that is poisoned when handed out, whose bounds are known, and which remembers who touched
-// what.
+// Device memory: host memory that is poisoned when it is allocated. Its bounds are known, and it remembers which thread
+// touched which byte.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace stand_in {
 
-// Who touched a byte last. An epoch is one stretch of one block between two barriers; epochs only ever grow.
+// The last accesses to a byte. An epoch is one stretch of one block between two barriers; epochs only grow.
 struct Shadow {
     uint32_t written_in = 0;
     uint32_t read_in = 0;
     uint16_t writer = 0;
     uint16_t reader = 0;
-    // The wave's own barriers up to the access, and whether it was atomic.
+    // The number of the wave's own barriers before the access, and whether it was atomic.
     uint8_t writer_step = 0;
     uint8_t reader_step = 0;
     bool atomically = false;
     bool many_readers = false;
-    // Where in the code: the lower half of the address.
+    // The code of the access: the lower half of its address.
     uint32_t writer_place = 0;
     uint32_t reader_place = 0;
 };
@@ -40,11 +40,11 @@ struct Moment {
     uint32_t place;
 };
 
-// What an access clashes with; converts to false where it does not.
+// The earlier access with which an access clashes; converts to false if there is none.
 struct Clash {
     enum class Kind : uint8_t { None, Unwritten, OtherWork, Race } kind = Kind::None;
     Access access = Access::Read;
-    // What the other access was.
+    // Whether the other access was a write, and from another block.
     bool written = false;
     bool other_block = false;
     uint16_t thread = 0;
@@ -56,7 +56,7 @@ struct Clash {
     std::string words() const;
 };
 
-// A stretch of memory with a shadow byte for byte.
+// A range of memory with one shadow per byte.
 class Shadowed {
    public:
     Shadowed() = default;
@@ -71,8 +71,8 @@ class Shadowed {
         auto at = static_cast<const char *>(address);
         return at >= start_ && bytes <= bytes_ && at <= start_ + (bytes_ - bytes);
     }
-    // Notes an access; the answer is what it clashes with, or empty. In `local` memory, which starts without a value in
-    // every block, a read before any write is a clash too; in other memory where `strict`.
+    // Notes an access; returns the access with which it clashes, or an empty result. `local` memory starts without a
+    // value in every block, so a read before any write is a clash. In other memory that only counts if `strict`.
     Clash touch(const void *address, size_t bytes, Access access, const Moment &now, bool local, bool strict = false);
     const Shadow *shadow(size_t byte) const { return shadow_ ? shadow_ + byte : nullptr; }
 
@@ -84,20 +84,20 @@ class Shadowed {
 
 class DeviceMemory {
    public:
-    // HIP_STAND_IN_MEMORY. Little by default, because who touched it takes 24 times as much of the host, and because
-    // programs measure bandwidth on what they find.
+    // HIP_STAND_IN_MEMORY. The default is small for two reasons: the shadow takes 24 times as much of the host's
+    // memory, and programs measure bandwidth on as much memory as they find.
     static size_t capacity();
-    // Null where the capacity does not suffice.
+    // Returns null if the capacity does not suffice.
     void *allocate(size_t bytes);
-    // Memory that somebody else allocated, and frees.
+    // Adds memory that the caller allocated and frees.
     void adopt(char *memory, size_t bytes) { allocations_.emplace(reinterpret_cast<uintptr_t>(memory), Shadowed(memory, bytes)); }
-    // False where `address` was not allocated here.
+    // Returns false if `address` was not allocated here.
     bool release(void *address);
-    // The allocation that holds all of `bytes` at `address`, or null.
+    // Returns the allocation that holds all of `bytes` at `address`, or null.
     Shadowed *find(const void *address, size_t bytes);
-    // Notes an access of work that is no kernel; the answer is what it clashes with, or empty.
+    // Notes an access of work that is no kernel; returns a description of a clash, or an empty string.
     std::string touch(const void *address, size_t bytes, Access access);
-    // Where `address` lies, in words.
+    // Describes where `address` lies.
     std::string describe(const void *address) const;
     template <class F>
     void each(F visit) const {
@@ -112,7 +112,7 @@ class DeviceMemory {
     size_t in_use_ = 0;
 };
 
-// What fresh memory holds: a NaN in f32, f16 and bf16.
+// Value of every byte of new memory: a NaN in f32, f16 and bf16.
 constexpr unsigned char POISON = 0xff;
 
 }  // namespace stand_in

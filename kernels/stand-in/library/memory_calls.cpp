@@ -13,7 +13,7 @@ namespace {
 
 enum Kind { HostToHost = 0, HostToDevice = 1, DeviceToHost = 2, DeviceToDevice = 3, Default = 4 };
 
-// Whether all of it is in one allocation; says so where it is not, because on a GPU this is a fault.
+// Returns whether the range lies in one allocation. Reports it if not, because on a GPU this is a fault.
 bool inside(const char *call, const void *address, size_t bytes) {
     if (bytes == 0 || world().memory.find(address, bytes)) return true;
     complain(std::string(call) + ": " + number(bytes) + " bytes " + world().memory.describe(address));
@@ -49,7 +49,7 @@ hipError_t allocate(const char *call, void **address, size_t bytes) {
 }
 
 hipError_t release(const char *call, void *address) {
-    // As HIP does.
+    // HIP waits here as well.
     wait_for_all();
     if (!address || world().memory.release(address)) return leave(call, hipSuccess);
     complain(std::string(call) + ": an address that was not allocated, or was freed before");

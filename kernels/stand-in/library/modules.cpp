@@ -1,4 +1,4 @@
-// Modules and launches. An image is what the stand-in's own hiprtc makes: a shared library of this machine behind a mark.
+// Modules and launches. The stand-in's own hiprtc makes the images: a shared library of this machine behind a mark.
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using namespace stand_in;
 
 namespace {
 
-// Loads a library from memory. Under a name of its own, because the loader takes an equal name for the same library.
+// Loads a library from memory. Each gets another name, because the loader takes an equal name for the same library.
 void *open_library(const char *bytes, size_t size) {
     static unsigned long count = 0;
     const std::string path = setting("TMPDIR", "/tmp") + "/hip-stand-in-" + std::to_string(getpid()) + "-" + std::to_string(count++) + ".so";
@@ -32,7 +32,7 @@ void *open_library(const char *bytes, size_t size) {
     return library;
 }
 
-// Arguments are read when a launch is submitted, as a driver does; a graph repeats them.
+// Arguments are read when a launch is submitted, as by a driver; a graph repeats them.
 struct Packed {
     std::vector<std::vector<char>> values;
     explicit Packed(const Kernel &kernel, void **arguments) {
@@ -65,7 +65,7 @@ hipError_t launch(const char *call, void *handle, Dim3 grid, Dim3 block, unsigne
         const std::string failure = execute(module, *kernel, values.data(), size, wave_size(), world().memory);
         if (failure.empty()) return hipSuccess;
         complain(failure);
-        // As after a fault on a GPU, nothing works from here on.
+        // As after a fault on a GPU, every later call fails.
         lose_device(hipErrorLaunchFailure);
         return hipErrorLaunchFailure;
     });
@@ -104,7 +104,7 @@ hipError_t hipModuleLoadData(void **module, const void *data) {
 
 hipError_t hipModuleUnload(void *module) {
     STAND_IN_ENTER("hipModuleUnload")
-    // The library stays in the process: a graph may still hold launches of it.
+    // The library stays in the process, because a graph may still hold launches of it.
     return leave("hipModuleUnload", world().modules.destroy(module) ? hipSuccess : hipErrorInvalidHandle);
 }
 
@@ -132,7 +132,7 @@ hipError_t hipFuncGetAttribute(int *value, int attribute, void *handle) {
     switch (attribute) {
         case 0: *value = MOST_THREADS; break;
         case 1: *value = module.static_local_memory ? static_cast<int>(module.static_local_memory_end - module.static_local_memory) : 0; break;
-        // Registers and private memory are a matter of the code of a GPU, of which there is none.
+        // Registers and private memory belong to GPU code, of which there is none.
         default: *value = 0;
     }
     return leave("hipFuncGetAttribute", hipSuccess);
@@ -153,7 +153,7 @@ hipError_t hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsig
     return launch("hipModuleLaunchKernel", function, {gx, gy, gz}, {bx, by, bz}, local_bytes, stream, arguments, extra);
 }
 
-// Blocks run one after the other, so one that waits for another would never end.
+// Blocks run one after the other, so a block that waits for another would never end.
 hipError_t hipModuleLaunchCooperativeKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
                                             void **) {
     STAND_IN_ENTER("hipModuleLaunchCooperativeKernel")

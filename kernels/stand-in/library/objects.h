@@ -1,4 +1,4 @@
-// What handles point to. A handle is checked against a list of living objects before it is followed.
+// The objects behind handles. A handle is looked up in a list of living objects before it is used.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ enum class NodeKind : int { Kernel = 0, Copy = 1, Fill = 2, Empty = 5, EventReco
 // One piece of captured work.
 struct Node {
     NodeKind kind;
-    // Which kernel, or how large a copy: what has to stay the same for an update.
+    // The kernel, or the size of a copy: it has to stay the same for an update.
     std::string shape;
     std::function<int()> run;
     // Its place among the branches of the graph.
@@ -41,7 +41,7 @@ struct Executable {
 struct Capture {
     Graph graph;
     void *origin;
-    // Streams that joined by waiting for an event, and have not been waited for since.
+    // Streams that joined by waiting for an event, and that no later wait has joined back.
     std::set<void *> joined;
     bool invalid = false;
 };
@@ -49,10 +49,10 @@ struct Capture {
 struct Stream {
     uint32_t lane = order().new_lanes(1);
     Clock clock;
-    // Whether it and the default stream wait for each other.
+    // True if it and the default stream wait for each other.
     bool blocking = false;
     std::shared_ptr<Capture> capture;
-    // Within the capture.
+    // Its lane and clock within the capture.
     uint32_t capture_lane = 0;
     Clock capture_clock;
 };
@@ -61,10 +61,10 @@ struct Event {
     bool timed = true;
     bool recorded = false;
     double at = 0;
-    // Where it was recorded during a capture.
+    // The capture and stream in which it was recorded, if any.
     std::shared_ptr<Capture> capture;
     void *stream = nullptr;
-    // What was in the stream before it.
+    // The work in the stream before it.
     Clock clock;
 };
 
@@ -112,7 +112,7 @@ class Living {
     std::vector<std::unique_ptr<T>> objects_;
 };
 
-// All there is. One lock: calls may come from several threads, and kernels run one at a time.
+// The whole state. It has one lock: calls may come from several threads, and kernels run one at a time.
 struct World {
     std::recursive_mutex lock;
     DeviceMemory memory;
@@ -124,7 +124,7 @@ struct World {
     Living<Executable> executables;
     std::set<void *> pinned;
     Stream default_stream;
-    // Pieces of work that were executed.
+    // Number of executed pieces of work.
     uint64_t executed = 0;
 };
 
@@ -132,13 +132,13 @@ World &world();
 
 // Runs work now, or adds it to the graph that `stream` records.
 int submit(void *stream, NodeKind kind, std::string shape, std::function<int()> run);
-// Notes an access of work that is no kernel: 0, or an error where it clashes with other work.
+// Notes an access of work that is no kernel: returns 0, or an error if it clashes with other work.
 int touch(const char *what, const void *address, size_t bytes, Access access);
-// The host waits for everything.
+// Makes the host wait for all work.
 void wait_for_all();
-// The stream of a handle; null handle: the default stream; null answer: no such stream.
+// Returns the stream of a handle: the default stream for a null handle, null for an unknown handle.
 Stream *stream_of(void *handle);
-// An error where `stream` records a graph, whose recording is then void: what a call that waits does to it.
+// Returns an error if `stream` records a graph, and invalidates the recording: a call that waits does that in HIP.
 int refuse_while_capturing(Stream *stream);
 
 }  // namespace stand_in

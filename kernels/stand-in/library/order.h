@@ -1,5 +1,5 @@
-// Which work comes before which: by its stream, by events, by a host that waited, by the edges of a graph. Work runs here when
-// it is submitted, in an order that a GPU need not keep; what nothing orders is found by comparing clocks.
+// The order of work: by its stream, by events, by a host that waited, by the edges of a graph. Work runs here when it
+// is submitted, in an order that a GPU need not keep. Comparing clocks finds work without an order.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace stand_in {
 
-// How much of each lane of work has been seen. A lane is a stream, or one branch of one launch of a graph.
+// How much of each lane of work is known to be done. A lane is a stream, or one branch of one launch of a graph.
 struct Clock {
     std::map<uint32_t, uint32_t> seen;
 
@@ -30,14 +30,14 @@ struct Operation {
     std::string name;
     uint32_t lane;
     uint32_t index;
-    // What is before it, itself included.
+    // The work before it, including itself.
     Clock clock;
     uint32_t first_epoch = 0;
 };
 
 class Order {
    public:
-    // An epoch is one stretch of one block between two barriers, or one copy; epochs only ever grow.
+    // An epoch is one stretch of one block between two barriers, or one copy; epochs only grow.
     uint32_t epoch() const { return epoch_; }
     uint32_t next_epoch() { return ++epoch_; }
     uint32_t new_lanes(uint32_t count) {
@@ -45,25 +45,25 @@ class Order {
         lanes_ += count;
         return first;
     }
-    // `operation` runs from here on.
+    // Starts `operation`.
     void begin(Operation operation) {
         operation.first_epoch = epoch_ + 1;
         operations_.push_back(std::move(operation));
         looked_up_ = 0;
     }
-    // The host has waited for all that `clock` has seen.
+    // Notes that the host has waited for all work that `clock` has seen.
     void waited(const Clock &clock) {
         host_.join(clock);
         while (!operations_.empty() && known_to_host(operations_.front())) operations_.pop_front();
         looked_up_ = 0;
     }
-    // Forgets what every later work is after anyway.
+    // Removes entries that precede all later work anyway.
     void shorten(Clock *clock) const {
         for (auto at = clock->seen.begin(); at != clock->seen.end();) {
             at = host_.of(at->first) >= at->second ? clock->seen.erase(at) : std::next(at);
         }
     }
-    // The earlier work that `epoch` was part of, where nothing orders it before the work that runs now; or null.
+    // Returns the earlier work to which `epoch` belongs, if it has no order relative to the running work; otherwise null.
     const Operation *unordered(uint32_t epoch) {
         if (epoch == looked_up_) return answer_;
         looked_up_ = epoch;

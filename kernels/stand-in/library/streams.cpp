@@ -1,4 +1,4 @@
-// Streams, events, captures and graphs. Work runs when it is submitted, so a stream is empty whenever somebody looks.
+// Streams, events, captures and graphs. Work runs when it is submitted, so a stream is always empty after a call.
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +11,7 @@
 namespace stand_in {
 
 World &world() {
-    // Never destroyed: a library may be called while the process ends.
+    // It is never destroyed, because a library may be called while the process ends.
     static World &world = *[] {
         auto *made = new World;
         count_left_over([] {
@@ -40,7 +40,7 @@ void join_default_stream(Stream *stream) {
     });
 }
 
-// In ms, as events see it.
+// Returns the events' time in ms.
 double now() {
     static const double each = atof(setting("HIP_STAND_IN_CLOCK", "0").c_str());
     if (each > 0) return each * static_cast<double>(world().executed);
@@ -220,7 +220,7 @@ hipError_t hipStreamWaitEvent(void *stream_handle, void *event_handle, unsigned)
     int status = hipSuccess;
     if (event->capture && !event->capture->invalid) {
         if (!stream->capture) {
-            // The stream takes part in the capture from here on, until somebody of it waits for the stream.
+            // The stream takes part in the capture from here on, until a stream of the capture waits for it.
             stream->capture = event->capture;
             stream->capture_lane = stream->capture->graph.lanes++;
             stream->capture_clock = event->clock;
@@ -267,7 +267,7 @@ hipError_t hipStreamEndCapture(void *handle, void **graph) {
         : unjoined              ? hipErrorStreamCaptureUnjoined
                                 : hipSuccess;
     if (failed) {
-        // As in HIP 6.4: a capture that failed is never over, its streams answer with errors until they are destroyed.
+        // As in HIP 6.4: a failed capture never ends, and its streams answer with errors until they are destroyed.
         if (begun_here) capture->invalid = true;
         return injected ? injected : leave("hipStreamEndCapture", failed);
     }
@@ -383,20 +383,20 @@ hipError_t hipGraphExecDestroy(void *executable) {
 
 }  // extern "C"
 
-// For the stand-in's other libraries: work in a stream that is no kernel of a module. Returns an error of HIP.
+// For the stand-in's other libraries: submits work in a stream that is no kernel of a module. Returns an error of HIP.
 extern "C" int hip_stand_in_submit(void *stream, const char *shape, int (*run)(void *), void *data, void (*release)(void *)) {
     const std::lock_guard<std::recursive_mutex> guard(world().lock);
     const std::shared_ptr<void> owned(data, release);
     return submit(stream, NodeKind::Kernel, shape, [=] { return run(owned.get()); });
 }
 
-// Notes that running work of another library reads or writes: 0, or an error of HIP.
+// Notes memory that running work of another library reads or writes: returns 0, or an error of HIP.
 extern "C" int hip_stand_in_touch(const char *what, const void *address, size_t bytes, int writes) {
     const std::lock_guard<std::recursive_mutex> guard(world().lock);
     return touch(what, address, bytes, writes ? Access::Write : Access::Read);
 }
 
-// Whether `bytes` at `address` are all in one allocation.
+// Returns whether all `bytes` at `address` are in one allocation.
 extern "C" int hip_stand_in_inside(const void *address, size_t bytes) {
     const std::lock_guard<std::recursive_mutex> guard(world().lock);
     return bytes == 0 || world().memory.find(address, bytes) != nullptr;

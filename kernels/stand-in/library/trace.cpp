@@ -15,7 +15,7 @@ namespace {
 
 struct Failure {
     std::string call;
-    unsigned long nth;  // 0: every one
+    unsigned long nth;  // 0: every call
     int status;
     bool hangs;
     bool for_good;
@@ -51,7 +51,7 @@ class Trace {
     Trace() : failures_(planned_failures()) {
         const std::string path = setting("HIP_STAND_IN_RECORD", "");
         if (!path.empty()) file_ = fopen(path.c_str(), "a");
-        // Whole lines, so that the record of a process that was killed ends where it did.
+        // Writes whole lines, so that the record of a killed process ends with its last call.
         if (file_) setvbuf(file_, nullptr, _IOLBF, 0);
     }
 

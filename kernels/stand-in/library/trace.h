@@ -1,4 +1,4 @@
-// Calls: written down, made to fail on demand.
+// Records calls, and makes them fail if requested.
 #pragma once
 
 #include <initializer_list>
@@ -9,15 +9,15 @@ namespace stand_in {
 
 using Detail = std::pair<const char *, std::string>;
 
-// To be called first in every function of the interface: 0, or the error it is to return.
+// Every function of the interface calls this first; returns 0, or the error that it has to return.
 int enter(const char *call);
-// Notes how a call went; the answer is `status`.
+// Notes the result of a call; returns `status`.
 int leave(const char *call, int status, std::initializer_list<Detail> details = {});
-// A sentence for whoever reads the test's output, and the record.
+// Writes a sentence to the test's output and to the record.
 void complain(const std::string &message);
-// Every later call fails with `status`, as on a device that is gone.
+// Makes every later call fail with `status`, as on a device that is gone.
 void lose_device(int status);
-// What is still there when the process ends: asked when the record is closed.
+// Sets the function that counts remaining objects when the process ends. It is called when the record is closed.
 void count_left_over(std::string (*count)());
 
 std::string quoted(const std::string &text);

@@ -1,5 +1,5 @@
-// hiprtc, compiling for this machine: the device's words come from device/hip.h, the kernels' names are found in the
-// preprocessed text, and the result is a shared library that the stand-in's hipModuleLoadData takes.
+// hiprtc, compiling for this machine. The device's keywords come from device/hip.h, and the kernels' names are found in
+// the preprocessed text. The result is a shared library that the stand-in's hipModuleLoadData loads.
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -53,7 +53,7 @@ Program *find(void *handle) {
     return found == programs.end() ? nullptr : *found;
 }
 
-// A folder that goes when it is no longer needed.
+// A temporary folder, deleted when dropped.
 class Folder {
    public:
     Folder() {
@@ -123,7 +123,7 @@ std::string compiler() {
     return named;
 }
 
-// The functions marked __global__, in order, each once.
+// Returns the functions marked __global__, in order and without repeats.
 std::vector<std::string> kernels_in(const std::string &preprocessed) {
     static const std::regex definition(
         R"(__global__\s+(?:__launch_bounds__\s*\([^;{]*?\)\s*)?void\s+(?:__launch_bounds__\s*\([^;{]*?\)\s*)?([A-Za-z_]\w*)\s*\()");
@@ -135,7 +135,7 @@ std::vector<std::string> kernels_in(const std::string &preprocessed) {
     return names;
 }
 
-// Dynamic local memory is one block whose place the launch knows: its declaration becomes a pointer to it.
+// Dynamic local memory is one block whose place the launch knows, so its declaration becomes a pointer to it.
 std::string with_dynamic_local_memory(const std::string &source) {
     static const std::regex declaration(
         R"(extern\s+__shared__\s+(?:__align__\s*\(\s*\d+\s*\)\s*|alignas\s*\(\s*\d+\s*\)\s*)?([A-Za-z_][\w:]*(?:\s+[A-Za-z_]\w*)*?)\s+([A-Za-z_]\w*)\s*\[\s*\]\s*;)");
@@ -144,7 +144,7 @@ std::string with_dynamic_local_memory(const std::string &source) {
 
 bool checked() { return setting("HIP_STAND_IN_CHECK", "full") != "none"; }
 
-// Options that change the text or the language; the rest (architecture, optimisation) is for a GPU.
+// Returns options that change the text or the language; the others (architecture, optimisation) are for a GPU.
 std::vector<std::string> passed_on(int count, const char *const *options) {
     std::vector<std::string> passed;
     for (int i = 0; i < count; i++) {
@@ -160,7 +160,7 @@ std::string cache_file(const Program &program, const std::vector<std::string> &o
     const std::string folder = setting("HIP_STAND_IN_CACHE", "");
     if (folder.empty()) return {};
     mkdir(folder.c_str(), 0700);
-    // What the result depends on. A clash of two 64-bit hashes is not guarded against: this is a test's cache.
+    // The inputs of the result. Nothing guards against equal 64-bit hashes, because this is a cache for tests.
     std::string key = std::to_string(ABI_VERSION) + architecture() + compiler() + (checked() ? "full" : "none") +
                       setting("HIP_STAND_IN_PLANT", "");
     key += read(STAND_IN_DEVICE_HEADERS "/hip.h") + read(STAND_IN_DEVICE_HEADERS "/math.h") + read(STAND_IN_DEVICE_HEADERS "/matrix.h") + program.source;
@@ -171,13 +171,13 @@ std::string cache_file(const Program &program, const std::vector<std::string> &o
     return folder + name;
 }
 
-// Text in front of a kernel that puts a mistake into it: HIP_STAND_IN_PLANT.
+// Returns text that is put before a kernel to add a mistake: HIP_STAND_IN_PLANT.
 std::string planted_mistake() {
     const std::string mistake = setting("HIP_STAND_IN_PLANT", "");
     if (mistake.empty()) return "";
     if (mistake == "barrier") return "#define __syncthreads() ((void)0)\n";
     if (mistake == "shuffle") return "#define __shfl_xor(value, ...) __shfl(value, 1)\n";
-    // Of device/matrix.h, which comes before the kernel's text.
+    // device/matrix.h handles these mistakes; it comes before the kernel's text.
     if (mistake == "matrix-lanes" || mistake == "matrix-blocks") return "";
     if (mistake == "blocks") return "#undef blockIdx\n#define blockIdx (stand_in::Dim3{0, 0, 0})\n";
     fprintf(stderr, "hip-stand-in: HIP_STAND_IN_PLANT: `%s` is not barrier, shuffle, blocks, matrix-lanes or matrix-blocks\n", mistake.c_str());
@@ -208,7 +208,7 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
         return HIPRTC_ERROR_INTERNAL_ERROR;
     }
     for (auto &[name, text] : program.headers) folder.write(name, text);
-    // Types of 16 bits come with device/hip.h.
+    // device/hip.h provides the 16-bit types, so these headers are empty.
     for (const char *header : {"hip/hip_bf16.h", "hip/hip_fp16.h", "hip/hip_runtime.h"}) folder.write(header, "#pragma once\n");
 
     std::vector<std::string> common = {compiler(), "-x", "c++", "-std=c++17", "-w", "-I" + folder.path()};
@@ -219,7 +219,7 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
     const std::string planted = setting("HIP_STAND_IN_PLANT", "");
     if (planted == "matrix-lanes") common.push_back("-DSTAND_IN_EXCHANGED_LANES=1");
     if (planted == "matrix-blocks") common.push_back("-DSTAND_IN_EXCHANGED_LANES=16");
-    // Several chips share a family; code asks for either.
+    // Several chips share a family; code may test for either.
     const std::string arch = architecture();
     common.push_back("-D__" + arch + "__=1");
     if (arch.rfind("gfx9", 0) == 0) common.push_back("-D__GFX9__=1");
@@ -237,7 +237,7 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
         program.log = "hip-stand-in: the program has no __global__ function";
         return HIPRTC_ERROR_COMPILATION;
     }
-    // Kernels bring typedefs of the standard's integers, which need not be those of the headers above.
+    // Kernels have their own typedefs of the standard's integers, which may differ from those of the headers above.
     std::string text = planted_mistake() + "#define uint64_t stand_in_kernel_uint64\n#define int64_t stand_in_kernel_int64\n#line 1 \"" + program.name +
                        "\"\n" + with_dynamic_local_memory(program.source) + "\n#undef uint64_t\n#undef int64_t\nSTAND_IN_MODULE(";
     for (const std::string &kernel : kernels) text += "STAND_IN_KERNEL(" + kernel + ") ";
@@ -249,8 +249,8 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
     build.insert(build.end(), {"-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-optimize-sibling-calls",
                                "-include", STAND_IN_DEVICE_HEADERS "/hip.h"});
     if (checked()) {
-        // Every access calls a function of device/hip.h, a store after a load of the same place too; lanes' stacks are left
-        // alone.
+        // Every access calls a function of device/hip.h, also a store after a load of the same place. Accesses to
+        // lanes' stacks are not checked.
         build.insert(build.end(), {"-fsanitize=kernel-address"});
         for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-opt=0", "-asan-stack=0",
                                    "-asan-globals=0", "-asan-kernel-mem-intrinsic-prefix=1"}) {

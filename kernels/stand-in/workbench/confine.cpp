@@ -18,11 +18,11 @@
 namespace stand_in {
 namespace {
 
-// A filter of system calls: whatever it does not allow ends the process with SIGSYS.
+// A filter of system calls: a call that is not allowed ends the process with SIGSYS.
 class Filter {
    public:
     Filter() {
-        // Numbers mean other calls for 32-bit code.
+        // The numbers mean other calls in 32-bit code.
         load(offsetof(seccomp_data, arch));
         add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
         add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
@@ -34,11 +34,11 @@ class Filter {
             add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
         }
     }
-    // With the argument of that index equal to `value`.
+    // Allows the call if the argument of that index equals `value`.
     void allow_with(uint32_t call, uint32_t argument, uint32_t value) {
         test(call, argument, BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
     }
-    // Without any of `bits` in the argument of that index.
+    // Allows the call if the argument of that index has none of `bits`.
     void allow_without(uint32_t call, uint32_t argument, uint32_t bits) {
         test(call, argument, BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0));
     }
@@ -62,15 +62,15 @@ class Filter {
     std::vector<sock_filter> code_;
 };
 
-// Memory, the answer, and the end.
+// Allows memory, the output, and the exit.
 void allow_what_computing_needs(Filter *filter) {
     filter->allow({SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk, SYS_rt_sigreturn, SYS_exit, SYS_exit_group});
     filter->allow_with(SYS_write, 0, STDOUT_FILENO);
     filter->allow_without(SYS_mmap, 2, PROT_EXEC);
 }
 
-// Landlock, where the kernel has it: no file can be opened even if the filter could be passed. Numbers as in
-// linux/landlock.h, which older systems lack.
+// Uses Landlock if the kernel has it: then no file can be opened even if the filter could be bypassed. The numbers are
+// those of linux/landlock.h, which older systems lack.
 void close_the_file_system() {
     constexpr long CREATE_RULESET = 444, RESTRICT_SELF = 446;
     const long version = syscall(CREATE_RULESET, nullptr, 0, 1);
@@ -85,7 +85,7 @@ void close_the_file_system() {
     close(static_cast<int>(rules));
 }
 
-// Address space of this process, in bytes; 0: not known.
+// Returns the bytes of this process's address space; 0 if unknown.
 uint64_t address_space() {
     FILE *file = fopen("/proc/self/statm", "r");
     if (!file) return 0;
@@ -104,7 +104,7 @@ bool limit(int resource, uint64_t most) {
 
 bool confine(uint64_t bytes, uint64_t seconds) {
     const uint64_t used = address_space();
-    // Nothing that the tutor's other threads had open, and no process without the tutor.
+    // Closes all files that the tutor's other threads had open, and ends this process with the tutor.
     syscall(SYS_close_range, 3u, ~0u, 0u);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_DUMPABLE, 0);
@@ -114,7 +114,7 @@ bool confine(uint64_t bytes, uint64_t seconds) {
     for (const int resource : {RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_CORE}) held = limit(resource, 0) && held;
     Filter filter;
     allow_what_computing_needs(&filter);
-    // For the module's own code, and for `forbid_new_code`.
+    // Needed for the module's own code, and for `forbid_new_code`.
     filter.allow({SYS_mprotect});
     filter.allow_with(SYS_seccomp, 0, SECCOMP_SET_MODE_FILTER);
     return held && filter.install();

@@ -1,15 +1,16 @@
-// What a process may still do once a kernel is near it.
+// Limits a process before it runs a kernel.
 #pragma once
 
 #include <cstdint>
 
 namespace stand_in {
 
-// Before a byte of the module is placed: no files but the standard streams, no network, no children, no more memory than
-// `bytes` beyond what there is, no more than `seconds` of computing. False where this system cannot.
+// Call it before a byte of the module is placed. Afterwards the process can use no files but the standard streams, no
+// network and no children. It gets at most `bytes` more memory, and `seconds` of computing. Returns false if this
+// system cannot enforce that.
 bool confine(uint64_t bytes, uint64_t seconds);
 
-// After the module is placed and before it runs: no memory becomes code any more.
+// Call it after the module is placed and before it runs: no memory can become code any more.
 bool forbid_new_code();
 
 }  // namespace stand_in

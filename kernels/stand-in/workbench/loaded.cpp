@@ -13,7 +13,7 @@ namespace stand_in {
 namespace {
 
 constexpr uint64_t PAGE = 4096;
-// A kernel's code and tables are far smaller.
+// Limit of a module's size: a kernel's code and tables are far smaller.
 constexpr uint64_t MOST_BYTES = uint64_t{64} << 20;
 
 template <class T>
@@ -90,7 +90,7 @@ std::string LoadedModule::place(const std::string &file) {
     for (const Elf64_Phdr &segment : segments) {
         if (segment.p_type == PT_TLS) return "has variables of a thread";
         if (segment.p_type != PT_LOAD) continue;
-        // Overlapping pages would take their protection from the later segment.
+        // If pages overlapped, the later segment would set their protection.
         if (segment.p_vaddr / PAGE * PAGE < end || segment.p_vaddr > MOST_BYTES || segment.p_memsz > MOST_BYTES || segment.p_filesz > segment.p_memsz ||
             segment.p_offset > file.size() || segment.p_filesz > file.size() - segment.p_offset) {
             return "has segments that do not fit";

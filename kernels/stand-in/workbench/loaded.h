@@ -1,5 +1,5 @@
-// A module in memory. The system's loader would run constructors and bind any name of the C library; this one runs nothing,
-// and binds mathematics alone.
+// A module in memory. The system's loader would run constructors and bind any name of the C library. This one runs
+// nothing and binds only mathematics.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace stand_in {
 
 class LoadedModule {
    public:
-    // Places the module whose file is `file`; the answer is what is wrong with it, or empty.
+    // Places the module with the content `file`; returns a description of what is wrong with it, or an empty string.
     std::string load(const std::string &file);
-    // Where the module keeps `name`; null: nowhere.
+    // Returns the address of `name` in the module, or null.
     const void *symbol(const char *name) const;
     bool holds(const void *place) const {
         const auto at = static_cast<const char *>(place);
@@ -23,7 +23,7 @@ class LoadedModule {
    private:
     std::string place(const std::string &file);
     std::string relocate(const std::string &file);
-    // Whether `bytes` at `offset` of the module lie in it.
+    // Returns whether `bytes` at `offset` lie in the module.
     bool inside(uint64_t offset, uint64_t bytes) const { return offset <= bytes_ && bytes <= bytes_ - offset; }
 
     char *base_ = nullptr;

@@ -1,5 +1,5 @@
-// The functions of the host's library that a module may call; a kernel cannot reach any other. None of them takes a pointer,
-// because what they would write is not checked. The compiler's side reads the names from here as well.
+// The functions of the host's library that a module may call; a kernel cannot reach others. None takes a pointer,
+// because their writes would not be checked. The compiler's side reads the names from here as well.
 #pragma once
 
 namespace stand_in {

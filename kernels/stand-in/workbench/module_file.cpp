@@ -1,4 +1,4 @@
-// ELF's table of symbols, and DWARF 4's program of lines: what -gdwarf-4 -gline-tables-only writes.
+// Reads ELF's symbol table and DWARF 4's line program, as -gdwarf-4 -gline-tables-only writes them.
 #include "module_file.h"
 
 #include <cxxabi.h>
@@ -56,7 +56,7 @@ struct Reader {
     }
 };
 
-// The name of a variable in a function: the last part of its C++ name.
+// Returns the name of a variable in a function: the last part of its C++ name.
 std::string plain_name(const char *symbol) {
     int status = 0;
     char *demangled = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
@@ -98,7 +98,7 @@ ModuleFile::ModuleFile(const std::string &file, const std::string &source) {
         }
     }
     std::sort(arrays_.begin(), arrays_.end(), [](auto &a, auto &b) { return a.address < b.address; });
-    // Where one stretch of code ends another may begin, which then counts.
+    // If one stretch of code ends where another begins, the beginning counts.
     std::stable_sort(rows_.begin(), rows_.end(), [](auto &a, auto &b) {
         return a.address != b.address ? a.address < b.address : a.line == END && b.line != END;
     });
@@ -115,7 +115,7 @@ void ModuleFile::read_lines(const char *at, const char *end, const std::string &
         if (header_length > static_cast<size_t>(reader.end - reader.at)) return;
         const char *program = reader.at + header_length;
         const auto instruction = reader.take<uint8_t>();
-        reader.take<uint8_t>();  // operations an instruction
+        reader.take<uint8_t>();  // operations per instruction
         reader.take<uint8_t>();  // whether rows begin as statements
         const auto line_base = reader.take<int8_t>();
         const auto line_range = std::max<uint8_t>(1, reader.take<uint8_t>());

@@ -1,4 +1,4 @@
-// What the file of a compiled module says: the line of a place in the code, and the arrays in local memory.
+// The file of a compiled module: source lines of addresses in the code, and the arrays in local memory.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ struct LocalArray {
 
 class ModuleFile {
    public:
-    // `file`: its bytes. `source`: the name that lines count for.
+    // `file` is its content. `source` is the name of the source whose lines count.
     ModuleFile(const std::string &file, const std::string &source);
-    // Line of the source that the instruction at `address` of the file comes from; 0: of no line of it.
+    // Returns the line of the source for the instruction at `address` of the file; 0 if it comes from another source.
     uint32_t line(uint64_t address) const;
     const std::vector<LocalArray> &arrays() const { return arrays_; }
 

@@ -1,5 +1,5 @@
-// How the lanes of a wavefront meet memory, for every load and store of a kernel: cache lines and sectors touched, banks of
-// local memory in conflict, and the lanes' addresses in the worst case.
+// How the lanes of a wavefront access memory, for every load and store of a kernel: cache lines and sectors touched,
+// banks of local memory in conflict, and the lanes' addresses in the worst case.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace stand_in {
 
 constexpr uint64_t LINE = 128, SECTOR = 32, BANKS = 32, BANK_BYTES = 4;
 
-// One load or store of the source, over all wavefronts that were looked at.
+// One load or store of the source, over all observed wavefronts.
 struct Picture {
     bool local = false;
     Access access = Access::Read;
     uint32_t width = 0;
-    // Wavefronts that executed it; cache lines they touched, the fewest that hold what they asked for, and sectors.
+    // Wavefronts that executed it; cache lines that they touched; the fewest lines that hold their data; sectors.
     uint64_t requests = 0, lines = 0, fewest = 0, sectors = 0;
-    // Groups of lanes that local memory serves at once, the passes they took, and the most a group took.
+    // Groups of lanes that local memory serves at once, the passes that they took, and the most passes of a group.
     uint64_t groups = 0, passes = 0, degree = 0;
-    // The worst request: each lane's address, 0 where it took no part.
+    // The worst request: each lane's address, or 0 if the lane took no part.
     std::vector<uint64_t> lanes;
     uint64_t excess = 0;
 };
@@ -60,7 +60,7 @@ class Pictures {
     const std::map<const void *, Picture> &all() const { return pictures_; }
 
    private:
-    // Executions of one place by one lane that are kept of a block.
+    // Most executions of one place by one lane that are kept per block.
     static constexpr uint32_t MOST_TURNS = 64;
 
     struct Entry {
@@ -89,7 +89,7 @@ class Pictures {
         for (size_t i = first; i < end; i++) picture.lanes[entries_[i].lane] = entries_[i].address;
     }
 
-    // Lines touched above the fewest.
+    // Counts lines touched above the fewest.
     uint64_t lines(Picture &picture, size_t first, size_t end) {
         std::set<uint64_t> lines, sectors, addresses;
         for (size_t i = first; i < end; i++) {
@@ -107,7 +107,7 @@ class Pictures {
         return lines.size() - std::min<uint64_t>(fewest, lines.size());
     }
 
-    // Passes above one, of lanes that are served together: 32 of four bytes, fewer of wider accesses.
+    // Counts passes above one, of lanes that are served together: 32 with four bytes each, fewer with wider accesses.
     uint64_t conflicts(Picture &picture, size_t first, size_t end) {
         const uint64_t together = std::max<uint64_t>(1, BANKS * BANK_BYTES / std::max<uint64_t>(picture.width, BANK_BYTES));
         uint64_t most = 0;

@@ -1,12 +1,12 @@
-// Runs the kernels of the module it is given: a job comes on the standard input, what was found goes to the standard output, a JSON object a
-// line, and after it the buffers that the kernel wrote. A process of its own, without files, network or children, because the
-// kernel is code that nobody has read: it is confined before a byte of the module is placed in memory.
+// Runs the kernels of a module. A job comes on the standard input. Findings go to the standard output, one JSON object
+// per line, followed by the buffers that the kernel wrote. The process has no files, network or children, because the
+// kernel is unreviewed code. It is confined before a byte of the module is placed in memory.
 //
-//     job SOURCE WAVE SECONDS PICTURES SECRET     SECRET: comes back with the end, so that a kernel cannot say it
-//     buffer NAME BYTES GIVEN WANTED      one for each; GIVEN: its bytes follow, WANTED: its bytes come back
+//     job SOURCE WAVE SECONDS PICTURES SECRET     SECRET: comes back with the end, so that a kernel cannot fake it
+//     buffer NAME BYTES GIVEN WANTED      one per buffer; GIVEN: its bytes follow, WANTED: its bytes come back
 //     launch ENTRY GX GY GZ BX BY BZ LOCAL ARGUMENTS
-//     b BUFFER  or  w BITS                one for each argument, 4 bytes where it is no buffer
-//     data                                and then the bytes of all buffers that are given
+//     b BUFFER  or  w BITS                one per argument; w is 4 bytes that are no buffer
+//     data                                followed by the bytes of all given buffers
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -37,9 +37,9 @@ namespace {
 constexpr size_t MOST_FINDINGS = 24;
 constexpr size_t MOST_EARLY = 1 << 16;
 constexpr uint64_t PICTURED_BLOCKS = 16;
-// Between buffers, so that an index that is wrong by a million still tells which array was meant.
+// Distance between buffers, so that an index that is wrong by a million still shows which array was meant.
 constexpr size_t GAP = size_t{64} << 20;
-// What a run may take beyond its buffers: stacks of 1024 lanes, the module, the pictures.
+// Most memory of a run in addition to its buffers: stacks of 1024 lanes, the module, the pictures.
 constexpr uint64_t MOST_MEMORY = uint64_t{1} << 30;
 
 struct Buffer {
@@ -86,9 +86,9 @@ class Job final : public Observer {
    public:
     bool read(const std::string &module, const std::string &text);
     int run();
-    // A signal ended the kernel.
+    // Reports that a signal ended the kernel.
     [[noreturn]] void interrupted(const char *kind, const std::string &words, const void *place);
-    // No memory is left.
+    // Reports that no memory is left.
     [[noreturn]] void exhausted();
 
     bool found(const Finding &finding) override;
@@ -104,7 +104,7 @@ class Job final : public Observer {
     bool tell(const Finding &finding);
     void tell_early(bool local_only);
     uint32_t line(const void *place) const;
-    // Which array `address` lies in or misses by little, as fields of a JSON object.
+    // Returns the array in which `address` lies, or which it narrowly misses, as fields of a JSON object.
     std::string array(const void *address) const;
     bool local(const void *address) const;
     void tell_pictures();
@@ -123,8 +123,8 @@ class Job final : public Observer {
     uint64_t block_ = 0, stride_ = 1;
     uint32_t local_bytes_ = 0;
     std::set<std::tuple<Finding::Kind, const void *, const void *, Clash::Kind>> seen_;
-    // Reads of what nobody has written yet, by address. Lanes run one after the other here: where another lane writes it
-    // before they meet, it is a race.
+    // Reads of memory that no lane has written yet, by address. Lanes run one after the other here: if another lane
+    // writes it before they meet, it is a race.
     std::map<const void *, Finding> early_;
 };
 
@@ -211,7 +211,7 @@ void handle_signals() {
     for (const int signal : {SIGPROF, SIGFPE, SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT}) sigaction(signal, &action, nullptr);
     const itimerval limit = {{0, 0}, {static_cast<time_t>(seconds), 0}};
     setitimer(ITIMER_PROF, &limit, nullptr);
-    // Where that does not help.
+    // The alarm covers cases in which that limit does not help.
     alarm(static_cast<unsigned>(seconds) * 20 + 30);
 }
 
@@ -268,7 +268,7 @@ bool Job::launch(const Launch &launch) {
     return whole;
 }
 
-// A place is where a call comes back to, so the call is before it.
+// A place is the address to which a call returns, so the call is before it.
 uint32_t Job::line(const void *place) const { return place ? file_->line(reinterpret_cast<uintptr_t>(place) - loaded_.base() - 1) : 0; }
 
 bool Job::local(const void *address) const {
@@ -285,7 +285,7 @@ std::string Job::array(const void *address) const {
     const auto at = reinterpret_cast<intptr_t>(address);
     const auto dynamic = reinterpret_cast<intptr_t>(dynamic_local_memory());
     if (at >= dynamic && at < dynamic + static_cast<intptr_t>(LOCAL_MEMORY)) return fields("", at - dynamic, local_bytes_, true);
-    // The last array that begins at or before it, where it is near local memory.
+    // Finds the last array that begins at or before the address, if it is near local memory.
     const LocalArray *before = nullptr;
     for (const LocalArray &one : file_->arrays()) {
         if (static_cast<intptr_t>(one.address + loaded_.base()) <= at) before = &one;
@@ -327,7 +327,7 @@ bool Job::tell(const Finding &finding) {
         case Finding::Kind::Clash: kind = clash.kind == Clash::Kind::Unwritten ? "unwritten" : "race"; break;
         case Finding::Kind::Barrier: kind = "barrier"; break;
         case Finding::Kind::Shuffle: kind = "shuffle"; break;
-        // Division is checked by the same way, and has no array.
+        // Division has the same check, and no array.
         case Finding::Kind::Index: kind = finding.words.back() == ' ' ? "division" : "index"; break;
         case Finding::Kind::Other: break;
     }
@@ -387,7 +387,7 @@ void Job::tell_pictures() {
     }
 }
 
-// Bytes of the buffers that are wanted, and for every four of them the line that wrote them last, 0: nobody.
+// Writes the bytes of the wanted buffers, and for every four of them the line that wrote them last, 0 if none did.
 void Job::give_back() {
     say("{\"kind\":\"end\",\"secret\":" + quoted(secret_) + "}");
     for (const Buffer &buffer : buffers_) {

@@ -1,7 +1,7 @@
-// What the compiler's checks of a learner's kernel call, beside device/hip.h.
+// Functions that the compiler's checks in a learner's kernel call, in addition to device/hip.h.
 #pragma once
 
-// -fsanitize=array-bounds,integer-divide-by-zero; laid out as compiler-rt's ubsan_handlers.h has it.
+// For -fsanitize=array-bounds,integer-divide-by-zero; the layout is that of compiler-rt's ubsan_handlers.h.
 namespace stand_in {
 struct SourceLocation {
     const char *file;
@@ -30,7 +30,7 @@ extern "C" STAND_IN_CALLBACK void __ubsan_handle_divrem_overflow(const stand_in:
     stand_in::hip_stand_in_runtime->index(check->at.line, "", 0);
 }
 
-// The compiler makes calls of these; the module is linked with nothing but mathematics.
+// The compiler generates calls of these; the module is linked with nothing but mathematics.
 extern "C" STAND_IN_CALLBACK __attribute__((no_builtin)) void *memcpy(void *to, const void *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) ((char *)to)[i] = ((const char *)from)[i];
     return to;
@@ -48,7 +48,7 @@ extern "C" STAND_IN_CALLBACK __attribute__((no_builtin)) void *memset(void *to, 
     return to;
 }
 
-// The compiler makes one call of a sine and a cosine. Its results are written here, because a library's writes are not checked.
+// The compiler makes one call of a sine and a cosine. The results are written here, because a library's writes are not checked.
 #define STAND_IN_SINCOS(name, type, sine, cosine)                                              \
     extern "C" STAND_IN_CALLBACK void name(type x, type *to_sine, type *to_cosine) {           \
         stand_in::checked((const char *)to_sine, sizeof(type), stand_in::Access::Write);       \
@@ -66,7 +66,7 @@ template <class A, class B>
 constexpr bool same = false;
 template <class A>
 constexpr bool same<A, A> = true;
-// A signature without the consts of what pointers point to, which change nothing for who calls.
+// Removes const from the targets of a signature's pointers, which does not affect callers.
 template <class A>
 struct Plain {
     using Type = A;

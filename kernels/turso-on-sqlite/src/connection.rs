@@ -1,11 +1,11 @@
-//! A connection and its transactions. Calls are `async` as turso's are and finish at the first poll.
+//! A connection and its transactions. Calls are `async` like turso's, and finish at the first poll.
 
 use crate::{Result, Row, Rows};
 use rusqlite::Params;
 use std::time::Duration;
 use transaction::{Transaction, TransactionBehavior};
 
-/// How long opening waits for another process that is writing the same file for the first time.
+/// How long opening waits for another process that writes the same file for the first time.
 const WAIT_FOR_LOCKS: Duration = Duration::from_secs(5);
 
 pub struct Connection(rusqlite::Connection);
@@ -19,18 +19,18 @@ impl Connection {
         self.busy_timeout(WAIT_FOR_LOCKS)
     }
 
-    /// How long a statement waits for a lock that another process holds.
+    /// Sets how long a statement waits for a lock that another process holds.
     ///
     /// # Errors
-    /// When SQLite refuses the setting.
+    /// Fails if SQLite refuses the setting.
     pub fn busy_timeout(&self, wait: Duration) -> Result<()> {
         Ok(self.0.busy_timeout(wait)?)
     }
 
-    /// Runs `PRAGMA pragma` and gives `visit` every row that it answers with.
+    /// Runs `PRAGMA pragma` and calls `visit` for every row of the result.
     ///
     /// # Errors
-    /// When the pragma or `visit` fails.
+    /// Fails if the pragma or `visit` fails.
     pub async fn pragma_query(
         &self,
         pragma: &str,
@@ -41,18 +41,18 @@ impl Connection {
             .try_for_each(&mut visit)
     }
 
-    /// Carries out a statement; the number of rows that it changed.
+    /// Executes a statement; returns the number of changed rows.
     ///
     /// # Errors
-    /// When the statement fails or a lock is not given in time.
+    /// Fails if the statement fails or a lock is not granted in time.
     pub async fn execute(&self, sql: impl AsRef<str>, params: impl Params) -> Result<u64> {
         Ok(self.0.prepare_cached(sql.as_ref())?.execute(params)? as u64)
     }
 
-    /// The rows that a statement answers with.
+    /// Returns the rows of a statement's result.
     ///
     /// # Errors
-    /// As [`execute`](Self::execute).
+    /// As for [`execute`](Self::execute).
     pub async fn query(&self, sql: impl AsRef<str>, params: impl Params) -> Result<Rows> {
         self.rows(sql.as_ref(), params).map(Rows::new)
     }
@@ -64,10 +64,10 @@ impl Connection {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Begins a transaction, which is taken back if it is dropped without [`Transaction::commit`].
+    /// Begins a transaction, which is rolled back if it is dropped without [`Transaction::commit`].
     ///
     /// # Errors
-    /// When the lock is not given in time.
+    /// Fails if the lock is not granted in time.
     pub async fn transaction_with_behavior(
         &mut self,
         behavior: TransactionBehavior,
@@ -86,7 +86,7 @@ pub mod transaction {
     pub enum TransactionBehavior {
         /// With its first write.
         Deferred,
-        /// At once.
+        /// At the beginning.
         Immediate,
     }
 
@@ -112,10 +112,10 @@ pub mod transaction {
             }
         }
 
-        /// Keeps what was done.
+        /// Commits the transaction.
         ///
         /// # Errors
-        /// When the file cannot be written; nothing is kept then.
+        /// Fails if the file cannot be written; the changes are then lost.
         pub async fn commit(mut self) -> Result<()> {
             self.connection.0.execute_batch("COMMIT")?;
             self.open = false;
@@ -134,7 +134,7 @@ pub mod transaction {
     impl Drop for Transaction<'_> {
         fn drop(&mut self) {
             if self.open {
-                // What cannot be taken back is taken back when the connection closes.
+                // If the rollback fails, closing the connection rolls back.
                 let _ = self.connection.0.execute_batch("ROLLBACK");
             }
         }

@@ -1,8 +1,8 @@
-//! The part of the `turso` crate's interface that CubeCL uses to keep compiled kernels and tuning decisions, carried out by the
-//! SQLite that this program links anyway. turso itself is a database engine of about 30 crates and a tenth of the first build; both
-//! read and write the same file format, so caches made with either are good for the other.
+//! The part of the `turso` crate's interface with which CubeCL stores compiled kernels and tuning decisions. It uses
+//! SQLite, which this program links anyway. turso itself is a database engine of about 30 crates and a tenth of the
+//! first build. Both read and write the same file format, so each can use the other's caches.
 //!
-//! `[patch.crates-io]` in the workspace's `Cargo.toml` puts it in turso's place.
+//! `[patch.crates-io]` in the workspace's `Cargo.toml` replaces turso by it.
 
 mod connection;
 mod rows;
@@ -14,7 +14,7 @@ use rusqlite::{ErrorCode, OpenFlags};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, as far as CubeCL tells causes apart.
+/// An error, with the causes that CubeCL distinguishes.
 #[derive(Debug)]
 pub enum Error {
     /// Another process holds the lock.
@@ -49,7 +49,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// How a database file is opened.
+/// Options for opening a database file.
 pub struct Builder {
     path: String,
     read_only: bool,
@@ -63,12 +63,12 @@ impl Builder {
         }
     }
 
-    /// SQLite's log serves several processes as it is.
+    /// Does nothing, because SQLite's log already serves several processes.
     pub fn experimental_multiprocess_wal(self, _on: bool) -> Builder {
         self
     }
 
-    /// SQLite compacts a file as it is.
+    /// Does nothing, because SQLite can already compact a file.
     pub fn experimental_vacuum(self, _on: bool) -> Builder {
         self
     }
@@ -81,7 +81,7 @@ impl Builder {
     /// Opens the file, or creates it.
     ///
     /// # Errors
-    /// When it cannot be opened, is locked, or is no database.
+    /// Fails if it cannot be opened, is locked, or is no database.
     pub async fn build(self) -> Result<Database> {
         let database = Database {
             path: self.path,
@@ -98,7 +98,7 @@ impl Builder {
     }
 }
 
-/// A database file; every connection to it is one of SQLite's own.
+/// A database file; every connection to it is a separate SQLite connection.
 #[derive(Debug)]
 pub struct Database {
     path: String,
@@ -106,10 +106,10 @@ pub struct Database {
 }
 
 impl Database {
-    /// A new connection.
+    /// Opens a new connection.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// Fails if the file cannot be opened.
     pub fn connect(&self) -> Result<Connection> {
         let access = if self.read_only {
             OpenFlags::SQLITE_OPEN_READ_ONLY

@@ -1,5 +1,5 @@
-//! Answers of a query, read to the end before they are handed out: a row of SQLite borrows its statement, a row of turso owns
-//! what it holds.
+//! Results of a query, read to the end before they are returned: a row of SQLite borrows its statement, a row of turso
+//! owns its values.
 
 use crate::Result;
 use rusqlite::types::{FromSql, Value};
@@ -11,10 +11,10 @@ impl Rows {
         Rows(rows.into_iter())
     }
 
-    /// The next row, or `None` after the last.
+    /// Returns the next row, or `None` after the last.
     ///
     /// # Errors
-    /// None; turso's reads the file here.
+    /// Never fails; turso reads the file here and can fail.
     pub async fn next(&mut self) -> Result<Option<Row>> {
         Ok(self.0.next())
     }
@@ -30,10 +30,10 @@ impl Row {
             .map(Row)
     }
 
-    /// The value of a column, from 0.
+    /// Returns the value of a column, counted from 0.
     ///
     /// # Errors
-    /// When there is no such column or its value is of another type.
+    /// Fails if there is no such column or its value has another type.
     pub fn get<T: FromSql>(&self, column: usize) -> Result<T> {
         let value = self
             .0

@@ -1,4 +1,4 @@
-// Slow: each thread walks over a piece of its own, so that neighbouring threads read far from each other.
+// Slow: each thread walks over its own piece, so that neighbouring threads read far from each other.
 extern "C" __global__ void silu(const float* x, float* out, int n) {
     int threads = gridDim.x * blockDim.x;
     int length = (n + threads - 1) / threads;

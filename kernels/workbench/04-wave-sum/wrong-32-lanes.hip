@@ -1,4 +1,4 @@
-// Wrong where wavefronts have 64 lanes: each half has only its own sum.
+// Wrong if wavefronts have 64 lanes: each half has only its own sum.
 extern "C" __global__ void wave_sums(const float* x, float* sums, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     float v = i < n ? x[i] : 0.0f;

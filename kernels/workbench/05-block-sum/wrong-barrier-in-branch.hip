@@ -6,7 +6,7 @@ extern "C" __global__ void row_sums(const float* x, float* sums, int rows, int w
     parts[threadIdx.x] = sum;
     for (int half = blockDim.x / 2; half > 0; half /= 2) {
         if (threadIdx.x < half) {
-            // Everybody's parts must be there.
+            // All threads' parts must be written first.
             __syncthreads();
             parts[threadIdx.x] += parts[threadIdx.x + half];
         }

@@ -1,4 +1,4 @@
-// Wrong: the mean is taken over the workgroup's threads instead of the row's elements. Right where the row has 256 of them.
+// Wrong: the mean is over the workgroup's threads instead of the row's elements. It is right only for rows of 256 elements.
 extern "C" __global__ void rmsnorm(const float* x, const float* weight, float* y, float* scale, int rows, int width,
                                    float epsilon) {
     __shared__ float parts[32];

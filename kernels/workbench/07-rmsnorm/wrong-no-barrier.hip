@@ -1,4 +1,4 @@
-// Wrong: the parts of the other wavefronts are read before they are there.
+// Wrong: a thread reads the parts of the other wavefronts before they are written.
 extern "C" __global__ void rmsnorm(const float* x, const float* weight, float* y, float* scale, int rows, int width,
                                    float epsilon) {
     __shared__ float parts[32];

@@ -34,8 +34,8 @@ extern "C" __global__ void add_rmsnorm(
     // 2. Write the sum, and add up its squares.
     float squares = 0.0f;
 
-    // 3. The scale of the row; then y. A thread may read back what it wrote
-    //    itself.
+    // 3. The scale of the row; then y. A thread may read what it has
+    //    written itself.
     float k = rsqrtf(block_sum(squares) / width + epsilon);
 }
 

@@ -41,7 +41,7 @@ extern "C" __global__ void add_rmsnorm(const float* x, const float* residual, co
 extern "C" __global__ void add_rmsnorm_backward(const float* sum, const float* weight, const float* scale,
                                                 const float* sum_gradient, const float* y_gradient, float* x_gradient,
                                                 float* partials, int rows, int width, int parts) {
-    // Each thread has columns of its own, and alone uses their places here.
+    // Each thread has its own columns, and no other uses their places here.
     extern __shared__ float columns[];
     for (int c = threadIdx.x; c < width; c += blockDim.x) {
         columns[c] = 0.0f;

@@ -1,4 +1,4 @@
-// Wrong: it adds to partials, which nobody has set to zero.
+// Wrong: it adds to partials, which no kernel has set to zero.
 __device__ float wave_sum(float v) {
     for (int d = warpSize / 2; d > 0; d /= 2) {
         v += __shfl_xor(v, d);
@@ -10,7 +10,7 @@ __device__ float wave_sum(float v) {
 __device__ float block_sum(float v) {
     __shared__ float parts[32];
     v = wave_sum(v);
-    // Others may still read the parts of the call before.
+    // Other threads may still read the parts of the call before.
     __syncthreads();
     if (threadIdx.x % warpSize == 0) {
         parts[threadIdx.x / warpSize] = v;

@@ -1,4 +1,4 @@
-// Wrong: the row is taken for the position. The second sequence reads past the end of the table.
+// Wrong: it uses the row as the position. The second sequence reads past the end of the table.
 extern "C" __global__ void rope(const float* x, const float* table, float* y, int rows, int heads, int head_dim,
                                 int sequence) {
     const float2* pairs = reinterpret_cast<const float2*>(x);

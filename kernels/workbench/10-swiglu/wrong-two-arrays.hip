@@ -1,4 +1,4 @@
-// Wrong: it takes all of gate to come before all of up, as in two arrays. With one row that is the same.
+// Wrong: it expects all of gate before all of up, as in two arrays. With one row that is the same.
 extern "C" __global__ void swiglu(const float* gate_up, float* out, int rows, int width) {
     const float* gate = gate_up + blockIdx.x * width;
     const float* up = gate_up + rows * width + blockIdx.x * width;

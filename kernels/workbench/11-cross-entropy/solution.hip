@@ -17,8 +17,8 @@ __device__ float block_max(float v) {
     return v;
 }
 
-// The sum over the workgroup, which every thread gets. It has LDS of its own:
-// others may still read block_max's.
+// The sum over the workgroup, which every thread gets. It has its own LDS,
+// because other threads may still read block_max's.
 __device__ float block_sum(float v) {
     __shared__ float parts[32];
     for (int d = warpSize / 2; d > 0; d /= 2) {

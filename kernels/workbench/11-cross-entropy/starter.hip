@@ -26,7 +26,7 @@ extern "C" __global__ void cross_entropy(
     const float* row = logits + blockIdx.x * classes;
     int target = targets[blockIdx.x];
 
-    // 2. The maximum of the row. A thread without an element brings the
+    // 2. The maximum of the row. A thread without an element starts with the
     //    smallest of all numbers.
     float m = -INFINITY;
 

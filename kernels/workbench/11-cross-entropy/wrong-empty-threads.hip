@@ -1,4 +1,4 @@
-// Wrong: where two threads without elements meet, both maxima are -infinity, and their difference is NaN.
+// Wrong: if two threads without elements meet, both maxima are -infinity, and their difference is NaN.
 extern "C" __global__ void cross_entropy(const float* logits, const int* targets, float* losses, float* gradient, int rows,
                                          int classes, float share) {
     __shared__ float maxima[32], sums[32];

@@ -1,4 +1,4 @@
-// Wrong: one array for both reductions, and a fast wavefront writes its sum while a slow one still reads the maxima.
+// Wrong: both reductions share one array. A fast wavefront writes its sum while a slow one still reads the maxima.
 __device__ float block_reduce(float v, bool largest) {
     __shared__ float parts[32];
     for (int d = warpSize / 2; d > 0; d /= 2) {

@@ -1,9 +1,9 @@
-// Causal attention with online softmax: a thread a query, keys and values in
+// Causal attention with online softmax: one thread per query, keys and values in
 // tiles of 16.
 constexpr int KEYS = 16;
 constexpr int WIDEST = 64;
 
-// A workgroup has 64 threads and no more: so the compiler may give each of
+// A workgroup never has more than 64 threads, so the compiler may give each of
 // them more registers.
 extern "C" __global__ void __launch_bounds__(64) attention(
         const float* q, const float* k, const float* v, float* out, int heads,
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(64) attention(
 
     int end = min(sequence, (int)((blockIdx.x + 1) * blockDim.x));
     for (int start = 0; start < end; start += KEYS) {
-        // All have finished with the tile before.
+        // All threads have finished with the tile before.
         __syncthreads();
         for (int at = threadIdx.x; at < KEYS * WIDEST; at += blockDim.x) {
             int j = at / WIDEST, i = at % WIDEST;

@@ -1,9 +1,9 @@
-// Causal attention with online softmax: a thread a query, keys and values in
+// Causal attention with online softmax: one thread per query, keys and values in
 // tiles of 16.
 constexpr int KEYS = 16;
 constexpr int WIDEST = 64;
 
-// A workgroup has 64 threads and no more: so the compiler may give each of
+// A workgroup never has more than 64 threads, so the compiler may give each of
 // them more registers.
 extern "C" __global__ void __launch_bounds__(64) attention(
         const float* q, const float* k, const float* v, float* out, int heads,
@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(64) attention(
     __shared__ float keys[KEYS][WIDEST];
     __shared__ float values[KEYS][WIDEST];
 
-    // Where this head begins in q, k, v and out; this thread's query in it.
+    // The start of this head in q, k, v and out; this thread's query in it.
     int head = blockIdx.y * sequence * head_dim;
     int query = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -28,8 +28,8 @@ extern "C" __global__ void __launch_bounds__(64) attention(
 
     int end = min(sequence, (int)((blockIdx.x + 1) * blockDim.x));
     for (int start = 0; start < end; start += KEYS) {
-        // 1. Load KEYS keys and values, all threads together; 0 where there
-        //    is none. Where do barriers stand?
+        // 1. Load KEYS keys and values, all threads together; 0 past the end.
+        //    Which places need barriers?
 
         // 2. If this query sees any of them: the scores, their maximum, and
         //    what shrinks because of it.

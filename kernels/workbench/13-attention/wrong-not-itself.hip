@@ -2,7 +2,7 @@
 constexpr int KEYS = 16;
 constexpr int WIDEST = 64;
 
-// A workgroup has 64 threads and no more: so the compiler may give each of them more registers.
+// A workgroup never has more than 64 threads, so the compiler may give each of them more registers.
 extern "C" __global__ void __launch_bounds__(64)
 attention(const float* q, const float* k, const float* v, float* out, int heads, int sequence, int head_dim, float scale) {
     __shared__ float keys[KEYS][WIDEST];
@@ -21,7 +21,7 @@ attention(const float* q, const float* k, const float* v, float* out, int heads,
 
     int end = min(sequence, (int)((blockIdx.x + 1) * blockDim.x));
     for (int start = 0; start < end; start += KEYS) {
-        // All have finished with the tile before.
+        // All threads have finished with the tile before.
         __syncthreads();
         for (int at = threadIdx.x; at < KEYS * WIDEST; at += blockDim.x) {
             int j = at / WIDEST, i = at % WIDEST;

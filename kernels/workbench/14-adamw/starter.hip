@@ -2,7 +2,7 @@
 extern "C" __global__ void adamw(
         float* weights, const float* gradients, float* first, float* second,
         const float* factors, int n) {
-    // What all elements share is best read once, before the loop.
+    // Read values that all elements share once, before the loop.
     float keep_first = factors[0], add_first = factors[1];
     float keep_second = factors[2], add_second = factors[3];
     float rate = factors[4], correction = factors[5];

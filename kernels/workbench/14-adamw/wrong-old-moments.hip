@@ -1,4 +1,4 @@
-// Wrong: the weight is updated from the moments before this step.
+// Wrong: the new weight comes from the moments before this step.
 extern "C" __global__ void adamw(float* weights, const float* gradients, float* first, float* second, const float* factors,
                                  int n) {
     int step = gridDim.x * blockDim.x;

@@ -1,4 +1,4 @@
-// Wrong: steps of one workgroup, so that later elements are updated by several workgroups, one on top of the other.
+// Wrong: steps of one workgroup, so that several workgroups update the same later elements, one after the other.
 extern "C" __global__ void adamw(float* weights, const float* gradients, float* first, float* second, const float* factors,
                                  int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x) {

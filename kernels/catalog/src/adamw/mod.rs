@@ -1,16 +1,15 @@
 //! AdamW: one step of the optimizer for all parameters at once, in place.
 //!
-//! With gradient `g` and step number `t` (Loshchilov and Hutter 2019, decoupled weight decay):
-//! `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`,
-//! `p = p - lr wd p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)`.
+//! With gradient `g` and step number `t` (Loshchilov and Hutter 2019, decoupled weight decay): `m = b1 m + (1 - b1) g`,
+//! `v = b2 v + (1 - b2) g^2`, `p = p - lr wd p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)`.
 //!
-//! Bytes that must move, in f32: read p, g, m, v and write p, m, v, 28 an element, for 15 operations: nothing but
-//! memory traffic. A launch for each of 74 parameters spends most of its time starting; here the buffers of all of them are
-//! arguments of one launch (multi-tensor), and a cube finds its tensor by its number, among bounds known when the kernel is
-//! compiled. The moments of all parameters lie in two buffers, so a tensor costs two bindings.
+//! In f32 a step reads p, g, m, v and writes p, m, v: 28 bytes per element for 15 operations, so memory traffic
+//! decides. With one launch for each of 74 parameters, most of the time goes into starting. Here one launch has the
+//! buffers of all parameters as arguments (multi-tensor). A cube finds its tensor by its number, among bounds known
+//! when the kernel is compiled. The moments of all parameters lie in two buffers, so a tensor costs two bindings.
 //!
-//! Parameters and moments are f32 (master weights). Gradients may be 16-bit, and a parameter may name a 16-bit copy that
-//! the same pass refreshes, which saves reading it again for a cast.
+//! Parameters and moments are f32 (master weights). Gradients may be 16-bit. A parameter may have a 16-bit copy, which
+//! the same pass refreshes. This saves another read for a cast.
 
 mod reference;
 
@@ -18,7 +17,7 @@ pub use reference::reference;
 
 use crate::kernel::{Budget, Kernel, Role, Sizes, UNITS_PER_CUBE};
 
-/// Elements that a tensor's moments are padded to, so that those of the next one are aligned to 16 bytes.
+/// Elements to whose multiples a tensor's moments are padded, so that the next tensor's are aligned to 16 bytes.
 pub const STATE_ALIGNMENT: usize = 4;
 
 pub const KERNEL: Kernel = Kernel {
@@ -35,7 +34,8 @@ pub const KERNEL: Kernel = Kernel {
     budgets: &[Budget::new("adamw_step", 64, 0)],
 };
 
-/// Lengths of the parameters of v3: embedding; norm, joint query-key-value, output, norm, joint gate-up and down a layer; norm.
+/// Returns the lengths of v3's parameters: the embedding; per layer norm, joint query-key-value, output, norm, joint
+/// gate-up and down; the last norm.
 pub fn lengths(sizes: &Sizes) -> Vec<usize> {
     let Sizes { hidden, ffn, .. } = *sizes;
     let qkv = hidden * (sizes.heads + 2 * sizes.key_heads) * sizes.head_dim();
@@ -54,7 +54,7 @@ pub fn lengths(sizes: &Sizes) -> Vec<usize> {
 }
 
 block! {
-    /// The block of the kernel; comptime values.
+    /// Block sizes of the kernel, known at compile time.
     AdamwBlock {
         units: "units of a cube (threads of a workgroup)",
         vectors_per_unit: "vectors each unit updates, one after the other",
@@ -62,7 +62,7 @@ block! {
     }
 }
 
-/// What the user of an optimizer chooses.
+/// Hyperparameters of the optimizer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyperparameters {
     pub learning_rate: f64,
@@ -72,16 +72,16 @@ pub struct Hyperparameters {
     pub weight_decay: f64,
 }
 
-/// Values in [`Factors`].
+/// Number of values in [`Factors`].
 pub const FACTORS: usize = 8;
 
-/// What a step multiplies with, in the order of the kernel's arguments: worked out on the host in f64, where `1 - b2` and the
+/// Factors of a step, in the order of the kernel's arguments. The host computes them in f64, where `1 - b2` and the
 /// bias corrections keep their digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors([f32; FACTORS]);
 
 impl Factors {
-    /// The factors of step `step`, counted from 1; 0 is taken as 1.
+    /// Computes the factors of step `step`, counted from 1; 0 is taken as 1.
     pub fn new(hyper: &Hyperparameters, step: u64) -> Factors {
         let step = step.max(1) as f64;
         let factors = [
@@ -97,13 +97,13 @@ impl Factors {
         Factors(factors.map(|factor| factor as f32))
     }
 
-    /// The factors in their order.
+    /// Returns the factors in their order.
     pub fn to_array(&self) -> [f32; FACTORS] {
         self.0
     }
 }
 
-/// Elements of each moment buffer for parameters of these lengths.
+/// Returns the elements of each moment buffer for parameters of these lengths.
 pub fn state_elements(lengths: impl IntoIterator<Item = usize>) -> usize {
     lengths
         .into_iter()

@@ -1,12 +1,12 @@
-//! The same step in plain Rust.
+//! AdamW's step in plain Rust.
 
 use super::Hyperparameters;
 use crate::number::Number;
 
-/// One step, in place; `step` counts from 1.
+/// Does one step in place; `step` counts from 1.
 ///
 /// # Panics
-/// If the slices differ in length.
+/// Panics if the slices differ in length.
 pub fn reference<N: Number>(
     parameter: &mut [N],
     first_moment: &mut [N],

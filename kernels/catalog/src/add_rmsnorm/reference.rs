@@ -1,8 +1,8 @@
-//! The operation in plain Rust and f64: what the kernels are held against.
+//! The reference in plain Rust and f64, with which the kernels are compared.
 
 use crate::rmsnorm;
 
-/// `(sum, y)`, both `[rows, width]`.
+/// Computes `(sum, y)`, both `[rows, width]`.
 pub fn reference_forward(
     x: &[f64],
     residual: &[f64],
@@ -14,7 +14,7 @@ pub fn reference_forward(
     (sum, y)
 }
 
-/// The gradient of x, which is that of residual too, and that of `weight`, given those of `sum` and of `y`.
+/// Computes the gradient of x, which residual shares, and of `weight`, from the gradients of `sum` and `y`.
 pub fn reference_backward(
     sum: &[f64],
     weight: &[f64],

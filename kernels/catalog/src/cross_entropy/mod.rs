@@ -1,14 +1,15 @@
-//! Softmax, cross entropy and its gradient over one row of logits a token.
+//! Softmax, cross entropy and its gradient over one row of logits per token.
 //!
-//! `loss = log Σ exp(logit) - logit[target]`, and its gradient is `softmax - onehot(target)`. The probabilities are never
-//! stored: a row is read once, kept in registers while its maximum and its sum of exponentials are found, and turned
-//! into the gradient on the spot, which may overwrite the logits. That moves 2 · rows · classes elements, where
-//! log-softmax, gather and their backward passes written as separate operations move six or more.
+//! `loss = log Σ exp(logit) - logit[target]`, and its gradient is `softmax - onehot(target)`. The probabilities are
+//! never stored. A row is read once and kept in registers while its maximum and its sum of exponentials are computed.
+//! The gradient follows from the same registers and may overwrite the logits. That moves 2 · rows · classes elements.
+//! Log-softmax, gather and their backward passes as separate operations move six or more.
 //!
-//! One launch gives losses and gradient at once, for a training step in which the loss is the last word. Or it gives losses
-//! and log-sum-exps, from which a second launch makes the gradient. A third adds the losses up in a fixed order.
+//! One launch gives losses and gradient at once, for a training step that ends with the loss. Or it gives losses and
+//! log-sum-exps, from which a second launch computes the gradient. A third launch adds the losses in a fixed order.
 //!
-//! A target outside the classes is no memory error: that row's loss and gradient are NaN, which no check lets pass.
+//! A target outside the classes causes no memory error: that row's loss and gradient become NaN, which every check
+//! rejects.
 
 mod reference;
 
@@ -24,8 +25,8 @@ pub const KERNEL: Kernel = Kernel {
     role: Role::Operations,
     shape: "rows (tokens) of classes logits, s bytes a logit, t bytes a target",
     passes: passes!(|sizes| { rows = sizes.tokens(), classes = sizes.vocabulary, s = 4, t = 4 } =>
-        // Maximum, difference, exponential, sum; a logarithm, a sum and a difference once a row. Then difference,
-        // exponential and product for the gradient.
+        // Maximum, difference, exponential and sum per element; a logarithm, a sum and a difference per row. The
+        // gradient adds difference, exponential and product.
         ("both", runs: 1, reads: rows * classes * s + rows * t, writes: rows * classes * s + 4 * rows,
          flops: 7 * rows * classes + 4 * rows),
         ("loss only", reads: rows * classes * s + rows * t, writes: 8 * rows, flops: 4 * rows * classes + 3 * rows),
@@ -42,7 +43,7 @@ pub const KERNEL: Kernel = Kernel {
     ],
 };
 
-/// `rows` tokens of `classes` logits.
+/// Shape: `rows` tokens of `classes` logits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub rows: usize,

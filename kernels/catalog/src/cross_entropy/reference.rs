@@ -1,9 +1,9 @@
-//! The operation in plain Rust and f64: what the kernels are held against.
+//! The reference in plain Rust and f64, with which the kernels are compared.
 
 use crate::number::Number;
 
-/// Loss and log-sum-exp of every row of `logits`, `[targets.len(), classes]`. A target outside the classes makes its loss
-/// NaN.
+/// Computes loss and log-sum-exp of every row of `logits`, `[targets.len(), classes]`. A target outside the classes
+/// makes its loss NaN.
 pub fn reference_forward<N: Number>(
     logits: &[N],
     targets: &[usize],
@@ -25,7 +25,7 @@ pub fn reference_forward<N: Number>(
         .unzip()
 }
 
-/// The gradient of `scale · Σ loss` with respect to the logits.
+/// Computes the gradient of `scale · Σ loss` with respect to the logits.
 pub fn reference_backward(
     logits: &[f64],
     targets: &[usize],

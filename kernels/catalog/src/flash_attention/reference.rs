@@ -1,4 +1,4 @@
-//! The same mathematics in plain Rust, f64 throughout, with every score row written out.
+//! The same mathematics in plain Rust and f64, with every row of scores written out.
 
 use super::Shape;
 use crate::number::Number;
@@ -20,11 +20,11 @@ pub struct Backward<N = f64> {
     pub value: Vec<N>,
 }
 
-/// Causal attention of `query` `[batch, seq, heads, head_dim]` over `key` and `value`
-/// `[batch, seq, key_heads, head_dim]`.
+/// Computes causal attention of `query` `[batch, seq, heads, head_dim]` over `key` and `value` `[batch, seq, key_heads,
+/// head_dim]`.
 ///
 /// # Panics
-/// If a slice is shorter than the shape says.
+/// Panics if a slice is shorter than the shape says.
 pub fn forward<N: Number>(shape: Shape, query: &[N], key: &[N], value: &[N]) -> Forward<N> {
     let mut output = vec![N::from(0.0); shape.query_elements()];
     let mut log_sum_exp = vec![N::from(0.0); shape.statistics()];
@@ -44,10 +44,10 @@ pub fn forward<N: Number>(shape: Shape, query: &[N], key: &[N], value: &[N]) -> 
     }
 }
 
-/// Gradients of `sum(output * output_gradient)`.
+/// Computes the gradients of `sum(output * output_gradient)`.
 ///
 /// # Panics
-/// If a slice is shorter than the shape says.
+/// Panics if a slice is shorter than the shape says.
 pub fn backward<N: Number>(
     shape: Shape,
     query: &[N],
@@ -83,7 +83,7 @@ pub fn backward<N: Number>(
     gradients
 }
 
-/// One query vector: where it is and which keys it may see.
+/// One query vector: its start, and the keys that it may see.
 struct Row {
     at: usize,
     statistic: usize,
@@ -114,7 +114,7 @@ fn each_query(shape: Shape, mut visit: impl FnMut(Row)) {
     }
 }
 
-/// The weights of the keys a query sees, and the logarithm of the sum they were divided by.
+/// Returns the weights of the keys that a query sees, and the logarithm of the sum that divided them.
 fn softmax_row<N: Number>(shape: Shape, query: &[N], key: &[N], row: &Row) -> (Vec<N>, N) {
     let dim = shape.head_dim;
     let query = &query[row.at..][..dim];

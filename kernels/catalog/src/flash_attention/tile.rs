@@ -1,13 +1,13 @@
-//! The tile of scores a cube works on, and those there are to choose from.
+//! The tile of scores on which a cube works, and the candidates for it.
 
 use crate::kernel::Sizes;
 
 block! {
-    /// How a cube is built and what each of its units works on.
+    /// Layout of a cube, and the share of each of its units.
     ///
-    /// A cube has `units_x * units_y` units and works on score tiles of `units_y * rows_per_unit` rows and
-    /// `units_x * columns_per_unit` columns. Rows are queries in the forward kernel and in the one for query gradients, keys
-    /// in the one for key and value gradients.
+    /// A cube has `units_x * units_y` units and works on score tiles of `units_y * rows_per_unit` rows and `units_x *
+    /// columns_per_unit` columns. Rows are queries in the forward kernel and in the kernel for query gradients. They
+    /// are keys in the kernel for key and value gradients.
     AttentionTile {
         units_x: "units that share a row of the tile; a power of two",
         units_y: "rows of units in a cube",
@@ -17,13 +17,13 @@ block! {
 }
 
 impl AttentionTile {
-    /// Rows of the tile.
+    /// Returns the rows of the tile.
     pub const fn rows(&self) -> usize {
         self.units_y * self.rows_per_unit
     }
 }
 
-/// The numbers of all candidates, and what they are.
+/// Returns the number and description of every candidate.
 pub(super) fn compiled(sizes: &Sizes) -> Vec<(usize, String)> {
     let described = |tile: AttentionTile| {
         format!(
@@ -35,8 +35,8 @@ pub(super) fn compiled(sizes: &Sizes) -> Vec<(usize, String)> {
     candidates.into_iter().map(described).enumerate().collect()
 }
 
-/// Tiles from large to small: `units_x` follows `head_dim`, so that every unit owns whole vectors of an output row. The
-/// last one is for devices with little shared memory.
+/// Returns tiles from large to small. `units_x` follows `head_dim`, so that every unit owns whole vectors of an output
+/// row. The last tile is for devices with little shared memory.
 pub fn tile_candidates(head_dim: usize) -> [AttentionTile; 6] {
     let tile = AttentionTile::new;
     if head_dim <= 64 {

@@ -1,4 +1,4 @@
-//! The stated costs against what the references do when they are made to count.
+//! Compares the stated costs with the operations that the references count.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ thread_local! {
     static OPERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// An f64 whose every operation is counted.
+/// An f64 that counts its operations.
 #[derive(Clone, Copy, Debug)]
 struct Counted(f64);
 
@@ -94,20 +94,20 @@ fn values(count: usize) -> Vec<Counted> {
         .collect()
 }
 
-/// Operations of `work`, and what it returns.
+/// Returns the number of operations of `work`, and its result.
 fn operations<T>(work: impl FnOnce() -> T) -> (u64, T) {
     OPERATIONS.set(0);
     let result = work();
     (OPERATIONS.get(), result)
 }
 
-/// The stated operations lie within `tolerance` of those that were done, as a share.
+/// Asserts that the stated operations differ from the real ones by at most `tolerance`, as a fraction.
 fn assert_flops(stated: u64, done: u64, tolerance: f64) {
     let off = (stated as f64 / done as f64 - 1.0).abs();
     assert!(off <= tolerance, "stated {stated}, done {done}");
 }
 
-/// The stated bytes are every input and every output once, in f32.
+/// Asserts that the stated bytes are every input and every output once, in f32.
 fn assert_bytes(stated: Cost, inputs: &[usize], outputs: &[usize]) {
     let bytes = |lengths: &[usize]| 4 * lengths.iter().sum::<usize>() as u64;
     assert_eq!(
@@ -237,7 +237,7 @@ fn rope_the_loss_and_the_update_cost_what_their_references_do() {
     let (mut p, mut m) = (values(elements), values(elements));
     let (mut v, g) = (values(elements), values(elements));
     let (done, ()) = operations(|| adamw::reference(&mut p, &mut m, &mut v, &g, &hyper, 1));
-    // The kernel multiplies with factors worked out beforehand where the reference divides.
+    // The kernel multiplies by factors computed in advance, the reference divides.
     assert_flops(update.flops, done, 0.1);
     assert_bytes(update, &[4 * elements], &[3 * elements]);
 }

@@ -1,15 +1,15 @@
-//! RMSNorm: every row divided by its root mean square, then scaled by a learned weight.
+//! RMSNorm: divides every row by its root mean square and multiplies it by a learned weight.
 //!
 //! `y = x · w · s` with `s = 1 / sqrt(mean(x²) + ε)` (Zhang and Sennrich, 2019). One row is one token.
 //!
-//! The work is all traffic: a row is read once, kept in registers while its squares are summed, and written once,
-//! 2·rows·width elements in all. Written as separate operations (square, mean, add, root, divide, multiply) the same
-//! result moves several times that, which is why this is the first kernel worth writing by hand.
+//! The cost is memory traffic: a row is read once, kept in registers while its squares are summed, and written once.
+//! That is 2·rows·width elements in all. As separate operations (square, mean, add, root, divide, multiply) the same
+//! result moves several times as much. This makes it the first kernel worth writing by hand.
 //!
-//! Backward, with `g = dy · w`: `dx = s·g - x·s³·mean(g·x)` and `dw = Σ_rows dy·x·s`. It reads x and dy and writes dx; `s`
-//! is computed again because x is in registers anyway. The sum over rows is split over teams: each keeps its own
-//! sum in registers over all its rows and writes it once, and a second, small kernel adds these partial rows in a
-//! fixed order. No atomics, so a gradient has the same bits every time.
+//! Backward, with `g = dy · w`: `dx = s·g - x·s³·mean(g·x)` and `dw = Σ_rows dy·x·s`. The kernel reads x and dy and
+//! writes dx. It computes `s` again, because x is in registers anyway. The sum over rows is split over teams: each
+//! keeps a sum in registers over all its rows and writes it once. A second, small kernel adds these partial rows in a
+//! fixed order. There are no atomics, so a gradient has the same bits every time.
 
 mod reference;
 
@@ -18,7 +18,7 @@ pub use reference::{reference_backward, reference_forward};
 use crate::block::TeamBlock;
 use crate::kernel::{Budget, Kernel, Role, Sizes, UNITS_PER_ROW};
 
-/// The constant that a model adds to the mean of squares.
+/// ε for timings and emitted sources of the kernel. The engine's model passes its own value, 1e-6.
 pub const EPSILON: f32 = 1e-5;
 
 pub const KERNEL: Kernel = Kernel {
@@ -28,11 +28,11 @@ pub const KERNEL: Kernel = Kernel {
     role: Role::Operations,
     shape: "rows (tokens) of width features, s bytes an element",
     passes: passes!(|sizes| { rows = sizes.tokens(), width = sizes.hidden, s = 4 } =>
-        // Square and add; times scale and weight. Mean, epsilon and inverse root once a row.
+        // Square and add; multiply by scale and weight. Mean, epsilon and inverse root once per row.
         ("forward", runs: sizes.norms(), reads: (rows * width + width) * s, writes: rows * width * s,
          flops: 4 * rows * width + 3 * rows),
-        // g, two dot products, dx from three products and a difference, dw from two products and a sum. Not counted: the
-        // workspace, and a passed gradient.
+        // g, two dot products, dx from three products and a difference, dw from two products and a sum. The workspace
+        // and a passed gradient do not count.
         ("backward", runs: sizes.norms(), reads: (2 * rows * width + width) * s, writes: (rows * width + width) * s,
          flops: 11 * rows * width + 8 * rows),
     ),
@@ -45,7 +45,7 @@ pub const KERNEL: Kernel = Kernel {
     ],
 };
 
-/// `rows` tokens of `width` features.
+/// Shape: `rows` tokens of `width` features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub rows: usize,
@@ -53,7 +53,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// All tokens of a model's step.
+    /// Returns all tokens of a model's step.
     pub fn from_sizes(sizes: &Sizes) -> Shape {
         Shape {
             rows: sizes.tokens(),
@@ -62,16 +62,16 @@ impl Shape {
     }
 }
 
-/// Block sizes; comptime values of the kernels.
+/// Block sizes, known when the kernels are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RmsNormBlock {
     pub team: TeamBlock,
-    /// Cubes of the backward kernel; each of its teams writes one partial row of the weight's gradient.
+    /// Cubes of the backward kernel. Each team writes one partial row of the weight's gradient.
     pub backward_cubes: usize,
 }
 
 impl RmsNormBlock {
-    /// Names and descriptions of the fields, those of the team first.
+    /// Names and descriptions of the fields, the team's first.
     pub const FIELDS: &'static [[&'static str; 2]] = &[
         TeamBlock::FIELDS[0],
         TeamBlock::FIELDS[1],

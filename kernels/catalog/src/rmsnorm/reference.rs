@@ -1,8 +1,8 @@
-//! The operation in plain Rust and f64: what the kernels are held against.
+//! The reference in plain Rust and f64, with which the kernels are compared.
 
 use crate::number::Number;
 
-/// `y`, `[rows, width]`.
+/// Computes `y`, `[rows, width]`.
 pub fn reference_forward<N: Number>(x: &[N], weight: &[N], epsilon: f64) -> Vec<N> {
     x.chunks(weight.len().max(1))
         .flat_map(|row| {
@@ -12,7 +12,7 @@ pub fn reference_forward<N: Number>(x: &[N], weight: &[N], epsilon: f64) -> Vec<
         .collect()
 }
 
-/// Gradients of `x`, `[rows, width]`, and of `weight`, `[width]`, given that of `y`.
+/// Computes the gradients of `x`, `[rows, width]`, and of `weight`, `[width]`, from that of `y`.
 pub fn reference_backward<N: Number>(
     x: &[N],
     weight: &[N],

@@ -1,16 +1,16 @@
-//! Rotary position embedding: consecutive pairs of a head's features turned by an angle that grows with the position.
+//! Rotary position embedding: rotates consecutive pairs of a head's features by an angle that grows with the position.
 //!
-//! Pair `p` of a token at position `t` is a point in the plane, turned by `t · theta^(-2p / head_dim)` (Su et al., 2021, in
-//! the pairing of the original LLaMA: features 2p and 2p + 1). Dot products of two turned vectors depend only on the
-//! distance of their positions.
+//! Pair `p` of a token at position `t` is a point in the plane. It rotates by `t · theta^(-2p / head_dim)` (Su et al.,
+//! 2021, in the pairing of the original LLaMA: features 2p and 2p + 1). Dot products of two rotated vectors depend only
+//! on the distance of their positions.
 //!
-//! Every element is read once and written once; the angles come from a table of cosines and sines, `seq · head_dim`
-//! numbers that stay in cache. The table is made in f64 on the host: f32 angles would be off by thousandths at position
-//! 10000, and sines on the device would make a kernel that waits for memory wait for arithmetic. The backward pass is the
-//! same kernel turning the other way.
+//! Every element is read once and written once. The angles come from a table of cosines and sines, `seq · head_dim`
+//! numbers that stay in cache. The host makes the table in f64, because f32 angles would be wrong by thousandths at
+//! position 10000. Sines on the device would turn a kernel that waits for memory into one that waits for arithmetic.
+//! The backward pass is the same kernel with the opposite rotation.
 //!
-//! Queries and keys are turned in one launch: in the output of a joint query-key-value product the heads to turn come
-//! first and the values behind them are left alone.
+//! One launch rotates queries and keys: in the output of a joint query-key-value product, the heads to rotate come
+//! first, and the values after them stay unchanged.
 
 mod reference;
 
@@ -27,7 +27,7 @@ pub const KERNEL: Kernel = Kernel {
     role: Role::Attention,
     shape: "turned elements of s bytes, and angles (positions x features of a head) in f32",
     passes: passes!(|sizes| { turned = sizes.tokens() * (sizes.heads + sizes.key_heads) * sizes.head_dim(), angles = sizes.sequence * sizes.head_dim(), s = 4 } =>
-        // Four products and two sums a pair.
+        // Four products and two sums per pair.
         ("each way", runs: 2 * sizes.layers, reads: turned * s + 4 * angles, writes: turned * s, flops: 3 * turned),
         ("backward", reads: turned * s + 4 * angles, writes: turned * s, flops: 3 * turned),
     ),
@@ -39,7 +39,7 @@ pub const KERNEL: Kernel = Kernel {
 /// Which dimension comes first after the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// `[batch, seq, heads, head_dim]`, as matrix products leave it.
+    /// `[batch, seq, heads, head_dim]`, as matrix products write it.
     TokenMajor,
     /// `[batch, heads, seq, head_dim]`.
     HeadMajor,
@@ -50,17 +50,17 @@ pub enum Layout {
 pub struct Shape {
     pub batch: usize,
     pub seq: usize,
-    /// Heads of a token, those that are not turned included.
+    /// Heads per token, including those that are not rotated.
     pub heads: usize,
-    /// How many heads, from the first, are turned.
+    /// Number of heads, from the first, that are rotated.
     pub turned: usize,
-    /// Features of a head; even.
+    /// Features per head; an even number.
     pub head_dim: usize,
     pub layout: Layout,
 }
 
 impl Shape {
-    /// Queries and keys to turn, and values to leave alone, as a joint projection writes them.
+    /// Returns the shape of a joint projection: queries and keys to rotate, then values to keep.
     pub fn from_attention(shape: attention::Shape) -> Shape {
         Shape {
             batch: shape.batch,
@@ -72,12 +72,12 @@ impl Shape {
         }
     }
 
-    /// Sides of x and y, tokens first.
+    /// Returns the dimensions of x and y, tokens first.
     pub fn elements(&self) -> [usize; 4] {
         [self.batch, self.seq, self.heads, self.head_dim]
     }
 
-    /// The position of the token that `element` belongs to, `None` where its head is not turned.
+    /// Returns the position of the token to which `element` belongs, or `None` if its head is not rotated.
     pub(crate) fn position(&self, element: usize) -> Option<usize> {
         let vector = element / self.head_dim;
         let (head, position) = match self.layout {

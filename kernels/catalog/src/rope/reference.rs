@@ -1,9 +1,9 @@
-//! The operation in plain Rust and f64: what the kernels are held against.
+//! The reference in plain Rust and f64, with which the kernels are compared.
 
 use super::Shape;
 use crate::number::Number;
 
-/// Cosine and sine of every pair's angle, `[seq, head_dim / 2, 2]`, computed in f64.
+/// Computes cosine and sine of every pair's angle in f64, `[seq, head_dim / 2, 2]`.
 pub fn table(seq: usize, head_dim: usize, theta: f64) -> Vec<f32> {
     let pairs = head_dim / 2;
     (0..seq)
@@ -15,8 +15,8 @@ pub fn table(seq: usize, head_dim: usize, theta: f64) -> Vec<f32> {
         .collect()
 }
 
-/// `x` with its first `turned` heads turned, the others as they are; same shape as `x`. `inverse` turns back, which is the
-/// backward pass.
+/// Rotates the first `turned` heads of `x` and copies the others; the result has the shape of `x`. `inverse` rotates
+/// backwards, which is the backward pass.
 pub fn reference<N: Number>(x: &[N], shape: Shape, theta: f64, inverse: bool) -> Vec<N> {
     let mut turned = x.to_vec();
     for (index, pair) in turned.as_chunks_mut::<2>().0.iter_mut().enumerate() {

@@ -1,11 +1,11 @@
 //! The activation of SwiGLU: `y = silu(gate) · up`, with `silu(z) = z · sigmoid(z)` (Shazeer, 2020).
 //!
-//! `gate` and `up` come from matrix products, best from one product with both weights side by side, whose rows are then
-//! a gate half and an up half: the *packed* form. Reading both, multiplying and writing once moves 3 · rows · hidden
-//! elements; written as separate operations the sigmoid and the product each go through memory again.
+//! `gate` and `up` come from matrix products, best from one product with both weights side by side. Its rows are then a
+//! gate half and an up half: the *packed* form. Reading both, multiplying and writing once moves 3 · rows · hidden
+//! elements. As separate operations, the sigmoid and the product each go through memory again.
 //!
-//! Backward: `d_up = dy · silu(gate)`, `d_gate = dy · up · σ · (1 + gate · (1 - σ))`. σ is computed again from gate, because an
-//! exponential is cheaper than the bytes of keeping it. Gradients may overwrite gate and up.
+//! Backward: `d_up = dy · silu(gate)`, `d_gate = dy · up · σ · (1 + gate · (1 - σ))`. σ is computed again from gate,
+//! because an exponential is cheaper than the bytes for storing it. Gradients may overwrite gate and up.
 
 mod reference;
 
@@ -34,7 +34,7 @@ pub const KERNEL: Kernel = Kernel {
     ],
 };
 
-/// `rows` tokens of `hidden` features after the activation.
+/// Shape: `rows` tokens of `hidden` features after the activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub rows: usize,

@@ -1,4 +1,4 @@
-//! The operation in plain Rust and f64: what the kernels are held against.
+//! The reference in plain Rust and f64, with which the kernels are compared.
 
 use crate::number::Number;
 
@@ -6,7 +6,7 @@ fn sigmoid<N: Number>(z: N) -> N {
     N::from(1.0) / (N::from(1.0) + (-z).exp())
 }
 
-/// `y` for separate `gate` and `up` of the same shape.
+/// Computes `y` from separate `gate` and `up` of the same shape.
 pub fn reference_forward<N: Number>(gate: &[N], up: &[N]) -> Vec<N> {
     gate.iter()
         .zip(up)
@@ -14,7 +14,7 @@ pub fn reference_forward<N: Number>(gate: &[N], up: &[N]) -> Vec<N> {
         .collect()
 }
 
-/// Gradients of `gate` and `up` given that of `y`.
+/// Computes the gradients of `gate` and `up` from that of `y`.
 pub fn reference_backward<N: Number>(gate: &[N], up: &[N], y_gradient: &[N]) -> (Vec<N>, Vec<N>) {
     let one = N::from(1.0);
     gate.iter()

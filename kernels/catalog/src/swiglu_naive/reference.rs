@@ -1,17 +1,17 @@
-//! The operation in plain Rust and f64: what the kernels are held against.
+//! The reference in plain Rust and f64, with which the kernels are compared.
 
 use super::Shape;
 use crate::number::Number;
 use crate::swiglu;
 
-/// What the forward pass computes; all `[rows, hidden]`.
+/// Results of the forward pass; all are `[rows, hidden]`.
 pub struct Outputs<N = f64> {
     pub gate: Vec<N>,
     pub up: Vec<N>,
     pub y: Vec<N>,
 }
 
-/// `x` is `[rows, width]`, the weights are `[width, hidden]`.
+/// Computes the forward pass; `x` is `[rows, width]`, the weights are `[width, hidden]`.
 pub fn reference_forward<N: Number>(
     x: &[N],
     gate_weight: &[N],

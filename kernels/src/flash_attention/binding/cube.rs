@@ -1,4 +1,4 @@
-//! Attention with its rotary embedding by the kernels, in either layout of keys and values.
+//! Attention with its rotary embedding by the kernels, for both layouts of keys and values.
 
 use burn::tensor::DType;
 
@@ -20,8 +20,8 @@ impl RotaryAttention for CubeBackend {
         layout: KeyValueLayout,
     ) -> (CubeTensor, CubeTensor, CubeTensor) {
         let [qkv, table] = [qkv, table].map(into_contiguous);
-        // In place where nobody else reads the projection; a copy first where somebody does, because a kernel that
-        // writes elsewhere leaves the value heads unwritten.
+        // Works in place if the projection has no other reader. Otherwise it copies first: a kernel that writes to
+        // another buffer leaves the value heads unwritten.
         let turned = if qkv.handle.can_mut() {
             qkv
         } else {
@@ -56,7 +56,7 @@ impl RotaryAttentionGradient for CubeBackend {
             [turned, table, output, gradient].map(into_contiguous);
         let delta = empty(&turned, [shape.batch, shape.heads, shape.seq], DType::F32);
         let ([query, key, value], seen) = inputs(&turned, shape, layout);
-        // Where keys and values are repeated, so are their gradients, and each has a matrix of its own.
+        // If keys and values are repeated, so are their gradients, and each has its own matrix.
         let room = |width| empty(&turned, [shape.tokens(), width], turned.dtype);
         let (results, views) = match layout {
             KeyValueLayout::Shared => {
@@ -86,7 +86,7 @@ impl RotaryAttentionGradient for CubeBackend {
     }
 }
 
-/// What the attention kernels read, and the shape they read it in.
+/// Returns the inputs of the attention kernels, and the shape in which they read them.
 fn inputs(turned: &CubeTensor, shape: Shape, layout: KeyValueLayout) -> ([HeadView; 3], Shape) {
     let [query, key, value] = HeadView::fused(&turned.handle, shape);
     if layout == KeyValueLayout::Shared {
@@ -101,12 +101,12 @@ fn inputs(turned: &CubeTensor, shape: Shape, layout: KeyValueLayout) -> ([HeadVi
     ([query, key, value], repeated)
 }
 
-/// Attention results and their gradients: one row a token.
+/// Views attention results or their gradients: one row per token.
 fn rows(output: &CubeTensor, shape: Shape) -> HeadView {
     HeadView::rows_first(&output.handle, shape, shape.heads)
 }
 
-/// Turns queries and keys of `x` in place.
+/// Rotates queries and keys of `x` in place.
 fn turn(x: &CubeTensor, table: &CubeTensor, shape: Shape, inverse: bool) {
     let shape = RopeShape::from_attention(shape);
     let (client, buffers) = (&x.client, [&x.handle, &table.handle]);

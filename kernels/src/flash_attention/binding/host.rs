@@ -9,7 +9,7 @@ use super::{KeyValueLayout, RotaryAttention, RotaryAttentionGradient};
 use crate::binding::{Float, primitive, tensor};
 
 impl RotaryAttention for Flex {
-    /// Heads are repeated and laid out by rows whatever the layout: there is no kernel that could read them in place.
+    /// Heads are repeated and stored by rows in either layout, because no kernel could read them in place.
     fn rotary_attention(
         qkv: Float<Self>,
         table: Float<Self>,
@@ -27,7 +27,7 @@ impl RotaryAttention for Flex {
 }
 
 impl RotaryAttentionGradient for Flex {
-    /// See [`attend_gradient`]; query heads that share a key head add up; queries and keys turn back.
+    /// See [`attend_gradient`]. Gradients of query heads that share a key head are added; queries and keys are rotated back.
     fn rotary_attention_gradient(
         turned: Float<Self>,
         table: Float<Self>,
@@ -49,7 +49,7 @@ impl RotaryAttentionGradient for Flex {
     }
 }
 
-/// Causal attention over `[batch, heads, sequence, head_dim]`, and the log of each row's sum of exponentials
+/// Computes causal attention over `[batch, heads, sequence, head_dim]`, and the log of each row's sum of exponentials
 /// `[batch, heads, sequence]`.
 pub(super) fn attend([q, k, v]: [Tensor<4>; 3]) -> (Tensor<4>, Tensor<3>) {
     let [batch, heads, sequence, _] = q.dims();
@@ -62,7 +62,7 @@ pub(super) fn attend([q, k, v]: [Tensor<4>; 3]) -> (Tensor<4>, Tensor<3>) {
     (output, log_sum_exp)
 }
 
-/// With P = exp(S - L): dV = Pᵀ dO, dS = P (dO Vᵀ - rowsum(dO O)) / √d, dQ = dS K, dK = dSᵀ Q.
+/// Computes, with P = exp(S - L): dV = Pᵀ dO, dS = P (dO Vᵀ - rowsum(dO O)) / √d, dQ = dS K, dK = dSᵀ Q.
 pub(super) fn attend_gradient(
     [q, k, v]: [Tensor<4>; 3],
     output: Tensor<4>,
@@ -79,12 +79,12 @@ pub(super) fn attend_gradient(
     [query_gradient, key_gradient, value_gradient]
 }
 
-/// One over the square root of the head's width.
+/// Returns one over the square root of the head's width.
 fn scale(heads: &Tensor<4>) -> f32 {
     1.0 / (heads.dims()[3] as f32).sqrt()
 }
 
-/// Turns the query and key heads of every row by its position, or back.
+/// Rotates the query and key heads of every row by its position, or back.
 fn turn(qkv: Tensor<2>, table: Tensor<3>, shape: Shape, back: bool) -> Tensor<2> {
     let [batch, sequence, heads, key_heads, head_dim] = shape.sides();
     let all = heads + 2 * key_heads;
@@ -102,7 +102,8 @@ fn turn(qkv: Tensor<2>, table: Tensor<3>, shape: Shape, back: bool) -> Tensor<2>
     Tensor::cat(vec![pairs, values], 2).reshape([batch * sequence, shape.width()])
 }
 
-/// Queries, keys and values as `[batch, heads, sequence, head_dim]`, keys and values repeated for their query heads.
+/// Returns queries, keys and values as `[batch, heads, sequence, head_dim]`; keys and values are repeated for their
+/// query heads.
 fn split(qkv: Tensor<2>, shape: Shape) -> [Tensor<4>; 3] {
     let [batch, sequence, heads, key_heads, head_dim] = shape.sides();
     let grid = qkv
@@ -119,7 +120,7 @@ fn split(qkv: Tensor<2>, shape: Shape) -> [Tensor<4>; 3] {
     [grid.narrow(1, 0, heads), keys, values]
 }
 
-/// Causal scores `[batch, heads, sequence, sequence]`.
+/// Computes causal scores `[batch, heads, sequence, sequence]`.
 fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {
     let s = q.dims()[2];
     let scale = scale(&q);
@@ -130,7 +131,7 @@ fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {
     q.matmul(k.swap_dims(2, 3)) * scale + mask
 }
 
-/// `[tokens, heads · head_dim]` as `[batch, heads, sequence, head_dim]`.
+/// Reshapes `[tokens, heads · head_dim]` to `[batch, heads, sequence, head_dim]`.
 fn heads(rows: Tensor<2>, shape: Shape) -> Tensor<4> {
     rows.reshape([shape.batch, shape.seq, shape.heads, shape.head_dim])
         .swap_dims(1, 2)
@@ -142,7 +143,7 @@ fn rows(heads: Tensor<4>, shape: Shape) -> Tensor<2> {
     heads.swap_dims(1, 2).reshape([shape.tokens(), width])
 }
 
-/// Adds up the query heads that share a key head.
+/// Adds the query heads that share a key head.
 fn group(per_query_head: Tensor<4>, shape: Shape) -> Tensor<4> {
     let Shape {
         batch,

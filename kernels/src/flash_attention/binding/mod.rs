@@ -14,12 +14,12 @@ use tinyllama_kernel_catalog::flash_attention::Shape;
 
 use crate::binding::{Float, constant, record};
 
-/// How keys and values reach the attention kernel.
+/// How the attention kernel gets keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyValueLayout {
-    /// Read where the projection wrote them, each head once for all query heads that share it.
+    /// The kernel reads them where the projection wrote them, each head once for all query heads that share it.
     Shared,
-    /// Repeated for every query head and handed over as a transposed view, whose rows the kernel cannot read in lines.
+    /// They are repeated for every query head and passed as a transposed view, whose rows the kernel cannot read in lines.
     RepeatedTransposed,
 }
 
@@ -52,8 +52,8 @@ pub(crate) trait RotaryAttentionGradient: Backend {
     ) -> Float<Self>;
 }
 
-/// Rotary embedding and causal attention over a fused projection `[tokens, width]`, with the rotary `table`
-/// `[sequence, head_dim / 2, 2]`: the result `[tokens, heads · head_dim]`.
+/// Computes rotary embedding and causal attention over a fused projection `[tokens, width]`, with the rotary `table`
+/// `[sequence, head_dim / 2, 2]`. The result is `[tokens, heads · head_dim]`.
 pub fn rotary_attention(
     qkv: Tensor<2>,
     table: Tensor<3>,
@@ -63,8 +63,8 @@ pub fn rotary_attention(
     rotary_attention_saved(qkv, table, shape, layout).0
 }
 
-/// As [`rotary_attention`], with what its gradient needs: the projection with queries and keys turned, and the log of each
-/// row's sum of exponentials `[batch, heads, sequence]`.
+/// As [`rotary_attention`], and also returns what the gradient needs: the projection with rotated queries and keys, and
+/// the log of each row's sum of exponentials `[batch, heads, sequence]`.
 pub fn rotary_attention_saved(
     qkv: Tensor<2>,
     table: Tensor<3>,
@@ -80,7 +80,7 @@ pub fn rotary_attention_saved(
     )
 }
 
-/// Gradient of the fused projection.
+/// Computes the gradient of the fused projection.
 pub fn rotary_attention_gradient(
     turned: Tensor<2>,
     table: Tensor<3>,

@@ -1,14 +1,14 @@
-//! Repeating key and value heads for the query heads that share them, and adding their gradients up again.
+//! Repeats key and value heads for the query heads that share them, and adds their gradients again.
 //!
 //! No kernel needs this. It is the mistake of the debugging scenario's second stage: the repeated heads are stored
-//! columns first and handed over as a transposed view.
+//! columns first and passed as a transposed view.
 
 use burn::backend::Backend;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{Shape, Slice};
 use tinyllama_kernel_catalog::flash_attention::Shape as Sizes;
 
-/// Keys and values of a fused projection `[tokens, width]`, each `[batch, heads, head_dim, sequence]`.
+/// Returns keys and values of a fused projection `[tokens, width]`, each `[batch, heads, head_dim, sequence]`.
 pub(super) fn transposed_heads<B: Backend>(
     projection: FloatTensor<B>,
     sizes: Sizes,
@@ -31,8 +31,8 @@ pub(super) fn transposed_heads<B: Backend>(
     })
 }
 
-/// Gradients of queries, keys and values, `[tokens, heads · head_dim]` each, as the gradient of the fused projection: those
-/// of keys and values are added up over the query heads that share them.
+/// Joins gradients of queries, keys and values, `[tokens, heads · head_dim]` each, into the gradient of the fused
+/// projection. Those of keys and values are added over the query heads that share them.
 pub(super) fn fuse<B: Backend>(
     [query, key, value]: [FloatTensor<B>; 3],
     sizes: Sizes,

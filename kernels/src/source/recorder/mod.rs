@@ -1,4 +1,4 @@
-//! A device that compiles what is launched on it to C++ and keeps the launch instead of running it.
+//! A device that compiles launched kernels to C++ and records the launches instead of running them.
 
 mod server;
 
@@ -23,10 +23,10 @@ pub(super) use server::message;
 /// Device type of recorders in cubecl's registry; no runtime uses it.
 const DEVICE_TYPE: u16 = 0x7EC0;
 
-/// Compiles what `launches` launches on the client of [`Offline`] for `target`, in order.
+/// Compiles the launches that `launches` makes on the client of [`Offline`] for `target`, in order.
 ///
 /// # Errors
-/// What the launch functions refuse, and kernels that have no C++ for this architecture.
+/// Errors of the launch functions, and kernels that have no C++ for this architecture.
 pub fn record(
     target: &Target,
     launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
@@ -39,10 +39,11 @@ pub fn record(
         .collect()
 }
 
-/// The code objects of what `launches` launches on the client of [`Offline`] for an AMD `target`, in order.
+/// Returns the code objects of the launches that `launches` makes on the client of [`Offline`] for an AMD `target`, in
+/// order.
 ///
 /// # Errors
-/// As of [`record`], and kernels that cannot be lowered.
+/// As for [`record`], and kernels that cannot be lowered.
 #[cfg(feature = "rocm")]
 pub fn record_code_objects(
     target: &Target,
@@ -56,7 +57,7 @@ pub fn record_code_objects(
         .collect()
 }
 
-/// A device of a [`Target`] that does not exist, and names for its buffers.
+/// A nonexistent device of a [`Target`], and names for its buffers.
 pub struct Offline {
     client: Client,
     recorder: Arc<Recorder>,
@@ -65,12 +66,12 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// The client to launch on.
+    /// Returns the client on which to launch.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// A buffer of `bytes`, that arguments of launches are called by.
+    /// Creates a buffer of `bytes`. Arguments of launches refer to it by `name`.
     pub fn buffer(&self, name: &str, bytes: usize) -> Handle {
         let service = self.client.service_id();
         let handle = Handle::new(service, StreamId::current(), bytes as u64);
@@ -79,7 +80,7 @@ impl Offline {
         handle
     }
 
-    /// The device of this target: one a process, because cubecl keeps what it registers.
+    /// Opens the device of this target. A process has one per target, because cubecl keeps everything that it registers.
     fn open(target: &Target) -> Result<Offline, SourceError> {
         static OPEN: Mutex<Vec<(Target, Client, Arc<Recorder>)>> = Mutex::new(Vec::new());
         static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -105,13 +106,13 @@ impl Offline {
         })
     }
 
-    /// What `launches` put on the tape, with code objects where they are `lowered`.
+    /// Returns the launches that `launches` records, with code objects if `lowered`.
     fn tape(
         &self,
         lowered: bool,
         launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
     ) -> Result<Vec<Result<Recorded, SourceError>>, SourceError> {
-        // One recording at a time on each device: launches reach its tape from any thread.
+        // Each device records one at a time, because launches from any thread reach its tape.
         let _alone = lock(&self.recorder.recording);
         self.recorder.lowered.store(lowered, Ordering::Relaxed);
         lock(&self.recorder.tape).clear();
@@ -152,16 +153,16 @@ impl Offline {
     }
 }
 
-/// What a server records, and who may record.
+/// Recorded launches of a server, and the lock for recording.
 #[derive(Debug, Default)]
 struct Recorder {
     recording: Mutex<()>,
     tape: Mutex<Vec<Result<Recorded, SourceError>>>,
-    /// Whether kernels are to become code objects besides, which takes a build with LLVM.
+    /// True if kernels also become code objects, which needs a build with LLVM.
     lowered: AtomicBool,
 }
 
-/// A launch with its buffers not yet named.
+/// A launch whose buffers have no names yet.
 #[derive(Debug)]
 struct Recorded {
     kernel: String,
@@ -176,7 +177,7 @@ struct Recorded {
     code_object: Option<CodeObject>,
 }
 
-/// A panic while a lock was held leaves nothing half done here.
+/// A panic while a lock was held leaves no half-finished state here.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -244,7 +245,7 @@ mod tests {
         else {
             panic!("{info:?}");
         };
-        // The count of vectors: 3 rows of 64 elements in fours.
+        // The number of vectors: 3 rows of 64 elements in vectors of four.
         assert_eq!(words[0] as u32, 48);
         let parameters = launch.source.split(&launch.entry).nth(1).unwrap();
         let parameters = &parameters[..parameters.find('{').unwrap()];

@@ -1,4 +1,4 @@
-//! The server behind the client: what cubecl asks of a device, answered without one.
+//! The server behind the client: implements cubecl's interface of a device without one.
 
 use std::sync::Arc;
 #[cfg(feature = "rocm")]
@@ -39,7 +39,7 @@ use super::super::target::Arch;
 use super::super::{InfoPassing, SourceError, Target};
 use super::{Recorded, Recorder, lock};
 
-/// Buffers start where real ones do.
+/// Buffers have the alignment of real ones, in bytes.
 const ALIGNMENT: u64 = 256;
 
 /// The server behind the client.
@@ -121,7 +121,7 @@ impl RecordingServer {
         })
     }
 
-    /// The kernel's code object, where it is asked for and the target is one of AMD's.
+    /// Returns the kernel's code object if it is requested and the target is an AMD one.
     #[cfg(feature = "rocm")]
     fn lower(&self, kernel: &dyn CubeKernel) -> Result<Option<CodeObject>, String> {
         let wanted = self.recorder.lowered.load(Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl RecordingServer {
     }
 }
 
-/// A compilation error without the stack it was made on.
+/// Returns a compilation error without its stack trace.
 pub(in crate::source) fn message(error: CompilationError) -> String {
     match error {
         CompilationError::Validation { reason, .. } | CompilationError::Generic { reason, .. } => {
@@ -146,7 +146,7 @@ pub(in crate::source) fn message(error: CompilationError) -> String {
     }
 }
 
-/// `rmsnorm_forward` of `tinyllama_kernels::rmsnorm::kernels::rmsnorm_forward::RmsnormForward<…>`.
+/// Extracts `rmsnorm_forward` from `tinyllama_kernels::rmsnorm::kernels::rmsnorm_forward::RmsnormForward<…>`.
 fn short_name(type_name: &str) -> String {
     let path = type_name.split('<').next().unwrap_or(type_name);
     let mut parts = path.rsplit("::");
@@ -156,8 +156,8 @@ fn short_name(type_name: &str) -> String {
 
 impl DeviceService for RecordingServer {
     fn init(id: DeviceId) -> RecordingServer {
-        // Reached only where a client is loaded by its id instead of by `Offline::open`; no architecture is known then,
-        // and the smallest common one serves.
+        // This runs only if a client is loaded by its id instead of by `Offline::open`. The architecture is then
+        // unknown, and the smallest common one serves.
         let target = Target::cuda(70).unwrap_or_else(|error| panic!("{error}"));
         RecordingServer::new(id, &target, Arc::default())
     }
@@ -307,7 +307,7 @@ fn no_memory() -> IoError {
     }
 }
 
-/// Buffers one after the other, each aligned.
+/// Places buffers one after the other, each aligned.
 struct Contiguous;
 
 impl MemoryLayoutPolicy for Contiguous {
