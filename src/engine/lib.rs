@@ -1,8 +1,8 @@
 //! Trains every target of the course.
 //!
-//! [`device`] finds and opens devices, through burn's backends and through a thin layer over the HIP and CUDA
-//! drivers. [`model`] is the tiny LLaMA on burn's tensors. [`train`] is the training loop and its telemetry.
-//! [`targets`] holds the engines that execute a step: `autodiff` through burn, `v4` by a schedule of launches.
+//! [`device`] finds and opens devices, through burn's backends and through a thin layer over the HIP and CUDA drivers.
+//! [`model`] is the tiny LLaMA on burn's tensors. [`train`] is the training loop and its telemetry. [`targets`] holds
+//! the engines that execute a step: `autodiff` through burn, `v4` by a schedule of launches.
 //!
 //! ```no_run
 //! use tinyllama_contract::flags::RunSpec;

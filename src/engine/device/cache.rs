@@ -30,8 +30,8 @@ pub fn folder() -> Option<PathBuf> {
 
 /// Applies `settings` and turns the persistent caches on. Call it before the first use of a device.
 ///
-/// The user's `cubecl.toml` or `burn.toml` stays valid for everything that this function does not set. Only the first call
-/// in a process has an effect.
+/// The user's `cubecl.toml` or `burn.toml` stays valid for everything that this function does not set. Only the first
+/// call in a process has an effect.
 pub fn configure_runtime(settings: CacheSettings) {
     static SETTLED: Once = Once::new();
     SETTLED.call_once(|| apply(settings));
@@ -49,9 +49,9 @@ fn apply(settings: CacheSettings) {
         config.autotune.bench.max_samples = FEWEST_SAMPLES;
     }
     if settings.tuning == Tuning::Rules {
-        // Only reductions still need tuning. The lower levels first measure the device's best rate, which takes
-        // longer than all their
-        // candidates. On an H200 with six processes at once, a cold v1 took 17.2 s instead of 22.5, v2 17.7 instead of 20.6.
+        // Only reductions still need tuning. The lower levels first measure the device's best rate, which takes longer
+        // than all their candidates. On an H200 with six processes at once, a cold v1 took 17.2 s instead of 22.5, v2
+        // 17.7 instead of 20.6.
         config.autotune.level = AutotuneLevel::Full;
     }
     let cubecl_is_new = CubeClRuntimeConfig::try_set(config);

@@ -11,8 +11,7 @@ use super::{Backend, DeviceError};
 pub fn check(backend: Backend) -> Result<(), DeviceError> {
     let plain = |names: &[&str]| names.iter().map(PathBuf::from).collect();
     // Each entry has a name, the paths to search, and a function that older versions lack. Without the function, the
-    // bindings would
-    // end the process.
+    // bindings would end the process.
     let needed: Vec<(&'static str, Vec<PathBuf>, Option<&'static str>)> = match backend {
         Backend::Cpu => vec![],
         Backend::Vulkan => vec![(
@@ -76,8 +75,7 @@ fn load_any(candidates: &[PathBuf]) -> Result<Library, String> {
     let mut last = String::from("no name to try");
     for candidate in candidates {
         // SAFETY: loading runs the library's initialisers. These are the vendor's own libraries, which the backend
-        // would load next
-        // anyway.
+        // would load next anyway.
         match unsafe { Library::new(candidate) } {
             Ok(library) => return Ok(library),
             Err(error) => last = explain(&error),

@@ -1,7 +1,8 @@
-//! Ranges for profilers: AMD's ROCTx or NVIDIA's NVTX, depending on the installed library. Without one, ranges have no effect.
+//! Ranges for profilers: AMD's ROCTx or NVIDIA's NVTX, depending on the installed library. Without one, ranges have no
+//! effect.
 //!
-//! A range covers the host: the work that it issued between start and end. For AMD's profilers, the ranges of the counted
-//! steps also limit the recording if the user asks for selected regions only.
+//! A range covers the host: the work that it issued between start and end. For AMD's profilers, the ranges of the
+//! counted steps also limit the recording if the user asks for selected regions only.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::OnceLock;
@@ -24,8 +25,9 @@ struct Marks {
 /// A vendor, its library's names, and the names of the functions that begin and end a range.
 pub(super) type Names = (Vendor, &'static [&'static str], [&'static CStr; 2]);
 
-/// The first library found for a vendor counts. rocprofv3 reads AMD's first one, older profilers the second. NVTX 3 is a header
-/// without a library. NVIDIA's profilers therefore see ranges only with an earlier library, such as CUDA 12 and before install.
+/// The first library found for a vendor counts. rocprofv3 reads AMD's first one, older profilers the second. NVTX 3 is
+/// a header without a library. NVIDIA's profilers therefore see ranges only with an earlier library, such as CUDA 12
+/// and before install.
 pub(super) const LIBRARIES: [Names; 3] = [
     (
         Vendor::Amd,

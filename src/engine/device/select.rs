@@ -75,8 +75,8 @@ pub fn vendor_of(backend: Backend) -> Option<Vendor> {
 
 /// Opens the device that `choice` selects.
 ///
-/// `wanted` is an index, or for Vulkan part of an adapter's name. Without it the first real GPU is taken.
-/// `Auto` skips missing backends and ends at the CPU. A backend named explicitly must work.
+/// `wanted` is an index, or for Vulkan part of an adapter's name. Without it the first real GPU is taken. `Auto` skips
+/// missing backends and ends at the CPU. A backend named explicitly must work.
 pub fn open(choice: BackendChoice, wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
     match choice.backend() {
         Some(backend) => open_backend(backend, wanted),
@@ -131,8 +131,8 @@ pub fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<Driver, Dev
     })
 }
 
-/// Opens the driver that `choice` selects: `Auto` takes ROCm, then CUDA. Returns `None` for Vulkan and the CPU, and if `Auto`
-/// finds no driver.
+/// Opens the driver that `choice` selects: `Auto` takes ROCm, then CUDA. Returns `None` for Vulkan and the CPU, and if
+/// `Auto` finds no driver.
 ///
 /// # Errors
 /// Names what an explicitly named driver lacks.

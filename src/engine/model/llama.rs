@@ -130,9 +130,9 @@ impl Context {
         Context { library, ..self }
     }
 
-    /// Prepares an input of one of this project's kernels, or a weight whose product only they read. Without a backward pass,
-    /// gradients end at the kernel. The operations before it are then not recorded either: burn keeps a record until a backward
-    /// pass reaches it, and none would.
+    /// Prepares an input of one of this project's kernels, or a weight whose product only they read. Without a backward
+    /// pass, gradients end at the kernel. The operations before it are then not recorded either: burn keeps a record
+    /// until a backward pass reaches it, and none would.
     fn kernel_input<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         match self.recipe.backward {
             Backward::Complete => x,
@@ -184,8 +184,7 @@ impl Llama {
     }
 
     /// Computes logits and passes every layer's output to `probe`: the embedding, the residual stream after each half
-    /// of a block,
-    /// the last norm and the logits.
+    /// of a block, the last norm and the logits.
     pub fn probed_logits(
         &self,
         context: &Context,

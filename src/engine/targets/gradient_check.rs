@@ -35,9 +35,9 @@ impl Comparison {
 
 /// Returns the largest relative difference that rounding explains.
 ///
-/// f32 keeps 24 bits: sums over some thousand terms stay within 1e-4. On GPUs the library's fast products may round their
-/// operands to tf32's 11 bits. That shows as some 1e-3 per product and up to 1e-2 through several layers. Its plain products
-/// round nothing. bf16 keeps 8 bits: 2⁻⁹ per rounding, up to 5e-2 through the layers.
+/// f32 keeps 24 bits: sums over some thousand terms stay within 1e-4. On GPUs the library's fast products may round
+/// their operands to tf32's 11 bits. That shows as some 1e-3 per product and up to 1e-2 through several layers. Its
+/// plain products round nothing. bf16 keeps 8 bits: 2⁻⁹ per rounding, up to 5e-2 through the layers.
 pub fn tolerance(operands: FloatDType, backend: Backend, library: LibraryKernels) -> f64 {
     match operands {
         FloatDType::BF16 => 5e-2,
@@ -48,8 +48,7 @@ pub fn tolerance(operands: FloatDType, backend: Backend, library: LibraryKernels
 }
 
 /// Returns the largest relative difference between the losses of two trainings. It allows for the rounding of ten
-/// steps, each based
-/// on the one before.
+/// steps, each based on the one before.
 pub fn training_tolerance(operands: FloatDType, backend: Backend, library: LibraryKernels) -> f64 {
     match operands {
         FloatDType::F32 if !backend.is_asynchronous() => 1e-5,
@@ -65,8 +64,7 @@ fn rounds(backend: Backend, library: LibraryKernels) -> bool {
 }
 
 /// Computes loss and gradients of each target from fresh weights and tokens of `seed`, and compares them with the
-/// baseline in f64
-/// on the CPU.
+/// baseline in f64 on the CPU.
 ///
 /// # Errors
 /// Errors of a device.

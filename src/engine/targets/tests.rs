@@ -228,8 +228,8 @@ fn every_engine_continues_a_text_and_says_who_got_a_gradient() {
     }
 }
 
-/// Returns the settings in which two stages differ. The store of gate and up depends on the activation's kernel, so
-/// it is left out.
+/// Returns the settings in which two stages differ. The store of gate and up depends on the activation's kernel, so it
+/// is left out.
 fn differing(a: Target, b: Target) -> Vec<&'static str> {
     let (x, y) = (a.recipe, b.recipe);
     [

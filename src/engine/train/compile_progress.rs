@@ -93,8 +93,8 @@ impl Drop for CompileProgress {
     }
 }
 
-/// Seconds that the first step took before, by key. This is a cache: an unreadable file counts as empty, a failed
-/// write is ignored.
+/// Seconds that the first step took before, by key. This is a cache: an unreadable file counts as empty, a failed write
+/// is ignored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct History {
     seconds: BTreeMap<String, f64>,

@@ -99,7 +99,8 @@ pub trait Engine {
         self.launches().is_some()
     }
 
-    /// Compares gradients over all ranks with those of one device and the whole batch. Returns `None` except on the first rank.
+    /// Compares gradients over all ranks with those of one device and the whole batch. Returns `None` except on the
+    /// first rank.
     ///
     /// # Errors
     /// Errors of the device.

@@ -92,8 +92,8 @@ pub fn short_name(kernel: &str) -> String {
     type_name_format(kernel, TypeNameFormatLevel::Short)
 }
 
-/// Sums the kernels' times in milliseconds. Returns `None` if one has no time stamps, because a partial sum would
-/// look complete.
+/// Sums the kernels' times in milliseconds. Returns `None` if one has no time stamps, because a partial sum would look
+/// complete.
 fn device_ms(launches: &[&KernelLaunch]) -> Option<f64> {
     if launches.is_empty() {
         return None;

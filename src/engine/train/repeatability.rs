@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::train::{Batch, Engine, Evaluation, Repeatability};
 use tinyllama_base::relative_difference;
 
-/// Computes loss and gradients of `batch` twice without an update and compares them. Also counts the parameters whose gradient
-/// is not zero.
+/// Computes loss and gradients of `batch` twice without an update and compares them. Also counts the parameters whose
+/// gradient is not zero.
 ///
 /// # Errors
 /// Errors of the device when results are read back.

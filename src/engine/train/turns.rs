@@ -79,8 +79,8 @@ impl Turns {
         }
     }
 
-    /// Call it after the last step. It waits for the other run to end, because this run's later work would disturb
-    /// the other's steps.
+    /// Call it after the last step. It waits for the other run to end, because this run's later work would disturb the
+    /// other's steps.
     pub fn end(mut self, stop: &StopSignal) {
         // This fails if the other run has ended, and then there is nothing to wait for.
         if self.other.shutdown(Shutdown::Write).is_ok() {

@@ -202,8 +202,7 @@ fn warm_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
 fn copies(effort: &Effort, piece: usize) -> Option<(Sampled, u64)> {
     let threads = rayon::current_num_threads();
     // The threads create their own pieces, so that the memory lies near a core that uses it. The values are not zero,
-    // because the
-    // system would not store zeros.
+    // because the system would not store zeros.
     let mut pieces: Vec<(Vec<u8>, Vec<u8>)> = (0..threads)
         .into_par_iter()
         .with_max_len(1)

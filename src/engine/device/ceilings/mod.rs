@@ -1,7 +1,8 @@
-//! Measures a device with a single kind of work at a time: products, copies, launches, waits. `calibrate` stores the results.
+//! Measures a device with a single kind of work at a time: products, copies, launches, waits. `calibrate` stores the
+//! results.
 //!
-//! GPUs are measured through the driver layer, with the vendor's matrix library and our own kernels, so the build needs no
-//! burn backend. A measurement that a device cannot do becomes a note; the other measurements still run.
+//! GPUs are measured through the driver layer, with the vendor's matrix library and our own kernels, so the build needs
+//! no burn backend. A measurement that a device cannot do becomes a note; the other measurements still run.
 
 mod cpu;
 mod gpu;
@@ -18,11 +19,12 @@ use tinyllama_contract::ceilings::{
 };
 
 /// Measures the device that `choice` and `wanted` (an index, or part of a Vulkan adapter's name) select. `progress`
-/// gets the name
-/// of each measurement as it starts. It takes some 20 seconds on a GPU and 10 on a CPU; nothing else should use the device.
+/// gets the name of each measurement as it starts. It takes some 20 seconds on a GPU and 10 on a CPU; nothing else
+/// should use the device.
 ///
 /// # Errors
-/// A [`DeviceError`](super::DeviceError) if the device cannot be opened; the first failure if nothing could be measured.
+/// A [`DeviceError`](super::DeviceError) if the device cannot be opened; the first failure if nothing could be
+/// measured.
 pub fn measure(
     choice: BackendChoice,
     wanted: Option<&str>,

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use tinyllama_base::file;
 
-/// A folder of compiled modules. It only saves time: an unreadable module is compiled again. If a module cannot be written
-/// (read-only home, full disk), it is not kept, and the cache remembers the reason.
+/// A folder of compiled modules. It only saves time: an unreadable module is compiled again. If a module cannot be
+/// written (read-only home, full disk), it is not kept, and the cache remembers the reason.
 #[derive(Clone, Debug)]
 pub struct ModuleCache {
     folder: PathBuf,

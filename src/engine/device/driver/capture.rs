@@ -112,8 +112,8 @@ impl Capture {
         }
     }
 
-    /// Ends the capture. After a failure all its streams and events get new handles. Branches come before the stream that they
-    /// came from, because that stream knows them.
+    /// Ends the capture. After a failure all its streams and events get new handles. Branches come before the stream
+    /// that they came from, because that stream knows them.
     pub fn end(&self, failed: bool) {
         self.running.set(false);
         let members = self.members.take();

@@ -68,8 +68,8 @@ fn load(vendor: Vendor) -> Result<CollectiveInterface> {
     CollectiveInterface::load(&library, &Statuses::by(&library, &[STATUS_TEXT])?)
 }
 
-/// Returns further folders of the library: from `NCCL_PATH` or `RCCL_PATH`, and from Python's package managers. The caller also
-/// searches toolkits and the loader's path.
+/// Returns further folders of the library: from `NCCL_PATH` or `RCCL_PATH`, and from Python's package managers. The
+/// caller also searches toolkits and the loader's path.
 fn folders(vendor: Vendor) -> Vec<PathBuf> {
     let (variable, packages): (_, &[&str]) = match vendor {
         Vendor::Nvidia => ("NCCL_PATH", &["nvidia/nccl"]),
@@ -164,8 +164,8 @@ impl Communicator {
     /// Replaces each of `parts`, gradients in `precision`, by its sum over all ranks, in one group.
     ///
     /// # Safety
-    /// The parts stay allocated until the stream has passed (or, captured, while the graph is used). All ranks sum parts of the
-    /// same sizes in the same order.
+    /// The parts stay allocated until the stream has passed (or, captured, while the graph is used). All ranks sum
+    /// parts of the same sizes in the same order.
     pub unsafe fn sum(&self, stream: &Stream, parts: &[Slice], precision: Precision) -> Result<()> {
         let (library, size) = (&self.library, precision.element_bytes());
         let kind = match precision {

@@ -1,7 +1,8 @@
 //! Matrix multiplication by the vendor's library, on our stream.
 //!
-//! Matrices are row-major, but cuBLASLt and hipBLASLt expect column-major ones. A row-major matrix is the transpose of the
-//! column-major one at the same address. The library is therefore asked for `dT = op(b)T op(a)T`, with exchanged operands.
+//! Matrices are row-major, but cuBLASLt and hipBLASLt expect column-major ones. A row-major matrix is the transpose of
+//! the column-major one at the same address. The library is therefore asked for `dT = op(b)T op(a)T`, with exchanged
+//! operands.
 
 use std::fmt;
 use std::rc::Rc;
@@ -228,8 +229,8 @@ pub struct GemmOperands {
 pub enum Selection {
     /// The library's first choice. It is the same on every start.
     Heuristic,
-    /// The fastest of up to this many, timed on this device with scratch operands. The choice, and with it the last bits of a
-    /// result, may differ between starts.
+    /// The fastest of up to this many, timed on this device with scratch operands. The choice, and with it the last
+    /// bits of a result, may differ between starts.
     Measured { candidates: usize },
 }
 
@@ -263,8 +264,7 @@ impl Driver {
     }
 
     /// Chooses an algorithm for `spec` that fits the workspace of `stream`, which must not be capturing. It allocates
-    /// and waits,
-    /// so call it during set-up.
+    /// and waits, so call it during set-up.
     ///
     /// # Errors
     /// [`DriverError::NoAlgorithm`] if the library cannot do it on this device (TF32 on most AMD GPUs).

@@ -39,11 +39,11 @@ struct Captured {
 }
 
 impl Stream {
-    /// Captures everything that `work` puts into this stream, instead of executing it. Streams that wait for its events and are
-    /// joined again belong to the capture.
+    /// Captures everything that `work` puts into this stream, instead of executing it. Streams that wait for its events
+    /// and are joined again belong to the capture.
     ///
-    /// If `work` or the capture fails, the capture is ended and nothing stays allocated. If the driver ends it with an error,
-    /// this stream and those that joined it get new handles, because HIP never frees the old ones.
+    /// If `work` or the capture fails, the capture is ended and nothing stays allocated. If the driver ends it with an
+    /// error, this stream and those that joined it get new handles, because HIP never frees the old ones.
     ///
     /// # Safety
     /// Every buffer, pinned buffer, kernel, plan and workspace used in `work` outlives the graph.

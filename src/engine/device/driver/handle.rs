@@ -12,8 +12,8 @@ use super::{DriverError, Properties, Result, Vendor};
 
 /// A device opened through its vendor's driver. Clones are the same device.
 ///
-/// It belongs to the thread that opened it, as do all handles made from it, because the drivers keep the current device per
-/// thread.
+/// It belongs to the thread that opened it, as do all handles made from it, because the drivers keep the current device
+/// per thread.
 #[derive(Clone)]
 pub struct Driver {
     pub(super) shared: Rc<Shared>,
@@ -43,7 +43,8 @@ pub(super) struct Accounts {
 
 /// Work handed to the driver since the device was opened.
 ///
-/// Work captured into a graph counts once, as `captured`, and not as launched. Each replay of the graph counts in `graphs`.
+/// Work captured into a graph counts once, as `captured`, and not as launched. Each replay of the graph counts in
+/// `graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkCounts {
     /// Our own kernels launched from the host.

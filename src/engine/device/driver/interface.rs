@@ -1,5 +1,6 @@
-//! The functions called in CUDA's and HIP's driver libraries. Signatures are from `cuda.h` 13.5 and from `hip_runtime_api.h` of
-//! ROCm 6.2 to 7.14. They differ only in names: every handle and every device address is a pointer, and both return a status.
+//! The functions called in CUDA's and HIP's driver libraries. Signatures are from `cuda.h` 13.5 and from
+//! `hip_runtime_api.h` of ROCm 6.2 to 7.14. They differ only in names: every handle and every device address is a
+//! pointer, and both return a status.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

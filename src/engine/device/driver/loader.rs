@@ -206,8 +206,9 @@ impl Statuses {
     }
 }
 
-/// Declares a table of functions by their names: `"cuda" | "hip"` if both vendors have one of the same signature. A library of
-/// only one vendor has one name. All functions return a status, which a method of the same name turns into a result.
+/// Declares a table of functions by their names: `"cuda" | "hip"` if both vendors have one of the same signature. A
+/// library of only one vendor has one name. All functions return a status, which a method of the same name turns into a
+/// result.
 macro_rules! interface {
     (@method $function:ident [$($name:ident: $type:ty,)*] [$($unused:ident)*]) => {
         #[allow(dead_code, clippy::too_many_arguments, reason = "some are called by their pointer, and as the library has them")]

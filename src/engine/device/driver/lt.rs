@@ -268,8 +268,7 @@ impl LtLibrary {
         let (a, b, d) = (layouts.a.handle, layouts.b.handle, layouts.d.handle);
         let GemmOperands { alpha, beta, .. } = operands;
         // SAFETY: descriptors and algorithm are alive and made for each other; the caller guarantees the rest. The
-        // library reads the
-        // scalars before the call returns. The operands are exchanged, as the module explains.
+        // library reads the scalars before the call returns. The operands are exchanged, as the module explains.
         unsafe {
             self.interface.multiply(
                 state.map_or(self.own(), |state| state.handle),

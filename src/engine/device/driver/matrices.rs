@@ -25,8 +25,8 @@ pub(super) enum Product {
 
 impl MatrixLibrary {
     /// Loads the library. hipBLASLt serves only some AMD GPUs, rocBLAS all of them. A hipBLASLt that was built for
-    /// other GPUs loads
-    /// without an error and offers no algorithm. On CUDA there is no fallback, because cuBLAS itself needs cuBLASLt.
+    /// other GPUs loads without an error and offers no algorithm. On CUDA there is no fallback, because cuBLAS itself
+    /// needs cuBLASLt.
     pub fn load(properties: &Properties) -> Result<Self> {
         let error = match LtLibrary::load(properties) {
             Ok(library) if properties.vendor == Vendor::Nvidia || library.has_kernels()? => {

@@ -89,7 +89,8 @@ impl Driver {
     /// Allocates `bytes` bytes on the device. It is slow and may wait for the device, so allocate once.
     ///
     /// # Errors
-    /// [`DriverError::Call`] with the refusal `OutOfMemory` if there is not enough memory; the message has the requested size.
+    /// [`DriverError::Call`] with the refusal `OutOfMemory` if there is not enough memory; the message has the
+    /// requested size.
     pub fn allocate(&self, bytes: usize) -> Result<Buffer> {
         if bytes == 0 {
             return Err(DriverError::Invalid("a buffer of no bytes".into()));

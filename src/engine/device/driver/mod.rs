@@ -1,9 +1,9 @@
 //! A thin layer over the CUDA and HIP driver interfaces.
 //!
-//! V4 schedules its whole step by hand. It needs things that burn and cubecl do not expose: the stream, events,
-//! graphs, and the vendor's matrix library on the same stream. Both interfaces have the same functions under two
-//! names. So there is one implementation with two tables of symbols, loaded at run time. Without the libraries, a
-//! typed error tells the user what to install.
+//! V4 schedules its whole step by hand. It needs things that burn and cubecl do not expose: the stream, events, graphs,
+//! and the vendor's matrix library on the same stream. Both interfaces have the same functions under two names. So
+//! there is one implementation with two tables of symbols, loaded at run time. Without the libraries, a typed error
+//! tells the user what to install.
 //!
 //! ```text
 //! open(Vendor::Nvidia, 0)?                                  a Driver

@@ -51,9 +51,9 @@ pub enum LaunchMode {
     /// The kernel starts when the previous work has ended.
     #[default]
     Ordered,
-    /// The kernel's blocks may start while the previous kernel still runs, which hides the cost of its start. The kernel has to
-    /// execute `griddepcontrol.wait` on **every** path before it reads the previous kernel's results or writes its inputs.
-    /// A device without this feature orders the launch, and the kernel has to omit the instruction
+    /// The kernel's blocks may start while the previous kernel still runs, which hides the cost of its start. The
+    /// kernel has to execute `griddepcontrol.wait` on **every** path before it reads the previous kernel's results or
+    /// writes its inputs. A device without this feature orders the launch, and the kernel has to omit the instruction
     /// ([`Properties::overlapping`](super::Properties::overlapping)).
     Overlapping,
     /// All its blocks run at the same time and may synchronise with each other.

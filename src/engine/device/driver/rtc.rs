@@ -99,7 +99,8 @@ impl Compiler {
         Ok(format!("nvrtc {major}.{minor}"))
     }
 
-    /// Compiles for the request's device: a cubin or an AMD code object, or PTX if this compiler is older than the device.
+    /// Compiles for the request's device: a cubin or an AMD code object, or PTX if this compiler is older than the
+    /// device.
     ///
     /// # Errors
     /// The compiler's errors in the source, or that the compiler does not work here.

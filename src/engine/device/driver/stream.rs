@@ -34,8 +34,8 @@ pub struct Event {
 }
 
 impl Driver {
-    /// Opens a stream with `workspace` bytes for the matrix library. 32 MiB serve it best on large devices; 0 is for a stream
-    /// without multiplications.
+    /// Opens a stream with `workspace` bytes for the matrix library. 32 MiB serve it best on large devices; 0 is for a
+    /// stream without multiplications.
     pub fn stream(&self, workspace: usize) -> Result<Stream> {
         self.stream_of(HandleKind::Stream, workspace)
     }
@@ -99,8 +99,8 @@ impl Stream {
     /// Puts a kernel into the stream.
     ///
     /// # Safety
-    /// `arguments` match the kernel's declaration in number, size and order. They point to memory that is large enough for the
-    /// kernel and stays until the stream has passed (or, captured, while the graph is used).
+    /// `arguments` match the kernel's declaration in number, size and order. They point to memory that is large enough
+    /// for the kernel and stays until the stream has passed (or, captured, while the graph is used).
     pub unsafe fn launch(
         &self,
         kernel: &Kernel,
@@ -240,9 +240,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Marks this point of the stream for a timed event. In a capture, each replay marks it again. Returns `false`,
-    /// and leaves the
-    /// event unchanged, if the driver cannot do that.
+    /// Marks this point of the stream for a timed event. In a capture, each replay marks it again. Returns `false`, and
+    /// leaves the event unchanged, if the driver cannot do that.
     pub fn stamp(&self, event: &Event) -> Result<bool> {
         if !self.is_capturing() {
             self.record(event)?;

@@ -4,8 +4,8 @@ use super::gemm::{GemmOperands, GemmPlan, GemmSpec};
 use super::matrices::Product;
 use super::{Buffer, Driver, DriverError, Graph, GraphContents, Result, Stream};
 
-/// Runs of a candidate per measurement. They are captured, because a small multiplication is shorter than the call
-/// that starts it.
+/// Runs of a candidate per measurement. They are captured, because a small multiplication is shorter than the call that
+/// starts it.
 const RUNS: usize = 20;
 /// Measurements per candidate; the shortest counts.
 const ROUNDS: usize = 3;
@@ -61,8 +61,8 @@ pub(super) fn choose(
     best.map(|(_, plan)| plan).ok_or(refusal)
 }
 
-/// Fills a buffer with numbers of either sign between 1/2 and 1, in bf16; two adjacent ones also form such an f32. With zeros a
-/// device needs less power and clocks higher, so other algorithms would win than with a model's numbers.
+/// Fills a buffer with numbers of either sign between 1/2 and 1, in bf16; two adjacent ones also form such an f32. With
+/// zeros a device needs less power and clocks higher, so other algorithms would win than with a model's numbers.
 pub(super) fn fill(stream: &Stream, buffer: &Buffer) -> Result<()> {
     let bytes = buffer.whole().bytes();
     let mut bits = 1u32;
@@ -92,8 +92,8 @@ fn time(
     operands: &GemmOperands,
     measured: bool,
 ) -> Result<(f32, GraphContents)> {
-    // SAFETY, here and below: the operands belong to `choose`, which waits for the stream before it frees them.
-    // The product runs once before the capture: libraries load a kernel at its first use, which a capture does not allow.
+    // SAFETY, here and below: the operands belong to `choose`, which waits for the stream before it frees them. The
+    // product runs once before the capture: libraries load a kernel at its first use, which a capture does not allow.
     unsafe { gemm.run(stream, operands)? };
     stream.synchronize()?;
     let capture = |runs: usize| -> Result<Graph> {

@@ -2,8 +2,8 @@
 
 use crate::device::driver::{GemmSpec, Operand};
 
-/// Computes `alpha * op(a) op(b) + beta * c` in f64 from the stored elements, laid out like `d`. Elements between rows and
-/// between matrices of the batch keep the values of `c`.
+/// Computes `alpha * op(a) op(b) + beta * c` in f64 from the stored elements, laid out like `d`. Elements between rows
+/// and between matrices of the batch keep the values of `c`.
 ///
 /// Returns `None` if a slice is shorter than [`GemmSpec::bytes`] says.
 pub fn multiply(

@@ -6,8 +6,8 @@ use burn::tensor::{Int, Tensor};
 use crate::model::{Context, Llama, Part};
 use crate::train::event::{Activation, Activations};
 
-/// Limits of the standard deviation that a healthy model shows before its first step. A normalised stream has 1. Much wider
-/// logits put all probability on one token, and much smaller values carry no signal.
+/// Limits of the standard deviation that a healthy model shows before its first step. A normalised stream has 1. Much
+/// wider logits put all probability on one token, and much smaller values carry no signal.
 const NARROWEST: f64 = 1e-4;
 const WIDEST: f64 = 5.0;
 

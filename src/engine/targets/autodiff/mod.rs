@@ -44,8 +44,7 @@ pub fn open(options: &Options) -> Result<Box<dyn EngineDevice>> {
 }
 
 /// Returns how burn's products treat their operands on `open`. The CPU computes in f32. On GPUs tuned products may
-/// round operands
-/// to tf32. Products chosen by the library's rules do so if the matrix units support it.
+/// round operands to tf32. Products chosen by the library's rules do so if the matrix units support it.
 pub fn operands(dtype: FloatDType, open: &OpenDevice, library: LibraryKernels) -> Operands {
     match (dtype, library) {
         (FloatDType::F32, LibraryKernels::Tuned) if open.backend.is_asynchronous() => {
@@ -280,8 +279,7 @@ impl Engine for Trainer {
             clock.lap(true, &self.device)?;
         }
         // Without a wait at every phase, only the host's share of each phase is known. The unsynchronised clock still
-        // reports it:
-        // that is the mistake which this stage demonstrates.
+        // reports it: that is the mistake which this stage demonstrates.
         let part = |milliseconds| (synchronize != Synchronize::Step).then_some(milliseconds);
         let times = StepTimes {
             total: clock.total(),

@@ -101,7 +101,8 @@ impl Reshapes {
     }
 }
 
-/// Takes `trainer` through `shapes` batch sizes and sequence lengths, one step each. After each it returns to its first shape.
+/// Takes `trainer` through `shapes` batch sizes and sequence lengths, one step each. After each it returns to its first
+/// shape.
 ///
 /// The first shapes are not compared, because libraries load kernels and keep them.
 ///

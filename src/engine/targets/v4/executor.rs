@@ -71,9 +71,8 @@ pub trait Executor {
         Ok(launches)
     }
 
-    /// Runs a step node by node and returns the milliseconds of each in order. Without a device clock the host's
-    /// clock is used, and
-    /// the time of a node then includes handing it over and waiting for it.
+    /// Runs a step node by node and returns the milliseconds of each in order. Without a device clock the host's clock
+    /// is used, and the time of a node then includes handing it over and waiting for it.
     fn profile(&mut self) -> Result<Vec<f64>> {
         self.wait()?;
         (0..self.schedule().nodes.len())
@@ -90,15 +89,13 @@ pub trait Executor {
     fn wait(&mut self) -> Result<()>;
 
     /// Returns the milliseconds from the end of this rank's own gradients to the end of all sums, in the last step.
-    /// Wait for the step
-    /// first. `None` if it was not measured or there is nothing to sum.
+    /// Wait for the step first. `None` if it was not measured or there is nothing to sum.
     fn waited(&self) -> Option<f64> {
         None
     }
 
-    /// Waits, then returns losses of the last runs, oldest first. There are at most `count`, at most [`LOSS_RING`],
-    /// and at most one per
-    /// run.
+    /// Waits, then returns losses of the last runs, oldest first. There are at most `count`, at most [`LOSS_RING`], and
+    /// at most one per run.
     ///
     /// [`LOSS_RING`]: super::schedule::LOSS_RING
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>>;

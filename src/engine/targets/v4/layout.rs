@@ -1,8 +1,8 @@
 //! Places of the parameters in the one array that holds them all.
 //!
-//! Parameters, gradients, both moments and the copies for matrix products have the same layout, so one launch can update
-//! everything without a table of tensors. Norm weights come last and without gaps, because one launch finishes the gradients
-//! of all of them.
+//! Parameters, gradients, both moments and the copies for matrix products have the same layout, so one launch can
+//! update everything without a table of tensors. Norm weights come last and without gaps, because one launch finishes
+//! the gradients of all of them.
 
 use std::ops::Range;
 

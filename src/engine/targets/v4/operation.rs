@@ -110,8 +110,9 @@ kernels! {
     Lookup = "lookup_normalize" { tokens: Read, table: Read, stream: Write, weight: Read, normed: Write, scale: Write }
     /// `scale = 1 / sqrt(mean(stream²) + ε)` row by row, `normed = stream · scale · weight`.
     Normalize = "normalize" { stream: Read, weight: Read, normed: Write, scale: Write }
-    /// Rotates queries and keys, then computes causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. The backward pass
-    /// computes the weights again from `log_sums` `[B, H, S]`. In `rotated` `[N, D + KV]` a GPU keeps rotated queries and keys.
+    /// Rotates queries and keys, then computes causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. The
+    /// backward pass computes the weights again from `log_sums` `[B, H, S]`. In `rotated` `[N, D + KV]` a GPU keeps
+    /// rotated queries and keys.
     Attention = "attention" { qkv: Read, rotated: Write, mixed: Write, log_sums: Write }
     AttentionBackward = "attention_backward" { qkv: Read, rotated: Read, mixed: Read, log_sums: Read, mixed_gradient: Read, qkv_gradient: Write }
     /// `activated = silu(gate) · up`, `[N, 2F]` to `[N, F]`.
@@ -128,8 +129,8 @@ kernels! {
     Advance = "adamw_factors" { factors: Change }
 }
 
-/// Adds the gradient that comes through a norm to that of the stream (`first`: replaces it), and writes a copy for matrix
-/// products. Writes the weight's gradient as `partials`, one row for each group of tokens.
+/// Adds the gradient that comes through a norm to that of the stream (`first`: replaces it), and writes a copy for
+/// matrix products. Writes the weight's gradient as `partials`, one row for each group of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NormalizeBackward {
     pub normed_gradient: Handle,

@@ -24,9 +24,8 @@ use crate::train::{
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_contract::ElementType;
 
-/// Gradients of weights and updates of a block run next to the main chain. On an H200 this was the fastest, or within
-/// 2 % of it,
-/// in every size and precision that was timed.
+/// Gradients of weights and updates of a block run next to the main chain. On an H200 this was the fastest, or within 2
+/// % of it, in every size and precision that was timed.
 pub const CONCURRENCY: Concurrency = Concurrency {
     lanes: 2,
     update_early: true,
@@ -61,8 +60,8 @@ enum Kind {
     Client(OpenDevice),
 }
 
-/// Opens a GPU's driver, which needs no burn backend in the build. Opens burn's client if its products are requested or only
-/// Vulkan reaches the GPU. Otherwise opens the host.
+/// Opens a GPU's driver, which needs no burn backend in the build. Opens burn's client if its products are requested or
+/// only Vulkan reaches the GPU. Otherwise opens the host.
 ///
 /// # Errors
 /// [`DeviceError`] if the choice leads to no device.

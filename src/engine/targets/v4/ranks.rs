@@ -70,9 +70,8 @@ pub fn meet(driver: &Driver, options: &RankOptions) -> Result<Communicator> {
 }
 
 impl Ranks {
-    /// Compares gradients over all ranks with those that the first rank computes alone from the whole batch. All
-    /// ranks have to call it;
-    /// only the first gets a result.
+    /// Compares gradients over all ranks with those that the first rank computes alone from the whole batch. All ranks
+    /// have to call it; only the first gets a result.
     ///
     /// # Errors
     /// Errors of the device.

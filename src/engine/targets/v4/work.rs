@@ -1,8 +1,8 @@
 //! Operations and bytes of a launch, counted from shapes.
 //!
-//! A multiply and an add are two operations. Element-wise work counts one operation per arithmetic operator of its formula.
-//! Bytes count every operand once and every result once, without caches. The least time of a launch is the larger of
-//! operations over the device's rate and bytes over its bandwidth.
+//! A multiply and an add are two operations. Element-wise work counts one operation per arithmetic operator of its
+//! formula. Bytes count every operand once and every result once, without caches. The least time of a launch is the
+//! larger of operations over the device's rate and bytes over its bandwidth.
 
 use super::buffers::{Element, Handle};
 use super::operation::{Attention, AttentionBackward, Operation, Product};
@@ -84,8 +84,7 @@ impl Schedule {
                 moved - size(&op.partials) + share
             }
             // Parameter, gradient and two moments are read, and all except the gradient are written. A copy for
-            // products is also written, or,
-            // for matrices, half of the parameter.
+            // products is also written, or, for matrices, half of the parameter.
             Operation::Update(op) => {
                 let matrices = self.layout.matrices();
                 let start = op.elements.start.max(matrices.start);

@@ -1,9 +1,9 @@
 //! Finds out which part of the model a launch belongs to.
 //!
-//! With fusion, the training thread records an operation and the fusion server's thread executes it later, many operations
-//! in one kernel. The server handles calls in order, so the training thread announces the current part to it between
-//! operations. The part under which an operation's outputs were registered is stored. A block of operations belongs to the
-//! part from which most of them came.
+//! With fusion, the training thread records an operation and the fusion server's thread executes it later, many
+//! operations in one kernel. The server handles calls in order, so the training thread announces the current part to it
+//! between operations. The part under which an operation's outputs were registered is stored. A block of operations
+//! belongs to the part from which most of them came.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -93,8 +93,8 @@ impl Attribution {
         }
     }
 
-    /// Returns a function for launch observers. It gives the part that launches and the number of operations fused
-    /// into the launch.
+    /// Returns a function for launch observers. It gives the part that launches and the number of operations fused into
+    /// the launch.
     pub fn asker(&self) -> impl Fn() -> (Part, Option<usize>) + Send + Sync + 'static {
         let shared = self.shared.clone();
         move || {

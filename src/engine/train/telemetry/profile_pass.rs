@@ -98,8 +98,7 @@ impl LaunchObserver for Observer {
 
     fn timed(&self, _: &'static str, _: LaunchDuration, _: TimingMethod) {
         // This is only called if the runtime's profiling logger reads measurements first. Kernels then run one at a
-        // time and their
-        // starts are unknown, so they get no time stamps.
+        // time and their starts are unknown, so they get no time stamps.
     }
 }
 

@@ -39,8 +39,8 @@ impl<'a> Bench<'a> {
         Ok(ms)
     }
 
-    /// Returns the milliseconds per pass of each repeat. `work` puts a number of passes, at most `most`, into the stream. The
-    /// function first finds out how many make a repeat long enough, which also warms clocks and caches.
+    /// Returns the milliseconds per pass of each repeat. `work` puts a number of passes, at most `most`, into the
+    /// stream. The function first finds out how many make a repeat long enough, which also warms clocks and caches.
     pub fn sample(&self, most: u32, mut work: impl FnMut(u32) -> Result<()>) -> Result<Vec<f64>> {
         let enough = self.effort.repeat_ms;
         let mut passes = 1;

@@ -43,8 +43,8 @@ extern "C" __global__ __launch_bounds__(TUTOR_THREADS) void multiply_add(float f
     if (total < 0.0f) sink[0] = total;
 }
 
-// A block copies one chunk of four quads per thread. Blocks beyond the last chunk start again at the first. Copies close in
-// time are thus close in memory, and no compute unit meets its own chunk again soon.
+// A block copies one chunk of four quads per thread. Blocks beyond the last chunk start again at the first. Copies
+// close in time are thus close in memory, and no compute unit meets its own chunk again soon.
 extern "C" __global__ __launch_bounds__(TUTOR_THREADS) void copy(const quad *from, quad *to, unsigned chunks) {
     unsigned long long at = (unsigned long long)(blockIdx.x % chunks) * (4 * TUTOR_THREADS) + threadIdx.x;
     quad a = from[at];

@@ -1,6 +1,5 @@
-//! Runs tests on the stand-in for the HIP library, each in its own process. The stand-in reads its settings once,
-//! keeps one state
-//! per process, and counts unfreed handles when the process ends.
+//! Runs tests on the stand-in for the HIP library, each in its own process. The stand-in reads its settings once, keeps
+//! one state per process, and counts unfreed handles when the process ends.
 
 use std::any::type_name_of_val;
 use std::path::PathBuf;
@@ -38,9 +37,9 @@ impl StandIn {
     }
 }
 
-/// Runs a case of a test as `architecture`, with further settings of the stand-in (`library/settings.h`). Checks that the case
-/// used every call correctly and freed everything. `test` must be a closure written in the test itself, because the other
-/// process finds the test by the closure's name.
+/// Runs a case of a test as `architecture`, with further settings of the stand-in (`library/settings.h`). Checks that
+/// the case used every call correctly and freed everything. `test` must be a closure written in the test itself,
+/// because the other process finds the test by the closure's name.
 pub fn on(architecture: &str, settings: &[(&str, &str)], test: impl Fn(&StandIn)) {
     let case = format!("{architecture} {settings:?}");
     if let Ok(wanted) = std::env::var(CASE) {

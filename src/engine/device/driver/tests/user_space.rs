@@ -1,7 +1,6 @@
 //! Compares this layer's assumptions about AMD's libraries with AMD's own files: headers through a C++ compiler,
-//! symbols through the
-//! lists of the libraries. `tests/rocm-gate/user-space` prepares both in the folder that `ROCM_USER_SPACE` names. Without that
-//! folder the test checks nothing.
+//! symbols through the lists of the libraries. `tests/rocm-gate/user-space` prepares both in the folder that
+//! `ROCM_USER_SPACE` names. Without that folder the test checks nothing.
 
 use std::fmt::Write as _;
 use std::fs;

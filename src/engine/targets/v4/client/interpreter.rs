@@ -213,9 +213,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Updates the parameters of `elements` in one launch. They are moved there and back: with one owner each, they
-    /// are updated in
-    /// place.
+    /// Updates the parameters of `elements` in one launch. They are moved there and back: with one owner each, they are
+    /// updated in place.
     fn update(&mut self, elements: &Range<usize>, weights: &[Handle]) -> Result<()> {
         let mut parameters = Vec::with_capacity(weights.len());
         for handle in weights {

@@ -1,8 +1,8 @@
 //! Executes the schedule through burn's own client: on any backend of this program, Vulkan included.
 //!
-//! There is no autodiff and no tape. Every node becomes an operation on burn's tensors: products by burn's library (cubek on
-//! a GPU), all others by this project's kernels. The client queues operations, may fuse neighbours, and takes memory from its
-//! pool. It exposes no stream, so there is no graph.
+//! There is no autodiff and no tape. Every node becomes an operation on burn's tensors: products by burn's library
+//! (cubek on a GPU), all others by this project's kernels. The client queues operations, may fuse neighbours, and takes
+//! memory from its pool. It exposes no stream, so there is no graph.
 
 mod interpreter;
 mod tensors;

@@ -30,8 +30,8 @@ fn offline(target: &Target) -> Properties {
     Properties::offline(&target.to_string(), target.plane_size(), units)
 }
 
-/// Returns the modules for a device with these properties, the forward pass first. There are two if the forward pass has other
-/// blocks than the backward pass. `None` if the model does not fit the device.
+/// Returns the modules for a device with these properties, the forward pass first. There are two if the forward pass
+/// has other blocks than the backward pass. `None` if the model does not fit the device.
 pub fn sources(
     config: &ModelConfig,
     precision: Precision,
@@ -45,8 +45,7 @@ pub fn sources(
 }
 
 /// Returns every kernel that is launched, for a model of these sizes. Kernels of one block size share a source. Empty
-/// for NVIDIA,
-/// and if the model does not fit the GPU.
+/// for NVIDIA, and if the model does not fit the GPU.
 pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> Vec<Launch> {
     let properties = offline(target);
     let cores = MatrixCores::of(config, precision, &properties);

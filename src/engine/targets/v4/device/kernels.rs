@@ -301,8 +301,7 @@ impl Kernels {
     ) -> Result<(), DriverError> {
         if let Some((kernel, launch, arguments)) = self.in_place(operation, places)? {
             // SAFETY: the arguments match the exercise's declaration in the schedule's shapes, and the kernel was
-            // checked with them. The
-            // buffers live as long as the executor.
+            // checked with them. The buffers live as long as the executor.
             return unsafe { stream.launch(kernel, &launch, &arguments) };
         }
         let value = |handle| places.value(handle).map(Argument::from);
@@ -409,8 +408,7 @@ impl Kernels {
         arguments.extend(rest);
         let kernel = self.kernel(operation.name())?;
         // SAFETY: the arguments match the sources' declarations and point to buffers of the schedule's shapes, which
-        // live as long as
-        // the executor.
+        // live as long as the executor.
         unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments) }
     }
 

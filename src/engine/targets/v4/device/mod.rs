@@ -233,9 +233,8 @@ impl DeviceExecutor {
 
     /// Captures the step. If that fails, stores the reason and continues without a graph.
     fn capture(&mut self) -> Result<()> {
-        // The first step runs outside the capture: libraries load kernels at their first use, which a capture does
-        // not allow. The
-        // weights and the counters must not change.
+        // The first step runs outside the capture: libraries load kernels at their first use, which a capture does not
+        // allow. The weights and the counters must not change.
         self.enqueue(|phase| phase != Phase::Optimizer)?;
         self.lanes.main().synchronize()?;
         self.runs += 1;

@@ -8,12 +8,12 @@ use half::bf16;
 use crate::device::driver::{Buffer, Driver, DriverError, Precision, Slice, Stream};
 use crate::targets::v4::layout::Layout;
 
-/// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients have the
-/// operands' type, because matrix products write them.
+/// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients have
+/// the operands' type, because matrix products write them.
 pub struct Parameters {
     weights: Buffer,
-    /// The lower half of each matrix element's bits, if copies are bf16. The copies are the upper half, so no f32
-    /// array is needed.
+    /// The lower half of each matrix element's bits, if copies are bf16. The copies are the upper half, so no f32 array
+    /// is needed.
     lower_halves: Option<Buffer>,
     pub gradients: Buffer,
     pub first_moments: Buffer,
@@ -114,8 +114,8 @@ impl Parameters {
         pieces.collect()
     }
 
-    /// Returns the arrays of a piece: parameters (or upper and lower halves), gradients, both moments, and copies unless the
-    /// parameters are in halves.
+    /// Returns the arrays of a piece: parameters (or upper and lower halves), gradients, both moments, and copies
+    /// unless the parameters are in halves.
     pub fn arrays(&self, piece: &Piece) -> Result<Arrays, DriverError> {
         let (start, count) = (piece.elements.start, piece.elements.len());
         let part =

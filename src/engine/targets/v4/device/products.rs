@@ -105,9 +105,8 @@ impl Products {
                 },
                 d: out,
             };
-            // SAFETY: the schedule's shapes are those of its buffers, which live as long as the executor. They start
-            // at multiples of
-            // 128 bytes, and `batched` has checked the places of a batch.
+            // SAFETY: the schedule's shapes are those of its buffers, which live as long as the executor. They start at
+            // multiples of 128 bytes, and `batched` has checked the places of a batch.
             unsafe { algorithm.run(stream, &operands)? };
         }
         Ok(())

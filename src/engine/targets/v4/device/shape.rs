@@ -30,8 +30,7 @@ const CACHED: usize = 32 << 20;
 const LONGEST_FORWARD_IN_TILES: usize = 128;
 
 /// Matrix cores for which the attention kernels have special instructions. The general sources cover NVIDIA's other
-/// matrix cores,
-/// and devices without any.
+/// matrix cores, and devices without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixCores {
     None,
@@ -102,8 +101,7 @@ impl AttentionBlock {
     }
 
     /// Returns the blocks of a launch, forward and backward. A block of warpgroups takes two neighbouring tiles of a
-    /// head's queries, or a
-    /// tile of keys.
+    /// head's queries, or a tile of keys.
     pub fn grids(&self, config: &ModelConfig) -> [[usize; 3]; 2] {
         let tiles = config.sequence_length.div_ceil(self.tile);
         let samples = config.batch_size;
@@ -155,8 +153,7 @@ pub struct AttentionBlocks {
 }
 
 /// Chooses the largest tiles that fit shared memory and registers and are no longer than the sequence. Tiles become
-/// smaller if the
-/// device would be partly idle. A second group of threads is added if it has work and fits.
+/// smaller if the device would be partly idle. A second group of threads is added if it has work and fits.
 pub fn attention_blocks(
     config: &ModelConfig,
     precision: Precision,

@@ -106,9 +106,9 @@ fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// With bf16 operands the values in the model are rounded to three digits. If the terms of a small tensor cancel,
-/// their error stays and can reach a tenth of the remaining sum. Such a tensor is therefore compared with gradients
-/// of the usual size. A wrong index or a missing term causes a far larger difference.
+/// With bf16 operands the values in the model are rounded to three digits. If the terms of a small tensor cancel, their
+/// error stays and can reach a tenth of the remaining sum. Such a tensor is therefore compared with gradients of the
+/// usual size. A wrong index or a missing term causes a far larger difference.
 fn gradients_are_right(stand_in: &StandIn, config: &ModelConfig, precisions: &[Precision]) {
     for &precision in precisions {
         if let Err(wrong) = gradients(stand_in, config, precision) {
@@ -197,8 +197,7 @@ fn nvidia(architecture: &str) -> Properties {
 }
 
 /// The stand-in compiles only HIP. nvrtc and its assembler check the same sources, and those for warpgroups, with the
-/// library and
-/// without a GPU.
+/// library and without a GPU.
 #[test]
 fn nvrtc_takes_the_sources_for_nvidia() {
     let sizes = [
@@ -259,8 +258,7 @@ fn attention_takes_the_matrix_cores_there_are() {
         assert_eq!(found("sm_80"), [MatrixCores::None; 2]);
     }
     // Samples are processed together while the cache holds them: with `medium` eight forward and four backward. Each
-    // sample has as many
-    // blocks as its heads have queries by 128 and, backward, keys by 64.
+    // sample has as many blocks as its heads have queries by 128 and, backward, keys by 64.
     let medium = Preset::Medium.config();
     let properties = nvidia("sm_90");
     let cores = MatrixCores::of(&medium, Precision::Bf16, &properties);
@@ -352,9 +350,8 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
     });
 }
 
-/// In bf16 no array has the matrices in f32. The two halves together must equal AdamW's result for the same
-/// gradients, to far more
-/// digits than the upper half has.
+/// In bf16 no array has the matrices in f32. The two halves together must equal AdamW's result for the same gradients,
+/// to far more digits than the upper half has.
 #[test]
 fn an_update_in_halves_loses_no_digit() {
     on("gfx90a", &[ROOM], |stand_in| {
@@ -508,9 +505,8 @@ fn a_block_in_one_launch_is_the_block() {
     });
 }
 
-/// Replaces `ldmatrix`, following the PTX manual: lane 8i + r names row r of matrix i. Every lane gets word t of row
-/// g, or, of the
-/// transposed matrix, elements 2t and 2t + 1 of column g.
+/// Replaces `ldmatrix`, following the PTX manual: lane 8i + r names row r of matrix i. Every lane gets word t of row g,
+/// or, of the transposed matrix, elements 2t and 2t + 1 of column g.
 const LOADS_BY_LANES: &str = "
 INLINE void loads_by_lanes(unsigned (&word)[4], const Operand* place, bool turned) {
     const int g = lane_of_thread() / 4, t = lane_of_thread() % 4;

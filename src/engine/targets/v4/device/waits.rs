@@ -49,8 +49,8 @@ impl Waits {
     }
 
     /// Returns the milliseconds from the end of a rank's own gradients to the end of the sums, in the last step. Wait
-    /// for the step first.
-    /// The time shows what the backward pass did not hide, and how late the other ranks were. `None` if it was not measured.
+    /// for the step first. The time shows what the backward pass did not hide, and how late the other ranks were.
+    /// `None` if it was not measured.
     pub fn milliseconds(&self) -> Option<f64> {
         let since = |(_, event): &(usize, Event)| self.summed.1.milliseconds_since(event).ok();
         let waits = self.own.iter().map(since).collect::<Option<Vec<f32>>>();

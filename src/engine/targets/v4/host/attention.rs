@@ -7,8 +7,8 @@ use super::vectors::{dot, largest, sum, widest};
 use crate::matrix::{Parallelism, View, multiply};
 use crate::model::ModelConfig;
 
-/// Queries per tile, counted over all heads that share a key head. With some hundred keys, the tile's scores fit a core's
-/// second-level cache.
+/// Queries per tile, counted over all heads that share a key head. With some hundred keys, the tile's scores fit a
+/// core's second-level cache.
 const TILE_ROWS: usize = 64;
 
 /// Least number of queries of one head in a tile.

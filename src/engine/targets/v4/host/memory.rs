@@ -106,8 +106,8 @@ impl Memory {
         }
     }
 
-    /// Calls `work` with `outputs` for writing and everything else for reading. At most one output is a gradient, none is a
-    /// weight, and none is read.
+    /// Calls `work` with `outputs` for writing and everything else for reading. At most one output is a gradient, none
+    /// is a weight, and none is read.
     pub fn update<const N: usize>(
         &mut self,
         outputs: [Handle; N],

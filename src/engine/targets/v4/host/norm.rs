@@ -33,8 +33,8 @@ impl Norms {
         });
     }
 
-    /// Adds the gradient of x to `gradient` (replaces it if `first`). Writes partial sums of the weight's gradient, each over
-    /// `rows_per_partial` rows.
+    /// Adds the gradient of x to `gradient` (replaces it if `first`). Writes partial sums of the weight's gradient,
+    /// each over `rows_per_partial` rows.
     pub fn backward(
         &self,
         saved: Saved<'_>,

@@ -3,8 +3,8 @@
 /// Values that are summed in parallel. They form vectors, and the sum has less rounding than one long chain.
 const LANES: usize = 16;
 
-/// Runs `work` compiled for 256-bit vectors if the CPU has them, because programs are built for the oldest CPU. Functions that
-/// `work` calls have to be inlined for that. Both ways give the same bits.
+/// Runs `work` compiled for 256-bit vectors if the CPU has them, because programs are built for the oldest CPU.
+/// Functions that `work` calls have to be inlined for that. Both ways give the same bits.
 #[inline(always)]
 pub fn widest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

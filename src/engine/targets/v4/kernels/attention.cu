@@ -1,10 +1,8 @@
-// Causal attention over tiles of TILE queries and TILE keys, with scores in registers. Rotation happens while tiles
-// are loaded, its
-// inverse while gradients are stored. Rotated values are kept for the backward pass. Query heads that share a key
-// head read the same
-// one; nothing is repeated.
-// A block has GROUPS groups of threads. All work on the same rows, each on other tiles; at the end the first group
-// adds the sums.
+// Causal attention over tiles of TILE queries and TILE keys, with scores in registers. Rotation happens while tiles are
+// loaded, its inverse while gradients are stored. Rotated values are kept for the backward pass. Query heads that share
+// a key head read the same one; nothing is repeated.
+// A block has GROUPS groups of threads. All work on the same rows, each on other tiles; at the end the first group adds
+// the sums.
 
 // A block takes a tile of queries of one head: grid (tiles, heads, samples).
 KERNEL __launch_bounds__(TILE_THREADS * GROUPS)

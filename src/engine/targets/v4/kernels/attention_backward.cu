@@ -1,10 +1,8 @@
-// The backward pass of attention. It computes the weights again from the log sums of the forward pass; queries and
-// keys are already
-// rotated.
+// The backward pass of attention. It computes the weights again from the log sums of the forward pass; queries and keys
+// are already rotated.
 
 // The grid is small. With narrow heads a compute unit must hold 512 threads at once, or some blocks would wait for a
-// second turn. The
-// sums of wide heads need the registers.
+// second turn. The sums of wide heads need the registers.
 constexpr int BACKWARD_THREADS = TILE_THREADS * GROUPS;
 #if defined(TUTOR_CUDA)
 constexpr int THREADS_AT_ONCE = HEAD_WIDE <= 64 && TENSOR_CORES ? 512 : 256;
@@ -23,8 +21,7 @@ struct Backward {
 };
 
 // Loads log sums (in powers of two) and sums of output times gradient of a tile's queries. A row has THREADS_A_ROW
-// threads. After
-// the end of the sequence the log sum is infinite, which makes every weight zero.
+// threads. After the end of the sequence the log sum is infinite, which makes every weight zero.
 INLINE void load_statistics(const Backward& b, int head, int first_row, float* logs, float* deltas) {
     constexpr int V = HEAD_DIM % (THREADS_A_ROW * WIDE) == 0 ? WIDE : 1;
     constexpr int SPAN = THREADS_A_ROW * V, ROUNDS = (HEAD_DIM + SPAN - 1) / SPAN;

@@ -1,5 +1,5 @@
-// The backward pass of attention by warpgroups: the same sums as in attention_backward.cu. Queries and keys are
-// already rotated.
+// The backward pass of attention by warpgroups: the same sums as in attention_backward.cu. Queries and keys are already
+// rotated.
 
 struct WideBackward {
     const Operand *qkv, *rotated, *mixed, *mixed_gradient;
@@ -13,8 +13,8 @@ struct WideBackward {
 INLINE float& log_place(float* statistics, int row) { return statistics[row / 2 * 4 + row % 2]; }
 INLINE float& delta_place(float* statistics, int row) { return statistics[row / 2 * 4 + 2 + row % 2]; }
 
-// Computes the sums of output times gradient for the rows of two plates. They are the diagonal of a product, of which a team
-// multiplies only its own 16 rows. Sixteen columns at a time are loaded as rows of A, or as the columns of two B.
+// Computes the sums of output times gradient for the rows of two plates. They are the diagonal of a product, of which a
+// team multiplies only its own 16 rows. Sixteen columns at a time are loaded as rows of A, or as the columns of two B.
 INLINE void put_deltas(float* statistics, Operand* outputs, Operand* gradients) {
     const int lane = lane_of_thread(), first_row = thread_of_warpgroup() / TEAM * 16;
     float upper[4] = {}, lower[4] = {};
@@ -40,8 +40,8 @@ INLINE float log_of(const WideBackward& b, int head, int position) {
     return position < SEQUENCE ? b.log_sums[((size_t)b.sample * HEADS + head) * SEQUENCE + position] : INFINITY;
 }
 
-// Turns scores into weights, and products of gradients and values into the scores' gradients. Statistics belong to the columns
-// if those are queries, otherwise to the rows.
+// Turns scores into weights, and products of gradients and values into the scores' gradients. Statistics belong to the
+// columns if those are queries, otherwise to the rows.
 template <bool KEYS, bool DIAGONAL>
 INLINE void weigh(float (&scores)[32], float (&slopes)[32], float factor, const float* statistics, const float (&row_logs)[2],
                   const float (&row_deltas)[2]) {
@@ -100,9 +100,8 @@ INLINE void put_log(float* statistics, float log) {
     if (thread_of_warpgroup() < SIDE) log_place(statistics, thread_of_warpgroup()) = log * LOG2_E;
 }
 
-// Computes gradients of 64 keys and their values. The items are the sides from theirs on, of all query heads that
-// share the keys. Each
-// warpgroup adds every second item.
+// Computes gradients of 64 keys and their values. The items are the sides from theirs on, of all query heads that share
+// the keys. Each warpgroup adds every second item.
 INLINE void key_gradients(const WideBackward& b, int side, int head, Operand* memory, float* statistics) {
     const int group = warpgroup_of_thread(), thread = thread_of_warpgroup();
     // Memory: keys and values for both groups, then for each group queries and gradients twice, and outputs.
@@ -250,8 +249,7 @@ INLINE void query_gradients(const WideBackward& b, int place, int head, Operand*
 }
 
 // A block takes 64 keys of a head or 128 queries of one: grid (both x samples processed together, the rest of the
-// samples). Blocks
-// with the most work come first, so that the short ones fill the end.
+// samples). Blocks with the most work come first, so that the short ones fill the end.
 KERNEL __launch_bounds__(WARPGROUP * WARPGROUPS)
 attention_backward(const Operand* qkv, const float* rotary, const Operand* rotated, const Operand* mixed, const float* log_sums,
                    const Operand* mixed_gradient, Operand* qkv_gradient, float scale) {

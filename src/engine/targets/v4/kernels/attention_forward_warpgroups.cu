@@ -30,8 +30,7 @@ INLINE float row_of_four_sum(float value) {
 }
 
 // A block takes 128 queries of a head; a compute unit holds two blocks: grid (heads x sequence / 128 x samples
-// processed together, the
-// rest of the samples).
+// processed together, the rest of the samples).
 KERNEL __launch_bounds__(WARPGROUP * WARPGROUPS, 2)
 attention(const Operand* qkv, const float* rotary, const Operand* rotated, Operand* mixed, float* log_sums, float scale) {
     wait_for_earlier();

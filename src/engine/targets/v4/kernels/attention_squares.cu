@@ -1,6 +1,5 @@
 // A team multiplies its rows of a tile in squares of 16 rows and 16 columns. A square is two adjacent pieces of C, of
-// which a lane
-// holds two columns of two rows.
+// which a lane holds two columns of two rows.
 
 constexpr int PIECES = HEAD_WIDE / 8;
 constexpr int PARTS = 2;

@@ -1,12 +1,12 @@
-// Building blocks of attention in bf16 on Hopper's tensor cores, which whole warpgroups use with operands in shared memory. A
-// warpgroup has 64 rows and processes 64 rows of the other side at a time, while the next ones are being loaded. While one of a
-// block's two warpgroups computes powers of two, the other multiplies.
+// Building blocks of attention in bf16 on Hopper's tensor cores, which whole warpgroups use with operands in shared
+// memory. A warpgroup has 64 rows and processes 64 rows of the other side at a time, while the next ones are being
+// loaded. While one of a block's two warpgroups computes powers of two, the other multiplies.
 
 constexpr int WARPGROUP = 128, WARPGROUPS = 2;
 constexpr int SIDE = 64;
 constexpr int SIDES = (SEQUENCE + SIDE - 1) / SIDE;
-// A plate is 64 rows of a head in shared memory. The 64 columns of a row are adjacent, rows follow each other, then the next 64
-// columns follow.
+// A plate is 64 rows of a head in shared memory. The 64 columns of a row are adjacent, rows follow each other, then the
+// next 64 columns follow.
 constexpr int SLAB = SIDE * 64;
 constexpr int PLATE = HEAD_DIM / 64 * SLAB;
 constexpr int CHUNKS = HEAD_DIM / 8;
@@ -48,8 +48,8 @@ INLINE Operand* place_in(Operand* plate, int row, int chunk) {
 INLINE bool in_sequence(int position) { return SEQUENCE % SIDE == 0 || position < SEQUENCE; }
 
 // Copies rows first_row.. of a head by `THREADS` threads, of which this is number `thread`. Rows after the end of the
-// sequence become
-// zero and are not read. Rows are permuted alike in every round, so each address is the first one plus a constant.
+// sequence become zero and are not read. Rows are permuted alike in every round, so each address is the first one plus
+// a constant.
 template <int THREADS, int ROW_LENGTH>
 INLINE void copy_plate(Operand* plate, const Operand* head, int first_row, int thread) {
     constexpr int ROWS = THREADS / CHUNKS;
@@ -72,8 +72,8 @@ INLINE void wait_for_copies() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Describes a matrix to a product: its address, the distances to the next 64 columns and the next 8 rows, and that
-// rows are permuted.
+// Describes a matrix to a product: its address, the distances to the next 64 columns and the next 8 rows, and that rows
+// are permuted.
 INLINE unsigned long long described(const Operand* matrix) {
     constexpr unsigned long long BESIDE = SLAB * 2 / 16, BELOW = 1024 / 16, TURNED = 1ull << 62;
     return (unsigned long long)((shared_address(matrix) & 0x3ffff) >> 4) | BESIDE << 16 | BELOW << 32 | TURNED;

@@ -1,8 +1,8 @@
 // The forward pass of a whole transformer block in one launch: an experiment.
 //
-// Blocks of a launch cannot wait for each other. So a thread block computes everything that its 16 tokens need, also keys and
-// values of all earlier tokens, which other blocks compute as well. It streams every weight of the transformer block through
-// its shared memory for these 16 rows.
+// Blocks of a launch cannot wait for each other. So a thread block computes everything that its 16 tokens need, also
+// keys and values of all earlier tokens, which other blocks compute as well. It streams every weight of the transformer
+// block through its shared memory for these 16 rows.
 
 constexpr int STRIP = 16;
 constexpr int BLOCK_TEAMS = 8;
@@ -61,8 +61,7 @@ INLINE void normalize_strip(Operand* to, const float* rows, int first_row, int e
 }
 
 // Computes two pieces of C for this team: c += a weight. The team's 16 columns begin at `column` of a weight with
-// `columns` columns
-// and `depth` rows. All teams together take a slab. The function begins and ends with barriers.
+// `columns` columns and `depth` rows. All teams together take a slab. The function begins and ends with barriers.
 template <int STRIDE>
 INLINE void multiply_weight(float (&c)[2][4], const Operand* a, const Operand* weight, int columns, int depth,
                             const int (&slab_columns)[2], Operand* staged) {

@@ -42,8 +42,8 @@ KERNEL swiglu_backward(Operand* gate_up, const Operand* gradient, int rows) {
 }
 
 // Computes the loss of a row and the gradient of the mean over all rows. A block takes a row. One pass finds the
-// largest logit and
-// the sum of exponentials, which it rescales for each larger logit. A second pass computes the gradient.
+// largest logit and the sum of exponentials, which it rescales for each larger logit. A second pass computes the
+// gradient.
 constexpr int LOSS_TEAMS = 4;
 
 KERNEL cross_entropy(const float* logits, const int* targets, float* losses, Operand* gradient, float share) {
@@ -177,8 +177,8 @@ KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, do
     factors[7] = (float)epsilon;
 }
 
-// AdamW for four parameters with their moments. Fused multiply-adds are written explicitly. Compilers for AMD GPUs would fuse
-// differently in each kernel, and runs with and without halves would differ in the last digit.
+// AdamW for four parameters with their moments. Fused multiply-adds are written explicitly. Compilers for AMD GPUs
+// would fuse differently in each kernel, and runs with and without halves would differ in the last digit.
 INLINE void update_four(float (&weights)[4], const Operand* gradients, float* first, float* second, const float* factors) {
     float f[8], g[4];
     load(factors, f);
@@ -213,8 +213,7 @@ INLINE Halves halves_of(float value) {
 INLINE float joined(unsigned upper, unsigned lower) { return float_of(((upper - (lower >> 15)) << 16) | lower); }
 
 // One step for four parameters per thread, and their copies for matrix products. `count` is a multiple of four. Only
-// the copies are
-// read again before the next update, so the other arrays bypass the cache.
+// the copies are read again before the next update, so the other arrays bypass the cache.
 KERNEL adamw(float* weights, const Operand* gradients, float* first, float* second, Operand* copies, const float* factors,
              long long count) {
     wait_for_earlier();
@@ -232,8 +231,7 @@ KERNEL adamw(float* weights, const Operand* gradients, float* first, float* seco
 
 #if OPERAND_BITS == 16
 // The same step for parameters in halves. Matrix products take the upper half, which is rounded. Both halves together
-// are the exact
-// parameter, and two bytes fewer are read and written.
+// are the exact parameter, and two bytes fewer are read and written.
 KERNEL adamw_halves(Operand* upper, unsigned short* lower, const Operand* gradients, float* first, float* second,
                     const float* factors, long long count) {
     wait_for_earlier();

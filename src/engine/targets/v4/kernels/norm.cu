@@ -90,9 +90,9 @@ KERNEL normalize(const float* stream, const float* weight, Operand* normed, floa
     normalize_row(stream + row * HIDDEN, nullptr, weight, normed + row * HIDDEN, scale + row, epsilon);
 }
 
-// With g = dy weight: dx = scale g - x scale^3 (g x) / HIDDEN. It is added to `gradient`, and the sum is copied in
-// the operands'
-// type. A block takes `rows_per_block` rows and writes the sum of dy x scale over them as one row of `partials`.
+// With g = dy weight: dx = scale g - x scale^3 (g x) / HIDDEN. It is added to `gradient`, and the sum is copied in the
+// operands' type. A block takes `rows_per_block` rows and writes the sum of dy x scale over them as one row of
+// `partials`.
 KERNEL __launch_bounds__(NORM_TEAMS * TEAM)
 normalize_backward(const Operand* dy, const float* x, const float* scales, const float* weight, float* gradient,
                    Operand* copy, float* partials, int rows, int rows_per_block, int first) {

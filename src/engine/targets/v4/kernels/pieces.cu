@@ -1,10 +1,9 @@
 // Products on matrix cores, or on plain arithmetic units.
 //
-// Products are made of pieces that a team multiplies at once, C[16][8] += A[16][STEP] B[STEP][8]. With g = lane / 4
-// and t = lane % 4, a lane holds of C the elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1), of A the rows
-// g and g + 8 and of B column g. The columns of A and the rows of B may be counted in any order, as long as both
-// agree. If A comes from registers, it has the order of C, (2t, 2t + 1). f32 pieces in memory have (t, t + 4)
-// instead.
+// Products are made of pieces that a team multiplies at once, C[16][8] += A[16][STEP] B[STEP][8]. With g = lane / 4 and
+// t = lane % 4, a lane holds of C the elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1), of A the rows g and
+// g + 8 and of B column g. The columns of A and the rows of B may be counted in any order, as long as both agree. If A
+// comes from registers, it has the order of C, (2t, 2t + 1). f32 pieces in memory have (t, t + 4) instead.
 
 // AMD's matrix cores have other pieces, see attention_squares_amd.cu.
 #define MFMA 1
@@ -66,8 +65,8 @@ INLINE unsigned rounded(float value) {
 INLINE int group_of_thread() { return threadIdx.x / TILE_THREADS; }
 INLINE int thread_of_group() { return threadIdx.x % TILE_THREADS; }
 // Returns the first row of a tile that the thread's team processes. Every fourth team shares a scheduler. Below the
-// diagonal the first
-// rows have much work and the last ones little. Reversing the upper four teams gives each scheduler the same work.
+// diagonal the first rows have much work and the last ones little. Reversing the upper four teams gives each scheduler
+// the same work.
 INLINE int row_of_team() {
     const int team = thread_of_group() / MATRIX_TEAM;
     return (team < 4 ? team : TILE / 16 + 3 - team) * 16;
@@ -86,8 +85,7 @@ INLINE unsigned word_at(const Operand* place) { return bits_of(*place); }
 #endif
 
 // Loads four matrices of 8 rows of 16 bytes. A lane names row lane % 8 of matrix lane / 8 and gets word t of row g of
-// each. With
-// TURNED and 16-bit elements, it gets rows 2t and 2t + 1 of column g.
+// each. With TURNED and 16-bit elements, it gets rows 2t and 2t + 1 of column g.
 #if defined(TUTOR_CUDA) || defined(MATRIX_LOADS)
 #define HAS_MATRIX_LOADS 1
 template <bool TURNED>
@@ -226,8 +224,8 @@ INLINE void multiply(float (&c)[4], const A& a, const B& b) {
 #endif
 }
 #else
-// Without matrix cores, or without rounding: each lane fetches its elements from the lanes that hold them. This is a called
-// function, because hundreds of inlined copies would not fit the registers.
+// Without matrix cores, or without rounding: each lane fetches its elements from the lanes that hold them. This is a
+// called function, because hundreds of inlined copies would not fit the registers.
 struct C {
     float value[4];
 };

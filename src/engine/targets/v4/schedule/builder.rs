@@ -31,8 +31,7 @@ pub(super) struct Saved {
 }
 
 /// Intermediate gradients. The inputs of weights' gradients exist for more than one layer, so that the chain can
-/// continue before
-/// those gradients are computed.
+/// continue before those gradients are computed.
 pub(super) struct Scratch {
     pub(super) stream: Handle,
     /// Gradients of a block's output and of its attention: copies for matrix products.

@@ -68,8 +68,8 @@ pub struct Concurrency {
     pub lanes: usize,
     /// Updates parameters as soon as their gradients are complete, instead of all at the end in one launch.
     pub update_early: bool,
-    /// Number of layers whose weights' gradients are computed together. More layers fill a large device better and keep more
-    /// intermediate results.
+    /// Number of layers whose weights' gradients are computed together. More layers fill a large device better and keep
+    /// more intermediate results.
     pub layers_together: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Sums of gradients over the ranks of a run on several GPUs.
 //!
-//! Gradients are stored in the order of the layout and are complete from the last layer to the first. So a bucket is a range
-//! that grows downwards. The gradients of the embedding and of the norms are complete last.
+//! Gradients are stored in the order of the layout and are complete from the last layer to the first. So a bucket is a
+//! range that grows downwards. The gradients of the embedding and of the norms are complete last.
 
 use std::ops::Range;
 
