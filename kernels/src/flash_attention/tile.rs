@@ -117,7 +117,7 @@ impl Unit {
         self.load_scaled::<E, N>(source, tile, rows, first, tile_rows, 1.0f32);
     }
 
-    /// As [`load`](Self::load), times `factor`.
+    /// As `load`, times `factor`.
     pub fn load_scaled<E: Float, N: Size>(
         &self,
         source: &[Vector<E, N>],

@@ -1,16 +1,17 @@
 // A team multiplies its rows of a tile in squares of 16 rows and 16 columns on AMD's matrix cores: MFMA with wavefronts
 // of 64 lanes, WMMA with wavefronts of 32. A team is a wavefront, because all of its lanes take part in an instruction.
 //
-// Squares are computed turned: the instruction's columns are the team's rows, so that a lane holds elements of one row
-// only. With n = lane % 16 and g = lane / 16, a lane has of both operands HELD elements of the row or column n, and of
-// the result column n:
+// Squares are computed transposed: the instruction's columns are the team's rows, so that a lane holds elements of one
+// row only. With n = lane % 16 and g = lane / 16, a lane has HELD elements of row or column n of both operands, and these
+// elements of the result's column n:
 //
-//            operands                               result MFMA     k = 4g + i, i < 4                      rows 4g +
-//            i, i < 4 WMMA     k = i, i < 16, the same for each g     rows 2i + g, i < 8
+//            operands                               result
+//   MFMA     k = 4g + i, i < 4                      rows 4g + i, i < 4
+//   WMMA     k = i, i < 16, the same for each g     rows 2i + g, i < 8
 //
-// In which order the rows of the first operand are counted is free. In the order of `spread`, a WMMA's result has rows
-// 8g + i. Results then lie as the second operand of the next product has to: with MFMA as they stand, with WMMA next to
-// what the lane across holds.
+// The rows of the first operand may be counted in any order. In the order of `spread`, a WMMA's result has rows 8g + i.
+// Results then have the layout that the second operand of the next product needs: with MFMA directly, with WMMA together
+// with the values that the lane across holds.
 
 constexpr int SQUARE_STEPS = HEAD_WIDE / 16;
 constexpr int ROWS_HELD = 1;

@@ -1,8 +1,8 @@
 // Products on matrix cores, or on plain arithmetic units.
 //
-// Products are made of pieces that a team multiplies at once, C[16][8] += A[16][STEP] B[STEP][8]. With g = lane / 4 and
-// t = lane % 4, a lane holds of C the elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1), of A the rows g and
-// g + 8 and of B column g. The columns of A and the rows of B may be counted in any order, as long as both agree. If A
+// Products are made of pieces that a team multiplies at once, C[16][8] += A[16][STEP] B[STEP][8]. Let g = lane / 4 and
+// t = lane % 4. Of C a lane holds the elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1). Of A it holds the rows
+// g and g + 8, of B column g. The columns of A and the rows of B may be counted in any order, as long as both agree. If A
 // comes from registers, it has the order of C, (2t, 2t + 1). f32 pieces in memory have (t, t + 4) instead.
 
 // AMD's matrix cores have other pieces, see attention_squares_amd.cu.
