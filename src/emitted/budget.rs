@@ -1,5 +1,5 @@
-//! Limits for what each kernel takes of a compute unit. They catch a compiler update or a kernel change that costs registers.
-//! Without them the project would see only a slower run, on a GPU that it does not have.
+//! Limits for what each kernel takes of a compute unit. They catch a compiler update or a kernel change that costs
+//! registers. Without them the project would see only a slower run, on a GPU that it does not have.
 
 use tinyllama_kernel_catalog::{Budget, KERNELS};
 

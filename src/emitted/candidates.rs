@@ -54,6 +54,9 @@ impl Candidate {
 pub const V4: &str = "v4";
 
 /// Lists the launches of all kernels for `target` without repeats, V4's last. `all` takes every variant, not only typical ones.
+///
+/// # Errors
+/// Fails if a kernel has no source for this architecture.
 pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceError> {
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
@@ -93,6 +96,9 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
 }
 
 /// Compiles `candidates` for `target`, one per processor at a time. `done` is called for each finished one.
+///
+/// # Errors
+/// The first error of the compiler.
 pub fn compile(
     compiler: &Compiler,
     target: &Target,
@@ -145,8 +151,7 @@ fn row(
 }
 
 /// Identifies a launch's source by a digest. The entry's name ends in a number that differs between builds, so the
-/// kernel's name
-/// replaces it first.
+/// kernel's name replaces it first.
 pub fn fingerprint(launch: &Launch) -> String {
     digest(&launch.source.replace(&launch.entry, &launch.kernel))
 }
@@ -198,9 +203,8 @@ mod tests {
         assert_ne!(digest(a), digest("v7[1] = v12 + v7; vec2 v7_"));
     }
 
-    /// The recorded table has to describe the current kernels. If it does not, write it anew:
-    /// `tinyllama-tutor kernels --arch gfx90a,gfx942,gfx1100,gfx1151,gfx1200,gfx1201 --compile --record
-    /// assets/kernel-resources.json`.
+    /// The recorded table has to describe the current kernels. If it does not, write it anew: `tinyllama-tutor kernels
+    /// --arch gfx90a,gfx942,gfx1100,gfx1151,gfx1200,gfx1201 --compile --record assets/kernel-resources.json`.
     #[test]
     fn the_recorded_table_is_current() {
         let recorded = recorded().unwrap();

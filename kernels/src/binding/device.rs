@@ -11,6 +11,9 @@ use crate::check::Check;
 use crate::{CODE, KernelError};
 
 /// Times every kernel on a GPU device; `None` for a device that runs no kernels.
+///
+/// # Errors
+/// Refused launches, and devices without time stamps.
 pub fn bench(
     device: &Device,
     sizes: &Sizes,
@@ -28,6 +31,9 @@ pub fn rates(device: &Device, repeats: usize) -> Option<Result<[Vec<f64>; 2], Ke
 }
 
 /// Runs a kernel's check on a GPU device; `None` for a device that runs no kernels, and for a kernel without code.
+///
+/// # Errors
+/// Refused launches, and results that the device cannot return.
 pub fn check(
     kernel: &Kernel,
     device: &Device,

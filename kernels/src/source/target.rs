@@ -32,6 +32,9 @@ pub(super) enum Arch {
 
 impl Target {
     /// Parses an AMD architecture from its `gfx` name; ignores a suffix of target features (`:xnack-`).
+    ///
+    /// # Errors
+    /// Fails if `name` is no AMD architecture with a known wave size.
     pub fn hip(name: &str) -> Result<Target, SourceError> {
         let gfx = GfxArch::parse(name);
         if gfx.plane_dim().is_none() {
@@ -55,6 +58,9 @@ impl Target {
     }
 
     /// Returns an NVIDIA architecture for its compute capability: 90 is 9.0. Accepts 7.0 and later.
+    ///
+    /// # Errors
+    /// Fails for a compute capability below 7.0.
     pub fn cuda(capability: u32) -> Result<Target, SourceError> {
         if !(70..200).contains(&capability) {
             return Err(SourceError::UnknownArchitecture(format!("sm_{capability}")));
@@ -71,6 +77,9 @@ impl Target {
     }
 
     /// Parses the compilers' name of an architecture: `gfx…` or `sm_…`.
+    ///
+    /// # Errors
+    /// Fails for an unknown name.
     pub fn parse(name: &str) -> Result<Target, SourceError> {
         match name.strip_prefix("sm_") {
             Some(capability) => capability

@@ -29,6 +29,9 @@ impl Variant {
     }
 
     /// Returns the launches of every pass; `None` if devices of this architecture are too small for the block sizes.
+    ///
+    /// # Errors
+    /// As for [`record`].
     pub fn launches(&self, target: &Target) -> Result<Option<Vec<Launch>>, SourceError> {
         fitting(record(target, |device| self.launch(device)))
     }

@@ -43,6 +43,9 @@ impl From<&Properties> for DeviceFacts {
 
 impl OpenDevice {
     /// Refuses a type that the device stores but cannot compute with.
+    ///
+    /// # Errors
+    /// [`DeviceError::UnsupportedType`].
     pub fn require_dtype(&self, dtype: FloatDType) -> Result<(), DeviceError> {
         if self.device.supports_dtype(dtype) {
             return Ok(());
@@ -77,6 +80,9 @@ pub fn vendor_of(backend: Backend) -> Option<Vendor> {
 ///
 /// `wanted` is an index, or for Vulkan part of an adapter's name. Without it the first real GPU is taken. `Auto` skips
 /// missing backends and ends at the CPU. A backend named explicitly must work.
+///
+/// # Errors
+/// Fails if a named backend is not in the build, its library is missing, or it has no such device.
 pub fn open(choice: BackendChoice, wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
     match choice.backend() {
         Some(backend) => open_backend(backend, wanted),

@@ -92,6 +92,9 @@ impl Data {
     }
 
     /// Draws random windows from a UTF-8 text; every byte is a token.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, is too short or is not UTF-8, or if the vocabulary has fewer than 256 tokens.
     pub fn text(path: &Path, config: &ModelConfig, seed: u64) -> Result<Self, DataError> {
         if config.vocabulary < BYTE_TOKENS {
             return Err(DataError::VocabularyTooSmall {

@@ -159,6 +159,9 @@ impl Graph {
     ///
     /// # Safety
     /// Everything that its work uses is still alive.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] if `stream` is capturing.
     pub unsafe fn launch(&self, stream: &Stream) -> Result<()> {
         stream.refuse_while_capturing("a graph within a graph")?;
         let (calls, handle) = (&self.shared.calls, stream.handle());

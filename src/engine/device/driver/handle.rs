@@ -107,6 +107,9 @@ pub struct DeviceMemory {
 
 impl Driver {
     /// Opens device `index` and makes it this thread's current one. `cache` keeps compiled modules between processes.
+    ///
+    /// # Errors
+    /// Fails if the driver, the device or a function of the driver is missing.
     pub fn open(vendor: Vendor, index: usize, cache: Option<ModuleCache>) -> Result<Self> {
         let calls = Calls::load(vendor)?;
         let device = calls.device(index)?;

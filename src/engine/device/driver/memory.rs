@@ -108,6 +108,9 @@ impl Driver {
     }
 
     /// Allocates page-locked host memory for `count` numbers, all zero.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] for no numbers or too many; [`DriverError::Call`] if there is not enough memory.
     pub fn allocate_pinned<T: Plain>(&self, count: usize) -> Result<Pinned<T>> {
         let bytes = count
             .checked_mul(size_of::<T>())

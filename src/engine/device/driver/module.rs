@@ -173,6 +173,9 @@ impl Driver {
 
 impl Module {
     /// Returns the kernel `name`, which is declared `extern "C"`.
+    ///
+    /// # Errors
+    /// [`DriverError::Call`] with both names if the module has no such kernel.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let calls = &self.loaded.shared.calls;
         let c_name = CString::new(name)

@@ -121,7 +121,10 @@ impl Stream {
         self.counted(Work::Kernel, launched)
     }
 
-    /// Copies `numbers` to the start of `to` and waits. It fails in a capture.
+    /// Copies `numbers` to the start of `to` and waits.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] in a capture, or if `to` is too short.
     pub fn upload<T: Plain>(&self, to: Slice, numbers: &[T]) -> Result<()> {
         self.refuse_while_capturing("copying from pageable memory")?;
         let bytes = bytes_of(numbers);
@@ -130,7 +133,10 @@ impl Stream {
         self.synchronize()
     }
 
-    /// Copies the first `count` numbers of `from` and waits. It fails in a capture.
+    /// Copies the first `count` numbers of `from` and waits.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] in a capture, or if `from` is too short.
     pub fn download<T: Plain>(&self, from: Slice, count: usize) -> Result<Vec<T>> {
         self.refuse_while_capturing("copying to pageable memory")?;
         // Checks the range before it allocates memory for the numbers.
@@ -212,6 +218,9 @@ impl Stream {
     ///
     /// # Safety
     /// As for [`clear`](Self::clear).
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] if the bytes of `to` are no multiple of 4.
     pub unsafe fn fill(&self, to: Slice, value: f32) -> Result<()> {
         if !to.bytes().is_multiple_of(4) {
             let what = format!("{} bytes filled with words", to.bytes());

@@ -100,8 +100,8 @@ INLINE void put_log(float* statistics, float log) {
     if (thread_of_warpgroup() < SIDE) log_place(statistics, thread_of_warpgroup()) = log * LOG2_E;
 }
 
-// Computes gradients of 64 keys and their values. The items are the sides from theirs on, of all query heads that share
-// the keys. Each warpgroup adds every second item.
+// Computes gradients of 64 keys and their values. An item is a side of 64 queries, from the keys' own side on, of a query
+// head that shares the keys. Each warpgroup adds every second item.
 INLINE void key_gradients(const WideBackward& b, int side, int head, Operand* memory, float* statistics) {
     const int group = warpgroup_of_thread(), thread = thread_of_warpgroup();
     // Memory: keys and values for both groups, then for each group queries and gradients twice, and outputs.
