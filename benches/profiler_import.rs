@@ -1,7 +1,7 @@
 //! Measures time and memory of reading large profiles, which are made from real ones.
 //!
-//! `cargo bench --bench profiler_import` reads a kernel trace of a million rows in under 2 s and 200 MB, and a JSON document
-//! of 43 000 dispatches in under 1 s. It ends with an error if a limit is exceeded.
+//! `cargo bench --bench profiler_import` reads a kernel trace of a million rows in under 2 s and 200 MB, and a JSON
+//! document of 43 000 dispatches in under 1 s. It ends with an error if a limit is exceeded.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};

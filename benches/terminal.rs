@@ -1,7 +1,7 @@
 //! Measures the full screen: time to the first frame and after a key, bytes, wake-ups and memory.
 //!
-//! The limits: first frame under 100 ms, key to frame under 16 ms, no output while idle, under 4 KB/s while a run streams.
-//! A full repaint at 80x24 writes under 8 KB. After a run of 100 000 steps the process holds under 40 MB.
+//! The limits: first frame under 100 ms, key to frame under 16 ms, no output while idle, under 4 KB/s while a run
+//! streams. A full repaint at 80x24 writes under 8 KB. After a run of 100 000 steps the process holds under 40 MB.
 //!
 //! `TINYLLAMA_BENCHED_PROGRAM` names the program to measure if it is not the build that belongs to this benchmark.
 

@@ -26,12 +26,12 @@ const WORKSPACE: usize = 32 << 20;
 /// Smallest relative difference of times that matters.
 const MARGIN: f64 = 0.02;
 
-/// Smallest relative difference that counts as seen. Two copies of one file differed by less, because their code lies at
-/// different addresses.
+/// Smallest relative difference that counts as seen. Two copies of one file differed by less, because their code lies
+/// at different addresses.
 const SEEN: f64 = 0.01;
 const CONFIDENCE: f64 = 0.95;
 
-/// A kernel's times, compared with those of the learner's kernel.
+/// A kernel's times, and their comparison with the learner's kernel.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timed {
     pub what: String,
@@ -41,7 +41,7 @@ pub struct Timed {
     pub gigaflops_per_s: f64,
     /// Least time that this device's ceilings allow, divided by the measured time.
     pub of_ceiling: Option<f64>,
-    /// Time of the learner's kernel divided by this kernel's, with its interval; `None` for the learner's own kernel.
+    /// Ratio of the learner's time to this kernel's, with its interval; `None` for the learner's own kernel.
     pub ratio: Option<Interval>,
     pub finding: Option<Difference>,
     /// `None` if a library does not report them.

@@ -154,8 +154,8 @@ pub(super) fn launch(
             .collect();
         let shape = Launch::new(planned.grid, planned.block).with_shared(planned.shared);
         // SAFETY: the arguments match the exercise's signature. The buffers outlive the stream's work, for which the
-        // callers wait.
-        // The stand-in checks first what the learner's code does with them; here the driver stops a faulty kernel.
+        // callers wait. The stand-in checks first what the learner's code does with them; here the driver stops a
+        // faulty kernel.
         unsafe { stream.launch(kernel, &shape, &arguments)? };
     }
     Ok(())
