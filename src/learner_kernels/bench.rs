@@ -41,7 +41,7 @@ pub struct Timed {
     pub gigaflops_per_s: f64,
     /// Least time that this device's ceilings allow, divided by the measured time.
     pub of_ceiling: Option<f64>,
-    /// Ratio of the learner's time to this kernel's, with its interval; `None` for the learner's own kernel.
+    /// The learner's time divided by this kernel's, with its interval; `None` for the learner's own kernel.
     pub ratio: Option<Interval>,
     pub finding: Option<Difference>,
     /// `None` if a library does not report them.

@@ -123,4 +123,3 @@ impl Database {
         Ok(Connection::new(connection))
     }
 }
-
