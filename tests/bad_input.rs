@@ -67,17 +67,17 @@ const REFUSED: &[(&[&str], i32, &[&str])] = &[
     (
         &["v1", "--hidden", "-5"],
         2,
-        &["--hidden", "whole number from 0"],
+        &["--hidden", "a whole number, at least 0"],
     ),
     (
         &["v1", "--hidden=-5"],
         2,
-        &["--hidden", "whole number from 0"],
+        &["--hidden", "a whole number, at least 0"],
     ),
     (
         &["v1", "--seed", "-1"],
         2,
-        &["--seed", "whole number from 0"],
+        &["--seed", "a whole number, at least 0"],
     ),
     (&["v1", "--device=foo"], 3, &["`foo`", "there are: 0"]),
     (&["v4", "--device=foo"], 3, &["`foo`", "there are: 0"]),
@@ -145,7 +145,7 @@ const SAID: &[Said] = &[
         &["session", "import", "/no/such.tar.gz"],
         2,
         &["/no/such.tar.gz", "No such file"],
-        "is no session",
+        "is not a session",
     ),
     (
         &["lessons", "lint", "--lessons", "/missing"],

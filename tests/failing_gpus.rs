@@ -139,7 +139,7 @@ impl Machine {
     fn is_whole(&self, what: &str, seen: &Seen) {
         assert_eq!(seen.status, Some(0), "{what}: {}", seen.said);
         assert!(
-            seen.said.contains("Everything is kept"),
+            seen.said.contains("Everything is saved"),
             "{what}: {}",
             seen.said
         );
@@ -240,7 +240,7 @@ fn a_gpu_that_fails_is_told_with_a_remedy_and_leaves_a_session_that_is_whole() {
             "a device that may not be taken",
             failing("hipSetDevice=101".into()),
             "environment",
-            &["hipErrorInvalidDevice", "not there or not free"],
+            &["hipErrorInvalidDevice", "missing or busy"],
             0,
         ),
         case(

@@ -13,7 +13,7 @@ use small_disk::SmallDisk;
 use tempfile::TempDir;
 use tinyllama_course::session::{Event, Place, Session, SessionError};
 
-const FAREWELL: &str = "Everything is kept";
+const FAREWELL: &str = "Everything is saved";
 
 struct Plain {
     child: Child,

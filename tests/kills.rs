@@ -191,7 +191,7 @@ fn on_screen(
         }
         terminal.send(&format!("note-{number}.\r"));
         // If a key arrived twice, the next step also shows behind the question.
-        if !shows(&terminal, "Skipped; come back", until) {
+        if !shows(&terminal, "Skipped; you can come back", until) {
             break;
         }
         acknowledged.push(number);

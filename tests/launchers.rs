@@ -199,7 +199,7 @@ fn what_keeps_a_run_from_starting_is_explained() {
     for (script, says) in [
         (
             "echo 'me@node: Permission denied (publickey).' >&2; exit 255",
-            "does not let you in",
+            "does not let you log in",
         ),
         (
             "echo 'ssh: connect to host node port 22: Connection refused' >&2; exit 255",
@@ -207,7 +207,7 @@ fn what_keeps_a_run_from_starting_is_explained() {
         ),
         (
             "echo 'sh: 1: /no/tutor: not found' >&2; exit 127",
-            "this program is not where",
+            "this program is not on",
         ),
     ] {
         let output = Machine::with_ssh(script)
@@ -324,7 +324,7 @@ fn what_a_site_starts_is_shown_once_and_agreed_to_where_it_is_anothers() {
         fs::write(&site, text).unwrap();
         fs::set_permissions(&site, fs::Permissions::from_mode(0o644)).unwrap();
     };
-    let shown = |output: &Output| stderr(output).contains("starts here with your rights");
+    let shown = |output: &Output| stderr(output).contains("start here with your rights");
     write("one");
     let first = doctor(&machine, &class);
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
@@ -344,7 +344,7 @@ fn what_a_site_starts_is_shown_once_and_agreed_to_where_it_is_anothers() {
         assert_eq!(refused.status.code(), Some(2));
         let text = stderr(&refused);
         assert!(
-            text.contains("env MARK=three") && text.contains("nobody has agreed"),
+            text.contains("env MARK=three") && text.contains("you have not agreed"),
             "{text}"
         );
     }

@@ -133,7 +133,7 @@ fn each_mistake_is_reported_where_it_stands() {
             "    target: v1",
             "    recording: ../v1\n    target: v1",
             0,
-            "no id of a recording",
+            "not an id of a recording",
         ),
         (
             "    kind: quiz",
@@ -210,7 +210,7 @@ fn each_mistake_is_reported_where_it_stands() {
             "because: It needs sorting; the mean is the easier one.",
             "because: \"\"",
             0,
-            "every choice says why",
+            "every choice must say why",
         ),
         (
             "      number: 100",

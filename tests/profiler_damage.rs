@@ -230,8 +230,8 @@ fn damage_has_file_line_and_column() {
             6,
             "ends 100 ns before it starts",
         ),
-        (b"\"K\",1,\"a\",1,200,-100\n", 3, 6, "no number from 0"),
-        (b"\"K\",1,\"a\",1,1e30,100\n", 3, 5, "no number from 0"),
+        (b"\"K\",1,\"a\",1,200,-100\n", 3, 6, "not a number from 0"),
+        (b"\"K\",1,\"a\",1,1e30,100\n", 3, 5, "not a number from 0"),
         (b"\"K\",1,\"\xff\",1,100,200\n", 3, 3, "not UTF-8"),
         (b"\"K\",1,\"a\",1,,200\n", 3, 5, "is empty"),
         (

@@ -142,7 +142,7 @@ fn import_says_what_it_took_and_what_it_left() {
         "{text}"
     );
     assert!(
-        text.contains("list-avail.txt: is text of no known form"),
+        text.contains("list-avail.txt: is text of an unknown form"),
         "{text}"
     );
 }

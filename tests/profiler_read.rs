@@ -551,7 +551,7 @@ fn what_is_not_read_is_named_with_a_reason() {
         import
             .passed_over
             .iter()
-            .all(|p| p.reason.contains("no known form"))
+            .all(|p| p.reason.contains("an unknown form"))
     );
 }
 

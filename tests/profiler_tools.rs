@@ -427,7 +427,7 @@ fn mistakes_made_by_hand_are_understood() {
             &["--kernel-trace", "-o", "x", "python", "foo.py"],
             "does not know one of the words",
         ),
-        (&["--output-format", "cvs", "--", "true"], "form of output"),
+        (&["--output-format", "cvs", "--", "true"], "output format"),
         (
             &["--metrics", "pmc", "--", "true"],
             "does not know one of the words",

@@ -59,7 +59,11 @@ fn without_a_session_nothing_is_made_up_and_nothing_is_created() {
     for command in ["show", "verify", "compact"] {
         let output = tutor(state.path(), &["session", command]);
         assert_eq!(status(&output), 2, "{command}: {}", text(&output));
-        assert!(text(&output).contains("is no session"), "{}", text(&output));
+        assert!(
+            text(&output).contains("is not a session"),
+            "{}",
+            text(&output)
+        );
     }
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
     let path = tutor(state.path(), &["session", "path"]);
@@ -111,7 +115,7 @@ fn a_session_moves_between_classes() {
     assert_eq!(status(&twice), 2, "an existing session was replaced");
     let said = text(&twice);
     assert!(said.contains("holds a session already"), "{said}");
-    assert!(!said.contains("is no session"), "{said}");
+    assert!(!said.contains("is not a session"), "{said}");
     let outside = tutor(
         state.path(),
         &["session", "path", "--class", &class, "--learner", "../eve"],

@@ -245,9 +245,9 @@ fn a_hang_up_in_mid_run_leaves_no_process_and_a_session_that_resumes() {
     let terminal = Terminal::start(command(&home), 80, 24);
     terminal.wait_for("More steps than anybody waits for.");
     terminal.send("m");
-    terminal.wait_for("Nobody has written to you.");
+    terminal.wait_for("You have no messages.");
     assert!(
-        !terminal.text().contains("did not end in order"),
+        !terminal.text().contains("did not exit cleanly"),
         "{}",
         terminal.text()
     );
@@ -275,7 +275,7 @@ fn a_killed_tutor_takes_its_run_along_and_the_next_one_says_so() {
     let terminal = Terminal::start(command(&home), 80, 24);
     terminal.wait_for("More steps than anybody waits for.");
     terminal.send("m");
-    terminal.wait_for("did not end in order");
+    terminal.wait_for("did not exit cleanly");
 }
 
 #[test]
@@ -564,14 +564,16 @@ fn what_this_machine_has_is_a_page_that_escape_closes() {
     let home = home();
     let terminal = opened(&home);
     terminal.send("D");
-    terminal.wait_for("What this machine has");
+    terminal.wait_for("Devices and tools of this machine");
     terminal.send("G");
     terminal.wait_for("The workshop can run here.");
     // The size is that of the learner's terminal, not of a pipe.
     terminal.wait_for("80x24");
     terminal.send("\u{1b}");
     terminal.wait_until("the page to close", |terminal| {
-        !terminal.text().contains("What this machine has")
+        !terminal
+            .text()
+            .contains("Devices and tools of this machine")
     });
     assert!(terminal.is_alternate());
 }
@@ -684,7 +686,7 @@ fn the_plain_dialogue_teaches_the_same_lesson_through_a_pipe() {
         "Right. It says so, too.",
         "Type a number.",
         "Right. Two and two and two.",
-        "Kept for your report.",
+        "Saved for your report.",
         "Once more",
     ] {
         assert!(said.contains(words), "no \"{words}\" in:\n{said}");

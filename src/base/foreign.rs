@@ -77,7 +77,7 @@ pub fn read_from(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn too_large(most: u64) -> io::Error {
-    let why = format!("it has more than the {most} bytes that are read of such a file");
+    let why = format!("it is larger than {most} bytes, the limit for such a file");
     io::Error::new(ErrorKind::FileTooLarge, why)
 }
 

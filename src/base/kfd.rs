@@ -41,7 +41,7 @@ pub enum KfdError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("{path}: `{property}` is missing or no number")]
+    #[error("{path}: `{property}` is missing or not a number")]
     Malformed {
         path: PathBuf,
         property: &'static str,
@@ -130,7 +130,7 @@ fn owning_group(path: &Path) -> Option<String> {
 pub fn closed() -> Option<String> {
     let group = closed_to(Path::new(DEVICE))?;
     Some(format!(
-        "{DEVICE} may not be opened, it belongs to group `{group}`"
+        "{DEVICE}: you may not open it, it belongs to group `{group}`"
     ))
 }
 

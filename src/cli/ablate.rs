@@ -30,7 +30,7 @@ const SWITCHES: [&str; 4] = [
   tinyllama-tutor ablate v2
       sixteen combinations, three rounds
   tinyllama-tutor ablate v3 --switches qkv-fusion,graph-fusion --rounds 5
-      two switches, more surely")]
+      two switches, with more rounds")]
 pub struct AblateArgs {
     /// v2 or v3, optionally with flags after a colon
     target: RunSpec,
@@ -91,7 +91,7 @@ impl Analysis for AblateArgs {
 fn say_which(failure: &RunFailure) {
     if let RunFailure::Failed(failed) = failure {
         eprintln!(
-            "the combination `{}` did not run; leave out the switch it needs with --switches",
+            "the combination `{}` did not run; choose --switches without the one it needs",
             failed.variant
         );
     }
@@ -111,15 +111,15 @@ fn page(found: &Ablation) -> Page {
     page.table(combinations);
     let scatter = found.scatter.map(|scatter| 100.0 * scatter);
     let scatter = scatter.map_or(String::new(), |percent| {
-        format!("; equal runs of a round scatter by {percent:.1} %")
+        format!("; equal runs in a round differ by {percent:.1} %")
     });
-    page.table(effects("What each switch does", &found.main_effects).note(format!(
+    page.table(effects("Effect of each switch", &found.main_effects).note(format!(
         "on over off, averaged over every state of the other switches; all intervals hold together with {:.0} %{scatter}",
         100.0 * found.confidence
     )));
     chart(&mut page, &found.main_effects);
     if !found.interactions.is_empty() {
-        page.table(effects("What two do together", &found.interactions).note(
+        page.table(effects("Effect of two switches together", &found.interactions).note(
             "together over the product of both alone: above 1 they help each other, below 1 they do the same work twice",
         ));
     }
@@ -141,12 +141,12 @@ fn in_words(effect: &Effect) -> String {
     match effect.finding {
         Some(Finding::Faster) if both => "they help each other".into(),
         Some(Finding::Slower) if both => "they overlap".into(),
-        Some(Finding::NoDifference) if both => "each as without the other".into(),
+        Some(Finding::NoDifference) if both => "independent of each other".into(),
         Some(Finding::TooNoisy {
             further: Some(more),
         }) => format!("too noisy: {more} should settle it"),
         Some(finding) => finding.to_string(),
-        None => "unknown: one round tells no scatter".into(),
+        None => "unknown: one round does not show the scatter".into(),
     }
 }
 

@@ -45,7 +45,7 @@ pub struct BatchSizeArgs {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let it_is = "it is a share between 0 and 1, such as 0.8";
+    let it_is = "expected a share between 0 and 1, such as 0.8";
     number_that(text, |share| share > 0.0 && share <= 1.0, it_is)
 }
 
@@ -63,9 +63,10 @@ impl Analysis for BatchSizeArgs {
     fn answer(&self) -> Result<Answer> {
         let (from, to) = (self.from, self.to);
         if to < from {
-            return Err(
-                UsageError(format!("--from {from} --to {to}: nothing lies between")).into(),
-            );
+            return Err(UsageError(format!(
+                "--from {from} --to {to}: there is no size between them"
+            ))
+            .into());
         }
         let bounds = Bounds {
             from,
@@ -158,7 +159,7 @@ impl BatchSizeArgs {
                 }),
         );
         let beyond = match search.at_upper_bound {
-            true => "; --to ended the search, a larger one fits too",
+            true => "; the search ended at --to, and a larger one fits too",
             false => "",
         };
         page.line(match (search.best, search.goal) {

@@ -33,7 +33,7 @@ pub fn check(given: &[BlockSize], target: Target, options: &Options) -> Result<(
     Err(UsageError(match launched.as_slice() {
         _ if !target.engine.takes_block_sizes() => {
             format!(
-                "--block-size {kernel}: {target} sizes its blocks itself; v3 and the stages take one"
+                "--block-size {kernel}: {target} chooses its block sizes itself; use v3 or a stage"
             )
         }
         [] => format!(
@@ -69,7 +69,9 @@ pub fn settle(given: &[BlockSize], target: Target, hello: &mut Hello) -> Result<
             Ok(None) => {}
             // An unreadable file must not prevent training.
             Err(error) => {
-                note = Some(format!("what `tune` found is left aside: {error:#}"));
+                note = Some(format!(
+                    "the block sizes that `tune` found are not used: {error:#}"
+                ));
             }
         }
     }
@@ -84,7 +86,7 @@ fn tuning_is_on() -> Result<bool> {
     match std::env::var(TUNING).as_deref() {
         Ok("off") => Ok(false),
         Ok("on" | "") | Err(_) => Ok(true),
-        Ok(other) => bail!(UsageError(format!("{TUNING}={other}: it is on or off"))),
+        Ok(other) => bail!(UsageError(format!("{TUNING}={other}: expected on or off"))),
     }
 }
 

@@ -17,7 +17,7 @@ use tinyllama_engine::device::{BackendChoice, ceilings};
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
   tinyllama-tutor calibrate
-      measure the device that `run` would take
+      measure the device that `run` would use
   tinyllama-tutor calibrate --show
       what was measured earlier")]
 pub struct CalibrateArgs {

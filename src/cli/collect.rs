@@ -61,7 +61,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     })?;
     let interrupted = watch_signals()?;
     let signal = || interrupted.load(Ordering::Relaxed);
-    let folder = tempfile::tempdir().context("no room for temporary files")?;
+    let folder = tempfile::tempdir().context("cannot create a folder for temporary files")?;
     let mut index = File::create(folder.path().join("index.txt"))?;
     let mut succeeded = 0;
     let facts = FACTS.lines().filter_map(|line| line.split_once(" | "));

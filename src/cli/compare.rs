@@ -32,9 +32,9 @@ const PROFILED_STEPS: usize = 3;
   tinyllama-tutor compare v2 v2:--graph-fusion=off
       one switch
   tinyllama-tutor compare v4 --peer "python3 peer.py" --no-phases
-      beside a program of your own
+      next to your own program
   tinyllama-tutor compare v1 v4 --workshop
-      beside the workshop's own figures
+      next to the workshop's figures
   tinyllama-tutor compare RUN RUN
       runs that were kept, by id or folder"#)]
 pub struct CompareArgs {
@@ -224,9 +224,10 @@ fn figures(rows: &[Row]) -> TextTable {
         .right("gradients", Row::gradients)
         .right("first step", |row| row.first_step_ms.map(|ms| format!("{:.1} s", ms / 1e3)))
         .note(
-            "phases: ms, from a run that waits for the device after each, which costs time of its own; launches: a step; \
-             memory: taken from the device; achieved: FLOP counted from shapes over the median step; energy: of the whole device, a step, from its power once a second \
-             with the 95 % interval of its mean; first step: of the first round, compiling and tuning included",
+            "phases: ms, from a run that waits for the device after each phase, which takes extra time; \
+             launches: per step; memory: taken from the device; achieved: FLOP counted from shapes over the \
+             median step; energy: of the whole device per step, from its power once a second, with the 95 % \
+             interval of the mean; first step: of the first round, compiling and tuning included",
         )
         .into()
 }

@@ -147,7 +147,7 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
             };
             writeln!(out, "  {columns}x{rows}{small}")?;
         }
-        _ => writeln!(out, "  the output is no terminal; its size is not known")?,
+        _ => writeln!(out, "  the output is not a terminal; its size is not known")?,
     }
     let term = terminal.term.as_deref().unwrap_or("not set");
     let colours = ["16 colours", "no colours (NO_COLOR)"][usize::from(terminal.no_color)];

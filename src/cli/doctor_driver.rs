@@ -58,9 +58,9 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         drivers,
     };
     let words = match exit {
-        Exit::Ok => "What was tried is right.",
+        Exit::Ok => "Everything that was tried works.",
         Exit::Failed => "Something is wrong: see what is marked above.",
-        _ => "Not everything could be tried: see what is not there above.",
+        _ => "Not everything could be tried: see above what is missing.",
     };
     say(args.json, &report, |out| writeln!(out, "\n{words}"))?;
     Ok(exit)

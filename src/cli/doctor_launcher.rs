@@ -66,13 +66,10 @@ impl Launched {
         }
         if let Some(there) = &self.compute {
             page.table(
-                Columns::of(
-                    "This machine beside the one that computes",
-                    &rows(here, there),
-                )
-                .left("", |[name, ..]| name.clone())
-                .left("here", |[_, here, _]| here.clone())
-                .left("there", |[.., there]| there.clone()),
+                Columns::of("This machine and the one that computes", &rows(here, there))
+                    .left("", |[name, ..]| name.clone())
+                    .left("here", |[_, here, _]| here.clone())
+                    .left("there", |[.., there]| there.clone()),
             );
         }
         page

@@ -140,7 +140,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
     say(args.common.json, &check, |out| {
         writeln!(
             out,
-            "{name} {} gradients of {} tensors, summed over {} GPUs, beside those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
+            "{name} {} gradients of {} tensors, summed over {} GPUs, compared with those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
             verdict(check.passed),
             check.tensors,
             args.gpus.unwrap_or_default(),
@@ -155,7 +155,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
 pub fn verify(args: &CheckArgs) -> Result<Exit> {
     if args.training.num_steps > 1000 {
         bail!(UsageError(
-            "--num-steps above 1000 says nothing more about equality".into()
+            "--num-steps above 1000 shows nothing more about equality".into()
         ));
     }
     let versions = Target::versions().collect();

@@ -164,7 +164,7 @@ fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
     writeln!(out, "  launches: {}", kernel.launches)?;
     let targets: Vec<&str> = kernel.targets.iter().map(|target| target.name).collect();
     match targets.as_slice() {
-        [] => writeln!(out, "  in: no target; here to be measured")?,
+        [] => writeln!(out, "  in: no target; it exists to be measured")?,
         targets => writeln!(out, "  in: {}", targets.join(" "))?,
     }
     if let Some(BlockSizes { counts, sizes }) = &kernel.block_size {

@@ -224,14 +224,13 @@ fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
 fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -> Result<Exit> {
     let Source::Folder(folder) = source else {
         bail!(UsageError(
-            "the built-in course cannot be changed; name the folder of yours with --lessons DIR"
-                .into()
+            "the built-in course cannot be changed; name your own folder with --lessons DIR".into()
         ));
     };
     if course.session(session).is_none() || !is_id(id) {
         let ids = itertools::join(course.sessions.iter().map(|session| &session.id), ", ");
         bail!(UsageError(format!(
-            "it takes one of the sessions {ids} and an id of lower-case letters, digits and hyphens"
+            "write one of the sessions {ids} and an id of lower-case letters, digits and hyphens"
         )));
     }
     let path = folder.join(session).join(format!("{id}.yaml"));

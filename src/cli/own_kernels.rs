@@ -108,7 +108,7 @@ pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) ->
     let (names, agree) = (itertools::join(names, ", "), agree.join(", "));
     let rest = match on_stand_in {
         true => {
-            "times are those of the stand-in for a GPU on this CPU, and say nothing of the kernel"
+            "times are those of the stand-in for a GPU on this CPU, and say nothing about the kernel"
         }
         false => "`compare v4 \"v4:--kernel ...\"` says what it changes",
     };
@@ -124,13 +124,13 @@ fn worst(pairs: impl Iterator<Item = (String, Option<Vec<f32>>, Option<Vec<f32>>
         let (expected, got) = match (expected, got) {
             (Some(expected), Some(got)) => (expected, got),
             (None, None) => continue,
-            _ => bail!("{name} is there with your kernels or without them, and not both times"),
+            _ => bail!("{name} exists only with your kernels or only without them"),
         };
         let difference = relative_difference(&got, &expected);
         // A NaN does not count as agreement.
         if difference.is_nan() || difference > ALLOWED {
             bail!(
-                "with your kernels {name} differs by {difference:.1e} from v4's own, of {ALLOWED:.0e} allowed"
+                "with your kernels {name} differs by {difference:.1e} from v4's own; {ALLOWED:.0e} is allowed"
             );
         }
         worst = worst.max(difference);

@@ -309,7 +309,7 @@ fn page(found: &Prediction) -> Page {
             found.samples_per_s.unwrap_or_default()
         )),
         _ => page.line(format_args!(
-            "no prediction: {} run, {LEAST_CONFIGURATIONS} are needed to know how far one may be off. Add --learn.",
+            "no prediction: {} run, {LEAST_CONFIGURATIONS} are needed to know the error of a prediction. Add --learn.",
             plural(found.configurations, "configuration")
         )),
     }
@@ -325,7 +325,7 @@ fn page(found: &Prediction) -> Page {
         ));
     }
     if found.seen {
-        page.line("this very size was run before: its measurement is among those learned from");
+        page.line("this size was run before: the model learned from its measurement too");
     }
     let Some(model) = &found.model else {
         return page;
@@ -361,12 +361,14 @@ fn sum_lines(sums: &WireTime, found: &Prediction, page: &mut Page) {
     let n = sums.gpus;
     let bytes = |bytes: f64| human_bytes(bytes as u64);
     page.line(format_args!(
-        "that is each of {n} GPUs. They sum {} of gradients, for which each sends 2 (n - 1)/n times as much: {}",
+        "that is for each of {n} GPUs. They sum {} of gradients, for which each sends 2 (n - 1)/n times as much: {}",
         bytes(sums.gradient_bytes),
         bytes(sums.wire_bytes)
     ));
     let (Some(link), Some(wire)) = (&sums.link, sums.wire_ms) else {
-        page.line("  how fast the GPUs reach each other is not known: run v4 with --gpus and --profile-steps 1");
+        page.line(
+            "  the speed between the GPUs is not known: run v4 with --gpus and --profile-steps 1",
+        );
         return;
     };
     let (rate, source) = (rate(link.bytes_per_s, "B"), &link.source);
@@ -378,7 +380,7 @@ fn sum_lines(sums: &WireTime, found: &Prediction, page: &mut Page) {
         let all = step + wire;
         let (low, high) = (samples(all), samples(step));
         page.line(format_args!(
-            "  predicted for all: {step:.3} ms a step where the backward pass hides the sums, {all:.3} ms where it hides none: {low:.0} to {high:.0} samples/s"
+            "  predicted for all: {step:.3} ms a step if the backward pass hides the sums, {all:.3} ms if it hides none: {low:.0} to {high:.0} samples/s"
         ));
     }
 }

@@ -28,9 +28,9 @@ const SHARED: [&str; 2] = ["kernels", "modules"];
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
   tinyllama-tutor prepare
-      every target of the course, one step each, the compiling several at a time
+      every target of the course, one step each; several compile at a time
   tinyllama-tutor prepare --class /shared/class
-      takes what another machine with the same GPU and driver left there, prepares the rest, and leaves it for others")]
+      takes what another machine with the same GPU and driver left there, prepares the rest, and shares it")]
 pub struct PrepareArgs {
     /// Use the course in this folder instead of the built-in one
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_LESSONS")]
@@ -105,7 +105,7 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
         }
         match done {
             Some(true) => eprintln!("  ready in {:.0} s", since.elapsed().as_secs_f64()),
-            Some(false) => eprintln!("  did not run here; the course says so when it comes to it"),
+            Some(false) => eprintln!("  did not run here; the course says so at its step"),
             None => return Ok(Exit::Ok),
         }
         // The first run has shown which device to compile for.
@@ -176,7 +176,7 @@ fn one(
             }
             wanted.going.push(control.clone());
         }
-        let folder = tempfile::tempdir().context("no folder for the run")?;
+        let folder = tempfile::tempdir().context("cannot create a folder for the run")?;
         let ended = supervise(&launcher.run(spec), folder.path(), &control, &mut |told| {
             if let Told::Line(Line::Event(event)) = told
                 && let Body::Hello(hello) = event.body

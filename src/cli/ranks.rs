@@ -50,7 +50,7 @@ pub fn own(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
     let number: Option<usize> = rank.to_str().and_then(|text| text.parse().ok());
     let rank = number.filter(|rank| *rank < ranks).ok_or_else(|| {
         anyhow!(
-            "{RANK} is {}, where a number below {ranks} belongs",
+            "{RANK} is {}, but must be a number below {ranks}",
             rank.display()
         )
     })?;
@@ -88,7 +88,7 @@ impl Task {
         let number = |name: &str| -> Result<Option<usize>> {
             let read = variable(name).map(|text| text.parse());
             read.transpose()
-                .with_context(|| format!("{name} is no whole number"))
+                .with_context(|| format!("{name} is not a whole number"))
         };
         if number("SLURM_NTASKS")? != Some(ranks) {
             return Ok(None);
@@ -242,10 +242,10 @@ pub fn lead(
 ) -> Result<(TrainingEnd, Option<Exit>)> {
     if task.is_none() && ranks > MOST_HERE {
         bail!(UsageError(format!(
-            "--gpus {ranks}: no machine has more than {MOST_HERE}; over several, let `srun --ntasks={ranks}` start it"
+            "--gpus {ranks}: no machine has more than {MOST_HERE}; for several machines start it with `srun --ntasks={ranks}`"
         )));
     }
-    let here = tempfile::tempdir().context("no folder for ranks to meet in")?;
+    let here = tempfile::tempdir().context("cannot create a folder for the ranks")?;
     let (tell, heard) = channel();
     let mut meeting = Meeting {
         folder: task.map(|task| task.meeting.clone()),
@@ -309,7 +309,7 @@ fn next(heard: &Receiver<Heard>, stop: &StopSignal) -> Option<Heard> {
 }
 
 fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Result<Process> {
-    let program = std::env::current_exe().context("this program cannot find itself")?;
+    let program = std::env::current_exe().context("cannot find this program's own path")?;
     let mut command = Command::new(program);
     command
         .args(std::env::args_os().skip(1))
@@ -419,7 +419,7 @@ impl Merge {
         let mut failure = self.failures[rank].clone().unwrap_or(Failure {
             code: FailureCode::Device,
             message: "it did not say why".into(),
-            remedy: "Look at its lines above. A process that is killed without a word often ran out of the host's memory."
+            remedy: "Look at its lines above. A process that is killed without a message often ran out of the host's memory."
                 .into(),
         });
         failure.message = format!("{who} ended the run, {exit}: {}", failure.message);

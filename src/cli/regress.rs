@@ -56,12 +56,12 @@ pub struct RegressArgs {
 
 /// Parses a percentage into a share: 5 becomes 0.05.
 fn percent(text: &str) -> Result<f64, String> {
-    let it_is = "it is a number of per cent, such as 5";
+    let it_is = "expected a number of per cent, such as 5";
     Ok(number_that(text, |percent| percent.is_finite() && percent >= 0.0, it_is)? / 100.0)
 }
 
 fn factor(text: &str) -> Result<f64, String> {
-    let it_is = "it is a factor above 0, such as 1.3";
+    let it_is = "expected a factor above 0, such as 1.3";
     number_that(text, |factor| factor.is_finite() && factor > 0.0, it_is)
 }
 

@@ -161,7 +161,7 @@ fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Re
         for text in &found.unreadable {
             eprintln!("error: {}", plain(text));
         }
-        eprintln!("error: there is nothing to put together");
+        eprintln!("error: there is nothing to merge");
         return Ok(Exit::Usage);
     }
     let class = class::merge(found.hand_ins, course, found.unreadable);

@@ -134,7 +134,7 @@ impl RooflineArgs {
         }
         for change in found.stale {
             page.paragraph(&format!(
-                "The ceilings were measured earlier, and since then changed: {change}. Run `calibrate` again."
+                "The ceilings were measured earlier; since then this changed: {change}. Run `calibrate` again."
             ));
         }
         page

@@ -226,7 +226,7 @@ fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {
                 code: FailureCode::NotFinite,
                 message: format!("the loss is not finite at step {step}"),
                 remedy:
-                    "Lower --learning-rate; with --dtype f16 take bf16, whose range is that of f32."
+                    "Lower --learning-rate; with --dtype f16, use bf16 instead: its range is that of f32."
                         .into(),
             };
             eprintln!("error: {}\n       {}", failure.message, failure.remedy);

@@ -34,7 +34,7 @@ const USUAL: usize = 20;
   tinyllama-tutor runs compare RUN RUN
       two of them side by side
   tinyllama-tutor runs prune --older-than 30 --keep 100
-      takes away what is older than 30 days, but not the 100 newest")]
+      deletes runs older than 30 days, but keeps the 100 newest")]
 pub enum RunsCommand {
     /// List runs, newest first
     List {

@@ -20,7 +20,7 @@ use tinyllama_course::analysis::workshop::{self, Confronted};
   tinyllama-tutor scale v1 --seq-len 64,128,256,512,1024
       growth with the sequence length
   tinyllama-tutor scale v1 v4 --seq-len 128 --batch-size 1,4,8,16,32 --workshop
-      two targets beside the workshop's table")]
+      two targets next to the workshop's table")]
 pub struct ScaleArgs {
     /// Targets to run, each optionally with flags after a colon; the first of several is the one the others are
     /// compared with
@@ -133,7 +133,7 @@ fn page(found: &Document<'_>) -> Page {
     for scale in found.scales.iter().filter(|scale| !scale.cells.is_empty()) {
         page.table(grid(scale));
         match scale.growths.is_empty() {
-            true => page.line("\nA growth needs two sizes that ran."),
+            true => page.line("\nTo see growth, at least two sizes must run."),
             false => page.table(growth(scale)),
         }
     }
@@ -145,7 +145,7 @@ fn page(found: &Document<'_>) -> Page {
                 .left("", |row| row.name.clone())
                 .right("times as fast", |row| row.relative_time.speedup_text())
                 .left("finding", |row| row.relative_time.finding_text())
-                .note("with one or two rounds an interval rests on the steps of single runs: what differs from one start to the next is not in it"),
+                .note("with one or two rounds an interval rests on the steps of single runs: it does not include differences from one start to the next"),
         );
     }
     if let Some(confronted) = found.workshop {
@@ -194,8 +194,9 @@ fn growth(scale: &TargetScale) -> TextTable {
             itertools::join(locals.map(|local| format!("{:.2}", local.exponent)), " ")
         })
         .note(
-            "1 is linear, 2 quadratic, 0 not at all. Where the exponents between neighbours rise, the smaller sizes are bound by something \
-             that does not grow, such as launches; the fit's interval is wide then, for no single power law holds",
+            "1 is linear, 2 quadratic, 0 not at all. If the exponents between neighbours rise, something \
+             that does not grow, such as launches, limits the smaller sizes. The fit's interval is wide then, \
+             because no single power law holds",
         )
         .into()
 }

@@ -103,7 +103,7 @@ pub fn run(args: &InSession<SessionCommand>) -> Result<Exit> {
             let name = file.display().to_string();
             if file.exists() {
                 bail!(UsageError(format!(
-                    "{name} is there already; name a new file"
+                    "{name} already exists; name a new file"
                 )));
             }
             archive::export(&place, file)?;
@@ -130,8 +130,8 @@ fn import(file: &Path, place: &Place, as_json: bool) -> Result<Exit> {
     let damage = archive::import(file, place)?;
     let folder = place.folder.display();
     let text = match damage.len() {
-        0 => format!("{folder} holds the session now"),
-        lines => format!("{folder} holds the session now; {lines} of its lines are damaged"),
+        0 => format!("{folder} now holds the session"),
+        lines => format!("{folder} now holds the session; {lines} of its lines are damaged"),
     };
     let document = json!({ "path": place.folder, "damage": damage });
     say_text(as_json, &document, &text)
@@ -159,13 +159,13 @@ fn verify(place: &Place, as_json: bool) -> Result<Exit> {
             let bytes = scan.torn_bytes;
             writeln!(
                 out,
-                "  end: {bytes} bytes of a record that was being written; mended when the tutor next opens"
+                "  end: {bytes} bytes of an unfinished record; repaired when the tutor is opened next"
             )?;
         }
         writeln!(out, "hash of the last record: {}", scan.last_hash)?;
         writeln!(
             out,
-            "This finds damage and careless edits; whoever rewrites the whole file can recompute every hash."
+            "This finds damage and careless edits; anyone who rewrites the whole file can recompute every hash."
         )
     })?;
     Ok(Exit::of(intact))
@@ -207,7 +207,7 @@ fn show(place: &Place, as_json: bool) -> Result<Exit> {
             writeln!(out, "backup {name}: from {time} by {by}{restored}")?;
         }
         if !damage.is_empty() {
-            writeln!(out, "\nDamaged lines, everything else was kept:")?;
+            writeln!(out, "\nDamaged lines (everything else was kept):")?;
             write_damage(&mut out, &damage)?;
         }
         Ok::<_, io::Error>(())

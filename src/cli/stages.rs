@@ -31,7 +31,7 @@ const KERNELS: usize = 5;
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
   tinyllama-tutor stages --config small
-      all six beside v1, and what shows on this device
+      all six next to v1, and which effects show on this device
   tinyllama-tutor stages --profile --out stages
       with kernel tables, logs and traces in a folder")]
 pub struct StagesArgs {
@@ -219,7 +219,7 @@ fn measured(stages: &[StageRow], confidence: f64) -> TextTable {
 
 fn workshop(stages: &[StageRow]) -> TextTable {
     let stated = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    Columns::of("The workshop's figures beside them", stages)
+    Columns::of("The workshop's figures to compare", stages)
         .left("", |stage| stage.row.name.clone())
         .right("loss: workshop", |stage| stated(&stage.workshop.loss))
         .right("here", |stage| number(stage.row.first_loss, 1))

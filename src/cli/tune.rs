@@ -235,7 +235,7 @@ impl TuneArgs {
     fn keep(&self, usual: &MeasuredRun, winner: Option<&Finalist>) -> Result<String> {
         let hello = &usual.hello;
         if hello.config.validate().is_err() {
-            bail!("the run reported a model that cannot be");
+            bail!("the run reported an impossible model");
         }
         let interval = winner.and_then(|winner| winner.relative_time.as_ref()?.interval);
         let flags = winner.map_or(vec![], |winner| winner.candidate.flags.clone());
@@ -266,7 +266,7 @@ impl TuneArgs {
         );
         if !found.finalists.is_empty() {
             let rounds = plural(self.measure.rounds, "round");
-            let title = format!("The best again, {rounds} in turns with the usual flags");
+            let title = format!("The best measured again, {rounds} in turns with the usual flags");
             page.table(
                 Columns::of(title, found.finalists)
                     .left("flags", |row| row.candidate.name().to_string())
@@ -282,7 +282,7 @@ impl TuneArgs {
         }
         match found.winner {
             [] => page.line(
-                "\nNothing beat the usual flags beyond the noise; they stay. More rounds see smaller differences.",
+                "\nNothing was faster than the usual flags beyond the noise; they stay. More rounds show smaller differences.",
             ),
             flags => page.line(format_args!("\nfastest: {}", flags.join(" "))),
         }
@@ -290,13 +290,13 @@ impl TuneArgs {
         page.line(format_args!("kept in {path}"));
         if found.winner.iter().any(|flag| flag.starts_with(BLOCK_SIZE)) {
             page.line(format_args!(
-                "Runs of {} with this model and type take these block sizes from now on; TINYLLAMA_TUNING=off leaves them aside.",
+                "Runs of {} with this model and type take these block sizes from now on; TINYLLAMA_TUNING=off ignores them.",
                 found.target
             ));
         }
         if let Some(dtype) = found.winner.iter().find(|flag| flag.starts_with(DTYPE)) {
             page.line(format_args!(
-                "{dtype} changes the numbers, so no run takes it by itself: give it where you want it."
+                "{dtype} changes the numbers, so a run uses it only if you give it."
             ));
         }
         page

@@ -307,7 +307,9 @@ impl Activations {
         }
         let bounds = format!("{} to {}", self.narrowest, self.widest);
         lines.push(match &self.first_outside {
-            Some(layer) => format!("  first outside a standard deviation of {bounds}: {layer}"),
+            Some(layer) => {
+                format!("  first layer with a standard deviation outside {bounds}: {layer}")
+            }
             None => format!("  every standard deviation lies within {bounds}"),
         });
         lines

@@ -93,21 +93,33 @@ fn refusal(error: DriverError) -> Result<Finding> {
         DriverError::Compile { log, .. } => {
             let line = log.lines().find_map(|line| {
                 let (_, rest) = line.split_once(tinyllama_course::workbench::compile::SOURCE)?;
-                rest.trim_start_matches([':', '(']).split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+                rest.trim_start_matches([':', '('])
+                    .split(|c: char| !c.is_ascii_digit())
+                    .next()?
+                    .parse()
+                    .ok()
             });
-            let said = log.lines().find(|line| line.contains("error")).unwrap_or(log);
+            let said = log
+                .lines()
+                .find(|line| line.contains("error"))
+                .unwrap_or(log);
             Ok(Finding::new(Kind::Compile, line, said))
         }
         DriverError::Call { name, .. } if error.refusal() == Refusal::Fault => Ok(Finding::new(
             Kind::OutOfBounds,
             None,
-            format!("the GPU ended the kernel ({name}): it reached memory that is not its own; `workbench check` without a GPU says where"),
+            format!(
+                "the GPU ended the kernel ({name}): it reached memory that is not its own; `workbench check` without a GPU shows where"
+            ),
         )),
-        DriverError::Call { name, .. } if name.to_ascii_uppercase().contains("NOTFOUND") => Ok(Finding::new(
-            Kind::Compile,
-            None,
-            "the file has no kernel of the name that the exercise asks for, or not as extern \"C\"".to_owned(),
-        )),
+        DriverError::Call { name, .. } if name.to_ascii_uppercase().contains("NOTFOUND") => {
+            Ok(Finding::new(
+                Kind::Compile,
+                None,
+                "the file has no extern \"C\" kernel with the name that the exercise needs"
+                    .to_owned(),
+            ))
+        }
         _ => Err(error.into()),
     }
 }
@@ -188,7 +200,7 @@ pub(super) fn results(
         if let Some(at) = guard.iter().position(|bits| *bits != GUARD_BITS) {
             let index = buffer.elements + at;
             let message = format!(
-                "somebody writes {name}[{index}] of {} elements; `workbench check` without a GPU says who",
+                "a thread writes {name}[{index}] of {} elements; `workbench check` without a GPU shows which",
                 buffer.elements
             );
             findings.push(Finding::new(Kind::OutOfBounds, None, message));

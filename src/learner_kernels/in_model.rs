@@ -111,7 +111,7 @@ fn on_stand_in(
     if let Some(finding) = answer.findings.first() {
         bail!("{}", words::finding_lines(finding, file).join("\n"));
     }
-    let mut outputs = answer.outputs.context("it did not come to its end")?;
+    let mut outputs = answer.outputs.context("it did not finish")?;
     let made = problem.buffers.iter().filter_map(|buffer| {
         let name = buffer.argument.name.as_str();
         Some((name, outputs.remove(name)?.words))

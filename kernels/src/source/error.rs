@@ -6,13 +6,13 @@ use crate::KernelError;
 #[derive(Debug, Error)]
 pub enum SourceError {
     #[error(
-        "`{0}` is no architecture the code generator knows; examples are gfx90a, gfx942, gfx1100 and sm_90"
+        "the code generator does not know the architecture `{0}`; examples are gfx90a, gfx942, gfx1100 and sm_90"
     )]
     UnknownArchitecture(String),
     #[error("the device that records launches could not be set up: {0}")]
     Recorder(String),
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    #[error("`{kernel}` could not be turned into code: {reason}")]
+    #[error("cannot generate code for `{kernel}`: {reason}")]
     Compilation { kernel: String, reason: String },
 }

@@ -128,10 +128,10 @@ impl Point {
         let share = judgement.share;
         match judgement.bound {
             Bound::Memory if share > 1.0 => {
-                "faster than memory allows for the counted bytes: they stay in a cache, so the cache's ceiling counts"
+                "faster than memory allows for the counted bytes: they stay in a cache, so compare with the cache's ceiling"
             }
             Bound::Arithmetic if share > 1.0 => {
-                "faster than the ceiling it is held against: measure that again, when nothing else uses the device"
+                "faster than its ceiling: measure the ceiling again while nothing else uses the device"
             }
             Bound::Overhead if each.is_some_and(|ms| ms < SHORT_MS) => {
                 "kernels are too short: fuse them, or give each more work (a larger batch)"
@@ -140,16 +140,16 @@ impl Point {
                 "far from both ceilings: look at occupancy, coalescing and how many units have work"
             }
             Bound::Overhead => {
-                "far from both ceilings: fewer and larger launches, less waiting, a larger batch"
+                "far from both ceilings: use fewer and larger launches, less waiting, a larger batch"
             }
             Bound::Memory if share > 0.7 => {
-                "near the memory's limit: only moving less helps, by fusion or smaller types"
+                "near the memory limit: only moving fewer bytes helps, by fusion or smaller types"
             }
-            Bound::Memory => "move less (fusion, smaller types) and read in whole lines",
+            Bound::Memory => "move fewer bytes (fusion, smaller types) and read whole cache lines",
             Bound::Arithmetic if share > 0.7 => {
                 "near the arithmetic limit: only fewer operations or a smaller type help"
             }
-            Bound::Arithmetic => "matrix units, larger tiles, or a smaller type",
+            Bound::Arithmetic => "use matrix units, larger tiles or a smaller type",
         }
     }
 }

@@ -35,7 +35,7 @@ impl Args for Flags {
             .value_name("WHERE")
             .env("TINYLLAMA_LAUNCHER")
             .help_heading("Device")
-            .help("Where runs are made: local, slurm, ssh:HOST, or words to put before each, such as \"srun --gres=gpu:1\"");
+            .help("Launcher for runs: local, slurm, ssh:HOST, or a command to put before each, such as \"srun --gres=gpu:1\"");
         let rest = Arg::new(REST)
             .last(true)
             .num_args(0..)
@@ -161,7 +161,7 @@ pub struct Measure {
 /// Parses a whole number from 1.
 pub fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "it is a whole number, at least 1".into())
+    number.ok_or_else(|| "expected a whole number, at least 1".into())
 }
 
 /// Parses a number that passes `is_right`. `it_is` says what is expected.
@@ -172,6 +172,6 @@ pub fn number_that(text: &str, is_right: fn(f64) -> bool, it_is: &str) -> Result
 
 /// Parses per cent into a confidence between 0.5 and 1.
 fn confidence(text: &str) -> Result<f64, String> {
-    let it_is = "it lies between 50 and 100 per cent, such as 95";
+    let it_is = "expected a number between 50 and 100 per cent, such as 95";
     Ok(number_that(text, |percent| percent > 50.0 && percent < 100.0, it_is)? / 100.0)
 }

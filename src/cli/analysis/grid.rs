@@ -106,7 +106,7 @@ impl Column {
             Ok(run) => self.runs[at].push(run),
             Err(RunFailure::Failed(failed)) if failed.is_out_of_memory() => {
                 let name = &self.variants[at].name;
-                lab.say(&format!("{name}: out of memory, larger ones are left out"));
+                lab.say(&format!("{name}: out of memory, larger sizes are left out"));
                 self.runs[at].clear();
                 self.out_of_memory[at] = Some(first_line(&failed));
             }
@@ -125,6 +125,6 @@ impl Column {
 fn first_line(failed: &Failed) -> String {
     match &failed.ended.run.failure {
         Some(failure) => failure.message.lines().next().unwrap_or_default().into(),
-        None => "ended by the system, most likely for its memory".into(),
+        None => "ended by the system, most likely because it used too much memory".into(),
     }
 }

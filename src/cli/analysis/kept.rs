@@ -27,7 +27,7 @@ pub fn kept_run(text: &str, root: &Path) -> Result<Option<PathBuf>> {
     match text.parse::<RunSpec>() {
         Ok(_) => Ok(None),
         Err(no_target) if is_one_word => bail!(UsageError(format!(
-            "`{text}` is no kept run (there is no {}), and {no_target}",
+            "`{text}` is not a kept run (there is no {}), and {no_target}",
             stream.display()
         ))),
         Err(_) => bail!(UsageError(format!(

@@ -70,7 +70,7 @@ impl Lab {
         let devices: Vec<&str> = devices.into_iter().collect();
         (nodes.len() > 1).then(|| {
             let what = match &devices[..] {
-                [device] => format!("each with {device}; no two are quite the same, so small differences may be theirs"),
+                [device] => format!("each with {device}; no two are exactly alike, so they may cause small differences"),
                 several => format!(
                     "with different devices ({}), so their figures are not those of one device",
                     several.join(", ")

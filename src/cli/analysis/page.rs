@@ -90,7 +90,7 @@ pub fn interval(interval: &Interval) -> String {
 
 /// A table of the workshop's figures and the same figures measured here.
 pub fn workshop_table(confronted: &[Confronted], notes: &[&str]) -> TextTable {
-    let title = "The workshop's figures beside this machine's";
+    let title = "The workshop's figures and this machine's";
     Columns::of(title, confronted)
         .left("", |claim| claim.what.clone())
         .left("version", |claim| claim.version.clone())

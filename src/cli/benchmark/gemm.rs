@@ -76,8 +76,8 @@ fn page(found: &ProductTable) -> Page {
                 all(|times| times.burn_us)
             ))
             .note(
-                "least of several rounds in turns, 20 products started one after the other and waited for once; the host's work to \
-                 start one is part of it, and is what a graph saves",
+                "the shortest of several rounds in turns. A round starts 20 products one after the other and \
+                 waits once. The host's time to start a product is included; a graph saves it",
             ),
     );
     page

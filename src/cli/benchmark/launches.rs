@@ -124,8 +124,8 @@ fn table(found: &Document<'_>) -> TextTable {
         .right("floor us", |row| number(row.floor_us, 2))
         .right("of floor", Row::share)
         .note(format!(
-            "sum {sum:.1} us; each kind timed by itself, one launch close behind the other in a graph, operands in the cache where \
-             they fit: products and norms may be above the floor of memory"
+            "sum {sum:.1} us; each kind is timed alone, with launches back to back in a graph and operands \
+             in the cache if they fit: products and norms may be faster than the memory floor"
         ))
         .note(match found.rates {
             Some((flops, bytes)) => format!(

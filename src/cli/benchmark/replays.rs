@@ -90,7 +90,7 @@ fn page(found: &Document) -> Page {
         (false, None) => "the same losses, but other parameters".into(),
     };
     page.line(format_args!(
-        "  {} replays of a graph beside as many steps launch by launch, {} parameters: {same}; last loss {}",
+        "  {} replays of a graph compared with as many steps launch by launch, {} parameters: {same}; last loss {}",
         replays.steps, replays.parameters, replays.last_loss
     ));
     let trouble = match shapes.healthy {
@@ -110,7 +110,7 @@ fn page(found: &Document) -> Page {
     page.line(match found.passed {
         true => "  passed",
         false if replays.identical && shapes.healthy && held_nothing => {
-            "  FAILED: less is free than before; if other programs use this device, run this alone"
+            "  FAILED: less memory is free than before; if other programs use this device, run this alone"
         }
         false => "  FAILED",
     });

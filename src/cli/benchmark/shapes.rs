@@ -119,7 +119,7 @@ fn page(device: &str, rows: &[Row]) -> Page {
         .right("in a graph", |row| number(row.captured, 0))
         .note("speed-up: over v4 --ultra=off at the same shape, which is the same schedule launch by launch");
     if rows.iter().all(|row| row.captured.is_none()) {
-        table = table.note("nothing was captured here: both rows of v4 are the same work, and what they differ by is noise");
+        table = table.note("nothing was captured here: both rows of v4 are the same work, so their difference is noise");
     }
     if let Some(first) = rows.first() {
         table = table.note(format!("v4's products: {}", first.matmul_precision));

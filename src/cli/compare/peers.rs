@@ -12,7 +12,7 @@ use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN};
 use tinyllama_course::run::UsageError;
 
 /// A note about these figures for the reader.
-pub const NOTE: &str = "other programs ran once, before the first round, and say themselves how they measured: a ratio with them has no interval";
+pub const NOTE: &str = "other programs ran once, before the first round, and timed themselves: a ratio with them has no interval";
 
 /// A shell's exit statuses for a missing program, and for one that it must not execute.
 const NO_PROGRAM: [i32; 2] = [126, 127];

@@ -65,7 +65,7 @@ impl Instructor<'_> {
             );
         }
         if rungs.is_empty() {
-            text.push_str("Nobody has a correct run at the contest yet.");
+            text.push_str("The contest has no correct run yet.");
         }
         self.print(&json!({ "ladder": rungs }), text.trim_end())
     }
@@ -80,7 +80,7 @@ impl Instructor<'_> {
             writeln!(out, "The class is pinned to {}.", plain(&lesson))?;
         }
         if views.is_empty() {
-            writeln!(out, "Nobody has begun yet.")?;
+            writeln!(out, "No learner has started yet.")?;
             return Ok(Exit::Ok);
         }
         let mut rows = vec![HEAD.map(str::to_owned)];

@@ -31,7 +31,7 @@ use tinyllama_course::tui::theme::Theme;
 pub fn run(args: &InstructorArgs) -> Result<Exit> {
     let Some(folder) = &args.class else {
         bail!(UsageError(
-            "which class? Give its folder with --class DIR or TINYLLAMA_CLASS".into()
+            "no class is named: give its folder with --class DIR or TINYLLAMA_CLASS".into()
         ));
     };
     warn_of(folder, &class_rights::for_instructor(folder));
@@ -58,7 +58,7 @@ fn recipients(learner: Option<String>, whom: &Whom) -> Result<Recipients, UsageE
     }
     let names: Vec<String> = learner.into_iter().chain(whom.learners.clone()).collect();
     if names.is_empty() {
-        let text = "for whom? Give --learner NAME, once for each learner, or --everyone";
+        let text = "no learner is named: give --learner NAME, once for each learner, or --everyone";
         return Err(UsageError(text.into()));
     }
     Ok(Recipients::Named(names))

@@ -112,7 +112,7 @@ fn offline(name: &str) -> Result<Properties> {
     let Some(known) = architecture::find(name) else {
         let known = ARCHITECTURES.join(", ");
         return Err(UsageError(format!(
-            "`{name}` is no architecture that is known here, such as {known}"
+            "`{name}` is not a known architecture; take one such as {known}"
         ))
         .into());
     };
@@ -146,7 +146,7 @@ fn compile_for(
             Ok(code) if !code.is_empty() => {}
             Ok(_) => refused.push(Refused {
                 kernel: label.clone(),
-                log: "no code came of it".into(),
+                log: "it produced no code".into(),
             }),
             Err(DriverError::Compile { log, .. }) => refused.push(Refused {
                 kernel: label.clone(),

@@ -91,7 +91,7 @@ pub fn run(args: &ArchArgs, selection: &Selection<'_>) -> Result<Exit> {
     if args.with == With::Hiprtc {
         if args.budget || args.record.is_some() {
             bail!(UsageError(
-                "--with hiprtc says what compiles: --budget and --record need the assembly that clang writes".into(),
+                "--with hiprtc only shows what compiles: --budget and --record need the assembly that clang writes".into(),
             ));
         }
         return hiprtc::compile(named, args.all, selection);

@@ -65,7 +65,7 @@ fn recorded(targets: &[Target]) -> Result<Facts> {
         let mut kernels = facts.kernels.iter();
         if kernels.all(|kernel| kernel.architecture != *name) {
             bail!(UsageError(format!(
-                "no figures are recorded for {name}, only for {}; with clang installed, --compile finds them out",
+                "no figures are recorded for {name}, only for {}; with clang installed, --compile determines them",
                 RECORDED_ARCHITECTURES.join(", ")
             )));
         }

@@ -55,7 +55,7 @@ pub(super) fn summary_text(summary: &Summary) -> String {
     });
     let title = match summary.complete {
         true => "\nSummary",
-        false => "\nSummary of what was done before the run ended",
+        false => "\nSummary of the steps before the run ended",
     };
     let row = |(name, value): (&str, String)| format!("  {name:<18} {value}");
     let mut lines = vec![title.to_string()];
@@ -70,7 +70,7 @@ pub(super) fn summary_text(summary: &Summary) -> String {
     lines.extend(summary.rank_check.as_ref().map(|check| {
         let verdict = match check.passed {
             true => "are one GPU's",
-            false => "ARE NOT ONE GPU'S",
+            false => "DIFFER FROM ONE GPU'S",
         };
         let worst = check.worst_parameter.as_deref().unwrap_or("none");
         row((
@@ -97,7 +97,7 @@ fn unsynchronised_text(summary: &Summary) -> String {
             total - parts,
             (1.0 - parts / total) * 100.0
         ),
-        _ => "  times are the host's clock without waiting for the device: not the device's times"
+        _ => "  times come from the host's clock, which did not wait for the device: they are not the device's times"
             .into(),
     }
 }

@@ -117,7 +117,7 @@ pub fn text(import: &Import, view: &ViewArgs, parts: &Parts) -> anyhow::Result<S
     if import.profile.is_empty() {
         let why = match import.taken.is_empty() {
             true => "no file of a profiler was found",
-            false => "what was read holds no rows",
+            false => "the files that were read hold no rows",
         };
         writeln!(text, "Nothing to show: {why}.")?;
     }
@@ -138,7 +138,7 @@ fn write_export(
     let cannot = || format!("cannot write {}", to.display());
     let profile = &import.profile;
     if !matches!(format, ExportFormat::Json) && !profile.has_records() {
-        let why = "nothing to export: there are only sums in it, and this export is of single launches and calls; profile with a trace, or take --export json";
+        let why = "nothing to export: the profile holds only sums, and this format lists single launches and calls. Profile with a trace, or use --export json";
         return Err(UsageError(why.into()).into());
     }
     match format {

@@ -178,7 +178,7 @@ pub(super) fn output_folder(args: &LaunchArgs, what: &str) -> anyhow::Result<Pat
     };
     if is_taken && !args.prints() {
         let problem = format!(
-            "--out {}: is not empty; name another folder or empty it",
+            "--out {}: the folder is not empty; name another one or empty it",
             folder.display()
         );
         return Err(UsageError(problem).into());

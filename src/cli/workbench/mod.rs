@@ -190,7 +190,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let path = file.clone().unwrap_or_else(own);
             let kept = place::reset(exercise, &path)?;
             let (file, was) = (path.display(), kept.display());
-            let text = format!("{file} begins anew; what it was is {was}");
+            let text = format!("{file} is the starter again; your version was saved as {was}");
             say_text(args.json, &json!({ "file": path, "kept": kept }), &text)
         }
     }
@@ -205,7 +205,7 @@ impl WorkbenchArgs {
         if !path.exists() {
             let (path, name) = (path.display(), &exercise.name);
             let why = format!(
-                "{path} is not there; `workbench start {name}` writes it, and `--file` names another"
+                "{path} does not exist; `workbench start {name}` writes it, and `--file` names another file"
             );
             return Err(UsageError(why).into());
         }
@@ -252,17 +252,14 @@ fn check_once(
         }
         if checked.passed {
             let name = &exercise.name;
-            writeln!(
-                out,
-                "\nTo be answered by measuring (`workbench bench {name}`):"
-            )?;
+            writeln!(out, "\nAnswer by measuring (`workbench bench {name}`):")?;
             let mut wrapped = String::new();
             push_wrapped(&mut wrapped, &exercise.question, 80);
             write!(out, "{wrapped}")?;
         } else if checked.cases > 0 && !asked.picture {
             writeln!(
                 out,
-                "\n`workbench hint {}` helps; `--picture` shows how it meets memory",
+                "\n`workbench hint {}` helps; `--picture` shows how it accesses memory",
                 exercise.name
             )?;
         }
@@ -304,7 +301,7 @@ fn within<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
     std::thread::spawn(move || {
         if waiting.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
             eprintln!(
-                "{name}: endless: the kernel did not end within {} s on the GPU, and was ended with this process",
+                "{name}: endless: the kernel did not end within {} s on the GPU; it was stopped together with this process",
                 limit.as_secs()
             );
             // SAFETY: everything is written, and the driver's clean-up would wait for the kernel.

@@ -66,7 +66,7 @@ pub fn start(
     }
     let state = match is_new {
         true => "written",
-        false => "there already, left as it is",
+        false => "exists already, not changed",
     };
     let (name, path) = (&exercise.name, plain(&path.display().to_string()));
     writeln!(out, "\nYour file ({state}): {path}")?;

@@ -152,19 +152,19 @@ pub fn plainly(text: &str) -> String {
     const WORDS: [(&str, &str); 4] = [
         (
             "invalid digit found in string",
-            "a whole number from 0 up is wanted",
+            "expected a whole number, at least 0",
         ),
         (
             "number too large to fit in target type",
-            "it is larger than any number this takes",
+            "the number is too large",
         ),
         (
             "cannot parse integer from empty string",
-            "a whole number is wanted",
+            "expected a whole number",
         ),
         (
             "invalid float literal",
-            "a number is wanted, such as 0.001 or 3e-4",
+            "expected a number, such as 0.001 or 3e-4",
         ),
     ];
     WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| {

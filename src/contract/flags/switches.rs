@@ -121,7 +121,7 @@ impl Switches {
             || self.swiglu_fusion.is_some();
         if target.kind != Kind::Version && changed {
             bail!(UsageError(format!(
-                "{target} is what it is, or there would be nothing to find: the fusion switches are for v1, v2 and v3"
+                "{target} takes no fusion switches, because you are to find what is wrong with it; they are for v1, v2 and v3"
             )));
         }
         if let Some(fix) = self.fix {

@@ -94,7 +94,9 @@ impl Calibration {
     pub fn warnings(&self) -> Vec<String> {
         let doubts = self.doubts().into_iter();
         let line = |doubt| {
-            format!("{doubt}. It is no ceiling: close what else runs here and `calibrate` again")
+            format!(
+                "{doubt}. Do not use it as a ceiling: close other programs and `calibrate` again"
+            )
         };
         doubts.map(line).collect()
     }

@@ -122,8 +122,8 @@ pub fn compare(sides: &[Side], made: Made, confidence: f64) -> Comparison {
     warnings.extend(sides.iter().filter_map(unsynchronised));
     if rows.iter().any(rests_on_steps) {
         warnings.push(
-            "Some ratios rest on the steps of one run each: what differs from one start of a program to the next is not in them. \
-             Three rounds or more show that too."
+            "Some ratios rest on the steps of one run each: they do not include differences from one start \
+             of a program to the next. Three rounds or more show these too."
                 .into(),
         );
     }
@@ -248,7 +248,7 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
         if !places.is_empty() {
             let place = |hello: &Hello| format!("{} ({})", hello.device, hello.backend);
             warnings.push(format!(
-                "{name} ran on {}, {first} on {}: how long they took says nothing about the targets.",
+                "{name} ran on {}, {first} on {}: their times say nothing about the targets.",
                 place(hello),
                 place(base)
             ));

@@ -198,7 +198,7 @@ impl MeasuredRun {
             .with_context(|| format!("cannot read {}", file()))?;
         Self::of(&run, steps).with_context(|| {
             format!(
-                "{} holds no run that came to its end: start it again, or name another",
+                "{} holds no finished run: start it again, or name another",
                 file()
             )
         })

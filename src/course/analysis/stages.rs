@@ -18,8 +18,8 @@ use tinyllama_contract::model::ModelConfig;
 
 /// Notes on the workshop's column.
 pub const WORKSHOP_NOTES: [&str; 2] = [
-    "Workshop: as its debugging guide prints it, for an MI325X; its stage files were never published, so nobody can repeat those figures.",
-    "Its 5.5x is that of kernels without a backward pass, which stage 6 here shows for what it is.",
+    "Workshop: as its debugging guide prints it, for an MI325X; its stage files were never published, so those figures cannot be repeated.",
+    "Its 5.5x comes from kernels without a backward pass; stage 6 here shows what that means.",
 ];
 
 /// A stage in the table.

@@ -5,7 +5,9 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum AssemblyError {
-    #[error("the assembly has no metadata: it is not of an AMD GPU, or the compiler was cut off")]
+    #[error(
+        "the assembly has no metadata: it is not for an AMD GPU, or the compiler was interrupted"
+    )]
     NoMetadata,
     #[error("the metadata of the assembly: {0}")]
     Metadata(#[from] serde_yaml::Error),

@@ -30,8 +30,8 @@ const REPLACED_HEADERS: [&str; 3] = ["hip_bf16.h", "hip_fp16.h", "hip_runtime.h"
 #[derive(Debug, Error)]
 pub enum CompilerError {
     #[error(
-        "no clang of version {OLDEST} or later that compiles for AMD GPUs was found; Debian's package clang-19 is one, ROCm brings one, \
-         and the variable {VARIABLE} names any other"
+        "no clang of version {OLDEST} or later that compiles for AMD GPUs was found; install Debian's \
+         package clang-19 or ROCm, or name another in the variable {VARIABLE}"
     )]
     NoCompiler,
     #[error("{path}: {reason}", path = .path.display())]
@@ -66,7 +66,7 @@ impl Compiler {
             let version = version_of(&path).ok_or_else(|| CompilerError::Unusable {
                 path: path.clone(),
                 reason: format!(
-                    "{VARIABLE} names it, but it is no clang of version {OLDEST} or later that compiles for AMD GPUs"
+                    "{VARIABLE} names it, but it is not a clang of version {OLDEST} or later that compiles for AMD GPUs"
                 ),
             })?;
             return Compiler::new(path, version);

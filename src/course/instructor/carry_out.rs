@@ -42,7 +42,7 @@ pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Re
 pub fn pin(class: &Class, lesson: Option<String>, by: &str) -> Result<String> {
     let text = match &lesson {
         Some(lesson) => format!("The class is asked to work on {lesson}."),
-        None => "Everybody may go on where they like.".into(),
+        None => "Everyone may work on any lesson again.".into(),
     };
     let by = by.into();
     class_file::write(&class.folder, &Pin { lesson, by })?;
@@ -146,11 +146,13 @@ fn in_words(sent: &[Sent]) -> String {
 impl Delivery {
     pub fn in_words(&self, learner: &str) -> String {
         match self {
-            Delivery::Done(notice) => format!("{learner} is told: {notice}"),
+            Delivery::Done(notice) => format!("{learner} gets this message: {notice}"),
             Delivery::Sent => {
-                format!("{learner} has the tutor open, which takes it within two seconds.")
+                format!("{learner} has the tutor open and gets this within two seconds.")
             }
-            Delivery::Waits => format!("{learner} is told when the tutor is next opened."),
+            Delivery::Waits => {
+                format!("{learner} gets this message when the tutor is opened next.")
+            }
         }
     }
 

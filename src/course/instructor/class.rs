@@ -130,7 +130,7 @@ impl Class {
                 return Ok(());
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                return Err("you may not look into this session".into());
+                return Err("you may not read this session".into());
             }
             Err(error) => return Err(error.to_string()),
         };

@@ -68,10 +68,10 @@ impl Entry {
             Entry::Unlock { learners } => format!("Lesson to open for {}: ", learners.join(", ")),
             Entry::Pin => "Lesson for everyone (empty: free again): ".into(),
             Entry::ResetStep { of } => {
-                format!("Take back {}? A backup is kept. y/n", each("step", of))
+                format!("Reset {}? A backup is kept. y/n", each("step", of))
             }
             Entry::ResetLesson { of } => {
-                format!("Take back {}? A backup is kept. y/n", each("lesson", of))
+                format!("Reset {}? A backup is kept. y/n", each("lesson", of))
             }
             Entry::Solve { learner, step } => format!("Do the step {step} for {learner}? y/n"),
         }

@@ -65,7 +65,7 @@ fn train(
     flags: &[String],
     progress: &mut dyn FnMut(&TrainStep),
 ) -> Result<(SolvedRun, Vec<Event>)> {
-    let folder = tempfile::tempdir().context("no folder for the run")?;
+    let folder = tempfile::tempdir().context("cannot create a folder for the run")?;
     let start = Launcher::of_this_program().run(&RunSpec::parse(target, flags)?);
     let mut command = Vec::new();
     let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {

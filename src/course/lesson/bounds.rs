@@ -111,7 +111,7 @@ mod tests {
         for flag in FLAGS {
             assert!(
                 known.iter().any(|known| known == flag),
-                "{flag} is no flag of run"
+                "`run` has no flag {flag}"
             );
         }
         let words = |line: &str| line.split(' ').map(str::to_string).collect::<Vec<_>>();

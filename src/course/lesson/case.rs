@@ -51,7 +51,8 @@ impl Case {
             .filter(|suspect| suspect.guilty)
             .count();
         if guilty != 1 || self.suspects.len() < 2 {
-            let message = format!("of at least two suspects exactly one is guilty, not {guilty}");
+            let message =
+                format!("a case needs at least two suspects and exactly one guilty, not {guilty}");
             problems.push(("suspects", message));
         }
         if !self
@@ -59,13 +60,15 @@ impl Case {
             .iter()
             .any(|measurement| measurement.convicts)
         {
-            let message =
-                "no measurement tells the guilty one from the others: one has `convicts: true`";
+            let message = "no measurement tells the guilty one from the others: mark one with `convicts: true`";
             problems.push(("measurements", message.into()));
         }
         let blank = |text: &str| text.trim().is_empty();
         if self.suspects.iter().any(|suspect| blank(&suspect.because)) {
-            problems.push(("suspects", "every suspect has what its fix showed".into()));
+            problems.push((
+                "suspects",
+                "every suspect must say what its fix showed".into(),
+            ));
         }
         if self
             .measurements
@@ -74,7 +77,7 @@ impl Case {
         {
             problems.push((
                 "measurements",
-                "every measurement says where to look".into(),
+                "every measurement must say where to look".into(),
             ));
         }
         let suspects = (0..self.suspects.len()).map(|index| ("suspects", Deed::Fix(index)));

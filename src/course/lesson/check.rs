@@ -365,7 +365,7 @@ impl Outcome {
         match &self.undecided {
             Some(undecided) => format!("{}{numbers}", undecided.explain()),
             None if self.verdict == Verdict::NotEvaluated => {
-                "Only a GPU can show this, and this run was made on a CPU: nothing is asked of it here.".into()
+                "Only a GPU can show this, and this run was made on a CPU, so it is not checked here.".into()
             }
             None if self.verdict == Verdict::Passed => {
                 format!("{}\n{numbers}", check.passed.trim())
@@ -404,9 +404,9 @@ impl Outcome {
 impl Undecided {
     fn explain(&self) -> String {
         match self {
-            Undecided::NotRun(run) => format!("This needs the run of step `{}`, which was not started yet.", run.step),
+            Undecided::NotRun(run) => format!("This needs the run of step `{}`, which has not been started yet.", run.step),
             Undecided::NotReported(figure) => {
-                format!("This machine's backend does not report {figure}, so there is nothing to judge.")
+                format!("This machine's backend does not report {figure}, so it cannot be checked.")
             }
             Undecided::NotFinite(figure) => {
                 format!("{figure} is not a finite number: look at the run's loss and its log.")
@@ -415,7 +415,7 @@ impl Undecided {
                 "The two runs come from different devices, {above} and {below}, so their ratio says nothing. Run both on one device."
             ),
             Undecided::Spread { further_steps: Some(steps) } => format!(
-                "The steps differ by more than the effect. About {steps} further steps on each side should settle it.\n"
+                "The steps vary by more than the effect. About {steps} further steps on each side should settle it.\n"
             ),
             Undecided::Spread { further_steps: None } => {
                 "The value lies so close to the bound that measuring longer will not tell them apart.\n".into()
@@ -425,7 +425,7 @@ impl Undecided {
                 recording.step
             ),
             Undecided::OneRunEach => {
-                "One run of each says too little here: what else ran on this GPU can have made as much of a difference. Three of each, in turns, say more.\n".into()
+                "One run of each is not enough here: other programs on this GPU can cause as large a difference. Take three of each, in turns.\n".into()
             }
             Undecided::TooLittle(error) => format!("Too little was measured to know the spread: {error}."),
         }

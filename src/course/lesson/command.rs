@@ -98,7 +98,7 @@ impl Command {
             let inside = flag.replace(&format!("{SESSION}/"), "");
             if inside.contains(['/', '\\', '~']) || inside.contains("..") {
                 return Err(format!(
-                    "`{flag}` names a place outside the session; files of its own are `{SESSION}/NAME`"
+                    "`{flag}` names a place outside the session; write its files as `{SESSION}/NAME`"
                 ));
             }
         }

@@ -65,7 +65,7 @@ impl Expect {
         let words = match found.verdict {
             Verdict::Passed => self.passed.trim(),
             Verdict::NotYet => self.not_yet.trim(),
-            _ => "The document does not say.",
+            _ => "The document does not report it.",
         };
         let shown = found.shown.as_deref().unwrap_or("not there");
         let (figure, bounds) = (&self.figure, self.bounds());

@@ -40,7 +40,7 @@ impl Path {
     /// A message about the mistake in the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("`{text}` is no path: write `key.key[0].key`, or `list[name=v1].key`");
+            || format!("`{text}` is not a path: write `key.key[0].key`, or `list[name=v1].key`");
         let mut parts = Vec::new();
         let mut rest = text.trim();
         if rest.is_empty() {
@@ -228,7 +228,7 @@ impl Condition {
             })?;
             let ordered = !matches!(sign, " = " | " != ");
             if ordered && wanted.parse::<f64>().is_err() {
-                return Err(format!("`{wanted}` is no number to compare with"));
+                return Err(format!("`{wanted}` is not a number to compare with"));
             }
             Ok(Comparison {
                 figure: Figure::parse(figure, step)?,

@@ -8,7 +8,7 @@ pub(super) fn impossible(check: &Check) -> Vec<String> {
     let mut messages = Vec::new();
     let bounds: Vec<f64> = check.at_least.into_iter().chain(check.at_most).collect();
     if bounds.is_empty() {
-        messages.push("a check has `at_least`, `at_most` or both".into());
+        messages.push("a check needs `at_least`, `at_most` or both".into());
     }
     if bounds.iter().any(|bound| !bound.is_finite()) {
         messages.push("a bound is not a finite number".into());
@@ -53,7 +53,7 @@ fn impossible_ratio(check: &Check) -> Option<String> {
     let denominator = check.measure.denominator.as_ref()?;
     if denominator.metric.may_be_zero() {
         return Some(format!(
-            "{} can be zero, so nothing is divided by it",
+            "{} can be zero, so do not divide by it",
             denominator.metric
         ));
     }
@@ -62,8 +62,9 @@ fn impossible_ratio(check: &Check) -> Option<String> {
     }
     let share = check.measure.numerator.metric == Metric::ParametersWithGradient
         && denominator.metric == Metric::ParameterTensors;
-    (share && check.at_least.is_some_and(|bound| bound > 1.0))
-        .then(|| "not more than all parameters can have a gradient, so this can never pass".into())
+    (share && check.at_least.is_some_and(|bound| bound > 1.0)).then(|| {
+        "more parameters than there are cannot have a gradient, so this can never pass".into()
+    })
 }
 
 pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
@@ -73,7 +74,7 @@ pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
             let path = "choices".to_string();
             let correct = choices.iter().filter(|choice| choice.correct).count();
             if choices.len() < 2 {
-                problems.push((path.clone(), "a quiz has at least two choices".into()));
+                problems.push((path.clone(), "a quiz needs at least two choices".into()));
             }
             if correct != 1 {
                 let message = format!("exactly one choice is `correct: true`, not {correct}");
@@ -82,7 +83,10 @@ pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
             for (i, choice) in choices.iter().enumerate() {
                 if choice.because.trim().is_empty() {
                     let path = format!("choices/{i}/because");
-                    problems.push((path, "every choice says why it is right or wrong".into()));
+                    problems.push((
+                        path,
+                        "every choice must say why it is right or wrong".into(),
+                    ));
                 }
             }
         }
@@ -90,14 +94,13 @@ pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
             let path = "number".to_string();
             let known = number.read.is_some() || number.answer.is_finite();
             if !known || !(0.0..1.0).contains(&number.tolerance) {
-                let message =
-                    "the answer is a finite number and the tolerance a share from 0 to below 1";
+                let message = "the answer must be a finite number, and the tolerance a share from 0 to below 1";
                 problems.push((path.clone(), message.into()));
             }
             for mistake in &number.mistakes {
                 let right = quiz.mark(Answer::Number(mistake.value));
                 if right.is_some_and(|marked| marked.correct) {
-                    let message = format!("{} is right, so it is no mistake", mistake.value);
+                    let message = format!("{} is right, so it cannot be a mistake", mistake.value);
                     problems.push((path.clone(), message));
                 }
                 if mistake.because.trim().is_empty() {

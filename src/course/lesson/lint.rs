@@ -86,7 +86,7 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
             if let StepKind::Quiz(Quiz::Number(_)) = step.kind
                 && !step.hints.iter().any(|hint| hint.after.is_none())
             {
-                let message = "a number needs a hint: whoever gets it wrong is told it";
+                let message = "a number needs a hint: a learner who gets it wrong sees it";
                 refuse(format!("steps/{index}"), message.into());
             }
         }
@@ -183,7 +183,7 @@ fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> +
     let figure = bare_figure(text).filter(|_| asks_for_sources);
     let figure = figure.map(|figure| {
         format!(
-            "`{figure}` is typed: name where it comes from, as `{{{{ known: ID }}}}`, a recording or a document, or mark a made-up one as `{{{{ = {figure} }}}}`"
+            "`{figure}` is typed by hand: name its source, as `{{{{ known: ID }}}}`, a recording or a document, or mark a made-up one as `{{{{ = {figure} }}}}`"
         )
     });
     // The words with single blanks between them. Punctuation becomes a separate word.
@@ -199,7 +199,7 @@ fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> +
     said.push(' ');
     let explained = text.contains(WHOSE);
     let long = long_sentences(text).into_iter().map(|(words, start)| {
-        format!("a sentence of {words} words begins `{start} …`: {LONGEST_SENTENCE} are the most")
+        format!("the sentence that begins `{start} …` has {words} words: at most {LONGEST_SENTENCE} are allowed")
     });
     let long: Vec<String> = long.collect();
     let avoided = WORDS.into_iter().filter(move |(word, better)| {

@@ -102,7 +102,7 @@ fn of_document(id: &str, path: &str, unit: &str) -> Result<Known, String> {
         documents::find(id).ok_or_else(|| format!("there is no recorded document `{id}`"))?;
     let figure = Figure::parse(path, &RunName::parse(id, ""))?;
     let value = figure.value(&One(&document.value));
-    let value = value.ok_or_else(|| format!("`{figure}` does not stand in `{id}.json`"))?;
+    let value = value.ok_or_else(|| format!("`{figure}` is not in `{id}.json`"))?;
     Ok(Known {
         text: show_value(&value, unit),
         source: Some(format!("`{}`, {}", document.command, document.origin())),
@@ -180,7 +180,7 @@ pub fn settle(text: &str) -> Result<String, String> {
     for (before, expression) in found {
         filled.text.push_str(before);
         let Value::Known(known) = Value::parse(expression, "")? else {
-            let why = "is a learner's own, which only the text of a step can show";
+            let why = "belongs to one learner, so only the text of a step can show it";
             return Err(format!("`{{{{ {expression} }}}}` {why}"));
         };
         filled.known(known);
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(page.matches("Source").count(), 1, "{page}");
         assert_eq!(settle("As it is."), Ok("As it is.".into()));
         for (text, why) in [
-            ("{{ own.total_ms }}", "a learner's own"),
+            ("{{ own.total_ms }}", "belongs to one learner"),
             ("{{ known: nobody }}", "no figure `nobody`"),
             ("{{ recording nobody: total_ms }}", "no recording `nobody`"),
         ] {

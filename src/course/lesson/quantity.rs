@@ -135,7 +135,7 @@ fn statistic(name: &str, metric: Metric) -> Result<Statistic, String> {
     }
     Statistic::of_name(name).ok_or_else(|| {
         let names = Statistic::ALL.map(Statistic::name).join(", ");
-        format!("`{name}` is no statistic; there are: {names}")
+        format!("`{name}` is not a statistic; there are: {names}")
     })
 }
 

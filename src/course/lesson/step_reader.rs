@@ -248,7 +248,7 @@ impl StepReader<'_> {
         let figure = Figure::parse(&check.measure, &self.run_name(step));
         let figure = self.or_refuse(&path, figure)?;
         if check.is.is_none() && check.at_least.is_none() && check.at_most.is_none() {
-            self.refuse(&path, "it has `at_least`, `at_most` or `is`");
+            self.refuse(&path, "it needs `at_least`, `at_most` or `is`");
         }
         if check.confidence.is_some() {
             self.refuse(&path, "a document has no spread: it takes no `confidence`");
@@ -268,7 +268,7 @@ impl StepReader<'_> {
     /// Accepts only a path below the course.
     fn path(&mut self, at: &str, path: String) -> Option<String> {
         let below =
-            "a path of a course stays below its folder, and no part of it begins with a dot";
+            "a path of a course must stay in its folder, and no part of it may begin with a dot";
         let stays = bounds::stays_below(&path).then_some(path);
         self.or_refuse(at, stays.ok_or(below))
     }
@@ -284,7 +284,7 @@ impl StepReader<'_> {
             }
             (None, Some(number)) => self.number(number, &of).map(Quiz::Number),
             _ => {
-                self.refuse("", "a `quiz` step has either `choices` or `number`");
+                self.refuse("", "a `quiz` step needs either `choices` or `number`");
                 None
             }
         }
@@ -308,7 +308,7 @@ impl StepReader<'_> {
         let read = number.read.as_deref().map(|read| Figure::parse(read, of));
         let read = self.or_refuse(path, read.transpose())?;
         if number.answer.is_some() == read.is_some() {
-            let message = "a number has either its `answer` or where to `read` it";
+            let message = "a number needs either its `answer` or where to `read` it";
             self.refuse(path, message);
             return None;
         }
@@ -331,7 +331,7 @@ impl StepReader<'_> {
         let path = format!("checks/{index}/measure");
         let measure = self.quantity(&path, &check.measure)?;
         if check.is.is_some() {
-            let message = "only a command's document can have a text: `is` is for them";
+            let message = "`is` compares texts, which only a command's document has";
             self.refuse(&path, message);
         }
         let usual = measure.has_spread().then_some(USUAL_CONFIDENCE);

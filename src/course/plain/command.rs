@@ -39,12 +39,12 @@ skip [NOTE]    leave this step undone
 import FILE    read a profile made elsewhere
 again          say this step once more
 outline        all lessons with their state
-open LESSON    turn to a lesson, by its id or number
+open LESSON    open a lesson, by its id or number
 page NAME      a page of reference, such as glossary
-messages       what an instructor wrote
+messages       an instructor's messages
 help, quit
 A question is answered with its number or the letter in front of a choice.
-Ctrl-C ends a run that is going.";
+Ctrl-C stops the current run.";
 
 /// Parses a line. `accepts_text` says that the step waits for free text, which may begin with any word.
 pub fn parse(line: &str, accepts_text: bool) -> Result<Command, String> {
@@ -72,7 +72,7 @@ pub fn parse(line: &str, accepts_text: bool) -> Result<Command, String> {
         "open" if !rest.is_empty() => Command::Open(rest.into()),
         "page" if !rest.is_empty() => Command::Page(rest.into()),
         "import" if !rest.is_empty() => Command::Import(rest.into()),
-        "open" | "page" | "import" => return Err(format!("`{word}` needs a name behind it.")),
+        "open" | "page" | "import" => return Err(format!("`{word}` needs a name after it.")),
         "again" => Command::Again,
         "messages" => Command::Messages,
         "help" | "?" => Command::Help,

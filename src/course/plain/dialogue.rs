@@ -38,7 +38,7 @@ pub enum Then {
 impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     pub fn hold(mut self) -> Result<(), TutorError> {
         self.say(&format!(
-            "{}. `help` lists what you can say.",
+            "{}. `help` lists the commands.",
             self.course.title
         ))?;
         self.at = self.begin()?;
@@ -85,7 +85,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             Command::Quit => {
                 // If something could not be stored, `with` has just said so.
                 if self.with(Session::finish)?.is_some() {
-                    self.say("Everything is kept. Until next time.")?;
+                    self.say("Everything is saved. Until next time.")?;
                 }
                 return Ok(Then::Leave);
             }
@@ -227,7 +227,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                     return Ok(None);
                 }
                 Some(Ok(line)) => return Ok(Some(line)),
-                Some(Err(why)) => self.say(&format!("{why} Nothing was taken of it.\n{prompt}"))?,
+                Some(Err(why)) => self.say(&format!("{why} The line was ignored.\n{prompt}"))?,
             }
         }
     }
@@ -243,7 +243,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     fn say_messages(&mut self) -> Result<(), TutorError> {
         let messages = self.state(|state| state.messages.clone())?;
         if messages.is_empty() {
-            return self.say("Nobody has written to you.");
+            return self.say("You have no messages.");
         }
         messages.iter().try_for_each(|message| {
             self.say(&plain(&format!(
@@ -297,7 +297,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
     }
     let line = String::from_utf8(line);
     Ok(Some(line.map_err(|_| {
-        "That line is no UTF-8 text: set the terminal to UTF-8, or type it in ASCII.".into()
+        "That line is not UTF-8 text: set the terminal to UTF-8, or type it in ASCII.".into()
     })))
 }
 

@@ -46,7 +46,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 Turn::Enough(words) => return self.say(&words),
                 Turn::Again { runs, round, .. } => {
                     self.say(&format!(
-                        "Not decided yet: both once more, in turns (round {round} of at most {MOST_ROUNDS}). Ctrl-C ends it."
+                        "Not decided yet: both run again, in turns (round {round} of at most {MOST_ROUNDS}). Ctrl-C ends it."
                     ))?;
                     let here = self.at.clone();
                     let starts = turns::starts(&self.options.launcher, &runs)
@@ -63,7 +63,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         }
         if !asked && matches!(self.turn(step, &checked, true)?, Some(Turn::Again { .. })) {
             return self.say(&format!(
-                "An effect is not decided, and not required here. `check` repeats both runs in turns, at most {MOST_ROUNDS} rounds."
+                "One effect is undecided, and not required here. `check` repeats both runs in turns, at most {MOST_ROUNDS} rounds."
             ));
         }
         Ok(())
@@ -94,7 +94,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     pub(super) fn play(&mut self, speed: Speed) -> Result<(), TutorError> {
         let job = self.current().and_then(|(_, step)| Job::of(step));
         let Some(job) = job else {
-            return self.say("Recordings are played at a step that starts a run.");
+            return self.say("Recordings can only be played at a step that starts a run.");
         };
         let found = self.recording(self.measured_last()?);
         let found = found.and_then(|(library, recorded)| match recorded {
@@ -277,7 +277,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let how = match prepared.is_installed {
             true => "Run it in another terminal".to_string(),
             false => format!(
-                "{tool} is not installed here. {} Run it where it is",
+                "{tool} is not installed here. {} Run it on a machine that has it",
                 tool.how_to_install()
             ),
         };
@@ -295,7 +295,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             return Ok(());
         };
         let StepKind::Profile { target, .. } = &step.kind else {
-            return self.say("Profiles are imported at a profile step.");
+            return self.say("Profiles can only be imported at a profile step.");
         };
         let found = match import(Path::new(path)) {
             Ok(found) => found,

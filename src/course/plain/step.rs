@@ -138,7 +138,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                     .iter()
                     .map(|launch| exercise.signature(launch));
                 format!(
-                    "{}\n{}\n\nYour file: {}\nEnter writes it where it is not there yet, and then checks it; no GPU is needed.",
+                    "{}\n{}\n\nYour file: {}\nEnter writes it if it does not exist yet, and then checks it; no GPU is needed.",
                     exercise.text.trim_end(),
                     heads
                         .map(|head| format!("\n    {head}"))
@@ -147,7 +147,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 )
             }
             StepKind::Reflect => match progress.reflection.filter(|text| !text.is_empty()) {
-                Some(text) => format!("You wrote: {text}\nType it anew, or Enter goes on."),
+                Some(text) => format!("You wrote: {text}\nType it again, or press Enter to go on."),
                 None => "Type your answer in one line.".into(),
             },
         })
@@ -169,10 +169,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 let said = self.said()?;
                 self.stay(said.trim_end())
             }
-            StepKind::Investigate(_) => self.stay("This step waits for a letter of its list."),
-            StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect => {
-                self.stay("This step waits for your answer; `hint` helps, `skip` goes on without.")
-            }
+            StepKind::Investigate(_) => self.stay("This step waits for a letter from its list."),
+            StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect => self
+                .stay("This step waits for your answer; `hint` helps, `skip` goes on without it."),
             StepKind::Compare { .. } => {
                 self.check()?;
                 self.go_on()
@@ -201,7 +200,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                     let progress = self.progress()?;
                     say::guess(measure, Some(&progress), &self.measured()?).unwrap_or_default()
                 }
-                None => format!("`{text}` is no number."),
+                None => format!("`{text}` is not a number."),
             },
             StepKind::Investigate(case) => return self.investigate(at, step, case, text),
             StepKind::Quiz(quiz) => match understand(quiz, &self.order(quiz)?, text) {
@@ -210,7 +209,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                     match marked.flatten() {
                         Some(marked) if marked.correct => format!("Right. {}", marked.because),
                         Some(marked) => format!("Not so. {}", marked.because),
-                        None => "This question is about what a command says: run it first.".into(),
+                        None => {
+                            "This question is about the output of a command: run it first.".into()
+                        }
                     }
                 }
                 None if matches!(quiz, Quiz::Number(_)) => "Type a number.".into(),
@@ -218,9 +219,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             },
             StepKind::Reflect => {
                 self.with(|session| session.reflect(at, text))?;
-                "Kept for your report.".into()
+                "Saved for your report.".into()
             }
-            _ => format!("`{text}` is not understood; `help` lists what is."),
+            _ => format!("`{text}` is not a command; `help` lists them."),
         };
         self.stay(&words)
     }

@@ -27,7 +27,7 @@ impl RecordingError {
             }
             RecordingError::Unknown { known, .. } => format!("There are: {}.", known.join(", ")),
             RecordingError::Read { .. } | RecordingError::TooLarge { .. } => {
-                "Without --recordings the ones inside the program are played.".into()
+                "Without --recordings the built-in ones are played.".into()
             }
         }
     }

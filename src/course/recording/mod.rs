@@ -282,7 +282,7 @@ fn origin(machine: &str, date: Date) -> String {
 fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Date, D::Error> {
     const DATE: StaticFormatDescription = format_description!("[year]-[month]-[day]");
     let text = String::deserialize(from)?;
-    let unknown = |_| D::Error::custom(format!("`{text}` is no date like 2026-11-21"));
+    let unknown = |_| D::Error::custom(format!("`{text}` is not a date like 2026-11-21"));
     Date::parse(&text, DATE).map_err(unknown)
 }
 

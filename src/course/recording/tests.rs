@@ -111,7 +111,7 @@ fn a_run_is_offered_the_recording_of_the_same_switches_and_of_no_others() {
 fn a_broken_index_or_stream_is_named_with_its_place() {
     let of = |index: &str| load(folder(index).path()).unwrap_err().to_string();
     for (index, said) in [
-        (entry("a", "run v1", "yesterday"), "no date like"),
+        (entry("a", "run v1", "yesterday"), "not a date like"),
         (entry("../a", "run v1", "2026-11-21"), "an id has letters"),
         (
             entry("a", "run v1", "2026-11-21").repeat(2),

@@ -68,8 +68,9 @@ pub fn moment(time: &str) -> String {
     }
 }
 
-pub const RATIO_NOTE: &str = "Speed-up: the median step of the first v1 run with the same model on the same device over this run's, \
-     with its 95 % interval from the steps of both runs; what differs from one start of the program to the next is not in it.";
+pub const RATIO_NOTE: &str = "Speed-up: the median step of the first v1 run with the same model on the same \
+     device over this run's, with its 95 % interval from the steps of both runs; it does not include \
+     differences from one start of the program to the next.";
 
 /// Runs whose counted work is shown. The JSON document has all of them.
 const MOST_ROOFLINES: usize = 3;
@@ -283,8 +284,9 @@ pub fn ceilings(work: &Work) -> String {
     format!("Ceilings: {lines}.")
 }
 
-pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measured, whatever else ran on it: its power, sampled once a second \
-     beside the run, with the 95 % interval of the mean. Errors of the sensor are not in it.";
+pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measured, with all programs that \
+     ran on it: its power, sampled once a second during the run, with the 95 % interval of the mean. It does \
+     not include errors of the sensor.";
 
 /// A row for each run with measured energy.
 pub fn energy(runs: &[RunReport]) -> Table<(&RunReport, [String; 2])> {

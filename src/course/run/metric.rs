@@ -86,7 +86,7 @@ impl Metric {
             Metric::SamplesPerS | Metric::TokensPerS => {
                 "counted over the measured steps and their total time"
             }
-            Metric::LaunchesPerStep => "kernels the host issued, counted as they were launched",
+            Metric::LaunchesPerStep => "kernels the host issued, counted at each launch",
             Metric::PeakBytesInUse | Metric::PeakBytesReserved => "the backend's memory pool",
             Metric::FirstLoss | Metric::FinalLoss => "computed by the model in that step",
             Metric::Parameters | Metric::ParameterTensors => "counted in the model",

@@ -53,7 +53,7 @@ impl FromStr for Speed {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Speed::of_name(text.trim_start_matches('x'))
-            .ok_or_else(|| format!("`{text}` is no speed: 1, 4, 16 or end"))
+            .ok_or_else(|| format!("`{text}` is not a speed: 1, 4, 16 or end"))
     }
 }
 

@@ -22,7 +22,7 @@ impl NotStarted {
     }
 
     pub fn remedy(&self) -> &'static str {
-        "Where it is a launcher's, correct its words, or let `--launcher local` make runs on this machine."
+        "If it belongs to a launcher, correct the launcher's command, or make runs on this machine with `--launcher local`."
     }
 }
 

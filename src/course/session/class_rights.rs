@@ -15,8 +15,8 @@ use tinyllama_base::inside;
 
 /// Explains the rights of a class folder that let instructors read sessions and keep learners out.
 pub const PERMISSIONS: &str = "Rights are those of the file system. An instructor owns the class folder: \
-     `chgrp GROUP DIR; chmod 3773 DIR` with a group only instructors are in, before the learners begin. \
-     Instructors can look at sessions and act on them then, and learners not at each other's.";
+     `chgrp GROUP DIR; chmod 3773 DIR` with a group only instructors are in, before the learners begin. Then \
+     instructors can read and change sessions, and learners cannot read each other's.";
 
 const STICKY: u32 = 0o1000;
 const SET_GROUP: u32 = 0o2000;
@@ -47,8 +47,8 @@ pub fn for_learner(class: &Path) -> Vec<String> {
     let is_learner = me != found.uid() && me != ROOT;
     let read = (is_shared(&found) && is_learner && is_member).then(|| {
         format!(
-            "you are in the group {}, which may read every session of the class and give orders to it, and so is whoever \
-             else is in it",
+            "you are in the group {}: everyone in it may read every session of the class and give orders to \
+             it",
             group_name(&found)
         )
     });
@@ -93,7 +93,7 @@ fn replaced(class: &Metadata) -> Option<String> {
         () => return None,
     };
     Some(format!(
-        "{writers} may write into it and it has no sticky bit, so that anyone of them can replace another's session"
+        "{writers} may write into it and it has no sticky bit, so each of them can replace another's session"
     ))
 }
 

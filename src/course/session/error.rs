@@ -19,11 +19,11 @@ pub enum SessionError {
         found: u32,
         known: u32,
     },
-    #[error("{} is no session: {why}", path.display())]
+    #[error("{} is not a session: {why}", path.display())]
     NoSession { path: PathBuf, why: String },
     #[error("{} holds a session already", path.display())]
     Exists { path: PathBuf },
-    #[error("{} is no exported session: {why}", path.display())]
+    #[error("{} is not an exported session: {why}", path.display())]
     NoExport { path: PathBuf, why: String },
     #[error("`{name}` cannot be a learner's name: {rule}")]
     Name { name: String, rule: &'static str },
@@ -33,7 +33,7 @@ pub enum SessionError {
     NoClass { why: String },
     #[error("{} does not keep its learners apart: {why}", path.display())]
     UnsafeClass { path: PathBuf, why: String },
-    #[error("this was not kept: {} {what}, and is read no further", path.display())]
+    #[error("this was not saved: {} {what}, and more than that cannot be read back", path.display())]
     TooLarge { path: PathBuf, what: String },
     #[error("this cannot be recorded, because it would not read back: {0}")]
     NotRecordable(String),
@@ -105,16 +105,16 @@ impl SessionError {
     pub fn remedy(&self) -> String {
         match self {
             SessionError::Held { .. } => {
-                "Close it there first. For a second session beside it, set XDG_STATE_HOME to another folder; in a class, \
-                 take another name with --learner NAME."
+                "Close it there first. For a second session, set XDG_STATE_HOME to another folder; in a \
+                 class, use another name with --learner NAME."
                     .into()
             }
             SessionError::LockUnsupported { .. } => "The file system does not support locks, as some network file systems do \
                  not. Set XDG_STATE_HOME to a folder on a local disk, or ask for locks to be enabled."
                 .into(),
             SessionError::NewerFormat { .. } => "Update tinyllama-tutor; nothing was changed.".into(),
-            SessionError::NoSession { .. } => "`tinyllama-tutor` begins one. `tinyllama-tutor session path` says where yours is looked for; \
-                 --class DIR and --learner NAME name another."
+            SessionError::NoSession { .. } => "`tinyllama-tutor` begins one. `tinyllama-tutor session path` \
+                 shows where yours is expected; --class DIR and --learner NAME name another."
                 .into(),
             SessionError::Exists { path } => format!(
                 "Nothing was changed. Move {} away first, or set XDG_STATE_HOME to another folder; in a class, import under \
@@ -127,7 +127,7 @@ impl SessionError {
             SessionError::NoClass { .. } => {
                 "Give the class's folder with --class DIR or TINYLLAMA_CLASS; an instructor makes it first.".into()
             }
-            SessionError::UnsafeClass { .. } => format!("Ask whoever made it. {}", class_rights::PERMISSIONS),
+            SessionError::UnsafeClass { .. } => format!("Ask its owner. {}", class_rights::PERMISSIONS),
             SessionError::TooLarge { .. } => {
                 "Everything before is kept. Enter less at once; `tinyllama-tutor session compact` makes room in a log that is full.".into()
             }
@@ -137,13 +137,13 @@ impl SessionError {
             | SessionError::AlreadyRestored(_) => {
                 "Nothing was changed. `session show` lists the backups and which of them were restored.".into()
             }
-            SessionError::NotYours { .. } => "A session is written by its learner alone. Use a name of your own with \
-                 --learner NAME, or ask whoever owns the folder to remove it."
+            SessionError::NotYours { .. } => "Only its learner may write a session. Use another name with \
+                 --learner NAME, or ask the owner of the folder to remove it."
                 .into(),
-            SessionError::Gone { .. } => "Put the folder back where it was, while the tutor is open: what is not saved yet is written with the next step. \
-                 Ended now, it is lost."
+            SessionError::Gone { .. } => "Put the folder back while the tutor is open: what is not saved yet \
+                 is written with the next step. If you quit first, it is lost."
                 .into(),
-            SessionError::NotKept { .. } => "It is lost; what was saved before is not. Make room, or put the folder back, before you go on.".into(),
+            SessionError::NotKept { .. } => "This part is lost; what was saved before is safe. Make room, or put the folder back, before you go on.".into(),
             SessionError::Io { path, source, .. } => io_remedy(source.kind(), path),
         }
     }
@@ -157,11 +157,11 @@ fn io_remedy(kind: ErrorKind, path: &Path) -> String {
              written with the next step. `du -sh {folder}` shows what the session takes."
         ),
         ErrorKind::InvalidInput => format!(
-            "Something else stands there: move {} away, and start again.",
+            "Something else is in the way: move {} away, and start again.",
             path.display()
         ),
         ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => format!(
-            "You may not write to {folder}. Set XDG_STATE_HOME to a folder you may write to, or ask whoever owns it."
+            "You may not write to {folder}. Set XDG_STATE_HOME to a folder you may write to, or ask its owner."
         ),
         _ => "Nothing that was saved before is affected.".into(),
     }

@@ -72,7 +72,7 @@ fn read(path: &Path) -> Result<Order, String> {
     if let Action::Solve { events, .. } = &order.action
         && !events.iter().all(Event::may_be_ordered)
     {
-        return Err("it does what no order does".into());
+        return Err("it does what an order cannot do".into());
     }
     match order.format {
         FORMAT => Ok(order),

@@ -111,9 +111,9 @@ impl fmt::Display for Notice {
             Event::Pinned {
                 by,
                 lesson: Some(lesson),
-            } => write!(f, "{by} asks everybody to work on the lesson {lesson} now."),
+            } => write!(f, "{by} asks everyone to work on the lesson {lesson} now."),
             Event::Pinned { by, lesson: None } => {
-                write!(f, "{by} lets everybody go on where they like.")
+                write!(f, "{by} lets everyone work on any lesson again.")
             }
             other => write!(f, "{other:?}"),
         }

@@ -58,7 +58,7 @@ impl Session {
         let first = scan.records.is_empty().then(|| session.created());
         let repaired = repaired.map(|text| Event::Note { text });
         let crashed = crashed.map(|holder| Event::Note {
-            text: format!("The tutor before this one ({holder}) did not end in order."),
+            text: format!("The previous tutor ({holder}) did not exit cleanly."),
         });
         let lost = session
             .state

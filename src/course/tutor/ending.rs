@@ -6,7 +6,7 @@ use crate::run::{Ended, RunExit, UsageError, signal_name};
 use tinyllama_base::file::is_full;
 use tinyllama_contract::Failure;
 
-const WRONG_FLAGS: &str = "The flags were not understood: change them and run it again.";
+const WRONG_FLAGS: &str = "The flags are not valid: change them and run it again.";
 
 /// The end of a run, described for its learner.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,16 +148,16 @@ fn guess(exit: RunExit, stderr: &str) -> &'static str {
         "gpu hang",
         "device lost",
     ]) {
-        return "The GPU refused an access to memory or was reset. `tinyllama-tutor doctor` shows the driver's state; \
-                with --backend cpu the lesson goes on without it.";
+        return "The GPU refused a memory access or was reset. `tinyllama-tutor doctor` shows the driver's \
+                state; with --backend cpu you can go on without it.";
     }
     match exit {
         RunExit::Signal(libc::SIGKILL) => {
-            "Nobody says why. Usually the system ran out of memory and chose this process \
-             (`dmesg` tells), or a scheduler's time was up. Lower --batch-size, or run it again."
+            "The cause is not known. Usually the system ran out of memory and killed this process (`dmesg` \
+             shows it), or a scheduler's time limit was reached. Lower --batch-size, or run it again."
         }
         RunExit::Signal(libc::SIGSEGV | libc::SIGABRT | libc::SIGBUS | libc::SIGILL) => {
-            "The program or a driver crashed. Run it again; if it happens twice, take --backend cpu and report the lines below."
+            "The program or a driver crashed. Run it again; if it happens twice, use --backend cpu and report the lines below."
         }
         RunExit::Status(2) => WRONG_FLAGS,
         RunExit::Status(126 | 127) => {

@@ -39,7 +39,7 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
         }
         Err(_) => {
             let run = &quantity.numerator.run.step;
-            let _ = write!(text, " The run `{run}` will tell.");
+            let _ = write!(text, " The run `{run}` will show it.");
         }
     }
     Some(text)
@@ -48,9 +48,9 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
 /// A warning about a run without output for `seconds`. `stopping` names what ends the run.
 pub fn silence(seconds: f64, stopping: &str) -> String {
     format!(
-        "Nothing was heard of the run for {seconds:.0} s. It may compile or take one slow step; a GPU that hangs never \
-         answers (`tinyllama-tutor doctor` and `dmesg`, in another terminal, tell). {stopping} ends it within seconds, \
-         and what it said until now is kept."
+        "The run has reported nothing for {seconds:.0} s. It may be compiling or in a slow step; a GPU that \
+         hangs never answers (check with `tinyllama-tutor doctor` and `dmesg` in another terminal). \
+         {stopping} ends it within seconds, and what it reported is kept."
     )
 }
 

@@ -170,7 +170,7 @@ pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) ->
     let told = nan.into_iter().chain(wrong.iter().copied()).unique();
     let told = told.take(TOLD).map(|i| match written(i) {
         0 => format!(
-            "{name}[{i}]: expected {}, nobody wrote it",
+            "{name}[{i}]: expected {}, never written",
             short(expected[i])
         ),
         _ if got(i).is_nan() => format!("{name}[{i}] is NaN, expected {}", short(expected[i])),
@@ -250,11 +250,7 @@ mod tests {
         );
         let found = compare("y", &output(&[1.0, f32::NAN], &[4, 0]), &[1.0, 2.0], 1e-5).unwrap();
         assert_eq!((found.kind, found.line), (Kind::Wrong, None));
-        assert!(
-            found.message.contains("nobody wrote it"),
-            "{}",
-            found.message
-        );
+        assert!(found.message.contains("never written"), "{}", found.message);
         let found = compare("y", &output(&[0.0, f32::NAN], &[4, 7]), &[1.0, 2.0], 1e-5).unwrap();
         assert_eq!((found.kind, found.line), (Kind::Nan, Some(7)));
     }

@@ -83,7 +83,7 @@ pub fn compile(
     let messages = |severity: &str| messages(&log, severity);
     if let Some(stopped) = ended.stopped {
         let why = match stopped {
-            child::Stopped::TooMuch => "has more to say than is read",
+            child::Stopped::TooMuch => "writes more output than is read",
             child::Stopped::TooLong => "takes too long",
         };
         let why =
@@ -260,7 +260,7 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
         }
         if log.contains(&format!("signature of {entry}")) {
             let why = format!(
-                "`{entry}` takes other arguments than it is given; it has to begin with\n    {signature}"
+                "`{entry}` does not take the arguments that it is called with; it has to begin with\n    {signature}"
             );
             return vec![Finding::new(Kind::Compile, None, why)];
         }
@@ -272,7 +272,7 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
         .map(|(_, error)| error);
     let said = said
         .or(log.lines().next())
-        .unwrap_or("the compiler ended without a word: it took too long or too much memory");
+        .unwrap_or("the compiler ended without a message: it took too long or too much memory");
     let line = messages(log, "note").first().and_then(|note| note.line);
     vec![Finding::new(Kind::Compile, line, said)]
 }

@@ -52,12 +52,12 @@ impl Expression {
             None => FUNCTIONS.globals().all(|(function, _)| function != name),
         });
         if let Some(name) = unknown {
-            return Err(format!("`{name}` is no size of this case"));
+            return Err(format!("`{name}` is not a size of this case"));
         }
         let value = formula.eval(values).and_then(f64::try_from).map_err(said)?;
         match value.is_finite() {
             true => Ok(value),
-            false => Err(format!("`{}` is no number", self.0)),
+            false => Err(format!("`{}` is not a number", self.0)),
         }
     }
 
@@ -69,7 +69,7 @@ impl Expression {
         let value = self.evaluate(names)?;
         match value >= 0.0 && value.fract() == 0.0 && value < 1e12 {
             true => Ok(value as usize),
-            false => Err(format!("`{}` is {value}, which is no size", self.0)),
+            false => Err(format!("`{}` is {value}, which is not a size", self.0)),
         }
     }
 }
@@ -100,10 +100,10 @@ mod tests {
     #[test]
     fn mistakes_are_said() {
         for (text, words) in [
-            ("m", "`m` is no size"),
+            ("m", "`m` is not a size"),
             ("ceil(n", "`ceil(n`: syntax error"),
             ("n n", "unexpected input"),
-            ("root(n)", "`root` is no size"),
+            ("root(n)", "`root` is not a size"),
             ("1 / 0", "unable to calculate"),
         ] {
             let error = value(text).unwrap_err();

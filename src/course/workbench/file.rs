@@ -50,7 +50,7 @@ impl File {
                 path: path.to_owned(),
                 text,
             })),
-            Err(_) => refuse("the file is no text (UTF-8)".into()),
+            Err(_) => refuse("the file is not text (UTF-8)".into()),
         }
     }
 
@@ -121,7 +121,7 @@ impl File {
             let starts = || OF_THE_STAND_IN.iter().any(|start| word.starts_with(start));
             let why = match word {
                 "##" if token.kind == TokenKind::Sign => {
-                    "makes words that nobody has read: write them out"
+                    "makes names that cannot be checked: write them out"
                 }
                 "asm" | "__asm" | "__asm__" if is_word => {
                     "is assembly, which the stand-in does not run: write C++"

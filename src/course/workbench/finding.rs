@@ -16,7 +16,7 @@ named! {
         OutOfBounds = "out of bounds",
         Race = "race",
         Barrier = "barrier not reached by all",
-        Unwritten = "read of memory nobody wrote",
+        Unwritten = "read of memory never written",
         Shuffle = "shuffle from an idle lane",
         Nan = "NaN",
         Endless = "endless",
@@ -108,7 +108,7 @@ pub fn of_stand_in(said: &Value) -> Option<Finding> {
         }
         "unwritten" => (
             Kind::Unwritten,
-            format!("{who} {verb} {element}, which nobody wrote"),
+            format!("{who} {verb} {element}, which was never written"),
         ),
         "barrier" => (
             Kind::Barrier,

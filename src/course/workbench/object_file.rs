@@ -239,8 +239,8 @@ impl<'a> ObjectFile<'a> {
             .find(|symbol| symbol.section == 0 && !known.contains(&symbol.name))?;
         Refused::new(&unknown.name, |name| {
             format!(
-                "uses `{name}`, which does not exist on a GPU: a kernel reaches its arguments and local memory, no files and no \
-                 system. Remove it; mathematics as `sinf` is there without a declaration"
+                "uses `{name}`, which does not exist on a GPU: a kernel reaches its arguments and local \
+                 memory, no files and no system. Remove it; functions such as `sinf` need no declaration"
             )
         })
     }
@@ -283,7 +283,7 @@ impl<'a> ObjectFile<'a> {
         })?;
         Refused::new(&name, |name| {
             format!(
-                "which `{name}` is meant would be asked of a function before the kernel runs (ifunc, target_clones): write one function"
+                "a function would choose between versions of `{name}` before the kernel runs (ifunc, target_clones): write one function"
             )
         })
     }

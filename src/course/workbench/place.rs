@@ -36,7 +36,7 @@ pub fn reset(exercise: &Exercise, path: &Path) -> Result<PathBuf> {
         .find(|kept| !kept.exists());
     let Some(kept) = kept else {
         bail!(
-            "{}: too many earlier versions lie beside it",
+            "{}: there are too many earlier versions next to it",
             path.display()
         );
     };

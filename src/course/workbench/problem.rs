@@ -218,7 +218,7 @@ impl<'a> Problem<'a> {
         let argument = self.exercise.argument(name);
         let formula = argument.and_then(|argument| argument.value.as_ref());
         let exercise = &self.exercise.name;
-        let none = || anyhow!("{exercise}: `{name}` is no argument with a value");
+        let none = || anyhow!("{exercise}: `{name}` is not an argument with a value");
         let formula = formula.ok_or_else(none)?;
         let value = formula.evaluate(&|name| self.name(name));
         value.map_err(|error| anyhow!("{}: {error}", self.exercise.name))

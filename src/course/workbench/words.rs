@@ -91,7 +91,7 @@ pub fn pictures(checked: &Checked, file: &File, unicode: bool) -> Vec<String> {
     if !lines.is_empty() {
         let Glyphs { free, once, often } = if unicode { UNICODE } else { ASCII };
         lines.push(format!(
-            "{once} 4 bytes of one lane, {often} of several lanes, {free} of nobody. Global memory: a row"
+            "{once} 4 bytes of one lane, {often} of several lanes, {free} of no lane. Global memory: a row"
         ));
         lines.push(
             "is a cache line of 128 bytes. Local memory: a column is a bank, a row a pass.".into(),

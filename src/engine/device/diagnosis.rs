@@ -40,9 +40,9 @@ fn in_time(
     heard.recv_timeout(TIMEOUT).unwrap_or_else(|error| {
         let (status, detail) = match error {
             RecvTimeoutError::Timeout => (Status::Hangs, no_answer()),
-            RecvTimeoutError::Disconnected => (Status::Broken, "the look at it failed".into()),
+            RecvTimeoutError::Disconnected => (Status::Broken, "the check failed".into()),
         };
-        let remedy = "The driver hangs: dmesg names the fault, a restart of the machine ends it. --backend cpu works meanwhile.";
+        let remedy = "The driver hangs: look for the fault in dmesg, then restart the machine. Until then use --backend cpu.";
         vec![Finding::ok(topic, name, detail).needs(status, remedy)]
     })
 }
@@ -183,7 +183,7 @@ fn rocm_version(roots: &[PathBuf], loaded: Option<PathBuf>) -> Finding {
     let looked = itertools::join(roots.iter().map(|root| root.display()), ", ");
     Finding::ok("rocm", "ROCm", format!("no installation in {looked}")).needs(
         Status::Absent,
-        "For AMD GPUs install ROCm, or set ROCM_PATH to where it is; on a cluster try `module load rocm`.",
+        "For AMD GPUs install ROCm, or set ROCM_PATH to its folder; on a cluster try `module load rocm`.",
     )
 }
 

@@ -27,7 +27,7 @@ pub enum DeviceError {
         backend: Backend,
         detail: Option<String>,
     },
-    #[error("no GPU of AMD or NVIDIA is reached from here")]
+    #[error("no AMD or NVIDIA GPU is reachable from here")]
     NoGpu,
     #[error("there is no {backend} device `{wanted}`; there are: {}", .present.join(", "))]
     NoSuchDevice {
@@ -80,15 +80,15 @@ impl DeviceError {
                 backend.name()
             ),
             DeviceError::LibraryMissing { backend, .. } => match backend {
-                Backend::Rocm => "Install ROCm's runtime with its plain .so links (package hip-dev or rocm-hip-runtime-dev), \
-                     or set ROCM_PATH to where it is."
+                Backend::Rocm => "Install ROCm's runtime with its plain .so links (package hip-dev or \
+                     rocm-hip-runtime-dev), or set ROCM_PATH to its folder."
                     .into(),
                 Backend::Cuda => "Install the NVIDIA driver and the CUDA toolkit's libnvrtc, or add their folder to LD_LIBRARY_PATH.".into(),
                 Backend::Vulkan => "Install the Vulkan loader (package libvulkan1) and the GPU's driver.".into(),
                 Backend::Cpu => "Report this: the CPU backend needs no library.".into(),
             },
             DeviceError::LibraryTooOld { backend, .. } => match backend {
-                Backend::Rocm => "Install ROCm 6.2 or later, or set ROCM_PATH to where one is.".into(),
+                Backend::Rocm => "Install ROCm 6.2 or later, or set ROCM_PATH to the folder of one.".into(),
                 _ => "Install a newer driver.".into(),
             },
             DeviceError::NoDevice { backend, .. } => match backend {
@@ -96,7 +96,7 @@ impl DeviceError {
                      (`sudo usermod -aG render,video $USER`, then log in again). On a cluster, ask the scheduler for a GPU."
                     .into(),
                 Backend::Cuda => "Check `nvidia-smi` and CUDA_VISIBLE_DEVICES. On a cluster, ask the scheduler for a GPU.".into(),
-                Backend::Vulkan => "Only software adapters or none are there; name one with --device to use it, or take --backend cpu.".into(),
+                Backend::Vulkan => "There are no adapters, or only software ones; name one with --device to use it, or use --backend cpu.".into(),
                 Backend::Cpu => "Report this: the CPU backend is always there.".into(),
             },
             DeviceError::NoGpu => "`tinyllama-tutor doctor` says why. `workbench check` without --gpu needs none.".into(),

@@ -204,7 +204,7 @@ impl<'a> RefusedKernel<'a> {
             None => "Its source could not be kept: there is no home folder".into(),
         };
         let mut log = match lines.is_empty() {
-            true => "  without a word".to_owned(),
+            true => "  without a message".to_owned(),
             false => {
                 let first = lines.iter().take(LOG_LINES);
                 itertools::join(first.map(|line| format!("  {line}")), "\n")
@@ -292,7 +292,7 @@ mod tests {
         ] {
             let shown = read(&refusal(0), folder).unwrap().to_string();
             assert!(
-                shown.contains(why) && shown.contains("without a word"),
+                shown.contains(why) && shown.contains("without a message"),
                 "{shown}"
             );
         }

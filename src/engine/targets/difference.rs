@@ -107,7 +107,7 @@ macro_rules! settings {
 const SETTINGS: &[Setting] = settings! {
     "initial weights": |target| match target.recipe.initialisation {
         Initialisation::Small => "every matrix is drawn from a normal distribution of deviation 0.02",
-        Initialisation::Default => "nothing sets them, so they are what layers start with unasked: an embedding of deviation 1, which is also the output head, and uniform linear layers",
+        Initialisation::Default => "nothing sets them, so layers start with their defaults: an embedding of deviation 1, which is also the output head, and uniform linear layers",
     }, |_| &[passage!("src/engine/model/weights.rs", "    fn embedding(")];
     "query, key and value": |target| match target.recipe.qkv {
         Projection::Separate => "three matrix products",
@@ -138,16 +138,16 @@ const SETTINGS: &[Setting] = settings! {
     }, |_| &[passage!("src/engine/model/llama.rs", "fn rms_norm(")];
     "gradients of the kernels": |target| match target.recipe.backward {
         Backward::Complete => "every kernel has a backward pass",
-        Backward::Missing => "the kernels have no backward pass: whatever lies before one of them gets no gradient and never changes",
+        Backward::Missing => "the kernels have no backward pass: everything before one of them gets no gradient and never changes",
     }, |_| &[passage!("src/engine/model/llama.rs", "    fn kernel_input")];
     "matrix products": |target| engine_text(target.engine).products, |_| &[];
     "operands": |target| match target.recipe.operands {
         OperandTypes::Asked => "in the type that `--dtype` asks for",
-        OperandTypes::Single => "in f32, whatever `--dtype` asks for",
+        OperandTypes::Single => "in f32, ignoring `--dtype`",
     }, |_| &[passage!("src/engine/targets/autodiff/mod.rs", "    fn engine(")];
     "reads by the host": |target| match target.recipe.host_read {
         HostRead::None => "the loss, after the clock was read",
-        HostRead::Gradients => "every gradient in every step, for a norm that nobody looks at; each read waits for the device",
+        HostRead::Gradients => "every gradient in every step, for a norm that is never used; each read waits for the device",
     }, |_| &[passage!("src/engine/targets/autodiff/mod.rs", "    fn read_gradients(")];
     "neighbouring operations": |target| match engine_text(target.engine).neighbours {
         Some(words) => words,

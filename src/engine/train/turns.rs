@@ -41,7 +41,7 @@ impl Turns {
             let other = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
             Self::new(other, turn == FIRST, LONG_ENOUGH)
         };
-        let why = || format!("{TURN} is set, but the standard input is no other run: unset it");
+        let why = || format!("{TURN} is set, but the standard input is not another run: unset it");
         open().with_context(why).map(Some)
     }
 

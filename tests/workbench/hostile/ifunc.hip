@@ -1,4 +1,4 @@
-// expects: would be asked of a function before the kernel runs
+// expects: would choose between versions of
 // line: 5
 static int one() { return 1; }
 extern "C" int (*choose())() { return one; }

@@ -51,7 +51,7 @@ pub const KERNEL: Kernel = Kernel {
                 case: "small, tile of 8x16 units, 2 rows and 4 columns each",
                 vgpr_spills: 1,
                 scratch_bytes: 8,
-                reason: "found by this gate on gfx90a and gfx942; no device gets this tile unless it is asked for",
+                reason: "this check found it on gfx90a and gfx942; a device uses this tile only on request",
             }],
             ..Budget::new("flash_attention_forward", 152, 55044)
         },

@@ -78,8 +78,8 @@ pub enum BaselineError {
     #[error("cannot write the baseline {path}: {why}")]
     Write { path: PathBuf, why: String },
     #[error(
-        "{entry}: the baseline was made under other circumstances ({differing}): its figures say nothing about these runs. \
-         Run with the baseline's flags, or save a new one"
+        "{entry}: the baseline was made under other conditions ({differing}): its figures say nothing about \
+         these runs. Run with the baseline's flags, or save a new one"
     )]
     OtherCircumstances { entry: String, differing: String },
 }

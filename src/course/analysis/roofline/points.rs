@@ -39,7 +39,7 @@ pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String
     };
     if run.hello.recipe.backward == Backward::Missing {
         notes.push(
-            "Most of the backward pass that was counted does not happen in this target: what it seems to reach in it is not real."
+            "This target does not run most of the backward pass that was counted: the rates shown for it are not real."
                 .into(),
         );
     }

@@ -31,10 +31,10 @@ impl LessonCheck<'_> {
             self.step(&at, index, step);
         }
         if self.lesson.objectives.is_empty() {
-            self.refuse("objectives", "a lesson states at least one objective");
+            self.refuse("objectives", "a lesson needs at least one objective");
         }
         if self.lesson.steps.is_empty() {
-            self.refuse("steps", "a lesson has at least one step");
+            self.refuse("steps", "a lesson needs at least one step");
         }
     }
 
@@ -66,7 +66,7 @@ impl LessonCheck<'_> {
         if let Some(recording) = &step.recording
             && !is_id(recording)
         {
-            let message = format!("`{recording}` is no id of a recording");
+            let message = format!("`{recording}` is not an id of a recording");
             self.refuse(&format!("{at}/recording"), message);
         }
         self.golden(at, step);

@@ -100,7 +100,7 @@ fn id(
     path: &str,
 ) -> Option<Problem> {
     if !is_id(id) {
-        let problem = file.problem(path, format!("`{id}` is no id"));
+        let problem = file.problem(path, format!("`{id}` is not an id"));
         return Some(problem.with_help(ID_RULE));
     }
     let is_new = seen.insert(id.to_string());

@@ -55,7 +55,7 @@ impl LessonCheck<'_> {
             let id = run.step.strip_suffix(FIXED).unwrap_or(&run.step);
             let message = match self.course.step(&run.lesson, id) {
                 None => format!("there is no step `{run}`"),
-                Some(step) if !is_run(step, run) => format!("step `{run}` is no run"),
+                Some(step) if !is_run(step, run) => format!("step `{run}` is not a run"),
                 Some(_) if run.lesson == self.lesson.id => {
                     format!("the run of step `{run}` only comes later")
                 }

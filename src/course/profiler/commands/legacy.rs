@@ -1,7 +1,8 @@
 //! rocprof and rocprofv2. The tutor builds no commands for them, but shows what replaces them in today's tools.
 
-pub const WHY: &str = "rocprof and rocprofv2 have printed notices of their end since ROCm 6.2, and AMD announced the end of their support for the middle of 2026. \
-New installations lack them, and with current runtimes rocprof may record nothing at all. Files they wrote can still be imported here.";
+pub const WHY: &str = "rocprof and rocprofv2 have printed deprecation notices since ROCm 6.2, and AMD \
+announced the end of their support for the middle of 2026. New installations lack them, and with current \
+runtimes rocprof may record nothing at all. Files they wrote can still be imported here.";
 
 /// One line per option of the old tools: the option, its replacement, and other differences.
 pub const MOVES: &str = "\

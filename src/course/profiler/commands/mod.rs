@@ -210,7 +210,7 @@ impl Task {
                 "hardware counters of every launch: waves, instructions, cache hits, bytes to and from memory"
             }
             Task::Renamed => {
-                "which phases and parts of the model the device's time goes to, without a table of kernels beside them"
+                "which phases and parts of the model the device's time goes to, without a table of kernels"
             }
             Task::PcSampling => {
                 "at which instructions of a kernel its wavefronts are, and with stochastic sampling why they wait"
@@ -234,7 +234,7 @@ impl Task {
             }
             Task::MetricSet => "how busy the units that compute are, from a single run",
             Task::Multiplexed => {
-                "every counter of the device for every kernel, from a single run; each launch counted a part of them"
+                "every counter of the device for every kernel, from a single run; each launch counts a part of them"
             }
             Task::Roofline => {
                 "kernels under the ceilings of memory and arithmetic that the tool measures on this GPU"

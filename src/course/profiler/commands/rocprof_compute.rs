@@ -34,10 +34,10 @@ flags! {
     OVERWRITE = "--overwrite" V3_8: "writes into the folder although it is not empty: the tutor's log is in it";
     NO_ROOF = "--no-roof" V2_0: "leaves out the measurement of the GPU's ceilings, which takes minutes";
     ROOFLINE = "--roofline" V3_10, "--roof-only" V2_0 until V3_10: "collects only what a roofline needs, and measures the GPU's ceilings";
-    KERNEL_NAMES = "--kernel-names" V2_0 until V3_5: "writes kernel names beside the points of the roofline";
+    KERNEL_NAMES = "--kernel-names" V2_0 until V3_5: "writes kernel names next to the points of the roofline";
     DEVICE = "--roofline-device" V3_10, "--device" V2_0 until V3_10: "the GPU whose ceilings are measured";
     SET = "--set" V3_3: "collects one set of metrics in a single run; `rocprof-compute profile --list-sets` names the sets";
-    MULTIPLEXING = "--iteration-multiplexing" V3_5: "counts something else at each launch of a kernel, so that one run of the program is enough";
+    MULTIPLEXING = "--iteration-multiplexing" V3_5: "counts different counters at each launch of a kernel, so that one run of the program is enough";
     WORKLOAD = "--path" V2_0: "the workload folder to read";
     LIST_STATS = "--list-stats" V2_0: "lists kernels and dispatches with their numbers";
     DISPATCH = "--dispatch" V2_0: "number of the dispatch, from --list-stats";
@@ -61,7 +61,7 @@ pub const ABOUT: About = About {
         ),
         Kind::new(
             "multiplexed",
-            "Every counter in a single run, other ones at each launch",
+            "Every counter in a single run, different ones at each launch",
             Task::Multiplexed,
         ),
     ],
@@ -126,7 +126,7 @@ fn profile(request: &Request, installed: &Installed) -> Result<CommandLine, Lack
             "The program is run once. Change the name after --set for another set: `rocprof-compute profile --list-sets` lists those your GPU has."
         }
         Task::Multiplexed => {
-            "The program is run once, and each launch of a kernel counts something else: figures are complete only for kernels that are launched at least 13 to 18 times."
+            "The program is run once, and each launch of a kernel counts different counters: figures are complete only for kernels that are launched at least 13 to 18 times."
         }
         _ => {
             "The program is run 13 to 18 times, once for each set of counters, so it is kept short; seed and work must be the same each time."

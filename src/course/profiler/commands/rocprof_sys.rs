@@ -15,7 +15,7 @@ const V10_1: Version = Version(10, 1);
 
 flags! {
     TRACE = "--trace" V6_2: "writes a timeline for ui.perfetto.dev";
-    PROFILE = "--profile" V6_2: "writes a call tree with the time in each function (wall_clock); since ROCm 10.1 there is none unless asked for";
+    PROFILE = "--profile" V6_2: "writes a call tree with the time in each function (wall_clock); since ROCm 10.1 only on request";
     PROFILE_FORMAT = "--profile-format" V6_2: "forms of the call tree";
     OUTPUT = "--output" V6_2: "folder for the output; a folder with date and time is made in it";
     GENERATE = "-G" V6_2: "writes a file with every setting and its default";

@@ -36,7 +36,7 @@ flags! {
     SAMPLING = "--pc-sampling-beta-enabled" V6_4: "agrees to sampling, which AMD calls a beta";
     SAMPLING_METHOD = "--pc-sampling-method" V6_4: "how samples are taken; `stochastic`, by the hardware, needs an MI300 or later and ROCm 7.0";
     SAMPLING_UNIT = "--pc-sampling-unit" V6_4: "what the interval counts";
-    SAMPLING_INTERVAL = "--pc-sampling-interval" V6_4: "how far samples lie apart";
+    SAMPLING_INTERVAL = "--pc-sampling-interval" V6_4: "how far apart the samples are";
     SUMMARY = "summary" V7_1: "adds up calls and times";
     QUERY = "query" V7_1: "asks the database in SQL; `top_kernels`, `kernels` and `regions` are views of it";
     DATABASE = "--input" V7_1: "the database that rocprofv3 wrote";
@@ -44,7 +44,7 @@ flags! {
     ATTACH = "--attach" V7_1: "the running process to follow, by its number";
     ATTACH_DURATION = "--attach-duration-msec" V7_1: "how long it is followed";
     OUTPUT_FORMAT = "--output-format" V6_2:
-        "form of the output; always said, because the default changed from CSV to a database with ROCm 7.0";
+        "format of the output; always given, because the default changed from CSV to a database with ROCm 7.0";
     DIRECTORY = "-d" V6_2: "folder for the output";
     NAME = "-o" V6_2: "name the output files begin with; %pid% keeps several processes from writing over each other";
 }
@@ -139,7 +139,7 @@ fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksF
             if installed.is_at_least(V7_13)
                 && path.extension().is_some_and(|extension| extension == "txt")
             {
-                line.note("Since ROCm 7.13 rocprofv3 warns of input files in plain text, and AMD announces their end: turn yours into JSON or YAML with a list of `jobs`.");
+                line.note("Since ROCm 7.13 rocprofv3 warns of input files in plain text, and AMD will remove them: convert yours to JSON or YAML with a list of `jobs`.");
             }
         }
         Task::Renamed => {
@@ -252,7 +252,7 @@ fn sample(line: &mut Builder<'_>, request: &Request, installed: &Installed) {
     line.need(&SAMPLING_METHOD, [method]);
     line.need(&SAMPLING_UNIT, [unit]);
     line.need(&SAMPLING_INTERVAL, [interval]);
-    line.note("`rocprofv3 -L` lists the methods and intervals that your GPU takes. Build what you sample with line numbers to see sources beside the instructions.");
+    line.note("`rocprofv3 -L` lists the methods and intervals that your GPU takes. Build what you sample with line numbers to see sources next to the instructions.");
 }
 
 fn count(line: &mut Builder<'_>, request: &Request, installed: &Installed, counters: &[String]) {

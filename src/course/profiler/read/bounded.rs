@@ -41,7 +41,7 @@ impl<R: Read> Read for LongestRun<R> {
             None => self.run += count,
         }
         if self.run > LONGEST {
-            let problem = "more than 8 MiB without an end in sight: this is no profile";
+            let problem = "more than 8 MiB without a line break: this is not a profile";
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
         Ok(count)
@@ -136,7 +136,7 @@ pub fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Damage> {
             ..Place::line(path, error.line() as u64)
         };
         let hint = match error.is_eof() {
-            true => " (the file was cut off: profile again, and let the program end by itself)",
+            true => " (the file was cut off: profile again, and let the program finish)",
             false => "",
         };
         Damage::new(place, format!("{error}{hint}"))

@@ -59,7 +59,7 @@ struct Work {
 
 /// Message for a database that needs more than its budget.
 pub const TOO_MUCH: &str =
-    "its views compute more than any profile needs: this is no file of a profiler";
+    "its views compute more than any profile needs: this is not a profiler's file";
 
 impl Budget {
     /// Limits a connection to a file of this size. Drop the budget after the connection.

@@ -155,7 +155,7 @@ fn explain(error: &rusqlite::Error) -> String {
     };
     match error.sqlite_error_code() {
         Some(DatabaseCorrupt | NotADatabase) => format!(
-            "the database is damaged ({error}); it was probably cut off: profile again, and let the program end by itself"
+            "the database is damaged ({error}); it was probably cut off: profile again, and let the program finish"
         ),
         Some(OperationInterrupted | OutOfMemory | TooBig) => TOO_MUCH.to_owned(),
         _ => format!("cannot be read: {error}"),
@@ -216,7 +216,7 @@ impl fields::Row for Row<'_, '_> {
             ValueRef::Null => Ok(None),
             ValueRef::Integer(number) => Ok(Some(number as f64)),
             ValueRef::Real(number) if number.is_finite() => Ok(Some(number)),
-            _ => Err(self.problem(field, "is no finite number".to_owned())),
+            _ => Err(self.problem(field, "is not a finite number".to_owned())),
         }
     }
 
@@ -231,7 +231,7 @@ impl fields::Row for Row<'_, '_> {
         match self.value(field)? {
             ValueRef::Null => Ok(None),
             ValueRef::Integer(number) => Ok(Some(number)),
-            _ => Err(self.problem(field, "is no whole number".to_owned())),
+            _ => Err(self.problem(field, "is not a whole number".to_owned())),
         }
     }
 

@@ -143,9 +143,10 @@ pub trait Row {
             return Ok(None);
         }
         let axis = |at: usize| match axes[at] {
-            None if self.has(fields[at]) => {
-                Err(self.problem(fields[at], "is empty beside axes that are not".to_owned()))
-            }
+            None if self.has(fields[at]) => Err(self.problem(
+                fields[at],
+                "is empty, but the other axes are not".to_owned(),
+            )),
             number => self.fitting(fields[at], number.unwrap_or(1)),
         };
         Ok(Some([axis(0)?, axis(1)?, axis(2)?]))

@@ -129,13 +129,13 @@ impl<'a> Sample<'a> {
         let reason = match &self.content {
             Content::Empty => "is empty".to_owned(),
             Content::Binary(what) => format!("is {what}"),
-            Content::Database(_) => "is an SQLite database of no known form".to_owned(),
-            Content::Json(_) => "is JSON of no known form".to_owned(),
+            Content::Database(_) => "is an SQLite database of an unknown form".to_owned(),
+            Content::Json(_) => "is JSON of an unknown form".to_owned(),
             Content::Text(_) if self.is_csv() => match Table::open(self.path) {
-                Ok(_) => "is CSV with columns no profiler writes".to_owned(),
+                Ok(_) => "is CSV with columns that no profiler writes".to_owned(),
                 Err(damage) => return damage.into(),
             },
-            Content::Text(_) => "is text of no known form".to_owned(),
+            Content::Text(_) => "is text of an unknown form".to_owned(),
         };
         Refusal::PassedOver(reason)
     }

@@ -188,9 +188,7 @@ impl<'a> Row<'a> {
         };
         let (found, named) = (self.ends.len(), self.columns.len());
         let problem = match found < named {
-            true => {
-                "the file was probably cut off here: profile again, and let the program end by itself"
-            }
+            true => "the file was probably cut off here: profile again, and let the program finish",
             false => "a name with a comma is probably not quoted",
         };
         let problem =
@@ -227,7 +225,7 @@ impl<'a> Row<'a> {
             return Ok(None);
         }
         if let Some(hex) = text.strip_prefix("0x") {
-            let problem = |_| format!("`{}` is no hexadecimal number", shown(text));
+            let problem = |_| format!("`{}` is not a hexadecimal number", shown(text));
             let number = u64::from_str_radix(hex, 16).map(Some).map_err(problem);
             return number.map_err(|problem| self.damage(column, problem));
         }
@@ -237,7 +235,7 @@ impl<'a> Row<'a> {
                 Ok(Some(number.round() as u64))
             }
             _ => {
-                let problem = format!("`{}` is no number from 0 to 2^63", shown(text));
+                let problem = format!("`{}` is not a number from 0 to 2^63", shown(text));
                 Err(self.damage(column, problem))
             }
         }
@@ -254,7 +252,7 @@ impl<'a> Row<'a> {
         }
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some(number)),
-            _ => Err(self.damage(column, format!("`{}` is no finite number", shown(text)))),
+            _ => Err(self.damage(column, format!("`{}` is not a finite number", shown(text)))),
         }
     }
 
@@ -304,7 +302,8 @@ impl fields::Row for Row<'_> {
 
     fn stamp(&self, field: Field) -> Result<Option<i64>, Damage> {
         let stamp = self.whole(field)?;
-        let no_time = |stamp| self.problem(field, format!("`{stamp}` is no time in nanoseconds"));
+        let no_time =
+            |stamp| self.problem(field, format!("`{stamp}` is not a time in nanoseconds"));
         stamp
             .map(|stamp| i64::try_from(stamp).map_err(|_| no_time(stamp)))
             .transpose()

@@ -19,16 +19,16 @@ const KNOWN: &str = "\
 invalid truth value | failure | The `--` before the program is missing: the profiler took the program's name for the value of its last flag. | Put ` -- ` between the profiler's flags and the program.
 error: unrecognized arguments | failure | The profiler does not know one of the words it was given. | Look for a missing ` -- ` before the program first, then for a flag that this version lacks: `profile TOOL TARGET --print` names those that it has.
 no application provided ~ no command provided ~ no application specified | failure | No program to profile was named. | Add ` -- ` and the program at the end of the line.
-argument -f/--output-format: invalid choice ~ argument --output-format: invalid choice | failure | The profiler does not write that form of output. | rocprofv3 writes csv, json and pftrace, otf2 since 6.3, rocpd since 7.0.
+argument -f/--output-format: invalid choice ~ argument --output-format: invalid choice | failure | The profiler does not write that output format. | rocprofv3 writes csv, json and pftrace, otf2 since 6.3, rocpd since 7.0.
 no tracing options were enabled | failure | --stats summarises a trace, and none was asked for. | Add --kernel-trace.
-yaml package is not installed ~ no module named 'yaml' | failure | Input files in YAML need a Python package that is not there. | Run `python3 -m pip install pyyaml`, or write the input file as JSON.
+yaml package is not installed ~ no module named 'yaml' | failure | Input files in YAML need a Python package that is not installed. | Run `python3 -m pip install pyyaml`, or write the input file as JSON.
 exceeds the capabilities of the hardware ~ error code 38 | failure | The counters do not fit into the hardware in one run. | Ask for fewer at a time: `profile rocprofv3 TARGET --kind counters` splits them into runs that fit; --arch says which GPU to split for.
 unable to find all counters | failure | This GPU does not have one of the counters. | `rocprofv3-avail info --pmc` (ROCm 7) or `rocprofv3 -L` lists those it has.
 unable to open /dev/kfd ~ cannot open /dev/kfd ~ failed to open /dev/kfd ~ /dev/kfd: permission denied ~ permission denied: '/dev/kfd' ~ hsa_status_error_out_of_resources | failure | The GPU's device files /dev/kfd and /dev/dri/renderD* may not be opened. | Join the groups that own them, `sudo usermod -aG render,video $USER`, then log in again. In a container add --device=/dev/kfd --device=/dev/dri --group-add video --group-add render.
 cannot find a supported arch in rocminfo | failure | rocprof-compute does not support this GPU. | It knows MI100, MI200, MI300 and MI350 (and gfx1151 since 3.6). rocprofv3 works on more GPUs: hotspots and traces need no support for counters.
 was not found in the current execution environment ~ modulenotfounderror ~ no module named | failure | Python packages that the profiler needs are missing. | For rocprof-compute: `python3 -m pip install -r /opt/rocm/libexec/rocprofiler-compute/requirements.txt`, best into a virtual environment.
 the following arguments are required: -n/--name | failure | rocprof-compute wants a name for the workload. | Add --name.
-no hip gpus are available ~ hiperrornodevice | failure | The program found no GPU. | Check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; a Python environment with a ROCm of its own can also clash with the profiler's.
+no hip gpus are available ~ hiperrornodevice | failure | The program found no GPU. | Check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; a Python environment with its own ROCm can also clash with the profiler's.
 is not empty ~ already exists and is not empty | failure | The folder for the workload is not empty. | Choose another folder with --out; rocprof-compute 3.8 and later take --overwrite.
 cap_perfmon ~ perf_event_paranoid ~ could not be locked for profiling | harmless | Some counters may be missing: reading all of them needs more rights. | Harmless for traces of kernels. For counters an administrator can set kernel.perf_event_paranoid to 2 or less.";
 
@@ -53,13 +53,13 @@ pub fn remedies(output: &str, ending: &Ending) -> Vec<Remedy> {
 /// A run that succeeded but recorded no kernel.
 pub const NOTHING_RECORDED: Remedy = Remedy {
     trouble: "The run went well, but no kernel was recorded.",
-    remedy: "ROCm's profilers see only what goes through HIP: run the target with --backend rocm, for Vulkan and the CPU are invisible to them. If it did, let the program end by itself, for the output is written at its end.",
+    remedy: "ROCm's profilers see only what goes through HIP: run the target with --backend rocm, because they do not see Vulkan and the CPU. If you did, let the program finish, because the output is written at its end.",
     harmless: false,
 };
 
 /// A database although CSV was expected.
 pub const DATABASE_ONLY: Remedy = Remedy {
     trouble: "The profiler wrote a database (.db) and no CSV, the default since ROCm 7.0.",
-    remedy: "It is read as well. For CSV say --output-format csv, or turn it into CSV with `rocpd convert -i FILE --output-format csv`.",
+    remedy: "The tutor reads it too. For CSV use --output-format csv, or turn it into CSV with `rocpd convert -i FILE --output-format csv`.",
     harmless: true,
 };

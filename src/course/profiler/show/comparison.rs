@@ -117,7 +117,7 @@ impl Comparison {
         if self.kernels.len() > limit {
             table.note(format!("{} more kernels", self.kernels.len() - limit));
         }
-        table.note("two single profiles: whether a difference is more than chance, only repeated runs can tell");
+        table.note("two single profiles: only repeated runs can show whether a difference is more than chance");
         table
     }
 }

@@ -169,7 +169,7 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
         if let Some(computed) = computed {
             let (name, computed) = (metric.name, figure(computed));
             table.note(format!(
-                "{name}: its counters give {computed} %, as counters do that were not collected in the same launches"
+                "{name}: its counters give {computed} %, which happens if they were not collected in the same launches"
             ));
         }
     }

@@ -54,7 +54,7 @@ macro_rules! derived {
 pub const DERIVED: &[Derived] = derived! {
     "Occupancy" in "%", Good::AtLeast(50.0), "OccupancyPercent"
         = |counter| counter("OccupancyPercent");
-        "waves resident on the device, of those it could hold; low values leave nothing to switch to while memory is waited for"
+        "waves resident on the device, as a share of those it can hold; at low values there is nothing to switch to while waiting for memory"
     "VALU busy" in "%", Good::Depends, "VALUBusy"
         = |counter| counter("VALUBusy");
         "time the vector units had an instruction; near 100 the kernel is bound by arithmetic"

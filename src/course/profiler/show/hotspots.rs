@@ -257,7 +257,7 @@ impl Hotspots {
         }
         for process in &self.summarised {
             table.note(format!(
-                "of process {process} there is only the profiler's own summary, which is in these sums"
+                "process {process} has only the profiler's own summary, which is in these sums"
             ));
         }
         if self.from_summary {

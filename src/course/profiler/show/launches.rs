@@ -159,7 +159,7 @@ impl LaunchOverhead {
         }
         if let count @ 1.. = self.overlapping {
             table.note(format!(
-                "{count} kernels started before the one ahead had ended"
+                "{count} kernels started before the previous one had ended"
             ));
         }
         if self.calls.is_none() {

@@ -175,7 +175,7 @@ pub fn table(profile: &Profile, limit: usize) -> TextTable {
         });
     let mut table = TextTable::from(columns);
     if kernels.iter().any(|kernel| kernel.waves < kernel.resident) {
-        table.note("a launch with fewer waves than the device holds leaves compute units empty, whatever its occupancy");
+        table.note("a launch with fewer waves than the device holds leaves compute units empty at any occupancy");
     }
     table.note("register files and granules from LLVM's AMDGPU backend");
     table

@@ -137,7 +137,7 @@ fn copies(hand_ins: &[(String, HandIn)]) -> Vec<String> {
             what => plural(count, what),
         });
         format!(
-            "{} are not of different people's work: they have {} in common, whatever names they bear.",
+            "{} are not the work of different people: they have {} in common, regardless of their names.",
             some_of(&names),
             shared.collect::<Vec<_>>().join(", ")
         )

@@ -44,7 +44,7 @@ fn of_run(
     let finished = match files.get(id) {
         Ok(Some(finished)) => finished,
         Ok(None) => {
-            warnings.push("Its files are gone; what stands here was kept in the session.".into());
+            warnings.push("Its files are gone; these values come from the session.".into());
             Arc::default()
         }
         Err(error) => {

@@ -303,7 +303,7 @@ impl Again {
         }
         if !unsealed.is_empty() {
             findings.unchecked.push(format!(
-                "{} ended without a checksum, so the event stream counts as it is: {}.",
+                "{} ended without a checksum, so the event stream is accepted unchecked: {}.",
                 plural(unsealed.len(), "run"),
                 some_of(&unsealed)
             ));
@@ -311,7 +311,7 @@ impl Again {
         self.lacks_files = !missing.is_empty();
         if self.lacks_files {
             findings.unchecked.push(format!(
-                "The files of {} are not at hand, so devices, samples and whatever is computed from them are not compared: {}.",
+                "The files of {} are not available, so devices, samples and everything computed from them are not compared: {}.",
                 plural(missing.len(), "run"),
                 some_of(&missing)
             ));
@@ -344,8 +344,8 @@ impl Again {
             left_out.extend(OF_THE_COURSE);
             let (title, version) = of_course.clone().unwrap_or_default();
             findings.unchecked.push(format!(
-                "Titles, answers and other words of the course: it was done with {title} ({version}), and this is {} ({}). \
-                 Name the other one with --lessons.",
+                "Titles, answers and other texts of the course: it was done with {title} ({version}), and \
+                 this is {} ({}). Name the other one with --lessons.",
                 course.title, course.version
             ));
         }
@@ -367,7 +367,7 @@ impl Again {
         findings.problems.extend(found);
         if said.written < said.session.last {
             findings.unusual.push(format!(
-                "It says to be written {}, before its last record of {}.",
+                "It claims to be written {}, before its last record of {}.",
                 said.written, said.session.last
             ));
         }

@@ -60,8 +60,8 @@ impl History {
     pub fn unchecked(&self) -> Option<String> {
         (self.unseen > 0).then(|| {
             format!(
-                "Everything up to record {}: the log was compacted, and the records before that are not at hand, so that nothing \
-                 shows what their sum says.",
+                "Everything up to record {}: the log was compacted, and the records before that are not \
+                 available, so their sum cannot be checked.",
                 self.unseen
             )
         })

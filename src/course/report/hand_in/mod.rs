@@ -25,9 +25,9 @@ pub use document::{Checked, of_report};
 pub use session::of_session;
 
 /// The limits of checking a hand-in.
-pub const NOT_PROVEN: &str = "This finds damage and careless edits. It does not prove who did the work, nor on which machine, nor that nothing \
-     was cut off at the end: whoever rewrites all of the file can compute every checksum anew. Compare with the session in the class \
-     folder where it matters.";
+pub const NOT_PROVEN: &str = "This finds damage and careless edits. It does not prove who did the work, nor \
+     on which machine, nor that nothing was cut off at the end: anyone who rewrites the whole file can \
+     recompute every checksum. If it matters, compare with the session in the class folder.";
 
 /// A larger file is not a hand-in.
 const MOST_BYTES: u64 = foreign::MOST_BYTES;
@@ -93,10 +93,10 @@ impl Findings {
                 "Intact from its compaction on; what was done before was not checked."
             }
             (true, false, "report") => {
-                "Intact as far as it was checked: the records are a whole chain, and what the document says follows from them."
+                "Intact as far as this was checked: the records form a complete chain, and what the document says follows from them."
             }
             (true, false, _) => {
-                "Intact as far as it was checked: the records are a whole chain, and the runs' files are what they were."
+                "Intact as far as this was checked: the records form a complete chain, and the runs' files are what they were."
             }
         }
     }
@@ -125,7 +125,7 @@ pub fn verify(
             Kind::Folder => check(Some(session)),
             Kind::Report => Err(unreadable(
                 session,
-                "it is no session: give an export or a session's folder",
+                "it is not a session: give an export or a session's folder",
             )),
         },
     }
@@ -187,7 +187,7 @@ pub fn read_report(file: &Path) -> Result<Document, HandInError> {
         None => {
             return Err(unreadable(
                 file,
-                "it is no session.json: it has no `format`",
+                "it is not a session.json: it has no `format`",
             ));
         }
     }

@@ -38,7 +38,7 @@ impl Found {
         let others: Vec<&str> = self.other_courses.iter().map(String::as_str).collect();
         (!others.is_empty()).then(|| {
             format!(
-                "Whether answers are right and steps were done: some were done with {}, and this is {} ({}). Name the other one with --lessons.",
+                "Answers and steps: some were done with {}, and this is {} ({}). Name the other one with --lessons.",
                 some_of(&others),
                 course.title,
                 course.version
@@ -124,12 +124,12 @@ impl Replay<'_> {
             Event::Created { .. } | Event::Compacted { .. }
         );
         match self.n {
-            None if !begins && self.whole => self.problem(n, "a session does not begin so"),
+            None if !begins && self.whole => self.problem(n, "a session does not begin this way"),
             Some(_) if begins => self.problem(n, "a session begins only once"),
             None if matches!(record.event, Event::Compacted { previous_records, .. }
                 if previous_records.checked_add(1) != Some(n)) =>
             {
-                self.problem(n, "it is not the one behind those that it replaces");
+                self.problem(n, "it does not follow the records that it replaces");
             }
             Some(before) if self.whole && Some(n) != before.checked_add(1) => {
                 self.problem(n, format!("it follows record {before}"));
@@ -157,13 +157,13 @@ impl Replay<'_> {
         }
         if begins(&|time| time.year() < FIRST_YEAR) {
             unusual(format!(
-                "it is of {}, before this program was made",
+                "it dates from {}, before this program existed",
                 now.year()
             ));
         }
         let tomorrow = OffsetDateTime::now_utc() + Duration::DAY;
         if begins(&|time| time > tomorrow) {
-            unusual(format!("its time, {}, lies ahead", record.time));
+            unusual(format!("its time, {}, is in the future", record.time));
         }
         self.clock_was_set |= step < Duration::ZERO;
         self.time = Some(now);
@@ -216,13 +216,16 @@ impl Replay<'_> {
                     .step(at)
                     .is_none_or(|step| shows_done(step, &self.state.progress(at), &self.state));
                 if !shown {
-                    self.problem(n, format!("{at} is done, and nothing shows that it was"));
+                    self.problem(
+                        n,
+                        format!("{at} is marked as done, but no record shows that it was"),
+                    );
                 }
             }
             Event::Ordered { events, .. } => {
                 for event in events {
                     if !event.may_be_ordered() {
-                        self.problem(n, "it does what no order does");
+                        self.problem(n, "it does what an order cannot do");
                     } else if let Event::RunStarted { run, .. } = event {
                         self.ordered.insert(run.clone());
                     } else {

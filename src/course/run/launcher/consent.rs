@@ -33,7 +33,7 @@ pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), Us
         user.name().to_string_lossy().into_owned()
     });
     let file = plain(&path.display().to_string());
-    eprintln!("note: {file}, a file of {name}, says what starts here with your rights:");
+    eprintln!("note: {file}, a file of {name}, names programs that start here with your rights:");
     for (key, words) in &programs {
         eprintln!("       {key:<14} {}", plain(words));
     }
@@ -69,13 +69,13 @@ fn programs(settings: &Settings) -> Vec<(&'static str, String)> {
 fn agree(path: &Path) -> Result<(), UsageError> {
     let refused = |why: &str| {
         UsageError(format!(
-            "{}: {why}; it names programs that start with your rights. Ask whoever made the class, or leave out --class",
+            "{}: {why}; it names programs that start with your rights. Ask the owner of the class, or leave out --class",
             path.display()
         ))
     };
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(refused(
-            "nobody has agreed to this file yet: start `tinyllama-tutor doctor` for this class in a terminal once",
+            "you have not agreed to this file yet: run `tinyllama-tutor doctor` for this class in a terminal once",
         ));
     }
     eprint!("Start these from now on? [y/N] ");

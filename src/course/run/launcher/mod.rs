@@ -199,8 +199,8 @@ impl Launcher {
         match &self.kind {
             Kind::Slurm | Kind::Command(_) => Ok(()),
             Kind::Local | Kind::Ssh(_) => Err(UsageError(format!(
-                "--jobs: runs at a time on one machine ({}) would slow each other down; take --launcher slurm, or a command \
-                 that gives each run a place of its own, such as \"srun --gres=gpu:1\"",
+                "--jobs: runs at a time on one machine ({}) would slow each other down; use --launcher \
+                 slurm, or a command that gives each run its own resources, such as \"srun --gres=gpu:1\"",
                 self.kind.words()
             ))),
         }

@@ -102,15 +102,15 @@ fn text(path: &Path, is_site: bool) -> Result<Option<String>, UsageError> {
     }
     if is_site && !foreign::is_of_the_folders_owner(path) {
         return Err(wrong(
-            "it names programs to run, so it has to belong to the owner of the class folder, who alone may write it: \
-             `chmod go-w` it, or remove it"
+            "it names programs to run, so it has to belong to the owner of the class folder, and only the \
+             owner may write it: `chmod go-w` it, or remove it"
                 .into(),
         ));
     }
     let bytes = foreign::read(path, MOST_BYTES).map_err(|error| wrong(error.to_string()))?;
     String::from_utf8(bytes)
         .map(Some)
-        .map_err(|_| wrong("it is no UTF-8 text".into()))
+        .map_err(|_| wrong("it is not UTF-8 text".into()))
 }
 
 fn parse(path: &Path, text: &str) -> Result<Settings, UsageError> {
@@ -121,7 +121,7 @@ fn parse(path: &Path, text: &str) -> Result<Settings, UsageError> {
             .map_or(String::new(), |span| format!("{}:", at(span.start)));
         let message = error.message().replace('\n', ", ");
         UsageError(format!(
-            "{}:{line} {message}; docs/guide/cluster.md lists what may stand there",
+            "{}:{line} {message}; docs/guide/cluster.md lists the allowed keys",
             path.display()
         ))
     })?;

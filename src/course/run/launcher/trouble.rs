@@ -8,7 +8,7 @@ use tinyllama_contract::{Failure, FailureCode};
 /// Why a scheduler or a connection cannot carry out a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Trouble {
-    #[error("the time of the allocation was up")]
+    #[error("the allocation's time limit was reached")]
     TimeLimit,
     #[error("Slurm gave the node to a job that goes first")]
     Preempted,
@@ -16,31 +16,31 @@ pub enum Trouble {
     NodeFailed,
     #[error("the run took more memory than the allocation has")]
     Memory,
-    #[error("somebody cancelled the job")]
+    #[error("the job was cancelled")]
     Cancelled,
     #[error("Slurm does not take this account here")]
     Account,
-    #[error("Slurm does not have this partition, or not for you")]
+    #[error("Slurm does not have this partition, or you may not use it")]
     Partition,
-    #[error("Slurm does not have this quality of service, or not for you")]
+    #[error("Slurm does not have this quality of service, or you may not use it")]
     Qos,
     #[error("Slurm's limits for you, or for your account, are reached")]
     Limit,
-    #[error("no node of the partition has what was asked for")]
+    #[error("no node of the partition has the requested resources")]
     Nodes,
-    #[error("such a job never starts: {0}")]
+    #[error("the job can never start: {0}")]
     NeverStarts(String),
     #[error("Slurm does not answer")]
     Silent,
     #[error("`{0}` is not installed here")]
     NotInstalled(String),
-    #[error("this program is not where the run was to be made")]
+    #[error("this program is not on the machine of the run")]
     Program,
     #[error("{0} does not answer")]
     Host(String),
-    #[error("{0} does not let you in without a question")]
+    #[error("{0} does not let you log in without a prompt")]
     Login(String),
-    #[error("the run was lost with its machine, or ended by somebody: it left no status")]
+    #[error("the run left no status: its machine failed, or someone ended it")]
     Lost,
     #[error("it was not started there: {0}")]
     Other(String),
@@ -96,10 +96,10 @@ impl Trouble {
     pub fn remedy(&self) -> &'static str {
         match self {
             Trouble::TimeLimit => {
-                "Run it again: a new allocation is asked for. slurm.time in the settings makes the next one longer."
+                "Run it again: this requests a new allocation. A larger slurm.time in the settings makes it longer."
             }
             Trouble::Preempted => {
-                "Run it again. A partition or quality of service that is not preempted is slurm.partition or slurm.qos."
+                "Run it again, or set slurm.partition or slurm.qos to one that is not preempted."
             }
             Trouble::NodeFailed => {
                 "Run it again: Slurm takes another node. `sinfo -R` says why nodes are down."
@@ -107,7 +107,7 @@ impl Trouble {
             Trouble::Memory => {
                 "Lower --batch-size or --seq-len, or ask for more with slurm.options = [\"--mem=32G\"]."
             }
-            Trouble::Cancelled => "Run it again; `sacct -j JOB` tells who it was.",
+            Trouble::Cancelled => "Run it again; `sacct -j JOB` shows who cancelled it.",
             Trouble::Account => {
                 "`sacctmgr show associations user=$USER` lists yours: write one as slurm.account."
             }
@@ -122,7 +122,7 @@ impl Trouble {
                 "`sinfo -o '%P %G'` lists what partitions have: correct slurm.gres and slurm.partition."
             }
             Trouble::NeverStarts(_) => {
-                "It was taken back. `sinfo -o '%P %l %G'` lists what partitions allow: correct slurm.time, slurm.gres or slurm.partition."
+                "The job was withdrawn. `sinfo -o '%P %l %G'` lists what partitions allow: correct slurm.time, slurm.gres or slurm.partition."
             }
             Trouble::Silent => {
                 "Ask those who look after the cluster; `scontrol ping` shows whether it is back. --launcher local runs here."
@@ -131,11 +131,11 @@ impl Trouble {
                 "Log in to a machine of the cluster, or choose another way with --launcher; `doctor` says who chose this one."
             }
             Trouble::Program => {
-                "Put it on a folder that both machines see, or say where it is there with program = \"/path\" in the settings."
+                "Put it in a folder that both machines see, or give its path there with program = \"/path\" in the settings."
             }
             Trouble::Host(_) => "Check the name, and that `ssh HOST true` works.",
             Trouble::Login(_) => {
-                "It takes a key that asks for nothing, and a host whose key you accepted: `ssh HOST` once by hand, then ssh-copy-id or ssh-agent."
+                "You need a key that works without a prompt, and the host's key must be accepted: run `ssh HOST` once by hand, then ssh-copy-id or ssh-agent."
             }
             Trouble::Lost => "Run it again; what it measured until then is kept.",
             Trouble::Other(_) => {

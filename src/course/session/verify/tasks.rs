@@ -128,7 +128,7 @@ impl Walk<'_> {
         match found {
             Err(message) => visit.problem("golden", format!("{path}: {message}")),
             Ok(import) if import.taken.is_empty() => {
-                visit.problem("golden", format!("{path} is no profile"));
+                visit.problem("golden", format!("{path} is not a profile"));
             }
             Ok(import) if !import.damage.is_empty() => {
                 visit.problem("golden", format!("{path} is damaged"));

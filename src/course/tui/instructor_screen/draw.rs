@@ -106,7 +106,7 @@ fn said<'a>(dashboard: &'a Dashboard, theme: &Theme) -> Line<'a> {
         return Line::from(dashboard.news.replace(char::is_control, " "));
     }
     let selected = dashboard.selected();
-    Line::from(selected.map_or("Nobody has begun yet.".into(), in_full))
+    Line::from(selected.map_or("No learner has started yet.".into(), in_full))
 }
 
 fn in_full(view: &LearnerView) -> String {

@@ -25,17 +25,17 @@ pub(super) const HELP: [(&str, &str); 16] = [
     ),
     (
         "space",
-        "mark this learner: m, r, l and u are for all that are marked",
+        "mark this learner: m, r, l and u act on all marked ones",
     ),
-    ("enter", "all that is known of this learner"),
+    ("enter", "everything known about this learner"),
     ("tab", "lessons, or figures and places"),
     ("m", "a message to these learners"),
     ("M", "a message to everyone"),
     (
         "r",
-        "take back the step these learners are at; a backup is kept",
+        "reset the step these learners are at; a backup is kept",
     ),
-    ("l", "take back the lesson; a backup is kept"),
+    ("l", "reset the lesson; a backup is kept"),
     ("b", "undo the newest of these"),
     ("u", "open a lesson before its time; tab completes its name"),
     ("s", "do the step for the learner"),
@@ -44,7 +44,7 @@ pub(super) const HELP: [(&str, &str); 16] = [
         "ask the class to work on one lesson; tab completes its name",
     ),
     ("?", "this page"),
-    ("esc", "leave what is being entered, a page, or the marks"),
+    ("esc", "leave the entry, the page, or the marks"),
     ("q", "quit; learners notice nothing"),
 ];
 

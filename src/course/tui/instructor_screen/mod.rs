@@ -153,7 +153,7 @@ impl Board<'_> {
     fn help(&mut self) {
         let keys = HELP.map(|(key, does)| format!("{key:<9} {does}"));
         let columns = format!(
-            "A column is a lesson: {} done, {} finished with skipped steps, or so many tenths of its steps.",
+            "A column is a lesson: {} done, {} finished with skipped steps, or the tenths of its steps that are done.",
             self.theme.glyphs.check, self.theme.glyphs.skipped
         );
         let plain = keys.into_iter().chain([String::new(), columns]);

@@ -142,7 +142,7 @@ mod tests {
             ("step:\n  hint: q\n", "keys.yaml:2", "quit (everywhere)"),
             ("step:\n  nxet: n\n", "keys.yaml:2", "no action `nxet`"),
             ("steps:\n  next: n\n", "keys.yaml:1", "no area `steps`"),
-            ("step:\n  next: ctrl-\n", "keys.yaml:2", "is no key"),
+            ("step:\n  next: ctrl-\n", "keys.yaml:2", "is not a key"),
             ("step: [n]\n", "keys.yaml:1", "invalid type"),
         ] {
             let error = read_text(text).unwrap_err();

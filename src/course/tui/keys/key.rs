@@ -52,7 +52,7 @@ impl Key {
         }
         let code = code(rest).ok_or_else(|| {
             format!(
-                "`{text}` is no key: write a character, ctrl-x, alt-x, f1 to f12, or one of {}",
+                "`{text}` is not a key: write a character, ctrl-x, alt-x, f1 to f12, or one of {}",
                 NAMED.map(|(name, _)| name).join(", ")
             )
         })?;

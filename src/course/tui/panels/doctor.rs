@@ -13,9 +13,7 @@ pub const PANEL: Deed = (Action::Doctor, "D", "what this machine has", Do::Any(o
 
 fn open(model: &mut Model) -> Effects {
     let size = model.size;
-    model.open_later("Looking at this machine…", move |desk| {
-        examined(desk, size)
-    })
+    model.open_later("Checking this machine…", move |desk| examined(desk, size))
 }
 
 fn examined(desk: &Desk, (columns, rows): (u16, u16)) -> Result<Box<dyn Panel>, String> {
@@ -41,7 +39,7 @@ fn examined(desk: &Desk, (columns, rows): (u16, u16)) -> Result<Box<dyn Panel>, 
     }
     let lines = text.lines().map(|line| Line::from(plain(line)));
     Ok(Box::new(Page::new(
-        "What this machine has",
+        "Devices and tools of this machine",
         Text::Lines(lines.collect()),
     )))
 }

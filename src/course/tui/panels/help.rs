@@ -64,7 +64,7 @@ fn about(area: Area, model: &Model) -> String {
         Area::Step => {
             let here = model.here(&model.course);
             let does = here.and_then(|here| Some(primary(model, &here)?.does()));
-            let does = does.unwrap_or("wait for what goes on");
+            let does = does.unwrap_or("wait for what is running");
             format!(
                 "A step of a lesson. Space reads on. Enter is for what the step asks for, just now: {does}. Nothing is lost \
                  by leaving: every answer, guess and run is kept."

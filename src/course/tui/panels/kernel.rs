@@ -33,7 +33,7 @@ pub struct KernelPanel {
 impl KernelPanel {
     pub fn new(path: PathBuf) -> Self {
         Self {
-            results: vec!["The check runs; its results come here.".into()],
+            results: vec!["The check is running; results appear here.".into()],
             path,
             ..Self::default()
         }
@@ -46,7 +46,7 @@ impl KernelPanel {
         if let (true, Ok(exercise)) = (self.passed, find(&tried.checked.exercise)) {
             let mut question = String::new();
             push_wrapped(&mut question, &exercise.question, 80);
-            let asks = "To be answered by measuring, where there is a GPU:";
+            let asks = "Answer by measuring, if there is a GPU:";
             self.results.extend([String::new(), asks.into()]);
             self.results.extend(question.lines().map(str::to_owned));
         }
@@ -90,7 +90,7 @@ impl KernelPanel {
     fn put(&self, tab: usize, pane: &mut Pane) {
         let lines = self.lines(tab, pane.width(), pane.theme);
         if lines.is_empty() {
-            return pane.remark("Nothing to see yet: it comes once the kernel compiles.");
+            return pane.remark("Nothing to see yet: it appears once the kernel compiles.");
         }
         let first = self.scrolls[tab].first(lines.len(), pane.area.height.into());
         pane.put(lines.into_iter().skip(first));

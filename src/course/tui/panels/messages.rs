@@ -17,7 +17,7 @@ fn open(model: &mut Model) -> Effects {
     let notes = notes.map(|note| format!("*The tutor:* {note}\n\n"));
     let mut text: String = messages.chain(notes).collect();
     if text.is_empty() {
-        text.push_str("Nobody has written to you.");
+        text.push_str("You have no messages.");
     }
     model.open(Page::new("Messages", Text::Markdown(text)))
 }

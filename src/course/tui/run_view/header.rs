@@ -75,7 +75,7 @@ fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
         return Line::styled(text, theme.warning());
     }
     let Some((_, phase)) = &state.phase else {
-        return Line::styled("waiting for its first word", theme.muted());
+        return Line::styled("waiting for its first line", theme.muted());
     };
     let name = phase_name(phase.phase);
     let counted = matches!(phase.phase, PhaseName::WarmUp | PhaseName::Measure);

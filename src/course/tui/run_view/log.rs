@@ -11,7 +11,7 @@ const VOICE: usize = 7;
 /// Draws the journal up to the entry `back` entries before its last.
 pub fn draw(journal: &Journal, back: usize, mut pane: Pane) {
     if journal.entries.is_empty() {
-        let text = "Nothing has been said: no notes, no output beside the events.";
+        let text = "The log is empty: no notes, and no output except the events.";
         let style = pane.theme.muted();
         return pane.put([Line::styled(text, style)]);
     }

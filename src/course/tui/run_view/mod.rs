@@ -149,7 +149,7 @@ impl RunView {
 
     fn steps(&self, mut pane: Pane) {
         if self.state.steps.is_empty() {
-            return pane.remark("No step has come to its end yet.");
+            return pane.remark("No step has finished yet.");
         }
         let table = step_table(&self.state);
         let notes = table.notes.iter();

@@ -13,7 +13,7 @@ const LABEL: usize = 13;
 
 pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let Some(hello) = &state.hello else {
-        let text = "The run has not introduced itself yet.";
+        let text = "The run has not reported its setup yet.";
         return vec![Line::styled(text, theme.muted())];
     };
     let mut facts = facts(hello);
@@ -90,7 +90,7 @@ fn clock(synchronize: &str) -> String {
 fn data(source: &DataSource) -> String {
     match source {
         DataSource::Synthetic => {
-            "one batch of random tokens, again and again: it can only be memorised".to_owned()
+            "one batch of random tokens, repeated: it can only be memorised".to_owned()
         }
         DataSource::Text {
             path,

@@ -86,13 +86,13 @@ fn prepare(request: HandOver) -> Result<(Vec<OsString>, Then), String> {
                 .suffix(".md")
                 .tempfile()
                 .and_then(|file| std::fs::write(file.path(), text).map(|()| file))
-                .map_err(|error| format!("There is no room for a temporary file: {error}."))?;
+                .map_err(|error| format!("A temporary file cannot be created: {error}."))?;
             let words = editor(file.path())?;
             let then: Then = Box::new(move |desk, ended| {
                 let result = match ended.unwrap_or_else(|error| Some(not_started(&error))) {
                     Some(problem) => Err(format!("The editor failed. {problem}")),
                     None => std::fs::read_to_string(file.path())
-                        .map_err(|error| format!("What you wrote cannot be read: {error}.")),
+                        .map_err(|error| format!("Your text cannot be read: {error}.")),
                 };
                 desk.tell(Message::Edited(at, result));
             });

@@ -241,7 +241,7 @@ pub fn restore_on_panic(session: SharedSession, processes: Processes) {
                 Some(Ok(())) => eprintln!("Your progress is kept."),
                 Some(Err(error)) => eprintln!("error: {error}\n       {}", error.remedy()),
                 // The lock is held, so the panic happened during a write.
-                None => eprintln!("Your progress is kept but for the last step, perhaps."),
+                None => eprintln!("Your progress is kept, except perhaps the last step."),
             }
             std::process::exit(101);
         }));

@@ -215,7 +215,7 @@ impl Stage {
         self.input = None;
         self.screen
             .leave()
-            .map_err(TutorError::io("giving the terminal away"))
+            .map_err(TutorError::io("handing over the terminal"))
     }
 
     /// Enters the terminal again and has everything drawn anew, because the other program may have changed anything.

@@ -23,7 +23,7 @@ type Screen = (&'static str, &'static str, (u16, u16), Option<&'static str>);
 const SCREENS: [Screen; 5] = [
     (
         "run",
-        "A run that has ended, beside its step",
+        "A run that has ended, next to its step",
         (140, 36),
         Some(""),
     ),

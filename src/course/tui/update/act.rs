@@ -13,7 +13,7 @@ use crate::tui::{
 pub fn act(model: &mut Model, here: &Here) -> Effects {
     match primary::primary(model, here) {
         Some(primary) => primary.act(model, here),
-        None => model.tell("This is under way; one moment."),
+        None => model.tell("This is still running; one moment."),
     }
 }
 
@@ -130,7 +130,7 @@ pub fn skip(model: &mut Model, here: &Here) -> Effects {
     model.lay(Overlay::Ask(Ask::new(
         here.at.clone(),
         "Skip this step",
-        "Why? A word for your report, or nothing.",
+        "Why? A note for your report, or nothing.",
         |_, at, note| Ok(Some(vec![Effect::Session(Request::Skip(at, note.into()))])),
     )))
 }

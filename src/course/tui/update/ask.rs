@@ -69,7 +69,7 @@ pub fn profile_command(model: &mut Model, here: &Here) -> Effects {
     let ask = Ask::new(
         here.at.clone(),
         "The profiler's command",
-        "Enter keeps it; it is run only when you say so.",
+        "Enter keeps it; it runs only when you start it.",
         |model, at, text| {
             if !words(text)?.is_empty() {
                 profile::edited(model, &at, text);
@@ -96,7 +96,7 @@ pub fn import(model: &mut Model, here: &Here) -> Effects {
 }
 
 fn figure(text: &str) -> Result<f64, String> {
-    say::number(text).ok_or_else(|| format!("`{text}` is no number; write one like 12.5 or 1e3"))
+    say::number(text).ok_or_else(|| format!("`{text}` is not a number; write one like 12.5 or 1e3"))
 }
 
 /// Splits a text into words as a shell does.

@@ -107,7 +107,7 @@ pub fn reset(model: &mut Model, here: &Here) -> Effects {
         begun(exercise, &model.workbench).and_then(|(path, _)| place::reset(exercise, &path));
     let kept = or_warn(model, kept)?;
     model.tell(format!(
-        "It begins anew; what you had is {}.",
+        "It is the starter again; your version was saved as {}.",
         kept.display()
     ))
 }

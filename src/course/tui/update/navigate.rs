@@ -80,7 +80,7 @@ pub fn open_row(model: &mut Model) -> Effects {
         }
         (Some(Row::Session { .. }), _) => through_outline(model, PanelAction::Down),
         (Some(Row::Planned(_)), _) => {
-            model.tell("This lesson is announced; it is not part of the course yet.")
+            model.tell("This lesson is planned; it is not part of the course yet.")
         }
         (None, _) => None,
     }
@@ -176,9 +176,9 @@ pub fn forward(model: &mut Model, here: &Here) -> Effects {
         Some(Primary::Do(does, _)) => {
             let [act, next] =
                 [Action::Act, Action::Next].map(|it| model.keys.shown(Area::Step, it));
-            model.tell(format!("{act}: {does}. {next}: on without it."))
+            model.tell(format!("{act}: {does}. {next}: go on without it."))
         }
-        None => model.tell("This is under way; one moment."),
+        None => model.tell("This is still running; one moment."),
     }
 }
 
@@ -227,7 +227,7 @@ fn to_leftover(model: &mut Model, here: &Here, left: usize) -> Effects {
     let skip = model.keys.shown(Area::Step, Action::Skip);
     let Some(at) = behind.into_iter().chain(before).next() else {
         return model.tell(format!(
-            "This is the one step of the lesson that is left open: do it, or skip it with {skip}."
+            "This is the only open step of the lesson: do it, or skip it with {skip}."
         ));
     };
     let effects = open(model, at);

@@ -12,7 +12,7 @@ use crate::tutor::{Job, Recorded};
 /// Plays the recording of the open step's run.
 pub fn play(model: &mut Model, here: &Here) -> Effects {
     if Job::of(here.step).is_none() {
-        return model.tell("Recordings are played at a step that starts a run.");
+        return model.tell("Recordings can only be played at a step that starts a run.");
     }
     if matches!(here.step.kind, StepKind::Investigate(_)) && model.deed().is_none() {
         return model.tell("Move to a measurement first: its recording is played.");

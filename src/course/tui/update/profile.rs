@@ -17,7 +17,7 @@ pub fn run(model: &mut Model, here: &Here, in_terminal: bool) -> Effects {
     let target = target(model, &here.at);
     let view = model.step.as_mut()?;
     let Some(line) = view.profile.line().cloned() else {
-        return model.tell("There is no profiler's command at this step.");
+        return model.tell("There is no profiler command at this step.");
     };
     if view.profile.is_running {
         return model.tell("The profiler is running.");
@@ -44,7 +44,7 @@ pub fn target(model: &Model, at: &StepRef) -> String {
 pub fn import(model: &mut Model, here: &Here) -> Effects {
     match here.step.kind {
         StepKind::Profile { .. } => ask::import(model, here),
-        _ => model.tell("Profiles are imported at a profile step."),
+        _ => model.tell("Profiles can only be imported at a profile step."),
     }
 }
 
@@ -84,7 +84,7 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effe
             view.profile.ending = words;
             view.reveal.set(Some(Reveal::News));
             if !succeeded {
-                model.warn("The profiler did not succeed; what is known about it stands below.");
+                model.warn("The profiler did not succeed; see the details below.");
             }
         }
         ProfileMessage::Imported(Err(problem)) => {

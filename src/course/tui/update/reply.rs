@@ -103,7 +103,7 @@ fn take_turn(model: &mut Model, turn: Turn) -> Effects {
             }
             let effects = both(first, second);
             model.tell(format!(
-                "Not decided yet: both once more, in turns (round {round} of at most {MOST_ROUNDS})."
+                "Not decided yet: both run again, in turns (round {round} of at most {MOST_ROUNDS})."
             ));
             effects
         }
@@ -132,12 +132,12 @@ fn news(model: &mut Model, news: News) -> Effects {
         News::Skipped(at) => {
             let course = Arc::clone(&model.course);
             let here = model.here(&course).filter(|here| here.at == at)?;
-            model.tell("Skipped; come back whenever you like.");
+            model.tell("Skipped; you can come back at any time.");
             navigate::next(model, &here)
         }
         News::Marked(at, marked) => {
             if marked.is_none() {
-                return model.tell("This question is about what a command says: run it first.");
+                return model.tell("This question is about the output of a command: run it first.");
             }
             if let Some(view) = model.view_at(&at) {
                 view.marked = marked;
@@ -163,7 +163,7 @@ fn news(model: &mut Model, news: News) -> Effects {
                 0 if offered => {
                     let key = model.keys.shown(Area::Step, Action::Check);
                     model.tell(format!(
-                        "An effect is not decided, and not required here. {key} repeats both runs in turns."
+                        "One effect is undecided, and not required here. {key} repeats both runs in turns."
                     ))
                 }
                 0 => take_turn(model, taken?),

@@ -231,7 +231,7 @@ pub fn ask_to_stop(model: &mut Model) -> Effects {
         .and_then(|view| model.run_at(&view.at))
         .filter(|run| !matches!(run.phase, Phase::Over(_)));
     let Some(run) = here.or_else(|| model.running()) else {
-        return model.tell("No run is going.");
+        return model.tell("No run is in progress.");
     };
     let id = run.id;
     if run.phase == Phase::Queued {

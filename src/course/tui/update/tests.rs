@@ -130,13 +130,13 @@ fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
     assert!(
         ask.problem
             .as_ref()
-            .is_some_and(|text| text.contains("no number"))
+            .is_some_and(|text| text.contains("not a number"))
     );
     script.keys("backspace backspace backspace 5 enter");
     assert_eq!(status(&script, "number"), Status::Open);
     assert!(
         !script.text().contains("Two and two"),
-        "the way is told only to those who went it"
+        "the explanation is shown only after the answer"
     );
     script.keys("enter 6 enter");
     assert_eq!(status(&script, "number"), Status::Done);
@@ -677,7 +677,7 @@ fn what_the_checks_said_is_there_again_after_a_restart() {
     let now = script.hands.session.state().records;
     assert!(
         now <= noted + 1,
-        "looking notes nothing but where one is: {noted}, {now}"
+        "looking records only the current place: {noted}, {now}"
     );
 }
 
@@ -921,7 +921,7 @@ fn from_a_lessons_end_enter_leads_from_open_step_to_open_step() {
     script.keys("n");
     assert_eq!(script.step(), "number", "there is no other one");
     assert!(
-        script.notice().contains("the one step"),
+        script.notice().contains("the only open step"),
         "{}",
         script.notice()
     );
@@ -990,7 +990,7 @@ fn a_run_is_held_only_against_the_same_run_and_with_an_interval() {
     let id = script.started().expect("the same again");
     script.finish_with(id, &stream_of(30.0));
     let screen = script.look();
-    for words in ["1.00× the step of last time", "(0.9", "cannot tell"] {
+    for words in ["1.00× the step of last time", "(0.9", "cannot decide"] {
         assert!(screen.contains(words), "{words}: {screen}");
     }
 }

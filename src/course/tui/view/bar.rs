@@ -28,7 +28,7 @@ pub fn draw(model: &Model, mut pane: Pane) {
 fn commands(model: &Model) -> Vec<Command> {
     let fixed: &[(&str, &'static str)] = match &model.overlay {
         Some(Overlay::Ask(ask)) if ask.has_lines => {
-            &[("esc", "keep and close"), ("ctrl-c", "leave as it was")]
+            &[("esc", "keep and close"), ("ctrl-c", "leave unchanged")]
         }
         Some(Overlay::Ask(_)) => &[("enter", "take it"), ("esc", "leave it")],
         Some(Overlay::Palette(_)) => &[("up/down", "choose"), ("enter", "go"), ("esc", "close")],

@@ -75,7 +75,7 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     let cursor = field(&palette.query, pane.take(1));
     let list = entries(model, palette);
     if list.is_empty() {
-        pane.remark("nothing has these letters");
+        pane.remark("nothing matches these letters");
     }
     let rows = usize::from(pane.area.height);
     let selected = palette.cursor.row;
@@ -192,7 +192,7 @@ fn broken(line: &str, width: usize) -> Vec<String> {
 fn draw_confirm(confirm: Confirm, pane: &mut Pane) {
     let text = match confirm {
         Confirm::Stop(_) => "Stop this run? What it measured so far is kept.",
-        Confirm::Quit => "A run is going and would be ended. Quit all the same?",
+        Confirm::Quit => "A run is in progress and would be stopped. Quit anyway?",
     };
     let area = pane.area;
     let width = (u16::try_from(text.len()).unwrap_or(50) + 6).min(area.width);

@@ -44,7 +44,7 @@ pub(super) fn measure(
     measured.bandwidth.extend(cold_copies(effort, &caches));
     measured.bandwidth.extend(warm_copies(effort, &caches));
     measured.notes.push(
-        "launches and waiting: there are none on a CPU, a kernel is a function called".into(),
+        "launches and waiting: there are none on a CPU, where a kernel is a function call".into(),
     );
     measured
 }

@@ -127,17 +127,17 @@ impl DriverError {
             },
             DriverError::LibraryMissing { vendor: Vendor::Amd, library: "librccl.so.1", .. } => "Install ROCm's rccl, set RCCL_PATH to the folder it is in, or add that folder to LD_LIBRARY_PATH. It was also looked for below ROCM_PATH and /opt/rocm and in the packages of every Python in PATH, VIRTUAL_ENV and ~/.local.".into(),
             DriverError::LibraryMissing { vendor: Vendor::Amd, library, .. } => {
-                format!("Install ROCm's {library}, or set ROCM_PATH to where ROCm is.")
+                format!("Install ROCm's {library}, or set ROCM_PATH to ROCm's folder.")
             }
             DriverError::SymbolMissing { .. } => "Install a newer driver and library: CUDA 12.0, ROCm 6.2 and later have it.".into(),
             DriverError::NoDevice { vendor: Vendor::Nvidia, .. } => "Check `nvidia-smi` and CUDA_VISIBLE_DEVICES. On a cluster, ask the scheduler for a GPU.".into(),
             DriverError::NoDevice { vendor: Vendor::Amd, .. } => {
                 "Check `rocminfo` and HIP_VISIBLE_DEVICES; your user must be in the groups `render` and `video`. On a cluster, ask the scheduler for a GPU.".into()
             }
-            DriverError::NoSuchDevice { .. } => "Name one that is there.".into(),
+            DriverError::NoSuchDevice { .. } => "Name one that exists.".into(),
             DriverError::Call { .. } => match self.refusal() {
                 Refusal::OutOfMemory => "The device's memory is full: take a smaller --batch-size or --seq-len, or end other processes that use it.".into(),
-                Refusal::NoDevice => "The device is not there or not free; on a cluster, ask the scheduler for a GPU.".into(),
+                Refusal::NoDevice => "The device is missing or busy; on a cluster, ask the scheduler for a GPU.".into(),
                 Refusal::Mismatch => "Driver and library do not fit together: update the driver, or use the toolkit that came with it.".into(),
                 Refusal::Capture => "The step could not be captured as a graph; run with --ultra off.".into(),
                 Refusal::Fault => "A kernel failed on the device; this process has lost it. Start again, and report it with the command you ran.".into(),

@@ -109,7 +109,7 @@ impl<F: FnMut(&Finding)> Trials<F> {
                 ..Finding::ok(topic, name, "this device does not have it")
             },
             Ok(Outcome::Failed(detail)) => {
-                let remedy = "The driver or one of its libraries computes something else than this program: update it, and report this with the output of `tinyllama-tutor doctor`.";
+                let remedy = "The driver or one of its libraries computes another result than this program: update it, and report this with the output of `tinyllama-tutor doctor`.";
                 Finding::ok(topic, name, detail).needs(Status::Broken, remedy)
             }
             Err(error) => {

@@ -29,7 +29,7 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     let (counters, left): (Vec<usize>, Vec<usize>) = unknown.into_iter().partition(is_counter);
     if !left.is_empty() {
         let names = itertools::join(left.iter().map(|at| &table.headers[*at]), ", ");
-        let note = format!("columns that are not known were passed over: {names}");
+        let note = format!("unknown columns were skipped: {names}");
         reading.profile.notes.push(note);
     }
     let counters: Vec<(usize, NameId)> = counters

@@ -38,9 +38,9 @@ refused!(
         let by_number = file.has(&["dispatch_id", "kernel_id"]) && !file.names_kernels();
         by_number || file.has(&["kernel_id", "kernel_short_name"])
     },
-    "is one of the tables that the collector of rocprof-compute writes, which name kernels by their number (as \
-     _native_counter_collection.csv): the database or results_*.csv of the same run has the same with names; \
-     where there is none, `rocprof-compute analyze -p FOLDER` makes pmc_perf.csv"
+    "is one of the tables that the collector of rocprof-compute writes, which name kernels by their number \
+     (as _native_counter_collection.csv): the database or results_*.csv of the same run has the same with \
+     names; if there is none, `rocprof-compute analyze -p FOLDER` makes pmc_perf.csv"
 );
 
 refused!(
@@ -55,14 +55,15 @@ refused!(
     FIRST_ROCPROF_JSON,
     "first rocprof's trace (JSON)",
     |file| file.has_keys(&["traceEvents", "BeginNs"]),
-    "is a timeline of the first rocprof: ui.perfetto.dev shows it. Import the tables it wrote beside it, results.csv, \
-     results.stats.csv, results.hip_stats.csv and results.copy_stats.csv"
+    "is a timeline of the first rocprof: ui.perfetto.dev shows it. Import the tables it wrote next to it: \
+     results.csv, results.stats.csv, results.hip_stats.csv and results.copy_stats.csv"
 );
 
 refused!(
     FIRST_ROCPROF_DATABASE,
     "first rocprof's trace (SQLite)",
     |file| file.has_table("OPS") && file.has_table("COPY"),
-    "is a database of the first rocprof, in which kernels and copies are named otherwise than in rocpd. Import the tables \
-     it wrote beside it, results.csv, results.stats.csv, results.hip_stats.csv and results.copy_stats.csv"
+    "is a database of the first rocprof, in which kernels and copies have other names than in rocpd. Import \
+     the tables it wrote next to it: results.csv, results.stats.csv, results.hip_stats.csv and \
+     results.copy_stats.csv"
 );

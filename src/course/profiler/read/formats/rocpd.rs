@@ -61,7 +61,7 @@ fn check_schema(database: &Database<'_>, reading: &Reading<'_>) -> Result<(), Da
         Some(version) => format!(
             "has schema version {version}, and only {SCHEMA}.x is read. `rocpd convert --output-format csv` of the ROCm that wrote it makes files that are read"
         ),
-        None => "names no schema version: the file is no complete rocpd database".to_owned(),
+        None => "names no schema version: the file is not a complete rocpd database".to_owned(),
     };
     let place = Place {
         name: Some("rocpd_metadata".to_owned()),

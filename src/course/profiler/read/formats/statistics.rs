@@ -30,7 +30,7 @@ pub const FORMAT: Format = Format {
                 .unwrap_or_default()
                 .to_string_lossy();
             reading.profile.notes.push(format!(
-                "{file} was cut: its rows are {shares:.1} % of the time it was made of, and shares below are of the rows that are there"
+                "{file} was cut: its rows cover {shares:.1} % of the time, and the shares below are shares of these rows"
             ));
         }
         Ok(rows)

@@ -90,7 +90,7 @@ fn statistic(cells: &[&str], profile: &mut Profile) -> Result<Statistic, String>
         process: None,
         name: profile.name_id(&name),
         calls: number(1)? as u64,
-        total_ns: finite(2)?.ok_or("the duration is no number")?,
+        total_ns: finite(2)?.ok_or("the duration is not a number")?,
         min_ns: finite(5)?,
         max_ns: finite(6)?,
         standard_deviation_ns: finite(7)?,

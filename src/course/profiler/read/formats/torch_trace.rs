@@ -183,7 +183,8 @@ impl Event {
     fn time(&self) -> Result<Interval, String> {
         let ns = |value: &Option<Box<RawValue>>| {
             let text = value.as_ref().map_or("", |value| value.get());
-            nanoseconds(text).ok_or_else(|| format!("`{}` is no time in microseconds", shown(text)))
+            nanoseconds(text)
+                .ok_or_else(|| format!("`{}` is not a time in microseconds", shown(text)))
         };
         let (start, length) = (ns(&self.ts)?, ns(&self.dur)?);
         let end = start.checked_add(length);

@@ -158,7 +158,7 @@ fn read_json(reading: &mut Reading<'_>) -> Rows {
     let document: Document = reading.json()?;
     let clock = document.timemory.wall_clock;
     let scale = seconds_in(&clock.unit_repr).ok_or_else(|| {
-        let problem = format!("`{}` is no unit of time", shown(&clock.unit_repr));
+        let problem = format!("`{}` is not a unit of time", shown(&clock.unit_repr));
         Damage::new(Place::file(reading.path), problem)
     })?;
     let mut rows = 0;

@@ -83,7 +83,9 @@ fn own_flags(folder: &Path, pieces: usize, at_once: usize) -> Vec<OsString> {
 /// Fails if this process is not a task of an array, or its files are gone.
 pub fn piece(name: &Path) -> Result<()> {
     let number = std::env::var("SLURM_ARRAY_TASK_ID").unwrap_or_default();
-    let at: usize = number.parse().context("this is no task of a job array")?;
+    let at: usize = number
+        .parse()
+        .context("this is not a task of a job array")?;
     let file = stream(name)?.path().join(PIECES);
     let pieces: Vec<Vec<String>> = foreign::read_json(&file, MOST_BYTES)
         .with_context(|| format!("cannot read {}", file.display()))?;

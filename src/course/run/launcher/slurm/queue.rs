@@ -141,7 +141,9 @@ impl Job {
             "ReqNodeNotAvail" => "nodes that suit are down or reserved (ReqNodeNotAvail)".into(),
             "BeginTime" => "its time has not come (BeginTime)".into(),
             "JobArrayTaskLimit" => "others of its series go first (JobArrayTaskLimit)".into(),
-            reason if reason.contains("Limit") => format!("a limit of yours is reached ({reason})"),
+            reason if reason.contains("Limit") => {
+                format!("one of your limits is reached ({reason})")
+            }
             reason => reason.into(),
         }
     }
@@ -218,7 +220,7 @@ mod tests {
             (
                 "PartitionTimeLimit",
                 Some(Trouble::NeverStarts(
-                    "a limit of yours is reached (PartitionTimeLimit)".into(),
+                    "one of your limits is reached (PartitionTimeLimit)".into(),
                 )),
             ),
             ("AccountNotAllowed", Some(Trouble::Account)),

@@ -60,7 +60,7 @@ pub fn described(dashboard: &Dashboard, course: &Course) -> String {
         .filter(|lesson| lesson.is_finished())
         .count();
     format!(
-        "{} {}: {finished} finished it, {} are within, {} have not begun",
+        "{} {}: {finished} finished it, {} are in it, {} have not begun",
         group.label(at),
         lesson.title,
         begun - finished,

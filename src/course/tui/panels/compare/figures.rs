@@ -66,7 +66,7 @@ pub fn origins(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'stat
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a.recorded != b.recorded))
     {
-        let text = "Runs of different machines are not held against each other.";
+        let text = "Runs of different machines are not compared with each other.";
         lines.extend(paragraph(text, wide, theme.muted()));
     }
     lines
@@ -216,7 +216,7 @@ fn sentence(
         Some(Against::Time(relative)) if is_chance(run, base, &relative) => {
             meant = Tone::Warning;
             text.push_str(&format!(
-                "; {:.2}{} the first, though nothing was changed: {DIFFERS}, because something else was at work",
+                "; {:.2}{} the first, though nothing was changed: {DIFFERS}, because something else was running",
                 relative.ratio, theme.glyphs.times
             ));
         }

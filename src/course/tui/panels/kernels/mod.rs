@@ -93,7 +93,7 @@ impl KernelsPanel {
         let launches = format!("launches: {}", kernel.launches);
         lines.extend(paragraph(&launches, wide, theme.muted()));
         lines.push(Line::default());
-        let heading = "What a perfect launch moves and computes";
+        let heading = "Bytes and FLOP of a perfect launch";
         lines.push(Line::styled(heading, theme.emphasis()));
         for pass in kernel.passes {
             let [reads, writes, flops] = pass.formulas.map(|formula| formula.replace(" * ", " · "));
@@ -104,7 +104,7 @@ impl KernelsPanel {
         let with = format!("with {}", kernel.shape);
         lines.extend(paragraph(&with, wide, theme.muted()));
         lines.push(Line::default());
-        lines.push(Line::styled("What can be chosen", theme.emphasis()));
+        lines.push(Line::styled("Block sizes to choose", theme.emphasis()));
         for [name, means] in kernel.block {
             let room = usize::from(wide).saturating_sub(width(name) + 2);
             lines.push(Line::from(vec![

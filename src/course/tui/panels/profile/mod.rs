@@ -17,8 +17,5 @@ use crate::profiler::show::parts::Parts;
 /// issued them.
 pub fn panel(import: Import, parts: &Parts) -> Sections {
     let sections = sections::of(&Arc::new(import), parts);
-    Sections::new(
-        sections,
-        "No profiler wrote anything here that can be read.",
-    )
+    Sections::new(sections, "There is no profile here that can be read.")
 }

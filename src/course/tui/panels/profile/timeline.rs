@@ -211,7 +211,7 @@ impl Panel for Timeline {
         pane.put(lanes.map(|lane| self.lane(lane, columns, theme)));
         pane.put([self.axis(columns, theme)]);
         if self.lanes.len() > room {
-            let text = format!("{} more rows have no room", self.lanes.len() - room);
+            let text = format!("{} more rows do not fit", self.lanes.len() - room);
             pane.put([Line::styled(text, theme.muted())]);
         }
         pane.put(foot);

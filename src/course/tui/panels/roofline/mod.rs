@@ -144,13 +144,13 @@ impl RooflinePanel {
     fn sentence(&self, point: &Point) -> String {
         let name = name(point);
         let Some(judgement) = self.roofline.ceilings.judge(point) else {
-            return format!("{name}: no ceiling to hold it against.");
+            return format!("{name}: no ceiling to compare it with.");
         };
         let reached = 100.0 * judgement.share;
         let (label, source) = (&judgement.ceiling.label, judgement.ceiling.source);
         match judgement.bound {
             Bound::Overhead => format!(
-                "{name} reaches only {reached:.1} % of {label} ({source}), its nearest limit: something that is not in this picture costs its time, such as launching, waiting or too little parallel work."
+                "{name} reaches only {reached:.1} % of {label} ({source}), its nearest limit: something that is not in this picture takes its time, such as launching, waiting or too little parallel work."
             ),
             bound => format!(
                 "{name} is bound by {bound}: it reaches {reached:.1} % of {label} ({source})."

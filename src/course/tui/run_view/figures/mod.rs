@@ -158,7 +158,7 @@ impl Page<'_> {
         let times = self.theme.glyphs.times;
         let mut text = format!("{value:.2}{times} the step of last time ({low:.2} to {high:.2})");
         if low <= 1.0 && high >= 1.0 {
-            text += ": these runs cannot tell";
+            text += ": these runs cannot decide it";
         }
         let text = Span::styled(text, self.theme.text());
         self.lines

@@ -217,7 +217,7 @@ impl Writer<'_> {
         self.job(&self.model.flags_at(&self.here.at));
         if contest {
             self.plain(
-                "A contest: the best step of everybody in the class is on the instructor's ladder.",
+                "A contest: the best step of everyone in the class is on the instructor's ladder.",
             );
         }
         self.flags(editable);

@@ -120,7 +120,7 @@ fn per_second(work: f64, passes: &[f64]) -> Result<Sampled> {
 
 fn sampled(repeats: Vec<f64>) -> Result<Sampled> {
     Sampled::of(&repeats)
-        .ok_or_else(|| DriverError::Invalid("a time that is no number above zero".into()))
+        .ok_or_else(|| DriverError::Invalid("a time that is not a number above zero".into()))
 }
 
 /// Numbers per chain of `multiply_add`, as its source declares them.
@@ -186,7 +186,7 @@ fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthC
     }
     if bytes == 0 || (level == Level::Cold && bytes < 2 * cache.unwrap_or(0)) {
         return Err(DriverError::Invalid(format!(
-            "{} cannot be told from its cache with buffers of {}",
+            "{} cannot be distinguished from its cache with buffers of {}",
             bench.driver.properties().name,
             human_bytes(bytes as u64)
         )));
@@ -266,6 +266,6 @@ fn waits(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
     let repeats = (0..bench.effort.waits).map(|_| once());
     Ok(Latency {
         microseconds: sampled(repeats.collect::<Result<_>>()?)?,
-        how: "an empty kernel handed over and waited for".into(),
+        how: "an empty kernel launched and waited for".into(),
     })
 }

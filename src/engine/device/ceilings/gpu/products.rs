@@ -30,7 +30,7 @@ pub(super) fn measure(
         }
     }
     Err(DriverError::Invalid(match last {
-        Some(side) => format!("matrices smaller than {side} would be needed to be done in time"),
+        Some(side) => format!("only matrices smaller than {side} would finish in time"),
         None => "not enough free memory for the matrices".into(),
     }))
 }
