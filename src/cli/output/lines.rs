@@ -128,7 +128,7 @@ fn hello_text(hello: &Hello) -> String {
             false => "after the backward pass",
         };
         format!(
-            "  {} GPUs with {} samples each; {} of gradients summed, {} at once or more, {when}",
+            "  {} GPUs with {} samples each; {} of gradients summed, at least {} at once, {when}",
             plan.ranks,
             config.batch_size / plan.ranks.max(1),
             human_bytes(plan.gradient_bytes),

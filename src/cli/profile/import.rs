@@ -109,7 +109,7 @@ pub fn text(import: &Import, view: &ViewArgs, parts: &Parts) -> anyhow::Result<S
         writeln!(text, "damaged  {damage}")?;
     }
     if !import.damage.is_empty() {
-        writeln!(text, "The figures below leave the damaged places out.")?;
+        writeln!(text, "The figures below do not include the damaged places.")?;
     }
     for note in &import.profile.notes {
         push_wrapped(&mut text, &format!("note: {note}"), print::width());

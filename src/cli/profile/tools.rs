@@ -66,7 +66,7 @@ pub fn not_installed(tool: Tool, shows: &str) -> String {
 pub fn legacy(given: &Ignored) -> anyhow::Result<Exit> {
     let mut text = String::new();
     if !given.words.is_empty() {
-        text.push_str("No command is filled in for this tool.\n\n");
+        text.push_str("There is no ready command for this tool.\n\n");
     }
     push_wrapped(&mut text, WHY, print::width());
     for step in MOVES.lines() {

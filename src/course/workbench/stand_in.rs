@@ -69,7 +69,7 @@ pub fn run(
     }
     let why = early_end(&ended).or_else(|| {
         let nothing = answer.outputs.is_none() && answer.findings.is_empty();
-        nothing.then(|| crash("the kernel ended the process that ran it before its results were there: a kernel only returns"))
+        nothing.then(|| crash("the kernel ended the process that ran it before its results were written: a kernel only returns"))
     });
     answer.findings.extend(why);
     Ok(answer)
@@ -78,18 +78,19 @@ pub fn run(
 /// Explains the end of the process. Returns `None` if its own messages explain it.
 fn early_end(ended: &Ended) -> Option<Finding> {
     let endless = || {
-        let why = format!("the kernel did not end within {SECONDS} s of computing, and was ended");
+        let why =
+            format!("the kernel did not end within {SECONDS} s of computing, and was stopped");
         Finding::new(Kind::Endless, None, why)
     };
     match (ended.stopped, ended.status.signal()) {
         (Some(Stopped::TooMuch), _) => Some(crash(&format!(
-            "the kernel wrote more than {} MiB into its results, and was ended: a kernel writes to its arguments",
+            "the kernel wrote more than {} MiB into its results, and was stopped: a kernel writes to its arguments",
             MOST_SAID >> 20
         ))),
         (Some(Stopped::TooLong), _) => Some(endless()),
         (None, None) => None,
         (None, Some(libc::SIGSYS)) => Some(crash(
-            "the kernel called the system, and was ended: a kernel computes, and has no files, network or processes",
+            "the kernel called the system, and was stopped: a kernel computes, and has no files, network or processes",
         )),
         (None, Some(libc::SIGKILL | libc::SIGXCPU | libc::SIGALRM)) => Some(endless()),
         (None, Some(signal)) => {

@@ -134,7 +134,7 @@ fn a_kernel_cannot_say_that_it_came_to_its_end() {
     is_finding(
         &run(&toolchain, "", &exit),
         Kind::Crash,
-        "before its results were there",
+        "before its results were written",
     );
     // A forged last line, without a secret or with an invented one, followed by the right results.
     for end in [
@@ -148,7 +148,7 @@ fn a_kernel_cannot_say_that_it_came_to_its_end() {
         is_finding(
             &run(&toolchain, "", &body),
             Kind::Crash,
-            "before its results were there",
+            "before its results were written",
         );
     }
     let endless = "for (;;) call(1, 1, (long)y, 1024, 0);";

@@ -50,7 +50,7 @@ pub enum DeviceError {
     )]
     NoMatrixLibrary { backend: Backend },
     #[error(
-        "{what} goes through the driver of a GPU of AMD or NVIDIA, and V4 goes through burn here"
+        "{what} goes through the driver of an AMD or NVIDIA GPU, and V4 goes through burn here"
     )]
     NeedsDriver { what: String },
     #[error("{what} runs on a GPU, and {device} is none")]

@@ -58,7 +58,7 @@ block! {
     AdamwBlock {
         units: "units of a cube (threads of a workgroup)",
         vectors_per_unit: "vectors each unit updates, one after the other",
-        parameters_per_launch: "parameters of one launch at most",
+        parameters_per_launch: "most parameters in one launch",
     }
 }
 

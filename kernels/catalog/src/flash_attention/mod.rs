@@ -28,8 +28,8 @@ pub const KERNEL: Kernel = Kernel {
     summary: "causal attention over grouped heads; scores never leave the chip",
     launches: "1 forward, 2 backward",
     role: Role::Attention,
-    shape: "elements of queries and keys of s bytes, rows of all heads, head_dim features a head, pairs of a query and a key \
-            it sees",
+    shape: "elements of queries and keys, s bytes each; rows of all heads; head_dim features per head; pairs \
+            of a query and a key it sees",
     // By convention the softmax (about 5 operations per pair) does not count. Backward needs five products per pair;
     // the kernels compute two of them twice, which does not count either.
     passes: passes!(|sizes| { queries = Shape::from_sizes(sizes).query_elements(), keys = Shape::from_sizes(sizes).key_elements(), rows = Shape::from_sizes(sizes).statistics(), pairs = Shape::from_sizes(sizes).pairs(), head_dim = sizes.head_dim(), s = 4 } =>

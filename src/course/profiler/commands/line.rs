@@ -115,7 +115,7 @@ impl LacksFlag {
 
     pub fn remedy(&self) -> String {
         format!(
-            "Use a version that has it, or write the command yourself: `{} --help` names what this one has. `--for-rocm X.Y` shows the command for another version.",
+            "Use a version that has it, or write the command yourself: `{} --help` lists the flags of this one. `--for-rocm X.Y` shows the command for another version.",
             self.program.display()
         )
     }

@@ -30,7 +30,7 @@ flags! {
     INPUT = "-i" V6_2: "reads counters and options from a file, one run of the program for each set";
     SELECTED_REGIONS = "--selected-regions" V7_0:
         "records only what the program selects (ROCTx): here its counted steps, without warm-up, tuning and comparing repeats";
-    KERNEL_RENAME = "--kernel-rename" V6_3: "calls each kernel by the range of the program that launched it: a phase of the step, a part of the model";
+    KERNEL_RENAME = "--kernel-rename" V6_3: "names each kernel after the range of the program that launched it: a phase of the step, a part of the model";
     THREAD_TRACE = "--att" V7_0: "follows the instructions of a few wavefronts, one by one";
     THREAD_TRACE_UNIT = "--att-target-cu" V7_0: "the compute unit whose wavefronts are followed";
     SAMPLING = "--pc-sampling-beta-enabled" V6_4: "agrees to sampling, which AMD calls a beta";
@@ -214,10 +214,10 @@ fn database(
     line.finish()
 }
 
-const EVERYTHING_COUNTED: &str = "--selected-regions is left out: before ROCm 7.14 counters do not follow it. Warm-up, tuning and the comparison of repeats are in these figures, so launches are more than those of the counted steps.";
+const EVERYTHING_COUNTED: &str = "--selected-regions is left out: before ROCm 7.14 counters do not follow it. Warm-up, tuning and the comparison of repeats are in these figures, so there are more launches than in the counted steps.";
 
 fn counted_steps(line: &mut Builder<'_>) {
-    line.want(&SELECTED_REGIONS, NO_VALUE, "it came with ROCm 7.0. Warm-up, tuning and the comparison of repeats are in these figures, so calls are more than those of the counted steps.");
+    line.want(&SELECTED_REGIONS, NO_VALUE, "it came with ROCm 7.0. Warm-up, tuning and the comparison of repeats are in these figures, so there are more calls than in the counted steps.");
 }
 
 fn statistics(line: &mut Builder<'_>) {

@@ -9,7 +9,7 @@ use crate::session::Place;
 use tinyllama_contract::Hello;
 
 /// Beginning of the warning about an outdated calibration.
-pub const STALE: &str = "The ceilings of its roofline were measured when something was different";
+pub const STALE: &str = "The ceilings of its roofline were measured under other conditions";
 
 /// Calibrations of this user. For another user's session there are none, because this machine's do not apply to it.
 pub fn calibrations(place: &Place) -> Vec<Calibration> {

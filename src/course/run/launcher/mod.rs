@@ -119,7 +119,7 @@ impl Launcher {
         Ok(Launcher {
             kind: kind.checked()?,
             settings,
-            why: "who started this says so".into(),
+            why: "the program that started this one chose it".into(),
             ..self
         })
     }

@@ -10,7 +10,7 @@ use tinyllama_contract::{Failure, FailureCode};
 pub enum Trouble {
     #[error("the allocation's time limit was reached")]
     TimeLimit,
-    #[error("Slurm gave the node to a job that goes first")]
+    #[error("Slurm gave the node to a job with a higher priority")]
     Preempted,
     #[error("the node failed, or Slurm lost it")]
     NodeFailed,
@@ -125,10 +125,10 @@ impl Trouble {
                 "The job was withdrawn. `sinfo -o '%P %l %G'` lists what partitions allow: correct slurm.time, slurm.gres or slurm.partition."
             }
             Trouble::Silent => {
-                "Ask those who look after the cluster; `scontrol ping` shows whether it is back. --launcher local runs here."
+                "Ask the administrators of the cluster; `scontrol ping` shows whether it is back. --launcher local runs here."
             }
             Trouble::NotInstalled(_) => {
-                "Log in to a machine of the cluster, or choose another way with --launcher; `doctor` says who chose this one."
+                "Log in to a machine of the cluster, or choose another launcher with --launcher; `doctor` says who chose this one."
             }
             Trouble::Program => {
                 "Put it in a folder that both machines see, or give its path there with program = \"/path\" in the settings."

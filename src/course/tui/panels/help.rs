@@ -66,8 +66,8 @@ fn about(area: Area, model: &Model) -> String {
             let does = here.and_then(|here| Some(primary(model, &here)?.does()));
             let does = does.unwrap_or("wait for what is running");
             format!(
-                "A step of a lesson. Space reads on. Enter is for what the step asks for, just now: {does}. Nothing is lost \
-                 by leaving: every answer, guess and run is kept."
+                "A step of a lesson. Space reads on. Enter does what the step asks for, now: {does}. Nothing \
+                 is lost by leaving: every answer, guess and run is kept."
             )
         }
         Area::Panel => "Figures. Tab turns to the next section, the arrows move through tables and pictures, Esc goes back."

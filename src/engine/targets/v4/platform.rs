@@ -140,7 +140,7 @@ impl Platform {
                 let why = "and V4 runs on the host here; --backend cuda or rocm says why";
                 bail!(DeviceError::NoDevice {
                     backend: Backend::Cuda,
-                    detail: Some(format!("{what} needs a GPU of AMD or NVIDIA, {why}")),
+                    detail: Some(format!("{what} needs an AMD or NVIDIA GPU, {why}")),
                 })
             }
             Kind::Client(_) => bail!(DeviceError::NeedsDriver {
