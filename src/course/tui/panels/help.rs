@@ -66,7 +66,7 @@ fn about(area: Area, model: &Model) -> String {
             let does = here.and_then(|here| Some(primary(model, &here)?.does()));
             let does = does.unwrap_or("wait for what is running");
             format!(
-                "A step of a lesson. Space reads on. Enter does what the step asks for, now: {does}. Nothing \
+                "A step of a lesson. Space reads on. Enter does what the step needs now: {does}. Nothing \
                  is lost by leaving: every answer, guess and run is kept."
             )
         }
