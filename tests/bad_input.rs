@@ -82,11 +82,7 @@ const REFUSED: &[(&[&str], i32, &[&str])] = &[
     (&["v1", "--device=foo"], 3, &["`foo`", "there are: 0"]),
     (&["v4", "--device=foo"], 3, &["`foo`", "there are: 0"]),
     (&["v1", "--ultra=off"], 2, &["--ultra", "v4"]),
-    (
-        &["v4", "--matmul-precision=tf32"],
-        2,
-        &["tf32", "take auto"],
-    ),
+    (&["v4", "--matmul-precision=tf32"], 2, &["tf32", "use auto"]),
     (
         &["v1", "--deterministic", "--repeatability=off"],
         2,

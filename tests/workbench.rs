@@ -612,7 +612,7 @@ fn what_a_cpu_cannot_do_is_refused_with_a_way_out() {
     let large = large.output().unwrap();
     assert_eq!(large.status.code(), Some(2), "{}", stderr(&large));
     assert!(
-        stderr(&large).contains("take --config tiny"),
+        stderr(&large).contains("use --config tiny"),
         "{}",
         stderr(&large)
     );

@@ -197,7 +197,7 @@ pub enum CompareError {
         "only {independent:.0} of {steps} measured steps are independent of the ones before; at least {FEW_INDEPENDENT_STEPS} are needed, or {LEAST_DEPENDENT_STEPS} steps in all"
     )]
     TooFewSteps { independent: f64, steps: usize },
-    #[error("a confidence lies between 0.5 and 1")]
+    #[error("a confidence must be between 0.5 and 1")]
     Confidence,
     #[error("there is no run to compare")]
     NoRun,

@@ -93,7 +93,7 @@ impl CalibrateArgs {
             None => BackendChoice::Auto,
             Some(name) => BackendChoice::from_str(name, true).map_err(|_| {
                 let known = "auto, rocm, cuda, vulkan or cpu";
-                UsageError(format!("--backend {name}: take {known}"))
+                UsageError(format!("--backend {name}: use {known}"))
             })?,
         };
         let mut progress = |what: &str| eprintln!("  {what}");

@@ -94,7 +94,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let of = facts.len();
     writeln!(
         io::stdout(),
-        "wrote {name} ({succeeded} of {of} commands succeeded); it holds device, driver and library names and measurements, no files of yours"
+        "wrote {name} ({succeeded} of {of} commands succeeded); it holds device, driver and library names and measurements, none of your files"
     )?;
     Ok(match i32::try_from(signal()) {
         Ok(signal) if signal != 0 => Exit::Signal(signal),

@@ -40,7 +40,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         None => vec![Backend::Rocm, Backend::Cuda],
         Some(backend) if vendor_of(backend).is_some() => vec![backend],
         Some(backend) => bail!(UsageError(format!(
-            "--backend {backend}: --driver tries HIP and CUDA; take rocm or cuda"
+            "--backend {backend}: --driver tries HIP and CUDA; use rocm or cuda"
         ))),
     };
     let effort = match args.quick {

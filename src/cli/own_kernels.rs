@@ -28,7 +28,7 @@ const SMALL: &str = "--config tiny --layers 1 --hidden 64 --batch-size 2 --seq-l
 pub fn of(named: &[OwnKernel], target: Target) -> Result<Vec<KernelInPlace>> {
     if !named.is_empty() && target != v4::TARGET {
         bail!(UsageError(format!(
-            "--kernel is for v4, whose step takes kernels of yours; {target} has no place for them"
+            "--kernel is for v4, whose step can use your kernels; {target} cannot"
         )));
     }
     let read = named
@@ -47,8 +47,8 @@ pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) ->
     let parameters = options.config.parameters();
     if driver.is_none() && parameters > MOST_PARAMETERS {
         bail!(UsageError(format!(
-            "--kernel without a GPU runs lane by lane, and this model has {parameters} parameters: {MOST_PARAMETERS} at most; \
-             take {SMALL}"
+            "--kernel without a GPU runs lane by lane, and this model has {parameters} parameters: \
+             {MOST_PARAMETERS} at most; use {SMALL}"
         )));
     }
     for own in &options.kernels {

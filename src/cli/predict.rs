@@ -142,7 +142,7 @@ impl PredictArgs {
         }
         if !batch.is_multiple_of(gpus) {
             bail!(UsageError(format!(
-                "--gpus {gpus}: a batch of {batch} cannot be shared equally; take a --batch-size that is a multiple of {gpus}"
+                "--gpus {gpus}: a batch of {batch} cannot be shared equally; use a --batch-size that is a multiple of {gpus}"
             )));
         }
         Ok(ModelConfig {

@@ -290,7 +290,7 @@ impl TuneArgs {
         page.line(format_args!("kept in {path}"));
         if found.winner.iter().any(|flag| flag.starts_with(BLOCK_SIZE)) {
             page.line(format_args!(
-                "Runs of {} with this model and type take these block sizes from now on; TINYLLAMA_TUNING=off ignores them.",
+                "Runs of {} with this model and type use these block sizes from now on; TINYLLAMA_TUNING=off ignores them.",
                 found.target
             ));
         }

@@ -51,7 +51,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
 pub fn write(_: &[Target], _: &Path, _: &Selection<'_>) -> Result<Exit> {
     use tinyllama_course::run::UsageError;
     Err(UsageError(
-        "--code-objects: this build has no LLVM for it; build with --features rocm, or take --source for the C++".into(),
+        "--code-objects: this build has no LLVM for it; build with --features rocm, or use --source for the C++".into(),
     )
     .into())
 }

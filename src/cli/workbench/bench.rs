@@ -147,7 +147,7 @@ fn show(exercise: &Exercise, device: &str, timed: &[Timed], notes: &[String]) {
             ),
             _ => String::new(),
         })
-        .note("Time of yours over the other's, with its 95 % interval; kernels took turns.");
+        .note("Your time over the other's, with its 95 % interval; kernels took turns.");
     for note in notes {
         table = table.note(note.clone());
     }

@@ -73,7 +73,7 @@ impl RankArgs {
         let batch = options.config.batch_size;
         if !batch.is_multiple_of(gpus) {
             return refuse(format!(
-                "--gpus {gpus}: a batch of {batch} cannot be shared equally; take a --batch-size that is a multiple of {gpus}, or --batch-per-gpu"
+                "--gpus {gpus}: a batch of {batch} cannot be shared equally; use a --batch-size that is a multiple of {gpus}, or --batch-per-gpu"
             ));
         }
         if gpus == 1 {
@@ -86,7 +86,7 @@ impl RankArgs {
             || options.gemm == Gemm::Cubek
         {
             return refuse(format!(
-                "--gpus {gpus} goes through CUDA or HIP: take --backend cuda or rocm, and leave out --gemm cubek"
+                "--gpus {gpus} goes through CUDA or HIP: use --backend cuda or rocm, and leave out --gemm cubek"
             ));
         }
         if options.device.is_some() {

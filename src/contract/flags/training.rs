@@ -223,8 +223,8 @@ mod tests {
             line.training.options(target)
         };
         for (target, flag, remedy) in [
-            (v1::TARGET, "--gemm=vendor", "take v4"),
-            (stage5::TARGET, "--gemm=vendor", "take v4"),
+            (v1::TARGET, "--gemm=vendor", "use v4"),
+            (stage5::TARGET, "--gemm=vendor", "use v4"),
             (v2::TARGET, "--block=single", "v4's"),
             (v1::TARGET, "--ultra=off", "v4's"),
             (v3::TARGET, "--matmul-precision=f32", "v4's"),

@@ -43,7 +43,7 @@ impl EngineKind {
 fn check_autodiff(target: Target, options: &Options) -> Result<(), String> {
     if options.gemm == Gemm::Vendor {
         return Err(format!(
-            "--gemm vendor: {target} multiplies through burn, whose products are cubek's; take v4"
+            "--gemm vendor: {target} multiplies through burn, whose products are cubek's; use v4"
         ));
     }
     let only_scheduled = match options {
@@ -61,7 +61,7 @@ fn check_scheduled(options: &Options) -> Result<(), String> {
     let on_cpu = options.backend == BackendChoice::Cpu;
     match options.matmul_precision {
         MatmulPrecision::Tf32 if on_cpu => Err(
-            "--matmul-precision tf32: a CPU multiplies in f32; take auto, or the backend of a GPU"
+            "--matmul-precision tf32: a CPU multiplies in f32; use auto, or the backend of a GPU"
                 .into(),
         ),
         _ => Ok(()),

@@ -37,7 +37,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 
 pub(super) fn not_understood(path: &Path) -> String {
     let path = path.display();
-    format!("{path} cannot be understood; remove it to start anew")
+    format!("{path} is not valid; remove it to start again")
 }
 
 /// `root/kind/DEVICE.json`, with a different name for every device of every backend.

@@ -33,7 +33,7 @@ fn impossible_confidence(check: &Check) -> Option<String> {
     let confidence = check.confidence?;
     if !(confidence > 0.5 && confidence < 1.0) {
         return Some(format!(
-            "a confidence lies between 0.5 and 1, such as 0.95; this is {confidence}"
+            "a confidence must be between 0.5 and 1, such as 0.95; this is {confidence}"
         ));
     }
     if !check.measure.has_spread() {

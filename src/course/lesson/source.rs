@@ -121,9 +121,9 @@ fn within(root: &Path, path: &str) -> Result<PathBuf, String> {
     let (root, target) = (found(root)?, found(&root.join(path))?);
     match target.starts_with(&root) {
         true => Ok(target),
-        false => Err(
-            "is a link that leads out of the course, whose files have to lie in its folder".into(),
-        ),
+        false => {
+            Err("is a link that leads out of the course, whose files must be in its folder".into())
+        }
     }
 }
 

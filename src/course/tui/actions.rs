@@ -85,7 +85,7 @@ static TABLES: [Table; 6] = [
                 (Check, "c", "check again", Step(check)),
                 (Edit, "e", "edit", Step(edit)),
                 (Solution, "S", "a kernel's solution", Step(solution)),
-                (Reset, "N", "begin the kernel anew", Step(reset)),
+                (Reset, "N", "reset the kernel", Step(reset)),
                 (Bench, "B", "time the kernel on a GPU", Step(bench)),
                 (Import, "i", "import a file", Step(import)),
                 (Terminal, "t", "run with the terminal", Step(in_terminal)),

@@ -87,7 +87,7 @@ pub fn compile(
             child::Stopped::TooLong => "takes too long",
         };
         let why =
-            format!("the compiler {why}, and was ended: make the file simpler, templates first");
+            format!("the compiler {why}, and was stopped: make the file simpler, templates first");
         return Ok(Err(vec![Finding::new(Kind::Compile, None, why)]));
     }
     if !ended.status.success() {

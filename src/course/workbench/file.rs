@@ -130,7 +130,7 @@ impl File {
                     "takes code or memory out of the checks: leave it out"
                 }
                 _ if is_word && starts() => {
-                    "belongs to the program that runs the kernel: take another name"
+                    "belongs to the program that runs the kernel: use another name"
                 }
                 _ => return None,
             };

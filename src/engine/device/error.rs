@@ -99,23 +99,23 @@ impl DeviceError {
                 Backend::Vulkan => "There are no adapters, or only software ones; name one with --device to use it, or use --backend cpu.".into(),
                 Backend::Cpu => "Report this: the CPU backend is always there.".into(),
             },
-            DeviceError::NoGpu => "`tinyllama-tutor doctor` says why. `workbench check` without --gpu needs none.".into(),
+            DeviceError::NoGpu => "`tinyllama-tutor doctor` shows why. `workbench check` without --gpu needs none.".into(),
             DeviceError::NoSuchDevice { .. } => "Name one of those with --device.".into(),
             DeviceError::CannotOpen { .. } => {
                 "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()
             }
             DeviceError::UnknownArchitecture { .. } => {
-                "`tinyllama-tutor run v4` reaches this GPU through its driver and needs nothing of burn. V1 to V3 and the stages need another GPU, or --backend cpu; docs/design/rocm.md says more.".into()
+                "`tinyllama-tutor run v4` reaches this GPU through its driver and does not need burn. V1 to V3 and the stages need another GPU, or --backend cpu; docs/design/rocm.md says more.".into()
             }
             DeviceError::UnsupportedType { dtype, .. } if dtype == "bf16" => {
-                "Take --dtype f32, or f16 with v1 to v3.".into()
+                "Use --dtype f32, or f16 with v1 to v3.".into()
             }
             DeviceError::UnsupportedType { .. } => "Take --dtype f32.".into(),
             DeviceError::NoMatrixLibrary { .. } => {
-                "Take --gemm auto, which is burn's own library there, or --backend cuda or rocm.".into()
+                "Use --gemm auto, which is burn's own library there, or --backend cuda or rocm.".into()
             }
             DeviceError::NeedsDriver { .. } => {
-                "Take --backend cuda or rocm, and --gemm auto.".into()
+                "Use --backend cuda or rocm, and --gemm auto.".into()
             }
             DeviceError::NeedsGpu { .. } => {
                 "Name a GPU's backend with --backend. Without one, `gradcheck` checks the same formulas on the CPU, and \

@@ -40,7 +40,7 @@ impl BackendFailure {
     pub fn remedy(&self) -> &'static str {
         match self {
             BackendFailure::OutOfMemory { .. } => {
-                "Take a smaller --batch-size or --seq-len, or end other programs on this device."
+                "Use a smaller --batch-size or --seq-len, or end other programs on this device."
             }
             BackendFailure::Fault { .. } => {
                 "This process has lost the device: start again. If it fails again, run `tinyllama-tutor doctor`, and report this with the command you ran."

@@ -24,8 +24,8 @@ pub enum DataError {
     #[error("{path} is empty: training needs at least {needed} bytes (--seq-len + 1)")]
     Empty { path: PathBuf, needed: usize },
     #[error(
-        "{path} holds {length} bytes: training needs at least {needed} (--seq-len + 1); \
-         take a longer text or a smaller --seq-len"
+        "{path} holds {length} bytes: training needs at least {needed} (--seq-len + 1); use a longer text or \
+         a smaller --seq-len"
     )]
     TooShort {
         path: PathBuf,

@@ -129,7 +129,7 @@ impl Tuned {
         Some(TakenOver {
             block_sizes,
             note: format!(
-                "block sizes that `tune` found on this device: {list}{speedup}; TINYLLAMA_TUNING=off takes the usual ones"
+                "block sizes that `tune` found on this device: {list}{speedup}; TINYLLAMA_TUNING=off uses the usual ones"
             ),
         })
     }

@@ -117,7 +117,7 @@ impl Figure {
 
 /// Notes next to the table, because claims are not facts.
 pub const NOTES: [&str; 4] = [
-    "Workshop: as printed in the original's documents, on an AMD GPU of theirs. Measured: on this machine, now, with the flags of this comparison.",
+    "Workshop: as printed in the original's documents, on their AMD GPU. Measured: on this machine, now, with the flags of this comparison.",
     "The documents contradict each other: version 1 is given with 4119 MB and with 522 MB, version 3 with speed-ups of 2.2, 3.0 and 5.5.",
     "The original's versions 3 and 4 compute a gradient for 1 of 74 parameters; their speed is that of a program that does not train. Every version here trains.",
     "Speed-up here is of the whole training step. Parts are device times of the forward pass; residual sums are inside attention and feed-forward.",

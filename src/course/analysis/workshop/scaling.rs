@@ -8,7 +8,7 @@ use crate::analysis::scaling::{Axis, Growth, Measured, Size, TargetScale};
 
 /// Notes next to the table.
 pub const NOTES: [&str; 3] = [
-    "Workshop: as printed in the original's documents, on an AMD GPU of theirs. Measured: on this machine, exponents between the two largest sizes, where constant costs weigh least.",
+    "Workshop: as printed in the original's documents, on their AMD GPU. Measured: on this machine, exponents between the two largest sizes, where constant costs weigh least.",
     "O(S log S) cannot be right for time: flash attention computes all S x S scores like the others. What it lowers to O(S) is memory. Linear layers grow as S, so an exponent between 1 and 2 is what to expect.",
     "The original's versions 3 and 4 compute a gradient for 1 of 74 parameters; their times are those of a program that does not train. Every version here trains.",
 ];

@@ -103,7 +103,7 @@ impl LessonCheck<'_> {
 
     pub(super) fn compared(&mut self, at: &str, index: usize, runs: &[RunName]) {
         if runs.len() < 2 {
-            self.refuse(&format!("{at}/runs"), "comparing takes at least two runs");
+            self.refuse(&format!("{at}/runs"), "comparing needs at least two runs");
         }
         for (i, run) in runs.iter().enumerate() {
             if !self.is_made(run, index) {

@@ -89,7 +89,7 @@ fn longest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<Han
             .filter(|_| longer.chain.continues.is_none());
         if last.is_some_and(|last| !longer.chain.hashes.contains(last)) {
             warnings.push(format!(
-                "{name}: the hand-ins begin alike and go on differently."
+                "{name}: the hand-ins start the same and then differ."
             ));
         }
     }

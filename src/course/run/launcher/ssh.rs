@@ -31,7 +31,7 @@ pub(super) fn check_host(host: &str) -> Result<(), UsageError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "@.-_:%[]".contains(c);
     match host.starts_with('-') || host.is_empty() || !host.chars().all(is_plain) {
         true => Err(UsageError(format!(
-            "ssh:{host}: write a host as ssh takes it, such as ssh:node1 or ssh:me@node1"
+            "ssh:{host}: write a host as ssh accepts it, such as ssh:node1 or ssh:me@node1"
         ))),
         false => Ok(()),
     }

@@ -18,7 +18,7 @@ pub enum Trouble {
     Memory,
     #[error("the job was cancelled")]
     Cancelled,
-    #[error("Slurm does not take this account here")]
+    #[error("Slurm does not accept this account here")]
     Account,
     #[error("Slurm does not have this partition, or you may not use it")]
     Partition,
@@ -116,7 +116,7 @@ impl Trouble {
                 "`sacctmgr show qos` lists them: write one as slurm.qos, or remove the key."
             }
             Trouble::Limit => {
-                "Wait until another job of yours ends, or ask for less: slurm.time, slurm.gres, --jobs."
+                "Wait until another of your jobs ends, or ask for less: slurm.time, slurm.gres, --jobs."
             }
             Trouble::Nodes => {
                 "`sinfo -o '%P %G'` lists what partitions have: correct slurm.gres and slurm.partition."

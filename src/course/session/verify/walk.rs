@@ -137,7 +137,7 @@ impl Walk<'_> {
             StepKind::Reflect => self.reflect(&visit)?,
             StepKind::Profile { .. } => {
                 self.sample(&mut visit)?;
-                Some("needs AMD's profilers and a GPU of theirs".to_string())
+                Some("needs AMD's profilers and an AMD GPU".to_string())
             }
             StepKind::Kernel { exercise } => self.kernel(&visit, exercise)?,
         };

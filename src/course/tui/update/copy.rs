@@ -31,7 +31,7 @@ pub fn take(model: &mut Model, Snippet { name, text }: Snippet) -> Effects {
     }
     // A terminal does not answer, so the tutor cannot know whether it worked.
     model.tell(format!(
-        "Copied {name}, if your terminal takes OSC 52: {}",
+        "Copied {name}, if your terminal supports OSC 52: {}",
         text.replace('\n', " ")
     ));
     Some(vec![Effect::Copy(text)])

@@ -136,7 +136,7 @@ impl DriverError {
             }
             DriverError::NoSuchDevice { .. } => "Name one that exists.".into(),
             DriverError::Call { .. } => match self.refusal() {
-                Refusal::OutOfMemory => "The device's memory is full: take a smaller --batch-size or --seq-len, or end other processes that use it.".into(),
+                Refusal::OutOfMemory => "The device's memory is full: use a smaller --batch-size or --seq-len, or end other processes that use it.".into(),
                 Refusal::NoDevice => "The device is missing or busy; on a cluster, ask the scheduler for a GPU.".into(),
                 Refusal::Mismatch => "Driver and library do not fit together: update the driver, or use the toolkit that came with it.".into(),
                 Refusal::Capture => "The step could not be captured as a graph; run with --ultra off.".into(),
@@ -144,7 +144,7 @@ impl DriverError {
                 Refusal::Other => "Run `tinyllama-tutor doctor`, and report this with its output.".into(),
             },
             DriverError::Compile { .. } => "Correct the place the compiler names; for a kernel of this program, report it with the compiler's version.".into(),
-            DriverError::NoAlgorithm { .. } => "Take another precision (--matmul-precision f32, another --dtype), or v3, whose products are burn's own.".into(),
+            DriverError::NoAlgorithm { .. } => "Use another precision (--matmul-precision f32, another --dtype), or v3, whose products are burn's own.".into(),
             DriverError::Invalid(_) => "Report this: the program asked its driver for something impossible.".into(),
         }
     }

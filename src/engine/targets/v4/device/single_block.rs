@@ -91,8 +91,9 @@ fn check(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<
     let most = driver.properties().shared_per_block_most;
     if needed > most {
         bail!(
-            "a block in one launch keeps keys and values of a whole sequence on chip: {needed} bytes of shared memory for \
-             this model in {precision}, and {} has {most}: take a smaller --seq-len or --hidden, or --dtype bf16",
+            "a block in one launch keeps keys and values of a whole sequence on chip: {needed} bytes of \
+             shared memory for this model in {precision}, and {} has {most}: use a smaller --seq-len or \
+             --hidden, or --dtype bf16",
             driver.properties().name
         );
     }
