@@ -72,14 +72,14 @@ fn number(value: &Value, pointer: &str) -> f64 {
     value
         .pointer(pointer)
         .and_then(Value::as_f64)
-        .unwrap_or_else(|| panic!("{pointer} is no number in {value:#}"))
+        .unwrap_or_else(|| panic!("{pointer} is not a number in {value:#}"))
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
         .pointer(pointer)
         .and_then(Value::as_str)
-        .unwrap_or_else(|| panic!("{pointer} is no text in {value:#}"))
+        .unwrap_or_else(|| panic!("{pointer} is not text in {value:#}"))
 }
 
 /// v2 takes 0.625 of v1's time, and v3 takes as long as v2. Runs vary by 1 %, steps by 2 %.
@@ -349,7 +349,7 @@ fn mistakes_are_found_before_the_first_run() {
         (
             &["compare", "v1", "stage2:--qkv-fusion=on"],
             2,
-            "stage2 is what it is",
+            "stage2 takes no fusion switches",
         ),
         (&["compare", "v1", "--hidden=0"], 2, "hidden"),
         (&["compare", "v1", "--rounds=0"], 2, "at least 1"),

@@ -109,7 +109,7 @@ fn each_mistake_is_reported_where_it_stands() {
             0,
             "two steps with the id `guess`",
         ),
-        ("  - id: seen", "  - id: Seen!", 0, "no id"),
+        ("  - id: seen", "  - id: Seen!", 0, "not an id"),
         (
             "    kind: quiz",
             "    kind: quizz",
@@ -274,7 +274,7 @@ fn mistakes_of_the_workshop_file_are_reported_too() {
             "      - one",
             "two lessons with the id `one`",
         ),
-        ("      - two", "      - ../two", "no id"),
+        ("      - two", "      - ../two", "not an id"),
         ("      - two", "      - three", "no such file or folder"),
         (
             "title: A course",

@@ -615,7 +615,7 @@ fn the_plain_dialogue_plays_a_recording_and_calls_it_one() {
     assert!(output.status.success(), "{said}");
     for words in [
         "`recording` plays v1 tiny instead (recording: a machine of the tests, 21 November 2026)",
-        "`3` is no speed",
+        "`3` is not a speed",
         "learns: passed. The loss fell.",
         "(recording: a machine of the tests, 21 November 2026)\nmany-steps",
     ] {

@@ -92,7 +92,7 @@ pub enum AblationError {
         runs: usize,
         rounds: usize,
     },
-    #[error("combination {combination} has a step time that is no positive number")]
+    #[error("combination {combination} has a step time that is not a positive number")]
     NotPositive { combination: usize },
 }
 

@@ -212,7 +212,7 @@ fn in_class(class: &Path, learner: &str) -> Result<PathBuf, SessionError> {
     // Others may write to a class folder, and a link in it could lead a learner's files anywhere.
     match fs::symlink_metadata(&folder) {
         Ok(found) if !found.is_dir() => Err(SessionError::NoClass {
-            why: format!("{} is no folder", folder.display()),
+            why: format!("{} is not a folder", folder.display()),
         }),
         _ => Ok(folder),
     }

@@ -198,7 +198,7 @@ fn stages_show_their_mistakes_where_the_backend_lets_them() {
 fn summary(events: &[Event]) -> Summary {
     match events.last().map(|event| &event.body) {
         Some(Body::Summary(summary)) => (**summary).clone(),
-        other => panic!("the last event is no summary: {other:?}"),
+        other => panic!("the last event is not a summary: {other:?}"),
     }
 }
 

@@ -1,4 +1,4 @@
-// expects: nobody wrote it
+// expects: never written
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n && i < 16)

@@ -200,7 +200,7 @@ impl fields::Row for Row<'_, '_> {
                     .then_some(Some(text))
                     .ok_or_else(|| TOO_MUCH.to_owned())
             }
-            _ => Err(self.problem(field, "is no text".to_owned())),
+            _ => Err(self.problem(field, "is not text".to_owned())),
         }
     }
 

@@ -142,7 +142,7 @@ impl Replay<'_> {
     fn clock(&mut self, record: &Record) {
         let n = record.n;
         let Ok(now) = OffsetDateTime::parse(&record.time, &Rfc3339) else {
-            return self.problem(n, format!("`{}` is no time", record.time));
+            return self.problem(n, format!("`{}` is not a time", record.time));
         };
         let mut unusual = |what: String| self.found.unusual.push(format!("Record {n}: {what}."));
         let before = self.time;

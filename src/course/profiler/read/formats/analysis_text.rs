@@ -126,7 +126,7 @@ impl TableRow {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some(number)),
             Ok(_) => Ok(None),
-            Err(_) => Err(format!("`{}` is no figure", shown(text))),
+            Err(_) => Err(format!("`{}` is not a figure", shown(text))),
         }
     }
 

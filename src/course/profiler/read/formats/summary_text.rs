@@ -76,7 +76,7 @@ fn statistic(cells: &[&str], profile: &mut Profile) -> Result<Statistic, String>
         let text = figures.get(at).copied().unwrap_or_default();
         let number = text.parse::<f64>().ok();
         let number = number.filter(|number| *number >= 0.0 || number.is_nan());
-        number.ok_or_else(|| format!("`{}` is no figure", shown(text)))
+        number.ok_or_else(|| format!("`{}` is not a figure", shown(text)))
     };
     let finite = |at| number(at).map(|number| Some(number).filter(|number| number.is_finite()));
     Ok(Statistic {

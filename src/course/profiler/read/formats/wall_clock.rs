@@ -63,13 +63,13 @@ fn node(line: &str) -> Result<Region, (u64, String)> {
     let refuse = |field: &str, what| wrong(field, format!("`{}` is {what}", shown(field.trim())));
     let number = |field: &str| match field.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-        _ => Err(refuse(field, "no figure from 0 upwards")),
+        _ => Err(refuse(field, "not a figure from 0 upwards")),
     };
     let whole = |field: &str| {
         let number = field.trim().parse::<u64>();
-        number.map_err(|_| refuse(field, "no whole number"))
+        number.map_err(|_| refuse(field, "not a whole number"))
     };
-    let scale = seconds_in(unit.trim()).ok_or_else(|| refuse(unit, "no unit of time"))?;
+    let scale = seconds_in(unit.trim()).ok_or_else(|| refuse(unit, "not a unit of time"))?;
     let (thread, name) = split_label(label.trim().trim_start_matches('|'));
     Ok(Region {
         label: name,

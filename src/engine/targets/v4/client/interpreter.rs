@@ -219,7 +219,7 @@ impl Interpreter {
         let mut parameters = Vec::with_capacity(weights.len());
         for handle in weights {
             let Handle::Weight(index) = *handle else {
-                bail!("{handle:?} is updated and is no parameter");
+                bail!("{handle:?} is updated and is not a parameter");
             };
             let (value, gradient) = if self.is_norm(index) {
                 let vectors = &mut self.tensors.vectors;

@@ -281,7 +281,7 @@ impl Kernels {
     fn kernel(&self, name: &str) -> Result<&Kernel, DriverError> {
         let found = self.kernels.iter().find(|(known, _)| *known == name);
         let kernel = found.map(|(_, kernel)| kernel);
-        kernel.ok_or_else(|| DriverError::Invalid(format!("{name} is no kernel of V4")))
+        kernel.ok_or_else(|| DriverError::Invalid(format!("{name} is not a kernel of V4")))
     }
 
     /// Keeps the stream busy for this many cycles.
@@ -402,7 +402,9 @@ impl Kernels {
                 return Ok(());
             }
             Operation::Product(_) | Operation::WeightGradients(_) | Operation::Sum(_) => {
-                return Err(DriverError::Invalid("a library's work is no kernel".into()));
+                return Err(DriverError::Invalid(
+                    "a library's work is not a kernel".into(),
+                ));
             }
         };
         arguments.extend(rest);

@@ -164,7 +164,7 @@ impl Parameters {
     pub fn weight(&self, index: usize) -> Result<Slice, DriverError> {
         let range = self.layout.parameters[index].range();
         if self.halves().contains(&range.start) {
-            return Err(DriverError::Invalid("a matrix in halves is no f32".into()));
+            return Err(DriverError::Invalid("a matrix in halves is not f32".into()));
         }
         self.weights
             .slice(self.in_f32(range.start) * 4, range.len() * 4)
