@@ -27,11 +27,11 @@ const SCREENS: [Screen; 5] = [
         (140, 36),
         Some(""),
     ),
-    ("first", "What a learner sees first", (80, 24), None),
+    ("first", "The first screen of a learner", (80, 24), None),
     ("end", "The end of a run at 80 columns", (80, 24), Some("")),
     (
         "kernels",
-        "Where a step's time goes",
+        "Kernels of a step and their times",
         (100, 24),
         Some("tab tab tab tab enter"),
     ),
