@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tinyllama_course::lesson::Verdict;
-use tinyllama_course::session::{Event, Place, RunExit, Session, StepRef};
+use tinyllama_course::session::{RunExit, Session, SessionEvent, SessionLocation, StepRef};
 
 const RUNS: usize = 10_000;
 const REPEATS: usize = 9;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let place = Place {
+    let place = SessionLocation {
         folder: folder.path().join("learner"),
         learner: "learner".into(),
     };
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Returns the events that a run and the check after it append to the session.
-fn events_of_run(number: usize) -> Vec<Event> {
+fn events_of_run(number: usize) -> Vec<SessionEvent> {
     let at = StepRef::new("first-baseline", format!("step-{}", number % 40));
     let run = format!("{number:010}-000-abcd");
     let command = [
@@ -64,24 +64,24 @@ fn events_of_run(number: usize) -> Vec<Event> {
         .map(|name| (name.to_string(), 20.0 + number as f64))
         .collect();
     vec![
-        Event::RunStarted {
+        SessionEvent::RunStarted {
             run: run.clone(),
             at: Some(at.clone()),
             target: "v1".into(),
             command: command.map(str::to_string).to_vec(),
             host: "bench".into(),
         },
-        Event::RunFinished {
+        SessionEvent::RunFinished {
             run,
             exit: RunExit::Status(0),
             values,
         },
-        Event::Checked {
+        SessionEvent::Checked {
             at: at.clone(),
             check: "learns".into(),
             verdict: Verdict::Passed,
             value: Some(0.9),
         },
-        Event::TimeSpent { at, seconds: 12.5 },
+        SessionEvent::TimeSpent { at, seconds: 12.5 },
     ]
 }

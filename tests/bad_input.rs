@@ -91,14 +91,14 @@ const REFUSED: &[(&[&str], i32, &[&str])] = &[
 ];
 
 /// A whole command line, the exit status, texts that the message must contain, and remedies that would not help.
-type Said = (
+type ErrorCase = (
     &'static [&'static str],
     i32,
     &'static [&'static str],
     &'static str,
 );
 
-const SAID: &[Said] = &[
+const SAID: &[ErrorCase] = &[
     (
         &["kernels", "--check"],
         3,

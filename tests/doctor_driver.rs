@@ -49,7 +49,7 @@ impl Tried {
     }
 
     /// Status of the finding with this topic and name.
-    fn of(&self, topic: &str, name: &str) -> &str {
+    fn status_of(&self, topic: &str, name: &str) -> &str {
         let line = self
             .findings()
             .iter()
@@ -88,7 +88,7 @@ fn every_trial_passes_with_waves_of_64_and_of_32_and_everything_is_given_back() 
         for line in tried.with_status("absent") {
             assert!(line["remedy"].is_null(), "{line}");
         }
-        let tf32 = tried.of("products", "tf32 12x20x28 (a b)");
+        let tf32 = tried.status_of("products", "tf32 12x20x28 (a b)");
         assert_eq!(tf32, if rounds { "ok" } else { "absent" });
     }
 }
@@ -112,9 +112,9 @@ fn kernels_that_compute_something_else_are_found() {
         ("streams", "one waits for another"),
         ("graphs", "two branches fork and join"),
     ] {
-        assert_eq!(tried.of(topic, name), "broken", "{name}");
+        assert_eq!(tried.status_of(topic, name), "broken", "{name}");
     }
-    assert_eq!(tried.of("products", "f32 12x20x28 (a b)"), "ok");
+    assert_eq!(tried.status_of("products", "f32 12x20x28 (a b)"), "ok");
     for line in tried.with_status("broken") {
         assert!(!line["remedy"].as_str().unwrap().is_empty());
     }
@@ -167,12 +167,21 @@ fn what_is_not_there_is_told_with_what_to_install() {
     assert_eq!(other.record.problems(), Vec::<String>::new());
     let neither = less(&["libhipblaslt.so", "librocblas.so"]);
     assert_eq!(neither.status(), Some(3), "{:#}", neither.document);
-    assert_eq!(neither.of("products", "the library"), "absent");
-    assert_eq!(neither.of("graphs", "replays equal single launches"), "ok");
+    assert_eq!(neither.status_of("products", "the library"), "absent");
+    assert_eq!(
+        neither.status_of("graphs", "replays equal single launches"),
+        "ok"
+    );
     let no_compiler = less(&["libhiprtc.so"]);
     assert_eq!(no_compiler.status(), Some(3), "{:#}", no_compiler.document);
-    assert_eq!(no_compiler.of("modules", "kernels compile"), "absent");
-    assert_eq!(no_compiler.of("products", "f32 12x20x28 (a b)"), "ok");
+    assert_eq!(
+        no_compiler.status_of("modules", "kernels compile"),
+        "absent"
+    );
+    assert_eq!(
+        no_compiler.status_of("products", "f32 12x20x28 (a b)"),
+        "ok"
+    );
 }
 
 #[test]

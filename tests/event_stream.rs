@@ -10,7 +10,8 @@ use common::{SMALL, run, run_v1, stderr, stdout, tutor};
 use serde_json::Value;
 use tinyllama_contract::Body;
 use tinyllama_course::run::{
-    Control, FinishedRun, Launcher, Line, RunExit, RunRecord, RunSpec, Start, Told, supervise,
+    Control, FinishedRun, Launcher, Line, RunExit, RunRecord, RunSpec, RunStart, RunUpdate,
+    supervise,
 };
 
 fn schema(name: &str) -> Value {
@@ -68,7 +69,7 @@ fn an_error_is_the_last_event() {
 }
 
 /// A run that writes its process id to the file `leader` below `root`.
-fn start(root: &Path, steps: &str) -> Start {
+fn start(root: &Path, steps: &str) -> RunStart {
     let leader = root.join("leader");
     let launcher = [
         "sh",
@@ -77,7 +78,7 @@ fn start(root: &Path, steps: &str) -> Start {
         leader.to_str().unwrap(),
     ];
     let words = shlex::try_join(launcher).unwrap();
-    let mut launcher = Launcher::choose(Some(&words), None).unwrap();
+    let mut launcher = Launcher::from_settings(Some(&words), None).unwrap();
     launcher.program = env!("CARGO_BIN_EXE_tinyllama-tutor").into();
     let flags = [SMALL, &["--backend=cpu", steps]].concat();
     launcher.run(&RunSpec::parse("v1", flags).unwrap())
@@ -88,8 +89,8 @@ fn leader(root: &Path) -> String {
     text.trim().to_string()
 }
 
-fn is_step(told: &Told) -> bool {
-    matches!(told, Told::Line(Line::Event(event)) if matches!(event.body, Body::Step(_)))
+fn is_step(told: &RunUpdate) -> bool {
+    matches!(told, RunUpdate::Line(Line::Event(event)) if matches!(event.body, Body::Step(_)))
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn a_run_that_is_asked_to_end_says_what_it_did() {
 /// `setsid` leaves its parent's process group, and the intermediate parent ends immediately.
 #[test]
 fn a_run_that_left_its_group_ends_when_it_is_asked_to_and_when_nobody_looks() {
-    let mut launcher = Launcher::choose(Some("setsid"), None).unwrap();
+    let mut launcher = Launcher::from_settings(Some("setsid"), None).unwrap();
     launcher.program = env!("CARGO_BIN_EXE_tinyllama-tutor").into();
     let flags = [SMALL, &["--backend=cpu", "--num-steps=100000"]].concat();
     let start = launcher.run(&RunSpec::parse("v1", flags).unwrap());

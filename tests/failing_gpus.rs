@@ -24,7 +24,7 @@ use stand_in::{Record, environment};
 use tempfile::TempDir;
 use terminal::processes;
 use tinyllama_course::run::RunRecord;
-use tinyllama_course::session::{Place, Session};
+use tinyllama_course::session::{Session, SessionLocation};
 
 const FLAGS: &str = "--hidden 32 --layers 1 --heads 4 --kv-heads 2 --ffn 64 --seq-len 16 --batch-size 2 --vocab 64 \
                      --num-steps 5 --warmup 1 --repeatability off";
@@ -73,7 +73,7 @@ impl Machine {
         }
     }
 
-    fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+    fn with_variable(mut self, name: &'static str, value: impl ToString) -> Self {
         self.settings.push((name, value.to_string()));
         self
     }
@@ -143,7 +143,7 @@ impl Machine {
             "{what}: {}",
             seen.said
         );
-        let place = Place {
+        let place = SessionLocation {
             folder: self.state(),
             learner: "ada".into(),
         };
@@ -299,7 +299,7 @@ fn a_gpu_that_fails_is_told_with_a_remedy_and_leaves_a_session_that_is_whole() {
     ];
     for case in cases {
         let (name, value) = case.settings;
-        let machine = Machine::new(&case.rocm).with(name, value);
+        let machine = Machine::new(&case.rocm).with_variable(name, value);
         let seen = machine.learn(|_| {});
         let what = case.what;
         assert_eq!(
@@ -358,7 +358,7 @@ fn a_gpu_that_hangs_is_given_up_on_ctrl_c_with_everything_that_was_started() {
         ("hang!", "signal 9 (KILL)", true),
     ] {
         let plan = format!("hipGraphLaunch#{last}={failure}");
-        let machine = Machine::new(rocm).with("HIP_STAND_IN_FAIL", plan);
+        let machine = Machine::new(rocm).with_variable("HIP_STAND_IN_FAIL", plan);
         let seen = machine.learn(|child| interrupt_after(&machine, child, 5));
         assert_eq!(seen.record.exit.as_deref(), Some(exit), "{}", seen.said);
         assert!(seen.said.contains("The run was stopped."), "{}", seen.said);
@@ -380,7 +380,7 @@ fn a_driver_that_hangs_does_not_hang_the_doctor() {
     };
     // One call never returns, and another even prevents a normal exit of its process.
     for failure in ["hipInit#1=hang", "hipInit#1=hang!"] {
-        let machine = Machine::new(rocm).with("HIP_STAND_IN_FAIL", failure);
+        let machine = Machine::new(rocm).with_variable("HIP_STAND_IN_FAIL", failure);
         let doctor = machine
             .command()
             .args(["doctor", "--json"])
@@ -402,7 +402,7 @@ fn a_second_interrupt_ends_a_run_whose_driver_does_not_let_it_end() {
     let Some(rocm) = stand_in::built() else {
         return;
     };
-    let machine = Machine::new(rocm).with("HIP_STAND_IN_FAIL", "hipGraphLaunch#1=hang!");
+    let machine = Machine::new(rocm).with_variable("HIP_STAND_IN_FAIL", "hipGraphLaunch#1=hang!");
     let mut child = machine
         .command()
         .args(["run", "v4", "--events"])
@@ -459,7 +459,7 @@ fn a_cache_that_cannot_be_written_costs_time_and_is_named() {
         eprintln!("SKIPPED: this process may not mount a small disk");
     }
     for (cache, why) in folders {
-        let machine = Machine::new(rocm).with("XDG_CACHE_HOME", cache.display());
+        let machine = Machine::new(rocm).with_variable("XDG_CACHE_HOME", cache.display());
         let seen = machine.learn(|_| {});
         assert_eq!(
             seen.record.exit.as_deref(),
@@ -482,8 +482,8 @@ fn two_processes_on_one_gpu_train_alike_and_share_what_was_compiled() {
         return;
     };
     let cache = tempfile::tempdir().unwrap();
-    let machines =
-        [(); 2].map(|()| Machine::new(rocm).with("XDG_CACHE_HOME", cache.path().display()));
+    let machines = [(); 2]
+        .map(|()| Machine::new(rocm).with_variable("XDG_CACHE_HOME", cache.path().display()));
     let seen = thread::scope(|scope| {
         let learners = machines
             .each_ref()
@@ -500,7 +500,7 @@ fn two_processes_on_one_gpu_train_alike_and_share_what_was_compiled() {
         machine.is_whole("one of two", seen);
     }
     // If another process took the memory, the message names that as a possible cause.
-    let machine = Machine::new(rocm).with("HIP_STAND_IN_MEMORY", 1);
+    let machine = Machine::new(rocm).with_variable("HIP_STAND_IN_MEMORY", 1);
     let seen = machine.learn(|_| {});
     assert!(
         seen.said.contains("hipErrorOutOfMemory") && seen.said.contains("other programs"),

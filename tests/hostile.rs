@@ -10,8 +10,8 @@ use std::process::{Command, Output, Stdio};
 
 use class::{course, place};
 use tempfile::TempDir;
-use tinyllama_course::lesson::{Course, Source};
-use tinyllama_course::session::{Event, Session, StepRef};
+use tinyllama_course::lesson::{Course, CourseSource};
+use tinyllama_course::session::{Session, SessionEvent, StepRef};
 
 /// Sets a title and the clipboard, hides text, and adds a line.
 const EVIL: &str = "x\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[8m\u{9b}8m\u{202e}\r| y";
@@ -53,7 +53,8 @@ fn said(folder: &Path, args: &[&str], input: &str) -> String {
 fn course_with(folder: &Path, from: &str, to: &str) -> Result<Course, String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/course");
     copy(&source, folder, &|text| text.replace(from, to));
-    Course::load(&Source::Folder(folder.to_path_buf())).map_err(|problems| problems.to_string())
+    Course::load(&CourseSource::Folder(folder.to_path_buf()))
+        .map_err(|problems| problems.to_string())
 }
 
 fn copy(from: &Path, to: &Path, change: &dyn Fn(&str) -> String) {
@@ -73,31 +74,31 @@ fn sessions_and_classes_cannot_command_a_terminal() {
     let class = folder.path().join("class");
     let bob = place(&class, "bob");
     let mut session = Session::open(bob.clone()).unwrap();
-    session.opened(EVIL, EVIL).unwrap();
+    session.record_opening(EVIL, EVIL).unwrap();
     let at = StepRef::new("welcome", EVIL);
     let events = [
-        Event::Created {
+        SessionEvent::Created {
             format: 1,
             version: EVIL.into(),
             learner: EVIL.into(),
             host: EVIL.into(),
             session: EVIL.into(),
         },
-        Event::StepEntered { at: at.clone() },
-        Event::StepSkipped {
+        SessionEvent::StepEntered { at: at.clone() },
+        SessionEvent::StepSkipped {
             at: at.clone(),
             note: EVIL.into(),
         },
-        Event::Reflected {
+        SessionEvent::Reflected {
             at: at.clone(),
             text: EVIL.into(),
         },
-        Event::Message {
+        SessionEvent::Message {
             from: EVIL.into(),
             text: EVIL.into(),
         },
-        Event::Note { text: EVIL.into() },
-        Event::Pinned {
+        SessionEvent::Note { text: EVIL.into() },
+        SessionEvent::Pinned {
             lesson: Some(EVIL.into()),
             by: EVIL.into(),
         },
@@ -258,7 +259,7 @@ fn courses_cannot_command_a_terminal_or_reach_outside() {
         "outline\nnext\nquit\n",
     );
     assert!(text.contains("x^[]0;title^G"), "{text}");
-    let id = Course::load(&Source::Folder(root.clone()))
+    let id = Course::load(&CourseSource::Folder(root.clone()))
         .unwrap()
         .lessons()
         .next()

@@ -22,22 +22,22 @@ use tinyllama_course::lesson::Verdict;
 use tinyllama_course::session::class_file::{self, Pin};
 use tinyllama_course::session::progress::next;
 use tinyllama_course::session::{
-    Action, AnswerGiven, Event, Notice, Order, Place, Scope, Session, SessionError, State, StepRef,
-    inbox, scan,
+    AnswerGiven, InstructorOrder, OrderAction, OutsideChange, Scope, Session, SessionError,
+    SessionEvent, SessionLocation, SessionState, StepRef, inbox, scan,
 };
 
-fn order(action: Action) -> Order {
-    Order::new("Teacher", action)
+fn order(action: OrderAction) -> InstructorOrder {
+    InstructorOrder::new("Teacher", action)
 }
 
-fn message(text: impl ToString) -> Order {
-    order(Action::Message {
+fn message(text: impl ToString) -> InstructorOrder {
+    order(OrderAction::Message {
         text: text.to_string(),
     })
 }
 
-fn reset_lesson(lesson: &str, workbench: &[&str]) -> Order {
-    order(Action::Reset {
+fn reset_lesson(lesson: &str, workbench: &[&str]) -> InstructorOrder {
+    order(OrderAction::Reset {
         scope: Scope::Lessons(vec![lesson.into()]),
         workbench: workbench.iter().map(|file| file.to_string()).collect(),
     })
@@ -56,12 +56,15 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     assert_eq!(sent, Delivery::Sent);
     deliver(&place, &message("Look at the loss.")).unwrap();
     // Only the tutor writes to the session.
-    assert_eq!(State::of(&scan(&place.events()).unwrap().records), before);
+    assert_eq!(
+        SessionState::from_records(&scan(&place.events()).unwrap().records),
+        before
+    );
 
     let notices = session.poll_notices().unwrap();
     let [
-        Notice::Done(Event::Reset { backup, .. }),
-        Notice::Done(Event::Message { text, .. }),
+        OutsideChange::Done(SessionEvent::Reset { backup, .. }),
+        OutsideChange::Done(SessionEvent::Message { text, .. }),
     ] = &notices[..]
     else {
         panic!("{notices:?}");
@@ -77,7 +80,7 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     assert_eq!(session.poll_notices().unwrap(), [], "taken twice");
     assert_eq!(inbox::waiting(&place).unwrap(), [""; 0]);
 
-    let restore = Action::Restore {
+    let restore = OrderAction::Restore {
         backup: backup.clone(),
     };
     deliver(&place, &order(restore.clone())).unwrap();
@@ -90,12 +93,12 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     drop(session);
 
     // Without an open tutor it happens immediately. A second undo is refused with a reason.
-    let unlock = Action::Unlock {
+    let unlock = OrderAction::Unlock {
         lesson: "bottleneck".into(),
     };
     assert!(matches!(
         deliver(&place, &order(unlock)).unwrap(),
-        Delivery::Done(Notice::Done(Event::Unlocked { .. }))
+        Delivery::Done(OutsideChange::Done(SessionEvent::Unlocked { .. }))
     ));
     assert!(matches!(
         deliver(&place, &order(restore)),
@@ -114,11 +117,11 @@ fn an_order_cut_off_by_a_kill_is_finished_and_not_done_twice() {
     fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
     let order = reset_lesson("welcome", &["kernel.rs"]);
     let name = inbox::send(&place, &order).unwrap();
-    session.obey(&name, &order).unwrap();
+    session.apply_order(&name, &order).unwrap();
     // Simulates a kill between writing the record and removing the files, so both still exist.
     fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
     session
-        .record(Event::Answered {
+        .record(SessionEvent::Answered {
             at: StepRef::new("welcome", "which-part-changes"),
             given: AnswerGiven {
                 answer: 1.0,
@@ -172,7 +175,7 @@ fn what_is_no_order_is_set_aside_and_told_once() {
     assert!(
         notices
             .iter()
-            .all(|notice| matches!(notice, Notice::Refused { .. })),
+            .all(|notice| matches!(notice, OutsideChange::Refused { .. })),
         "{notices:?}"
     );
     assert_eq!(session.poll_notices().unwrap(), []);
@@ -198,7 +201,7 @@ fn a_class_can_be_pinned_and_set_free() {
     pin(Some("memory"));
     assert!(matches!(
         &session.poll_notices().unwrap()[..],
-        [Notice::Done(Event::Pinned {
+        [OutsideChange::Done(SessionEvent::Pinned {
             lesson: Some(_),
             ..
         })]
@@ -227,7 +230,7 @@ fn the_instructor_sees_who_is_stuck() {
     let at = StepRef::new("first-baseline", "baseline");
     session.enter(lesson, step).unwrap();
     for _ in 0..3 {
-        let missed = Event::Checked {
+        let missed = SessionEvent::Checked {
             at: at.clone(),
             check: "learns".into(),
             verdict: Verdict::NotYet,
@@ -237,15 +240,15 @@ fn the_instructor_sees_who_is_stuck() {
     }
     session
         .record_all(vec![
-            Event::HintShown {
+            SessionEvent::HintShown {
                 at: at.clone(),
                 hint: 1,
             },
-            Event::HintShown {
+            SessionEvent::HintShown {
                 at: at.clone(),
                 hint: 2,
             },
-            Event::TimeSpent {
+            SessionEvent::TimeSpent {
                 at,
                 seconds: 3600.0,
             },
@@ -312,7 +315,7 @@ fn child_process() {
     }
 }
 
-fn tutor_loop(place: Place, first: u64) {
+fn tutor_loop(place: SessionLocation, first: u64) {
     let mut session = loop {
         match Session::open(place.clone()) {
             Ok(session) => break session,
@@ -323,7 +326,7 @@ fn tutor_loop(place: Place, first: u64) {
     println!("opened");
     for number in first..first + 100_000 {
         session
-            .record(Event::Note {
+            .record(SessionEvent::Note {
                 text: number.to_string(),
             })
             .unwrap();
@@ -332,7 +335,7 @@ fn tutor_loop(place: Place, first: u64) {
     }
 }
 
-fn instructor_loop(place: &Place, first: u64) {
+fn instructor_loop(place: &SessionLocation, first: u64) {
     println!("opened");
     for number in first..first + 100_000 {
         let order = match number % 5 {
@@ -700,14 +703,14 @@ fn the_commands_act_on_a_class() {
     let mut session = Session::open(ada.clone()).unwrap();
     for step in ["guess2", "run2", "guess3", "run3"] {
         session
-            .record(Event::StepDone {
+            .record(SessionEvent::StepDone {
                 at: StepRef::new("stages", step),
             })
             .unwrap();
     }
     drop(session);
-    let done = |place: &Place| {
-        State::of(&scan(&place.events()).unwrap().records)
+    let done = |place: &SessionLocation| {
+        SessionState::from_records(&scan(&place.events()).unwrap().records)
             .lessons
             .values()
             .flat_map(|steps| steps.keys().cloned())
@@ -794,10 +797,12 @@ fn orders_reach_several_learners_or_everyone() {
     for name in names {
         let mut session = Session::open(place(&class, name)).unwrap();
         let at = StepRef::new("stages", "guess2");
-        session.record(Event::StepDone { at }).unwrap();
+        session.record(SessionEvent::StepDone { at }).unwrap();
     }
     let run = |args: &[&str]| tutor(&class, &lessons, args);
-    let state = |name: &str| State::of(&scan(&place(&class, name).events()).unwrap().records);
+    let state = |name: &str| {
+        SessionState::from_records(&scan(&place(&class, name).events()).unwrap().records)
+    };
     let unlocked = || names.map(|name| !state(name).unlocked.is_empty());
 
     let two = ["--learner", "ada", "--learner", "bob"];
@@ -849,8 +854,8 @@ fn a_skipped_step_is_not_called_done() {
         let note = "no time".into();
         session
             .record(match skipped {
-                true => Event::StepSkipped { at, note },
-                false => Event::StepDone { at },
+                true => SessionEvent::StepSkipped { at, note },
+                false => SessionEvent::StepDone { at },
             })
             .unwrap();
     }

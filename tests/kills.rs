@@ -23,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 use small_disk::SmallDisk;
 use tempfile::TempDir;
 use terminal::{Terminal, processes};
-use tinyllama_course::session::{Event, Place, scan};
+use tinyllama_course::session::{SessionEvent, SessionLocation, scan};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 /// Kills per session, because a growing log would slow down the rest.
@@ -136,7 +136,7 @@ fn on_lines(
         acknowledged
     });
     // If the tutor has already ended, the pipe is closed.
-    let _ = ready.recv_timeout(terminal::PATIENCE);
+    let _ = ready.recv_timeout(terminal::TIMEOUT);
     at_work.store(true, Ordering::SeqCst);
     thread::sleep(at);
     kill(child.id(), state, random);
@@ -166,9 +166,9 @@ fn on_screen(
         true
     };
     let at_the_step = "How long will a step take";
-    let patience = Instant::now() + terminal::PATIENCE;
+    let deadline = Instant::now() + terminal::TIMEOUT;
     while !terminal.text().contains(at_the_step) {
-        assert!(Instant::now() < patience, "{}", terminal.text());
+        assert!(Instant::now() < deadline, "{}", terminal.text());
         let text = terminal.text();
         // The welcome, the outline, and the steps before and after the second.
         let key = match text.split_once("Step ") {
@@ -236,14 +236,14 @@ fn bring(trouble: Trouble, state: &Path, after: Duration, at_work: &AtomicBool, 
 }
 
 #[derive(Debug, Default)]
-struct Row {
+struct KillCounts {
     kills: u64,
     acknowledged: usize,
 }
 
 /// Notes in the session's log, after a check that the log has no damage and no contradictions.
 fn kept(state: &Path) -> BTreeSet<u64> {
-    let place = Place {
+    let place = SessionLocation {
         folder: session(state),
         learner: "ada".into(),
     };
@@ -253,7 +253,7 @@ fn kept(state: &Path) -> BTreeSet<u64> {
         .records
         .iter()
         .filter_map(|record| match &record.event {
-            Event::StepSkipped { note, .. } => {
+            SessionEvent::StepSkipped { note, .. } => {
                 note.strip_prefix("note-")?.strip_suffix('.')?.parse().ok()
             }
             _ => None,
@@ -265,7 +265,7 @@ fn kept(state: &Path) -> BTreeSet<u64> {
 fn what_a_tutor_acknowledged_before_it_was_killed_is_kept() {
     let kills = setting("KILLS", 12);
     let mut random = ChaCha8Rng::seed_from_u64(setting("KILLS_SEED", 3));
-    let mut table: BTreeMap<(Face, Trouble), Row> = BTreeMap::new();
+    let mut table: BTreeMap<(Face, Trouble), KillCounts> = BTreeMap::new();
     let mut left = kills;
     while left > 0 {
         let disk = random.random_bool(0.2).then(SmallDisk::mount).flatten();

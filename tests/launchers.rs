@@ -40,7 +40,7 @@ impl Machine {
         command
     }
 
-    fn near(&self, words: &[&str]) -> Command {
+    fn command_through(&self, words: &[&str]) -> Command {
         let mut command = self.command();
         command
             .args([
@@ -54,7 +54,7 @@ impl Machine {
     }
 
     fn run(&self, flags: &[&str]) -> Command {
-        self.near(&[&[PROGRAM, "run", "v1", "--events"], SMALL, flags].concat())
+        self.command_through(&[&[PROGRAM, "run", "v1", "--events"], SMALL, flags].concat())
     }
 }
 
@@ -66,18 +66,18 @@ fn events(output: &Output) -> Vec<Value> {
     events.collect()
 }
 
-fn of<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+fn events_of<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
     events.iter().filter(move |event| event["event"] == kind)
 }
 
 /// Asserts that every step occurs once, in order.
 fn assert_whole(events: &[Value], steps: u64) {
-    let told: Vec<u64> = of(events, "step")
+    let told: Vec<u64> = events_of(events, "step")
         .map(|step| step["n"].as_u64().unwrap())
         .collect();
     assert_eq!(told, (1..=steps).collect::<Vec<_>>());
     assert_eq!(events.last().unwrap()["event"], "summary");
-    let times: Vec<f64> = of(events, "step")
+    let times: Vec<f64> = events_of(events, "step")
         .map(|event| event["t"].as_f64().unwrap())
         .collect();
     assert!(times.is_sorted(), "one clock for all: {times:?}");
@@ -91,7 +91,7 @@ fn a_run_on_another_machine_is_told_as_if_it_were_made_here() {
     let events = events(&output);
     assert_whole(&events, 6);
     assert_eq!(events[0]["phase"], "queue");
-    assert!(of(&events, "hello").next().unwrap()["node"].is_string());
+    assert!(events_of(&events, "hello").next().unwrap()["node"].is_string());
     // No files of the run remain.
     let left = fs::read_dir(machine.0.path().join("state/tinyllama-tutor/launched")).unwrap();
     assert_eq!(left.count(), 0);
@@ -107,8 +107,8 @@ fn a_connection_that_breaks_twice_costs_no_line_of_the_run() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let events = events(&output);
     assert_whole(&events, 33);
-    let broken =
-        of(&events, "phase").filter(|phase| phase["message"].as_str().unwrap().contains("broke"));
+    let broken = events_of(&events, "phase")
+        .filter(|phase| phase["message"].as_str().unwrap().contains("broke"));
     assert_eq!(broken.count(), 2);
 }
 
@@ -128,7 +128,7 @@ fn words_reach_the_other_machine_as_they_are() {
         "*",
     ];
     let words = [&["sh", "-c", "printf '%s\\n' \"$@\"", "-"], &hostile[..]].concat();
-    let output = machine.near(&words).output().unwrap();
+    let output = machine.command_through(&words).output().unwrap();
     let said = stdout(&output);
     let lines: Vec<&str> = said
         .lines()

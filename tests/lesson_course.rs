@@ -7,15 +7,15 @@ use std::fs;
 use tempfile::TempDir;
 use tinyllama_contract::targets::Target;
 use tinyllama_course::lesson::{
-    Answer, Course, Lesson, Quiz, Source, Step, StepKind, Verdict, live, schema,
+    Course, CourseSource, Lesson, Quiz, QuizAnswer, Step, StepKind, Verdict, live, schema,
 };
-use tinyllama_course::profiler::Task;
-use tinyllama_course::recording::{Library, Source as Recorded};
+use tinyllama_course::profiler::ProfileTask;
+use tinyllama_course::recording::{Library, RecordingSource as Recorded};
 use tinyllama_course::session::progress::{self, Access};
-use tinyllama_course::session::{Place, RunExit, Session, Status, StepRef};
+use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef, StepStatus};
 
 fn course() -> Course {
-    Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
+    Course::load(&CourseSource::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// The events of a successful run of the course: forty steps of `ms`.
@@ -50,7 +50,7 @@ struct Learner {
 impl Learner {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let place = Place {
+        let place = SessionLocation {
             folder: folder.path().join("ada"),
             learner: "ada".into(),
         };
@@ -64,7 +64,7 @@ impl Learner {
     fn run(&mut self, lesson: &Lesson, step: &Step, flags: &[String], exit: RunExit) {
         self.runs += 1;
         let name = format!("run-{}", self.runs);
-        let folder = self.session.place.runs().join(&name);
+        let folder = self.session.location.runs().join(&name);
         fs::create_dir(&folder).unwrap();
         let batch = if flags.iter().any(|flag| flag == "--batch-size") {
             2.0
@@ -114,7 +114,7 @@ fn lessons_open_when_what_they_require_is_done_or_an_instructor_says_so() {
     );
 
     let mut other = Learner::new();
-    let unlock = tinyllama_course::session::Event::Unlocked {
+    let unlock = tinyllama_course::session::SessionEvent::Unlocked {
         lesson: second.id.clone(),
         by: "teacher".into(),
     };
@@ -167,7 +167,7 @@ fn a_run_that_misses_a_required_check_leaves_the_step_open() {
     let outcomes = learner.session.check(&course, lesson, step).unwrap();
     assert_eq!(
         (outcomes[0].verdict, status(&learner)),
-        (Verdict::NotYet, Status::Open)
+        (Verdict::NotYet, StepStatus::Open)
     );
     learner.run(
         lesson,
@@ -178,7 +178,7 @@ fn a_run_that_misses_a_required_check_leaves_the_step_open() {
     let outcomes = learner.session.check(&course, lesson, step).unwrap();
     assert_eq!(
         (outcomes[0].verdict, status(&learner)),
-        (Verdict::Passed, Status::Done)
+        (Verdict::Passed, StepStatus::Done)
     );
 }
 
@@ -215,14 +215,14 @@ fn a_wrong_answer_leaves_the_question_open_and_a_guess_is_kept_as_first_made() {
     let mut learner = Learner::new();
     let marked = learner
         .session
-        .answer(at.clone(), &course, quiz, Answer::Choice(wrong))
+        .answer(at.clone(), &course, quiz, QuizAnswer::QuizChoice(wrong))
         .unwrap()
         .unwrap();
     assert!(!marked.correct && !marked.because.is_empty());
     assert_eq!(
         learner
             .session
-            .answer(at, &course, quiz, Answer::Choice(99))
+            .answer(at, &course, quiz, QuizAnswer::QuizChoice(99))
             .unwrap(),
         None
     );
@@ -271,7 +271,7 @@ fn texts_show_measured_values_once_there_are_any() {
 
 #[test]
 fn the_built_in_files_satisfy_the_schema() {
-    let source = Source::BuiltIn;
+    let source = CourseSource::BuiltIn;
     let lesson = jsonschema::validator_for(schema::lesson().as_value()).unwrap();
     let workshop = jsonschema::validator_for(schema::workshop().as_value()).unwrap();
     let value = |path: &str| {
@@ -342,17 +342,17 @@ fn the_roofline_by_counters_asks_for_a_roofline() {
     let StepKind::Profile { task, .. } = &step.kind else {
         panic!("{step:?}")
     };
-    assert_eq!(*task, Task::Roofline);
+    assert_eq!(*task, ProfileTask::Roofline);
     // The other tools get their default task.
     let tasks = course.lessons().flat_map(|lesson| &lesson.steps);
-    let tasks: Vec<&Task> = tasks
+    let tasks: Vec<&ProfileTask> = tasks
         .filter_map(|step| match &step.kind {
             StepKind::Profile { task, .. } => Some(task),
             _ => None,
         })
         .collect();
     assert!(
-        tasks.contains(&&Task::Hotspots) && tasks.contains(&&Task::SystemTrace),
+        tasks.contains(&&ProfileTask::Hotspots) && tasks.contains(&&ProfileTask::SystemTrace),
         "{tasks:?}"
     );
 }

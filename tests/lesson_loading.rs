@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tinyllama_course::lesson::{
-    Course, Problem, Problems, Source, StepKind, Style, scaffold, schema,
+    Course, CourseSource, Problem, Problems, StepKind, Style, scaffold, schema,
 };
 
 const WORKSHOP: &str = r#"format: 1
@@ -58,7 +58,7 @@ impl Files {
     }
 
     fn load(&self) -> Result<Course, Problems> {
-        Course::load(&Source::Folder(self.path().to_path_buf()))
+        Course::load(&CourseSource::Folder(self.path().to_path_buf()))
     }
 
     /// The course's only problem.
@@ -371,7 +371,7 @@ fn every_truncation_of_a_lesson_is_an_error_or_a_course_and_never_a_panic() {
 #[test]
 fn the_flags_of_a_run_are_put_to_the_run_command() {
     let files = Files::new();
-    let source = Source::Folder(files.path().to_path_buf());
+    let source = CourseSource::Folder(files.path().to_path_buf());
     let refuse = |_: &str, flags: &[String]| {
         if flags.iter().any(|flag| flag == "--num-steps") {
             Err("no such flag".to_string())

@@ -23,13 +23,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 use tinyllama_course::analysis::{Baseline, Calibration};
-use tinyllama_course::lesson::{Course, Source, Style};
-use tinyllama_course::profiler::{GroupBy, Parts, ReportOptions, import, report};
+use tinyllama_course::lesson::{Course, CourseSource, Style};
+use tinyllama_course::profiler::{GroupBy, KernelParts, ReportOptions, import, report};
 use tinyllama_course::recording::{self, Library};
 use tinyllama_course::report::class::{merge, sources};
-use tinyllama_course::report::{Options, collect, hand_in, html, markdown};
+use tinyllama_course::report::{CollectOptions, collect, hand_in, html, markdown};
 use tinyllama_course::run::FinishedRun;
-use tinyllama_course::session::{Place, Session, archive, lock, read_only};
+use tinyllama_course::session::{Session, SessionLocation, archive, lock, read_only};
 
 /// Number of mutants of each kind.
 const MUTANTS: usize = 60;
@@ -194,7 +194,7 @@ fn profiles() {
                     group: GroupBy::ShortName,
                     rows: 5,
                 };
-                for table in report(&found.profile, &Parts::default(), options) {
+                for table in report(&found.profile, &KernelParts::default(), options) {
                     let text = table.render(80);
                     assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text}");
                 }
@@ -219,7 +219,7 @@ fn event_streams() {
 }
 
 /// A session with its files, as seeds.
-fn seed() -> (TempDir, Place) {
+fn seed() -> (TempDir, SessionLocation) {
     let folder = TempDir::new().unwrap();
     let place = walk(place(folder.path(), "ada"), &course(), 2, 7);
     (folder, place)
@@ -235,7 +235,7 @@ fn session_logs() {
         fs::write(place.events(), bytes).unwrap();
         drop(read_only(&place));
         drop(hand_in::verify(&place.folder, None, &course()));
-        if let Ok(report) = collect(&place, &course(), Options::default()) {
+        if let Ok(report) = collect(&place, &course(), CollectOptions::default()) {
             markdown::render(&report);
             html::render(&report);
         }
@@ -249,7 +249,7 @@ fn session_logs() {
 #[test]
 fn reports() {
     let (_folder, place) = seed();
-    let report = collect(&place, &course(), Options::default()).unwrap();
+    let report = collect(&place, &course(), CollectOptions::default()).unwrap();
     let seeds = [serde_json::to_vec(&report).unwrap()];
     try_all("report", &seeds, |bytes| {
         let folder = TempDir::new().unwrap();
@@ -417,7 +417,7 @@ fn lint(root: &Path, path: &Path, bytes: &[u8]) -> String {
         unicode: true,
         width: 80,
     };
-    match Course::load(&Source::Folder(folder.path().to_path_buf())) {
+    match Course::load(&CourseSource::Folder(folder.path().to_path_buf())) {
         Ok(_) => String::new(),
         Err(problems) => problems
             .0
@@ -447,7 +447,7 @@ fn orders_and_small_files() {
     try_all("index of recordings", &seeds, |bytes| {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("INDEX.yaml"), bytes).unwrap();
-        drop(Library::load(recording::Source::Folder(
+        drop(Library::load(recording::RecordingSource::Folder(
             folder.path().to_path_buf(),
         )));
     });
@@ -651,8 +651,8 @@ mod once {
     #[test]
     fn bytes_that_are_no_text_in_the_stream_of_a_run() {
         let (_folder, place) = seed();
-        let timed = |place: &Place| {
-            let report = collect(place, &course(), Options::default()).unwrap();
+        let timed = |place: &SessionLocation| {
+            let report = collect(place, &course(), CollectOptions::default()).unwrap();
             let timed = report
                 .runs
                 .into_iter()

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tinyllama_course::profiler::{
-    CommandLine, Installed, LacksFlag, Request, Task, Tool, Version, build,
+    CommandLine, Installed, LacksFlag, ProfileRequest, ProfileTask, Tool, ToolVersion, build,
 };
 
 fn root() -> &'static Path {
@@ -20,12 +20,12 @@ fn data(tool: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-fn version(text: &str) -> Version {
+fn version(text: &str) -> ToolVersion {
     text.parse().unwrap()
 }
 
 /// Every version of ROCm that any tool's data distinguishes.
-fn versions() -> Vec<Version> {
+fn versions() -> Vec<ToolVersion> {
     let all = Tool::ALL.into_iter().flat_map(|tool| {
         let versions = data(tool.name())["versions"].as_array().unwrap().clone();
         versions
@@ -36,7 +36,7 @@ fn versions() -> Vec<Version> {
 }
 
 /// Every task that the tutor offers, with its name.
-fn tasks() -> Vec<(Tool, &'static str, Task)> {
+fn tasks() -> Vec<(Tool, &'static str, ProfileTask)> {
     let kinds = Tool::ALL.into_iter().flat_map(|tool| {
         let kinds = tool.about().kinds.iter();
         kinds.map(move |kind| (tool, kind.name, kind.task.clone()))
@@ -46,23 +46,27 @@ fn tasks() -> Vec<(Tool, &'static str, Task)> {
     let database = PathBuf::from("v1_results.db");
     let question = "SELECT * FROM top_kernels".to_owned();
     let trace = Tool::Rocprofv3;
-    tasks.push((trace, "analyze FILE", Task::Summary(database.clone())));
+    tasks.push((
+        trace,
+        "analyze FILE",
+        ProfileTask::Summary(database.clone()),
+    ));
     tasks.push((
         trace,
         "analyze FILE --query SQL",
-        Task::Query(database, question),
+        ProfileTask::Query(database, question),
     ));
-    tasks.push((compute, "analyze", Task::Analyze));
-    tasks.push((compute, "analyze --list-stats", Task::ListStats));
-    tasks.push((compute, "analyze --dispatch 3", Task::Dispatch(3)));
+    tasks.push((compute, "analyze", ProfileTask::Analyze));
+    tasks.push((compute, "analyze --list-stats", ProfileTask::ListStats));
+    tasks.push((compute, "analyze --dispatch 3", ProfileTask::Dispatch(3)));
     tasks
 }
 
-fn line_of(task: &Task, installed: &Installed) -> Result<CommandLine, LacksFlag> {
-    let request = Request {
+fn line_of(task: &ProfileTask, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+    let request = ProfileRequest {
         task: match task {
-            Task::InputFile(_) => Task::InputFile("counters.yaml".into()),
-            Task::Attach(_) => Task::Attach(4711),
+            ProfileTask::InputFile(_) => ProfileTask::InputFile("counters.yaml".into()),
+            ProfileTask::Attach(_) => ProfileTask::Attach(4711),
             task => task.clone(),
         },
         target: vec!["PROGRAM".into()],
@@ -75,11 +79,11 @@ fn line_of(task: &Task, installed: &Installed) -> Result<CommandLine, LacksFlag>
 }
 
 fn words(line: &CommandLine) -> Vec<String> {
-    let words = line.words().into_iter();
+    let words = line.args().into_iter();
     words.map(|word| word.into_string().unwrap()).collect()
 }
 
-fn for_rocm(task: &Task, rocm: &str) -> CommandLine {
+fn for_rocm(task: &ProfileTask, rocm: &str) -> CommandLine {
     line_of(task, &Installed::assumed(task.tool(), version(rocm))).unwrap()
 }
 
@@ -182,7 +186,7 @@ fn only_what_came_later_cannot_be_asked_for() {
 
 #[test]
 fn counters_follow_what_the_program_selects_since_7_14_only() {
-    let task = Task::Counters(Vec::new());
+    let task = ProfileTask::Counters(Vec::new());
     for rocm in versions() {
         let line = for_rocm(&task, &rocm.to_string());
         let selects = rocm >= version("7.14");
@@ -195,8 +199,14 @@ fn counters_follow_what_the_program_selects_since_7_14_only() {
         );
     }
     // Traces support it since 7.0.
-    assert!(has(&for_rocm(&Task::Hotspots, "7.0"), "--selected-regions"));
-    assert!(has(&for_rocm(&Task::Runtime, "7.2"), "--selected-regions"));
+    assert!(has(
+        &for_rocm(&ProfileTask::Hotspots, "7.0"),
+        "--selected-regions"
+    ));
+    assert!(has(
+        &for_rocm(&ProfileTask::Runtime, "7.2"),
+        "--selected-regions"
+    ));
 }
 
 #[test]
@@ -206,7 +216,7 @@ fn a_roofline_is_never_a_whole_profile() {
         ("10.1", "--roof-only", "--device"),
         ("10.2", "--roofline", "--roofline-device"),
     ] {
-        let line = for_rocm(&Task::Roofline, rocm);
+        let line = for_rocm(&ProfileTask::Roofline, rocm);
         assert!(has(&line, flag) && has(&line, device), "{rocm}: {line:?}");
     }
     // A later version with yet another name for the option.
@@ -215,14 +225,14 @@ fn a_roofline_is_never_a_whole_profile() {
         help: "--name --output-directory --overwrite --no-roof --set --block --kernel".into(),
         ..Installed::default()
     };
-    let lacks = line_of(&Task::Roofline, &installed).unwrap_err();
+    let lacks = line_of(&ProfileTask::Roofline, &installed).unwrap_err();
     let text = lacks.to_string();
     assert!(
         text.contains("--roofline or --roof-only") && text.contains("3.12"),
         "{text}"
     );
     assert!(lacks.remedy().contains("--help"), "{}", lacks.remedy());
-    line_of(&Task::Profile, &installed).unwrap();
+    line_of(&ProfileTask::Profile, &installed).unwrap();
 }
 
 #[test]
@@ -234,7 +244,7 @@ fn what_a_tool_lacks_is_told() {
         help: help.into(),
         ..Installed::default()
     };
-    let line_without = line_of(&Task::Hotspots, &installed).unwrap();
+    let line_without = line_of(&ProfileTask::Hotspots, &installed).unwrap();
     for flag in [
         "--stats",
         "--truncate-kernels",
@@ -254,8 +264,8 @@ fn what_a_tool_lacks_is_told() {
         help: help.into(),
         ..Installed::default()
     };
-    assert!(line_of(&Task::Profile, &compute("3.7")).is_ok());
-    let lacks = line_of(&Task::Profile, &compute("3.8"))
+    assert!(line_of(&ProfileTask::Profile, &compute("3.7")).is_ok());
+    let lacks = line_of(&ProfileTask::Profile, &compute("3.8"))
         .unwrap_err()
         .to_string();
     assert!(lacks.contains("--overwrite"), "{lacks}");
@@ -264,8 +274,8 @@ fn what_a_tool_lacks_is_told() {
 #[test]
 fn omniperf_is_told_its_folder() {
     for (task, flag) in [
-        (Task::ListStats, "--list-stats"),
-        (Task::Dispatch(7), "--dispatch"),
+        (ProfileTask::ListStats, "--list-stats"),
+        (ProfileTask::Dispatch(7), "--dispatch"),
     ] {
         let line = for_rocm(&task, "6.2");
         let words = words(&line);
@@ -273,12 +283,12 @@ fn omniperf_is_told_its_folder() {
         assert!(has(&line, flag), "{words:?}");
     }
     let note = "from 1 since 3.10";
-    assert!(says(&for_rocm(&Task::Dispatch(7), "10.2"), note));
+    assert!(says(&for_rocm(&ProfileTask::Dispatch(7), "10.2"), note));
 }
 
 #[test]
 fn a_command_says_which_version_it_is_written_for() {
-    let line = for_rocm(&Task::Profile, "10.2");
+    let line = for_rocm(&ProfileTask::Profile, "10.2");
     assert!(
         says(&line, "ROCm 10.2 (rocprof-compute 3.10)"),
         "{:?}",
@@ -288,7 +298,7 @@ fn a_command_says_which_version_it_is_written_for() {
         version: Some(version("7.0")),
         ..Installed::default()
     };
-    let found = line_of(&Task::Hotspots, &installed).unwrap();
+    let found = line_of(&ProfileTask::Hotspots, &installed).unwrap();
     assert!(!says(&found, "Written for"), "{:?}", found.notes);
 }
 
@@ -326,7 +336,7 @@ fn table() -> String {
     for tool in Tool::ALL.map(Tool::name).into_iter().chain(["rocpd"]) {
         let data = data(tool);
         let sources = data["read"].as_object().unwrap();
-        let sources: BTreeMap<Version, &Value> = sources
+        let sources: BTreeMap<ToolVersion, &Value> = sources
             .iter()
             .map(|(known, source)| (version(known), source))
             .collect();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use tinyllama_course::profiler::{GroupBy, Import, Parts, ReportOptions, import, report};
+use tinyllama_course::profiler::{GroupBy, Import, KernelParts, ReportOptions, import, report};
 
 /// Counts allocations, to check that damaged input cannot fill the memory.
 struct Counting;
@@ -71,7 +71,7 @@ fn read(folder: &Path, name: &str, bytes: &[u8]) -> Import {
     std::fs::write(&path, bytes).unwrap();
     let import = import(&path).unwrap();
     for damage in &import.damage {
-        assert_eq!(damage.place.file, path, "{damage}");
+        assert_eq!(damage.location.file, path, "{damage}");
         assert!(!damage.problem.is_empty());
     }
     let told = import.taken.len() + import.passed_over.len() + import.damage.len();
@@ -81,7 +81,7 @@ fn read(folder: &Path, name: &str, bytes: &[u8]) -> Import {
         group: GroupBy::Variant,
         rows: 5,
     };
-    for table in report(&import.profile, &Parts::default(), options) {
+    for table in report(&import.profile, &KernelParts::default(), options) {
         let text = table.render(80);
         assert!(!text.contains("NaN"), "{name}: {text}");
     }
@@ -206,7 +206,7 @@ fn a_file_cut_at_any_byte_of_its_last_rows_keeps_the_rows_before() {
             "cut at {cut}"
         );
         if rows == complete && whole[cut - 1] != b'\n' {
-            let line = import.damage[0].place.line;
+            let line = import.damage[0].location.line;
             assert_eq!(line, Some(complete as u64 + 2), "cut at {cut}");
         }
     }
@@ -251,7 +251,7 @@ fn damage_has_file_line_and_column() {
             panic!("{:?}", import.damage)
         };
         assert_eq!(
-            (damage.place.line, damage.place.column),
+            (damage.location.line, damage.location.column),
             (Some(line), Some(column)),
             "{damage}"
         );
@@ -274,7 +274,12 @@ fn lines_are_counted_with_either_line_end_and_blank_lines() {
     .unwrap();
     for text in [text.clone(), text.replace('\n', "\r\n")] {
         let import = read(folder.path(), "trace.csv", text.as_bytes());
-        assert_eq!(import.damage[0].place.line, Some(4), "{}", import.damage[0]);
+        assert_eq!(
+            import.damage[0].location.line,
+            Some(4),
+            "{}",
+            import.damage[0]
+        );
     }
 }
 
@@ -287,8 +292,13 @@ fn json_damage_has_a_line_and_a_column() {
         "results.json",
         b"{\"rocprofiler-sdk-tool\":[\n {\"agents\": 7}]}",
     );
-    assert_eq!(import.damage[0].place.line, Some(2), "{}", import.damage[0]);
-    assert!(import.damage[0].place.column.is_some());
+    assert_eq!(
+        import.damage[0].location.line,
+        Some(2),
+        "{}",
+        import.damage[0]
+    );
+    assert!(import.damage[0].location.column.is_some());
 
     let whole = std::fs::read(fixture("json/908_results_trim400.json")).unwrap();
     let import = read(folder.path(), "results.json", &whole[..whole.len() / 2]);

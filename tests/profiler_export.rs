@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use tinyllama_course::profiler::{GroupBy, Parts, Profile, export, hotspots, import};
+use tinyllama_course::profiler::{GroupBy, KernelParts, Profile, export, hotspots, import};
 
 fn fixture(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -107,8 +107,8 @@ fn a_trace_for_perfetto_has_every_launch_with_its_nanoseconds() {
 #[test]
 fn the_document_has_the_figures_of_the_tables() {
     let profile = read("rocprofv3/kernel_trace.csv");
-    let document = export::json::document(&profile, GroupBy::ShortName, &Parts::default());
-    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    let document = export::json::document(&profile, GroupBy::ShortName, &KernelParts::default());
+    let found = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
     assert_eq!(
         document["kernels"][0]["total_ns"],
         found.kernels[0].total_ns

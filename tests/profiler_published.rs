@@ -10,8 +10,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
 use tinyllama_course::profiler::{
-    GroupBy, Import, Parts, Profile, ReportOptions, StatisticKind, copies, counters, hotspots,
-    import, report,
+    GroupBy, Import, KernelParts, Profile, ReportOptions, StatisticKind, copies, counters,
+    hotspots, import, report,
 };
 
 fn published(name: &str) -> PathBuf {
@@ -53,7 +53,7 @@ fn shown(profile: &Profile) -> String {
         group: GroupBy::ShortName,
         rows: 20,
     };
-    let tables = report(profile, &Parts::default(), options);
+    let tables = report(profile, &KernelParts::default(), options);
     tables.iter().map(|table| table.render(100)).collect()
 }
 
@@ -94,7 +94,7 @@ fn merged() -> String {
 fn assert_three_launches(import: &Import) {
     let expected = durations(&pass(PASSES[0]));
     assert_eq!(expected.len(), 3);
-    let found = hotspots(&import.profile, GroupBy::ShortName, &Parts::default());
+    let found = hotspots(&import.profile, GroupBy::ShortName, &KernelParts::default());
     let [kernel] = &found.kernels[..] else {
         panic!("{found:?}")
     };
@@ -169,7 +169,7 @@ fn replays_of_two_workloads_are_kept_apart() {
         ("b/results_pmc_perf_0.csv", first.as_bytes()),
     ]);
     let profile = read(two.path()).profile;
-    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    let found = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
     assert_eq!(found.kernels[0].calls, 6);
     assert_eq!(counters(&profile)[0].launches, 6);
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use tinyllama_course::profiler::{
-    Change, DERIVED, Dispatch, GroupBy, Interval, Lane, Parts, Profile, ReportOptions, Variant,
-    activity, api_calls, compare, copies, counters, hotspots, import, launch_overhead,
-    memory_bytes, operations, report, roofline, tables as counter_tables,
+    DERIVED, Dispatch, GroupBy, KernelChange, KernelParts, LaunchVariant, Profile, ReportOptions,
+    TimeSpan, TraceLane, activity, api_calls, compare, copies, counters, hotspots, import,
+    launch_overhead, memory_bytes, operations, report, roofline, tables as counter_tables,
 };
 
 fn read(path: &str) -> Profile {
@@ -22,7 +22,7 @@ fn close(a: f64, b: f64) -> bool {
 #[test]
 fn hotspots_add_up_by_name() {
     let profile = read("rocprofv3/kernel_trace.csv");
-    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    let found = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
     let rows: Vec<_> = found
         .kernels
         .iter()
@@ -84,7 +84,11 @@ fn calls_a_step_are_of_the_counted_steps_and_of_nothing_else() {
         ("b", 1130),
     ];
     let per_step = |launches: &[(&str, i64)]| {
-        let found = hotspots(&marked_run(launches), GroupBy::ShortName, &Parts::default());
+        let found = hotspots(
+            &marked_run(launches),
+            GroupBy::ShortName,
+            &KernelParts::default(),
+        );
         let table = found.table(9).render(80);
         assert_eq!(
             table.contains("calls a step"),
@@ -105,7 +109,7 @@ fn calls_a_step_are_of_the_counted_steps_and_of_nothing_else() {
 #[test]
 fn hotspots_of_a_summary_are_those_of_the_profiler() {
     let profile = read("readme_csv/Profiling-by-example__jacobi__README.md_L107.csv");
-    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    let found = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
     assert!(found.from_summary);
     assert_eq!(found.kernels[0].name, "JacobiIterationKernel");
     assert_eq!(found.kernels[0].mean_ns(), 517_647.434);
@@ -138,7 +142,7 @@ fn a_process_with_a_summary_only_counts_beside_one_with_launches() {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
     let profile = import(folder.path()).unwrap().profile;
-    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    let found = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
     let of = |name: &str| {
         let found = found.kernels.iter().find(|kernel| kernel.name == name);
         found.map(|kernel| (kernel.calls, kernel.total_ns))
@@ -190,8 +194,8 @@ fn a_share_of_counters_from_two_passes_is_no_more_than_all() {
 #[test]
 fn one_name_with_two_launch_shapes_is_told_apart_by_variant() {
     let profile = read("json/908_results_trim400.json");
-    let by_name = hotspots(&profile, GroupBy::ShortName, &Parts::default());
-    let by_variant = hotspots(&profile, GroupBy::Variant, &Parts::default());
+    let by_name = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
+    let by_variant = hotspots(&profile, GroupBy::Variant, &KernelParts::default());
     assert!(by_variant.kernels.len() > by_name.kernels.len());
     let sum = |kernels: &[tinyllama_course::profiler::Hotspot]| {
         kernels.iter().map(|k| k.calls).sum::<u64>()
@@ -205,7 +209,7 @@ fn one_name_with_two_launch_shapes_is_told_apart_by_variant() {
 #[test]
 fn kernels_get_the_part_of_the_model_that_issued_them() {
     let profile = read("rocprofv3/kernel_trace.csv");
-    let mut parts = Parts::default();
+    let mut parts = KernelParts::default();
     parts.add("addition_kernel", "optimizer");
     let found = hotspots(&profile, GroupBy::FullName, &parts);
     assert_eq!(found.kernels[0].part.as_deref(), Some("optimizer"));
@@ -374,8 +378,8 @@ fn profile(kernels: &[(&str, &[i64])]) -> Profile {
         for &duration in *durations {
             let kernel = profile.name_id(name);
             let dispatch = Dispatch {
-                variant: profile.variant_id(Variant::unknown(kernel)),
-                lane: profile.lane_id(Lane {
+                variant: profile.variant_id(LaunchVariant::unknown(kernel)),
+                lane: profile.lane_id(TraceLane {
                     process,
                     agent: Some(0),
                     queue: Some(1),
@@ -384,7 +388,7 @@ fn profile(kernels: &[(&str, &[i64])]) -> Profile {
                 }),
                 id: None,
                 correlation: None,
-                time: Interval::new(now, now + duration),
+                time: TimeSpan::new(now, now + duration),
             };
             profile.dispatches.push(dispatch);
             now += duration + 10;
@@ -401,7 +405,7 @@ fn a_comparison_names_what_vanished_appeared_and_stayed() {
         ("scale", &[7]),
     ]);
     let after = profile(&[("flash", &[90]), ("matmul", &[450]), ("scale", &[7])]);
-    let comparison = compare(&before, &after, GroupBy::FullName, &Parts::default());
+    let comparison = compare(&before, &after, GroupBy::FullName, &KernelParts::default());
     let rows: Vec<_> = comparison
         .kernels
         .iter()
@@ -410,10 +414,10 @@ fn a_comparison_names_what_vanished_appeared_and_stayed() {
     assert_eq!(
         rows,
         [
-            ("softmax", Change::Vanished, -200.0),
-            ("flash", Change::Appeared, 90.0),
-            ("matmul", Change::Stayed, -50.0),
-            ("scale", Change::Stayed, 0.0),
+            ("softmax", KernelChange::Vanished, -200.0),
+            ("flash", KernelChange::Appeared, 90.0),
+            ("matmul", KernelChange::Stayed, -50.0),
+            ("scale", KernelChange::Stayed, 0.0),
         ]
     );
     assert_eq!(comparison.total_ns, [707.0, 547.0]);
@@ -433,7 +437,7 @@ fn every_sample_can_be_shown_within_eighty_columns_of_figures() {
             group: GroupBy::ShortName,
             rows: 10,
         };
-        let tables = report(&read(path), &Parts::default(), options);
+        let tables = report(&read(path), &KernelParts::default(), options);
         assert!(!tables.is_empty(), "{path}");
         for table in tables {
             let text = table.render(100);

@@ -20,7 +20,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn with(rocm: &'static str) -> Self {
+    fn with_rocm(rocm: &'static str) -> Self {
         Machine {
             folder: tempfile::tempdir().unwrap(),
             programs: tempfile::tempdir().unwrap(),
@@ -33,14 +33,14 @@ impl Machine {
     fn failing(rocm: &'static str, failure: &'static str) -> Self {
         Machine {
             failure,
-            ..Machine::with(rocm)
+            ..Machine::with_rocm(rocm)
         }
     }
 
     fn without_tools() -> Self {
         Machine {
             tools: false,
-            ..Machine::with("7.0")
+            ..Machine::with_rocm("7.0")
         }
     }
 
@@ -140,7 +140,7 @@ fn remedies(document: &Value) -> String {
 #[test]
 fn hotspots_with_every_version_of_rocprofv3() {
     for rocm in VERSIONS {
-        let (document, code) = Machine::with(rocm).profile(&["rocprofv3", "v1"]);
+        let (document, code) = Machine::with_rocm(rocm).profile(&["rocprofv3", "v1"]);
         assert_eq!(code, 0, "{rocm}: {document:#}");
         assert_eq!(document["ending"], "success");
         // The newer sample has nine launches, the older one seven.
@@ -174,7 +174,7 @@ fn hotspots_with_every_version_of_rocprofv3() {
 fn a_runtime_trace_where_the_aggregate_flag_is_missing() {
     for rocm in VERSIONS {
         let (document, code) =
-            Machine::with(rocm).profile(&["rocprofv3", "v1", "--kind", "runtime"]);
+            Machine::with_rocm(rocm).profile(&["rocprofv3", "v1", "--kind", "runtime"]);
         assert_eq!(code, 0, "{rocm}: {document:#}");
         let words = words(&document);
         assert_eq!(
@@ -190,7 +190,7 @@ fn a_runtime_trace_where_the_aggregate_flag_is_missing() {
 #[test]
 fn counters_are_split_into_passes_the_hardware_takes() {
     for rocm in VERSIONS {
-        let machine = Machine::with(rocm);
+        let machine = Machine::with_rocm(rocm);
         let (document, code) = machine.profile(&["rocprofv3", "v2", "--kind", "counters"]);
         assert_eq!(code, 0, "{rocm}: {document:#}");
         let repeated = words(&document)
@@ -217,7 +217,7 @@ fn counters_are_split_into_passes_the_hardware_takes() {
 
 #[test]
 fn counters_of_ones_own_choice_fit_one_pass() {
-    let (document, code) = Machine::with("7.0").profile(&[
+    let (document, code) = Machine::with_rocm("7.0").profile(&[
         "rocprofv3",
         "v2",
         "--kind",
@@ -235,7 +235,7 @@ fn counters_of_ones_own_choice_fit_one_pass() {
 fn the_system_profiler_leaves_a_call_tree() {
     for rocm in VERSIONS {
         for kind in ["run", "sample"] {
-            let machine = Machine::with(rocm);
+            let machine = Machine::with_rocm(rocm);
             let (document, code) = machine.profile(&["rocprof-sys", "v1", "--kind", kind]);
             assert_eq!(code, 0, "{rocm} {kind}: {document:#}");
             let taken = document["profile"]["taken"].to_string();
@@ -248,7 +248,7 @@ fn the_system_profiler_leaves_a_call_tree() {
             );
         }
     }
-    let machine = Machine::with("7.0");
+    let machine = Machine::with_rocm("7.0");
     let (_, code) = machine.profile(&["rocprof-sys", "v1", "--kind", "config"]);
     assert_eq!(code, 0);
     assert!(machine.folder.path().join("out/rocprof-sys.cfg").exists());
@@ -259,7 +259,7 @@ fn the_compute_profiler_of_every_version_fills_a_workload() {
     for rocm in VERSIONS {
         for kind in ["profile", "roofline"] {
             let (document, code) =
-                Machine::with(rocm).profile(&["rocprof-compute", "v3", "--kind", kind]);
+                Machine::with_rocm(rocm).profile(&["rocprof-compute", "v3", "--kind", kind]);
             assert_eq!(code, 0, "{rocm} {kind}: {document:#}");
             assert_eq!(
                 kernels(&document)[0],
@@ -335,7 +335,7 @@ fn a_warning_about_rights_spoils_nothing() {
 #[test]
 fn an_interrupt_without_a_terminal_reaches_what_is_profiled() {
     use std::os::unix::process::CommandExt;
-    let machine = Machine::with("7.0");
+    let machine = Machine::with_rocm("7.0");
     let steps = [
         "--num-steps",
         "100000000",
@@ -399,7 +399,7 @@ fn an_interrupt_without_a_terminal_reaches_what_is_profiled() {
 
 #[test]
 fn a_target_that_fails_is_the_profilers_failure() {
-    let machine = Machine::with("7.0");
+    let machine = Machine::with_rocm("7.0");
     let output = machine.run(&[
         "rocprofv3",
         "v1",
@@ -416,7 +416,7 @@ fn a_target_that_fails_is_the_profilers_failure() {
 
 #[test]
 fn mistakes_made_by_hand_are_understood() {
-    use tinyllama_course::profiler::Ending;
+    use tinyllama_course::profiler::ProfilerEnding;
     use tinyllama_course::profiler::remedies;
     let mistakes: [(&[&str], &str); 6] = [
         (
@@ -444,7 +444,7 @@ fn mistakes_made_by_hand_are_understood() {
         assert_ne!(code, 0, "{words:?}");
         let found = remedies(
             &String::from_utf8_lossy(&output.stderr),
-            &Ending::Failed(code),
+            &ProfilerEnding::Failed(code),
         );
         assert!(
             found.iter().any(|remedy| remedy.trouble.contains(trouble)),
@@ -476,7 +476,7 @@ fn a_tool_that_is_not_installed_is_explained_with_a_labelled_sample() {
 #[test]
 fn a_command_is_written_for_the_version_one_asks_for() {
     // The installed tools make no difference.
-    for machine in [Machine::without_tools(), Machine::with("6.4")] {
+    for machine in [Machine::without_tools(), Machine::with_rocm("6.4")] {
         let ask = |words: &[&str]| {
             let output = machine.run(words);
             assert_eq!(output.status.code(), Some(0), "{words:?}");
@@ -517,7 +517,7 @@ fn a_command_is_written_for_the_version_one_asks_for() {
 
 #[test]
 fn what_an_old_version_cannot_do_is_refused_with_the_flag_that_is_missing() {
-    let machine = Machine::with("6.4");
+    let machine = Machine::with_rocm("6.4");
     let output = machine.run(&["rocprof-compute", "v1", "--kind", "multiplexed"]);
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8(output.stderr).unwrap();
@@ -532,7 +532,7 @@ fn what_an_old_version_cannot_do_is_refused_with_the_flag_that_is_missing() {
 
 #[test]
 fn a_profiler_is_found_where_packages_of_rocm_put_it() {
-    let machine = Machine::with("7.13");
+    let machine = Machine::with_rocm("7.13");
     let rocm = machine.folder.path().join("rocm");
     std::fs::create_dir_all(&rocm).unwrap();
     std::os::unix::fs::symlink(machine.programs(), rocm.join("bin")).unwrap();
@@ -545,7 +545,7 @@ fn a_profiler_is_found_where_packages_of_rocm_put_it() {
 
 #[test]
 fn printing_explains_every_part_and_runs_nothing() {
-    let machine = Machine::with("7.0");
+    let machine = Machine::with_rocm("7.0");
     let output = machine.run(&[
         "rocprofv3",
         "v2",
@@ -572,7 +572,7 @@ fn printing_explains_every_part_and_runs_nothing() {
 
 #[test]
 fn results_of_another_run_are_not_taken_for_this_ones() {
-    let machine = Machine::with("7.0");
+    let machine = Machine::with_rocm("7.0");
     std::fs::create_dir(machine.folder.path().join("out")).unwrap();
     let old = machine.folder.path().join("out/old_kernel_trace.csv");
     std::fs::write(old, "x").unwrap();
@@ -583,7 +583,7 @@ fn results_of_another_run_are_not_taken_for_this_ones() {
 
 #[test]
 fn everything_goes_into_one_folder_with_an_index() {
-    let machine = Machine::with("7.0");
+    let machine = Machine::with_rocm("7.0");
     let output = machine.run(&[
         "all", "v1", "--out", "out", "--arch", "gfx942", "--", "--help",
     ]);
@@ -664,7 +664,7 @@ fn tools_are_listed_with_their_versions() {
         ("7.14", "3.7"),
         ("10.2", "3.10"),
     ] {
-        let output = Machine::with(rocm).run(&["tools", "--json"]);
+        let output = Machine::with_rocm(rocm).run(&["tools", "--json"]);
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         let versions: Vec<_> = document
             .as_array()

@@ -2,22 +2,24 @@
 //! answers.
 
 use tempfile::TempDir;
-use tinyllama_course::lesson::{Answer, Choice, Course, Quiz, RunName, Source, StepKind};
-use tinyllama_course::session::{Place, Session, StepRef};
+use tinyllama_course::lesson::{
+    Course, CourseSource, Quiz, QuizAnswer, QuizChoice, RunName, StepKind,
+};
+use tinyllama_course::session::{Session, SessionLocation, StepRef};
 
 const SEEDS: u64 = 1000;
 
 fn course() -> Course {
-    Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
+    Course::load(&CourseSource::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// Every choice question of the course whose answer is the same on all machines.
-fn questions(course: &Course) -> Vec<(RunName, Quiz, Vec<Choice>)> {
+fn questions(course: &Course) -> Vec<(RunName, Quiz, Vec<QuizChoice>)> {
     let steps = course
         .lessons()
         .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
     let questions = steps.filter_map(|(lesson, step)| match &step.kind {
-        StepKind::Quiz(quiz @ Quiz::Choices(choices)) if quiz.asks_of().is_none() => {
+        StepKind::Quiz(quiz @ Quiz::Choices(choices)) if quiz.asked_step().is_none() => {
             let name = RunName::parse(&step.id, &lesson.id);
             Some((name, quiz.clone(), choices.clone()))
         }
@@ -57,7 +59,7 @@ fn whoever_answers_without_reading_passes_no_more_than_chance_gives() {
                 let order = quiz.order(&learner, question);
                 assert_eq!(order, quiz.order(&learner, question), "it is kept");
                 let chosen = order[choose(order.len(), &mut state)];
-                let marked = quiz.mark(Answer::Choice(chosen)).unwrap();
+                let marked = quiz.mark_answer(QuizAnswer::QuizChoice(chosen)).unwrap();
                 assert!(!marked.because.is_empty(), "{question} tells no reason");
                 let chance = 1.0 / choices.len() as f64;
                 passed += f64::from(u8::from(marked.correct));
@@ -161,7 +163,7 @@ const BLIND: [(&str, Score); 12] = [
 ];
 
 /// The share of the course that this way passes at first try, averaged over the dice.
-fn passed_by(score: Score, questions: &[Vec<Choice>]) -> f64 {
+fn passed_by(score: Score, questions: &[Vec<QuizChoice>]) -> f64 {
     let chances = questions.iter().map(|choices| {
         let texts: Vec<&str> = choices.iter().map(|choice| choice.text.trim()).collect();
         let scores = texts.iter().map(|text| score(text, &texts));
@@ -187,7 +189,7 @@ fn the_form_of_a_choice_does_not_say_whether_it_is_right() {
         StepKind::Quiz(Quiz::Choices(choices)) => Some(choices.clone()),
         _ => None,
     });
-    let questions: Vec<Vec<Choice>> = questions.collect();
+    let questions: Vec<Vec<QuizChoice>> = questions.collect();
     assert!(questions.len() > 40, "{}", questions.len());
     let passed = BLIND.map(|(name, score)| (name, passed_by(score, &questions)));
     let above: Vec<_> = passed
@@ -201,7 +203,7 @@ fn the_form_of_a_choice_does_not_say_whether_it_is_right() {
 fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
     let course = course();
     let folder = TempDir::new().unwrap();
-    let place = Place {
+    let place = SessionLocation {
         folder: folder.path().join("ada"),
         learner: "ada".into(),
     };
@@ -209,7 +211,7 @@ fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
     let mut numbers = 0;
     for lesson in course.lessons() {
         for step in &lesson.steps {
-            let StepKind::Quiz(Quiz::Number(number)) = &step.kind else {
+            let StepKind::Quiz(Quiz::NumberQuestion(number)) = &step.kind else {
                 continue;
             };
             if number.read.is_some() {
@@ -220,7 +222,7 @@ fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
             let mut state = numbers;
             for tried in 1..=3 {
                 let off = 2.0 + (random(&mut state) % 1000) as f64 / 7.0;
-                let wrong = Answer::Number(number.answer * off + 1.0);
+                let wrong = QuizAnswer::NumberQuestion(number.answer * off + 1.0);
                 let marked = session.answer(at.clone(), &course, step, wrong);
                 let marked = marked.unwrap().unwrap();
                 assert!(!marked.correct, "{}", step.id);
@@ -230,7 +232,12 @@ fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
             }
             for mistake in &number.mistakes {
                 let marked = session
-                    .answer(at.clone(), &course, step, Answer::Number(mistake.value))
+                    .answer(
+                        at.clone(),
+                        &course,
+                        step,
+                        QuizAnswer::NumberQuestion(mistake.value),
+                    )
                     .unwrap()
                     .unwrap();
                 assert!(marked.because.contains(mistake.because.trim()));
@@ -256,7 +263,7 @@ fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
         )
     };
     let found = || {
-        let source = Source::Folder(folder.path().to_path_buf());
+        let source = CourseSource::Folder(folder.path().to_path_buf());
         let course = Course::load(&source).unwrap();
         let problems = tinyllama_course::lesson::lint::lint(&course, &source);
         problems.iter().map(ToString::to_string).collect::<Vec<_>>()

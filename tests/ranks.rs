@@ -56,42 +56,44 @@ fn is_replaced(flag: &str, flags: &[&str]) -> bool {
 }
 
 /// A run's output.
-struct Said {
+struct RunResult {
     output: Output,
     events: Vec<Value>,
 }
 
-fn run(flags: &[&str], settings: &[(&str, &str)]) -> Option<Said> {
+fn run(flags: &[&str], settings: &[(&str, &str)]) -> Option<RunResult> {
     let rocm = stand_in::built()?;
     Some(run_with(rocm, flags, settings))
 }
 
-fn run_with(rocm: &Path, flags: &[&str], settings: &[(&str, &str)]) -> Said {
+fn run_with(rocm: &Path, flags: &[&str], settings: &[(&str, &str)]) -> RunResult {
     let home = tempfile::tempdir().unwrap();
     let mut command = v4(rocm, home.path(), flags);
     let output = command.envs(settings.iter().copied()).output().unwrap();
     let text = stdout(&output);
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    Said {
+    RunResult {
         events: lines.collect(),
         output,
     }
 }
 
-impl Said {
-    fn of(&self, kind: &str) -> impl Iterator<Item = &Value> {
+impl RunResult {
+    fn events_of(&self, kind: &str) -> impl Iterator<Item = &Value> {
         self.events
             .iter()
             .filter(move |event| event["event"] == kind)
     }
 
     fn losses(&self) -> Vec<f64> {
-        let losses = self.of("step").map(|step| step["loss"].as_f64().unwrap());
+        let losses = self
+            .events_of("step")
+            .map(|step| step["loss"].as_f64().unwrap());
         losses.collect()
     }
 
     fn summary(&self) -> &Value {
-        self.of("summary").last().expect("a summary")
+        self.events_of("summary").last().expect("a summary")
     }
 
     fn expect(&self, status: i32) -> &Self {
@@ -117,13 +119,16 @@ fn two_gpus_train_as_one_with_the_whole_batch() {
                 "{losses:?} {expected:?}"
             );
         }
-        let hello = two.of("hello").next().unwrap();
+        let hello = two.events_of("hello").next().unwrap();
         assert_eq!(hello["ranks"]["ranks"], 2);
         assert_eq!(hello["config"]["batch_size"], 4);
         assert_eq!(two.summary()["rank_check"]["passed"], true);
         assert_eq!(two.summary()["complete"], true);
-        assert_eq!(two.of("hello").count() + two.of("summary").count(), 2);
-        for step in two.of("step") {
+        assert_eq!(
+            two.events_of("hello").count() + two.events_of("summary").count(),
+            2
+        );
+        for step in two.events_of("step") {
             let ranks = step["ranks"].as_array().unwrap();
             assert_eq!(ranks.len(), 2);
             assert!(
@@ -148,7 +153,7 @@ fn when_gradients_are_summed_changes_no_bit() {
         return;
     };
     let expected = overlapping.expect(0).losses();
-    assert!(overlapping.of("step").last().unwrap()["captured"].as_u64() > Some(50));
+    assert!(overlapping.events_of("step").last().unwrap()["captured"].as_u64() > Some(50));
     for flags in [
         &["--overlap=off"][..],
         &["--ultra=off"],
@@ -281,7 +286,7 @@ fn a_missing_library_is_named_with_where_it_was_looked_for() {
         }
     }
     let said = run_with(without.path(), &["--gpus=2"], &[]);
-    let error = said.expect(3).of("error").last().unwrap();
+    let error = said.expect(3).events_of("error").last().unwrap();
     assert_eq!(error["code"], "environment");
     assert!(
         error["message"].as_str().unwrap().contains("librccl.so"),

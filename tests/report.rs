@@ -11,18 +11,20 @@ use class::{MadeUp, course, make_up, place, walk};
 use serde_json::Value;
 use tempfile::TempDir;
 use tinyllama_course::lesson::Verdict;
-use tinyllama_course::report::hand_in::{Findings, verify};
+use tinyllama_course::report::hand_in::{HandInFindings, verify};
 use tinyllama_course::report::{
-    Options, Report, class as of_class, collect, html, junit, markdown,
+    CollectOptions, Report, class as of_class, collect, html, junit, markdown,
 };
-use tinyllama_course::session::{Event, Place, RunExit, Session, StepRef, archive};
+use tinyllama_course::session::{
+    RunExit, Session, SessionEvent, SessionLocation, StepRef, archive,
+};
 
-fn report(place: &Place) -> Report {
-    collect(place, &course(), Options::default()).unwrap()
+fn report(place: &SessionLocation) -> Report {
+    collect(place, &course(), CollectOptions::default()).unwrap()
 }
 
 /// Six debugging stages, a noisy run, a recording, a failed run, and text that looks like markup.
-fn eventful(class: &Path) -> Place {
+fn eventful(class: &Path) -> SessionLocation {
     let place = walk(place(class, "ada"), &course(), 2, 7);
     let mut session = Session::open(place.clone()).unwrap();
     for (number, step_ms) in (1..).zip([40.0, 36.0, 12.0, 30.0, 20.0, 8.0]) {
@@ -282,7 +284,7 @@ fn calibrate(state: &Path, driver: &str) {
 /// A run as the store leaves it, with the energy in `run.json`.
 fn run_with_energy(session: &mut Session) {
     let id = "990000-v1";
-    let folder = session.place.runs().join(id);
+    let folder = session.location.runs().join(id);
     fs::create_dir_all(&folder).unwrap();
     let record = serde_json::json!({
         "command": [], "started": 0, "exit": null, "hello": null, "summary": null, "error": null,
@@ -299,7 +301,7 @@ fn run_with_energy(session: &mut Session) {
 #[test]
 fn ceilings_and_energy_reach_every_format() {
     let state = TempDir::new().unwrap();
-    let place = Place {
+    let place = SessionLocation {
         folder: state.path().join("tinyllama-tutor"),
         learner: "ada".into(),
     };
@@ -371,14 +373,14 @@ fn a_very_long_session_still_makes_a_small_page() {
     for number in 0..3_000 {
         let run = format!("{number:06}");
         let command = vec!["run".to_string(), "v1".repeat(40)];
-        events.push(Event::RunStarted {
+        events.push(SessionEvent::RunStarted {
             run: run.clone(),
             at: None,
             target: "v1".into(),
             command,
             host: "h".into(),
         });
-        events.push(Event::RunFinished {
+        events.push(SessionEvent::RunFinished {
             run,
             exit: RunExit::Status(1),
             values: [].into(),
@@ -402,7 +404,7 @@ fn a_very_long_session_still_makes_a_small_page() {
 type Change<'a> = &'a dyn Fn(&mut Value);
 
 /// Checks a hand-in with one changed value.
-fn tampered(report: &Value, change: impl Fn(&mut Value)) -> Findings {
+fn tampered(report: &Value, change: impl Fn(&mut Value)) -> HandInFindings {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("session.json");
     let mut value = report.clone();
@@ -486,7 +488,7 @@ fn an_anonymous_report_names_nobody_and_is_checked_against_its_session() {
         .reflect(StepRef::new("bottleneck", "closing"), "I, ada, think so.")
         .unwrap();
     drop(session);
-    let anonymous = collect(&ada, &course(), Options { anonymous: true }).unwrap();
+    let anonymous = collect(&ada, &course(), CollectOptions { anonymous: true }).unwrap();
     let text = serde_json::to_string(&anonymous).unwrap();
     for name in ["\"ada\"", "ada,", &*folder.path().display().to_string()] {
         assert!(!text.contains(name), "{name}");

@@ -239,7 +239,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
                 "everybody_is_seen_at_every_size_in_every_look",
             ),
             (
-                "src/course/tui/runtime/clerk.rs",
+                "src/course/tui/runtime/session_writer.rs",
                 "an_instructors_reset_reaches_the_open_tutor_within_two_seconds",
             ),
         ],

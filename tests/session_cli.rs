@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tinyllama_course::lesson::scaffold;
 use tinyllama_course::run::RunFolder;
-use tinyllama_course::session::{Event, Place, Session, StepRef};
+use tinyllama_course::session::{Session, SessionEvent, SessionLocation, StepRef};
 
 fn tutor(state: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
@@ -39,14 +39,14 @@ fn json(output: &Output) -> serde_json::Value {
         .unwrap_or_else(|error| panic!("{error}: {}", text(output)))
 }
 
-fn begin(state: &Path) -> Place {
-    let place = Place {
+fn begin(state: &Path) -> SessionLocation {
+    let place = SessionLocation {
         folder: state.join("tinyllama-tutor"),
         learner: "ada".into(),
     };
     let mut session = Session::open(place.clone()).unwrap();
     session
-        .record(Event::StepDone {
+        .record(SessionEvent::StepDone {
             at: StepRef::new("welcome", "doctor"),
         })
         .unwrap();
@@ -198,7 +198,7 @@ fn runs_are_listed_shown_compared_and_pruned() {
         let words = ["tinyllama-tutor", "run", "v1"].map(String::from);
         let mut folder = RunFolder::create(&root, words.into()).unwrap();
         for line in stream.lines() {
-            folder.keep(line.as_bytes()).unwrap();
+            folder.append(line.as_bytes()).unwrap();
         }
         made.push(folder.finish(exit, None).unwrap().id());
     }

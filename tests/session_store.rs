@@ -18,29 +18,29 @@ use small_disk::SmallDisk;
 use tempfile::TempDir;
 use tinyllama_course::lesson::Verdict;
 use tinyllama_course::session::{
-    AnswerGiven, Event, Place, RunExit, Scope, Session, SessionError, State, Status, StepRef,
-    archive, scan, store,
+    AnswerGiven, RunExit, Scope, Session, SessionError, SessionEvent, SessionLocation,
+    SessionState, StepRef, StepStatus, archive, scan, store,
 };
 
-fn place(folder: &Path) -> Place {
-    Place {
+fn place(folder: &Path) -> SessionLocation {
+    SessionLocation {
         folder: folder.join("ada"),
         learner: "ada".into(),
     }
 }
 
-fn note(text: impl ToString) -> Event {
-    Event::Note {
+fn note(text: impl ToString) -> SessionEvent {
+    SessionEvent::Note {
         text: text.to_string(),
     }
 }
 
 /// A session with one event of every kind that a learner causes.
-fn busy(folder: &Path) -> Place {
+fn busy(folder: &Path) -> SessionLocation {
     let place = place(folder);
     let mut session = Session::open(place.clone()).unwrap();
     let at = StepRef::new("baseline", "run");
-    session.opened("Course", "1").unwrap();
+    session.record_opening("Course", "1").unwrap();
     let run = "0001-v1";
     fs::create_dir(place.runs().join(run)).unwrap();
     session
@@ -52,49 +52,49 @@ fn busy(folder: &Path) -> Place {
     ]);
     session.finish_run(run, RunExit::Status(0), values).unwrap();
     for event in [
-        Event::StepEntered { at: at.clone() },
-        Event::TimeSpent {
+        SessionEvent::StepEntered { at: at.clone() },
+        SessionEvent::TimeSpent {
             at: at.clone(),
             seconds: 90.5,
         },
-        Event::Predicted {
+        SessionEvent::Predicted {
             at: at.clone(),
             value: 20.0,
         },
-        Event::Checked {
+        SessionEvent::Checked {
             at: at.clone(),
             check: "learns".into(),
             verdict: Verdict::Passed,
             value: Some(0.9),
         },
-        Event::Answered {
+        SessionEvent::Answered {
             at: StepRef::new("baseline", "quiz"),
             given: AnswerGiven {
                 answer: 1.0,
                 correct: false,
             },
         },
-        Event::HintShown {
+        SessionEvent::HintShown {
             at: at.clone(),
             hint: 2,
         },
-        Event::Reflected {
+        SessionEvent::Reflected {
             at: at.clone(),
             text: "Ümläut\nand a second line".into(),
         },
-        Event::StepSkipped {
+        SessionEvent::StepSkipped {
             at: StepRef::new("other", "quiz"),
             note: "no GPU".into(),
         },
-        Event::Unlocked {
+        SessionEvent::Unlocked {
             lesson: "late".into(),
             by: "teacher".into(),
         },
-        Event::Message {
+        SessionEvent::Message {
             from: "teacher".into(),
             text: "Well done.".into(),
         },
-        Event::StepDone { at },
+        SessionEvent::StepDone { at },
     ] {
         session.record(event).unwrap();
     }
@@ -116,7 +116,7 @@ fn a_session_reopens_as_it_was_left() {
             step.hints.len(),
             step.attempts
         ),
-        (Status::Done, 90.5, 1, 1)
+        (StepStatus::Done, 90.5, 1, 1)
     );
     assert_eq!(
         step.reflection.as_deref(),
@@ -129,7 +129,7 @@ fn a_session_reopens_as_it_was_left() {
         BTreeMap::from([("final_loss".to_string(), 6.5)])
     );
     assert_eq!(state.position, Some(StepRef::new("baseline", "run")));
-    let cache: State = serde_json::from_slice(&fs::read(place.state()).unwrap()).unwrap();
+    let cache: SessionState = serde_json::from_slice(&fs::read(place.state()).unwrap()).unwrap();
     assert_eq!(cache, *state);
 }
 
@@ -143,12 +143,12 @@ fn cutting_the_file_at_every_byte_of_the_last_record_loses_only_that_record() {
         .rposition(|byte| *byte == b'\n')
         .unwrap()
         + 1;
-    let before = State::of(&scan(&place.events()).unwrap().records);
+    let before = SessionState::from_records(&scan(&place.events()).unwrap().records);
     for cut in last..=whole.len() {
         fs::write(place.events(), &whole[..cut]).unwrap();
         let mut session = Session::open(place.clone()).unwrap();
         assert_eq!(session.damage, [], "cut at {cut}");
-        let done = session.state().step("baseline", "run").unwrap().status == Status::Done;
+        let done = session.state().step("baseline", "run").unwrap().status == StepStatus::Done;
         // A record without its newline is still complete.
         assert_eq!(done, cut >= whole.len() - 1, "cut at {cut}");
         assert_eq!(
@@ -245,7 +245,7 @@ fn what_would_not_read_back_is_refused_and_does_not_block_what_follows() {
     let at = StepRef::new("a", "b");
     for value in [f64::NAN, f64::INFINITY] {
         let refused = session
-            .record(Event::Predicted {
+            .record(SessionEvent::Predicted {
                 at: at.clone(),
                 value,
             })
@@ -255,7 +255,9 @@ fn what_would_not_read_back_is_refused_and_does_not_block_what_follows() {
             "{refused}"
         );
     }
-    session.record(Event::Predicted { at, value: 3.0 }).unwrap();
+    session
+        .record(SessionEvent::Predicted { at, value: 3.0 })
+        .unwrap();
     assert_eq!(session.unsaved(), 0);
     assert_eq!(
         session.state().step("a", "b").unwrap().prediction,
@@ -264,7 +266,7 @@ fn what_would_not_read_back_is_refused_and_does_not_block_what_follows() {
 }
 
 /// Appends raw records with correct checksums.
-fn append(place: &Place, records: &[&str]) {
+fn append(place: &SessionLocation, records: &[&str]) {
     let mut last = scan(&place.events()).unwrap().last_hash;
     let mut text = fs::read_to_string(place.events()).unwrap();
     for record in records {
@@ -419,7 +421,7 @@ fn a_session_travels_as_one_file() {
         "an existing file was overwritten"
     );
 
-    let there = Place {
+    let there = SessionLocation {
         folder: folder.path().join("elsewhere/ada"),
         learner: "ada".into(),
     };
@@ -462,7 +464,7 @@ fn what_an_archive_says_of_rights_does_not_count() {
     }
     let file = folder.path().join("open.tar.gz");
     fs::write(&file, builder.into_inner().unwrap().finish().unwrap()).unwrap();
-    let there = Place {
+    let there = SessionLocation {
         folder: folder.path().join("elsewhere"),
         learner: "ada".into(),
     };
@@ -521,7 +523,7 @@ fn an_archive_with_a_way_out_leaves_nothing_behind() {
         fs::write(&file, builder.into_inner().unwrap().finish().unwrap()).unwrap();
         let class = folder.path().join("class");
         fs::create_dir_all(&class).unwrap();
-        let there = Place {
+        let there = SessionLocation {
             folder: class.join("eve"),
             learner: "eve".into(),
         };

@@ -16,7 +16,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use pty_process::blocking::Command;
 use tempfile::TempDir;
-use terminal::{PATIENCE, Terminal, processes};
+use terminal::{TIMEOUT, Terminal, processes};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 
@@ -76,7 +76,7 @@ fn home() -> TempDir {
 }
 
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < until, "waited for {what}");
         thread::sleep(Duration::from_millis(20));

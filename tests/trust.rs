@@ -16,10 +16,11 @@ use tempfile::TempDir;
 use tinyllama_course::lesson::Course;
 use tinyllama_course::report::class::document::LearnerRow;
 use tinyllama_course::report::class::{html, merge, sources};
-use tinyllama_course::report::hand_in::{Findings, HandInError, verify};
-use tinyllama_course::report::{Options, collect};
+use tinyllama_course::report::hand_in::{HandInError, HandInFindings, verify};
+use tinyllama_course::report::{CollectOptions, collect};
 use tinyllama_course::session::{
-    Event, KernelTime, Place, RunExit, Scope, Session, StepRef, archive, chain, scan,
+    KernelTime, RunExit, Scope, Session, SessionEvent, SessionLocation, StepRef, archive, chain,
+    scan,
 };
 
 /// Number of generated sessions. TRUST_SESSIONS overrides it.
@@ -39,13 +40,13 @@ fn memory() -> TempDir {
 }
 
 /// A session's report in the form of a hand-in.
-fn document(place: &Place, anonymous: bool) -> Value {
-    let report = collect(place, &course(), Options { anonymous }).unwrap();
+fn document(place: &SessionLocation, anonymous: bool) -> Value {
+    let report = collect(place, &course(), CollectOptions { anonymous }).unwrap();
     let text = serde_json::to_string_pretty(&report).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-fn check(document: &Value, against: Option<&Path>) -> Result<Findings, HandInError> {
+fn check(document: &Value, against: Option<&Path>) -> Result<HandInFindings, HandInError> {
     let folder = memory();
     let file = folder.path().join("session.json");
     fs::write(&file, document.to_string()).unwrap();
@@ -53,7 +54,7 @@ fn check(document: &Value, against: Option<&Path>) -> Result<Findings, HandInErr
 }
 
 /// A generated session: steps of all kinds, resets, skipped steps, crashed and unfinished runs, a compacted log.
-fn honest(class: &Path, seed: u64) -> Place {
+fn honest(class: &Path, seed: u64) -> SessionLocation {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let course = course();
     let name = format!("learner-{seed}");
@@ -124,7 +125,7 @@ fn honest_sessions_are_intact_in_every_form() {
     let sessions = count("TRUST_SESSIONS", SESSIONS);
     for seed in 0..sessions {
         let place = honest(folder.path(), seed);
-        let intact = |what: &str, found: Findings| {
+        let intact = |what: &str, found: HandInFindings| {
             assert_eq!(found.problems, [""; 0], "seed {seed}, {what}");
             assert_eq!(found.intact(), Some(true), "seed {seed}, {what}");
         };
@@ -150,7 +151,7 @@ fn honest_sessions_are_intact_in_every_form() {
             // After the report, the session continues and is compacted.
             let mut session = Session::open(place.clone()).unwrap();
             session
-                .record(Event::Note {
+                .record(SessionEvent::Note {
                     text: "later".into(),
                 })
                 .unwrap();
@@ -204,7 +205,7 @@ fn investigate(session: &mut Session) {
         ("710001-stage1", ["--fix", "init"]),
     ] {
         let events = MadeUp::new("stage1", 20.0).events(&mut ChaCha8Rng::seed_from_u64(5));
-        let folder = session.place.runs().join(id);
+        let folder = session.location.runs().join(id);
         fs::create_dir_all(&folder).unwrap();
         let lines = events
             .iter()
@@ -219,7 +220,9 @@ fn investigate(session: &mut Session) {
             .unwrap();
         session.run_ended(id, RunExit::SUCCESS).unwrap();
         let (at, suspect) = (at.clone(), suspect.clone());
-        session.record(Event::Suspected { at, suspect }).unwrap();
+        session
+            .record(SessionEvent::Suspected { at, suspect })
+            .unwrap();
     }
 }
 
@@ -227,7 +230,7 @@ fn investigate(session: &mut Session) {
 fn write_a_kernel(session: &mut Session) {
     let (exercise, sha256) = ("rmsnorm".to_string(), "ab".repeat(32));
     session
-        .record(Event::KernelChecked {
+        .record(SessionEvent::KernelChecked {
             at: None,
             exercise: exercise.clone(),
             sha256: sha256.clone(),
@@ -236,7 +239,7 @@ fn write_a_kernel(session: &mut Session) {
         })
         .unwrap();
     session
-        .record(Event::KernelTimed {
+        .record(SessionEvent::KernelTimed {
             exercise,
             sha256,
             timed: KernelTime {
@@ -250,7 +253,7 @@ fn write_a_kernel(session: &mut Session) {
 }
 
 /// A session whose report has a value in every field.
-fn full(class: &Path) -> Place {
+fn full(class: &Path) -> SessionLocation {
     let place = walk(place(class, "ada"), &course(), 2, 11);
     let mut session = Session::open(place.clone()).unwrap();
     for (number, target) in ["v1", "stage1", "stage2", "v2"].into_iter().enumerate() {
@@ -284,7 +287,7 @@ fn full(class: &Path) -> Place {
         .unwrap();
     session.run_ended("800000-v1", RunExit::SUCCESS).unwrap();
     session
-        .record(Event::Note {
+        .record(SessionEvent::Note {
             text: "a note".into(),
         })
         .unwrap();
@@ -563,11 +566,13 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     // Steps recorded as done without any work.
     let liar = class::place(folder.path(), "liar");
     let mut session = Session::open(liar.clone()).unwrap();
-    session.opened(&course().title, &course().version).unwrap();
+    session
+        .record_opening(&course().title, &course().version)
+        .unwrap();
     for lesson in course().lessons() {
         for step in &lesson.steps {
             let at = StepRef::new(&lesson.id, &step.id);
-            session.record(Event::StepDone { at }).unwrap();
+            session.record(SessionEvent::StepDone { at }).unwrap();
         }
     }
     drop(session);
@@ -652,7 +657,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     assert!(!warnings.contains(".class.json"), "{warnings}");
 
     // Copies under other names, with recomputed checksums.
-    let renamed = |name: &str, from: &Place| {
+    let renamed = |name: &str, from: &SessionLocation| {
         let events = fs::read_to_string(from.events()).unwrap();
         let mut forged = json!({"chain": {"lines": events.lines().collect::<Vec<_>>()}});
         rewrite(&mut forged, |index, record| {
@@ -693,7 +698,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     }
 
     // Two people without a separate name, and one of them twice.
-    let hand_in = |name: &str, place: &Place, anonymous: bool| {
+    let hand_in = |name: &str, place: &SessionLocation, anonymous: bool| {
         let file = folder.path().join(name);
         fs::write(&file, document(place, anonymous).to_string()).unwrap();
         file
@@ -719,7 +724,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     assert!(class.learners[0].minutes < 9000.0 && class.learners[0].intact == Some(false));
 }
 
-fn write_lines(place: &Place, lines: &Value) {
+fn write_lines(place: &SessionLocation, lines: &Value) {
     let lines = lines.as_array().unwrap().iter();
     let lines: String = lines
         .map(|line| format!("{}\n", line.as_str().unwrap()))
@@ -897,10 +902,10 @@ fn what_was_not_checked_stands_beside_the_learner() {
     let folder = memory();
     let ada = place(folder.path(), "ada");
     let mut session = Session::open(ada.clone()).unwrap();
-    session.opened(&course().title, "0.9").unwrap();
+    session.record_opening(&course().title, "0.9").unwrap();
     for (lesson, step) in course().steps() {
         let at = StepRef::new(&lesson.id, &step.id);
-        session.record(Event::StepDone { at }).unwrap();
+        session.record(SessionEvent::StepDone { at }).unwrap();
     }
     drop(session);
     let file = folder.path().join("session.json");

@@ -16,14 +16,14 @@ fn drive<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// A separate file for each test. Dropping the value removes it.
-struct Place(PathBuf);
+struct TestFile(PathBuf);
 
-impl Place {
-    fn new(test: &str) -> Place {
+impl TestFile {
+    fn new(test: &str) -> TestFile {
         let folder =
             std::env::temp_dir().join(format!("turso-on-sqlite-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        Place(folder)
+        TestFile(folder)
     }
 
     fn open(&self, read_only: bool) -> Result<Database> {
@@ -47,7 +47,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -64,7 +64,7 @@ fn names(connection: &Connection) -> Vec<String> {
 
 #[test]
 fn what_one_connection_writes_another_reads() {
-    let place = Place::new("reads");
+    let place = TestFile::new("reads");
     let connection = place.with_table();
     assert_eq!(
         drive(connection.execute(INSERT, ("a", vec![1_u8, 2]))).unwrap(),
@@ -91,7 +91,7 @@ fn what_one_connection_writes_another_reads() {
 
 #[test]
 fn a_transaction_that_is_dropped_leaves_nothing() {
-    let place = Place::new("dropped");
+    let place = TestFile::new("dropped");
     let mut connection = place.with_table();
     let transaction =
         drive(connection.transaction_with_behavior(TransactionBehavior::Immediate)).unwrap();
@@ -107,7 +107,7 @@ fn a_transaction_that_is_dropped_leaves_nothing() {
 
 #[test]
 fn a_lock_that_another_holds_is_told_from_other_failures() {
-    let place = Place::new("busy");
+    let place = TestFile::new("busy");
     let mut first = place.with_table();
     let mut second = place.open(false).unwrap().connect().unwrap();
     second
@@ -127,7 +127,7 @@ fn a_lock_that_another_holds_is_told_from_other_failures() {
 
 #[test]
 fn the_log_folds_into_the_file() {
-    let place = Place::new("checkpoint");
+    let place = TestFile::new("checkpoint");
     let connection = place.with_table();
     drive(connection.execute(INSERT, ("a", vec![1_u8]))).unwrap();
     let mut complete = false;
@@ -146,7 +146,7 @@ fn the_log_folds_into_the_file() {
 
 #[test]
 fn many_writers_at_once_lose_nothing() {
-    let place = Place::new("writers");
+    let place = TestFile::new("writers");
     drop(place.with_table());
     std::thread::scope(|scope| {
         for writer in 0..4 {

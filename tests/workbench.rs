@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 
 use common::{stderr, stdout, tutor};
 use serde_json::Value;
-use tinyllama_course::workbench::check::{Checked, WAVES, check};
+use tinyllama_course::workbench::check::{ExerciseCheck, WAVES, check};
 use tinyllama_course::workbench::{
-    Exercise, File, Finding, Kind, ToolchainError, amd, exercises, find, words,
+    Exercise, FindingKind, KernelFile, KernelFinding, ToolchainError, amd, exercises, find, text,
 };
 
 /// Environment variable that makes tests fail on a machine without the compiler, so that nothing stays unchecked.
@@ -36,23 +36,23 @@ fn ready() -> bool {
     })
 }
 
-fn file(text: &str) -> File {
-    File {
+fn file(text: &str) -> KernelFile {
+    KernelFile {
         path: "kernel.hip".into(),
         text: text.to_owned(),
     }
 }
 
-fn checked(exercise: &Exercise, text: &str, waves: &[u32]) -> Checked {
+fn checked(exercise: &Exercise, text: &str, waves: &[u32]) -> ExerciseCheck {
     check(exercise, &file(text), waves, &mut |_| {}).expect("a machine that runs kernels")
 }
 
-fn said(checked: &Checked, text: &str) -> String {
-    words::lines(checked, &file(text)).join("\n")
+fn said(checked: &ExerciseCheck, text: &str) -> String {
+    text::lines(checked, &file(text)).join("\n")
 }
 
 /// Processes exercises in parallel. Most of the time each is a separate process.
-fn each(look: impl Fn(&Exercise) -> Vec<String> + Sync) {
+fn for_each_exercise(look: impl Fn(&Exercise) -> Vec<String> + Sync) {
     let all = exercises().expect("exercises that can be read");
     let halves = [0, 1].map(|half| all.iter().skip(half).step_by(2));
     let wrong: Vec<String> = std::thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn every_solution_passes_at_both_wave_sizes() {
     if !ready() {
         return;
     }
-    each(|exercise| {
+    for_each_exercise(|exercise| {
         let text = exercise.solution().unwrap();
         let checked = checked(exercise, text, &WAVES);
         let whole = checked.passed && checked.cases == 2 * exercise.cases.len();
@@ -110,7 +110,7 @@ fn every_starter_fails_and_runs() {
     if !ready() {
         return;
     }
-    each(|exercise| {
+    for_each_exercise(|exercise| {
         let text = exercise.starter().unwrap();
         let checked = checked(exercise, text, &WAVES);
         // A starter that does not compile teaches nothing.
@@ -118,7 +118,7 @@ fn every_starter_fails_and_runs() {
             && checked
                 .findings
                 .iter()
-                .all(|finding| finding.kind != Kind::Compile);
+                .all(|finding| finding.kind != FindingKind::Compile);
         (!as_meant)
             .then(|| format!("starter: {}", said(&checked, text)))
             .into_iter()
@@ -131,13 +131,13 @@ fn every_typical_mistake_is_found_with_the_right_words() {
     if !ready() {
         return;
     }
-    each(|exercise| {
+    for_each_exercise(|exercise| {
         let mut missed = vec![];
         for wrong in &exercise.wrong {
             let text = exercise.file(&wrong.file).unwrap();
             for wave in wrong.waves.clone().unwrap_or(WAVES.to_vec()) {
                 let checked = checked(exercise, text, &[wave]);
-                let shows = |finding: &Finding| {
+                let shows = |finding: &KernelFinding| {
                     finding.kind == wrong.shows
                         && wrong
                             .says
@@ -166,7 +166,7 @@ fn every_solution_compiles_for_amd_gpus() {
     if !ready() {
         return;
     }
-    each(|exercise| {
+    for_each_exercise(|exercise| {
         let text = exercise.solution().unwrap();
         match amd::facts(exercise, &file(text)) {
             Ok(Some(facts)) => {
@@ -187,17 +187,17 @@ fn every_solution_compiles_for_amd_gpus() {
 }
 
 /// Files that do not solve the first exercise, and the expected messages.
-const BAD: &[(&str, &str, Kind, &[&str])] = &[
+const BAD: &[(&str, &str, FindingKind, &[&str])] = &[
     (
         "a syntax error",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    out[0] = x[0]\n}\n",
-        Kind::Compile,
+        FindingKind::Compile,
         &["expected ';'", "line 2"],
     ),
     (
         "no entry point",
         "extern \"C\" __global__ void other(float *x) {}\n",
-        Kind::Compile,
+        FindingKind::Compile,
         &[
             "no kernel `scale_add`",
             "extern \"C\" __global__ void scale_add",
@@ -206,92 +206,92 @@ const BAD: &[(&str, &str, Kind, &[&str])] = &[
     (
         "another signature",
         "extern \"C\" __global__ void scale_add(const float *x, float *out, int n) {}\n",
-        Kind::Compile,
+        FindingKind::Compile,
         &["does not take the arguments", "float a"],
     ),
     (
         "an endless loop",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    volatile int on = 1;\n    while (on) {}\n}\n",
-        Kind::Endless,
+        FindingKind::Endless,
         &["did not end", "line 3"],
     ),
     (
         "one element too far",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i <= n)\n        out[i] = a * x[i] + y[i];\n}\n",
-        Kind::OutOfBounds,
+        FindingKind::OutOfBounds,
         &["[257] of 257 elements", "line 4"],
     ),
     (
         "a NaN",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = sqrtf(x[i] - 2) + y[i] * a;\n}\n",
-        Kind::Nan,
+        FindingKind::Nan,
         &["is NaN", "line 4"],
     ),
     (
         "a race",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    out[0] = threadIdx.x;\n}\n",
-        Kind::Race,
+        FindingKind::Race,
         &["out[0]", "line 2"],
     ),
     (
         "an endless loop that an optimiser would remove",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    int i = 0;\n    while (i < n) {}\n    out[0] = 1;\n}\n",
-        Kind::Endless,
+        FindingKind::Endless,
         &["did not end"],
     ),
     (
         "a copy past the end",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    if (threadIdx.x == 0) memcpy(out, x, (n + 1) * sizeof(float));\n}\n",
-        Kind::OutOfBounds,
+        FindingKind::OutOfBounds,
         &["of 1024 elements", "line 2"],
     ),
     (
         "a move past the end",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    if (threadIdx.x == 0) memmove(out + 1, out, n * sizeof(float));\n}\n",
-        Kind::OutOfBounds,
+        FindingKind::OutOfBounds,
         &["out[1..1024] of 1024 elements", "line 2"],
     ),
     (
         "a copy far past the end",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    if (threadIdx.x == 0) memcpy(out, x, size_t(1) << 40);\n}\n",
-        Kind::OutOfBounds,
+        FindingKind::OutOfBounds,
         &["of 1024 elements", "line 2"],
     ),
-    ("nothing", "", Kind::Compile, &["empty"]),
+    ("nothing", "", FindingKind::Compile, &["empty"]),
     (
         "somebody else's file",
         "#include \"/etc/passwd\"\n",
-        Kind::Compile,
+        FindingKind::Compile,
         &["refused", "line 1"],
     ),
     (
         "a call of the system",
         "extern \"C\" int system(const char *);\nextern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    system(\"true\");\n}\n",
-        Kind::Compile,
+        FindingKind::Compile,
         &["`system`", "does not exist on a GPU"],
     ),
     (
         "assembly",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    asm(\"syscall\");\n}\n",
-        Kind::Compile,
+        FindingKind::Compile,
         &["assembly", "line 2"],
     ),
     (
         "an index out of a small array",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    float part[4];\n    for (int i = 0; i <= n; i++) part[i] = 1;\n    out[0] = part[n % 4];\n}\n",
-        Kind::OutOfBounds,
+        FindingKind::OutOfBounds,
         &["index 4 of float[4]", "line 3"],
     ),
     (
         "a division by zero",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    int none = n - n;\n    out[0] = n / none;\n}\n",
-        Kind::Crash,
+        FindingKind::Crash,
         &["by zero"],
     ),
     (
         "too much local memory",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    __shared__ float big[20000];\n    big[threadIdx.x] = 1;\n    out[0] = big[0];\n}\n",
-        Kind::Crash,
+        FindingKind::Crash,
         &["65536", "80000"],
     ),
 ];

@@ -65,13 +65,13 @@ pub fn check_float(kernel: &'static str, dtype: ElemType) -> Result<(), KernelEr
 
 /// A buffer that has been checked to be long enough for a kernel.
 #[derive(Clone, Copy)]
-pub struct Buffer<'a> {
+pub struct CheckedBuffer<'a> {
     handle: &'a Handle,
     elements: usize,
     dtype: ElemType,
 }
 
-impl<'a> Buffer<'a> {
+impl<'a> CheckedBuffer<'a> {
     /// Refuses a buffer shorter than `elements` of `dtype`.
     pub fn new(
         kernel: &'static str,
@@ -90,7 +90,7 @@ impl<'a> Buffer<'a> {
                 actual,
             });
         }
-        Ok(Buffer {
+        Ok(CheckedBuffer {
             handle,
             elements,
             dtype,
@@ -196,7 +196,7 @@ pub fn vector_size(
     client: &Client,
     dtype: ElemType,
     length: usize,
-    buffers: &[Buffer<'_>],
+    buffers: &[CheckedBuffer<'_>],
 ) -> VectorSize {
     client
         .io_optimized_vector_sizes(dtype.size())

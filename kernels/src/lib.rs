@@ -41,7 +41,9 @@ pub mod swiglu_naive;
 
 pub use error::KernelError;
 #[cfg(feature = "gpu")]
-pub use workload::{BufferSource, CheckFunction, Content, KernelCode, PassLauncher, Workload};
+pub use workload::{
+    BufferContent, BufferSource, CheckFunction, KernelCode, PassLauncher, Workload,
+};
 
 /// Every kernel of the catalogue with its code, in the catalogue's order.
 #[cfg(feature = "gpu")]

@@ -1,28 +1,28 @@
 //! A kernel with its code: buffers for launching it, and its check.
 
 use cubecl::{ir::ElemType, prelude::Client, server::Handle};
-use tinyllama_kernel_catalog::{Kernel, Sizes};
+use tinyllama_kernel_catalog::{KernelDescriptor, StepSizes};
 
 use crate::KernelError;
-use crate::check::Check;
+use crate::check::OutputCheck;
 
 /// A descriptor of the catalogue with its code: a constant of its folder, which [`CODE`](crate::CODE) lists.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelCode {
-    pub kernel: &'static Kernel,
+    pub kernel: &'static KernelDescriptor,
     pub workload: Workload,
     pub check: CheckFunction,
 }
 
 /// Creates buffers for a model of these sizes, in an element type; `block` is the chosen block size.
 pub type Workload =
-    fn(&mut dyn BufferSource, &Sizes, ElemType, block: Option<usize>) -> PassLauncher;
+    fn(&mut dyn BufferSource, &StepSizes, ElemType, block: Option<usize>) -> PassLauncher;
 
 /// Launches the pass of this name on the buffers that were created for it.
 pub type PassLauncher = Box<dyn Fn(&str) -> Result<(), KernelError>>;
 
 /// Compares a kernel on a client, in an element type, with its reference on inputs drawn from a seed.
-pub type CheckFunction = fn(&Client, ElemType, u64) -> Result<Vec<Check>, KernelError>;
+pub type CheckFunction = fn(&Client, ElemType, u64) -> Result<Vec<OutputCheck>, KernelError>;
 
 /// The source of a workload's buffers: a device, with zeros or with values for a check, or only names.
 pub trait BufferSource {
@@ -34,23 +34,23 @@ pub trait BufferSource {
         name: &str,
         elements: usize,
         dtype: ElemType,
-        holds: Content<'_>,
+        holds: BufferContent<'_>,
     ) -> Handle;
 
     /// Creates a buffer that kernels read.
     fn input(&mut self, name: &str, elements: usize, dtype: ElemType) -> Handle {
-        self.buffer(name, elements, dtype, Content::Around(0.0))
+        self.buffer(name, elements, dtype, BufferContent::Around(0.0))
     }
 
     /// Creates a buffer that kernels write.
     fn output(&mut self, name: &str, elements: usize, dtype: ElemType) -> Handle {
-        self.buffer(name, elements, dtype, Content::Output)
+        self.buffer(name, elements, dtype, BufferContent::Output)
     }
 }
 
 /// Content of a buffer in a check.
 #[derive(Clone, Copy, Debug)]
-pub enum Content<'a> {
+pub enum BufferContent<'a> {
     /// Random values around a number.
     Around(f64),
     /// Random whole numbers below a bound.

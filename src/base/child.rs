@@ -7,12 +7,12 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Makes the kernel send `signal` to the child when this process ends for any reason.
-pub fn ends_with_this(command: &mut Command, signal: libc::c_int) {
-    ends_with(command, signal, std::process::id());
+pub fn die_with_parent(command: &mut Command, signal: libc::c_int) {
+    die_with(command, signal, std::process::id());
 }
 
 #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
-fn ends_with(command: &mut Command, signal: libc::c_int, parent: u32) {
+fn die_with(command: &mut Command, signal: libc::c_int, parent: u32) {
     // SAFETY: the closure only makes two system calls, and both are allowed between fork and exec.
     #[cfg(target_os = "linux")]
     unsafe {
@@ -35,11 +35,11 @@ mod tests {
     fn a_child_whose_parent_is_gone_already_does_not_start() {
         let mut orphan = Command::new("true");
         // No child has process 0 as its parent here.
-        ends_with(&mut orphan, libc::SIGTERM, 0);
+        die_with(&mut orphan, libc::SIGTERM, 0);
         let error = orphan.spawn().unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ESRCH));
         let mut child = Command::new("true");
-        ends_with_this(&mut child, libc::SIGTERM);
+        die_with_parent(&mut child, libc::SIGTERM);
         assert!(child.status().unwrap().success());
     }
 }

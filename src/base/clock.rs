@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// Time since 1970; zero if the machine's clock stands before that.
-pub fn since_1970() -> Duration {
+pub fn unix_time() -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! Shared basics: tables, units, statistics, files, the locale, facts about a machine, untrusted text.
 //!
-//! Nothing here knows about runs, lessons or terminals. The main types are [`TextTable`] and [`Columns`] for tables,
+//! Nothing here knows about runs, lessons or terminals. The main types are [`TextTable`] and [`TableColumns`] for tables,
 //! [`Series`] and [`Interval`] for measurements, [`DeviceFacts`] for a device, and [`plain`] for text that others
 //! wrote.
 //!
@@ -20,7 +20,6 @@ pub mod child;
 pub mod clock;
 pub mod device_facts;
 pub mod file;
-pub mod foreign;
 pub mod kfd;
 pub mod locale;
 pub mod panics;
@@ -30,20 +29,21 @@ pub mod roofline;
 pub mod statistics;
 pub mod table;
 pub mod units;
+pub mod untrusted;
 
-pub use child::ends_with_this;
-pub use clock::{now, since_1970};
+pub use child::die_with_parent;
+pub use clock::{now, unix_time};
 pub use device_facts::DeviceFacts;
 pub use file::{create_private, create_private_file, if_there, inside, replace};
-pub use foreign::{Html, plain, plain_lines};
 pub use process::host_name;
-pub use roofline::{Ceiling, Ceilings, Picture, Point, Roofline};
+pub use roofline::{Ceiling, Ceilings, Point, Roofline, RooflinePicture};
 pub use statistics::{
     Basis, CompareError, Finding, Interval, LEAST_RUNS, Series, half_width, median, quantile,
     ratio_in_rounds, ratio_of_medians, relative_difference,
 };
-pub use table::{Align, Columns, TextTable, push_wrapped, shortened, wrapped};
+pub use table::{Align, TableColumns, TextTable, push_wrapped, shortened, wrapped};
 pub use units::{
     NOT_REPORTED, bytes_or_not, figure, human_bytes, number, number_or_not, or_not_reported,
     percent, plural, rate, same_number, time,
 };
+pub use untrusted::{HtmlWriter, plain, plain_lines};

@@ -15,13 +15,13 @@ const MOST_BYTES: u64 = 1 << 20;
 /// If it cannot be started or waited for.
 pub fn ask(
     program: &Path,
-    words: &[&str],
+    args: &[&str],
     patience: Duration,
 ) -> io::Result<Option<(ExitStatus, String)>> {
     let (mut reader, writer) = io::pipe()?;
     let mut command = Command::new(program);
     command
-        .args(words)
+        .args(args)
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer);

@@ -253,7 +253,7 @@ pub fn interval_of_median(series: &Series, confidence: f64) -> Result<Interval, 
 
 /// The conclusion from an interval and a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BoundVerdict {
     /// The whole interval meets the bound.
     Passed,
     /// The whole interval misses it.
@@ -268,7 +268,7 @@ pub enum Verdict {
 
 impl Interval {
     /// Builds the interval of a ratio whose logarithm lies within `half_width` of `log`.
-    pub fn around(
+    pub fn from_log_ratio(
         log: f64,
         half_width: f64,
         confidence: f64,
@@ -287,20 +287,20 @@ impl Interval {
     }
 
     /// Judges whether the value lies within `at_least` and `at_most`; either may be open.
-    pub fn judge(&self, at_least: Option<f64>, at_most: Option<f64>) -> Verdict {
+    pub fn judge(&self, at_least: Option<f64>, at_most: Option<f64>) -> BoundVerdict {
         let meets = |bound: Option<f64>, low: f64, high: f64| match bound {
-            None => Verdict::Passed,
-            Some(bound) if low >= bound => Verdict::Passed,
-            Some(bound) if high < bound => Verdict::NotYet,
-            Some(bound) => Verdict::Inconclusive {
+            None => BoundVerdict::Passed,
+            Some(bound) if low >= bound => BoundVerdict::Passed,
+            Some(bound) if high < bound => BoundVerdict::NotYet,
+            Some(bound) => BoundVerdict::Inconclusive {
                 further_steps: self.further_steps(bound),
             },
         };
         let lower = meets(at_least, self.low, self.high);
         let upper = meets(at_most.map(|bound| -bound), -self.high, -self.low);
         match (lower, upper) {
-            (Verdict::NotYet, _) | (_, Verdict::NotYet) => Verdict::NotYet,
-            (Verdict::Passed, other) | (other, Verdict::Passed) => other,
+            (BoundVerdict::NotYet, _) | (_, BoundVerdict::NotYet) => BoundVerdict::NotYet,
+            (BoundVerdict::Passed, other) | (other, BoundVerdict::Passed) => other,
             (first, _) => first,
         }
     }
@@ -391,7 +391,7 @@ fn ratio_interval(
     let freedom =
         variance.powi(2) / (a.variance.powi(2) / a.freedom + b.variance.powi(2) / b.freedom);
     let half_width = half_width(confidence, freedom, variance.sqrt()).max(a.reach + b.reach);
-    Interval::around(log_ratio, half_width, confidence, basis, (steps, runs))
+    Interval::from_log_ratio(log_ratio, half_width, confidence, basis, (steps, runs))
 }
 
 /// Half width of the two-sided Student's t interval for this standard error.

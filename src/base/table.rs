@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::foreign;
+use crate::untrusted;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -35,25 +35,25 @@ const GAP: usize = 2;
 const NO_FIGURE: &str = "-";
 
 /// A cell's text; `None` if nothing was reported.
-type Cell = Option<String>;
+type CellText = Option<String>;
 
 /// Rows with the columns that describe them. The text form omits columns without any reported value.
-pub struct Columns<'a, T> {
+pub struct TableColumns<'a, T> {
     pub title: String,
     pub things: &'a [T],
-    columns: Vec<Column<'a, T>>,
+    columns: Vec<TableColumn<'a, T>>,
     notes: Vec<String>,
 }
 
-struct Column<'a, T> {
+struct TableColumn<'a, T> {
     name: &'static str,
     align: Align,
-    cell: Box<dyn Fn(&T) -> Cell + 'a>,
+    cell: Box<dyn Fn(&T) -> CellText + 'a>,
 }
 
-impl<'a, T> Columns<'a, T> {
-    pub fn of(title: impl Into<String>, things: &'a [T]) -> Self {
-        Columns {
+impl<'a, T> TableColumns<'a, T> {
+    pub fn titled(title: impl Into<String>, things: &'a [T]) -> Self {
+        TableColumns {
             title: title.into(),
             things,
             columns: Vec::new(),
@@ -68,23 +68,23 @@ impl<'a, T> Columns<'a, T> {
     }
 
     /// Adds a text column.
-    pub fn left<C: Into<Cell>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
+    pub fn left<C: Into<CellText>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
         self.column(name, Align::Left, cell)
     }
 
     /// Adds a column of numbers.
-    pub fn right<C: Into<Cell>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
+    pub fn right<C: Into<CellText>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
         self.column(name, Align::Right, cell)
     }
 
-    fn column<C: Into<Cell>>(
+    fn column<C: Into<CellText>>(
         mut self,
         name: &'static str,
         align: Align,
         cell: impl Fn(&T) -> C + 'a,
     ) -> Self {
         let cell = Box::new(move |thing: &T| cell(thing).into());
-        self.columns.push(Column { name, align, cell });
+        self.columns.push(TableColumn { name, align, cell });
         self
     }
 
@@ -102,19 +102,19 @@ impl<'a, T> Columns<'a, T> {
     }
 
     /// A row's cells in the order of the columns.
-    pub fn row(&self, thing: &T) -> impl Iterator<Item = Cell> {
+    pub fn row(&self, thing: &T) -> impl Iterator<Item = CellText> {
         self.columns.iter().map(|column| (column.cell)(thing))
     }
 }
 
-impl<T> From<Columns<'_, T>> for TextTable {
-    fn from(columns: Columns<'_, T>) -> Self {
+impl<T> From<TableColumns<'_, T>> for TextTable {
+    fn from(columns: TableColumns<'_, T>) -> Self {
         let mut table = TextTable::new(columns.title, &[]);
         table.rows = vec![vec![]; columns.things.len()];
         table.notes = columns.notes;
         let mut left_out = Vec::new();
-        for Column { name, align, cell } in columns.columns {
-            let cells: Vec<Cell> = columns.things.iter().map(cell).collect();
+        for TableColumn { name, align, cell } in columns.columns {
+            let cells: Vec<CellText> = columns.things.iter().map(cell).collect();
             if !cells.is_empty() && cells.iter().all(Option::is_none) {
                 left_out.push(name);
                 continue;
@@ -148,9 +148,9 @@ impl TextTable {
     /// Renders the table in lines of at most `width` characters, unless a single number is longer. Names may come
     /// from untrusted files, so control characters and line breaks are made visible.
     pub fn render(&self, width: usize) -> String {
-        let plain = |texts: &Vec<String>| texts.iter().map(|text| foreign::plain(text)).collect();
+        let plain = |texts: &Vec<String>| texts.iter().map(|text| untrusted::plain(text)).collect();
         let shown = TextTable {
-            title: foreign::plain(&self.title),
+            title: untrusted::plain(&self.title),
             columns: self.columns.clone(),
             rows: self.rows.iter().map(plain).collect(),
             notes: plain(&self.notes),
@@ -330,8 +330,8 @@ mod tests {
         },
     ];
 
-    fn runs() -> Columns<'static, Run> {
-        Columns::of("Runs", &RUNS)
+    fn runs() -> TableColumns<'static, Run> {
+        TableColumns::titled("Runs", &RUNS)
             .left("", |run| run.name.to_owned())
             .right("step ms", |run| run.ms.map(|ms| format!("{ms:.1}")))
             .right("memory", |_| None)

@@ -4,14 +4,15 @@ use anyhow::Result;
 use clap::Args;
 
 use super::analysis::{
-    Analysis, Answer, Flags, Lab, Measure, Page, Sweep, TIMED, bar, interval, plural, switches,
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, Sweep, TIMED, bar,
+    interval, plural, switches,
 };
 use tinyllama_base::statistics::{Finding, Series};
-use tinyllama_base::table::Columns;
-use tinyllama_course::analysis::ablation::{Ablation, Effect, States, analyse};
+use tinyllama_base::table::TableColumns;
+use tinyllama_course::analysis::ablation::{Ablation, States, SwitchEffect, analyse};
 use tinyllama_course::analysis::comparison::total_series;
 use tinyllama_course::analysis::relative::factor;
-use tinyllama_course::analysis::{RunFailure, Variant};
+use tinyllama_course::analysis::{RunFailure, RunVariant};
 use tinyllama_course::run::{RunSpec, UsageError};
 
 /// With more switches there would be more than 64 combinations.
@@ -56,7 +57,7 @@ fn switch(name: &str) -> Result<String, String> {
 }
 
 impl Analysis for AblateArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let switches = &self.switches;
         let again = (1..switches.len()).find(|at| switches[..*at].contains(&switches[*at]));
         if again.is_some() || switches.len() > MOST_SWITCHES {
@@ -65,31 +66,31 @@ impl Analysis for AblateArgs {
             ))
             .into());
         }
-        let common = self.flags.after(&TIMED);
-        let variants = States::all(switches.len())
+        let common = self.flags.merged_with(&TIMED);
+        let variants = States::all_states(switches.len())
             .map(|states| {
-                let name = match states.on(switches).join(" + ") {
+                let name = match states.switched_on(switches).join(" + ") {
                     none if none.is_empty() => "none".into(),
                     on => on,
                 };
-                Variant::new(name, &self.target, &common, &states.flags(switches))
+                RunVariant::new(name, &self.target, &common, &states.flags(switches))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
-        let runs = lab.take_turns(&variants, self.measure.rounds);
-        let runs = runs.inspect_err(say_which)?;
+        let mut runner = AnalysisRunner::open_for(&self.flags, &self.sweep)?;
+        let runs = runner.run_rounds(&variants, self.measure.rounds);
+        let runs = runs.inspect_err(explain_failure)?;
         let medians = |series: Vec<Series>| series.iter().map(Series::median).collect();
         let times = runs.iter().map(|runs| medians(total_series(runs)));
         let times: Vec<Vec<f64>> = times.collect();
         let Measure { confidence, .. } = self.measure;
         let found = analyse(self.target.target.name, switches, &times, confidence)?;
-        Ok(Answer::new(&found, page(&found))?.made_in(&lab))
+        Ok(AnalysisResult::new(&found, page(&found))?.with_nodes(&runner))
     }
 }
 
 /// Names the combination that this device cannot run, because the experiment needs all of them.
-fn say_which(failure: &RunFailure) {
-    if let RunFailure::Failed(failed) = failure {
+fn explain_failure(failure: &RunFailure) {
+    if let RunFailure::FailedRun(failed) = failure {
         eprintln!(
             "the combination `{}` did not run; choose --switches without the one it needs",
             failed.variant
@@ -97,11 +98,11 @@ fn say_which(failure: &RunFailure) {
     }
 }
 
-fn page(found: &Ablation) -> Page {
-    let mut page = Page::default();
+fn page(found: &Ablation) -> AnalysisPage {
+    let mut page = AnalysisPage::default();
     let rounds = plural(found.rounds, "round");
     let title = format!("{}: every combination, {rounds}", found.target);
-    let combinations = Columns::of(title, &found.combinations)
+    let combinations = TableColumns::titled(title, &found.combinations)
         .left("switched on", |row| match &*row.on {
             [] => "nothing".into(),
             on => on.join(" + "),
@@ -126,17 +127,17 @@ fn page(found: &Ablation) -> Page {
     page
 }
 
-fn effects<'a>(title: &str, effects: &'a [Effect]) -> Columns<'a, Effect> {
-    Columns::of(title, effects)
+fn effects<'a>(title: &str, effects: &'a [SwitchEffect]) -> TableColumns<'a, SwitchEffect> {
+    TableColumns::titled(title, effects)
         .left("", |row| row.switches.join(" with "))
         .right("speed-up", |row| {
             format!("{}x", factor(1.0 / row.time_ratio))
         })
         .right("interval", |row| row.interval.as_ref().map(interval))
-        .left("finding", in_words)
+        .left("finding", finding_text)
 }
 
-fn in_words(effect: &Effect) -> String {
+fn finding_text(effect: &SwitchEffect) -> String {
     let both = effect.switches.len() == 2;
     match effect.finding {
         Some(Finding::Faster) if both => "they help each other".into(),
@@ -151,9 +152,9 @@ fn in_words(effect: &Effect) -> String {
 }
 
 /// A bar chart with the share of time that each switch saves.
-fn chart(page: &mut Page, effects: &[Effect]) {
-    let name = |effect: &Effect| effect.switches.join("");
-    let saved = |effect: &Effect| 1.0 - effect.time_ratio;
+fn chart(page: &mut AnalysisPage, effects: &[SwitchEffect]) {
+    let name = |effect: &SwitchEffect| effect.switches.join("");
+    let saved = |effect: &SwitchEffect| 1.0 - effect.time_ratio;
     let width = effects.iter().map(|effect| name(effect).len()).max();
     let width = width.unwrap_or(0);
     let shares = effects.iter().map(|effect| saved(effect).abs());

@@ -5,12 +5,16 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Page, TIMED, number_that, positive};
-use tinyllama_base::table::Columns;
+use super::analysis::{
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED, parse_number, positive,
+};
+use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{human_bytes, number};
-use tinyllama_course::analysis::batch_size::{AS_GOOD, Bounds, Goal, Search, Trial, search};
+use tinyllama_course::analysis::batch_size::{
+    AS_GOOD, BatchSizeSearch, Bounds, Goal, SizeTrial, search,
+};
 use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
-use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
+use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_course::run::{RunSpec, UsageError};
 
 /// Default steps of a trial: enough for a median, and few enough for a dozen trials.
@@ -46,21 +50,21 @@ pub struct BatchSizeArgs {
 
 fn share(text: &str) -> Result<f64, String> {
     let it_is = "expected a share between 0 and 1, such as 0.8";
-    number_that(text, |share| share > 0.0 && share <= 1.0, it_is)
+    parse_number(text, |share| share > 0.0 && share <= 1.0, it_is)
 }
 
 /// The document that `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
+struct BatchSizeDocument<'a> {
     target: &'a str,
     complete: bool,
     memory_share: f64,
     #[serde(flatten)]
-    search: &'a Search,
+    search: &'a BatchSizeSearch,
 }
 
 impl Analysis for BatchSizeArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let (from, to) = (self.from, self.to);
         if to < from {
             return Err(UsageError(format!(
@@ -73,25 +77,25 @@ impl Analysis for BatchSizeArgs {
             to,
             exact: self.exact,
         };
-        let common = self.flags.after(&[&TIMED[..], &[STEPS]].concat());
+        let common = self.flags.merged_with(&[&TIMED[..], &[STEPS]].concat());
         let target = self.target.target.name;
         let variant = |batch_size: usize| {
             let name = format!("{target} with batch {batch_size}");
             let sized = [format!("--batch-size={batch_size}")];
-            Variant::new(name, &self.target, &common, &sized)
+            RunVariant::new(name, &self.target, &common, &sized)
         };
         variant(from)?;
-        let mut lab = Lab::open(&self.flags)?;
+        let mut runner = AnalysisRunner::open(&self.flags)?;
         let mut trials = 0;
         let found = search(self.optimize, bounds, |batch_size| {
             trials += 1;
             let variant = variant(batch_size).map_err(|error| RunFailure::Other(error.into()))?;
-            match lab.run(&variant, (trials, 0)) {
+            match runner.run(&variant, (trials, 0)) {
                 Ok(run) => Ok(judged(batch_size, &run, self.memory)),
-                Err(RunFailure::Failed(failed)) if failed.is_out_of_memory() => Ok(Trial {
+                Err(RunFailure::FailedRun(failed)) if failed.is_out_of_memory() => Ok(SizeTrial {
                     batch_size,
                     note: "out of memory".into(),
-                    ..Trial::default()
+                    ..SizeTrial::default()
                 }),
                 Err(other) => Err(other),
             }
@@ -100,21 +104,21 @@ impl Analysis for BatchSizeArgs {
             Ok(search) => (search, Ok(())),
             Err((search, failure)) => (search, Err(failure)),
         };
-        let document = Document {
+        let document = BatchSizeDocument {
             target,
             complete: ended.is_ok(),
             memory_share: self.memory,
             search: &search,
         };
         let passed = search.best.is_some();
-        Ok(Answer::new(&document, self.page(&search))?
-            .passed(passed)
-            .after(ended))
+        Ok(AnalysisResult::new(&document, self.page(&search))?
+            .with_passed(passed)
+            .with_run_result(ended))
     }
 }
 
 /// Judges whether the run stayed within its share of the device's memory.
-fn judged(batch_size: usize, run: &MeasuredRun, share: f64) -> Trial {
+fn judged(batch_size: usize, run: &MeasuredRun, share: f64) -> SizeTrial {
     let (bytes, source) = match peak_bytes(run) {
         Some(bytes) => (bytes, "memory as the backend reports it"),
         None => (
@@ -126,7 +130,7 @@ fn judged(batch_size: usize, run: &MeasuredRun, share: f64) -> Trial {
     let allowed = memory.map(|memory| (memory as f64 * share) as u64);
     let fits = allowed.is_none_or(|allowed| bytes <= allowed);
     let step_ms = step_ms(std::slice::from_ref(run));
-    Trial {
+    SizeTrial {
         batch_size,
         fits,
         bytes: Some(bytes),
@@ -141,14 +145,14 @@ fn judged(batch_size: usize, run: &MeasuredRun, share: f64) -> Trial {
 }
 
 impl BatchSizeArgs {
-    fn page(&self, search: &Search) -> Page {
-        let mut page = Page::default();
+    fn page(&self, search: &BatchSizeSearch) -> AnalysisPage {
+        let mut page = AnalysisPage::default();
         if search.trials.is_empty() {
             return page;
         }
-        let title = format!("Batch sizes of {}", self.target.entry());
+        let title = format!("Batch sizes of {}", self.target.command_name());
         page.table(
-            Columns::of(title, &search.trials)
+            TableColumns::titled(title, &search.trials)
                 .right("batch", |row| row.batch_size.to_string())
                 .right("step ms", |row| number(row.step_ms, 3))
                 .right("samples/s", |row| number(row.samples_per_s, 1))

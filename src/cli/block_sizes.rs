@@ -12,7 +12,7 @@ use tinyllama_course::analysis::tuning::{TakenOver, Tuned};
 use tinyllama_course::run::UsageError;
 use tinyllama_course::run::folder;
 use tinyllama_engine::targets::Target;
-use tinyllama_engine::train::Options;
+use tinyllama_engine::train::TrainingOptions;
 
 /// Environment variable; `off` ignores the results of `tune`.
 const TUNING: &str = "TINYLLAMA_TUNING";
@@ -21,7 +21,11 @@ const TUNING: &str = "TINYLLAMA_TUNING";
 ///
 /// # Errors
 /// [`UsageError`] if the target does not launch one of the named kernels.
-pub fn check(given: &[BlockSize], target: Target, options: &Options) -> Result<(), UsageError> {
+pub fn check(
+    given: &[BlockSize],
+    target: Target,
+    options: &TrainingOptions,
+) -> Result<(), UsageError> {
     let launched = target.kernels(&options.recipe);
     let Some(idle) = given
         .iter()
@@ -51,7 +55,11 @@ pub fn check(given: &[BlockSize], target: Target, options: &Options) -> Result<(
 ///
 /// # Errors
 /// If a kernel refuses a given size, or if the environment variable is neither on nor off.
-pub fn settle(given: &[BlockSize], target: Target, hello: &mut Hello) -> Result<Option<String>> {
+pub fn apply_block_sizes(
+    given: &[BlockSize],
+    target: Target,
+    hello: &mut Hello,
+) -> Result<Option<String>> {
     let mut sizes: BTreeMap<String, usize> = given
         .iter()
         .map(|size| (size.kernel.clone(), size.units))
@@ -92,7 +100,7 @@ fn tuning_is_on() -> Result<bool> {
 
 fn found(hello: &Hello, given: &BTreeMap<String, usize>) -> Result<Option<TakenOver>> {
     let root = folder::state_folder()?;
-    let taken = Tuned::load(&root, &hello.backend, &hello.device)?.taken_over(hello, given);
+    let taken = Tuned::load(&root, &hello.backend, &hello.device)?.block_sizes_for(hello, given);
     if let Some(taken) = &taken {
         for (kernel, size) in &taken.block_sizes {
             check_size(kernel, *size)?;

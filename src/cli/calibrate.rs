@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Page, Told};
-use tinyllama_base::clock::since_1970;
+use super::analysis::{AlreadyReported, Analysis, AnalysisPage, AnalysisResult};
+use tinyllama_base::clock::unix_time;
 use tinyllama_course::analysis::calibration::{Calibration, VERSION};
 use tinyllama_course::analysis::gpus::{self, DataSheet};
 use tinyllama_course::run::{Launcher, NotStarted, RunExit, UsageError, folder};
@@ -40,19 +40,19 @@ pub struct CalibrateArgs {
 
 /// One entry of the list that `--json` prints: a calibration with the vendor's figures.
 #[derive(Serialize)]
-struct Kept {
+struct CalibrationEntry {
     calibration: Calibration,
     /// Null if the table does not list the device.
     data_sheet: Option<DataSheet>,
 }
 
 impl Analysis for CalibrateArgs {
-    fn answer(&self) -> Result<Answer> {
-        let mut page = Page::default();
+    fn analyze(&self) -> Result<AnalysisResult> {
+        let mut page = AnalysisPage::default();
         if self.measure {
             let measured = self.measure_here()?;
             page.line(serde_json::to_string(&measured)?);
-            return Answer::new(&measured, page);
+            return AnalysisResult::new(&measured, page);
         }
         let root = folder::state_folder()?;
         let calibrations = match self.show {
@@ -62,18 +62,18 @@ impl Analysis for CalibrateArgs {
         if calibrations.is_empty() {
             page.line("No device was calibrated yet: run `tinyllama-tutor calibrate`.");
         }
-        let beside_sheet = |calibration: Calibration| Kept {
+        let beside_sheet = |calibration: Calibration| CalibrationEntry {
             data_sheet: gpus::find(&calibration.facts.device),
             calibration,
         };
-        let all: Vec<Kept> = calibrations.into_iter().map(beside_sheet).collect();
+        let all: Vec<CalibrationEntry> = calibrations.into_iter().map(beside_sheet).collect();
         all.iter().for_each(|kept| kept.show(&mut page));
         if let ([kept], false) = (&all[..], self.show) {
             let facts = &kept.calibration.facts;
             let path = Calibration::path(&root, &facts.backend, &facts.device);
             page.line(format_args!("kept in {}", path.display()));
         }
-        Answer::new(&all, page)
+        AnalysisResult::new(&all, page)
     }
 }
 
@@ -100,7 +100,7 @@ impl CalibrateArgs {
         let reached = ceilings::measure(backend, self.device.as_deref(), &mut progress)?;
         Ok(Calibration {
             version: VERSION,
-            measured: since_1970().as_secs(),
+            measured: unix_time().as_secs(),
             program: env!("CARGO_PKG_VERSION").into(),
             reached,
         })
@@ -112,20 +112,20 @@ impl CalibrateArgs {
         eprintln!(
             "measuring; this takes up to a minute, or longer the first time, when kernels are compiled and tuned"
         );
-        let launcher = Launcher::choose(self.launcher.as_deref(), None)?;
-        let mut words = launcher.command(["calibrate", "--measure"]);
+        let launcher = Launcher::from_settings(self.launcher.as_deref(), None)?;
+        let mut argv = launcher.command(["calibrate", "--measure"]);
         let flags = [("--backend", &self.backend), ("--device", &self.device)];
         for (flag, value) in flags {
-            words.extend(value.as_ref().map(|value| format!("{flag}={value}").into()));
+            argv.extend(value.as_ref().map(|value| format!("{flag}={value}").into()));
         }
-        let output = Command::new(&words[0])
-            .args(&words[1..])
+        let output = Command::new(&argv[0])
+            .args(&argv[1..])
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
-            .map_err(NotStarted::of(&words[0]))?;
+            .map_err(NotStarted::from_program(&argv[0]))?;
         if !output.status.success() {
-            bail!(Told(RunExit::from(output.status).into()));
+            bail!(AlreadyReported(RunExit::from(output.status).into()));
         }
         // A launcher or a driver may print additional lines.
         let text = String::from_utf8_lossy(&output.stdout);
@@ -138,8 +138,8 @@ impl CalibrateArgs {
     }
 }
 
-impl Kept {
-    fn show(&self, page: &mut Page) {
+impl CalibrationEntry {
+    fn show(&self, page: &mut AnalysisPage) {
         let facts = &self.calibration.facts;
         let (device, backend) = (&facts.device, &facts.backend);
         let driver = facts.driver.as_deref().unwrap_or("not reported");

@@ -66,11 +66,11 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let mut succeeded = 0;
     let facts = FACTS.lines().filter_map(|line| line.split_once(" | "));
     let facts: Vec<_> = facts.collect();
-    for (number, (file, words)) in facts.iter().enumerate() {
+    for (number, (file, argv)) in facts.iter().enumerate() {
         if signal() != 0 {
             break;
         }
-        let mut arguments: Vec<&str> = words.split(' ').chain(["--json"]).collect();
+        let mut arguments: Vec<&str> = argv.split(' ').chain(["--json"]).collect();
         if TRAINING.contains(&arguments[0]) {
             arguments.extend(flags.iter().map(String::as_str));
         }

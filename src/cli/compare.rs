@@ -11,15 +11,18 @@ use serde::Serialize;
 use self::peers::Peer;
 use super::Exit;
 use super::analysis::{
-    Analysis, Answer, Flags, Lab, Measure, Page, TIMED, kept_run, range, workshop_table,
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, TIMED, range,
+    stored_run, workshop_table,
 };
-use super::say::say_page;
-use tinyllama_base::table::{Columns, TextTable};
+use super::print_result::print_page;
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{human_bytes, number, rate};
-use tinyllama_course::analysis::comparison::{Comparison, Made, Row, Side, compare, total_series};
+use tinyllama_course::analysis::comparison::{
+    Comparison, ComparisonRow, RunOrder, Side, compare, total_series,
+};
 use tinyllama_course::analysis::relative::USUAL_CONFIDENCE;
-use tinyllama_course::analysis::workshop::{self, Confronted};
-use tinyllama_course::analysis::{MeasuredRun, Variant};
+use tinyllama_course::analysis::workshop::{self, ClaimComparison};
+use tinyllama_course::analysis::{MeasuredRun, RunVariant};
 use tinyllama_course::run::{RunSpec, UsageError, folder};
 
 /// Steps of the profile pass. `--workshop` needs it to time parts.
@@ -59,26 +62,26 @@ pub struct CompareArgs {
 
 /// The document that `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
+struct CompareDocument<'a> {
     #[serde(flatten)]
     comparison: &'a Comparison,
     #[serde(skip_serializing_if = "<[Peer]>::is_empty")]
     peers: &'a [Peer],
     #[serde(skip_serializing_if = "Option::is_none")]
-    workshop: Option<&'a [Confronted]>,
+    workshop: Option<&'a [ClaimComparison]>,
 }
 
 impl Analysis for CompareArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let root = folder::state_folder()?;
-        let found = self.compared.iter().map(|text| kept_run(text, &root));
+        let found = self.compared.iter().map(|text| stored_run(text, &root));
         let found = found.collect::<Result<Vec<_>>>()?;
         let kept: Vec<_> = found.iter().flatten().collect();
         let (made, sides, peers) = if kept.is_empty() {
             let (sides, peers) = self.measured()?;
-            (Made::InTurns, sides, peers)
+            (RunOrder::InTurns, sides, peers)
         } else if kept.len() == found.len() {
-            (Made::Apart, read(kept)?, peers::run(&self.peer)?)
+            (RunOrder::Apart, read(kept)?, peers::run(&self.peer)?)
         } else {
             bail!(UsageError(
                 "targets and kept runs cannot be mixed: the targets would run now, the others ran at another time. \
@@ -89,27 +92,29 @@ impl Analysis for CompareArgs {
         let comparison = compare(&sides, made, self.measure.confidence);
         let base = sides.first().map(|first| total_series(&first.runs));
         let base = base.unwrap_or_default();
-        let over = |peer: Peer| peer.over(&base, self.measure.confidence);
+        let over = |peer: Peer| peer.relative_to(&base, self.measure.confidence);
         let peers: Vec<Peer> = peers.into_iter().map(over).collect();
-        let workshop = self.workshop.then(|| workshop::confront(&comparison.rows));
-        let document = Document {
+        let workshop = self
+            .workshop
+            .then(|| workshop::compare_with_claims(&comparison.rows));
+        let document = CompareDocument {
             comparison: &comparison,
             peers: &peers,
             workshop: workshop.as_deref(),
         };
-        Answer::new(&document, page(&document))
+        AnalysisResult::new(&document, page(&document))
     }
 }
 
 /// Compares stored runs. The first one is the baseline.
-pub fn of_runs(paths: &[PathBuf], as_json: bool) -> Result<Exit> {
-    let comparison = compare(&read(paths)?, Made::Apart, USUAL_CONFIDENCE);
-    let document = Document {
+pub fn compare_stored(paths: &[PathBuf], as_json: bool) -> Result<Exit> {
+    let comparison = compare(&read(paths)?, RunOrder::Apart, USUAL_CONFIDENCE);
+    let document = CompareDocument {
         comparison: &comparison,
         peers: &[],
         workshop: None,
     };
-    say_page(as_json, &document, &page(&document))
+    print_page(as_json, &document, &page(&document))
 }
 
 fn read<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<Vec<Side>> {
@@ -131,7 +136,7 @@ fn kept(run: MeasuredRun) -> Side {
 impl CompareArgs {
     /// Starts the first run only after all checks and all other programs.
     fn measured(&self) -> Result<(Vec<Side>, Vec<Peer>)> {
-        let common = self.flags.after(&TIMED);
+        let common = self.flags.merged_with(&TIMED);
         let flags = ["--sync=phases", "--repeatability=off", "--flops"];
         let mut apart: Vec<String> = flags.map(String::from).into();
         if self.workshop {
@@ -142,20 +147,20 @@ impl CompareArgs {
         let mut timed = Vec::new();
         let mut with_phases = Vec::new();
         for entry in &entries {
-            timed.push(Variant::new(entry.to_string(), entry, &common, &[])?);
+            timed.push(RunVariant::new(entry.to_string(), entry, &common, &[])?);
             let name = format!("{entry}, phases timed apart");
-            with_phases.push(Variant::new(name, entry, &common, &apart)?);
+            with_phases.push(RunVariant::new(name, entry, &common, &apart)?);
         }
-        let mut lab = Lab::open(&self.flags)?;
+        let mut runner = AnalysisRunner::open(&self.flags)?;
         let peers = peers::run(&self.peer);
-        lab.runner.check_stop()?;
+        runner.runner.check_stop()?;
         let peers = peers?;
-        let runs = lab.take_turns(&timed, self.measure.rounds)?;
+        let runs = runner.run_rounds(&timed, self.measure.rounds)?;
         let mut sides = Vec::new();
         for (at, (variant, runs)) in timed.into_iter().zip(runs).enumerate() {
             let phases = match self.no_phases {
                 true => None,
-                false => Some(lab.run(&with_phases[at], (at + 1, entries.len()))?),
+                false => Some(runner.run(&with_phases[at], (at + 1, entries.len()))?),
             };
             sides.push(Side {
                 name: variant.name,
@@ -167,14 +172,14 @@ impl CompareArgs {
     }
 }
 
-fn page(found: &Document<'_>) -> Page {
-    let mut page = Page::default();
+fn page(found: &CompareDocument<'_>) -> AnalysisPage {
+    let mut page = AnalysisPage::default();
     let comparison = found.comparison;
     if let Some(row) = comparison.rows.first() {
         page.line(format_args!("{} ({})", row.device, row.backend));
     }
     let peers = found.peers.iter().map(Peer::row);
-    let rows: Vec<Row> = comparison.rows.iter().cloned().chain(peers).collect();
+    let rows: Vec<ComparisonRow> = comparison.rows.iter().cloned().chain(peers).collect();
     page.table(times(comparison, &rows, !found.peers.is_empty()));
     page.table(figures(&rows));
     if let Some(confronted) = found.workshop {
@@ -186,9 +191,9 @@ fn page(found: &Document<'_>) -> Page {
     page
 }
 
-fn times(comparison: &Comparison, rows: &[Row], has_peers: bool) -> TextTable {
+fn times(comparison: &Comparison, rows: &[ComparisonRow], has_peers: bool) -> TextTable {
     let peers: &[&str] = if has_peers { &[peers::NOTE] } else { &[] };
-    Columns::of("Step time", rows)
+    TableColumns::titled("Step time", rows)
         .left("", |row| row.name.clone())
         .right("step ms", |row| number(row.step_ms, 3))
         .right("range of runs", |row| range(&row.step_ms_of_runs).unwrap_or("one run".into()))
@@ -209,8 +214,8 @@ fn times(comparison: &Comparison, rows: &[Row], has_peers: bool) -> TextTable {
         .into()
 }
 
-fn figures(rows: &[Row]) -> TextTable {
-    Columns::of("Phases and costs", rows)
+fn figures(rows: &[ComparisonRow]) -> TextTable {
+    TableColumns::titled("Phases and costs", rows)
         .left("", |row| row.name.clone())
         .right("forward", |row| number(row.phases.forward_ms, 3))
         .right("backward", |row| number(row.phases.backward_ms, 3))
@@ -221,7 +226,7 @@ fn figures(rows: &[Row]) -> TextTable {
         .right("achieved", |row| row.flops_per_s.map(|flops| rate(flops, "FLOP")))
         .right("energy", |row| row.energy_per_step.map(|energy| energy.to_string()))
         .right("loss", |row| number(row.final_loss, 4))
-        .right("gradients", Row::gradients)
+        .right("gradients", ComparisonRow::gradients)
         .right("first step", |row| row.first_step_ms.map(|ms| format!("{:.1} s", ms / 1e3)))
         .note(
             "phases: ms, from a run that waits for the device after each phase, which takes extra time; \

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use super::Exit;
 use tinyllama_contract::targets;
-use tinyllama_course::lesson::{Course, Source};
+use tinyllama_course::lesson::{Course, CourseSource};
 use tinyllama_course::recording::{self, Library};
 
 const PROGRAM: &str = "tinyllama-tutor";
@@ -23,7 +23,7 @@ pub struct CompletionsArgs {
 
 pub fn run<C: CommandFactory>(args: &CompletionsArgs) -> Result<Exit> {
     let mut script = Vec::new();
-    let names = Names::built_in()?;
+    let names = CompletionValues::built_in()?;
     clap_complete::generate(
         args.shell,
         &mut names.add(C::command()),
@@ -46,20 +46,20 @@ fn with_one_program_name(script: &str) -> String {
 }
 
 /// Values that this program parses, so clap does not know them.
-struct Names {
+struct CompletionValues {
     targets: Vec<&'static str>,
     lessons: Vec<&'static str>,
     recordings: Vec<&'static str>,
     kernels: Vec<&'static str>,
 }
 
-impl Names {
+impl CompletionValues {
     fn built_in() -> Result<Self> {
-        let course = Course::load(&Source::BuiltIn)?;
-        let library = Library::load(recording::Source::BuiltIn)?;
+        let course = Course::load(&CourseSource::BuiltIn)?;
+        let library = Library::load(recording::RecordingSource::BuiltIn)?;
         let recordings = library.recordings.into_iter();
         // clap needs names with a static lifetime. Leaking them is harmless, because the program ends after printing.
-        Ok(Names {
+        Ok(CompletionValues {
             targets: targets::ALL.iter().map(|target| target.name).collect(),
             lessons: course
                 .lessons()

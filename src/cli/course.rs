@@ -6,11 +6,11 @@ use anyhow::Result;
 use clap::Args;
 
 use super::{Exit, kernel_inputs};
-use tinyllama_course::lesson::Source;
+use tinyllama_course::lesson::CourseSource;
 use tinyllama_course::recording;
 use tinyllama_course::run::Launcher;
-use tinyllama_course::session::{Place, class_rights};
-use tinyllama_course::tutor::{Options, TutorError};
+use tinyllama_course::session::{SessionLocation, class_rights};
+use tinyllama_course::tutor::{TutorError, TutorOptions};
 use tinyllama_course::{plain, tui};
 
 #[derive(Debug, Args)]
@@ -60,22 +60,22 @@ pub fn run(args: CourseArgs) -> Result<Exit> {
     Ok(result.map(|()| Exit::Ok)?)
 }
 
-fn options(args: CourseArgs) -> std::result::Result<Options, TutorError> {
-    let place = Place::find(args.class.as_deref(), args.learner.as_deref())?;
+fn options(args: CourseArgs) -> std::result::Result<TutorOptions, TutorError> {
+    let location = SessionLocation::find(args.class.as_deref(), args.learner.as_deref())?;
     if let Some(class) = &args.class {
         class_rights::check(class)?;
     }
-    let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref());
-    let options = Options {
+    let launcher = Launcher::from_settings(args.launcher.as_deref(), args.class.as_deref());
+    let options = TutorOptions {
         in_class: args.class.is_some(),
-        course: Source::new(args.lessons),
-        place,
+        course: CourseSource::new(args.lessons),
+        location,
         launcher: launcher.map_err(|error| TutorError::Usage(error.to_string()))?,
         no_color: args.no_color,
         ascii: args.ascii,
         mouse: args.mouse,
         keys: args.keys,
-        recordings: recording::Source::new(args.recordings),
+        recordings: recording::RecordingSource::new(args.recordings),
         works: kernel_inputs::works,
     };
     Ok(options.with_environment(|name| std::env::var(name).ok()))

@@ -11,7 +11,7 @@ use ratatui::text::Line;
 use serde::Serialize;
 
 use super::Exit;
-use super::say::say;
+use super::print_result::print_document;
 use tinyllama_course::tui::highlight::Highlighter;
 use tinyllama_course::tui::theme::Theme;
 use tinyllama_engine::targets::difference::{Difference, Excerpt, differences};
@@ -37,19 +37,19 @@ pub struct DiffArgs {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct DiffDocument {
     left: String,
     right: String,
     differences: Vec<Difference>,
 }
 
 pub fn run(args: &DiffArgs) -> Result<Exit> {
-    let document = Document {
+    let document = DiffDocument {
         left: args.left.to_string(),
         right: args.right.to_string(),
         differences: differences(args.left, args.right),
     };
-    say(args.json, &document, |out| {
+    print_document(args.json, &document, |out| {
         // NO_COLOR, pipes and dumb terminals get plain text.
         let colours = console::Term::stdout().features().colors_supported();
         let highlighter = (colours && !args.brief).then(Highlighter::load);
@@ -59,11 +59,11 @@ pub fn run(args: &DiffArgs) -> Result<Exit> {
 
 fn print(
     out: &mut impl Write,
-    document: &Document,
+    document: &DiffDocument,
     brief: bool,
     highlighter: Option<&Highlighter>,
 ) -> io::Result<()> {
-    let Document { left, right, .. } = document;
+    let DiffDocument { left, right, .. } = document;
     if document.differences.is_empty() {
         return writeln!(out, "{left} and {right} do the same");
     }
@@ -72,8 +72,8 @@ fn print(
             writeln!(out)?;
         }
         writeln!(out, "{}", difference.setting)?;
-        for (name, words) in [(left, difference.left), (right, difference.right)] {
-            writeln!(out, "  {name}: {words}")?;
+        for (name, text) in [(left, difference.left), (right, difference.right)] {
+            writeln!(out, "  {name}: {text}")?;
         }
         if brief {
             continue;
@@ -116,7 +116,7 @@ mod tests {
     use tinyllama_engine::targets::{stage4, stage5};
 
     fn printed(highlighter: Option<&Highlighter>) -> String {
-        let document = Document {
+        let document = DiffDocument {
             left: "stage4".into(),
             right: "stage5".into(),
             differences: differences(stage4::TARGET, stage5::TARGET),

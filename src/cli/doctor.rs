@@ -9,16 +9,16 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::analysis::Page;
-use super::doctor_launcher::Launched;
-use super::say::say;
+use super::analysis::AnalysisPage;
+use super::doctor_launcher::LauncherReport;
+use super::print_result::print_document;
 use super::session::warn_of;
 use super::{Exit, collect, doctor_driver};
 use tinyllama_base::locale;
 use tinyllama_base::table::wrapped;
 use tinyllama_course::run::{Launcher, folder};
 use tinyllama_course::session::class_rights;
-use tinyllama_engine::device::finding::{Finding, Status};
+use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
 use tinyllama_engine::device::{BackendChoice, diagnosis};
 
 #[derive(Debug, Args)]
@@ -64,18 +64,18 @@ pub struct DoctorArgs {
 
 /// The document that `doctor --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Report {
+struct DoctorReport {
     version: &'static str,
     /// True if the workshop can run here.
     ready: bool,
-    findings: Vec<Finding>,
-    terminal: Terminal,
+    findings: Vec<DeviceFinding>,
+    terminal: TerminalFacts,
     #[serde(flatten)]
-    launched: Launched,
+    launched: LauncherReport,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Terminal {
+struct TerminalFacts {
     is_terminal: bool,
     columns: Option<u16>,
     rows: Option<u16>,
@@ -105,25 +105,25 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     if let Some(class) = &args.class {
         warn_of(class, &class_rights::for_instructor(class));
     }
-    let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref())?;
+    let launcher = Launcher::from_settings(args.launcher.as_deref(), args.class.as_deref())?;
     let mut findings = diagnosis::examine();
     findings.push(state_folder());
     // The CPU backend is always available. So only a missing place to store its work can stop the workshop.
     let mut all = findings.iter();
-    let keeps = all.all(|finding| finding.topic != "state" || finding.status == Status::Ok);
-    let launched = Launched::examine(&launcher);
+    let keeps = all.all(|finding| finding.topic != "state" || finding.status == FindingStatus::Ok);
+    let launched = LauncherReport::examine(&launcher);
     let ready = keeps && launched.is_ready();
-    let report = Report {
+    let report = DoctorReport {
         version: env!("CARGO_PKG_VERSION"),
         ready,
         findings,
         terminal: terminal(),
         launched,
     };
-    say(args.json, &report, |out| print(out, &report))?;
+    print_document(args.json, &report, |out| print(out, &report))?;
     let exit = if ready { Exit::Ok } else { Exit::Environment };
     let mut findings = report.findings.iter();
-    if findings.any(|one| one.status == Status::Hangs) {
+    if findings.any(|one| one.status == FindingStatus::Hangs) {
         io::stdout().flush()?;
         // SAFETY: ends the process. It skips the driver's exit handlers, which would hang as well.
         unsafe { libc::_exit(i32::from(exit.code())) };
@@ -131,7 +131,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn print(out: &mut impl Write, report: &DoctorReport) -> io::Result<()> {
     writeln!(out, "tinyllama-tutor {}", report.version)?;
     let mut topic = "";
     for finding in &report.findings {
@@ -165,7 +165,7 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
 /// stand for findings that are ok, absent, and broken.
 pub(super) fn print_finding(
     out: &mut impl Write,
-    finding: &Finding,
+    finding: &DeviceFinding,
     topic: &mut &'static str,
     marks: [&str; 3],
 ) -> io::Result<()> {
@@ -174,13 +174,13 @@ pub(super) fn print_finding(
         writeln!(out, "\n{topic}")?;
     }
     let mark = match finding.status {
-        Status::Ok => marks[0],
-        Status::Absent => marks[1],
-        Status::Broken | Status::Hangs => marks[2],
+        FindingStatus::Ok => marks[0],
+        FindingStatus::Absent => marks[1],
+        FindingStatus::Broken | FindingStatus::Hangs => marks[2],
     };
     let width = marks.map(str::len).into_iter().max().unwrap_or(0) + 1;
-    let Finding { name, detail, .. } = finding;
-    let columns = Page::default().width;
+    let DeviceFinding { name, detail, .. } = finding;
+    let columns = AnalysisPage::default().width;
     let head = format!("  {mark:<width$} {name:<24} ");
     hanging(out, &head, detail, columns)?;
     match &finding.remedy {
@@ -190,35 +190,36 @@ pub(super) fn print_finding(
 }
 
 /// Prints text behind a head, with a hanging indent on further lines.
-fn hanging(out: &mut impl Write, head: &str, words: &str, columns: usize) -> io::Result<()> {
+fn hanging(out: &mut impl Write, head: &str, text: &str, columns: usize) -> io::Result<()> {
     let room = columns.saturating_sub(head.chars().count()).max(20);
     let blank = " ".repeat(head.chars().count());
-    for (at, line) in wrapped(words, room).iter().enumerate() {
+    for (at, line) in wrapped(text, room).iter().enumerate() {
         writeln!(out, "{}{line}", if at == 0 { head } else { &blank })?;
     }
     Ok(())
 }
 
 /// Checks whether runs and progress can be stored.
-fn state_folder() -> Finding {
+fn state_folder() -> DeviceFinding {
     let found = folder::state_folder().and_then(|path| {
         folder::check_writable(&path)?;
         Ok(path)
     });
     match found {
-        Ok(path) => Finding::ok("state", path.display().to_string(), "can be written"),
+        Ok(path) => DeviceFinding::ok("state", path.display().to_string(), "can be written"),
         Err(error) => {
             let remedy = "Set XDG_STATE_HOME to a folder you can write to.";
-            Finding::ok("state", "state folder", format!("{error:#}")).needs(Status::Broken, remedy)
+            DeviceFinding::ok("state", "state folder", format!("{error:#}"))
+                .needs(FindingStatus::Broken, remedy)
         }
     }
 }
 
-fn terminal() -> Terminal {
+fn terminal() -> TerminalFacts {
     let size = console::Term::stdout().size_checked();
     let screen = locale::screen();
     let size = size.map(|(rows, columns)| (columns, rows)).or(screen);
-    Terminal {
+    TerminalFacts {
         is_terminal: io::stdout().is_terminal() || screen.is_some(),
         columns: size.map(|(columns, _)| columns),
         rows: size.map(|(_, rows)| rows),

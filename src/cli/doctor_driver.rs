@@ -8,29 +8,29 @@ use serde::Serialize;
 
 use super::Exit;
 use super::doctor::{DoctorArgs, print_finding};
-use super::say::say;
+use super::print_result::print_document;
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_course::run::UsageError;
-use tinyllama_engine::device::finding::{Finding, Status};
-use tinyllama_engine::device::selftest::{self, Effort};
+use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
+use tinyllama_engine::device::selftest::{self, TrialEffort};
 use tinyllama_engine::device::{Backend, open_driver, vendor_of};
 
 /// The document that `doctor --driver --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Report {
+struct DriverReport {
     version: &'static str,
     /// True if a device was tested and every test passed.
     passed: bool,
-    drivers: Vec<Tried>,
+    drivers: Vec<DriverTests>,
 }
 
 /// The tests of one vendor's driver.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Tried {
+struct DriverTests {
     backend: String,
     /// Null if no device could be opened.
     device: Option<DeviceFacts>,
-    findings: Vec<Finding>,
+    findings: Vec<DeviceFinding>,
 }
 
 const MARKS: [&str; 3] = ["ok", "not there", "FAILED"];
@@ -44,37 +44,37 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         ))),
     };
     let effort = match args.quick {
-        true => Effort::QUICK,
-        false => Effort::FULL,
+        true => TrialEffort::QUICK,
+        false => TrialEffort::FULL,
     };
     let mut drivers = vec![];
     for backend in backends {
         drivers.push(attempt(args, backend, effort)?);
     }
     let exit = verdict(&drivers);
-    let report = Report {
+    let report = DriverReport {
         version: env!("CARGO_PKG_VERSION"),
         passed: exit == Exit::Ok,
         drivers,
     };
-    let words = match exit {
+    let text = match exit {
         Exit::Ok => "Everything that was tried works.",
         Exit::Failed => "Something is wrong: see what is marked above.",
         _ => "Not everything could be tried: see above what is missing.",
     };
-    say(args.json, &report, |out| writeln!(out, "\n{words}"))?;
+    print_document(args.json, &report, |out| writeln!(out, "\n{text}"))?;
     Ok(exit)
 }
 
 /// Tests one driver. Unless a document is wanted, it prints each line immediately.
-fn attempt(args: &DoctorArgs, backend: Backend, effort: Effort) -> io::Result<Tried> {
+fn attempt(args: &DoctorArgs, backend: Backend, effort: TrialEffort) -> io::Result<DriverTests> {
     let mut out = io::stdout().lock();
     let mut topic = "";
     let mut printed = match args.json {
         true => Ok(()),
         false => writeln!(out, "\n{backend}"),
     };
-    let mut show = |finding: &Finding| {
+    let mut show = |finding: &DeviceFinding| {
         if !args.json && printed.is_ok() {
             printed = print_finding(&mut out, finding, &mut topic, MARKS);
         }
@@ -85,13 +85,13 @@ fn attempt(args: &DoctorArgs, backend: Backend, effort: Effort) -> io::Result<Tr
             selftest::run(&driver, effort, &mut show),
         ),
         Err(error) => {
-            let finding = Finding::ok("probe", "the driver", error.to_string());
-            let finding = finding.needs(Status::Absent, error.remedy());
+            let finding = DeviceFinding::ok("probe", "the driver", error.to_string());
+            let finding = finding.needs(FindingStatus::Absent, error.remedy());
             show(&finding);
             (None, vec![finding])
         }
     };
-    printed.map(|()| Tried {
+    printed.map(|()| DriverTests {
         backend: backend.to_string(),
         device,
         findings,
@@ -100,17 +100,17 @@ fn attempt(args: &DoctorArgs, backend: Backend, effort: Effort) -> io::Result<Tr
 
 /// Wrong results decide first, then missing parts that could be installed. One vendor's driver may be missing if the
 /// other's opened.
-fn verdict(drivers: &[Tried]) -> Exit {
+fn verdict(drivers: &[DriverTests]) -> Exit {
     let opened = drivers.iter().any(|driver| driver.device.is_some());
-    let findings: Vec<&Finding> = drivers
+    let findings: Vec<&DeviceFinding> = drivers
         .iter()
         .filter(|driver| driver.device.is_some() || !opened)
         .flat_map(|driver| &driver.findings)
         .collect();
-    let missing = |finding: &&Finding| finding.remedy.is_some();
+    let missing = |finding: &&DeviceFinding| finding.remedy.is_some();
     if findings
         .iter()
-        .any(|finding| finding.status == Status::Broken)
+        .any(|finding| finding.status == FindingStatus::Broken)
     {
         Exit::Failed
     } else if findings.iter().any(missing) {

@@ -10,16 +10,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::analysis::Page;
-use tinyllama_base::foreign::plain;
-use tinyllama_base::table::Columns;
+use super::analysis::AnalysisPage;
+use tinyllama_base::table::TableColumns;
+use tinyllama_base::untrusted::plain;
 use tinyllama_contract::event::Body;
 use tinyllama_course::run::{Launcher, Line, NotStarted, read_line};
-use tinyllama_engine::device::finding::Finding;
+use tinyllama_engine::device::finding::DeviceFinding;
 
 /// The machine that executes runs.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Launched {
+pub(super) struct LauncherReport {
     /// `local`, `slurm`, `ssh:HOST`, or a command.
     pub launcher: String,
     pub why: String,
@@ -29,7 +29,7 @@ pub(super) struct Launched {
     pub trouble: Option<String>,
 }
 
-impl Launched {
+impl LauncherReport {
     /// Asks the machine that computes, unless it is this one.
     pub(super) fn examine(launcher: &Launcher) -> Self {
         let asked = (!launcher.is_local()).then(|| ask(launcher));
@@ -37,8 +37,8 @@ impl Launched {
             Ok(document) => (document, None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
-        Launched {
-            launcher: launcher.kind.words(),
+        LauncherReport {
+            launcher: launcher.kind.name(),
             why: launcher.why.clone(),
             compute,
             trouble,
@@ -51,8 +51,8 @@ impl Launched {
         self.trouble.is_none() && self.compute.as_ref().is_none_or(ready)
     }
 
-    pub(super) fn page(&self, here: &[Finding]) -> Page {
-        let mut page = Page::default();
+    pub(super) fn page(&self, here: &[DeviceFinding]) -> AnalysisPage {
+        let mut page = AnalysisPage::default();
         page.paragraph(&format!(
             "Runs are made by {}: {}.",
             plain(&self.launcher),
@@ -66,7 +66,7 @@ impl Launched {
         }
         if let Some(there) = &self.compute {
             page.table(
-                Columns::of("This machine and the one that computes", &rows(here, there))
+                TableColumns::titled("This machine and the one that computes", &rows(here, there))
                     .left("", |[name, ..]| name.clone())
                     .left("here", |[_, here, _]| here.clone())
                     .left("there", |[.., there]| there.clone()),
@@ -78,14 +78,14 @@ impl Launched {
 
 /// Returns the other machine's document. While it waits, it prints the launcher's progress to the error stream.
 fn ask(launcher: &Launcher) -> Result<Value> {
-    let words = launcher.command(["doctor", "--json", "--launcher=local"]);
-    let mut child = Command::new(&words[0])
-        .args(&words[1..])
+    let argv = launcher.command(["doctor", "--json", "--launcher=local"]);
+    let mut child = Command::new(&argv[0])
+        .args(&argv[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .map_err(NotStarted::of(&words[0]))?;
+        .map_err(NotStarted::from_program(&argv[0]))?;
     let out = child.stdout.take().context("it has no output")?;
     let (mut text, mut trouble) = (String::new(), None);
     for line in BufReader::new(out).lines() {
@@ -112,7 +112,7 @@ fn ask(launcher: &Launcher) -> Result<Value> {
 }
 
 /// One row for each finding of either machine: its name, here and there.
-fn rows(here: &[Finding], there: &Value) -> Vec<[String; 3]> {
+fn rows(here: &[DeviceFinding], there: &Value) -> Vec<[String; 3]> {
     let here = serde_json::to_value(here).unwrap_or_default();
     let sides =
         [&here, &there["findings"]].map(|side| side.as_array().map_or(&[][..], Vec::as_slice));

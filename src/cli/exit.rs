@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-use super::analysis::Told;
-use tinyllama_base::foreign::{plain, plain_lines};
+use super::analysis::AlreadyReported;
+use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
 use tinyllama_contract::model::ConfigError;
 use tinyllama_course::analysis::RunFailure;
@@ -39,7 +39,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    pub fn of(passed: bool) -> Exit {
+    pub fn from_passed(passed: bool) -> Exit {
         match passed {
             true => Exit::Ok,
             false => Exit::Failed,
@@ -120,14 +120,14 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
         _ if is_missing => Exit::Environment,
         (Some(RunFailure::Interrupted { signal }), _) => Exit::Signal(*signal),
         // The status for a command that started a run which failed.
-        (Some(RunFailure::Failed(failed)), _) => match failed.code() {
+        (Some(RunFailure::FailedRun(failed)), _) => match failed.code() {
             Some(FailureCode::Usage) => Exit::Usage,
             Some(FailureCode::Environment) => Exit::Environment,
             _ => Exit::Failed,
         },
         // The reader closed the output because it needs no more lines.
         (_, Some(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::Ok,
-        _ => cause.downcast_ref::<Told>()?.0,
+        _ => cause.downcast_ref::<AlreadyReported>()?.0,
     };
     Some((exit, None))
 }
@@ -174,10 +174,10 @@ pub fn remedy(error: &anyhow::Error) -> Option<String> {
 /// Prints an error's chain up to the first typed error, with its remedy, and returns the exit status.
 pub fn report(error: &anyhow::Error) -> Exit {
     let exit = classify(error);
-    let mut words: Vec<String> = Vec::new();
+    let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {
         let is_of_others = cause.is::<SessionError>() || cause.is::<ClassError>();
-        words.push(match is_of_others || cause.is::<ScopeError>() {
+        causes.push(match is_of_others || cause.is::<ScopeError>() {
             true => plain(&cause.to_string()),
             false => plain_lines(&cause.to_string()),
         });
@@ -187,9 +187,9 @@ pub fn report(error: &anyhow::Error) -> Exit {
     }
     match exit {
         Exit::Ok => {}
-        _ if error.is::<Told>() => {}
-        Exit::Signal(_) => eprintln!("{}", words.join(": ")),
-        _ => eprintln!("error: {}", words.join(": ")),
+        _ if error.is::<AlreadyReported>() => {}
+        Exit::Signal(_) => eprintln!("{}", causes.join(": ")),
+        _ => eprintln!("error: {}", causes.join(": ")),
     }
     if let Some(remedy) = remedy(error) {
         eprintln!("       {remedy}");

@@ -8,16 +8,16 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::say::say;
-use tinyllama_base::clock::since_1970;
+use super::print_result::print_document;
+use tinyllama_base::clock::unix_time;
 use tinyllama_contract::event::{Body, RankCheck};
 use tinyllama_contract::flags::TrainingArgs;
-use tinyllama_course::run::{Control, Launcher, Line, RunSpec, Told, UsageError, supervise};
+use tinyllama_course::run::{Control, Launcher, Line, RunSpec, RunUpdate, UsageError, supervise};
 use tinyllama_engine::device::{self, Backend, CacheSettings, Tuning};
 use tinyllama_engine::model::{Backward, Initialisation, LibraryKernels};
-use tinyllama_engine::targets::gradient_check::{self, Comparison};
-use tinyllama_engine::targets::{self, ALL, Kind, Target, v1, v4};
-use tinyllama_engine::train::{Options, float_dtype, library_on};
+use tinyllama_engine::targets::gradient_check::{self, GradientComparison};
+use tinyllama_engine::targets::{self, ALL, Target, TargetKind, v1, v4};
+use tinyllama_engine::train::{TrainingOptions, float_dtype, library_on};
 
 #[derive(Debug, Args)]
 pub struct GradcheckArgs {
@@ -46,17 +46,17 @@ pub struct CheckArgs {
 #[derive(Serialize)]
 struct GradcheckReport {
     #[serde(flatten)]
-    checked: Checked,
+    checked: CheckSettings,
     input_seed: u64,
     passed: bool,
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<GradientComparison>,
 }
 
 /// The document that `verify --json` prints.
 #[derive(Serialize)]
 struct VerifyReport {
     #[serde(flatten)]
-    checked: Checked,
+    checked: CheckSettings,
     steps: usize,
     passed: bool,
     targets: Vec<Training>,
@@ -74,7 +74,7 @@ struct Training {
 
 /// The device and the tolerance of a check.
 #[derive(Serialize)]
-struct Checked {
+struct CheckSettings {
     device: String,
     dtype: &'static str,
     /// How burn chose the library's kernels.
@@ -100,8 +100,8 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         comparisons,
     };
     let json = args.common.json;
-    say(json, &report, |out| print_gradients(out, &report))?;
-    Ok(Exit::of(report.passed))
+    print_document(json, &report, |out| print_gradients(out, &report))?;
+    Ok(Exit::from_passed(report.passed))
 }
 
 /// Starts a run over several GPUs for the check before its first step.
@@ -113,17 +113,17 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
         )));
     }
     // The run gets this command's flags unchanged.
-    let words = std::env::args().skip_while(|word| word != "gradcheck");
-    let words = words
+    let run_args = std::env::args().skip_while(|word| word != "gradcheck");
+    let run_args = run_args
         .skip(1)
         .filter(|word| word != name && word != "--json");
-    let words: Vec<String> = words.collect();
+    let run_args: Vec<String> = run_args.collect();
     let once = ["--num-steps=1", "--warmup=0", "--repeatability=off"].map(str::to_owned);
-    let spec = RunSpec::parse(name, &words)?.within(&[], &once)?;
+    let spec = RunSpec::parse(name, &run_args)?.surrounded_by(&[], &once)?;
     let (folder, mut found) = (tempfile::tempdir()?, None::<RankCheck>);
-    let start = Launcher::of_this_program().run(&spec);
+    let start = Launcher::local_program().run(&spec);
     let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {
-        if let Told::Line(Line::Event(event)) = told
+        if let RunUpdate::Line(Line::Event(event)) = told
             && let Body::Summary(summary) = event.body
         {
             found = summary.rank_check;
@@ -137,7 +137,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
             exit => exit,
         });
     };
-    say(args.common.json, &check, |out| {
+    print_document(args.common.json, &check, |out| {
         writeln!(
             out,
             "{name} {} gradients of {} tensors, summed over {} GPUs, compared with those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
@@ -149,7 +149,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
             check.tolerance
         )
     })?;
-    Ok(Exit::of(check.passed))
+    Ok(Exit::from_passed(check.passed))
 }
 
 pub fn verify(args: &CheckArgs) -> Result<Exit> {
@@ -178,8 +178,8 @@ pub fn verify(args: &CheckArgs) -> Result<Exit> {
         checked,
         targets,
     };
-    say(args.json, &report, |out| print_trainings(out, &report))?;
-    Ok(Exit::of(report.passed))
+    print_document(args.json, &report, |out| print_trainings(out, &report))?;
+    Ok(Exit::from_passed(report.passed))
 }
 
 /// Targets that cover every way to compute a gradient: the versions, and the stages with other computations. Stages
@@ -193,8 +193,8 @@ fn every_gradient() -> Vec<Target> {
         let plain = target.recipe.initialisation == Initialisation::Small
             && target.recipe.backward == Backward::Complete;
         let of_a_version = Target::versions().any(|version| version.recipe == target.recipe);
-        target.kind == Kind::Version
-            || (target.kind == Kind::Stage && plain && !later && !of_a_version)
+        target.kind == TargetKind::Version
+            || (target.kind == TargetKind::Stage && plain && !later && !of_a_version)
     };
     let new = (0..ALL.len()).filter(|at| new(*at));
     new.map(|at| ALL[at]).collect()
@@ -208,9 +208,9 @@ impl CheckArgs {
         &self,
         all: Vec<Target>,
         tolerance: fn(burn::tensor::FloatDType, Backend, LibraryKernels) -> f64,
-    ) -> Result<(Vec<(Target, Options)>, Checked)> {
+    ) -> Result<(Vec<(Target, TrainingOptions)>, CheckSettings)> {
         let training = &self.training;
-        let baseline = Options {
+        let baseline = TrainingOptions {
             recipe: v1::TARGET.recipe,
             ..training.options_of_any(v1::TARGET)?
         };
@@ -230,12 +230,12 @@ impl CheckArgs {
         let backend = device.backend();
         // The plainest kernels by default, on backends that offer a choice.
         let plainly = backend.is_asynchronous().then_some(Tuning::Off);
-        let baseline = Options {
+        let baseline = TrainingOptions {
             tuning: training.switches.tuning.or(plainly),
             ..baseline
         };
         let library = library_on(&baseline, backend);
-        let checked = Checked {
+        let checked = CheckSettings {
             device: device.facts().device.clone(),
             dtype: baseline.operand_dtype.name(),
             library,
@@ -248,7 +248,7 @@ impl CheckArgs {
                 [_] => training.options(target)?,
                 _ => training.options_of_any(target)?,
             };
-            entrants.push((target, Options { tuning, ..options }));
+            entrants.push((target, TrainingOptions { tuning, ..options }));
         }
         Ok((entrants, checked))
     }
@@ -256,7 +256,7 @@ impl CheckArgs {
 
 /// A seed that differs every time. The command prints it so that a failure can be repeated.
 pub fn fresh_seed() -> u64 {
-    since_1970().as_nanos() as u64
+    unix_time().as_nanos() as u64
 }
 
 pub fn verdict(ok: bool) -> &'static str {

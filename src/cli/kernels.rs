@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tinyllama_kernel_catalog::{KERNELS, Kernel, Sizes};
+use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor, StepSizes};
 use tinyllama_kernels::binding;
-use tinyllama_kernels::check::Check;
+use tinyllama_kernels::check::OutputCheck;
 
 use super::Exit;
-use super::analysis::Page;
-use super::kernels_arch::{self, ArchArgs, Selection};
-use super::say::{print_json, say};
+use super::analysis::AnalysisPage;
+use super::kernels_arch::{self, ArchArgs, KernelSelection};
+use super::print_result::{print_document, print_json};
 use crate::emitted::candidates;
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::Dtype;
@@ -89,7 +89,7 @@ struct ListedCost {
 
 /// A kernel's check on one line.
 #[derive(Serialize)]
-struct Checked {
+struct KernelCheck {
     name: &'static str,
     passed: bool,
     comparisons: usize,
@@ -106,7 +106,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         if args.names.is_empty() {
             operations.push(candidates::V4);
         }
-        let selection = Selection {
+        let selection = KernelSelection {
             operations: &operations,
             dtype: args.dtype.map(|dtype| ElementType::from(dtype).name()),
             json: args.json,
@@ -120,13 +120,16 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         return bench(args);
     }
     let sizes = sizes(&args.config.config());
-    let listed: Vec<Listed> = kernels.iter().map(|one| Listed::of(one, &sizes)).collect();
-    let mut page = Page::default();
+    let listed: Vec<Listed> = kernels
+        .iter()
+        .map(|one| Listed::from_kernel(one, &sizes))
+        .collect();
+    let mut page = AnalysisPage::default();
     page.paragraph(&format!(
         "MB and MFLOP of one run in f32 are counted from the shapes of `{}`, not measured; runs are those of a step of v3",
         args.config
     ));
-    say(args.json, &listed, |out| {
+    print_document(args.json, &listed, |out| {
         let mut kernels = listed.iter();
         kernels.try_for_each(|kernel| print_listed(out, kernel))?;
         write!(out, "{page}")
@@ -134,7 +137,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
 }
 
 impl Listed {
-    fn of(kernel: &'static Kernel, sizes: &Sizes) -> Listed {
+    fn from_kernel(kernel: &'static KernelDescriptor, sizes: &StepSizes) -> Listed {
         let costs = kernel.step_passes(sizes).map(|(pass, runs_per_step)| {
             let cost = (pass.cost)(sizes);
             ListedCost {
@@ -183,7 +186,7 @@ fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
     writeln!(out)
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>> {
+fn chosen(names: &[String]) -> Result<Vec<&'static KernelDescriptor>> {
     if names.is_empty() {
         return Ok(KERNELS.to_vec());
     }
@@ -197,7 +200,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>> {
     names.iter().map(find).collect()
 }
 
-fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
+fn check(args: &KernelsArgs, kernels: &[&'static KernelDescriptor]) -> Result<Exit> {
     let open = open_gpu(args)?;
     let dtype = float_dtype(args.dtype.unwrap_or(Dtype::F32).into());
     open.require_dtype(dtype)?;
@@ -222,7 +225,7 @@ fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
     if args.json {
         print_json(&rows)?;
     }
-    Ok(Exit::of(rows.iter().all(|row| row.passed)))
+    Ok(Exit::from_passed(rows.iter().all(|row| row.passed)))
 }
 
 /// Opens the device, which must be able to run kernels.
@@ -242,14 +245,14 @@ fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
     Ok(open)
 }
 
-fn summarise(name: &'static str, checks: &[Check]) -> Checked {
+fn summarise(name: &'static str, checks: &[OutputCheck]) -> KernelCheck {
     let worst = checks
         .iter()
         .max_by(|a, b| (a.error / a.tolerance).total_cmp(&(b.error / b.tolerance)));
-    Checked {
+    KernelCheck {
         name,
         // A kernel without a comparison does not count as checked.
-        passed: worst.is_some() && checks.iter().all(Check::passed),
+        passed: worst.is_some() && checks.iter().all(OutputCheck::passed),
         comparisons: checks.len(),
         worst_error: worst.map_or(f64::INFINITY, |check| check.error),
         tolerance: worst.map_or(0.0, |check| check.tolerance),
@@ -259,7 +262,7 @@ fn summarise(name: &'static str, checks: &[Check]) -> Checked {
     }
 }
 
-fn print(out: &mut impl Write, row: &Checked) -> io::Result<()> {
+fn print(out: &mut impl Write, row: &KernelCheck) -> io::Result<()> {
     let (name, verdict, case) = (
         row.name,
         super::gradcheck::verdict(row.passed),
@@ -278,7 +281,7 @@ const REPEATS: usize = 30;
 
 /// A kernel pass with its time and its lower limit.
 #[derive(Serialize)]
-struct Benched {
+struct BenchedPass {
     kernel: &'static str,
     pass: &'static str,
     milliseconds: f64,
@@ -293,9 +296,9 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
     let sizes = sizes(&args.config.config());
     let (ceilings, timed) =
         binding::bench(&open.device, &sizes, REPEATS).context("this device runs no kernels")??;
-    let rows: Vec<Benched> = timed
+    let rows: Vec<BenchedPass> = timed
         .iter()
-        .map(|timed| Benched {
+        .map(|timed| BenchedPass {
             kernel: timed.kernel,
             pass: timed.pass,
             milliseconds: timed.seconds * 1e3,
@@ -304,7 +307,7 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
             of_ceiling: timed.floor(&ceilings) / timed.seconds,
         })
         .collect();
-    say(args.json, &rows, |out| {
+    print_document(args.json, &rows, |out| {
         let (config, device) = (args.config, &open.facts.device);
         let (bytes, flops) = (ceilings.bytes_per_s / 1e9, ceilings.flops_per_s / 1e9);
         writeln!(

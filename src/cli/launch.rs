@@ -8,14 +8,14 @@ use clap::{Args, Subcommand};
 
 use super::Exit;
 use tinyllama_course::run::Launcher;
-use tinyllama_course::run::launcher::{array, far, keeper, near};
+use tinyllama_course::run::launcher::{array, keeper, local_end, remote_end};
 
 #[derive(Debug, Subcommand)]
 pub enum End {
     /// Connects to the machine of the run and forwards the run's stream
     Near(NearArgs),
     /// Starts the run on its machine and stores its stream
-    Far(far::Far),
+    Far(remote_end::RemoteEnd),
     /// Waits for a task of a job array and forwards its stream
     Wait(WaitArgs),
     /// Starts the next piece of a job array
@@ -38,7 +38,7 @@ pub struct NearArgs {
     #[arg(long)]
     allocation: Option<PathBuf>,
     #[arg(last = true, required = true)]
-    words: Vec<OsString>,
+    args: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -60,19 +60,19 @@ pub struct KeepArgs {
 pub fn run(end: &End) -> Result<Exit> {
     match end {
         End::Near(args) => {
-            let launcher = Launcher::choose(Some(&args.launcher), None)?;
-            let status = near::carry(&launcher, args.allocation.clone(), &args.words)?;
+            let launcher = Launcher::from_settings(Some(&args.launcher), None)?;
+            let status = local_end::run_remotely(&launcher, args.allocation.clone(), &args.args)?;
             return Ok(Exit::OfAnother(status));
         }
         End::Wait(args) => {
-            let launcher = Launcher::choose(Some(&args.launcher), None)?;
-            let status = near::wait(&launcher, args.job.clone(), &args.stream)?;
+            let launcher = Launcher::from_settings(Some(&args.launcher), None)?;
+            let status = local_end::wait(&launcher, args.job.clone(), &args.stream)?;
             return Ok(Exit::OfAnother(status));
         }
-        End::Piece { folder } => array::piece(folder)?,
+        End::Piece { folder } => array::run_piece(folder)?,
         End::Far(far) => far.run()?,
-        End::Follow { stream, from } => far::follow(stream, *from)?,
-        End::Keep(args) => keeper::keep(&args.folder, args.idle_minutes)?,
+        End::Follow { stream, from } => remote_end::follow(stream, *from)?,
+        End::Keep(args) => keeper::keep_allocation(&args.folder, args.idle_minutes)?,
     }
     Ok(Exit::Ok)
 }

@@ -9,17 +9,17 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::analysis::{Page, plural};
+use super::analysis::{AnalysisPage, plural};
 use super::lessons_verify::{self, VerifyArgs};
-use super::say::{print_json, say, say_text};
-use tinyllama_base::foreign::{Terminal, plain};
+use super::print_result::{print_document, print_json, print_text};
 use tinyllama_base::locale;
-use tinyllama_base::table::Columns;
+use tinyllama_base::table::TableColumns;
+use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_course::lesson;
 use tinyllama_course::lesson::lint::lint;
 use tinyllama_course::lesson::quiz::Quiz;
 use tinyllama_course::lesson::{
-    Course, Lesson, Problems, Source, Step, StepKind, Style, is_id, scaffold,
+    Course, CourseSource, Lesson, Problems, Step, StepKind, Style, is_id, scaffold,
 };
 use tinyllama_course::run::{RunSpec, UsageError};
 use tinyllama_course::tutor::Job;
@@ -63,7 +63,7 @@ enum LessonsCommand {
 }
 
 pub fn run(args: &LessonsArgs) -> Result<Exit> {
-    let source = Source::new(args.lessons.clone());
+    let source = CourseSource::new(args.lessons.clone());
     let course = match Course::load_with(&source, &check_flags) {
         Ok(course) => course,
         Err(problems) => {
@@ -93,9 +93,9 @@ pub fn run(args: &LessonsArgs) -> Result<Exit> {
 
 /// Checks a step's flags with the command that will parse them: `run`, or one of the tutor's other commands.
 fn check_flags(target: &str, flags: &[String]) -> Result<(), String> {
-    if let Ok(command) = lesson::Command::parse(target) {
-        let words = command.words(flags, "session")?;
-        return super::check_words(&words);
+    if let Ok(command) = lesson::LessonCommand::parse(target) {
+        let args = command.args(flags, "session")?;
+        return super::check_args(&args);
     }
     let spec = RunSpec::parse(target, flags);
     spec.map(drop).map_err(|error| error.to_string())
@@ -132,7 +132,7 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
     let sessions: Vec<_> = sessions.collect();
     let document =
         json!({ "title": course.title, "version": course.version, "sessions": sessions });
-    let mut page = Page::default();
+    let mut page = AnalysisPage::default();
     page.line(format_args!("{} ({})", course.title, course.version));
     for session in &course.sessions {
         let lessons = session.lessons.iter().filter_map(|id| course.lesson(id));
@@ -156,14 +156,14 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
         let rows: Vec<[String; 4]> = lessons.chain(planned).collect();
         let title = format!("{}, {} minutes", session.title, session.minutes);
         page.table(
-            Columns::of(title, &rows)
+            TableColumns::titled(title, &rows)
                 .left("lesson", |row| row[0].clone())
                 .right("min", |row| row[3].clone())
                 .left("level", |row| row[1].clone())
                 .left("title", |row| row[2].clone()),
         );
     }
-    say(as_json, &document, |out| write!(Terminal(out), "{page}"))
+    print_document(as_json, &document, |out| write!(PlainWriter(out), "{page}"))
 }
 
 /// # Errors
@@ -177,8 +177,8 @@ pub(super) fn named<'a>(course: &'a Course, id: &str) -> Result<&'a Lesson, Usag
 
 fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
     let lesson = named(course, id)?;
-    say(as_json, &lesson_json(lesson), |out| {
-        let mut out = Terminal(out);
+    print_document(as_json, &lesson_json(lesson), |out| {
+        let mut out = PlainWriter(out);
         writeln!(out, "# {}\n", lesson.title)?;
         let (minutes, level) = (lesson.minutes, lesson.level.name());
         writeln!(out, "{minutes} minutes, {level}. Afterwards you can:\n")?;
@@ -202,7 +202,7 @@ fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
 fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
     match &step.kind {
         StepKind::Run { .. } | StepKind::Command { .. } | StepKind::Investigate(_) => {
-            if let Some(job) = Job::of(step) {
+            if let Some(job) = Job::from_step(step) {
                 writeln!(out, "\n    {}", job.line(own_flags(step)))?;
             }
         }
@@ -221,8 +221,14 @@ fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
     Ok(())
 }
 
-fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -> Result<Exit> {
-    let Source::Folder(folder) = source else {
+fn new(
+    course: &Course,
+    source: &CourseSource,
+    session: &str,
+    id: &str,
+    title: &str,
+) -> Result<Exit> {
+    let CourseSource::Folder(folder) = source else {
         bail!(UsageError(
             "the built-in course cannot be changed; name your own folder with --lessons DIR".into()
         ));
@@ -258,7 +264,7 @@ fn sound(course: &Course, as_json: bool) -> Result<Exit> {
     let text = format!(
         "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"
     );
-    say_text(as_json, &counts, &text)
+    print_text(as_json, &counts, &text)
 }
 
 fn lesson_json(lesson: &Lesson) -> serde_json::Value {

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::Exit;
 use super::lessons::{error_style, named};
-use super::say::say;
-use tinyllama_course::lesson::{Course, Source};
+use super::print_result::print_document;
+use tinyllama_course::lesson::{Course, CourseSource};
 use tinyllama_course::run::Launcher;
 use tinyllama_course::session::verify::{
-    Options, Progress, Report, StepReport, StepResult, verify,
+    Progress, VerifyOptions, WalkOutcome, WalkReport, WalkedStep, verify,
 };
 
 #[derive(Debug, Args)]
@@ -28,38 +28,43 @@ pub struct VerifyArgs {
     flags: Vec<String>,
 }
 
-pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -> Result<Exit> {
+pub fn run(
+    args: &VerifyArgs,
+    course: &Course,
+    source: &CourseSource,
+    as_json: bool,
+) -> Result<Exit> {
     let mut chosen = args.chosen.iter();
     chosen.try_for_each(|id| named(course, id).map(drop))?;
-    let options = Options {
-        launcher: Launcher::of_this_program(),
+    let options = VerifyOptions {
+        launcher: Launcher::local_program(),
         fast: args.fast,
         flags: args.flags.clone(),
     };
-    let report = verify(course, source, &args.chosen, &options, &mut tell)?;
-    say(as_json, &as_document(&report), |out| print(out, &report))?;
-    Ok(Exit::of(report.is_sound()))
+    let report = verify(course, source, &args.chosen, &options, &mut print_progress)?;
+    print_document(as_json, &as_document(&report), |out| print(out, &report))?;
+    Ok(Exit::from_passed(report.is_sound()))
 }
 
 /// Prints the progress line by line.
-fn tell(progress: Progress) {
+fn print_progress(progress: Progress) {
     match progress {
         Progress::Lesson { id, number, of } => eprintln!("lesson {number} of {of}: {id}"),
         Progress::Needed { lesson, step } => eprintln!("needed later: {lesson}/{step}"),
-        Progress::Run { words } => {
-            let words = words.iter().skip(1).map(|word| word.to_string_lossy());
-            eprintln!("  running  {}", itertools::join(words, " "));
+        Progress::Run { argv } => {
+            let argv = argv.iter().skip(1).map(|word| word.to_string_lossy());
+            eprintln!("  running  {}", itertools::join(argv, " "));
         }
-        Progress::Step { step } => tell_step(step),
+        Progress::Step { step } => print_step(step),
     }
 }
 
-fn tell_step(step: &StepReport) {
+fn print_step(step: &WalkedStep) {
     let (result, why) = match &step.result {
-        StepResult::Done => ("ok", String::new()),
-        StepResult::InPart(why) => ("in part", format!(": {why}")),
-        StepResult::Skipped(why) => ("skipped", format!(": {why}")),
-        StepResult::Failed => ("FAILED", String::new()),
+        WalkOutcome::Done => ("ok", String::new()),
+        WalkOutcome::InPart(why) => ("in part", format!(": {why}")),
+        WalkOutcome::Skipped(why) => ("skipped", format!(": {why}")),
+        WalkOutcome::Failed => ("FAILED", String::new()),
     };
     let time = match step.seconds {
         seconds if seconds > 0.0 => format!(", {seconds:.1} s"),
@@ -71,28 +76,28 @@ fn tell_step(step: &StepReport) {
     }
 }
 
-fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn print(out: &mut impl Write, report: &WalkReport) -> io::Result<()> {
     let style = error_style();
     for problem in report.problems() {
         writeln!(out, "{}", problem.render(style))?;
     }
-    let of = |wanted: fn(&StepResult) -> bool| {
+    let of = |wanted: fn(&WalkOutcome) -> bool| {
         let steps = report.steps();
         steps.filter(|(_, step)| wanted(&step.result)).count()
     };
     let (lessons, problems) = (report.lessons.len(), report.problems().count());
-    let done = of(|result| *result == StepResult::Done);
-    let part = of(|result| matches!(result, StepResult::InPart(_)));
-    let skipped = of(|result| matches!(result, StepResult::Skipped(_)));
-    let failed = of(|result| *result == StepResult::Failed);
+    let done = of(|result| *result == WalkOutcome::Done);
+    let part = of(|result| matches!(result, WalkOutcome::InPart(_)));
+    let skipped = of(|result| matches!(result, WalkOutcome::Skipped(_)));
+    let failed = of(|result| *result == WalkOutcome::Failed);
     writeln!(
         out,
         "{lessons} lessons: {done} steps done, {part} in part, {skipped} skipped, {failed} failed; {problems} problems"
     )
 }
 
-fn as_document(report: &Report) -> serde_json::Value {
-    let step = |step: &StepReport| {
+fn as_document(report: &WalkReport) -> serde_json::Value {
+    let step = |step: &WalkedStep| {
         json!({
             "id": step.id,
             "kind": step.kind,

@@ -26,10 +26,10 @@ mod kernels_arch;
 mod launch;
 mod lessons;
 mod lessons_verify;
-mod output;
 mod own_kernels;
 mod predict;
 mod prepare;
+mod print_result;
 mod profile;
 mod ranks;
 mod recordings;
@@ -37,8 +37,8 @@ mod regress;
 mod report;
 mod roofline;
 mod run;
+mod run_printers;
 mod runs;
-mod say;
 mod scale;
 mod schema;
 mod session;
@@ -53,7 +53,7 @@ use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::analysis::Asked;
+use self::analysis::AnalysisCommand;
 use tinyllama_contract::flags;
 use tinyllama_contract::flags::UsageError;
 
@@ -102,25 +102,25 @@ commands! {
     #[command(subcommand)]
     Benchmark(Box<benchmark::What>) = benchmark::run,
     /// Compare targets, other programs or stored runs: phases, launches, memory, ratios with their confidence
-    Compare(Box<Asked<compare::CompareArgs>>) = Asked::run,
+    Compare(Box<AnalysisCommand<compare::CompareArgs>>) = AnalysisCommand::run,
     /// Switch a version's optimizations on and off in every combination
-    Ablate(Box<Asked<ablate::AblateArgs>>) = Asked::run,
+    Ablate(Box<AnalysisCommand<ablate::AblateArgs>>) = AnalysisCommand::run,
     /// Run a target over a grid of sizes and fit how time and memory grow
-    Scale(Box<Asked<scale::ScaleArgs>>) = Asked::run,
+    Scale(Box<AnalysisCommand<scale::ScaleArgs>>) = AnalysisCommand::run,
     /// Find the best batch size for throughput or memory, with real runs
-    BatchSize(Box<Asked<batch_size::BatchSizeArgs>>) = Asked::run,
+    BatchSize(Box<AnalysisCommand<batch_size::BatchSizeArgs>>) = AnalysisCommand::run,
     /// Measure this device's peak rates once and store them
-    Calibrate(Asked<calibrate::CalibrateArgs>) = Asked::run,
+    Calibrate(AnalysisCommand<calibrate::CalibrateArgs>) = AnalysisCommand::run,
     /// Show a target's step, parts and kernels under this device's ceilings
-    Roofline(Box<Asked<roofline::RooflineArgs>>) = Asked::run,
+    Roofline(Box<AnalysisCommand<roofline::RooflineArgs>>) = AnalysisCommand::run,
     /// Predict the step time for a model size that never ran, with an estimate of the error
-    Predict(Box<Asked<predict::PredictArgs>>) = Asked::run,
+    Predict(Box<AnalysisCommand<predict::PredictArgs>>) = AnalysisCommand::run,
     /// Search for the block sizes and types with which a target runs fastest on this device
-    Tune(Box<Asked<tune::TuneArgs>>) = Asked::run,
+    Tune(Box<AnalysisCommand<tune::TuneArgs>>) = AnalysisCommand::run,
     /// Compare a target with a stored baseline
-    Regress(Box<Asked<regress::RegressArgs>>) = Asked::run,
+    Regress(Box<AnalysisCommand<regress::RegressArgs>>) = AnalysisCommand::run,
     /// Run the stages of the debugging scenario and compare them
-    Stages(Box<Asked<stages::StagesArgs>>) = Asked::run,
+    Stages(Box<AnalysisCommand<stages::StagesArgs>>) = AnalysisCommand::run,
     /// Compare every target's loss and gradients with a reference in f64
     Gradcheck(Box<gradcheck::GradcheckArgs>) = gradcheck::gradcheck,
     /// Train every target and compare the losses
@@ -138,13 +138,13 @@ commands! {
     /// List, show, write and check the lessons of the course
     Lessons(lessons::LessonsArgs) = lessons::run,
     /// Show, check, pack and unpack a learner's session
-    Session(session::InSession<session::SessionCommand>) = session::run,
+    Session(session::SessionCommandArgs<session::SessionCommand>) = session::run,
     /// Manage a class: see each learner's progress, who is stuck, and what to do about it
     Instructor(Box<instructor::InstructorArgs>) = instructor::run,
     /// Write a session as a report, check a hand-in, or summarise a class on one page
     Report(Box<report::ReportArgs>) = report::run,
     /// List, show, compare and prune the stored runs of this machine
-    Runs(session::InSession<runs::RunsCommand>) = session::InSession::run,
+    Runs(session::SessionCommandArgs<runs::RunsCommand>) = session::SessionCommandArgs::run,
     /// List, show and play recorded runs of other machines
     Recordings(recordings::RecordingsArgs) = recordings::run,
     /// Run a profiler on a target, or read a profiler's files
@@ -162,13 +162,13 @@ commands! {
 #[derive(Debug, clap::Args)]
 struct BenchArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<String>,
+    args: Vec<String>,
 }
 
 fn moved(args: &BenchArgs) -> Result<Exit> {
-    let words = shlex::try_join(args.words.iter().map(String::as_str)).unwrap_or_default();
+    let line = shlex::try_join(args.args.iter().map(String::as_str)).unwrap_or_default();
     bail!(UsageError(format!(
-        "`bench` is part of `compare`: tinyllama-tutor compare {words}"
+        "`bench` is part of `compare`: tinyllama-tutor compare {line}"
     )))
 }
 
@@ -176,9 +176,9 @@ fn moved(args: &BenchArgs) -> Result<Exit> {
 ///
 /// # Errors
 /// Returns the message that the program would print.
-fn check_words(words: &[String]) -> Result<(), String> {
+fn check_args(line: &[String]) -> Result<(), String> {
     let program = ["tinyllama-tutor".to_string()];
-    Cli::try_parse_from(program.iter().chain(words))
+    Cli::try_parse_from(program.iter().chain(line))
         .map(drop)
         .map_err(|error| {
             let text = error.to_string();
@@ -216,7 +216,9 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version are not errors, and neither is a pipe that closes while they are printed.
             match error.kind() {
-                ErrorKind::ValueValidation => eprint!("{}", flags::plainly(&error.to_string())),
+                ErrorKind::ValueValidation => {
+                    eprint!("{}", flags::plain_number_error(&error.to_string()))
+                }
                 _ => drop(error.print()),
             }
             match error.use_stderr() {

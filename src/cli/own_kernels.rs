@@ -6,12 +6,12 @@ use crate::learner_kernels::{gpu, in_model};
 use tinyllama_base::statistics::relative_difference;
 use tinyllama_contract::flags::OwnKernel;
 use tinyllama_course::run::UsageError;
-use tinyllama_course::workbench::{File, check, find, words};
+use tinyllama_course::workbench::{KernelFile, check, find, text};
 use tinyllama_engine::device::open_driver_of;
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::{Target, v4};
 use tinyllama_engine::train::{
-    Data, EngineDevice, KernelInPlace, MatmulPrecision, Options, Synchronize,
+    Data, EngineDevice, KernelInPlace, MatmulPrecision, Synchronize, TrainingOptions,
 };
 
 /// Limit for the relative difference of an f32 gradient; a different order of roundings stays below it.
@@ -25,7 +25,7 @@ const SMALL: &str = "--config tiny --layers 1 --hidden 64 --batch-size 2 --seq-l
 ///
 /// # Errors
 /// If the target cannot use them, or if a file does not contain a kernel.
-pub fn of(named: &[OwnKernel], target: Target) -> Result<Vec<KernelInPlace>> {
+pub fn read_named(named: &[OwnKernel], target: Target) -> Result<Vec<KernelInPlace>> {
     if !named.is_empty() && target != v4::TARGET {
         bail!(UsageError(format!(
             "--kernel is for v4, whose step can use your kernels; {target} cannot"
@@ -42,7 +42,11 @@ pub fn of(named: &[OwnKernel], target: Target) -> Result<Vec<KernelInPlace>> {
 ///
 /// # Errors
 /// If a kernel fails its check, or if a gradient or an update differs.
-pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) -> Result<String> {
+pub fn check(
+    options: &TrainingOptions,
+    device: &dyn EngineDevice,
+    weights: &Weights,
+) -> Result<String> {
     let driver = open_driver_of(options.backend, options.device.as_deref())?;
     let parameters = options.config.parameters();
     if driver.is_none() && parameters > MOST_PARAMETERS {
@@ -52,14 +56,14 @@ pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) ->
         )));
     }
     for own in &options.kernels {
-        let (exercise, file) = (find(&own.operation)?, File::read(&own.file)?);
+        let (exercise, file) = (find(&own.operation)?, KernelFile::read(&own.file)?);
         let file = file.map_err(|finding| UsageError(finding.message))?;
         let checked = match &driver {
             Some(driver) => gpu::check(driver, exercise, &file)?,
             None => check::check(exercise, &file, &check::WAVES, &mut |_| {})?,
         };
         if !checked.passed {
-            bail!("{}", words::lines(&checked, &file).join("\n"));
+            bail!("{}", text::lines(&checked, &file).join("\n"));
         }
     }
     let on_stand_in = driver.is_none();
@@ -68,7 +72,7 @@ pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) ->
     // Both sides use full precision for products and the same algorithms, so only the kernels differ.
     let with = |wanted: &dyn Fn(&KernelInPlace) -> bool| {
         let kernels = options.kernels.iter().filter(|own| wanted(own));
-        let exact = Options {
+        let exact = TrainingOptions {
             matmul_precision: MatmulPrecision::F32,
             deterministic: true,
             capture: false,

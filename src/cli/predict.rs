@@ -6,9 +6,11 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Page, TIMED, plural};
+use super::analysis::{
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED, plural,
+};
 use tinyllama_base::file::inside;
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{human_bytes, rate};
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
@@ -16,7 +18,7 @@ use tinyllama_course::analysis::prediction::{
     Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches, merged,
 };
 use tinyllama_course::analysis::ranks::{Link, WireTime};
-use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
+use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_course::run::{RunSpec, UsageError, folder};
 use tinyllama_engine::model::ModelConfig;
 use tinyllama_engine::targets::v4;
@@ -52,7 +54,7 @@ pub struct PredictArgs {
     target: RunSpec,
     /// First run the target in eight sizes (sequence 32 to 512, batch 2 to 8) to learn from
     #[arg(long)]
-    learn: bool,
+    update_model: bool,
     /// v4: predict a run on this many GPUs that share the batch, from runs on one GPU and the time of the sums
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     gpus: Option<u32>,
@@ -62,7 +64,7 @@ pub struct PredictArgs {
 
 /// The document that `--json` prints.
 #[derive(Serialize)]
-struct Prediction {
+struct PredictDocument {
     target: String,
     device: String,
     backend: String,
@@ -94,10 +96,10 @@ struct Prediction {
 }
 
 impl Analysis for PredictArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let root = folder::state_folder()?;
-        if self.learn {
-            self.learn()?;
+        if self.update_model {
+            self.update_model()?;
         }
         let (runs, over_ranks) = self.kept_runs(&root)?;
         let Some(newest) = runs.first() else {
@@ -111,27 +113,27 @@ impl Analysis for PredictArgs {
         let config = self.share(whole)?;
         let calibration = Calibration::load(&root, &hello.backend, &hello.device)?;
         let mut prediction = predicted(config, &runs, newest, calibration.as_ref());
-        prediction.sums = self.several().map(|gpus| {
+        prediction.sums = self.gpu_count().map(|gpus| {
             let same = |run: &&MeasuredRun| run.hello.device == hello.device;
             let measured = over_ranks.iter().filter(same).find_map(Link::measured);
             let link = measured.or_else(|| Link::of_data_sheet(&hello.device));
             let bytes = if hello.dtype == "f32" { 4.0 } else { 2.0 };
-            WireTime::of(&config, bytes, gpus, link)
+            WireTime::estimate(&config, bytes, gpus, link)
         });
-        Answer::new(&prediction, page(&prediction))
+        AnalysisResult::new(&prediction, page(&prediction))
     }
 }
 
 impl PredictArgs {
     /// The number of GPUs if there are several.
-    fn several(&self) -> Option<usize> {
+    fn gpu_count(&self) -> Option<usize> {
         let gpus = self.gpus.and_then(|gpus| usize::try_from(gpus).ok());
         gpus.filter(|gpus| *gpus > 1)
     }
 
     /// The part of `whole` that each GPU trains.
     fn share(&self, whole: ModelConfig) -> Result<ModelConfig> {
-        let Some(gpus) = self.several() else {
+        let Some(gpus) = self.gpu_count() else {
             return Ok(whole);
         };
         let (target, batch) = (self.target.target, whole.batch_size);
@@ -151,27 +153,27 @@ impl PredictArgs {
         })
     }
 
-    fn learn(&self) -> Result<()> {
-        let common = self.flags.after(&TIMED);
+    fn update_model(&self) -> Result<()> {
+        let common = self.flags.merged_with(&TIMED);
         let target = self.target.target;
         let sized = |(sequence, batch): &(usize, usize)| {
             let name = format!("{target}, sequence {sequence}, batch {batch}");
             let length = format!("--seq-len={sequence}");
             let flags = [length, format!("--batch-size={batch}")];
-            Variant::new(name, &self.target, &common, &flags)
+            RunVariant::new(name, &self.target, &common, &flags)
         };
         let variants = SIZES.iter().map(sized).collect::<Result<Vec<_>, _>>()?;
-        let mut lab = Lab::open(&self.flags)?;
+        let mut runner = AnalysisRunner::open(&self.flags)?;
         let mut without = Vec::new();
-        lab.take_turns_without(&variants, 1, |failed| {
+        runner.run_rounds_skipping(&variants, 1, |failed| {
             if failed.is_out_of_memory() {
                 without.push(failed.variant.clone());
                 return Ok(());
             }
-            Err(RunFailure::Failed(failed))
+            Err(RunFailure::FailedRun(failed))
         })?;
         for variant in without {
-            lab.say(&format!("{variant}: out of memory, left out"));
+            runner.print_line(&format!("{variant}: out of memory, left out"));
         }
         Ok(())
     }
@@ -188,14 +190,17 @@ impl PredictArgs {
             let Ok(run) = MeasuredRun::read(folder) else {
                 continue;
             };
-            if !self.wants(&run) {
+            if !self.is_observation(&run) {
                 continue;
             }
             if run.hello.ranks.is_some() {
                 over_ranks.push(run);
                 continue;
             }
-            match groups.iter_mut().find(|group| alike(&group[0], &run)) {
+            match groups
+                .iter_mut()
+                .find(|group| is_same_setup(&group[0], &run))
+            {
                 Some(group) => group.push(run),
                 None => groups.push(vec![run]),
             }
@@ -208,7 +213,7 @@ impl PredictArgs {
         Ok((group.unwrap_or_default(), over_ranks))
     }
 
-    fn wants(&self, run: &MeasuredRun) -> bool {
+    fn is_observation(&self, run: &MeasuredRun) -> bool {
         let agrees = |flag: &str, with: &str| {
             let value = self.flags.value(flag);
             value.is_none_or(|value| value == "auto" || value == with)
@@ -220,7 +225,7 @@ impl PredictArgs {
     }
 }
 
-fn alike(a: &MeasuredRun, b: &MeasuredRun) -> bool {
+fn is_same_setup(a: &MeasuredRun, b: &MeasuredRun) -> bool {
     let (a, b) = (&a.hello, &b.hello);
     a.device == b.device
         && a.backend == b.backend
@@ -237,7 +242,7 @@ fn observation(run: &MeasuredRun) -> Option<Observation> {
     let (launches, captured) = (summary.launches_per_step, summary.captured_per_step);
     Some(Observation {
         config: hello.config,
-        features: Features::of(&hello.config, &hello.recipe, launches, captured),
+        features: Features::from_model(&hello.config, &hello.recipe, launches, captured),
         step_ms: step_ms(std::slice::from_ref(run))?,
         peak_bytes: peak_bytes(run).map(|bytes| bytes as f64),
         runs: 1,
@@ -249,7 +254,7 @@ fn predicted(
     runs: &[MeasuredRun],
     newest: &MeasuredRun,
     calibration: Option<&Calibration>,
-) -> Prediction {
+) -> PredictDocument {
     let hello = &newest.hello;
     let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
     let kernels = |of: fn(&MeasuredRun) -> Option<f64>| {
@@ -259,13 +264,13 @@ fn predicted(
     };
     let launched = kernels(|run| run.summary.launches_per_step);
     let captured = kernels(|run| run.summary.captured_per_step);
-    let features = Features::of(&config, &hello.recipe, launched, captured);
+    let features = Features::from_model(&config, &hello.recipe, launched, captured);
     let model = TimeModel::fitted(&observations);
     let fit = model.as_ref();
     let step_ms = fit.map(|model| model.coefficients.step_ms(&features));
     let bounds = model.as_ref().map(TimeModel::measured_over_predicted);
     let bound = |of: fn((f64, f64)) -> f64| Some(of(bounds?) * step_ms?);
-    Prediction {
+    PredictDocument {
         target: hello.target.clone(),
         device: hello.device.clone(),
         backend: hello.backend.clone(),
@@ -289,8 +294,8 @@ fn predicted(
     }
 }
 
-fn page(found: &Prediction) -> Page {
-    let mut page = Page::default();
+fn page(found: &PredictDocument) -> AnalysisPage {
+    let mut page = AnalysisPage::default();
     let (target, device, backend) = (&found.target, &found.device, &found.backend);
     let ModelConfig {
         hidden,
@@ -351,13 +356,13 @@ fn page(found: &Prediction) -> Page {
             other => other,
         }
     ));
-    page.line(in_words(&model.coefficients));
+    page.line(coefficients_text(&model.coefficients));
     page.table(held_out(model));
     page
 }
 
 /// Adds the time that sums over several GPUs take to a page.
-fn sum_lines(sums: &WireTime, found: &Prediction, page: &mut Page) {
+fn sum_lines(sums: &WireTime, found: &PredictDocument, page: &mut AnalysisPage) {
     let n = sums.gpus;
     let bytes = |bytes: f64| human_bytes(bytes as u64);
     page.line(format_args!(
@@ -385,7 +390,7 @@ fn sum_lines(sums: &WireTime, found: &Prediction, page: &mut Page) {
     }
 }
 
-fn in_words(coefficients: &Coefficients) -> String {
+fn coefficients_text(coefficients: &Coefficients) -> String {
     let how = match coefficients.shape.form {
         Form::Sum => "the sum of",
         Form::Larger => "the larger of kernels and the rest:",
@@ -409,7 +414,7 @@ fn in_words(coefficients: &Coefficients) -> String {
 
 fn held_out(model: &TimeModel) -> TextTable {
     let title = "Each size predicted by a model that had not seen it";
-    Columns::of(title, &model.held_out)
+    TableColumns::titled(title, &model.held_out)
         .right("sequence", |row| row.config.sequence_length.to_string())
         .right("batch", |row| row.config.batch_size.to_string())
         .right("hidden", |row| row.config.hidden.to_string())

@@ -16,8 +16,8 @@ use super::Exit;
 use super::session::warn_of;
 use tinyllama_base::file::replace;
 use tinyllama_contract::event::{Body, Hello};
-use tinyllama_course::lesson::{Course, Source};
-use tinyllama_course::run::{Control, Launcher, Line, RunSpec, Told, supervise};
+use tinyllama_course::lesson::{Course, CourseSource};
+use tinyllama_course::run::{Control, Launcher, Line, RunSpec, RunUpdate, supervise};
 use tinyllama_course::session::class_rights;
 use tinyllama_course::tutor::prepare::targets;
 use tinyllama_engine::device::FORGET_TUNING;
@@ -55,14 +55,14 @@ pub struct PrepareArgs {
 
 /// Requests from the tutor in the foreground.
 #[derive(Debug, Default)]
-struct Wishes {
+struct TutorWishes {
     paused: bool,
     ended: bool,
     /// The started runs. Those that have ended ignore requests.
     going: Vec<Control>,
 }
 
-impl Wishes {
+impl TutorWishes {
     fn stop(&mut self) {
         for run in self.going.drain(..) {
             run.stop(libc::SIGTERM);
@@ -70,19 +70,19 @@ impl Wishes {
     }
 }
 
-type Shared = Arc<(Mutex<Wishes>, Condvar)>;
+type SharedWishes = Arc<(Mutex<TutorWishes>, Condvar)>;
 
 pub fn run(args: &PrepareArgs) -> Result<Exit> {
-    let course = Course::load(&Source::new(args.lessons.clone()))?;
+    let course = Course::load(&CourseSource::new(args.lessons.clone()))?;
     if let Some(class) = &args.class {
         warn_of(class, &class_rights::for_instructor(class));
     }
-    let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref())?;
+    let launcher = Launcher::from_settings(args.launcher.as_deref(), args.class.as_deref())?;
     let specs = targets(&course, &args.flags)?;
-    let wishes = Shared::default();
+    let wishes = SharedWishes::default();
     if args.background {
-        step_back();
-        listen(Arc::clone(&wishes));
+        lower_priority();
+        read_commands(Arc::clone(&wishes));
     }
     let mut shared = None;
     let begun = Instant::now();
@@ -91,7 +91,7 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
         eprintln!("{} of {}: {}", index + 1, specs.len(), spec);
         let since = Instant::now();
         let mut taken = 0;
-        let done = one(spec, &launcher, &wishes, &mut |hello| {
+        let done = compile_one(spec, &launcher, &wishes, &mut |hello| {
             compiles = hello.backend != "cpu";
             if let (Some(class), None) = (&args.class, &shared) {
                 let folder = class_folder(class, hello);
@@ -110,8 +110,8 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
         }
         // The first run has shown which device to compile for.
         if index == 0 && compiles && launcher.is_local() {
-            let jobs = args.jobs.map_or_else(usual_jobs, usize::from);
-            if !side_by_side(&specs[1..], &launcher, &wishes, jobs) {
+            let jobs = args.jobs.map_or_else(default_jobs, usize::from);
+            if !compile_all(&specs[1..], &launcher, &wishes, jobs) {
                 return Ok(Exit::Ok);
             }
         }
@@ -124,14 +124,14 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn usual_jobs() -> usize {
+fn default_jobs() -> usize {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     (cores / 2).clamp(1, 8)
 }
 
 /// Compiles all targets, `jobs` at a time. These runs do not store tuning results, because others use the device at
 /// the same time. The run that follows reports targets that do not run here. Returns false if the end was requested.
-fn side_by_side(specs: &[RunSpec], launcher: &Launcher, wishes: &Shared, jobs: usize) -> bool {
+fn compile_all(specs: &[RunSpec], launcher: &Launcher, wishes: &SharedWishes, jobs: usize) -> bool {
     if jobs < 2 || specs.len() < 2 {
         return true;
     }
@@ -143,7 +143,7 @@ fn side_by_side(specs: &[RunSpec], launcher: &Launcher, wishes: &Shared, jobs: u
         for _ in 0..jobs.min(specs.len()) {
             scope.spawn(|| {
                 while let Some(spec) = specs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    match one(spec, &forgetful, wishes, &mut |_| Ok(())) {
+                    match compile_one(spec, &forgetful, wishes, &mut |_| Ok(())) {
                         Ok(None) => ended.store(true, Ordering::Relaxed),
                         Ok(Some(true)) => eprintln!("  compiled: {spec}"),
                         Ok(Some(false)) | Err(_) => {}
@@ -157,10 +157,10 @@ fn side_by_side(specs: &[RunSpec], launcher: &Launcher, wishes: &Shared, jobs: u
 
 /// Runs one step of a target, again after each interruption. Returns whether it succeeded; `None` if the end was
 /// requested.
-fn one(
+fn compile_one(
     spec: &RunSpec,
     launcher: &Launcher,
-    wishes: &Shared,
+    wishes: &SharedWishes,
     hear: &mut dyn FnMut(&Hello) -> Result<()>,
 ) -> Result<Option<bool>> {
     loop {
@@ -178,7 +178,7 @@ fn one(
         }
         let folder = tempfile::tempdir().context("cannot create a folder for the run")?;
         let ended = supervise(&launcher.run(spec), folder.path(), &control, &mut |told| {
-            if let Told::Line(Line::Event(event)) = told
+            if let RunUpdate::Line(Line::Event(event)) = told
                 && let Body::Hello(hello) = event.body
             {
                 hear(&hello)?;
@@ -191,13 +191,13 @@ fn one(
     }
 }
 
-fn lock(wishes: &Shared) -> MutexGuard<'_, Wishes> {
+fn lock(wishes: &SharedWishes) -> MutexGuard<'_, TutorWishes> {
     wishes.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads `pause` and `go`, one per line, from the tutor in the foreground. When the tutor ends, this process ends,
 /// too.
-fn listen(wishes: Shared) {
+fn read_commands(wishes: SharedWishes) {
     thread::spawn(move || {
         for line in stdin().lock().lines().map_while(Result::ok) {
             let mut wanted = lock(&wishes);
@@ -215,7 +215,7 @@ fn listen(wishes: Shared) {
 }
 
 /// Lowers the priority below everything else. Children inherit it.
-fn step_back() {
+fn lower_priority() {
     const LOWEST: i32 = 19;
     // SAFETY: the call takes a number. If it is refused, the priority stays unchanged.
     unsafe { libc::nice(LOWEST) };

@@ -14,11 +14,11 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
 use tinyllama_base::file::{create_private, create_private_file};
-use tinyllama_base::foreign::plain;
+use tinyllama_base::untrusted::plain;
 use tinyllama_contract::event::{Body, Failure, FailureCode, Step, Summary};
 use tinyllama_contract::flags::RankArgs;
 use tinyllama_course::run::{Line, RunExit, UsageError, read_line};
-use tinyllama_course::run::{each_line, ends_with_this};
+use tinyllama_course::run::{die_with_parent, each_line};
 use tinyllama_engine::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 
 /// Environment variable with a process's rank, from 0.
@@ -43,8 +43,8 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// If a variable does not contain a valid rank.
-pub fn own(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
-    let (Some(ranks), Some(rank)) = (args.several(), std::env::var_os(RANK)) else {
+pub fn from_environment(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
+    let (Some(ranks), Some(rank)) = (args.gpu_count(), std::env::var_os(RANK)) else {
         return Ok(None);
     };
     let number: Option<usize> = rank.to_str().and_then(|text| text.parse().ok());
@@ -69,19 +69,19 @@ pub fn own(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
 
 /// One of several tasks that a scheduler (`srun`) started, one for each rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct SchedulerTask {
     rank: usize,
     device: usize,
     meeting: PathBuf,
 }
 
-impl Task {
+impl SchedulerTask {
     /// The task of this process.
     ///
     /// # Errors
     /// If a scheduler's variable is not a number.
-    pub fn of_this_process(ranks: usize) -> Result<Option<Self>> {
-        Task::from(ranks, &|name| std::env::var(name).ok())
+    pub fn from_environment(ranks: usize) -> Result<Option<Self>> {
+        SchedulerTask::from(ranks, &|name| std::env::var(name).ok())
     }
 
     fn from(ranks: usize, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>> {
@@ -109,7 +109,7 @@ impl Task {
         let step = [variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID")];
         let step: Vec<String> = step.into_iter().flatten().collect();
         let name = format!(".tinyllama-ranks-{}", step.join("."));
-        Ok(Some(Task {
+        Ok(Some(SchedulerTask {
             rank,
             device: least.map_or(local, |devices| local % devices),
             meeting: Path::new(&variable(MEETING).unwrap_or_default()).join(name),
@@ -129,21 +129,21 @@ impl Task {
     ///
     /// # Errors
     /// If it cannot write to the meeting folder, or cannot start the rank.
-    pub fn follow(&self) -> Result<Exit> {
+    pub fn run_follower(&self) -> Result<Exit> {
         create_private(&self.meeting)
             .with_context(|| format!("cannot create {}", self.meeting.display()))?;
         let path = self.events_of(self.rank);
         let cannot = || format!("cannot write {}", path.display());
         let mut file = create_private_file(&path).with_context(cannot)?;
-        let (tell, heard) = channel();
+        let (tell, output) = channel();
         let mut process = start(self.rank, self.device, &self.meeting, &tell)?;
         drop(tell);
         // The first task removes the folder at its end.
         let stopped = || self.meeting.join(STOP).exists() || !path.exists();
         loop {
-            match heard.recv_timeout(LOOK) {
-                Ok(Heard::Line(_, line)) => file.write_all(&line).with_context(cannot)?,
-                Ok(Heard::End(..)) | Err(RecvTimeoutError::Disconnected) => break,
+            match output.recv_timeout(LOOK) {
+                Ok(RankOutput::Line(_, line)) => file.write_all(&line).with_context(cannot)?,
+                Ok(RankOutput::End(..)) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if stopped() => {
                     return Ok(Exit::Signal(libc::SIGTERM));
                 }
@@ -160,7 +160,7 @@ impl Task {
     }
 
     /// Follows the file of another task's rank until its last line or the end of the run.
-    fn hear(&self, rank: usize, tell: &Sender<Heard>) {
+    fn follow_rank(&self, rank: usize, tell: &Sender<RankOutput>) {
         let mut file = None;
         let mut unread = Vec::new();
         while self.meeting.exists() {
@@ -172,12 +172,12 @@ impl Task {
             for line in whole.split_inclusive(|byte| *byte == b'\n') {
                 let text = String::from_utf8_lossy(line);
                 let exit = text.trim_end().strip_prefix(ENDED).map(str::parse);
-                let heard = match exit {
-                    Some(exit) => Heard::End(rank, Some(exit.unwrap_or(RunExit::Lost))),
-                    None => Heard::Line(rank, line.to_vec()),
+                let output = match exit {
+                    Some(exit) => RankOutput::End(rank, Some(exit.unwrap_or(RunExit::Lost))),
+                    None => RankOutput::Line(rank, line.to_vec()),
                 };
-                let is_last = matches!(heard, Heard::End(..));
-                if tell.send(heard).is_err() || is_last {
+                let is_last = matches!(output, RankOutput::End(..));
+                if tell.send(output).is_err() || is_last {
                     return;
                 }
             }
@@ -190,7 +190,7 @@ impl Task {
 /// the other tasks.
 struct Meeting {
     folder: Option<PathBuf>,
-    processes: Vec<Process>,
+    processes: Vec<RankProcess>,
 }
 
 impl Drop for Meeting {
@@ -206,16 +206,16 @@ impl Drop for Meeting {
 }
 
 /// A rank's process. Dropping it ends it.
-struct Process(Child);
+struct RankProcess(Child);
 
-impl Process {
+impl RankProcess {
     fn end(&mut self) -> Result<RunExit> {
         let status = self.0.wait().context("waiting for a rank failed")?;
         Ok(status.into())
     }
 }
 
-impl Drop for Process {
+impl Drop for RankProcess {
     fn drop(&mut self) {
         // A polite signal would make the rank finish its step, which never ends without the other ranks.
         drop(self.0.kill());
@@ -223,7 +223,7 @@ impl Drop for Process {
     }
 }
 
-enum Heard {
+enum RankOutput {
     Line(usize, Vec<u8>),
     /// A rank's end, with its exit status if another task waited for it.
     End(usize, Option<RunExit>),
@@ -234,9 +234,9 @@ enum Heard {
 ///
 /// # Errors
 /// If a process cannot be started.
-pub fn lead(
+pub fn run_ranks(
     ranks: usize,
-    task: Option<&Task>,
+    task: Option<&SchedulerTask>,
     reporter: &Reporter,
     stop: &StopSignal,
 ) -> Result<(TrainingEnd, Option<Exit>)> {
@@ -246,7 +246,7 @@ pub fn lead(
         )));
     }
     let here = tempfile::tempdir().context("cannot create a folder for the ranks")?;
-    let (tell, heard) = channel();
+    let (tell, output) = channel();
     let mut meeting = Meeting {
         folder: task.map(|task| task.meeting.clone()),
         processes: Vec::new(),
@@ -263,15 +263,15 @@ pub fn lead(
     };
     for rank in meeting.processes.len()..ranks {
         let (tell, task) = (tell.clone(), task.cloned());
-        thread::spawn(move || task.map(|task| task.hear(rank, &tell)));
+        thread::spawn(move || task.map(|task| task.follow_rank(rank, &tell)));
     }
     drop(tell);
     let mut merge = Merge::new(ranks);
     let mut failed = false;
-    while let Some(next) = next(&heard, stop) {
+    while let Some(next) = next(&output, stop) {
         match next {
-            Heard::Line(rank, line) => merge.hear(rank, &line, reporter),
-            Heard::End(rank, exit) => {
+            RankOutput::Line(rank, line) => merge.on_line(rank, &line, reporter),
+            RankOutput::End(rank, exit) => {
                 let exit = match exit {
                     Some(exit) => exit,
                     None => meeting.processes[rank].end()?,
@@ -280,7 +280,7 @@ pub fn lead(
                 if !merge.complete[rank] {
                     return Ok((
                         TrainingEnd::Complete,
-                        Some(merge.fail(rank, exit, reporter)),
+                        Some(merge.end_stream(rank, exit, reporter)),
                     ));
                 }
             }
@@ -289,7 +289,7 @@ pub fn lead(
     if let Some(reason) = stop.reason() {
         return Ok((TrainingEnd::Stopped(reason), None));
     }
-    merge.sum_up(reporter);
+    merge.write_summary(reporter);
     Ok(match failed {
         true => (TrainingEnd::RanksDiffer, None),
         false => (TrainingEnd::Complete, None),
@@ -297,9 +297,9 @@ pub fn lead(
 }
 
 /// Waits for the next output of a rank. Returns `None` if all have ended, or if the run must stop.
-fn next(heard: &Receiver<Heard>, stop: &StopSignal) -> Option<Heard> {
+fn next(output: &Receiver<RankOutput>, stop: &StopSignal) -> Option<RankOutput> {
     while stop.reason().is_none() {
-        match heard.recv_timeout(LOOK) {
+        match output.recv_timeout(LOOK) {
             Ok(next) => return Some(next),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return None,
@@ -308,7 +308,12 @@ fn next(heard: &Receiver<Heard>, stop: &StopSignal) -> Option<Heard> {
     None
 }
 
-fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Result<Process> {
+fn start(
+    rank: usize,
+    device: usize,
+    meeting: &Path,
+    tell: &Sender<RankOutput>,
+) -> Result<RankProcess> {
     let program = std::env::current_exe().context("cannot find this program's own path")?;
     let mut command = Command::new(program);
     command
@@ -321,11 +326,13 @@ fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Re
         .stderr(Stdio::piped())
         // A separate process group, because the leader handles the terminal's signals and ends all ranks together.
         .process_group(0);
-    ends_with_this(&mut command, libc::SIGKILL);
+    die_with_parent(&mut command, libc::SIGKILL);
     let mut child = command.spawn().context("cannot start a rank")?;
     if let Some(stderr) = child.stderr.take() {
         thread::spawn(move || {
-            each_line(stderr, |line| line.map(|line| pass_on(rank, &line)).is_ok());
+            each_line(stderr, |line| {
+                line.map(|line| print_line(rank, &line)).is_ok()
+            });
         });
     }
     if let Some(stdout) = child.stdout.take() {
@@ -333,17 +340,17 @@ fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Re
         // If the run has ended, there is no receiver, and sending fails.
         thread::spawn(move || {
             each_line(stdout, |line| {
-                line.map(|line| drop(tell.send(Heard::Line(rank, line))))
+                line.map(|line| drop(tell.send(RankOutput::Line(rank, line))))
                     .is_ok()
             });
-            drop(tell.send(Heard::End(rank, None)));
+            drop(tell.send(RankOutput::End(rank, None)));
         });
     }
-    Ok(Process(child))
+    Ok(RankProcess(child))
 }
 
 /// Prints a line from a rank or its libraries that is not an event.
-fn pass_on(rank: usize, line: &[u8]) {
+fn print_line(rank: usize, line: &[u8]) {
     let line = String::from_utf8_lossy(line);
     eprintln!("rank {rank}: {}", plain(line.trim_end()));
 }
@@ -370,10 +377,10 @@ impl Merge {
         }
     }
 
-    fn hear(&mut self, rank: usize, line: &[u8], reporter: &Reporter) {
+    fn on_line(&mut self, rank: usize, line: &[u8], reporter: &Reporter) {
         let event = match read_line(String::from_utf8_lossy(line).trim_end()) {
             Line::Event(event) => event,
-            _ => return pass_on(rank, line),
+            _ => return print_line(rank, line),
         };
         match event.body {
             Body::Hello(hello) => {
@@ -412,7 +419,7 @@ impl Merge {
     }
 
     /// Ends the stream because `rank` did not complete.
-    fn fail(&self, rank: usize, exit: RunExit, reporter: &Reporter) -> Exit {
+    fn end_stream(&self, rank: usize, exit: RunExit, reporter: &Reporter) -> Exit {
         let device = self.devices[rank].as_ref();
         let device = device.map_or(String::new(), |device| format!(", {device}"));
         let who = format!("rank {rank} (device {rank}{device})");
@@ -428,7 +435,7 @@ impl Merge {
         exit.into()
     }
 
-    fn sum_up(self, reporter: &Reporter) {
+    fn write_summary(self, reporter: &Reporter) {
         reporter.update(|tally| {
             if let Some(summary) = self.summary {
                 tally.parameters_with_gradient = summary.parameters_with_gradient;
@@ -461,12 +468,12 @@ fn merged(all: &[Option<Step>]) -> Option<Step> {
 mod tests {
     use super::*;
 
-    fn task(ranks: usize, variables: &[(&str, &str)]) -> Option<Task> {
+    fn task(ranks: usize, variables: &[(&str, &str)]) -> Option<SchedulerTask> {
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        Task::from(ranks, &variable).unwrap()
+        SchedulerTask::from(ranks, &variable).unwrap()
     }
 
     #[test]

@@ -8,12 +8,12 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::analysis::{Page, plural};
-use super::output::Lines;
-use super::say::say_page;
-use tinyllama_base::table::Columns;
+use super::analysis::{AnalysisPage, plural};
+use super::print_result::print_page;
+use super::run_printers::LinePrinter;
+use tinyllama_base::table::TableColumns;
 use tinyllama_contract::flags::split;
-use tinyllama_course::recording::{Library, Recording, Source};
+use tinyllama_course::recording::{Library, Recording, RecordingSource};
 use tinyllama_course::run::play::{Player, Speed};
 use tinyllama_course::run::{Control, Line, Measurements, Metric, Statistic, read_line};
 use tinyllama_engine::train::EventSink;
@@ -27,11 +27,11 @@ pub struct RecordingsArgs {
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: RecordingsCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum RecordingsCommand {
     /// List the recordings
     List,
     /// Show what a recording contains and where it comes from
@@ -55,11 +55,11 @@ enum Command {
 }
 
 pub fn run(args: &RecordingsArgs) -> Result<Exit> {
-    let library = Library::load(Source::new(args.recordings.clone()))?;
+    let library = Library::load(RecordingSource::new(args.recordings.clone()))?;
     match &args.command {
-        Command::List => list(&library, args.json),
-        Command::Show { id } => show(&library, library.find(id)?, args.json),
-        Command::Play { id, speed, events } => {
+        RecordingsCommand::List => list(&library, args.json),
+        RecordingsCommand::Show { id } => show(&library, library.find(id)?, args.json),
+        RecordingsCommand::Play { id, speed, events } => {
             let recording = library.find(id)?;
             play(&library, recording, *speed, *events || args.json)
         }
@@ -68,31 +68,31 @@ pub fn run(args: &RecordingsArgs) -> Result<Exit> {
 
 fn list(library: &Library, as_json: bool) -> Result<Exit> {
     let all: Vec<Value> = library.recordings.iter().map(entry).collect();
-    let mut page = Page::default();
+    let mut page = AnalysisPage::default();
     if all.is_empty() {
         page.line("There are no recordings.");
     }
     let title = format!("{}; `recordings play ID`", plural(all.len(), "recording"));
     page.first_table(
-        Columns::of(title, &library.recordings)
+        TableColumns::titled(title, &library.recordings)
             .left("id", |recording| recording.id.clone())
             .left("target", |recording| {
                 format!("{} {}", recording.target, recording.config)
             })
-            .left("with", told_apart)
+            .left("with", distinguishing_flags)
             .left("made on", |recording| recording.machine.clone())
             .left("date", |recording| recording.date.to_string()),
     );
-    say_page(as_json, &json!({ "recordings": all }), &page)
+    print_page(as_json, &json!({ "recordings": all }), &page)
 }
 
 /// The flags that distinguish recordings of a target: all except those for size and length.
-fn told_apart(recording: &Recording) -> Option<String> {
+fn distinguishing_flags(recording: &Recording) -> Option<String> {
     const COMMON: &str = "--config --warmup --num-steps --flops --profile-steps";
-    let words = recording.command.split(' ').skip(2);
-    let flags = split(words).into_iter();
+    let args = recording.command.split(' ').skip(2);
+    let flags = split(args).into_iter();
     let flags = flags.filter(|flag| COMMON.split(' ').all(|common| common != flag.name()));
-    let flags = itertools::join(flags.map(|flag| flag.words().join(" ")), " ");
+    let flags = itertools::join(flags.map(|flag| flag.args().join(" ")), " ");
     (!flags.is_empty()).then_some(flags)
 }
 
@@ -130,7 +130,7 @@ fn show(library: &Library, recording: &Recording, as_json: bool) -> Result<Exit>
     let mut document = entry(recording);
     document["seconds"] = json!(seconds);
     document["figures"] = Value::Object(values.collect());
-    let mut page = Page::default();
+    let mut page = AnalysisPage::default();
     page.line(format_args!("{}: {}\n", recording.id, recording.label()));
     page.paragraph(&format!("tinyllama-tutor {}", recording.command));
     let driver = recording.driver.as_deref().unwrap_or("not reported");
@@ -149,7 +149,7 @@ fn show(library: &Library, recording: &Recording, as_json: bool) -> Result<Exit>
         let value = metric.unit().show(value);
         page.line(format_args!("  {:<26} {value}", metric.name()));
     }
-    say_page(as_json, &document, &page)
+    print_page(as_json, &document, &page)
 }
 
 fn play(library: &Library, recording: &Recording, speed: Speed, as_events: bool) -> Result<Exit> {
@@ -160,7 +160,7 @@ fn play(library: &Library, recording: &Recording, speed: Speed, as_events: bool)
     }
     let control = Control::default();
     control.set_speed(speed);
-    let mut lines = Lines::new(io::stdout());
+    let mut lines = LinePrinter::new(io::stdout());
     for line in Player::new(&tape.lines, &control) {
         if as_events {
             writeln!(out, "{line}")?;

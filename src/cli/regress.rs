@@ -6,14 +6,17 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, TIMED, junit, number_that};
-use tinyllama_base::clock::since_1970;
-use tinyllama_base::table::Columns;
+use super::analysis::{
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, TIMED, junit,
+    parse_number,
+};
+use tinyllama_base::clock::unix_time;
+use tinyllama_base::table::TableColumns;
 use tinyllama_course::analysis::comparison::{paths, total_series};
 use tinyllama_course::analysis::regression::{
-    Baseline, Figure, Outcome, RunFigures, Verdict, check, check_speedup,
+    Baseline, FigureOutcome, RegressionFigure, RegressionVerdict, RunFigures, check, check_speedup,
 };
-use tinyllama_course::analysis::{MeasuredRun, Variant};
+use tinyllama_course::analysis::{MeasuredRun, RunVariant};
 use tinyllama_course::run::{RunSpec, UsageError};
 
 #[derive(Debug, Args)]
@@ -57,17 +60,17 @@ pub struct RegressArgs {
 /// Parses a percentage into a share: 5 becomes 0.05.
 fn percent(text: &str) -> Result<f64, String> {
     let it_is = "expected a number of per cent, such as 5";
-    Ok(number_that(text, |percent| percent.is_finite() && percent >= 0.0, it_is)? / 100.0)
+    Ok(parse_number(text, |percent| percent.is_finite() && percent >= 0.0, it_is)? / 100.0)
 }
 
 fn factor(text: &str) -> Result<f64, String> {
     let it_is = "expected a factor above 0, such as 1.3";
-    number_that(text, |factor| factor.is_finite() && factor > 0.0, it_is)
+    parse_number(text, |factor| factor.is_finite() && factor > 0.0, it_is)
 }
 
 /// The document that `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
+struct RegressDocument<'a> {
     passed: bool,
     /// Null if the command line asks only for speed-ups.
     baseline: Option<&'a Path>,
@@ -75,19 +78,19 @@ struct Document<'a> {
     rounds: usize,
     tolerance: f64,
     confidence: f64,
-    outcomes: &'a [Outcome],
+    outcomes: &'a [FigureOutcome],
     runs: Vec<String>,
 }
 
 /// The targets to run. The target of --against is the last one unless it is among the others.
-struct Plan {
+struct RegressPlan {
     entries: Vec<RunSpec>,
     common: Vec<String>,
     against: Option<usize>,
 }
 
 impl Analysis for RegressArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let baseline = match &self.baseline {
             Some(path) if !self.save => {
                 Some(Baseline::read(path).map_err(|error| UsageError(error.to_string()))?)
@@ -96,32 +99,32 @@ impl Analysis for RegressArgs {
         };
         let plan = self.plan(baseline.as_ref())?;
         let specs = plan.entries.iter();
-        let variants = specs.map(|spec| Variant::new(spec.to_string(), spec, &plan.common, &[]));
+        let variants = specs.map(|spec| RunVariant::new(spec.to_string(), spec, &plan.common, &[]));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
-        let runs = Lab::open(&self.flags)?.take_turns(&variants, self.measure.rounds)?;
+        let runs = AnalysisRunner::open(&self.flags)?.run_rounds(&variants, self.measure.rounds)?;
         if let (Some(path), true) = (&self.baseline, self.save) {
-            let mut saved = Baseline::new(plan.common, since_1970().as_secs());
+            let mut saved = Baseline::new(plan.common, unix_time().as_secs());
             for (entry, runs) in plan.entries.iter().zip(&runs) {
-                saved.add(entry.entry(), runs);
+                saved.add(entry.command_name(), runs);
             }
             saved.write(path)?;
-            let names = itertools::join(plan.entries.iter().map(RunSpec::entry), ", ");
-            let mut page = Page::default();
+            let names = itertools::join(plan.entries.iter().map(RunSpec::command_name), ", ");
+            let mut page = AnalysisPage::default();
             page.line(format_args!("saved {names} in {}", path.display()));
-            return Answer::new(&saved, page);
+            return AnalysisResult::new(&saved, page);
         }
         let outcomes = self.judge(&plan, baseline.as_ref(), &runs)?;
         if let Some(path) = &self.ci {
             junit::write(path, &outcomes, self.strict)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let fails = |outcome: &Outcome| match outcome.verdict {
-            Verdict::Regression => true,
-            Verdict::Inconclusive => self.strict,
-            Verdict::Passed | Verdict::NotCompared => false,
+        let fails = |outcome: &FigureOutcome| match outcome.verdict {
+            RegressionVerdict::Regression => true,
+            RegressionVerdict::Inconclusive => self.strict,
+            RegressionVerdict::Passed | RegressionVerdict::NotCompared => false,
         };
         let passed = !outcomes.iter().any(fails);
-        let document = Document {
+        let document = RegressDocument {
             passed,
             baseline: self.baseline.as_deref(),
             strict: self.strict,
@@ -131,7 +134,7 @@ impl Analysis for RegressArgs {
             outcomes: &outcomes,
             runs: paths(runs.iter().flatten()),
         };
-        Ok(Answer::new(&document, self.page(&outcomes))?.passed(passed))
+        Ok(AnalysisResult::new(&document, self.page(&outcomes))?.with_passed(passed))
     }
 }
 
@@ -144,9 +147,9 @@ impl RegressArgs {
         })
     }
 
-    fn plan(&self, baseline: Option<&Baseline>) -> Result<Plan> {
+    fn plan(&self, baseline: Option<&Baseline>) -> Result<RegressPlan> {
         let source = self.source();
-        let mut common = self.flags.after(&TIMED);
+        let mut common = self.flags.merged_with(&TIMED);
         let mut entries = self.targets.clone();
         if entries.is_empty() {
             let Some(baseline) = baseline else {
@@ -171,7 +174,7 @@ impl RegressArgs {
         if entries.is_empty() {
             bail!(UsageError(format!("{source} names no target")));
         }
-        Ok(Plan {
+        Ok(RegressPlan {
             entries,
             common,
             against,
@@ -180,17 +183,17 @@ impl RegressArgs {
 
     fn judge(
         &self,
-        plan: &Plan,
+        plan: &RegressPlan,
         baseline: Option<&Baseline>,
         runs: &[Vec<MeasuredRun>],
-    ) -> Result<Vec<Outcome>> {
+    ) -> Result<Vec<FigureOutcome>> {
         let confidence = self.measure.confidence;
         let mut outcomes = Vec::new();
         for (at, (entry, runs)) in plan.entries.iter().zip(runs).enumerate() {
             let Some(baseline) = baseline else { continue };
-            let Some(target) = baseline.target(&entry.entry()) else {
+            let Some(target) = baseline.target(&entry.command_name()) else {
                 if plan.against != Some(at) {
-                    outcomes.push(not_in_baseline(entry.entry()));
+                    outcomes.push(not_in_baseline(entry.command_name()));
                 }
                 continue;
             };
@@ -198,22 +201,23 @@ impl RegressArgs {
                 let same = target.check_circumstances(&run.hello);
                 same.map_err(|error| UsageError(error.to_string()))?;
             }
-            let today: Vec<RunFigures> = runs.iter().map(RunFigures::of).collect();
-            let (entry, tolerance) = (entry.entry(), self.tolerance);
+            let today: Vec<RunFigures> = runs.iter().map(RunFigures::from_run).collect();
+            let (entry, tolerance) = (entry.command_name(), self.tolerance);
             let checked = check(&entry, &today, &target.runs, tolerance, confidence);
             outcomes.extend(checked);
         }
         if let (Some(least), Some(against)) = (self.min_speedup, plan.against) {
-            let name = plan.entries[against].entry();
+            let name = plan.entries[against].command_name();
             let others = total_series(&runs[against]);
             let entries = plan.entries.iter().zip(runs).enumerate();
             for (_, (entry, runs)) in entries.filter(|(at, _)| *at != against) {
-                let (entry, own) = (entry.entry(), total_series(runs));
+                let (entry, own) = (entry.command_name(), total_series(runs));
                 let outcome = check_speedup(&entry, &own, &name, &others, least, confidence);
                 outcomes.push(outcome);
             }
         }
-        let is_nothing = |outcome: &Outcome| outcome.verdict == Verdict::NotCompared;
+        let is_nothing =
+            |outcome: &FigureOutcome| outcome.verdict == RegressionVerdict::NotCompared;
         if outcomes.iter().all(is_nothing) {
             bail!(UsageError(format!(
                 "{} holds none of these targets, and there is no --min-speedup: nothing was compared",
@@ -223,10 +227,10 @@ impl RegressArgs {
         Ok(outcomes)
     }
 
-    fn page(&self, outcomes: &[Outcome]) -> Page {
-        let mut page = Page::default();
+    fn page(&self, outcomes: &[FigureOutcome]) -> AnalysisPage {
+        let mut page = AnalysisPage::default();
         page.table(
-            Columns::of(format!("Against {}", self.source()), outcomes)
+            TableColumns::titled(format!("Against {}", self.source()), outcomes)
                 .left("target", |row| row.target.clone())
                 .left("figure", |row| row.figure.to_string())
                 .left("verdict", |row| row.verdict.to_string())
@@ -236,11 +240,11 @@ impl RegressArgs {
     }
 }
 
-fn not_in_baseline(target: String) -> Outcome {
-    Outcome {
+fn not_in_baseline(target: String) -> FigureOutcome {
+    FigureOutcome {
         target,
-        figure: Figure::StepTime,
-        verdict: Verdict::NotCompared,
+        figure: RegressionFigure::StepTime,
+        verdict: RegressionVerdict::NotCompared,
         ratio: None,
         interval: None,
         message: "the baseline holds no figures of it: save it there first".into(),

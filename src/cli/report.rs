@@ -8,20 +8,20 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::say::say;
-use super::session::SessionPlace;
-use tinyllama_base::foreign::plain;
-use tinyllama_course::lesson::{Course, Source};
+use super::print_result::print_document;
+use super::session::SessionArgs;
+use tinyllama_base::untrusted::plain;
+use tinyllama_course::lesson::{Course, CourseSource};
 use tinyllama_course::report::class::{self, sources};
 use tinyllama_course::report::hand_in::{self, HandInError, NOT_PROVEN};
-use tinyllama_course::report::{Options, collect, export};
+use tinyllama_course::report::{CollectOptions, collect, export};
 use tinyllama_course::run::UsageError;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ReportArgs {
     #[command(flatten)]
-    place: SessionPlace,
+    place: SessionArgs,
     /// Formats to write
     #[arg(
         long,
@@ -29,7 +29,7 @@ pub struct ReportArgs {
         value_delimiter = ',',
         default_value = "md,html,json"
     )]
-    format: Vec<export::Format>,
+    format: Vec<export::ReportFormat>,
     /// Leave out names of people and machines, and the records that contain them
     #[arg(long)]
     anonymous: bool,
@@ -92,7 +92,7 @@ impl CourseArgs {
     /// # Errors
     /// If the course has problems. The message contains them.
     pub fn load(&self) -> Result<Course, UsageError> {
-        let course = Course::load(&Source::new(self.lessons.clone()));
+        let course = Course::load(&CourseSource::new(self.lessons.clone()));
         course.map_err(|problems| {
             UsageError(format!(
                 "the course has problems; `lessons lint` shows them all\n       {problems}"
@@ -102,18 +102,18 @@ impl CourseArgs {
 }
 
 fn write(args: &ReportArgs, course: &Course) -> Result<Exit> {
-    let place = args.place.find()?;
-    let options = Options {
+    let location = args.place.find()?;
+    let options = CollectOptions {
         anonymous: args.anonymous,
     };
-    let report = collect(&place, course, options)?;
+    let report = collect(&location, course, options)?;
     let files = export::write(&report, &args.output, args.format.iter().copied())?;
     say_files(&files, &report.warnings, args.json)
 }
 
 fn say_files(files: &[PathBuf], warnings: &[String], as_json: bool) -> Result<Exit> {
     let document = json!({ "files": files, "warnings": warnings });
-    say(as_json, &document, |out| {
+    print_document(as_json, &document, |out| {
         for file in files {
             writeln!(out, "{}", file.display())?;
         }
@@ -135,7 +135,7 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
         Some(true) => Exit::Ok,
     };
     let value = json!({ "intact": intact, "verdict": findings.verdict(), "findings": findings, "not_proven": NOT_PROVEN });
-    say(as_json, &value, |out| {
+    print_document(as_json, &value, |out| {
         let who = findings.learner.as_deref();
         let who = plain(who.unwrap_or("a learner whose name was left out"));
         let (kind, records) = (&findings.kind, findings.records);

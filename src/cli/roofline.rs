@@ -7,14 +7,14 @@ use clap::Args;
 use itertools::Itertools;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Page, kept_run};
+use super::analysis::{Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, stored_run};
 use super::kernel_inputs;
 use tinyllama_base::roofline::{Point, Roofline, svg, text};
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{bytes, figure, rate};
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::analysis::roofline::{CounterCheck, against_counters, of_run};
-use tinyllama_course::analysis::{MeasuredRun, Variant};
+use tinyllama_course::analysis::{MeasuredRun, RunVariant};
 use tinyllama_course::profiler::read::import;
 use tinyllama_course::run::folder;
 use tinyllama_course::run::{RunSpec, UsageError};
@@ -47,7 +47,7 @@ pub struct RooflineArgs {
 
 /// The document that `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
+struct RooflineDocument<'a> {
     target: &'a str,
     device: &'a str,
     backend: &'a str,
@@ -62,7 +62,7 @@ struct Document<'a> {
 }
 
 impl Analysis for RooflineArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let root = folder::state_folder()?;
         let run = self.measured(&root)?;
         let hello = &run.hello;
@@ -82,7 +82,7 @@ impl Analysis for RooflineArgs {
             std::fs::write(path, svg::document(&roofline))
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let document = Document {
+        let document = RooflineDocument {
             target: &hello.target,
             device: &hello.device,
             backend: &hello.backend,
@@ -92,13 +92,13 @@ impl Analysis for RooflineArgs {
             stale: &stale,
             run: run.path.display().to_string(),
         };
-        Answer::new(&document, self.page(&document))
+        AnalysisResult::new(&document, self.page(&document))
     }
 }
 
 impl RooflineArgs {
     fn measured(&self, root: &Path) -> Result<MeasuredRun> {
-        if let Some(kept) = kept_run(&self.target, root)? {
+        if let Some(kept) = stored_run(&self.target, root)? {
             let run = MeasuredRun::read(&kept)?;
             if run.parts.is_none() {
                 bail!(UsageError(format!(
@@ -111,13 +111,13 @@ impl RooflineArgs {
         let spec: RunSpec = self.target.parse()?;
         let steps = format!("--profile-steps={}", self.profile_steps);
         let own = ["--repeatability=off", "--flops", &steps];
-        let common = self.flags.after(&own);
-        let variant = Variant::new(spec.entry(), &spec, &common, &[])?;
-        Ok(Lab::open(&self.flags)?.run(&variant, (1, 1))?)
+        let common = self.flags.merged_with(&own);
+        let variant = RunVariant::new(spec.command_name(), &spec, &common, &[])?;
+        Ok(AnalysisRunner::open(&self.flags)?.run(&variant, (1, 1))?)
     }
 
-    fn page(&self, found: &Document<'_>) -> Page {
-        let mut page = Page::default();
+    fn page(&self, found: &RooflineDocument<'_>) -> AnalysisPage {
+        let mut page = AnalysisPage::default();
         let roofline = found.roofline;
         page.line(format_args!("{}\n", roofline.title));
         page.line(text(roofline, page.width.min(110), DIAGRAM_HEIGHT).trim_end_matches('\n'));
@@ -145,7 +145,7 @@ fn points(roofline: &Roofline) -> TextTable {
     let letters = roofline.letters();
     let letters = letters.iter().map(|letter| letter.unwrap_or(' '));
     let lettered: Vec<(char, &Point)> = letters.zip(&roofline.points).collect();
-    let mut table = Columns::of("Counted work, measured time", &lettered)
+    let mut table = TableColumns::titled("Counted work, measured time", &lettered)
         .left("", |(letter, row)| format!("{letter} {}", row.name))
         .left("", |(_, row)| row.grain.to_string())
         .right("ms", |(_, row)| format!("{:.3}", row.ms))
@@ -171,7 +171,7 @@ fn points(roofline: &Roofline) -> TextTable {
 
 fn counters(checks: &[CounterCheck]) -> TextTable {
     let title = "Counted from shapes against hardware counters, a launch";
-    Columns::of(title, checks)
+    TableColumns::titled(title, checks)
         .left("kernel", |check| check.point.clone())
         .right("FLOP counted", |check| figure(check.counted_flops))
         .right("by counters", |check| figure(check.counter_flops))

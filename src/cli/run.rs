@@ -11,9 +11,9 @@ use clap::Args;
 
 use super::block_sizes;
 use super::exit::{self, Exit};
-use super::output::{Document, JsonLines, Lines};
 use super::own_kernels;
-use super::ranks::{self, Task};
+use super::ranks::{self, SchedulerTask};
+use super::run_printers::{DocumentPrinter, JsonLines, LinePrinter};
 use super::signals;
 use tinyllama_base::panics::{self, Panicked};
 use tinyllama_contract::ElementType;
@@ -21,13 +21,13 @@ use tinyllama_contract::event::{Body, Failure, FailureCode, PhaseName};
 use tinyllama_contract::flags::{RunFlags, TrainingArgs};
 use tinyllama_contract::model::ConfigError;
 use tinyllama_course::run::UsageError;
-use tinyllama_engine::device::driver::{DriverError, Refusal};
+use tinyllama_engine::device::driver::{DriverError, ErrorClass};
 use tinyllama_engine::device::{self, BackendFailure, DeviceError};
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::{self, Target};
 use tinyllama_engine::train::{
-    self, Data, EngineDevice, EventSink, Options, Reporter, StopReason, StopSignal, Tally,
-    TrainingEnd,
+    self, Data, EngineDevice, EventSink, Reporter, StopReason, StopSignal, Tally, TrainingEnd,
+    TrainingOptions,
 };
 
 #[derive(Debug, Args)]
@@ -55,48 +55,51 @@ pub struct TraceArgs {
 pub fn run(args: &RunArgs) -> Result<Exit> {
     let flags = &args.flags;
     let mut options = flags.options(args.target)?;
-    options.kernels = own_kernels::of(&flags.kernel, args.target)?;
-    let several = flags.ranks.several();
+    options.kernels = own_kernels::read_named(&flags.kernel, args.target)?;
+    let several = flags.ranks.gpu_count();
     let mut task = None;
-    if let Some((rank, device)) = ranks::own(&flags.ranks)? {
+    if let Some((rank, device)) = ranks::from_environment(&flags.ranks)? {
         options.device = Some(device);
         // Only the first rank writes the trace file.
         options.trace = options.trace.filter(|_| rank.rank == 0);
         options.ranks = Some(rank);
     } else if let Some(ranks) = several {
-        task = Task::of_this_process(ranks)?;
+        task = SchedulerTask::from_environment(ranks)?;
         if let Some(task) = task.as_ref().filter(|task| !task.is_first()) {
-            return task.follow();
+            return task.run_follower();
         }
     }
     let stdout = io::stdout();
     let sink: Box<dyn EventSink> = if flags.events || options.ranks.is_some() {
         Box::new(JsonLines(stdout))
     } else if flags.json {
-        Box::new(Document::new(stdout))
+        Box::new(DocumentPrinter::new(stdout))
     } else {
-        Box::new(Lines::new(stdout))
+        Box::new(LinePrinter::new(stdout))
     };
     match several.filter(|_| options.ranks.is_none()) {
-        Some(ranks) => lead(ranks, task.as_ref(), &options, sink),
+        Some(ranks) => run_ranks(ranks, task.as_ref(), &options, sink),
         None => execute(&flags.training, args.target, &options, sink),
     }
 }
 
 /// Starts the ranks, each in a separate process.
-fn lead(
+fn run_ranks(
     ranks: usize,
-    task: Option<&Task>,
-    options: &Options,
+    task: Option<&SchedulerTask>,
+    options: &TrainingOptions,
     sink: Box<dyn EventSink>,
 ) -> Result<Exit> {
     let (reporter, stop) = reporting(options, sink)?;
-    let (end, failed) = ranks::lead(ranks, task, &reporter, &stop)?;
+    let (end, failed) = ranks::run_ranks(ranks, task, &reporter, &stop)?;
     Ok(failed.unwrap_or_else(|| conclude(end, &reporter)))
 }
 
 /// A reporter for a run that ends on signals.
-fn reporting(options: &Options, sink: Box<dyn EventSink>) -> Result<(Reporter, StopSignal)> {
+fn reporting(
+    options: &TrainingOptions,
+    sink: Box<dyn EventSink>,
+) -> Result<(Reporter, StopSignal)> {
     let stop = StopSignal::default();
     let tensors = options.recipe.tensors(&options.config);
     let reporter = Reporter::new(sink, Tally::new(options.config, tensors), stop.clone());
@@ -109,7 +112,7 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
     options.profile_steps = args.profile_steps.max(1);
     options.trace = Some(args.output.clone());
     options.count_work = true;
-    let sink = Box::new(Lines::new(io::stdout()));
+    let sink = Box::new(LinePrinter::new(io::stdout()));
     let exit = execute(&args.training, args.target, &options, sink)?;
     if exit == Exit::Ok {
         writeln!(
@@ -125,11 +128,11 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
 fn execute(
     args: &TrainingArgs,
     target: Target,
-    options: &Options,
+    options: &TrainingOptions,
     sink: Box<dyn EventSink>,
 ) -> Result<Exit> {
     let (reporter, stop) = reporting(options, sink)?;
-    match quietly(|| train_target(args, target, options, &reporter, &stop)) {
+    match catch_panics(|| train_target(args, target, options, &reporter, &stop)) {
         Ok(end) => Ok(conclude(end, &reporter)),
         Err(error) => {
             let error = exit::explain(error);
@@ -142,7 +145,7 @@ fn execute(
 fn train_target(
     args: &TrainingArgs,
     target: Target,
-    options: &Options,
+    options: &TrainingOptions,
     reporter: &Reporter,
     stop: &StopSignal,
 ) -> Result<TrainingEnd> {
@@ -170,10 +173,10 @@ fn train_target(
         config.validate_memory(memory, &facts.device)?;
     }
     let mut hello = train::hello(options, facts, &data, engine.matrix_products(options));
-    let note = block_sizes::settle(sizes, target, &mut hello)?;
+    let note = block_sizes::apply_block_sizes(sizes, target, &mut hello)?;
     reporter.emit(Body::Hello(Box::new(hello)));
     let (choice, wanted) = (options.backend, options.device.as_deref());
-    let passed_over = device::passed_over(choice, wanted, engine.backend());
+    let passed_over = device::explain_passed_over(choice, wanted, engine.backend());
     for message in note.into_iter().chain(passed_over) {
         reporter.note(message);
     }
@@ -187,7 +190,10 @@ fn train_target(
 }
 
 /// Opens the device, and adapts the options to it.
-fn open(target: Target, options: &Options) -> Result<(Options, Box<dyn EngineDevice>)> {
+fn open(
+    target: Target,
+    options: &TrainingOptions,
+) -> Result<(TrainingOptions, Box<dyn EngineDevice>)> {
     let mut options = options.clone();
     let mut device = targets::open(target, &options);
     let refuses = |error: &Error| {
@@ -237,7 +243,7 @@ fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {
 }
 
 /// Runs `work` and turns panics into errors. So a driver's panic gives a message and an exit status, not a backtrace.
-fn quietly<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+fn catch_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     static PLACE: Mutex<Option<String>> = Mutex::new(None);
     let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(|info| {
@@ -285,11 +291,11 @@ fn code(error: &anyhow::Error) -> FailureCode {
         Some(match cause.downcast_ref() {
             Some(BackendFailure::OutOfMemory { .. }) => FailureCode::OutOfMemory,
             Some(_) => FailureCode::Device,
-            None if refusal == Some(Refusal::OutOfMemory) => FailureCode::OutOfMemory,
+            None if refusal == Some(ErrorClass::OutOfMemory) => FailureCode::OutOfMemory,
             None if matches!(cause.downcast_ref(), Some(ConfigError::OutOfMemory { .. })) => {
                 FailureCode::OutOfMemory
             }
-            None if refusal == Some(Refusal::Fault) || cause.is::<Panicked>() => {
+            None if refusal == Some(ErrorClass::Fault) || cause.is::<Panicked>() => {
                 FailureCode::Device
             }
             None => return None,

@@ -10,18 +10,18 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::Exit;
-use super::analysis::{Page, kept_run, plural};
-use super::compare::of_runs;
-use super::output::Lines;
-use super::say::{say, say_page, say_text};
-use super::session::InSession;
-use tinyllama_base::table::Columns;
+use super::analysis::{AnalysisPage, plural, stored_run};
+use super::compare::compare_stored;
+use super::print_result::{print_document, print_page, print_text};
+use super::run_printers::LinePrinter;
+use super::session::SessionCommandArgs;
+use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::number;
 use tinyllama_contract::event::Body;
 use tinyllama_course::recording::label;
 use tinyllama_course::run::{FinishedRun, UsageError, steps};
-use tinyllama_course::session::kept::{KeptRun, kept, prunable};
-use tinyllama_course::session::{Place, SessionError, State, read_only};
+use tinyllama_course::session::stored_runs::{StoredRun, kept, prunable};
+use tinyllama_course::session::{SessionError, SessionLocation, SessionState, read_only};
 use tinyllama_engine::train::EventSink;
 
 /// Default number of runs in the list.
@@ -40,7 +40,7 @@ pub enum RunsCommand {
     List {
         /// List all runs instead of the newest
         #[arg(long)]
-        all: bool,
+        all_runs: bool,
     },
     /// Show a run: setup, figures, kernels, parts
     Show {
@@ -70,15 +70,15 @@ pub enum RunsCommand {
     },
 }
 
-impl InSession<RunsCommand> {
+impl SessionCommandArgs<RunsCommand> {
     pub fn run(&self) -> Result<Exit> {
-        let place = self.place.find()?;
+        let location = self.place.find()?;
         match &self.command {
-            RunsCommand::List { all } => self.list(&place, *all),
-            RunsCommand::Show { run, steps } => self.show(&place, run, *steps),
+            RunsCommand::List { all_runs } => self.list(&location, *all_runs),
+            RunsCommand::Show { run, steps } => self.show(&location, run, *steps),
             RunsCommand::Compare { base, other } => {
-                let paths = [path(&place, base)?, path(&place, other)?];
-                of_runs(&paths, self.json)
+                let paths = [path(&location, base)?, path(&location, other)?];
+                compare_stored(&paths, self.json)
             }
             RunsCommand::Prune {
                 older_than,
@@ -87,25 +87,25 @@ impl InSession<RunsCommand> {
             } => {
                 let days = u64::from(older_than.unwrap_or(0));
                 let older = Duration::from_secs(days * 24 * 3600);
-                let go = prunable(all(&place)?, keep.unwrap_or(0), older);
+                let go = prunable(all_runs(&location)?, keep.unwrap_or(0), older);
                 self.prune(&go, *dry_run)
             }
         }
     }
 
-    fn list(&self, place: &Place, whole: bool) -> Result<Exit> {
-        let runs = all(place)?;
+    fn list(&self, location: &SessionLocation, whole: bool) -> Result<Exit> {
+        let runs = all_runs(location)?;
         let shown = if whole { runs.len() } else { USUAL };
         let title = format!("{}, newest first", plural(runs.len(), "run"));
-        let mut table = Columns::of(title, &runs)
+        let mut table = TableColumns::titled(title, &runs)
             .first(shown)
             .left("run", |run| run.id.clone())
             .left("started (UTC)", |run| run.day())
             .left("target", |run| run.target.clone())
             .right("step ms", |run| number(run.step_ms, 2))
             .left("ended", |run| run.ending())
-            .left("checks", KeptRun::judged)
-            .left("size", KeptRun::size)
+            .left("checks", StoredRun::judged)
+            .left("size", StoredRun::size)
             .left("at", |run| {
                 let at = run.at.as_ref();
                 at.map(|at| format!("{}/{}", at.lesson, at.step))
@@ -114,14 +114,14 @@ impl InSession<RunsCommand> {
             let rest = runs.len() - shown;
             table = table.note(format!("{rest} older ones: `runs list --all`"));
         }
-        let mut page = Page::default();
+        let mut page = AnalysisPage::default();
         page.first_table(table);
-        say_page(self.json, &json!({ "runs": runs }), &page)
+        print_page(self.json, &json!({ "runs": runs }), &page)
     }
 
-    fn show(&self, place: &Place, name: &str, with_steps: bool) -> Result<Exit> {
-        let path = path(place, name)?;
-        let known = all(place)?.into_iter().find(|run| run.path == path);
+    fn show(&self, location: &SessionLocation, name: &str, with_steps: bool) -> Result<Exit> {
+        let path = path(location, name)?;
+        let known = all_runs(location)?.into_iter().find(|run| run.path == path);
         let (mut events, mut steps) = (Vec::new(), Vec::new());
         let run = FinishedRun::read_with(&path, |event| match &event.body {
             Body::Step(step) if with_steps => steps.push(step.clone()),
@@ -138,7 +138,7 @@ impl InSession<RunsCommand> {
             "error": run.failure,
             "steps": with_steps.then_some(&steps),
         });
-        say(self.json, &document, |out| {
+        print_document(self.json, &document, |out| {
             if let Some(run) = &known {
                 let (id, day, ending) = (&run.id, run.day(), run.ending());
                 writeln!(out, "{id}, started {day} UTC, {ending}")?;
@@ -150,10 +150,10 @@ impl InSession<RunsCommand> {
                     writeln!(out, "  {}", label(origin))?;
                 }
             }
-            let mut lines = Lines::new(io::stdout());
+            let mut lines = LinePrinter::new(io::stdout());
             events.iter().try_for_each(|event| lines.event(event))?;
             if with_steps {
-                let mut page = Page::default();
+                let mut page = AnalysisPage::default();
                 page.table(steps::table(plural(steps.len(), "step"), &steps));
                 write!(out, "{page}")?;
             }
@@ -162,7 +162,7 @@ impl InSession<RunsCommand> {
         })
     }
 
-    fn prune(&self, go: &[KeptRun], dry_run: bool) -> Result<Exit> {
+    fn prune(&self, go: &[StoredRun], dry_run: bool) -> Result<Exit> {
         let mut gone = Vec::new();
         for run in go {
             if !dry_run {
@@ -174,30 +174,30 @@ impl InSession<RunsCommand> {
         let did = if dry_run { "would go" } else { "removed" };
         let text = format!("{} {did}", plural(gone.len(), "run"));
         let document = json!({ "removed": gone, "dry_run": dry_run });
-        say_text(self.json, &document, &text)
+        print_text(self.json, &document, &text)
     }
 }
 
 /// Lists the runs of the session at `place`, and of commands that stored runs there. Without a session it lists only
 /// the latter.
-fn all(place: &Place) -> Result<Vec<KeptRun>> {
-    let state = match read_only(place) {
+fn all_runs(location: &SessionLocation) -> Result<Vec<StoredRun>> {
+    let state = match read_only(location) {
         Ok((state, _)) => state,
-        Err(SessionError::NoSession { .. }) => State::default(),
+        Err(SessionError::NoSession { .. }) => SessionState::default(),
         Err(error) => return Err(error.into()),
     };
-    let runs = place.runs();
+    let runs = location.runs();
     kept(&runs, &state).with_context(|| format!("cannot read {}", runs.display()))
 }
 
 /// The folder of a run, which `name` gives as `last`, an id, or a path.
-fn path(place: &Place, name: &str) -> Result<PathBuf> {
+fn path(location: &SessionLocation, name: &str) -> Result<PathBuf> {
     if name == "last" {
-        let newest = all(place)?.into_iter().next();
+        let newest = all_runs(location)?.into_iter().next();
         let none = || UsageError("no run is kept yet".into());
         return Ok(newest.ok_or_else(none)?.path);
     }
-    let found = kept_run(name, &place.folder)?;
+    let found = stored_run(name, &location.folder)?;
     let no_run = || {
         UsageError(format!(
             "`{name}` is a target; `runs list` shows the ids of runs"

@@ -5,15 +5,15 @@ use clap::Args;
 use serde::Serialize;
 
 use super::analysis::{
-    Analysis, Answer, Column, Flags, Grid, Lab, Measure, Page, Sizes, Sweep, TIMED, bar,
-    workshop_table,
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, GridColumn, GridSizes, Measure,
+    SizeGrid, Sweep, TIMED, bar, workshop_table,
 };
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{human_bytes, number};
 use tinyllama_course::analysis::comparison::total_series;
 use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN};
-use tinyllama_course::analysis::scaling::{Cell, Measured, Size, TargetScale, growths};
-use tinyllama_course::analysis::workshop::{self, Confronted};
+use tinyllama_course::analysis::scaling::{ScalingCell, ScalingPoint, Size, TargetScale, growths};
+use tinyllama_course::analysis::workshop::{self, ClaimComparison};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("rounds", |rounds| rounds.default_value("1")), after_help = r"Examples:
@@ -27,7 +27,7 @@ pub struct ScaleArgs {
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<RunSpec>,
     #[command(flatten)]
-    sizes: Sizes,
+    sizes: GridSizes,
     #[command(flatten)]
     measure: Measure,
     /// Compare the measured growth with the workshop's statements
@@ -50,7 +50,7 @@ struct AtSize {
 
 /// The document that `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
+struct ScaleDocument<'a> {
     /// False if cells are missing because of an interruption or a failure.
     complete: bool,
     rounds: usize,
@@ -59,20 +59,22 @@ struct Document<'a> {
     /// Ratios to the first target; empty with a single target.
     over_the_first: &'a [AtSize],
     #[serde(skip_serializing_if = "Option::is_none")]
-    workshop: Option<&'a [Confronted]>,
+    workshop: Option<&'a [ClaimComparison]>,
 }
 
 impl Analysis for ScaleArgs {
-    fn answer(&self) -> Result<Answer> {
-        let common = self.flags.after(&[&TIMED[..], &["--flops"]].concat());
-        let mut grid = Grid::new(&self.targets, &common, &self.sizes)?;
+    fn analyze(&self) -> Result<AnalysisResult> {
+        let common = self.flags.merged_with(&[&TIMED[..], &["--flops"]].concat());
+        let mut grid = SizeGrid::new(&self.targets, &common, &self.sizes)?;
         let Measure { rounds, confidence } = self.measure;
-        let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
-        let ended = grid.run(&mut lab, rounds);
-        let scale = |column: &Column| scale(column, &grid.sizes, confidence);
+        let mut runner = AnalysisRunner::open_for(&self.flags, &self.sweep)?;
+        let ended = grid.run(&mut runner, rounds);
+        let scale = |column: &GridColumn| scale(column, &grid.sizes, confidence);
         let scales: Vec<TargetScale> = grid.columns.iter().map(scale).collect();
-        let workshop = self.workshop.then(|| workshop::scaling::confront(&scales));
-        let document = Document {
+        let workshop = self
+            .workshop
+            .then(|| workshop::scaling::compare_with_claims(&scales));
+        let document = ScaleDocument {
             complete: ended.is_ok(),
             rounds,
             confidence,
@@ -80,21 +82,21 @@ impl Analysis for ScaleArgs {
             over_the_first: &over_the_first(&grid, confidence),
             workshop: workshop.as_deref(),
         };
-        Ok(Answer::new(&document, page(&document))?
-            .made_in(&lab)
-            .after(ended))
+        Ok(AnalysisResult::new(&document, page(&document))?
+            .with_nodes(&runner)
+            .with_run_result(ended))
     }
 }
 
 /// The result of each size. Sizes that an interruption skipped are absent.
-fn scale(column: &Column, sizes: &[Size], confidence: f64) -> TargetScale {
+fn scale(column: &GridColumn, sizes: &[Size], confidence: f64) -> TargetScale {
     let cell = |(at, size): (usize, &Size)| match &column.out_of_memory[at] {
-        Some(message) => Some(Cell::OutOfMemory {
+        Some(message) => Some(ScalingCell::OutOfMemory {
             size: *size,
             message: message.clone(),
         }),
-        None if !column.may_fit(sizes, at) => Some(Cell::NotTried { size: *size }),
-        None => Measured::of(*size, &column.runs[at]).map(Cell::Measured),
+        None if !column.may_fit(sizes, at) => Some(ScalingCell::NotTried { size: *size }),
+        None => ScalingPoint::from_runs(*size, &column.runs[at]).map(ScalingCell::ScalingPoint),
     };
     let mut scale = TargetScale {
         name: column.spec.to_string(),
@@ -102,13 +104,13 @@ fn scale(column: &Column, sizes: &[Size], confidence: f64) -> TargetScale {
         cells: sizes.iter().enumerate().filter_map(cell).collect(),
         growths: vec![],
     };
-    let measured: Vec<Measured> = scale.measured().into_iter().cloned().collect();
+    let measured: Vec<ScalingPoint> = scale.measured().into_iter().cloned().collect();
     scale.growths = growths(&measured, confidence);
     scale
 }
 
 /// Every other target's time divided by the first target's time, for each size.
-fn over_the_first(grid: &Grid, confidence: f64) -> Vec<AtSize> {
+fn over_the_first(grid: &SizeGrid, confidence: f64) -> Vec<AtSize> {
     let Some((first, others)) = grid.columns.split_first() else {
         return vec![];
     };
@@ -117,7 +119,7 @@ fn over_the_first(grid: &Grid, confidence: f64) -> Vec<AtSize> {
         let base = total_series(&first.runs[at]);
         for column in others {
             let own = total_series(&column.runs[at]);
-            let time = RelativeTime::in_rounds(&own, &base, confidence, USUAL_MARGIN);
+            let time = RelativeTime::from_rounds(&own, &base, confidence, USUAL_MARGIN);
             all.extend(time.map(|relative_time| AtSize {
                 size: *size,
                 name: column.spec.to_string(),
@@ -128,8 +130,8 @@ fn over_the_first(grid: &Grid, confidence: f64) -> Vec<AtSize> {
     all
 }
 
-fn page(found: &Document<'_>) -> Page {
-    let mut page = Page::default();
+fn page(found: &ScaleDocument<'_>) -> AnalysisPage {
+    let mut page = AnalysisPage::default();
     for scale in found.scales.iter().filter(|scale| !scale.cells.is_empty()) {
         page.table(grid(scale));
         match scale.growths.is_empty() {
@@ -139,7 +141,7 @@ fn page(found: &Document<'_>) -> Page {
     }
     if let (Some(first), false) = (found.scales.first(), found.over_the_first.is_empty()) {
         page.table(
-            Columns::of(format!("Against {}", first.name), found.over_the_first)
+            TableColumns::titled(format!("Against {}", first.name), found.over_the_first)
                 .right("sequence", |row| row.size.sequence_length.to_string())
                 .right("batch", |row| row.size.batch_size.to_string())
                 .left("", |row| row.name.clone())
@@ -160,7 +162,7 @@ fn grid(scale: &TargetScale) -> TextTable {
     let times = times.iter().map(|cell| cell.step_ms);
     let longest = times.fold(f64::MIN_POSITIVE, f64::max);
     let title = format!("{} over its sizes", scale.name);
-    Columns::of(title, &scale.cells)
+    TableColumns::titled(title, &scale.cells)
         .right("sequence", |cell| cell.size().sequence_length.to_string())
         .right("batch", |cell| cell.size().batch_size.to_string())
         .right("step ms", |cell| number(Some(cell.measured()?.step_ms), 3))
@@ -172,16 +174,16 @@ fn grid(scale: &TargetScale) -> TextTable {
         })
         .right("launches", |cell| number(cell.measured()?.launches, 0))
         .left("", |cell| match cell {
-            Cell::Measured(cell) => bar(cell.step_ms / longest, 24, '#'),
-            Cell::OutOfMemory { .. } => "out of memory".into(),
-            Cell::NotTried { .. } => "not tried: a smaller one did not fit".into(),
+            ScalingCell::ScalingPoint(cell) => bar(cell.step_ms / longest, 24, '#'),
+            ScalingCell::OutOfMemory { .. } => "out of memory".into(),
+            ScalingCell::NotTried { .. } => "not tried: a smaller one did not fit".into(),
         })
         .into()
 }
 
 /// A table with one row per exponent.
 fn growth(scale: &TargetScale) -> TextTable {
-    Columns::of(format!("Growth of {}", scale.name), &scale.growths)
+    TableColumns::titled(format!("Growth of {}", scale.name), &scale.growths)
         .left("", |growth| growth.of.to_string())
         .left("with", |growth| growth.axis.name().to_string())
         .right("exponent", |growth| format!("{:.2}", growth.exponent))

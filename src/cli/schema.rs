@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use schemars::{Schema, schema_for};
 
 use super::Exit;
-use super::output::FinalDocument;
+use super::run_printers::FinalDocument;
 use tinyllama_contract::event::Event;
 use tinyllama_course::report::Report;
 
 /// A machine-readable output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum SchemaOf {
     /// One line of `run --events`
     Events,
     /// The document of `run --json`
@@ -26,15 +26,15 @@ pub enum Output {
 pub struct SchemaArgs {
     /// Output to describe
     #[arg(value_enum)]
-    output: Output,
+    output: SchemaOf,
 }
 
 /// Returns the schema of `output`.
-pub fn schema(output: Output) -> Schema {
+pub fn schema(output: SchemaOf) -> Schema {
     match output {
-        Output::Events => schema_for!(Event),
-        Output::Run => schema_for!(FinalDocument),
-        Output::Report => schema_for!(Report),
+        SchemaOf::Events => schema_for!(Event),
+        SchemaOf::Run => schema_for!(FinalDocument),
+        SchemaOf::Report => schema_for!(Report),
     }
 }
 

@@ -9,18 +9,20 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::say::{say, say_text};
-use tinyllama_base::foreign::{Terminal, plain};
+use super::print_result::{print_document, print_text};
+use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_course::run::UsageError;
 use tinyllama_course::session::class_rights::{self, PERMISSIONS};
-use tinyllama_course::session::state::{State, Status};
-use tinyllama_course::session::{Damage, Place, Session, SessionError, archive, lock, scan, store};
+use tinyllama_course::session::state::{SessionState, StepStatus};
+use tinyllama_course::session::{
+    LogDamage, Session, SessionError, SessionLocation, archive, lock, scan, store,
+};
 
 /// Arguments of a command that works on a session.
 #[derive(Debug, Args)]
-pub struct InSession<C: Subcommand> {
+pub struct SessionCommandArgs<C: Subcommand> {
     #[command(flatten)]
-    pub place: SessionPlace,
+    pub place: SessionArgs,
     /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,
@@ -30,7 +32,7 @@ pub struct InSession<C: Subcommand> {
 
 /// Selects a session.
 #[derive(Debug, Args)]
-pub struct SessionPlace {
+pub struct SessionArgs {
     /// Use the learner's session in this class folder instead of the one in the state folder
     #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
@@ -39,14 +41,14 @@ pub struct SessionPlace {
     learner: Option<String>,
 }
 
-impl SessionPlace {
+impl SessionArgs {
     /// Finds the session, and prints anything that endangers it on the error stream.
-    pub fn find(&self) -> Result<Place, SessionError> {
-        let place = Place::find(self.class.as_deref(), self.learner.as_deref())?;
+    pub fn find(&self) -> Result<SessionLocation, SessionError> {
+        let location = SessionLocation::find(self.class.as_deref(), self.learner.as_deref())?;
         if let Some(class) = &self.class {
             warn_of(class, &class_rights::for_learner(class));
         }
-        Ok(place)
+        Ok(location)
     }
 }
 
@@ -83,22 +85,22 @@ pub enum SessionCommand {
     },
 }
 
-pub fn run(args: &InSession<SessionCommand>) -> Result<Exit> {
-    let place = args.place.find()?;
+pub fn run(args: &SessionCommandArgs<SessionCommand>) -> Result<Exit> {
+    let location = args.place.find()?;
     match &args.command {
-        SessionCommand::Show => show(&place, args.json),
-        SessionCommand::Path => path(&place, args.json),
-        SessionCommand::Verify => verify(&place, args.json),
+        SessionCommand::Show => show(&location, args.json),
+        SessionCommand::Path => path(&location, args.json),
+        SessionCommand::Verify => verify(&location, args.json),
         SessionCommand::Compact => {
-            store::read_only(&place)?;
-            let session = Session::open(place)?;
+            store::read_only(&location)?;
+            let session = Session::open(location)?;
             let records = session.state().records;
             session.compact()?;
             let text = format!("{records} records were replaced by one");
-            say_text(args.json, &json!({ "records_replaced": records }), &text)
+            print_text(args.json, &json!({ "records_replaced": records }), &text)
         }
         SessionCommand::Export { file } => {
-            store::read_only(&place)?;
+            store::read_only(&location)?;
             // The user named the file, so a wrong name is a usage error and not a fault of this machine.
             let name = file.display().to_string();
             if file.exists() {
@@ -106,8 +108,8 @@ pub fn run(args: &InSession<SessionCommand>) -> Result<Exit> {
                     "{name} already exists; name a new file"
                 )));
             }
-            archive::export(&place, file)?;
-            say_text(args.json, &json!({ "file": file }), &name)
+            archive::export(&location, file)?;
+            print_text(args.json, &json!({ "file": file }), &name)
         }
         SessionCommand::Import { file } => {
             if let Some(class) = &args.place.class {
@@ -116,31 +118,31 @@ pub fn run(args: &InSession<SessionCommand>) -> Result<Exit> {
             if let Err(why) = fs::File::open(file) {
                 bail!(UsageError(format!("cannot read {}: {why}", file.display())));
             }
-            import(file, &place, args.json)
+            import(file, &location, args.json)
         }
     }
 }
 
-fn path(place: &Place, as_json: bool) -> Result<Exit> {
-    let document = json!({ "path": place.folder, "learner": place.learner });
-    say_text(as_json, &document, &place.folder.display().to_string())
+fn path(location: &SessionLocation, as_json: bool) -> Result<Exit> {
+    let document = json!({ "path": location.folder, "learner": location.learner });
+    print_text(as_json, &document, &location.folder.display().to_string())
 }
 
-fn import(file: &Path, place: &Place, as_json: bool) -> Result<Exit> {
-    let damage = archive::import(file, place)?;
-    let folder = place.folder.display();
+fn import(file: &Path, location: &SessionLocation, as_json: bool) -> Result<Exit> {
+    let damage = archive::import(file, location)?;
+    let folder = location.folder.display();
     let text = match damage.len() {
         0 => format!("{folder} now holds the session"),
         lines => format!("{folder} now holds the session; {lines} of its lines are damaged"),
     };
-    let document = json!({ "path": place.folder, "damage": damage });
-    say_text(as_json, &document, &text)
+    let document = json!({ "path": location.folder, "damage": damage });
+    print_text(as_json, &document, &text)
 }
 
-fn verify(place: &Place, as_json: bool) -> Result<Exit> {
-    let scan = scan(&place.events())?;
+fn verify(location: &SessionLocation, as_json: bool) -> Result<Exit> {
+    let scan = scan(&location.events())?;
     if scan.records.is_empty() && scan.damage.is_empty() {
-        return Err(SessionError::no_events(&place.folder).into());
+        return Err(SessionError::no_events(&location.folder).into());
     }
     let intact = scan.damage.is_empty() && scan.torn_bytes == 0;
     let value = json!({
@@ -150,9 +152,9 @@ fn verify(place: &Place, as_json: bool) -> Result<Exit> {
         "torn_bytes": scan.torn_bytes,
         "last_hash": scan.last_hash,
     });
-    say(as_json, &value, |out| {
-        let mut out = Terminal(out);
-        let (file, records) = (place.events(), scan.records.len());
+    print_document(as_json, &value, |out| {
+        let mut out = PlainWriter(out);
+        let (file, records) = (location.events(), scan.records.len());
         writeln!(out, "{}: {records} intact records", file.display())?;
         write_damage(&mut out, &scan.damage)?;
         if scan.torn_bytes > 0 {
@@ -168,24 +170,24 @@ fn verify(place: &Place, as_json: bool) -> Result<Exit> {
             "This finds damage and careless edits; anyone who rewrites the whole file can recompute every hash."
         )
     })?;
-    Ok(Exit::of(intact))
+    Ok(Exit::from_passed(intact))
 }
 
-fn write_damage(out: &mut impl Write, damage: &[Damage]) -> io::Result<()> {
+fn write_damage(out: &mut impl Write, damage: &[LogDamage]) -> io::Result<()> {
     for damage in damage {
         writeln!(out, "  line {}: {}", damage.line, damage.why)?;
     }
     Ok(())
 }
 
-fn show(place: &Place, as_json: bool) -> Result<Exit> {
-    let (state, damage) = store::read_only(place)?;
-    let holder = lock::holder(&place.lock());
+fn show(location: &SessionLocation, as_json: bool) -> Result<Exit> {
+    let (state, damage) = store::read_only(location)?;
+    let holder = lock::holder(&location.lock());
     let value =
-        json!({ "path": place.folder, "open_in": holder, "damage": damage, "state": state });
-    say(as_json, &value, |out| {
-        let mut out = Terminal(out);
-        writeln!(out, "{}, in {}", state.learner, place.folder.display())?;
+        json!({ "path": location.folder, "open_in": holder, "damage": damage, "state": state });
+    print_document(as_json, &value, |out| {
+        let mut out = PlainWriter(out);
+        writeln!(out, "{}, in {}", state.learner, location.folder.display())?;
         if let Some((title, version)) = &state.course {
             writeln!(out, "course: {title} ({version})")?;
         }
@@ -214,7 +216,7 @@ fn show(place: &Place, as_json: bool) -> Result<Exit> {
     })
 }
 
-fn write_lessons(out: &mut impl Write, state: &State) -> io::Result<()> {
+fn write_lessons(out: &mut impl Write, state: &SessionState) -> io::Result<()> {
     if state.lessons.is_empty() {
         return writeln!(out, "nothing done yet");
     }
@@ -224,14 +226,14 @@ fn write_lessons(out: &mut impl Write, state: &State) -> io::Result<()> {
         "lesson", "done", "skipped", "attempts", "hints", "minutes"
     )?;
     for (lesson, steps) in &state.lessons {
-        let count = |wanted: fn(&Status) -> bool| {
+        let count = |wanted: fn(&StepStatus) -> bool| {
             steps.values().filter(|step| wanted(&step.status)).count()
         };
         writeln!(
             out,
             "{lesson:<24} {:>6} {:>8} {:>9} {:>6} {:>8.1}",
-            count(|status| *status == Status::Done),
-            count(|status| matches!(status, Status::Skipped(_))),
+            count(|status| *status == StepStatus::Done),
+            count(|status| matches!(status, StepStatus::Skipped(_))),
             steps.values().map(|step| step.attempts).sum::<u32>(),
             steps.values().map(|step| step.hints.len()).sum::<usize>(),
             steps.values().map(|step| step.seconds).sum::<f64>() / 60.0,

@@ -29,7 +29,7 @@ pub fn watch(stop: StopSignal, reporter: Reporter) -> Result<()> {
         stop.request(StopReason::Signal(signal));
         thread::spawn(move || {
             thread::sleep(GRACE);
-            end(reporter, signal);
+            end_process(reporter, signal);
         });
         if let Some(again) = received.next() {
             // A second signal ends the process immediately. It also skips a driver's exit handlers, because one that
@@ -42,7 +42,7 @@ pub fn watch(stop: StopSignal, reporter: Reporter) -> Result<()> {
 
 /// Ends the process while the main thread is deep inside a compiler, or writes to a reader that does not read. It
 /// reports the summary if that is possible in time.
-fn end(reporter: Reporter, signal: i32) -> ! {
+fn end_process(reporter: Reporter, signal: i32) -> ! {
     let (done, reported) = mpsc::channel();
     thread::spawn(move || {
         reporter.finish(false);

@@ -9,16 +9,18 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, Sweep, plural};
-use tinyllama_base::clock::since_1970;
-use tinyllama_base::table::{Columns, TextTable};
+use super::analysis::{
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, Sweep, plural,
+};
+use tinyllama_base::clock::unix_time;
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{human_bytes, number, number_or_not};
 use tinyllama_contract::event::Kernels;
-use tinyllama_course::analysis::comparison::{Made, Side, compare};
+use tinyllama_course::analysis::comparison::{RunOrder, Side, compare};
 use tinyllama_course::analysis::relative::{RelativeTime, factor};
-use tinyllama_course::analysis::stages::{Findings, StageRow, WORKSHOP_NOTES, rows};
+use tinyllama_course::analysis::stages::{StageFindings, StageResult, WORKSHOP_NOTES, rows};
 use tinyllama_course::analysis::workshop::FIGURES;
-use tinyllama_course::analysis::{RunFailure, Variant};
+use tinyllama_course::analysis::{RunFailure, RunVariant};
 use tinyllama_course::profiler::commands::{Tool, installed};
 use tinyllama_course::run::folder;
 
@@ -51,9 +53,9 @@ pub struct StagesArgs {
 
 /// The document that `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
-    stages: &'a [StageRow],
-    findings: &'a Findings,
+struct StagesDocument<'a> {
+    stages: &'a [StageResult],
+    findings: &'a StageFindings,
     warnings: &'a [String],
     /// Stages that did not run, with reasons.
     failed: &'a [(String, String)],
@@ -62,48 +64,48 @@ struct Document<'a> {
 }
 
 impl Analysis for StagesArgs {
-    fn answer(&self) -> Result<Answer> {
-        let now = since_1970().as_secs();
+    fn analyze(&self) -> Result<AnalysisResult> {
+        let now = unix_time().as_secs();
         let root = folder::state_folder()?;
         let usual = || root.join("stages").join(now.to_string());
         let out = self.out.clone().unwrap_or_else(usual);
         folder::check_writable(&out)?;
         // Each stage defines the work that it waits for, so this command adds no flag for it.
-        let common = self.flags.after(&["--repeatability=off", PROFILED]);
-        let variant = |target: &str| Ok(Variant::new(target, &target.parse()?, &common, &[])?);
+        let common = self.flags.merged_with(&["--repeatability=off", PROFILED]);
+        let variant = |target: &str| Ok(RunVariant::new(target, &target.parse()?, &common, &[])?);
         let stages = FIGURES.stages.iter();
         let variants = stages.map(|stage| variant(&stage.target));
         let variants = variants.collect::<Result<Vec<_>>>()?;
-        let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
+        let mut runner = AnalysisRunner::open_for(&self.flags, &self.sweep)?;
         let mut failed: Vec<(String, String)> = Vec::new();
         let Measure { rounds, confidence } = self.measure;
-        let runs = lab.take_turns_without(&variants, rounds, |failure| {
+        let runs = runner.run_rounds_skipping(&variants, rounds, |failure| {
             let target = failure.variant.clone();
-            failed.push((target, RunFailure::Failed(failure).to_string()));
+            failed.push((target, RunFailure::FailedRun(failure).to_string()));
             Ok(())
         })?;
-        let side = |(variant, runs): (&Variant, _)| Side {
+        let side = |(variant, runs): (&RunVariant, _)| Side {
             name: variant.name.clone(),
             runs,
             phases: None,
         };
         let sides: Vec<Side> = variants.iter().zip(runs).map(side).collect();
-        files::keep(&out, &sides)?;
+        files::write_stage_files(&out, &sides)?;
         if self.profile {
             let ran =
-                |variant: &&Variant| !failed.iter().any(|(target, _)| *target == variant.name);
-            let ran: Vec<&Variant> = variants.iter().filter(ran).collect();
-            self.trace_all(&lab, &ran, &out)?;
+                |variant: &&RunVariant| !failed.iter().any(|(target, _)| *target == variant.name);
+            let ran: Vec<&RunVariant> = variants.iter().filter(ran).collect();
+            self.trace_all(&runner, &ran, &out)?;
         }
-        let comparison = compare(&sides, Made::InTurns, confidence);
-        let Some(findings) = Findings::of(&sides, confidence, now) else {
+        let comparison = compare(&sides, RunOrder::InTurns, confidence);
+        let Some(findings) = StageFindings::from_stages(&sides, confidence, now) else {
             let failed = failed.iter();
             let why = failed.map(|(target, why)| format!("{target}: {why}"));
             bail!("no stage ran\n{}", itertools::join(why, "\n"));
         };
         let stages = rows(&comparison, &sides, confidence);
         let kept = findings.save(&root)?;
-        let document = Document {
+        let document = StagesDocument {
             stages: &stages,
             findings: &findings,
             warnings: &comparison.warnings,
@@ -119,42 +121,47 @@ impl Analysis for StagesArgs {
         page.line(format_args!(
             "\nLogs and events are in {out}; what shows on this device is kept in {kept}."
         ));
-        Ok(Answer::new(&document, page)?
-            .made_in(&lab)
-            .passed(failed.is_empty()))
+        Ok(AnalysisResult::new(&document, page)?
+            .with_nodes(&runner)
+            .with_passed(failed.is_empty()))
     }
 }
 
 impl StagesArgs {
     /// Traces the stages that ran with rocprofv3, if it is installed.
-    fn trace_all(&self, lab: &Lab, variants: &[&Variant], out: &Path) -> Result<()> {
+    fn trace_all(
+        &self,
+        runner: &AnalysisRunner,
+        variants: &[&RunVariant],
+        out: &Path,
+    ) -> Result<()> {
         if installed::find(Tool::Rocprofv3).is_none() {
-            lab.say("rocprofv3 is not installed here: kernel tables only, no traces");
+            runner.print_line("rocprofv3 is not installed here: kernel tables only, no traces");
             return Ok(());
         }
         for variant in variants {
-            lab.runner.check_stop()?;
+            runner.runner.check_stop()?;
             let target = &variant.name;
-            lab.say(&format!("{target}: tracing with rocprofv3"));
-            let mut command = Command::new(&lab.runner.launcher.program);
+            runner.print_line(&format!("{target}: tracing with rocprofv3"));
+            let mut command = Command::new(&runner.runner.launcher.program);
             command
                 .args(["profile", "rocprofv3", target, "--out"])
                 .arg(out.join(format!("{target}-rocprofv3")));
-            command.arg("--launcher").arg(lab.runner.launcher.json());
-            let command = command.arg("--").args(variant.spec.words());
+            command.arg("--launcher").arg(runner.runner.launcher.json());
+            let command = command.arg("--").args(variant.spec.args());
             let output = command.stdin(Stdio::null()).output();
             let output = output.context("cannot start the profiler")?;
             if !output.status.success() {
                 let (status, why) = (output.status, String::from_utf8_lossy(&output.stderr));
-                lab.say(&format!("{target}: rocprofv3 {status}: {}", why.trim()));
+                runner.print_line(&format!("{target}: rocprofv3 {status}: {}", why.trim()));
             }
         }
         Ok(())
     }
 }
 
-fn page(found: &Document<'_>) -> Page {
-    let mut page = Page::default();
+fn page(found: &StagesDocument<'_>) -> AnalysisPage {
+    let mut page = AnalysisPage::default();
     let findings = found.findings;
     let rounds = plural(findings.rounds, "round");
     page.line(format_args!(
@@ -177,7 +184,7 @@ fn page(found: &Document<'_>) -> Page {
 }
 
 /// Shows the longest kernels of each stage's last run, if the backend reports kernels.
-fn kernels(page: &mut Page, stages: &[Side]) {
+fn kernels(page: &mut AnalysisPage, stages: &[Side]) {
     let timed = |side: &Side| Some((side.name.clone(), side.runs.last()?.kernels.clone()?));
     let timed: Vec<_> = stages.iter().filter_map(timed).collect();
     if timed.is_empty() {
@@ -186,7 +193,7 @@ fn kernels(page: &mut Page, stages: &[Side]) {
     for (target, Kernels { kernels, .. }) in timed {
         let longest = &kernels[..kernels.len().min(KERNELS)];
         page.table(
-            Columns::of(format!("Longest kernels of {target}, a step"), longest)
+            TableColumns::titled(format!("Longest kernels of {target}, a step"), longest)
                 .left("kernel", |row| row.name.clone())
                 .left("part", |row| row.part.clone())
                 .right("launches", |row| format!("{:.1}", row.launches_per_step))
@@ -195,9 +202,9 @@ fn kernels(page: &mut Page, stages: &[Side]) {
     }
 }
 
-fn measured(stages: &[StageRow], confidence: f64) -> TextTable {
+fn measured(stages: &[StageResult], confidence: f64) -> TextTable {
     let speedup = |time: &Option<RelativeTime>| time.as_ref().map(RelativeTime::speedup_text);
-    Columns::of("Measured here", stages)
+    TableColumns::titled("Measured here", stages)
         .left("", |stage| stage.row.name.clone())
         .right("loss", |stage| {
             let loss = |loss| number_or_not(loss, 2);
@@ -217,9 +224,9 @@ fn measured(stages: &[StageRow], confidence: f64) -> TextTable {
         .into()
 }
 
-fn workshop(stages: &[StageRow]) -> TextTable {
+fn workshop(stages: &[StageResult]) -> TextTable {
     let stated = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    Columns::of("The workshop's figures to compare", stages)
+    TableColumns::titled("The workshop's figures to compare", stages)
         .left("", |stage| stage.row.name.clone())
         .right("loss: workshop", |stage| stated(&stage.workshop.loss))
         .right("here", |stage| number(stage.row.first_loss, 1))

@@ -5,20 +5,22 @@ use std::slice;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tinyllama_kernel_catalog::{KERNELS, Kernel, Role};
+use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor, Role};
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, Sweep, TIMED, plural};
-use tinyllama_base::clock::since_1970;
+use super::analysis::{
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, Sweep, TIMED, plural,
+};
+use tinyllama_base::clock::unix_time;
 use tinyllama_base::statistics::Finding;
-use tinyllama_base::table::Columns;
+use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::number;
 use tinyllama_course::analysis::comparison::{step_ms, total_series};
 use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use tinyllama_course::analysis::tuning::{
-    BLOCK_SIZE, Candidate, Choice, Search, Tried, Tuned, TunedTarget, candidates, disagreement,
-    finalists,
+    BLOCK_SIZE, FlagChoice, FlagSet, SearchStrategy, TriedCandidate, Tuned, TunedTarget,
+    candidates, disagreement, finalists,
 };
-use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
+use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_course::run::{RunSpec, UsageError, folder};
 
 const DTYPE: &str = "--dtype=";
@@ -62,7 +64,7 @@ type Tunable = (&'static str, &'static [usize]);
 #[derive(Debug, Serialize)]
 struct Finalist {
     #[serde(flatten)]
-    candidate: Candidate,
+    candidate: FlagSet,
     step_ms: Option<f64>,
     relative_time: Option<RelativeTime>,
     wrong: Option<String>,
@@ -70,10 +72,10 @@ struct Finalist {
 
 /// The document that `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
+struct TuneDocument<'a> {
     target: &'a str,
-    search: Search,
-    tried: &'a [Tried],
+    search: SearchStrategy,
+    tried: &'a [TriedCandidate],
     finalists: &'a [Finalist],
     /// Empty if no candidate was faster than the default flags beyond the noise.
     winner: &'a [String],
@@ -81,25 +83,25 @@ struct Document<'a> {
 }
 
 impl Analysis for TuneArgs {
-    fn answer(&self) -> Result<Answer> {
-        let choices = self.choices(&of_target(&self.target))?;
+    fn analyze(&self) -> Result<AnalysisResult> {
+        let choices = self.choices(&tunables_of(&self.target))?;
         let (search, first) = candidates(&choices, self.most);
         for candidate in &first {
             self.variant(candidate)?;
         }
-        let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
+        let mut runner = AnalysisRunner::open_for(&self.flags, &self.sweep)?;
         // Runs with the default flags must not use the result of an earlier search.
-        let launcher = lab.runner.launcher.clone();
-        lab.runner.launcher = launcher.with_variable("TINYLLAMA_TUNING", "off");
-        let (tried, usual) = self.try_all(&mut lab, &first)?;
+        let launcher = runner.runner.launcher.clone();
+        runner.runner.launcher = launcher.with_variable("TINYLLAMA_TUNING", "off");
+        let (tried, usual) = self.try_each(&mut runner, &first)?;
         let best = finalists(search, &choices, &tried);
-        let finalists = self.measure_again(&mut lab, &best)?;
+        let finalists = self.measure_again(&mut runner, &best)?;
         let winner = winner(&finalists);
         let kept = match &usual {
             Some(usual) if !self.dry_run => Some(self.keep(usual, winner)?),
             _ => None,
         };
-        let document = Document {
+        let document = TuneDocument {
             target: self.target.target.name,
             search,
             tried: &tried,
@@ -107,22 +109,22 @@ impl Analysis for TuneArgs {
             winner: winner.map_or(&[], |winner| &winner.candidate.flags),
             kept,
         };
-        Ok(Answer::new(&document, self.page(&document))?.made_in(&lab))
+        Ok(AnalysisResult::new(&document, self.page(&document))?.with_nodes(&runner))
     }
 }
 
 /// The target's kernels that have a block size. The naive kernel is not among them, because it is meant to be slow.
-fn of_target(spec: &RunSpec) -> Vec<Tunable> {
+fn tunables_of(spec: &RunSpec) -> Vec<Tunable> {
     let launched = spec.target.kernels(&spec.target.recipe);
     let kernels = KERNELS
         .iter()
         .filter(|kernel| kernel.role != Role::NaiveActivation && launched.contains(&kernel.name));
-    let tunable = |kernel: &&Kernel| Some((kernel.name, kernel.block_size?.sizes));
+    let tunable = |kernel: &&KernelDescriptor| Some((kernel.name, kernel.block_size?.sizes));
     kernels.filter_map(tunable).collect()
 }
 
 impl TuneArgs {
-    fn choices(&self, tunables: &[Tunable]) -> Result<Vec<Choice>, UsageError> {
+    fn choices(&self, tunables: &[Tunable]) -> Result<Vec<FlagChoice>, UsageError> {
         let known: Vec<&str> = tunables.iter().map(|(kernel, _)| *kernel).collect();
         let target = self.target.target;
         let mut named = self.kernels.iter();
@@ -146,7 +148,7 @@ impl TuneArgs {
             sizes.iter().filter(may_have).map(flag).collect()
         };
         let named = tunables.iter().filter(|(kernel, _)| is_named(kernel));
-        let mut choices: Vec<Choice> = named.map(sizes).collect();
+        let mut choices: Vec<FlagChoice> = named.map(sizes).collect();
         let dtypes = self.dtypes.iter();
         choices.push(dtypes.map(|dtype| format!("{DTYPE}{dtype}")).collect());
         choices.retain(|choice| !choice.is_empty());
@@ -162,41 +164,42 @@ impl TuneArgs {
         Ok(choices)
     }
 
-    fn variant(&self, candidate: &Candidate) -> Result<Variant, UsageError> {
+    fn variant(&self, candidate: &FlagSet) -> Result<RunVariant, UsageError> {
         let name = format!("{} {}", self.target.target, candidate.name());
-        let common = self.flags.after(&TIMED);
-        Variant::new(name, &self.target, &common, &candidate.flags)
+        let common = self.flags.merged_with(&TIMED);
+        RunVariant::new(name, &self.target, &common, &candidate.flags)
     }
 
     /// Runs every candidate once, and the default flags to compare them with.
-    fn try_all(
+    fn try_each(
         &self,
-        lab: &mut Lab,
-        candidates: &[Candidate],
-    ) -> Result<(Vec<Tried>, Option<MeasuredRun>)> {
+        runner: &mut AnalysisRunner,
+        candidates: &[FlagSet],
+    ) -> Result<(Vec<TriedCandidate>, Option<MeasuredRun>)> {
         let mut usual: Option<MeasuredRun> = None;
         let mut all = Vec::new();
         let variants = candidates.iter().map(|candidate| self.variant(candidate));
-        lab.make_ahead(&variants.collect::<Result<Vec<_>, _>>()?)?;
+        runner.submit_ahead(&variants.collect::<Result<Vec<_>, _>>()?)?;
         for (at, candidate) in candidates.iter().enumerate() {
-            let (ms, wrong) = match lab.run(&self.variant(candidate)?, (at + 1, candidates.len())) {
-                Ok(run) => {
-                    let ms = step_ms(slice::from_ref(&run));
-                    let wrong = usual.as_ref().and_then(|usual| disagreement(&run, usual));
-                    if candidate.flags.is_empty() {
-                        refuse_cpu(&run, candidates)?;
-                        usual = Some(run);
+            let (ms, wrong) =
+                match runner.run(&self.variant(candidate)?, (at + 1, candidates.len())) {
+                    Ok(run) => {
+                        let ms = step_ms(slice::from_ref(&run));
+                        let wrong = usual.as_ref().and_then(|usual| disagreement(&run, usual));
+                        if candidate.flags.is_empty() {
+                            refuse_cpu(&run, candidates)?;
+                            usual = Some(run);
+                        }
+                        (ms, wrong)
                     }
-                    (ms, wrong)
-                }
-                // A device may refuse a block size. But if the default flags fail, there is nothing to compare with.
-                Err(RunFailure::Failed(failed)) if !candidate.flags.is_empty() => {
-                    let text = RunFailure::Failed(failed).to_string();
-                    (None, Some(text.lines().next().unwrap_or_default().into()))
-                }
-                Err(other) => return Err(other.into()),
-            };
-            all.push(Tried {
+                    // A device may refuse a block size. But if the default flags fail, there is nothing to compare with.
+                    Err(RunFailure::FailedRun(failed)) if !candidate.flags.is_empty() => {
+                        let text = RunFailure::FailedRun(failed).to_string();
+                        (None, Some(text.lines().next().unwrap_or_default().into()))
+                    }
+                    Err(other) => return Err(other.into()),
+                };
+            all.push(TriedCandidate {
                 candidate: candidate.clone(),
                 step_ms: ms,
                 wrong,
@@ -207,25 +210,29 @@ impl TuneArgs {
 
     /// Measures the best candidates again in turns with the default flags. Each interval is wider for several
     /// candidates, so that all hold together.
-    fn measure_again(&self, lab: &mut Lab, best: &[Candidate]) -> Result<Vec<Finalist>> {
+    fn measure_again(
+        &self,
+        runner: &mut AnalysisRunner,
+        best: &[FlagSet],
+    ) -> Result<Vec<Finalist>> {
         if best.is_empty() {
             return Ok(vec![]);
         }
-        lab.say("measuring the best again, in turns with the usual flags");
-        let usual = Candidate::default();
+        runner.print_line("measuring the best again, in turns with the usual flags");
+        let usual = FlagSet::default();
         let candidates = slice::from_ref(&usual).iter().chain(best);
         let variants = candidates.map(|candidate| self.variant(candidate));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
-        let runs = lab.take_turns(&variants, self.measure.rounds)?;
+        let runs = runner.run_rounds(&variants, self.measure.rounds)?;
         let each = 1.0 - (1.0 - self.measure.confidence) / best.len() as f64;
         let usual = total_series(&runs[0]);
-        let finalist = |(candidate, own): (&Candidate, &Vec<MeasuredRun>)| {
+        let finalist = |(candidate, own): (&FlagSet, &Vec<MeasuredRun>)| {
             let series = total_series(own);
             let mut pairs = own.iter().zip(&runs[0]);
             Finalist {
                 candidate: candidate.clone(),
                 step_ms: middle(&series),
-                relative_time: RelativeTime::in_rounds(&series, &usual, each, USUAL_MARGIN),
+                relative_time: RelativeTime::from_rounds(&series, &usual, each, USUAL_MARGIN),
                 wrong: pairs.find_map(|(run, usual)| disagreement(run, usual)),
             }
         };
@@ -249,26 +256,29 @@ impl TuneArgs {
             dtype: dtype.unwrap_or(&hello.dtype).to_string(),
             flags,
             speedup: interval.map(|time| [1.0 / time.value, 1.0 / time.high, 1.0 / time.low]),
-            found: since_1970().as_secs(),
+            found: unix_time().as_secs(),
             program: env!("CARGO_PKG_VERSION").into(),
             driver: hello.driver.clone(),
         });
         Ok(tuned.save(&root)?.display().to_string())
     }
 
-    fn page(&self, found: &Document<'_>) -> Page {
-        let mut page = Page::default();
+    fn page(&self, found: &TuneDocument<'_>) -> AnalysisPage {
+        let mut page = AnalysisPage::default();
         page.table(
-            Columns::of(format!("{}, each once", self.target.entry()), found.tried)
-                .left("flags", |row| row.candidate.name().to_string())
-                .right("step ms", |row| number(row.step_ms, 3))
-                .left("", |row| row.wrong.clone().unwrap_or_default()),
+            TableColumns::titled(
+                format!("{}, each once", self.target.command_name()),
+                found.tried,
+            )
+            .left("flags", |row| row.candidate.name().to_string())
+            .right("step ms", |row| number(row.step_ms, 3))
+            .left("", |row| row.wrong.clone().unwrap_or_default()),
         );
         if !found.finalists.is_empty() {
             let rounds = plural(self.measure.rounds, "round");
             let title = format!("The best measured again, {rounds} in turns with the usual flags");
             page.table(
-                Columns::of(title, found.finalists)
+                TableColumns::titled(title, found.finalists)
                     .left("flags", |row| row.candidate.name().to_string())
                     .right("step ms", |row| number(row.step_ms, 3))
                     .right("speed-up", |row| {
@@ -304,7 +314,7 @@ impl TuneArgs {
 }
 
 /// Refuses the CPU: it runs the model without this project's kernels, so the search would only find noise.
-fn refuse_cpu(usual: &MeasuredRun, candidates: &[Candidate]) -> Result<(), UsageError> {
+fn refuse_cpu(usual: &MeasuredRun, candidates: &[FlagSet]) -> Result<(), UsageError> {
     let mut flags = candidates.iter().flat_map(|candidate| &candidate.flags);
     if usual.hello.backend == "cpu" && flags.any(|flag| flag.starts_with(BLOCK_SIZE)) {
         return Err(UsageError(

@@ -5,7 +5,7 @@ use tinyllama_base::{DeviceFacts, Series, named};
 
 /// Everything measured on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct DeviceCeilings {
     pub facts: DeviceFacts,
     pub compute: Vec<ComputeCeiling>,
     pub bandwidth: Vec<BandwidthCeiling>,
@@ -28,7 +28,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// Returns `None` without repeats, or if one is not a finite number above zero.
-    pub fn of(repeats: &[f64]) -> Option<Self> {
+    pub fn from_repeats(repeats: &[f64]) -> Option<Self> {
         let series = Series::new(repeats.to_vec()).ok()?;
         Some(Sampled {
             median: series.median(),
@@ -56,7 +56,7 @@ named! {
     /// The units that carry out arithmetic.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum Unit {
+    pub enum ComputeUnit {
         /// Multiply-adds of single lanes.
         Vector = "vector",
         /// A large matrix product, on the fastest units of this device.
@@ -69,7 +69,7 @@ named! {
 pub struct ComputeCeiling {
     /// `f32`, `tf32`, `bf16` or `f16`.
     pub dtype: String,
-    pub unit: Unit,
+    pub unit: ComputeUnit,
     pub flops_per_s: Sampled,
     /// Description of the work and its size.
     pub how: String,
@@ -104,7 +104,7 @@ pub struct Latency {
     pub how: String,
 }
 
-impl Measured {
+impl DeviceCeilings {
     /// Explains which measurements are too noisy to be ceilings. [`flops_per_s`](Self::flops_per_s) and
     /// [`bytes_per_s`](Self::bytes_per_s) omit them.
     pub fn doubts(&self) -> Vec<String> {
@@ -131,7 +131,7 @@ impl Measured {
     }
 
     /// Measured FLOP/s for `dtype`. Without `unit` it takes the faster of vector and matrix units.
-    pub fn flops_per_s(&self, dtype: &str, unit: Option<Unit>) -> Option<f64> {
+    pub fn flops_per_s(&self, dtype: &str, unit: Option<ComputeUnit>) -> Option<f64> {
         self.compute
             .iter()
             .filter(|ceiling| ceiling.dtype == dtype)
@@ -158,7 +158,7 @@ impl Measured {
 
     /// Creates an empty set of measurements for a device.
     pub fn new(facts: DeviceFacts) -> Self {
-        Measured {
+        DeviceCeilings {
             facts,
             compute: vec![],
             bandwidth: vec![],

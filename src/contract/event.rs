@@ -413,7 +413,7 @@ pub struct Spread {
 impl Spread {
     /// Computes mean, median and the 10th and 90th percentile (nearest rank, linear between ranks). Returns `None`
     /// for no values, or if one is not finite.
-    pub fn of(values: &[f64]) -> Option<Spread> {
+    pub fn from_values(values: &[f64]) -> Option<Spread> {
         Some(Spread {
             mean: values.iter().sum::<f64>() / values.len() as f64,
             median: quantile(values, 0.5)?,

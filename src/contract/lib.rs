@@ -34,6 +34,6 @@ pub use event::{
 };
 pub use matrix_products::{MatrixProducts, Operands};
 pub use options::{
-    Arrays, BlockForm, ElementType, Gemm, KernelInPlace, LaunchShape, MatmulPrecision, Options,
-    RankOptions, Synchronize, adamw,
+    Arrays, BlockForm, ElementType, Gemm, KernelInPlace, LaunchShape, MatmulPrecision, RankOptions,
+    Synchronize, TrainingOptions, adamw,
 };

@@ -22,7 +22,7 @@ pub enum Operands {
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct MatrixProducts {
-    words: String,
+    text: String,
     operands: Option<Operands>,
 }
 
@@ -59,12 +59,12 @@ impl MatrixProducts {
     /// Products with these operands, carried out by the named library.
     pub fn new(operands: Operands, library: Option<&str>) -> Self {
         let known = WORDS.iter().find(|(known, _)| *known == operands);
-        let mut words = known.map_or_else(String::new, |(_, words)| (*words).to_string());
+        let mut text = known.map_or_else(String::new, |(_, text)| (*text).to_string());
         if let Some(library) = library {
-            words += &format!(", by {library}");
+            text += &format!(", by {library}");
         }
         MatrixProducts {
-            words,
+            text,
             operands: Some(operands),
         }
     }
@@ -76,27 +76,25 @@ impl MatrixProducts {
 }
 
 impl From<String> for MatrixProducts {
-    fn from(words: String) -> Self {
-        let of_operands = words
-            .split_once(", by ")
-            .map_or(&*words, |(first, _)| first);
+    fn from(text: String) -> Self {
+        let of_operands = text.split_once(", by ").map_or(&*text, |(first, _)| first);
         let known = WORDS.iter().find(|(_, known)| *known == of_operands);
         MatrixProducts {
             operands: known.map(|(operands, _)| *operands),
-            words,
+            text,
         }
     }
 }
 
 impl From<MatrixProducts> for String {
     fn from(products: MatrixProducts) -> String {
-        products.words
+        products.text
     }
 }
 
 impl fmt::Display for MatrixProducts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
+        f.write_str(&self.text)
     }
 }
 
@@ -106,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back_and_nothing_is_guessed() {
-        let of = |words: &str| MatrixProducts::from(words.to_string()).operands();
+        let of = |text: &str| MatrixProducts::from(text.to_string()).operands();
         for (operands, _) in WORDS {
             for library in [None, Some("cuBLASLt 13.1.0")] {
                 let written = MatrixProducts::new(operands, library);

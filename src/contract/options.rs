@@ -84,7 +84,7 @@ pub enum BlockForm {
 
 /// All options of a run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TrainingOptions {
     /// The target's name.
     pub target: &'static str,
     pub recipe: Recipe,
@@ -130,7 +130,7 @@ pub struct Options {
     pub ranks: Option<RankOptions>,
 }
 
-impl Options {
+impl TrainingOptions {
     /// AdamW's hyperparameters.
     pub fn hyperparameters(&self) -> Hyperparameters {
         adamw(self.learning_rate, f64::from(self.weight_decay))
@@ -183,14 +183,14 @@ impl RankOptions {
 pub type LaunchShape = ([u32; 3], [u32; 3], u32);
 
 /// Computes a launch from named sizes.
-type ShapeOf = Arc<dyn Fn(&[(&str, usize)]) -> anyhow::Result<LaunchShape> + Send + Sync>;
+type LaunchShapeOf = Arc<dyn Fn(&[(&str, usize)]) -> anyhow::Result<LaunchShape> + Send + Sync>;
 
 /// Arrays by name. Each element is stored as its bits.
 pub type Arrays = BTreeMap<&'static str, Vec<u32>>;
 
 /// Executes a kernel on named arrays, with named sizes and optionally one changed number. Returns the arrays that the
 /// kernel writes.
-type OnHost = Arc<
+type HostKernel = Arc<
     dyn Fn(&[(&str, usize)], Option<(&str, f32)>, Arrays) -> anyhow::Result<Arrays> + Send + Sync,
 >;
 
@@ -203,9 +203,9 @@ pub struct KernelInPlace {
     pub file: PathBuf,
     /// HIP C++ source that nvrtc also accepts.
     pub source: String,
-    pub shape: ShapeOf,
+    pub shape: LaunchShapeOf,
     /// Executes the kernel without a GPU.
-    pub on_host: OnHost,
+    pub on_host: HostKernel,
 }
 
 impl fmt::Debug for KernelInPlace {

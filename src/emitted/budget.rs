@@ -1,7 +1,7 @@
 //! Limits for what each kernel takes of a compute unit. They catch a compiler update or a kernel change that costs
 //! registers. Without them the project would see only a slower run, on a GPU that it does not have.
 
-use tinyllama_kernel_catalog::{Budget, KERNELS};
+use tinyllama_kernel_catalog::{KERNELS, ResourceBudget};
 
 use tinyllama_base::architecture;
 use tinyllama_course::compiled::facts::KernelFacts;
@@ -11,10 +11,10 @@ use tinyllama_engine::targets::v4;
 pub fn violations(kernels: &[KernelFacts]) -> Vec<String> {
     let budgets = KERNELS.iter().flat_map(|kernel| kernel.budgets);
     let budgets = budgets.copied().chain(v4::BUDGETS);
-    over(&budgets.collect::<Vec<_>>(), kernels)
+    violations_of(&budgets.collect::<Vec<_>>(), kernels)
 }
 
-fn over(budgets: &[Budget], kernels: &[KernelFacts]) -> Vec<String> {
+fn violations_of(budgets: &[ResourceBudget], kernels: &[KernelFacts]) -> Vec<String> {
     let mut violations = Vec::new();
     for kernel in kernels {
         let budget = budgets.iter().find(|budget| budget.kernel == kernel.kernel);
@@ -23,7 +23,7 @@ fn over(budgets: &[Budget], kernels: &[KernelFacts]) -> Vec<String> {
         let found = over_budget(budget, kernel).into_iter();
         violations.extend(found.map(|what| format!("{of} {what}")));
     }
-    for Budget { kernel: name, .. } in budgets {
+    for ResourceBudget { kernel: name, .. } in budgets {
         if !kernels.iter().any(|kernel| kernel.kernel == *name) {
             violations.push(format!("the budget names `{name}`, which was not compiled"));
         }
@@ -31,7 +31,7 @@ fn over(budgets: &[Budget], kernels: &[KernelFacts]) -> Vec<String> {
     violations
 }
 
-fn over_budget(budget: Option<&Budget>, kernel: &KernelFacts) -> Vec<String> {
+fn over_budget(budget: Option<&ResourceBudget>, kernel: &KernelFacts) -> Vec<String> {
     let taken = &kernel.resources;
     let mut found = Vec::new();
     if !taken.target.ends_with(&format!("-{}", kernel.architecture)) {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use tinyllama_course::compiled::assembly::Resources;
 
-    const BUDGET: Budget = Budget {
+    const BUDGET: ResourceBudget = ResourceBudget {
         kernel: "k",
         vgprs: 32,
         lds_bytes: 1024,
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn each_rule_is_enforced() {
         type Change = fn(&mut KernelFacts);
-        assert_eq!(over(&[BUDGET], &[kernel()]), [""; 0]);
+        assert_eq!(violations_of(&[BUDGET], &[kernel()]), [""; 0]);
         let changes: [(Change, &str); 8] = [
             (
                 |k| k.resources.target = "amdgcn-amd-amdhsa--gfx90a".into(),
@@ -137,7 +137,7 @@ mod tests {
         for (change, expected) in changes {
             let mut changed = kernel();
             change(&mut changed);
-            let violations = over(&[BUDGET], &[kernel(), changed]);
+            let violations = violations_of(&[BUDGET], &[kernel(), changed]);
             assert_eq!(violations.len(), 1, "{expected}: {violations:?}");
             assert!(violations[0].contains(expected), "{violations:?}");
         }
@@ -152,14 +152,14 @@ mod tests {
             kernel.resources.scratch_bytes = scratch_bytes;
             [kernel]
         };
-        assert_eq!(over(&[BUDGET], &spilling("large", 8)), [""; 0]);
-        assert_eq!(over(&[BUDGET], &spilling("large", 12)).len(), 1);
-        assert_eq!(over(&[BUDGET], &spilling("small", 8)).len(), 2);
+        assert_eq!(violations_of(&[BUDGET], &spilling("large", 8)), [""; 0]);
+        assert_eq!(violations_of(&[BUDGET], &spilling("large", 12)).len(), 1);
+        assert_eq!(violations_of(&[BUDGET], &spilling("small", 8)).len(), 2);
     }
 
     #[test]
     fn budgets_of_nothing_are_noticed() {
-        let violations = over(&[BUDGET], &[]);
+        let violations = violations_of(&[BUDGET], &[]);
         assert!(
             violations.len() == 1 && violations[0].contains("not compiled"),
             "{violations:?}"

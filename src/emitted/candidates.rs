@@ -11,9 +11,9 @@ use tinyllama_contract::model::kernels::{TYPICAL, preset_sizes};
 use tinyllama_course::compiled::assembly::{self, AssemblyError};
 use tinyllama_course::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
 use tinyllama_course::compiled::facts::KernelFacts;
-use tinyllama_engine::device::driver::Precision;
+use tinyllama_engine::device::driver::GemmPrecision;
 use tinyllama_engine::targets::v4;
-use tinyllama_kernels::source::{Launch, SourceError, Target, variants};
+use tinyllama_kernels::source::{SourceError, SourceLaunch, Target, variants};
 
 #[derive(Debug, Error)]
 pub enum CompileError {
@@ -31,14 +31,14 @@ pub enum CompileError {
 
 /// A launch and the variant it comes from.
 #[derive(Debug)]
-pub struct Candidate {
+pub struct EmittedLaunch {
     pub operation: &'static str,
     pub dtype: &'static str,
     pub case: String,
-    pub launch: Launch,
+    pub launch: SourceLaunch,
 }
 
-impl Candidate {
+impl EmittedLaunch {
     /// Returns the source that the compiler gets.
     pub fn text(&self) -> String {
         let header = if self.operation == V4 {
@@ -57,7 +57,7 @@ pub const V4: &str = "v4";
 ///
 /// # Errors
 /// Fails if a kernel has no source for this architecture.
-pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceError> {
+pub fn candidates(target: &Target, all: bool) -> Result<Vec<EmittedLaunch>, SourceError> {
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
     let variants = variants(&preset_sizes(), &TYPICAL.to_string());
@@ -65,7 +65,7 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
         // `None` means that a device of this architecture refuses the block sizes.
         for launch in variant.launches(target)?.unwrap_or_default() {
             if seen.insert(launch.source.clone()) {
-                candidates.push(Candidate {
+                candidates.push(EmittedLaunch {
                     operation: variant.kernel().name,
                     dtype: variant.dtype_name(),
                     case: variant.case.clone(),
@@ -78,13 +78,13 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
         if !all && *preset != TYPICAL {
             continue;
         }
-        for precision in Precision::ALL {
+        for precision in GemmPrecision::ALL {
             // gfx942 is the only GPU whose matrix cores round f32 operands.
-            if precision == Precision::Tf32 && target.to_string() != "gfx942" {
+            if precision == GemmPrecision::Tf32 && target.to_string() != "gfx942" {
                 continue;
             }
             let launches = v4::launches(target, &preset.config(), precision);
-            candidates.extend(launches.into_iter().map(|launch| Candidate {
+            candidates.extend(launches.into_iter().map(|launch| EmittedLaunch {
                 operation: V4,
                 dtype: precision.name(),
                 case: preset.to_string(),
@@ -102,12 +102,12 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
 pub fn compile(
     compiler: &Compiler,
     target: &Target,
-    candidates: &[Candidate],
+    candidates: &[EmittedLaunch],
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<KernelFacts>, CompileError> {
     let architecture = target.to_string();
     // V4's kernels share one source, which is compiled once.
-    let texts: Vec<&[Candidate]> = candidates
+    let texts: Vec<&[EmittedLaunch]> = candidates
         .chunk_by(|one, next| one.launch.source == next.launch.source)
         .collect();
     let rows: Vec<Vec<KernelFacts>> = texts
@@ -126,7 +126,7 @@ pub fn compile(
 }
 
 fn row(
-    candidate: &Candidate,
+    candidate: &EmittedLaunch,
     assembly: &str,
     architecture: &str,
 ) -> Result<KernelFacts, CompileError> {
@@ -152,7 +152,7 @@ fn row(
 
 /// Identifies a launch's source by a digest. The entry's name ends in a number that differs between builds, so the
 /// kernel's name replaces it first.
-pub fn fingerprint(launch: &Launch) -> String {
+pub fn fingerprint(launch: &SourceLaunch) -> String {
     digest(&launch.source.replace(&launch.entry, &launch.kernel))
 }
 

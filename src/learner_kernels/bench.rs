@@ -3,16 +3,16 @@
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 
-use super::gpu::{Compiled, compile, launch, place};
+use super::gpu::{NamedKernels, compile, launch, place};
 use tinyllama_base::statistics::{Finding as Difference, Interval, Series, ratio_in_rounds};
-use tinyllama_course::workbench::exercise::{Exercise, Sizes};
-use tinyllama_course::workbench::file::File;
-use tinyllama_course::workbench::problem::{Passed, Problem};
+use tinyllama_course::workbench::exercise::{Exercise, NamedSizes};
+use tinyllama_course::workbench::file::KernelFile;
+use tinyllama_course::workbench::problem::{KernelArgument, PreparedCase};
 use tinyllama_engine::device::driver::{
-    Argument, Buffer, Driver, DriverError, Event, GemmOperands, GemmPlan, GemmSpec, Kernel, Launch,
-    Precision, Selection, Stream,
+    AlgorithmSelection, DeviceBuffer, DeviceKernel, Driver, DriverError, Event, GemmOperands,
+    GemmPlan, GemmPrecision, GemmSpec, LaunchArgument, LaunchSettings, Stream,
 };
-use tinyllama_engine::targets::v4::{Given, alone};
+use tinyllama_engine::targets::v4::{ArgumentSource, time_alone};
 
 /// Rounds in which the kernels take turns, and least device time of a turn in ms.
 const ROUNDS: usize = 9;
@@ -33,7 +33,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// A kernel's times, and their comparison with the learner's kernel.
 #[derive(Clone, Debug, Serialize)]
-pub struct Timed {
+pub struct TimedKernel {
     pub what: String,
     /// Median of the rounds.
     pub milliseconds: f64,
@@ -51,21 +51,21 @@ pub struct Timed {
 
 /// Times and remarks on them.
 #[derive(Debug)]
-pub struct Benched {
-    pub timed: Vec<Timed>,
+pub struct BenchReport {
+    pub timed: Vec<TimedKernel>,
     pub notes: Vec<String>,
 }
 
 /// One of the kernels that take turns.
 enum Racer<'a> {
-    File(Compiled<'a>),
+    File(NamedKernels<'a>),
     /// A kernel of V4, with arrays that the exercise does not have.
     Own {
-        kernel: Kernel,
-        shape: Launch,
-        arguments: Vec<Argument<'static>>,
+        kernel: DeviceKernel,
+        shape: LaunchSettings,
+        arguments: Vec<LaunchArgument<'static>>,
         /// The arrays to which the arguments point.
-        _arrays: Vec<Buffer>,
+        _arrays: Vec<DeviceBuffer>,
     },
     Product(GemmPlan, GemmOperands),
 }
@@ -74,8 +74,8 @@ impl Racer<'_> {
     fn go(
         &self,
         stream: &Stream,
-        placed: &[Buffer],
-        problem: &Problem<'_>,
+        placed: &[DeviceBuffer],
+        problem: &PreparedCase<'_>,
     ) -> Result<(), DriverError> {
         match self {
             Racer::File(compiled) => launch(stream, compiled, placed, problem),
@@ -92,7 +92,7 @@ impl Racer<'_> {
         }
     }
 
-    fn kernels(&self) -> Vec<&Kernel> {
+    fn kernels(&self) -> Vec<&DeviceKernel> {
         match self {
             Racer::File(compiled) => compiled.iter().map(|(_, kernel)| kernel).collect(),
             Racer::Own { kernel, .. } => vec![kernel],
@@ -102,17 +102,17 @@ impl Racer<'_> {
 }
 
 /// Returns this project's kernel for the exercise if there is one, its name, and what it computes in addition.
-fn own(
+fn reference_racer(
     driver: &Driver,
     stream: &Stream,
-    problem: &Problem<'_>,
-    placed: &[Buffer],
+    problem: &PreparedCase<'_>,
+    placed: &[DeviceBuffer],
 ) -> Result<Option<(String, Racer<'static>, Option<&'static str>)>> {
     let size = |name: &str| problem.extent(name);
     if problem.exercise.name == "matmul" {
-        let spec = GemmSpec::new(size("m"), size("n"), size("k"), Precision::F32);
+        let spec = GemmSpec::new(size("m"), size("n"), size("k"), GemmPrecision::F32);
         let candidates = CANDIDATES;
-        let plan = driver.plan_gemm(stream, spec, Selection::Measured { candidates })?;
+        let plan = driver.plan_gemm(stream, spec, AlgorithmSelection::Measured { candidates })?;
         let [a, b, c] = placed else {
             return Ok(None);
         };
@@ -127,7 +127,7 @@ fn own(
         let library = driver.gemm_library()?;
         return Ok(Some((library, Racer::Product(plan, operands), None)));
     }
-    let Some(alone) = alone(&problem.exercise.name, &size, driver.properties()) else {
+    let Some(alone) = time_alone(&problem.exercise.name, &size, driver.properties()) else {
         return Ok(None);
     };
     let kernel = driver.compile(&alone.source)?.kernel(alone.entry)?;
@@ -135,17 +135,17 @@ fn own(
     let (mut arguments, mut arrays) = (vec![], vec![]);
     for given in alone.arguments {
         arguments.push(match given {
-            Given::Value(value) => value,
-            Given::Array(numbers) => {
+            ArgumentSource::Value(value) => value,
+            ArgumentSource::Array(numbers) => {
                 let memory = driver.allocate(numbers.len() * 4)?;
-                stream.upload(memory.whole(), &numbers)?;
+                stream.upload(memory.as_slice(), &numbers)?;
                 let address = memory.address();
                 arrays.push(memory);
                 address.into()
             }
-            Given::Named(name) => match problem.passed(name)? {
-                Passed::Buffer(index) => placed[index].address().into(),
-                Passed::Word(bits) => bits.into(),
+            ArgumentSource::Named(name) => match problem.passed(name)? {
+                KernelArgument::CaseBuffer(index) => placed[index].address().into(),
+                KernelArgument::Word(bits) => bits.into(),
             },
         });
     }
@@ -161,7 +161,7 @@ fn own(
 
 /// Rates that a device reaches.
 #[derive(Clone, Copy, Debug)]
-pub struct Reached {
+pub struct DeviceRates {
     pub bytes_per_s: f64,
     pub flops_per_s: f64,
 }
@@ -173,14 +173,14 @@ pub struct Reached {
 pub fn bench(
     driver: &Driver,
     exercise: &Exercise,
-    sizes: &Sizes,
-    files: &[(String, File)],
-    reached: Option<Reached>,
-) -> Result<Benched> {
-    let problem = Problem::new(exercise, sizes, driver.properties().plane_size)?;
+    sizes: &NamedSizes,
+    files: &[(String, KernelFile)],
+    reached: Option<DeviceRates>,
+) -> Result<BenchReport> {
+    let problem = PreparedCase::new(exercise, sizes, driver.properties().plane_size)?;
     let (bytes, flops) = problem.costs()?;
     let stream = driver.stream(WORKSPACE)?;
-    let clock = Clock {
+    let clock = EventTimer {
         start: driver.timed_event()?,
         end: driver.timed_event()?,
     };
@@ -191,7 +191,7 @@ pub fn bench(
             compile(driver, exercise, file).map_err(|error| anyhow!("{what}: {error}"))?;
         all.push((what.clone(), Racer::File(compiled)));
     }
-    match own(driver, &stream, &problem, &placed) {
+    match reference_racer(driver, &stream, &problem, &placed) {
         Ok(Some((what, racer, remark))) => {
             all.push((what, racer));
             notes.extend(remark.map(str::to_owned));
@@ -239,7 +239,7 @@ pub fn bench(
             .flatten();
         let kernels = racer.kernels();
         let attributes = || kernels.iter().map(|kernel| kernel.attributes);
-        timed.push(Timed {
+        timed.push(TimedKernel {
             what: what.clone(),
             milliseconds: seconds * 1e3,
             gigabytes_per_s: bytes / seconds / 1e9,
@@ -258,15 +258,15 @@ pub fn bench(
             spilled_bytes: attributes().map(|one| one.spilled_bytes).max(),
         });
     }
-    Ok(Benched { timed, notes })
+    Ok(BenchReport { timed, notes })
 }
 
-struct Clock {
+struct EventTimer {
     start: Event,
     end: Event,
 }
 
-impl Clock {
+impl EventTimer {
     /// Returns the device's milliseconds for `passes` calls of `work`.
     fn time(
         &self,
@@ -320,9 +320,9 @@ mod tests {
             for (name, cases) in CASES {
                 let exercise = find(name).unwrap();
                 for case in cases {
-                    let problem = Problem::new(exercise, &exercise.cases[*case], 64).unwrap();
+                    let problem = PreparedCase::new(exercise, &exercise.cases[*case], 64).unwrap();
                     let placed = place(&driver, &stream, &problem).unwrap();
-                    let (_, racer, remark) = own(&driver, &stream, &problem, &placed)
+                    let (_, racer, remark) = reference_racer(&driver, &stream, &problem, &placed)
                         .unwrap()
                         .unwrap_or_else(|| panic!("nothing for {name}"));
                     assert_eq!(remark, None, "{name}");
@@ -348,7 +348,7 @@ mod tests {
             ] {
                 let exercise = find(name).unwrap();
                 let text = exercise.solution().unwrap().to_owned();
-                let file = File {
+                let file = KernelFile {
                     path: "kernel.hip".into(),
                     text,
                 };

@@ -2,14 +2,15 @@
 
 use anyhow::Result;
 
-use tinyllama_course::workbench::check::{Checked, compare};
+use tinyllama_course::workbench::check::{ExerciseCheck, compare};
 use tinyllama_course::workbench::exercise::Exercise;
-use tinyllama_course::workbench::file::File;
-use tinyllama_course::workbench::finding::{Finding, Kind};
-use tinyllama_course::workbench::problem::{Passed, Problem};
-use tinyllama_course::workbench::stand_in::Output;
+use tinyllama_course::workbench::file::KernelFile;
+use tinyllama_course::workbench::finding::{FindingKind, KernelFinding};
+use tinyllama_course::workbench::problem::{KernelArgument, PreparedCase};
+use tinyllama_course::workbench::stand_in::KernelOutput;
 use tinyllama_engine::device::driver::{
-    Argument, Buffer, Driver, DriverError, Kernel, Launch, Source, Stream,
+    DeviceBuffer, DeviceKernel, Driver, DriverError, LaunchArgument, LaunchSettings, SourceCode,
+    Stream,
 };
 
 const PRELUDE: &str = include_str!("gpu.h");
@@ -19,16 +20,16 @@ const GUARD: usize = 64;
 const GUARD_BITS: u32 = 0x7fc0_beef;
 
 /// A file's kernels on a device, with their names.
-pub(super) type Compiled<'a> = Vec<(&'a str, Kernel)>;
+pub(super) type NamedKernels<'a> = Vec<(&'a str, DeviceKernel)>;
 
 /// Checks `file` on the device of `driver` with every case of the exercise.
 ///
 /// # Errors
 /// Fails if the device fails for a reason that is not the kernel's fault.
-pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checked> {
-    let mut checked = Checked {
+pub fn check(driver: &Driver, exercise: &Exercise, file: &KernelFile) -> Result<ExerciseCheck> {
+    let mut checked = ExerciseCheck {
         exercise: exercise.name.clone(),
-        ..Checked::default()
+        ..ExerciseCheck::default()
     };
     if let Some(refused) = file.refused() {
         checked.findings.push(refused);
@@ -44,7 +45,7 @@ pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checke
     let stream = driver.stream(0)?;
     let wave = driver.properties().plane_size;
     for sizes in &exercise.cases {
-        let problem = Problem::new(exercise, sizes, wave)?;
+        let problem = PreparedCase::new(exercise, sizes, wave)?;
         checked.cases += 1;
         match run_case(driver, &stream, &compiled, &problem) {
             Ok(findings) => checked.add_all(findings, wave, &problem),
@@ -63,9 +64,9 @@ pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checke
 pub(super) fn compile<'a>(
     driver: &Driver,
     exercise: &'a Exercise,
-    file: &File,
-) -> Result<Compiled<'a>, DriverError> {
-    let module = driver.compile(&Source::new(
+    file: &KernelFile,
+) -> Result<NamedKernels<'a>, DriverError> {
+    let module = driver.compile(&SourceCode::new(
         tinyllama_course::workbench::compile::SOURCE,
         source(file),
     ))?;
@@ -75,7 +76,7 @@ pub(super) fn compile<'a>(
 }
 
 /// Returns the file as run-time compilers take it. They have HIP's header built in, or do not know it.
-pub fn source(file: &File) -> String {
+pub fn source(file: &KernelFile) -> String {
     let include = |line: &str| line.trim_start().starts_with("#include");
     let lines = file.text.lines();
     let text = itertools::join(
@@ -87,8 +88,8 @@ pub fn source(file: &File) -> String {
 }
 
 /// Turns a driver's error into a finding about the kernel. Errors that are not the kernel's fault are returned as errors.
-fn refusal(error: DriverError) -> Result<Finding> {
-    use tinyllama_engine::device::driver::Refusal;
+fn refusal(error: DriverError) -> Result<KernelFinding> {
+    use tinyllama_engine::device::driver::ErrorClass;
     match &error {
         DriverError::Compile { log, .. } => {
             let line = log.lines().find_map(|line| {
@@ -103,18 +104,20 @@ fn refusal(error: DriverError) -> Result<Finding> {
                 .lines()
                 .find(|line| line.contains("error"))
                 .unwrap_or(log);
-            Ok(Finding::new(Kind::Compile, line, said))
+            Ok(KernelFinding::new(FindingKind::Compile, line, said))
         }
-        DriverError::Call { name, .. } if error.refusal() == Refusal::Fault => Ok(Finding::new(
-            Kind::OutOfBounds,
-            None,
-            format!(
-                "the GPU ended the kernel ({name}): it reached memory that is not its own; `workbench check` without a GPU shows where"
-            ),
-        )),
+        DriverError::Call { name, .. } if error.refusal() == ErrorClass::Fault => {
+            Ok(KernelFinding::new(
+                FindingKind::OutOfBounds,
+                None,
+                format!(
+                    "the GPU ended the kernel ({name}): it reached memory that is not its own; `workbench check` without a GPU shows where"
+                ),
+            ))
+        }
         DriverError::Call { name, .. } if name.to_ascii_uppercase().contains("NOTFOUND") => {
-            Ok(Finding::new(
-                Kind::Compile,
+            Ok(KernelFinding::new(
+                FindingKind::Compile,
                 None,
                 "the file has no extern \"C\" kernel with the name that the exercise needs"
                     .to_owned(),
@@ -127,18 +130,18 @@ fn refusal(error: DriverError) -> Result<Finding> {
 pub(super) fn place(
     driver: &Driver,
     stream: &Stream,
-    problem: &Problem<'_>,
-) -> Result<Vec<Buffer>> {
+    problem: &PreparedCase<'_>,
+) -> Result<Vec<DeviceBuffer>> {
     let mut buffers = vec![];
     for buffer in &problem.buffers {
         let memory = driver.allocate((buffer.elements + GUARD) * 4)?;
         // No kernel has written it yet: a NaN.
         let mut words = buffer
-            .words
+            .bits_of
             .clone()
             .unwrap_or_else(|| vec![u32::MAX; buffer.elements]);
         words.resize(buffer.elements + GUARD, GUARD_BITS);
-        stream.upload(memory.whole(), &words)?;
+        stream.upload(memory.as_slice(), &words)?;
         buffers.push(memory);
     }
     stream.synchronize()?;
@@ -147,24 +150,24 @@ pub(super) fn place(
 
 pub(super) fn launch(
     stream: &Stream,
-    compiled: &[(&str, Kernel)],
-    placed: &[Buffer],
-    problem: &Problem<'_>,
+    compiled: &[(&str, DeviceKernel)],
+    placed: &[DeviceBuffer],
+    problem: &PreparedCase<'_>,
 ) -> Result<(), DriverError> {
     for planned in &problem.launches {
         let mut kernels = compiled.iter();
         let Some((_, kernel)) = kernels.find(|(entry, _)| *entry == planned.entry) else {
             return Err(DriverError::Invalid(format!("no kernel {}", planned.entry)));
         };
-        let arguments: Vec<Argument<'_>> = planned
+        let arguments: Vec<LaunchArgument<'_>> = planned
             .arguments
             .iter()
             .map(|passed| match passed {
-                Passed::Buffer(index) => placed[*index].address().into(),
-                Passed::Word(bits) => (*bits).into(),
+                KernelArgument::CaseBuffer(index) => placed[*index].address().into(),
+                KernelArgument::Word(bits) => (*bits).into(),
             })
             .collect();
-        let shape = Launch::new(planned.grid, planned.block).with_shared(planned.shared);
+        let shape = LaunchSettings::new(planned.grid, planned.block).with_shared(planned.shared);
         // SAFETY: the arguments match the exercise's signature. The buffers outlive the stream's work, for which the
         // callers wait. The stand-in checks first what the learner's code does with them; here the driver stops a
         // faulty kernel.
@@ -176,9 +179,9 @@ pub(super) fn launch(
 fn run_case(
     driver: &Driver,
     stream: &Stream,
-    compiled: &[(&str, Kernel)],
-    problem: &Problem<'_>,
-) -> Result<Vec<Finding>> {
+    compiled: &[(&str, DeviceKernel)],
+    problem: &PreparedCase<'_>,
+) -> Result<Vec<KernelFinding>> {
     let placed = place(driver, stream, problem)?;
     launch(stream, compiled, &placed, problem)?;
     stream.synchronize()?;
@@ -188,14 +191,14 @@ fn run_case(
 /// Compares the buffers on the device with the expected results and returns what is wrong.
 pub(super) fn results(
     stream: &Stream,
-    placed: &[Buffer],
-    problem: &Problem<'_>,
-) -> Result<Vec<Finding>> {
+    placed: &[DeviceBuffer],
+    problem: &PreparedCase<'_>,
+) -> Result<Vec<KernelFinding>> {
     let mut findings = vec![];
     let expected = problem.expected()?;
     for (buffer, memory) in problem.buffers.iter().zip(placed) {
         let name = &buffer.argument.name;
-        let mut words: Vec<u32> = stream.download(memory.whole(), buffer.elements + GUARD)?;
+        let mut words: Vec<u32> = stream.download(memory.as_slice(), buffer.elements + GUARD)?;
         let guard = words.split_off(buffer.elements);
         if let Some(at) = guard.iter().position(|bits| *bits != GUARD_BITS) {
             let index = buffer.elements + at;
@@ -203,7 +206,7 @@ pub(super) fn results(
                 "a thread writes {name}[{index}] of {} elements; `workbench check` without a GPU shows which",
                 buffer.elements
             );
-            findings.push(Finding::new(Kind::OutOfBounds, None, message));
+            findings.push(KernelFinding::new(FindingKind::OutOfBounds, None, message));
         }
         let Some((_, expected)) = expected.iter().find(|(known, _)| known == name) else {
             continue;
@@ -215,11 +218,11 @@ pub(super) fn results(
             .collect();
         let found = compare(
             name,
-            &Output { words, lines },
+            &KernelOutput { words, lines },
             expected,
             problem.exercise.tolerance,
         );
-        findings.extend(found.map(|finding| Finding {
+        findings.extend(found.map(|finding| KernelFinding {
             line: None,
             ..finding
         }));

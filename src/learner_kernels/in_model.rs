@@ -8,12 +8,12 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use super::gpu;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::{Arrays, KernelInPlace};
-use tinyllama_course::workbench::compile::{self, Module};
-use tinyllama_course::workbench::exercise::{Exercise, Sizes, find};
-use tinyllama_course::workbench::file::File;
-use tinyllama_course::workbench::problem::Problem;
+use tinyllama_course::workbench::compile::{self, HostModule};
+use tinyllama_course::workbench::exercise::{Exercise, NamedSizes, find};
+use tinyllama_course::workbench::file::KernelFile;
+use tinyllama_course::workbench::problem::PreparedCase;
 use tinyllama_course::workbench::toolchain::Toolchain;
-use tinyllama_course::workbench::{Finding, stand_in, words};
+use tinyllama_course::workbench::{KernelFinding, stand_in, text};
 
 /// Exercises whose kernels can replace V4's own.
 pub const PLACES: [&str; 4] = ["rmsnorm", "swiglu", "cross-entropy", "adamw"];
@@ -33,8 +33,8 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
         )));
     }
     let exercise = find(operation)?;
-    let file = File::read(path).map_err(|error| UsageError(format!("{error:#}")))?;
-    let refuse = |why: Finding| UsageError(format!("{}: {}", path.display(), why.message));
+    let file = KernelFile::read(path).map_err(|error| UsageError(format!("{error:#}")))?;
+    let refuse = |why: KernelFinding| UsageError(format!("{}: {}", path.display(), why.message));
     let file = file.map_err(refuse)?;
     if let Some(why) = file.refused() {
         bail!(refuse(why));
@@ -50,26 +50,26 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
         shape: Arc::new(|sizes| {
             let sizes = named(sizes);
             let wave = sizes.get("wave").map_or(WAVE, |wave| *wave as u32);
-            Problem::launch_shape(exercise, sizes, wave)
+            PreparedCase::launch_shape(exercise, sizes, wave)
         }),
         on_host: Arc::new(on_host(exercise, file)),
     })
 }
 
 /// Name and value of an argument that is a number.
-type Number<'a> = (&'a str, f32);
+type ScalarArgument<'a> = (&'a str, f32);
 
 /// Returns the kernel on the stand-in; it is compiled at the first call.
 fn on_host(
     exercise: &'static Exercise,
-    file: File,
-) -> impl Fn(&[(&str, usize)], Option<Number<'_>>, Arrays) -> Result<Arrays> {
+    file: KernelFile,
+) -> impl Fn(&[(&str, usize)], Option<ScalarArgument<'_>>, Arrays) -> Result<Arrays> {
     let compiled = OnceLock::new();
     move |sizes, number, arrays| {
         let compile = || compile(exercise, &file).map_err(|error| format!("{error:#}"));
         let compiled = compiled.get_or_init(compile).as_ref();
         let (toolchain, module) = compiled.map_err(|error| anyhow!("{error}"))?;
-        let mut problem = Problem::shape(exercise, &named(sizes), WAVE)?;
+        let mut problem = PreparedCase::shape(exercise, &named(sizes), WAVE)?;
         if let Some((name, value)) = number {
             problem.set_number(name, value);
         }
@@ -78,14 +78,14 @@ fn on_host(
     }
 }
 
-fn named(sizes: &[(&str, usize)]) -> Sizes {
+fn named(sizes: &[(&str, usize)]) -> NamedSizes {
     let sizes = sizes.iter();
     sizes
         .map(|(name, size)| ((*name).to_owned(), *size as f64))
         .collect()
 }
 
-fn compile(exercise: &Exercise, file: &File) -> Result<(Toolchain, Module)> {
+fn compile(exercise: &Exercise, file: &KernelFile) -> Result<(Toolchain, HostModule)> {
     let toolchain = Toolchain::ready(&mut |_| {})?;
     let module = compile::compile(&toolchain, exercise, file)?;
     let module = module.map_err(|_| anyhow!("it does not compile"))?;
@@ -95,21 +95,21 @@ fn compile(exercise: &Exercise, file: &File) -> Result<(Toolchain, Module)> {
 /// Runs one launch in its own process, with the limits of a check.
 fn on_stand_in(
     toolchain: &Toolchain,
-    module: &Module,
-    mut problem: Problem<'static>,
+    module: &HostModule,
+    mut problem: PreparedCase<'static>,
     mut arrays: Arrays,
-    file: &File,
+    file: &KernelFile,
 ) -> Result<Arrays> {
     for buffer in &mut problem.buffers {
         // Elements that an exercise leaves unwritten stay unwritten here.
         let is_given = buffer.argument.values.is_some();
-        buffer.words = arrays
+        buffer.bits_of = arrays
             .remove(buffer.argument.name.as_str())
             .filter(|_| is_given);
     }
     let answer = stand_in::run(toolchain, module, &problem, false)?;
     if let Some(finding) = answer.findings.first() {
-        bail!("{}", words::finding_lines(finding, file).join("\n"));
+        bail!("{}", text::finding_lines(finding, file).join("\n"));
     }
     let mut outputs = answer.outputs.context("it did not finish")?;
     let made = problem.buffers.iter().filter_map(|buffer| {

@@ -11,15 +11,15 @@ use tinyllama_contract::model::{Preset, Recipe};
 use tinyllama_contract::{
     Body, DataSource, Event, Hello, PartWork, Parts, Step as TrainStep, Summary,
 };
-use tinyllama_course::lesson::{Answer, Course, Lesson, Quiz, Source, Step, StepKind};
-use tinyllama_course::session::{Place, RunExit, Session, StepRef};
+use tinyllama_course::lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step, StepKind};
+use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef};
 
 pub fn course() -> Course {
-    Course::load(&Source::BuiltIn).unwrap()
+    Course::load(&CourseSource::BuiltIn).unwrap()
 }
 
-pub fn place(class: &Path, learner: &str) -> Place {
-    Place {
+pub fn place(class: &Path, learner: &str) -> SessionLocation {
+    SessionLocation {
         folder: class.join(learner),
         learner: learner.into(),
     }
@@ -148,7 +148,7 @@ fn event(body: Body) -> Event {
 /// Writes a run as the tutor does: first its files, then the records of its start and end.
 pub fn make_up(session: &mut Session, id: &str, at: Option<StepRef>, run: &MadeUp, seed: u64) {
     let events = run.events(&mut ChaCha8Rng::seed_from_u64(seed));
-    let folder = session.place.runs().join(id);
+    let folder = session.location.runs().join(id);
     fs::create_dir_all(&folder).unwrap();
     let lines: String = events
         .iter()
@@ -163,9 +163,11 @@ pub fn make_up(session: &mut Session, id: &str, at: Option<StepRef>, run: &MadeU
 }
 
 /// Completes the first `lessons` lessons of the course; `seed` decides the learner's choices.
-pub fn walk(place: Place, course: &Course, lessons: usize, seed: u64) -> Place {
+pub fn walk(place: SessionLocation, course: &Course, lessons: usize, seed: u64) -> SessionLocation {
     let mut session = Session::open(place.clone()).unwrap();
-    session.opened(&course.title, &course.version).unwrap();
+    session
+        .record_opening(&course.title, &course.version)
+        .unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for lesson in course.lessons().take(lessons) {
         for step in &lesson.steps {
@@ -195,15 +197,15 @@ fn take(
             if let (Quiz::Choices(choices), true) = (quiz, random.random_bool(0.4)) {
                 let wrong = choices.iter().position(|choice| !choice.correct).unwrap();
                 session
-                    .answer(at.clone(), course, step, Answer::Choice(wrong))
+                    .answer(at.clone(), course, step, QuizAnswer::QuizChoice(wrong))
                     .unwrap();
             }
-            let asked = quiz.asks_of().is_some();
+            let asked = quiz.asked_step().is_some();
             match (quiz, quiz.solution()) {
                 // A document lists the correct answers, and trying every choice finds one of them.
                 (Quiz::Choices(choices), _) if asked => {
                     for index in 0..choices.len() {
-                        let answer = Answer::Choice(index);
+                        let answer = QuizAnswer::QuizChoice(index);
                         let marked = session.answer(at.clone(), course, step, answer);
                         if marked.unwrap().is_some_and(|marked| marked.correct) {
                             break;
@@ -233,7 +235,7 @@ fn take(
                     format!("tests/fixtures/documents/{name}.json")
                 }
             };
-            let folder = session.place.runs().join(&id);
+            let folder = session.location.runs().join(&id);
             fs::create_dir_all(&folder).unwrap();
             fs::copy(root.join(document), folder.join("events.jsonl")).unwrap();
             let words = vec!["tinyllama-tutor".into(), command.name.into()];

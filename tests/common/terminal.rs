@@ -17,7 +17,7 @@ use pty_process::blocking::{Command, Pty, open};
 use vt100::Parser;
 
 /// Time limit for a wait. Only a failure reaches it, because CI machines are slow and shared.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Terminal {
     pty: Option<Arc<Pty>>,
@@ -109,7 +109,7 @@ impl Terminal {
     }
 
     pub fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while !is_so(self) {
             assert!(
                 Instant::now() < until,
@@ -131,7 +131,7 @@ impl Terminal {
 
     /// Waits until the program has ended.
     pub fn wait(&mut self) -> ExitStatus {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().expect("its status") {
                 return status;

@@ -2,28 +2,31 @@
 
 /// One operation: a constant of its folder, which [`KERNELS`](crate::KERNELS) lists.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel {
+pub struct KernelDescriptor {
     pub name: &'static str,
     /// Description in one line.
     pub summary: &'static str,
     /// Launches of one run: forward, then backward.
     pub launches: &'static str,
     pub role: Role,
-    /// Meaning of the letters in [`Pass::formulas`].
+    /// Meaning of the letters in [`KernelPass::formulas`].
     pub shape: &'static str,
     /// Its launches, in the order of a training step.
-    pub passes: &'static [Pass],
+    pub passes: &'static [KernelPass],
     /// The block size that `--block-size` sets; `None` if it uses another kernel's.
-    pub block_size: Option<BlockSize>,
+    pub block_size: Option<BlockSizeOption>,
     /// Names and descriptions of the numbers that are compiled into its kernels.
     pub block: &'static [[&'static str; 2]],
     /// Limits for each of its kernels on an AMD compute unit, at any size, in any element type.
-    pub budgets: &'static [Budget],
+    pub budgets: &'static [ResourceBudget],
 }
 
-impl Kernel {
+impl KernelDescriptor {
     /// Returns the passes of a training step, each with its number of runs.
-    pub fn step_passes(&self, sizes: &Sizes) -> impl Iterator<Item = (&'static Pass, usize)> {
+    pub fn step_passes(
+        &self,
+        sizes: &StepSizes,
+    ) -> impl Iterator<Item = (&'static KernelPass, usize)> {
         let passes = self.passes.iter();
         passes.filter_map(|pass| Some((pass, pass.runs?(sizes))))
     }
@@ -44,12 +47,12 @@ pub enum Role {
 
 /// One way to launch a kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Pass {
+pub struct KernelPass {
     pub name: &'static str,
     /// Number of runs in a step of v3. `None` for an alternative way to the same result, or too little work to count.
-    pub runs: Option<fn(&Sizes) -> usize>,
+    pub runs: Option<fn(&StepSizes) -> usize>,
     /// Cost in f32.
-    pub cost: fn(&Sizes) -> Cost,
+    pub cost: fn(&StepSizes) -> Cost,
     /// The formulas of its cost: bytes read, bytes written, operations.
     pub formulas: [&'static str; 3],
 }
@@ -78,19 +81,19 @@ impl Cost {
 
 /// The number that `--block-size` sets for a kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct BlockSize {
+pub struct BlockSizeOption {
     /// Description of what it counts.
     pub counts: &'static str,
     /// Sizes worth trying. A device may refuse the largest.
     pub sizes: &'static [usize],
     /// Blocks that are compiled without a GPU in addition to the default: the number that a workload takes, and a description.
-    pub compiled: fn(&Sizes) -> Vec<(usize, String)>,
+    pub compiled: fn(&StepSizes) -> Vec<(usize, String)>,
     /// True if the blocks depend on the sizes of the model, so that those of all named models have to be compiled.
     pub depends_on_sizes: bool,
 }
 
 /// Units in a cube, for kernels in which each unit handles its own elements.
-pub const UNITS_PER_CUBE: BlockSize = BlockSize {
+pub const UNITS_PER_CUBE: BlockSizeOption = BlockSizeOption {
     counts: "units in a cube",
     sizes: &[32, 64, 128, 256, 512, 1024],
     compiled: |_| {
@@ -102,7 +105,7 @@ pub const UNITS_PER_CUBE: BlockSize = BlockSize {
 };
 
 /// Units that share a row, for kernels in which a team handles a row.
-pub const UNITS_PER_ROW: BlockSize = BlockSize {
+pub const UNITS_PER_ROW: BlockSizeOption = BlockSizeOption {
     counts: "units that share a row",
     sizes: &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024],
     compiled: |_| {
@@ -118,7 +121,7 @@ const COMPILED_UNITS: [usize; 5] = [64, 128, 256, 512, 1024];
 /// The most that any variant of a kernel may take on any AMD architecture. Consider the cost before you raise a number:
 /// with 64 registers a compute unit of CDNA holds all 32 waves, with 128 half of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Budget {
+pub struct ResourceBudget {
     /// Name of the device function.
     pub kernel: &'static str,
     /// Vector registers per lane.
@@ -129,9 +132,9 @@ pub struct Budget {
     pub spills: &'static [Spill],
 }
 
-impl Budget {
-    pub const fn new(kernel: &'static str, vgprs: u32, lds_bytes: u32) -> Budget {
-        Budget {
+impl ResourceBudget {
+    pub const fn new(kernel: &'static str, vgprs: u32, lds_bytes: u32) -> ResourceBudget {
+        ResourceBudget {
             kernel,
             vgprs,
             lds_bytes,
@@ -152,7 +155,7 @@ pub struct Spill {
 
 /// Sizes of a model's step, as far as kernels depend on them.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct StepSizes {
     pub batch: usize,
     pub sequence: usize,
     pub hidden: usize,
@@ -163,7 +166,7 @@ pub struct Sizes {
     pub vocabulary: usize,
 }
 
-impl Sizes {
+impl StepSizes {
     pub fn tokens(&self) -> usize {
         self.batch * self.sequence
     }
@@ -183,10 +186,10 @@ impl Sizes {
 macro_rules! passes {
     (|$sizes:ident| $letters:tt =>
      $(($name:literal, $(runs: $runs:expr,)? reads: $reads:expr, writes: $writes:expr, flops: $flops:expr)),+ $(,)?) => {
-        &[$($crate::kernel::Pass {
+        &[$($crate::kernel::KernelPass {
             name: $name,
             runs: passes!(@runs $sizes $($runs)?),
-            cost: |$sizes: &$crate::kernel::Sizes| {
+            cost: |$sizes: &$crate::kernel::StepSizes| {
                 passes!(@let $letters);
                 $crate::kernel::Cost { bytes_read: $reads, bytes_written: $writes, flops: $flops }
             },
@@ -198,5 +201,5 @@ macro_rules! passes {
         let _ = ($($letter,)+);
     };
     (@runs $sizes:ident) => { None };
-    (@runs $sizes:ident $runs:expr) => { Some(|$sizes: &$crate::kernel::Sizes| { let _ = $sizes; $runs }) };
+    (@runs $sizes:ident $runs:expr) => { Some(|$sizes: &$crate::kernel::StepSizes| { let _ = $sizes; $runs }) };
 }

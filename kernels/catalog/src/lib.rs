@@ -3,16 +3,16 @@
 //! Code that teaches, lists, counts or reads kernels needs only this crate. The `tinyllama-kernels` crate pairs each
 //! descriptor with its CubeCL code.
 //!
-//! - [`Kernel`] describes a kernel: its operation, launches, role in a model, and budget on a compute unit.
-//! - [`Pass`] is one way to launch it, with the formulas of its [`Cost`] at the [`Sizes`] of a model.
+//! - [`KernelDescriptor`] describes a kernel: its operation, launches, role in a model, and budget on a compute unit.
+//! - [`KernelPass`] is one way to launch it, with the formulas of its [`Cost`] at the [`StepSizes`] of a model.
 //! - A module per operation holds its shape, its [`block`] sizes and a reference in f64, forward and backward.
 //! - [`tunables`] lists the block sizes that `--block-size` can set.
 //! - [`check`] draws inputs from a seed and measures how far a result is from its reference.
 //!
 //! ```
-//! use tinyllama_kernel_catalog::{KERNELS, Sizes};
+//! use tinyllama_kernel_catalog::{KERNELS, StepSizes};
 //!
-//! let sizes = Sizes { batch: 8, sequence: 128, hidden: 512, layers: 8, heads: 8, key_heads: 4, ffn: 2048, vocabulary: 1000 };
+//! let sizes = StepSizes { batch: 8, sequence: 128, hidden: 512, layers: 8, heads: 8, key_heads: 4, ffn: 2048, vocabulary: 1000 };
 //! for kernel in KERNELS {
 //!     for (pass, runs) in kernel.step_passes(&sizes) {
 //!         println!("{} {}: {runs} times {} bytes", kernel.name, pass.name, (pass.cost)(&sizes).bytes());
@@ -39,11 +39,13 @@ pub mod rope;
 pub mod swiglu;
 pub mod swiglu_naive;
 
-pub use kernel::{BlockSize, Budget, Cost, Kernel, Pass, Role, Sizes, Spill};
-pub use number::Number;
+pub use kernel::{
+    BlockSizeOption, Cost, KernelDescriptor, KernelPass, ResourceBudget, Role, Spill, StepSizes,
+};
+pub use number::Scalar;
 
 /// Every kernel, in the order of a training step.
-pub const KERNELS: &[&Kernel] = &[
+pub const KERNELS: &[&KernelDescriptor] = &[
     &rmsnorm::KERNEL,
     &rope::KERNEL,
     &flash_attention::KERNEL,
@@ -64,7 +66,7 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("| `") && line.matches('|').count() == 4)
             .collect();
-        let line = |kernel: &&Kernel| {
+        let line = |kernel: &&KernelDescriptor| {
             format!(
                 "| `{}` | {} | {} |",
                 kernel.name, kernel.summary, kernel.launches

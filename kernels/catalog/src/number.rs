@@ -4,7 +4,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 /// The operations that the references need.
-pub trait Number:
+pub trait Scalar:
     Copy
     + From<f64>
     + Add<Output = Self>
@@ -23,7 +23,7 @@ pub trait Number:
     fn larger(self, other: Self) -> Self;
 }
 
-impl Number for f64 {
+impl Scalar for f64 {
     fn exp(self) -> Self {
         f64::exp(self)
     }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::KERNELS;
-use crate::kernel::BlockSize;
+use crate::kernel::BlockSizeOption;
 
 /// A block size for an unknown kernel, or a size that its kernel cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -23,7 +23,7 @@ pub enum TunableError {
 }
 
 /// Returns every kernel with a block size.
-fn all() -> impl Iterator<Item = (&'static str, BlockSize)> {
+fn block_sizes() -> impl Iterator<Item = (&'static str, BlockSizeOption)> {
     KERNELS
         .iter()
         .filter_map(|kernel| Some((kernel.name, kernel.block_size?)))
@@ -34,10 +34,10 @@ fn all() -> impl Iterator<Item = (&'static str, BlockSize)> {
 /// # Errors
 /// [`TunableError`] with the possible names or sizes.
 pub fn check(kernel: &str, size: usize) -> Result<&'static str, TunableError> {
-    let Some((name, block)) = all().find(|(name, _)| *name == kernel) else {
+    let Some((name, block)) = block_sizes().find(|(name, _)| *name == kernel) else {
         return Err(TunableError::UnknownKernel {
             kernel: kernel.to_owned(),
-            names: all().map(|(name, _)| name).collect(),
+            names: block_sizes().map(|(name, _)| name).collect(),
         });
     };
     match block.sizes.contains(&size) {

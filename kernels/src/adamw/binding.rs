@@ -9,12 +9,12 @@ use tinyllama_kernel_catalog::adamw::Hyperparameters;
 pub struct AdamW {
     hyper: Hyperparameters,
     step: u64,
-    state: State,
+    state: MomentState,
 }
 
 /// Moments, stored on the device of the parameters.
 #[derive(Debug)]
-enum State {
+enum MomentState {
     /// Before the first step.
     New,
     #[cfg(feature = "gpu")]
@@ -27,7 +27,7 @@ impl AdamW {
         AdamW {
             hyper,
             step: 0,
-            state: State::New,
+            state: MomentState::New,
         }
     }
 
@@ -35,20 +35,20 @@ impl AdamW {
     /// same order and lengths in every step.
     pub fn step(&mut self, parameters: Vec<(Tensor<1>, Tensor<1>)>) -> Vec<Tensor<1>> {
         self.step += 1;
-        if matches!(self.state, State::New) {
-            self.state = State::for_parameters(&parameters);
+        if matches!(self.state, MomentState::New) {
+            self.state = MomentState::for_parameters(&parameters);
         }
         match &mut self.state {
             #[cfg(feature = "gpu")]
-            State::Device(moments) => moments.step(&self.hyper, self.step, parameters),
-            State::Host(moments) => host_step(moments, &self.hyper, self.step, parameters),
-            State::New => parameters.into_iter().map(|(value, _)| value).collect(),
+            MomentState::Device(moments) => moments.step(&self.hyper, self.step, parameters),
+            MomentState::Host(moments) => host_step(moments, &self.hyper, self.step, parameters),
+            MomentState::New => parameters.into_iter().map(|(value, _)| value).collect(),
         }
     }
 }
 
-impl State {
-    fn for_parameters(parameters: &[(Tensor<1>, Tensor<1>)]) -> State {
+impl MomentState {
+    fn for_parameters(parameters: &[(Tensor<1>, Tensor<1>)]) -> MomentState {
         #[cfg(feature = "gpu")]
         if let Some((value, _)) = parameters.first()
             && let burn::backend::DispatchDevice::Cube(device) = value.device().as_dispatch()
@@ -57,10 +57,10 @@ impl State {
                 .iter()
                 .map(|(value, _)| value.dims()[0])
                 .collect();
-            return State::Device(device::Moments::new(device.clone(), lengths));
+            return MomentState::Device(device::Moments::new(device.clone(), lengths));
         }
         let zeros = |value: &Tensor<1>| [value.zeros_like(), value.zeros_like()];
-        State::Host(parameters.iter().map(|(value, _)| zeros(value)).collect())
+        MomentState::Host(parameters.iter().map(|(value, _)| zeros(value)).collect())
     }
 }
 
@@ -106,7 +106,7 @@ mod device {
 
     use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters, state_elements};
 
-    use crate::adamw::{Dtypes, FactorSource, Parameter, choose_block, step};
+    use crate::adamw::{AdamWParameter, AdamWTypes, FactorSource, choose_block, step};
     use crate::binding::cube::{CubeBackend, CubeTensor, into_contiguous};
     use crate::launch::F32;
 
@@ -159,7 +159,7 @@ mod device {
                 .collect();
             let inputs = [values.as_slice(), gradients.as_slice()].concat();
             let description = OperationIr::Custom(CustomOpIr::new("adamw", &inputs, &outputs));
-            let operation = Update {
+            let operation = AdamWUpdate {
                 moments: self.clone(),
                 factors: Factors::new(hyper, step),
                 values,
@@ -182,7 +182,7 @@ mod device {
     }
 
     #[derive(Debug)]
-    struct Update {
+    struct AdamWUpdate {
         moments: Moments,
         factors: Factors,
         values: Vec<TensorIr>,
@@ -190,7 +190,7 @@ mod device {
         outputs: Vec<TensorIr>,
     }
 
-    impl Operation<FusionCubeRuntime> for Update {
+    impl Operation<FusionCubeRuntime> for AdamWUpdate {
         fn execute(&self, handles: &mut Handles) -> Result<(), ExecutionError> {
             let mut resolve = |tensors: &[TensorIr]| -> Vec<CubeTensor> {
                 tensors
@@ -218,7 +218,7 @@ mod device {
         }
     }
 
-    impl Update {
+    impl AdamWUpdate {
         fn launch(
             &self,
             values: &[CubeTensor],
@@ -233,11 +233,11 @@ mod device {
                 let shape = Shape::new([state_elements(self.moments.lengths.iter().copied())]);
                 [(); 2].map(|()| zeros(self.moments.device.clone(), shape.clone(), DType::F32))
             });
-            let parameters: Vec<Parameter<'_>> = values
+            let parameters: Vec<AdamWParameter<'_>> = values
                 .iter()
                 .zip(gradients)
                 .zip(&self.moments.lengths)
-                .map(|((value, gradient), elements)| Parameter {
+                .map(|((value, gradient), elements)| AdamWParameter {
                     value: &value.handle,
                     gradient: &gradient.handle,
                     copy: None,
@@ -247,7 +247,7 @@ mod device {
             let client = &first.client;
             let state = [&first.handle, &second.handle];
             let factors = FactorSource::Values(self.factors);
-            let dtypes = Dtypes {
+            let dtypes = AdamWTypes {
                 gradient: F32,
                 copy: F32,
             };

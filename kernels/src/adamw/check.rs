@@ -6,13 +6,13 @@ use tinyllama_kernel_catalog::adamw::{
     AdamwBlock, FACTORS, Factors, Hyperparameters, STATE_ALIGNMENT, reference, state_elements,
 };
 
-use super::launch::{Dtypes, FactorSource, Parameter, choose_block, step};
+use super::launch::{AdamWParameter, AdamWTypes, FactorSource, choose_block, step};
 use super::workload::NAME;
 use crate::{
     KernelError,
-    check::{Check, Trial},
+    check::{KernelTrial, OutputCheck},
     launch::F32,
-    workload::{BufferSource, Content},
+    workload::{BufferContent, BufferSource},
 };
 
 const LENGTHS: [usize; 9] = [1, 7, 129, 96, 777, 4096, 5000, 8, 260];
@@ -21,7 +21,7 @@ const STEPS: u64 = 3;
 /// Runs three steps over parameters of awkward lengths and compares them with the reference. Gradients have type
 /// `dtype`. The cases pass factors as arguments and in a buffer, have few and all parameters per launch, and give every
 /// second one a copy.
-pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
+pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<OutputCheck>, KernelError> {
     let whole = choose_block(client, None);
     let small = AdamwBlock {
         units: 32.min(whole.units),
@@ -43,7 +43,7 @@ fn check_case(
     block: &AdamwBlock,
     stored: bool,
     seed: u64,
-) -> Result<Vec<Check>, KernelError> {
+) -> Result<Vec<OutputCheck>, KernelError> {
     let (parameters, units, vectors) = (LENGTHS.len(), block.units, block.vectors_per_unit);
     let factors = if stored { "stored" } else { "passed" };
     let case = format!(
@@ -56,11 +56,11 @@ fn check_case(
         epsilon: 1e-8,
         weight_decay: 0.1,
     };
-    let dtypes = Dtypes {
+    let dtypes = AdamWTypes {
         gradient: dtype,
         copy: dtype,
     };
-    let mut trial = Trial::new(client, NAME, case, dtype, seed);
+    let mut trial = KernelTrial::new(client, NAME, case, dtype, seed);
     let value_of = |index: usize| format!("value {index}");
     let copy_of = |index: usize| format!("copy {index}");
     let each = || LENGTHS.iter().copied().enumerate();
@@ -73,7 +73,8 @@ fn check_case(
         })
         .collect();
     let state = state_elements(LENGTHS);
-    let moments = ["first", "second"].map(|name| trial.buffer(name, state, F32, Content::Zeros));
+    let moments =
+        ["first", "second"].map(|name| trial.buffer(name, state, F32, BufferContent::Zeros));
     let mut expected: Vec<Vec<f64>> = each()
         .map(|(index, _)| trial.values(&value_of(index)).to_vec())
         .collect();
@@ -87,8 +88,8 @@ fn check_case(
                 (trial.values("gradient").to_vec(), handle)
             })
             .unzip();
-        let parameters: Vec<Parameter<'_>> = each()
-            .map(|(index, elements)| Parameter {
+        let parameters: Vec<AdamWParameter<'_>> = each()
+            .map(|(index, elements)| AdamWParameter {
                 value: &handles[index],
                 gradient: &gradient_handles[index],
                 copy: copies[index].as_ref(),
@@ -96,7 +97,7 @@ fn check_case(
             })
             .collect();
         let factors = Factors::new(&hyper, number);
-        let values = Content::Given(&factors.to_array().map(f64::from));
+        let values = BufferContent::Given(&factors.to_array().map(f64::from));
         let buffer = trial.buffer("factors", FACTORS, F32, values);
         let source = match stored {
             true => FactorSource::Buffer(&buffer),

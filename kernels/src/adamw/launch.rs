@@ -4,11 +4,13 @@ use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::adamw::{AdamwBlock, FACTORS, Factors, state_elements};
 
 use super::kernels::{adamw_step, factor_argument};
-use super::plan::{Launch, plan};
+use super::plan::{PlannedLaunch, plan};
 use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, F32, check_elements, check_float, check_units, cube_block, cube_count},
+    launch::{
+        CheckedBuffer, F32, check_elements, check_float, check_units, cube_block, cube_count,
+    },
 };
 
 /// With more vectors per unit, most of a device would be idle for any parameter.
@@ -26,7 +28,7 @@ pub fn choose_block(client: &Client, chosen: Option<usize>) -> AdamwBlock {
 
 /// One parameter: contiguous buffers of `elements` values.
 #[derive(Clone, Copy, Debug)]
-pub struct Parameter<'a> {
+pub struct AdamWParameter<'a> {
     /// f32, updated in place.
     pub value: &'a Handle,
     pub gradient: &'a Handle,
@@ -47,7 +49,7 @@ pub enum FactorSource<'a> {
 
 /// Element types of gradients and of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Dtypes {
+pub struct AdamWTypes {
     pub gradient: ElemType,
     pub copy: ElemType,
 }
@@ -63,27 +65,27 @@ pub struct Dtypes {
 /// Fails before any launch if buffers or block sizes do not fit.
 pub fn step(
     client: &Client,
-    parameters: &[Parameter<'_>],
+    parameters: &[AdamWParameter<'_>],
     [first, second]: [&Handle; 2],
     factors: FactorSource<'_>,
-    dtypes: Dtypes,
+    dtypes: AdamWTypes,
     block: &AdamwBlock,
 ) -> Result<usize, KernelError> {
     check_block(client, dtypes, block)?;
     let total = state_elements(parameters.iter().map(|parameter| parameter.elements));
     check_elements(NAME, &[total])?;
-    let bound: Vec<Bound<'_>> = parameters
+    let bound: Vec<BoundParameter<'_>> = parameters
         .iter()
         .map(|parameter| parameter.bind(dtypes))
         .collect::<Result<_, _>>()?;
     let moments = [
-        Buffer::new(NAME, "first_moment", first, total, F32)?,
-        Buffer::new(NAME, "second_moment", second, total, F32)?,
+        CheckedBuffer::new(NAME, "first_moment", first, total, F32)?,
+        CheckedBuffer::new(NAME, "second_moment", second, total, F32)?,
     ];
     let (stored, passed) = match factors {
         FactorSource::Values(factors) => (None, factors.to_array()),
         FactorSource::Buffer(stored) => {
-            let stored = Buffer::new(NAME, "factors", stored, FACTORS, F32)?;
+            let stored = CheckedBuffer::new(NAME, "factors", stored, FACTORS, F32)?;
             (Some(stored), [0.0; FACTORS])
         }
     };
@@ -95,7 +97,7 @@ pub fn step(
         block,
     )?;
     for launch in &launches {
-        let Launch { vector, cubes, .. } = *launch;
+        let PlannedLaunch { vector, cubes, .. } = *launch;
         let ([first, second], dim) = (moments, CubeDim::new_1d(block.units as u32));
         let mut values = SequenceArg::new();
         let mut gradients = SequenceArg::new();
@@ -116,17 +118,18 @@ pub fn step(
 }
 
 /// A parameter whose buffers have been checked to be long enough.
-pub(super) struct Bound<'a> {
+pub(super) struct BoundParameter<'a> {
     pub elements: usize,
-    pub value: Buffer<'a>,
-    pub gradient: Buffer<'a>,
-    pub copy: Option<Buffer<'a>>,
+    pub value: CheckedBuffer<'a>,
+    pub gradient: CheckedBuffer<'a>,
+    pub copy: Option<CheckedBuffer<'a>>,
 }
 
-impl<'a> Parameter<'a> {
-    fn bind(&self, dtypes: Dtypes) -> Result<Bound<'a>, KernelError> {
-        let buffer = |name, handle, dtype| Buffer::new(NAME, name, handle, self.elements, dtype);
-        Ok(Bound {
+impl<'a> AdamWParameter<'a> {
+    fn bind(&self, dtypes: AdamWTypes) -> Result<BoundParameter<'a>, KernelError> {
+        let buffer =
+            |name, handle, dtype| CheckedBuffer::new(NAME, name, handle, self.elements, dtype);
+        Ok(BoundParameter {
             elements: self.elements,
             value: buffer("value", self.value, F32)?,
             gradient: buffer("gradient", self.gradient, dtypes.gradient)?,
@@ -138,7 +141,7 @@ impl<'a> Parameter<'a> {
     }
 }
 
-fn check_block(client: &Client, dtypes: Dtypes, block: &AdamwBlock) -> Result<(), KernelError> {
+fn check_block(client: &Client, dtypes: AdamWTypes, block: &AdamwBlock) -> Result<(), KernelError> {
     check_float(NAME, dtypes.gradient)?;
     check_float(NAME, dtypes.copy)?;
     check_units(NAME, client, block.units)?;

@@ -16,6 +16,6 @@ pub use binding::AdamW;
 
 #[cfg(feature = "gpu")]
 pub(crate) use {
-    launch::{Dtypes, FactorSource, Parameter, choose_block, step},
+    launch::{AdamWParameter, AdamWTypes, FactorSource, choose_block, step},
     workload::CODE,
 };

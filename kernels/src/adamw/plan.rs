@@ -4,18 +4,18 @@ use cubecl::prelude::*;
 use tinyllama_kernel_catalog::adamw::{AdamwBlock, STATE_ALIGNMENT};
 
 use super::kernels::Segment;
-use super::launch::Bound;
+use super::launch::BoundParameter;
 use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, F32, vector_size},
+    launch::{CheckedBuffer, F32, vector_size},
 };
 
 /// Most buffers in one launch: not every driver supports more than 4 KiB of kernel arguments.
 const MOST_BUFFERS: usize = 480;
 
 /// One launch: its parameters, and how its cubes are divided among them.
-pub(super) struct Launch {
+pub(super) struct PlannedLaunch {
     pub vector: VectorSize,
     pub members: Vec<usize>,
     pub segments: Vec<Segment>,
@@ -25,11 +25,11 @@ pub(super) struct Launch {
 /// Plans as few launches as the device allows. Each binds both moments and `shared` further buffers.
 pub(super) fn plan(
     client: &Client,
-    parameters: &[Bound<'_>],
-    moments: [Buffer<'_>; 2],
+    parameters: &[BoundParameter<'_>],
+    moments: [CheckedBuffer<'_>; 2],
     shared: usize,
     block: &AdamwBlock,
-) -> Result<Vec<Launch>, KernelError> {
+) -> Result<Vec<PlannedLaunch>, KernelError> {
     let bindable = client.properties().hardware.max_bindings as usize;
     let shared = moments.len() + shared;
     let room = bindable.min(MOST_BUFFERS).saturating_sub(shared);
@@ -79,7 +79,7 @@ pub(super) fn plan(
                     segment
                 })
                 .collect();
-            Launch {
+            PlannedLaunch {
                 vector,
                 members,
                 segments,
@@ -91,7 +91,11 @@ pub(super) fn plan(
 }
 
 /// Returns the widest vector in which a parameter, its gradient, copy and moments can all be read; 0 for an empty parameter.
-fn width(client: &Client, parameter: &Bound<'_>, [first, second]: [Buffer<'_>; 2]) -> VectorSize {
+fn width(
+    client: &Client,
+    parameter: &BoundParameter<'_>,
+    [first, second]: [CheckedBuffer<'_>; 2],
+) -> VectorSize {
     if parameter.elements == 0 {
         return 0;
     }

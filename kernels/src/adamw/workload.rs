@@ -4,9 +4,9 @@ use cubecl::server::Handle;
 use tinyllama_kernel_catalog::adamw::{FACTORS, KERNEL, lengths, state_elements};
 
 use super::check;
-use super::launch::{Dtypes, FactorSource, Parameter, choose_block, step};
+use super::launch::{AdamWParameter, AdamWTypes, FactorSource, choose_block, step};
 use crate::launch::F32;
-use crate::workload::{Content, KernelCode};
+use crate::workload::{BufferContent, KernelCode};
 
 pub(crate) const NAME: &str = KERNEL.name;
 
@@ -27,11 +27,11 @@ pub(crate) const CODE: KernelCode = KernelCode {
         let copies = (dtype != F32).then(|| make("copy", dtype));
         let state = state_elements(lengths.iter().copied());
         let [first_moment, second_moment] = ["first_moment", "second_moment"]
-            .map(|name| source.buffer(name, state, F32, Content::Zeros));
+            .map(|name| source.buffer(name, state, F32, BufferContent::Zeros));
         let factors = source.input("factors", FACTORS, F32);
         Box::new(move |_| {
-            let parameters: Vec<Parameter<'_>> = (0..lengths.len())
-                .map(|index| Parameter {
+            let parameters: Vec<AdamWParameter<'_>> = (0..lengths.len())
+                .map(|index| AdamWParameter {
                     value: &values[index],
                     gradient: &gradients[index],
                     copy: copies.as_ref().map(|copies| &copies[index]),
@@ -39,7 +39,7 @@ pub(crate) const CODE: KernelCode = KernelCode {
                 })
                 .collect();
             let state = [&first_moment, &second_moment];
-            let dtypes = Dtypes {
+            let dtypes = AdamWTypes {
                 gradient: dtype,
                 copy: dtype,
             };

@@ -3,9 +3,9 @@
 use cubecl::{prelude::*, server::Handle};
 
 use super::run::{device_seconds, median, samples};
-use super::{COPIED_BYTES, Ceilings};
+use super::{COPIED_BYTES, MeasuredRates};
 use crate::KernelError;
-use crate::launch::{Buffer, F32, default_units, linear};
+use crate::launch::{CheckedBuffer, F32, default_units, linear};
 
 const NAME: &str = "ceilings";
 
@@ -34,14 +34,14 @@ impl Flush {
     pub(super) fn run(&self, client: &Client) -> Result<(), KernelError> {
         let vector = 4;
         let (cubes, dim) = linear(client, COPIED / vector, default_units(client));
-        let from = Buffer::new(NAME, "from", &self.from, COPIED, F32)?;
-        let to = Buffer::new(NAME, "to", &self.to, COPIED, F32)?;
+        let from = CheckedBuffer::new(NAME, "from", &self.from, COPIED, F32)?;
+        let to = CheckedBuffer::new(NAME, "to", &self.to, COPIED, F32)?;
         // SAFETY: both buffers hold COPIED floats, and the kernel stops there.
         launch!(client, copy[cubes, dim], vector: [from to], (COPIED / vector) as u32)
     }
 }
 
-/// Measures a copy and then multiply-adds in each repeat, in the units of [`Ceilings`].
+/// Measures a copy and then multiply-adds in each repeat, in the units of [`MeasuredRates`].
 pub(crate) fn rates(
     client: &Client,
     flush: &Flush,
@@ -50,7 +50,7 @@ pub(crate) fn rates(
     let results = client.empty(COMPUTING * size_of::<f32>());
     let compute = || {
         let (cubes, dim) = linear(client, COMPUTING, default_units(client));
-        let results = Buffer::new(NAME, "results", &results, COMPUTING, F32)?;
+        let results = CheckedBuffer::new(NAME, "results", &results, COMPUTING, F32)?;
         // SAFETY: the buffer holds a float for every unit.
         launch!(client, multiply_add[cubes, dim]: [results], COMPUTING as u32, 0.5)
     };
@@ -74,9 +74,9 @@ pub(super) fn measure(
     client: &Client,
     flush: &Flush,
     repeats: usize,
-) -> Result<Ceilings, KernelError> {
+) -> Result<MeasuredRates, KernelError> {
     let [bytes_per_s, flops_per_s] = rates(client, flush, repeats)?.map(median);
-    Ok(Ceilings {
+    Ok(MeasuredRates {
         bytes_per_s,
         flops_per_s,
     })

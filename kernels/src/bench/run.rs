@@ -2,12 +2,12 @@
 
 use cubecl::future::block_on;
 use cubecl::{ir::ElemType, prelude::Client, server::Handle};
-use tinyllama_kernel_catalog::Sizes;
+use tinyllama_kernel_catalog::StepSizes;
 
 use super::ceilings::{self, Flush};
-use super::{Ceilings, Timed};
+use super::{MeasuredRates, TimedPass};
 use crate::launch::F32;
-use crate::workload::{BufferSource, Content};
+use crate::workload::{BufferContent, BufferSource};
 use crate::{CODE, KernelError};
 
 /// Buffers of zeros on a device. The content of buffers does not affect the time.
@@ -18,7 +18,13 @@ impl BufferSource for Zeros<'_> {
         self.0
     }
 
-    fn buffer(&mut self, _: &str, elements: usize, dtype: ElemType, _: Content<'_>) -> Handle {
+    fn buffer(
+        &mut self,
+        _: &str,
+        elements: usize,
+        dtype: ElemType,
+        _: BufferContent<'_>,
+    ) -> Handle {
         self.0.create_from_slice(&vec![0; elements * dtype.size()])
     }
 }
@@ -29,9 +35,9 @@ impl BufferSource for Zeros<'_> {
 /// Refused launches, and devices without time stamps.
 pub fn run(
     client: &Client,
-    sizes: &Sizes,
+    sizes: &StepSizes,
     repeats: usize,
-) -> Result<(Ceilings, Vec<Timed>), KernelError> {
+) -> Result<(MeasuredRates, Vec<TimedPass>), KernelError> {
     let flush = Flush::new(client);
     let ceilings = ceilings::measure(client, &flush, repeats)?;
     let mut timed = Vec::new();
@@ -43,7 +49,7 @@ pub fn run(
                 flush.run(client)?;
                 device_seconds(client, kernel.name, || launch(pass.name))
             })?;
-            timed.push(Timed {
+            timed.push(TimedPass {
                 kernel: kernel.name,
                 pass: pass.name,
                 cost: (pass.cost)(sizes),

@@ -4,10 +4,10 @@ use burn::tensor::{Device, FloatDType};
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::prelude::Client;
 use cubek::matmul::multi_level::components::tile::TileMatmulKind::{Cmma, Mma};
-use tinyllama_kernel_catalog::{Kernel, Sizes};
+use tinyllama_kernel_catalog::{KernelDescriptor, StepSizes};
 
-use crate::bench::{self, Ceilings, Flush, Timed};
-use crate::check::Check;
+use crate::bench::{self, Flush, MeasuredRates, TimedPass};
+use crate::check::OutputCheck;
 use crate::{CODE, KernelError};
 
 /// Times every kernel on a GPU device; `None` for a device that runs no kernels.
@@ -16,9 +16,9 @@ use crate::{CODE, KernelError};
 /// Refused launches, and devices without time stamps.
 pub fn bench(
     device: &Device,
-    sizes: &Sizes,
+    sizes: &StepSizes,
     repeats: usize,
-) -> Option<Result<(Ceilings, Vec<Timed>), KernelError>> {
+) -> Option<Result<(MeasuredRates, Vec<TimedPass>), KernelError>> {
     Some(bench::run(&client(device)?, sizes, repeats))
 }
 
@@ -35,11 +35,11 @@ pub fn rates(device: &Device, repeats: usize) -> Option<Result<[Vec<f64>; 2], Ke
 /// # Errors
 /// Refused launches, and results that the device cannot return.
 pub fn check(
-    kernel: &Kernel,
+    kernel: &KernelDescriptor,
     device: &Device,
     dtype: FloatDType,
     seed: u64,
-) -> Option<Result<Vec<Check>, KernelError>> {
+) -> Option<Result<Vec<OutputCheck>, KernelError>> {
     let client = client(device)?;
     let dtype = ElemType::Float(match dtype {
         FloatDType::BF16 => FloatKind::BF16,

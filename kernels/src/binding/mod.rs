@@ -56,9 +56,9 @@ pub enum LibraryChoice {
 type GradientOf<B, S, const N: usize> = fn(S, Float<B>) -> [Float<B>; N];
 
 #[derive(Debug)]
-struct Recorded<S>(PhantomData<fn(S)>);
+struct RecordedBackward<S>(PhantomData<fn(S)>);
 
-impl<B: Backend, S, const N: usize> Backward<B, N> for Recorded<S>
+impl<B: Backend, S, const N: usize> Backward<B, N> for RecordedBackward<S>
 where
     S: Clone + Debug + Send + 'static,
 {
@@ -85,7 +85,7 @@ pub(crate) fn record<B: Backend, C: CheckpointStrategy, S, const N: usize>(
 where
     S: Clone + Debug + Send + 'static,
 {
-    let operation = Backward::<B, N>::prepare::<C>(Recorded(PhantomData), parents);
+    let operation = Backward::<B, N>::prepare::<C>(RecordedBackward(PhantomData), parents);
     match operation.compute_bound().stateful() {
         OpsKind::Tracked(operation) => operation.finish((saved, gradient_of), output),
         OpsKind::UnTracked(operation) => operation.finish(output),

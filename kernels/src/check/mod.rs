@@ -4,11 +4,11 @@
 mod trial;
 
 #[cfg(feature = "gpu")]
-pub(crate) use trial::{INDEX, Trial};
+pub(crate) use trial::{INDEX, KernelTrial};
 
 /// One output of one kernel on one shape, compared with its reference.
 #[derive(Debug, Clone)]
-pub struct Check {
+pub struct OutputCheck {
     pub kernel: &'static str,
     pub output: &'static str,
     /// The shape, as text.
@@ -18,7 +18,7 @@ pub struct Check {
     pub tolerance: f64,
 }
 
-impl Check {
+impl OutputCheck {
     /// Returns whether the output agrees with its reference. NaN never does.
     pub fn passed(&self) -> bool {
         self.error <= self.tolerance
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn not_a_number_is_a_failure() {
-        let check = |error| Check {
+        let check = |error| OutputCheck {
             kernel: "k",
             output: "o",
             case: String::new(),

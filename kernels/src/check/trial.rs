@@ -13,9 +13,9 @@ use cubecl::{
 use half::{bf16, f16};
 use tinyllama_kernel_catalog::check::{Random, relative_error};
 
-use super::Check;
+use super::OutputCheck;
 use crate::KernelError;
-use crate::workload::{BufferSource, Content};
+use crate::workload::{BufferContent, BufferSource};
 
 /// Elements after every output that no kernel may write.
 const GUARD: usize = 64;
@@ -34,33 +34,33 @@ pub fn tolerance(dtype: ElemType) -> f64 {
 }
 
 /// One kernel on one shape: creates its buffers and collects its comparisons.
-pub struct Trial<'a> {
+pub struct KernelTrial<'a> {
     client: &'a Client,
     kernel: &'static str,
     case: String,
     dtype: ElemType,
     random: Random,
-    buffers: BTreeMap<String, Held>,
-    checks: Vec<Check>,
+    buffers: BTreeMap<String, TrialBuffer>,
+    checks: Vec<OutputCheck>,
 }
 
 /// A buffer of a trial.
-struct Held {
+struct TrialBuffer {
     handle: Handle,
     dtype: ElemType,
     /// Its initial values, as rounded by its element type.
     values: Vec<f64>,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> KernelTrial<'a> {
     pub fn new(
         client: &'a Client,
         kernel: &'static str,
         case: String,
         dtype: ElemType,
         seed: u64,
-    ) -> Trial<'a> {
-        Trial {
+    ) -> KernelTrial<'a> {
+        KernelTrial {
             client,
             kernel,
             case,
@@ -89,7 +89,7 @@ impl<'a> Trial<'a> {
         self.compare_as(name, name, expected)
     }
 
-    /// As [`Trial::compare`], under another name.
+    /// As [`KernelTrial::compare`], under another name.
     pub fn compare_as(
         &mut self,
         output: &'static str,
@@ -134,7 +134,7 @@ impl<'a> Trial<'a> {
     }
 
     fn push(&mut self, output: &'static str, error: f64, tolerance: f64) {
-        self.checks.push(Check {
+        self.checks.push(OutputCheck {
             kernel: self.kernel,
             output,
             case: self.case.clone(),
@@ -144,31 +144,39 @@ impl<'a> Trial<'a> {
     }
 
     /// Returns all comparisons.
-    pub fn finish(self) -> Vec<Check> {
+    pub fn finish(self) -> Vec<OutputCheck> {
         self.checks
     }
 }
 
-impl BufferSource for Trial<'_> {
+impl BufferSource for KernelTrial<'_> {
     fn client(&self) -> &Client {
         self.client
     }
 
     /// Creates a buffer. Outputs are NaN throughout, with a guard behind them.
-    fn buffer(&mut self, name: &str, count: usize, dtype: ElemType, holds: Content<'_>) -> Handle {
+    fn buffer(
+        &mut self,
+        name: &str,
+        count: usize,
+        dtype: ElemType,
+        holds: BufferContent<'_>,
+    ) -> Handle {
         let random = &mut self.random;
         let mut values: Vec<f64> = match holds {
-            Content::Around(center) => (0..count).map(|_| random.uniform() + center).collect(),
-            Content::Below(bound) => (0..count).map(|_| random.below(bound) as f64).collect(),
-            Content::Given(values) => values.to_vec(),
-            Content::Zeros => vec![0.0; count],
-            Content::Output => vec![f64::NAN; count + GUARD],
+            BufferContent::Around(center) => {
+                (0..count).map(|_| random.uniform() + center).collect()
+            }
+            BufferContent::Below(bound) => (0..count).map(|_| random.below(bound) as f64).collect(),
+            BufferContent::Given(values) => values.to_vec(),
+            BufferContent::Zeros => vec![0.0; count],
+            BufferContent::Output => vec![f64::NAN; count + GUARD],
         };
         for value in &mut values {
             *value = round(*value, dtype);
         }
         let handle = self.client.create_from_slice(&bytes(&values, dtype));
-        let held = Held {
+        let held = TrialBuffer {
             handle: handle.clone(),
             dtype,
             values,
@@ -178,7 +186,7 @@ impl BufferSource for Trial<'_> {
     }
 }
 
-/// The type of [`Content::Below`].
+/// The type of [`BufferContent::Below`].
 pub const INDEX: ElemType = ElemType::Int(IntKind::I32);
 
 /// Rounds `value` to the element type.

@@ -65,13 +65,13 @@ impl CrossEntropy for Flex {
 #[cfg(feature = "gpu")]
 mod cube {
     use burn::tensor::DType;
-    use tinyllama_kernel_catalog::cross_entropy::Shape;
+    use tinyllama_kernel_catalog::cross_entropy::CrossEntropyShape;
 
     use super::CrossEntropy;
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::cross_entropy::{self, Dtypes, NAME, RowOutput};
+    use crate::cross_entropy::{self, CrossEntropyTypes, NAME, RowOutput};
     use crate::team::team_block;
 
     impl CrossEntropy for CubeBackend {
@@ -86,13 +86,13 @@ mod cube {
                 scale: 1.0 / rows as f32,
             };
             let buffers = [&logits, &targets, &losses].map(|tensor| &tensor.handle);
-            let dtypes = Dtypes {
+            let dtypes = CrossEntropyTypes {
                 logits: element(&logits),
                 targets: element(&targets),
             };
             let client = &logits.client;
             let block = team_block(NAME, client, classes, None);
-            let shape = Shape { rows, classes };
+            let shape = CrossEntropyShape { rows, classes };
             check(cross_entropy::rows(
                 client, buffers, output, shape, dtypes, &block,
             ));

@@ -3,29 +3,31 @@
 use cubecl::{ir::ElemType, prelude::*};
 
 use tinyllama_kernel_catalog::block::TeamBlock;
-use tinyllama_kernel_catalog::cross_entropy::{Shape, reference_backward, reference_forward};
+use tinyllama_kernel_catalog::cross_entropy::{
+    CrossEntropyShape, reference_backward, reference_forward,
+};
 
 use super::launch::{RowOutput, rows};
-use super::workload::{Dtypes, NAME, launcher};
+use super::workload::{CrossEntropyTypes, NAME, launcher};
 use crate::{
     KernelError,
-    check::{Check, INDEX, Trial},
+    check::{INDEX, KernelTrial, OutputCheck},
     launch::F32,
     team::{OTHER_TEAMS, team_block},
-    workload::{BufferSource, Content},
+    workload::{BufferContent, BufferSource},
 };
 
 /// Rows and classes.
 const CASES: [(usize, usize); 6] = [(1, 2), (7, 3), (129, 96), (7, 777), (7, 1000), (3, 4096)];
 
 /// Compares every launch with the reference on new inputs, also with teams of every kind.
-pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
+pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<OutputCheck>, KernelError> {
     let of_device = CASES.map(|(rows, classes)| {
         let block = team_block(NAME, client, classes, None);
-        (Shape { rows, classes }, block)
+        (CrossEntropyShape { rows, classes }, block)
     });
     let others = OTHER_TEAMS.map(|block| {
-        let shape = Shape {
+        let shape = CrossEntropyShape {
             rows: 7,
             classes: 777,
         };
@@ -40,17 +42,17 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
 
 fn check_case(
     client: &Client,
-    shape: Shape,
+    shape: CrossEntropyShape,
     dtype: ElemType,
     block: TeamBlock,
     seed: u64,
-) -> Result<Vec<Check>, KernelError> {
-    let Shape { rows, classes } = shape;
+) -> Result<Vec<OutputCheck>, KernelError> {
+    let CrossEntropyShape { rows, classes } = shape;
     let case = format!(
         "{rows}x{classes} units {} rows {}",
         block.units_per_row, block.rows_per_cube
     );
-    let mut trial = Trial::new(client, NAME, case, dtype, seed);
+    let mut trial = KernelTrial::new(client, NAME, case, dtype, seed);
     // The logits are far from zero, so an exponential without subtracting the maximum would overflow.
     let launch = launcher(&mut trial, shape, dtype, 100.0, block);
     let scale = 1.0 / rows as f64;
@@ -79,9 +81,9 @@ fn check_case(
 
 /// Checks that a target past the classes makes its own row NaN and leaves the others unchanged.
 fn check_strange_target(
-    trial: &mut Trial<'_>,
+    trial: &mut KernelTrial<'_>,
     client: &Client,
-    shape: Shape,
+    shape: CrossEntropyShape,
     dtype: ElemType,
     block: TeamBlock,
 ) -> Result<(), KernelError> {
@@ -89,14 +91,14 @@ fn check_strange_target(
     let mut targets = vec![0.0; shape.rows];
     targets[0] = shape.classes as f64;
     let logits = trial.input("logits", elements, dtype);
-    let targets = trial.buffer("targets", shape.rows, INDEX, Content::Given(&targets));
+    let targets = trial.buffer("targets", shape.rows, INDEX, BufferContent::Given(&targets));
     let losses = trial.output("losses", shape.rows, F32);
     let gradient = trial.output("gradient", elements, dtype);
     let output = RowOutput::Gradient {
         to: Some(&gradient),
         scale: 1.0,
     };
-    let dtypes = Dtypes {
+    let dtypes = CrossEntropyTypes {
         logits: dtype,
         targets: INDEX,
     };

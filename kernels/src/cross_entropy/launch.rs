@@ -3,13 +3,13 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use tinyllama_kernel_catalog::block::TeamBlock;
-use tinyllama_kernel_catalog::cross_entropy::Shape;
+use tinyllama_kernel_catalog::cross_entropy::CrossEntropyShape;
 
 use super::kernels;
-use super::workload::{Dtypes, NAME};
+use super::workload::{CrossEntropyTypes, NAME};
 use crate::{
     KernelError,
-    launch::{Buffer, F32, check_shape, cube_count, default_units, linear, vector_size},
+    launch::{CheckedBuffer, F32, check_shape, cube_count, default_units, linear, vector_size},
     team::{Team, default_team},
 };
 
@@ -28,13 +28,13 @@ pub fn rows(
     client: &Client,
     [logits, targets, losses]: [&Handle; 3],
     output: RowOutput<'_>,
-    shape: Shape,
-    dtypes: Dtypes,
+    shape: CrossEntropyShape,
+    dtypes: CrossEntropyTypes,
     block: &TeamBlock,
 ) -> Result<(), KernelError> {
     let elements = check_sizes(shape, dtypes)?;
-    let row = |name, handle, dtype| Buffer::new(NAME, name, handle, shape.rows, dtype);
-    let whole = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.logits);
+    let row = |name, handle, dtype| CheckedBuffer::new(NAME, name, handle, shape.rows, dtype);
+    let whole = |name, handle| CheckedBuffer::new(NAME, name, handle, elements, dtypes.logits);
     let logits = whole("logits", logits)?;
     let targets = row("targets", targets, dtypes.targets)?;
     let losses = row("losses", losses, F32)?;
@@ -62,12 +62,13 @@ pub fn rows(
 pub fn backward(
     client: &Client,
     [logits, targets, log_sums, upstream, gradient]: [&Handle; 5],
-    shape: Shape,
+    shape: CrossEntropyShape,
     scale: f32,
-    dtypes: Dtypes,
+    dtypes: CrossEntropyTypes,
 ) -> Result<(), KernelError> {
     let elements = check_sizes(shape, dtypes)?;
-    let buffer = |name, handle, elements, dtype| Buffer::new(NAME, name, handle, elements, dtype);
+    let buffer =
+        |name, handle, elements, dtype| CheckedBuffer::new(NAME, name, handle, elements, dtype);
     let logits = buffer("logits", logits, elements, dtypes.logits)?;
     let targets = buffer("targets", targets, shape.rows, dtypes.targets)?;
     let log_sums = buffer("log_sums", log_sums, shape.rows, F32)?;
@@ -89,15 +90,15 @@ pub fn mean(
     count: usize,
 ) -> Result<(), KernelError> {
     check_shape(NAME, &[count], &[])?;
-    let values = Buffer::new(NAME, "losses", values, count, F32)?;
-    let mean = Buffer::new(NAME, "mean", mean, 1, F32)?;
+    let values = CheckedBuffer::new(NAME, "losses", values, count, F32)?;
+    let mean = CheckedBuffer::new(NAME, "mean", mean, 1, F32)?;
     let block = TeamBlock::new(default_team(client, count), 1);
     let team = Team::new(NAME, client, block)?;
     // SAFETY: the buffers hold `count` values and one value, and the kernel stays within them.
     launch!(client, kernels::mean_of[CubeCount::new_single(), team.cube_dim()]: [values mean], count as u32, team)
 }
 
-fn check_sizes(shape: Shape, dtypes: Dtypes) -> Result<usize, KernelError> {
+fn check_sizes(shape: CrossEntropyShape, dtypes: CrossEntropyTypes) -> Result<usize, KernelError> {
     if !matches!(dtypes.targets, ElemType::Int(_) | ElemType::UInt(_)) {
         let dtype = format!("{:?} for targets", dtypes.targets);
         return Err(KernelError::ElementType(NAME, dtype));

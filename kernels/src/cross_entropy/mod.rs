@@ -15,5 +15,5 @@ pub use binding::{cross_entropy, cross_entropy_with_gradient};
 #[cfg(feature = "gpu")]
 pub(crate) use {
     launch::{RowOutput, mean, rows},
-    workload::{CODE, Dtypes, NAME},
+    workload::{CODE, CrossEntropyTypes, NAME},
 };

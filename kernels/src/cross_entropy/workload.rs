@@ -2,14 +2,14 @@
 
 use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::block::TeamBlock;
-use tinyllama_kernel_catalog::cross_entropy::{KERNEL, Shape};
+use tinyllama_kernel_catalog::cross_entropy::{CrossEntropyShape, KERNEL};
 
 use super::check;
 use super::launch::{RowOutput, backward, mean, rows};
 use crate::check::INDEX;
 use crate::launch::F32;
 use crate::team::team_block;
-use crate::workload::{BufferSource, Content, KernelCode, PassLauncher};
+use crate::workload::{BufferContent, BufferSource, KernelCode, PassLauncher};
 
 pub(crate) const NAME: &str = KERNEL.name;
 
@@ -17,7 +17,7 @@ pub(crate) const NAME: &str = KERNEL.name;
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, chosen| {
-        let shape = Shape {
+        let shape = CrossEntropyShape {
             rows: sizes.tokens(),
             classes: sizes.vocabulary,
         };
@@ -29,7 +29,7 @@ pub(crate) const CODE: KernelCode = KernelCode {
 
 /// Element types of the logits and their gradient, and of the targets (any integer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Dtypes {
+pub(crate) struct CrossEntropyTypes {
     pub logits: ElemType,
     pub targets: ElemType,
 }
@@ -37,20 +37,25 @@ pub(crate) struct Dtypes {
 /// Prepares every launch on buffers of `source`, for the mean of the losses; logits lie around `center`.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
-    shape: Shape,
+    shape: CrossEntropyShape,
     dtype: ElemType,
     center: f64,
     block: TeamBlock,
 ) -> PassLauncher {
     let client = source.client().clone();
-    let dtypes = Dtypes {
+    let dtypes = CrossEntropyTypes {
         logits: dtype,
         targets: INDEX,
     };
     let elements = shape.rows * shape.classes;
     let scale = 1.0 / shape.rows as f32;
-    let logits = source.buffer("logits", elements, dtype, Content::Around(center));
-    let targets = source.buffer("targets", shape.rows, INDEX, Content::Below(shape.classes));
+    let logits = source.buffer("logits", elements, dtype, BufferContent::Around(center));
+    let targets = source.buffer(
+        "targets",
+        shape.rows,
+        INDEX,
+        BufferContent::Below(shape.classes),
+    );
     let upstream = source.input("upstream", 1, F32);
     let gradient = source.output("gradient", elements, dtype);
     let [losses, log_sums] =

@@ -1,7 +1,7 @@
 //! Block sizes of the attention kernels: the candidates, those that fit, and the default.
 
 use cubecl::prelude::*;
-use tinyllama_kernel_catalog::flash_attention::{AttentionTile, Shape, tile_candidates};
+use tinyllama_kernel_catalog::flash_attention::{AttentionShape, AttentionTile, tile_candidates};
 
 use super::tile::Tiling;
 use super::workload::NAME;
@@ -27,18 +27,18 @@ pub struct FlashAttentionBlock {
 
 /// The three kernels, as far as block sizes depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(super) enum AttentionPass {
     Forward,
     QueryGradient,
     KeyGradient,
 }
 
-impl Pass {
+impl AttentionPass {
     /// Returns the number of heads over which the kernel's cubes are distributed.
-    fn heads(self, shape: Shape) -> usize {
+    fn heads(self, shape: AttentionShape) -> usize {
         match self {
-            Pass::Forward | Pass::QueryGradient => shape.heads,
-            Pass::KeyGradient => shape.key_heads,
+            AttentionPass::Forward | AttentionPass::QueryGradient => shape.heads,
+            AttentionPass::KeyGradient => shape.key_heads,
         }
     }
 }
@@ -54,44 +54,44 @@ impl FlashAttentionBlock {
     }
 
     /// Returns whether the kernels and the device support all three tiles.
-    pub(super) fn fits(&self, client: &Client, shape: Shape) -> bool {
+    pub(super) fn fits(&self, client: &Client, shape: AttentionShape) -> bool {
         let fits = |tile: AttentionTile, pass| check_tile(tile, client, shape, 4, pass).is_ok();
-        fits(self.forward, Pass::Forward)
-            && fits(self.query_gradient, Pass::QueryGradient)
-            && fits(self.key_gradient, Pass::KeyGradient)
+        fits(self.forward, AttentionPass::Forward)
+            && fits(self.query_gradient, AttentionPass::QueryGradient)
+            && fits(self.key_gradient, AttentionPass::KeyGradient)
     }
 
     /// Uses candidate number `tile` for every kernel, or chooses block sizes for this device and shape.
-    pub fn new(client: &Client, shape: Shape, tile: Option<usize>) -> FlashAttentionBlock {
+    pub fn new(client: &Client, shape: AttentionShape, tile: Option<usize>) -> FlashAttentionBlock {
         let candidates = tile_candidates(shape.head_dim);
         if let Some(tile) = tile.and_then(|tile| candidates.get(tile)) {
             return FlashAttentionBlock::uniform(*tile);
         }
         FlashAttentionBlock {
-            forward: pick_tile(client, shape, Pass::Forward),
-            query_gradient: pick_tile(client, shape, Pass::QueryGradient),
-            key_gradient: pick_tile(client, shape, Pass::KeyGradient),
+            forward: pick_tile(client, shape, AttentionPass::Forward),
+            query_gradient: pick_tile(client, shape, AttentionPass::QueryGradient),
+            key_gradient: pick_tile(client, shape, AttentionPass::KeyGradient),
         }
     }
 }
 
 /// The launch of a kernel: one cube for each block of rows of each head of each sequence.
-pub(super) struct Grid {
+pub(super) struct AttentionGrid {
     pub count: CubeCount,
     pub dim: CubeDim,
     pub tiling: Tiling,
 }
 
-impl Grid {
+impl AttentionGrid {
     /// Creates the grid. Refuses a tile that the kernels or the device cannot run, and a grid with too many cubes for
     /// one launch.
     pub fn new(
         client: &Client,
         tile: AttentionTile,
-        shape: Shape,
+        shape: AttentionShape,
         size: VectorSize,
-        pass: Pass,
-    ) -> Result<Grid, KernelError> {
+        pass: AttentionPass,
+    ) -> Result<AttentionGrid, KernelError> {
         check_tile(tile, client, shape, size, pass)?;
         let (heads, blocks) = (pass.heads(shape), shape.seq.div_ceil(tile.rows()));
         let limit = client.properties().hardware.max_cube_count;
@@ -103,7 +103,7 @@ impl Grid {
             return Err(KernelError::Shape(NAME, reason));
         }
         let tiling = tile_tiling(tile, client, shape.head_dim / size);
-        Ok(Grid {
+        Ok(AttentionGrid {
             count: CubeCount::Static(heads as u32, shape.batch as u32, blocks as u32),
             dim: CubeDim::new_1d(tiling.units() as u32),
             tiling,
@@ -127,9 +127,9 @@ fn tile_tiling(tile: AttentionTile, client: &Client, vectors: usize) -> Tiling {
 fn check_tile(
     tile: AttentionTile,
     client: &Client,
-    shape: Shape,
+    shape: AttentionShape,
     vector_size: VectorSize,
-    pass: Pass,
+    pass: AttentionPass,
 ) -> Result<(), KernelError> {
     let hardware = &client.properties().hardware;
     let units = tile.units_x.saturating_mul(tile.units_y);
@@ -161,15 +161,15 @@ fn check_tile(
 fn shared_memory(
     tile: AttentionTile,
     client: &Client,
-    shape: Shape,
+    shape: AttentionShape,
     vector_size: VectorSize,
-    pass: Pass,
+    pass: AttentionPass,
 ) -> usize {
     let tiling = tile_tiling(tile, client, shape.head_dim.div_ceil(vector_size));
     let (row_tiles, column_tiles, weight_tiles) = match pass {
-        Pass::Forward => (1, 2, 1),
-        Pass::QueryGradient => (2, 2, 1),
-        Pass::KeyGradient => (2, 2, 2),
+        AttentionPass::Forward => (1, 2, 1),
+        AttentionPass::QueryGradient => (2, 2, 1),
+        AttentionPass::KeyGradient => (2, 2, 2),
     };
     let tile_rows = row_tiles * tiling.rows() + column_tiles * tiling.columns();
     let values = tile_rows * tiling.stride() * vector_size;
@@ -181,7 +181,7 @@ fn shared_memory(
 /// Picks the tile with the rows chosen for this process, if there is one. Otherwise it takes the largest tile that
 /// meets three conditions: a compute unit has room for a second cube, the tile is no taller than the sequence, and
 /// there is a cube for each compute unit. If none meets all three, it takes the smallest tile that fits.
-fn pick_tile(client: &Client, shape: Shape, pass: Pass) -> AttentionTile {
+fn pick_tile(client: &Client, shape: AttentionShape, pass: AttentionPass) -> AttentionTile {
     let heads = pass.heads(shape);
     let available = client.properties().hardware.max_shared_memory_size;
     let comfortable = (available / 2).min(MOST_SHARED_MEMORY);

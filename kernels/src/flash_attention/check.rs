@@ -2,7 +2,7 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use tinyllama_kernel_catalog::flash_attention::{AttentionTile, Shape, reference};
+use tinyllama_kernel_catalog::flash_attention::{AttentionShape, AttentionTile, reference};
 
 use super::block::FlashAttentionBlock;
 use super::launch::{backward, check_sizes, forward};
@@ -10,14 +10,14 @@ use super::view::HeadView;
 use super::workload::NAME;
 use crate::{
     KernelError,
-    check::{Check, Trial},
+    check::{KernelTrial, OutputCheck},
     launch::F32,
-    workload::{BufferSource, Content},
+    workload::{BufferContent, BufferSource},
 };
 
 /// Layout of queries, keys, values and their gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+enum TensorLayout {
     /// Three tensors `[batch, seq, heads, head_dim]`.
     RowsFirst,
     /// Three tensors `[batch, heads, seq, head_dim]`.
@@ -29,18 +29,18 @@ enum Layout {
 }
 
 /// Returns shapes that reveal mistakes: one position, fewer than a tile, one more than a tile; own and shared key heads.
-fn shapes() -> Vec<Shape> {
+fn shapes() -> Vec<AttentionShape> {
     let mut shapes = Vec::new();
     for seq in [1, 7, 129] {
         for head_dim in [8, 32, 64, 128] {
-            shapes.push(Shape::new(1, seq, 6, 3, head_dim));
+            shapes.push(AttentionShape::new(1, seq, 6, 3, head_dim));
         }
     }
-    shapes.push(Shape::new(2, 33, 3, 3, 32));
-    shapes.push(Shape::new(3, 40, 4, 1, 16));
+    shapes.push(AttentionShape::new(2, 33, 3, 3, 32));
+    shapes.push(AttentionShape::new(3, 40, 4, 1, 16));
     // Head widths that are no multiple of four: vectors of two and of one.
-    shapes.push(Shape::new(2, 19, 4, 2, 6));
-    shapes.push(Shape::new(1, 19, 2, 1, 5));
+    shapes.push(AttentionShape::new(2, 19, 4, 2, 6));
+    shapes.push(AttentionShape::new(1, 19, 2, 1, 5));
     shapes
 }
 
@@ -60,12 +60,12 @@ const TILES: [AttentionTile; 5] = [
 ///
 /// # Errors
 /// Fails if a launch is refused or the device fails.
-pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
+pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<OutputCheck>, KernelError> {
     let layouts = [
-        Layout::RowsFirst,
-        Layout::HeadsFirst,
-        Layout::Fused,
-        Layout::Transposed,
+        TensorLayout::RowsFirst,
+        TensorLayout::HeadsFirst,
+        TensorLayout::Fused,
+        TensorLayout::Transposed,
     ];
     let mut checks = Vec::new();
     for (index, shape) in shapes().into_iter().enumerate() {
@@ -74,7 +74,7 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
         let inputs = Inputs::new(shape, layout);
         checks.extend(inputs.check(client, None, dtype, seed)?);
     }
-    let inputs = Inputs::new(Shape::new(2, 37, 4, 2, 16), Layout::Fused);
+    let inputs = Inputs::new(AttentionShape::new(2, 37, 4, 2, 16), TensorLayout::Fused);
     let fits =
         |tile: &AttentionTile| FlashAttentionBlock::uniform(*tile).fits(client, inputs.shape);
     for tile in TILES.into_iter().filter(fits) {
@@ -92,14 +92,14 @@ fn check_low_scores(
     client: &Client,
     dtype: ElemType,
     seed: u64,
-) -> Result<Vec<Check>, KernelError> {
-    let shape = Shape {
+) -> Result<Vec<OutputCheck>, KernelError> {
+    let shape = AttentionShape {
         scale: 4.0,
-        ..Shape::new(2, 5, 4, 2, 8)
+        ..AttentionShape::new(2, 5, 4, 2, 8)
     };
     let inputs = Inputs {
         centers: [-2.0, 2.0, 0.0],
-        ..Inputs::new(shape, Layout::RowsFirst)
+        ..Inputs::new(shape, TensorLayout::RowsFirst)
     };
     let mut checks = inputs.check(client, None, dtype, seed)?;
     checks.retain(|check| match check.output {
@@ -111,8 +111,8 @@ fn check_low_scores(
 
 /// Queries, keys and values in the buffers of one layout.
 struct Inputs {
-    shape: Shape,
-    layout: Layout,
+    shape: AttentionShape,
+    layout: TensorLayout,
     /// Mean of the values of each; a fused matrix uses only the first.
     centers: [f64; 3],
 }
@@ -124,7 +124,7 @@ const NAMES: [[&str; 3]; 2] = [
 ];
 
 impl Inputs {
-    fn new(shape: Shape, layout: Layout) -> Inputs {
+    fn new(shape: AttentionShape, layout: TensorLayout) -> Inputs {
         Inputs {
             shape,
             layout,
@@ -139,7 +139,7 @@ impl Inputs {
         tile: Option<AttentionTile>,
         dtype: ElemType,
         seed: u64,
-    ) -> Result<Vec<Check>, KernelError> {
+    ) -> Result<Vec<OutputCheck>, KernelError> {
         let shape = self.shape;
         check_sizes(shape)?;
         let block = tile.map_or_else(
@@ -153,9 +153,9 @@ impl Inputs {
         let case = format!(
             "{batch}x{seq} heads {heads}/{key_heads} dim {head_dim} {layout:?}, tile {y}x{x} units of {rows}x{columns}"
         );
-        let mut trial = Trial::new(client, NAME, case, dtype, seed);
+        let mut trial = KernelTrial::new(client, NAME, case, dtype, seed);
         let handles = self.buffers(|tensor, length| {
-            let center = Content::Around(self.centers[tensor]);
+            let center = BufferContent::Around(self.centers[tensor]);
             trial.buffer(NAMES[0][tensor], length, dtype, center)
         });
         let results = self.buffers(|tensor, length| trial.output(NAMES[1][tensor], length, dtype));
@@ -215,7 +215,7 @@ impl Inputs {
     fn buffers<T>(&self, mut make: impl FnMut(usize, usize) -> T) -> Vec<T> {
         let rows = self.shape.tokens();
         match self.layout {
-            Layout::Fused => vec![make(0, rows * self.shape.width())],
+            TensorLayout::Fused => vec![make(0, rows * self.shape.width())],
             _ => self
                 .heads()
                 .into_iter()
@@ -226,15 +226,15 @@ impl Inputs {
     }
 
     fn views(&self, handles: &[Handle]) -> [HeadView; 3] {
-        let each = |view: fn(&Handle, Shape, usize) -> HeadView| {
+        let each = |view: fn(&Handle, AttentionShape, usize) -> HeadView| {
             let heads = self.heads();
             std::array::from_fn(|tensor| view(&handles[tensor], self.shape, heads[tensor]))
         };
         match self.layout {
-            Layout::RowsFirst => each(HeadView::rows_first),
-            Layout::HeadsFirst => each(HeadView::heads_first),
-            Layout::Transposed => each(HeadView::transposed),
-            Layout::Fused => HeadView::fused(&handles[0], self.shape),
+            TensorLayout::RowsFirst => each(HeadView::rows_first),
+            TensorLayout::HeadsFirst => each(HeadView::heads_first),
+            TensorLayout::Transposed => each(HeadView::transposed),
+            TensorLayout::Fused => HeadView::fused(&handles[0], self.shape),
         }
     }
 
@@ -244,7 +244,7 @@ impl Inputs {
         view: &'a HeadView,
         tensor: usize,
     ) -> impl Iterator<Item = usize> + use<'a> {
-        let Shape { seq, head_dim, .. } = self.shape;
+        let AttentionShape { seq, head_dim, .. } = self.shape;
         let heads = self.heads()[tensor];
         (0..self.shape.tokens() * heads * head_dim).filter_map(move |index| {
             let (column, index) = (index % head_dim, index / head_dim);

@@ -3,9 +3,9 @@
 use cubecl::prelude::*;
 
 use super::tile::{
-    LOWEST, Lengths, Tiling, Unit, last_first, mask_row, reduction_scratch, row_max, row_sum,
+    LOWEST, Lengths, TileUnit, Tiling, last_first, mask_row, reduction_scratch, row_max, row_sum,
 };
-use super::view::Place;
+use super::view::HeadStrides;
 
 /// One cube handles one block of queries of one head of one sequence. Cubes are numbered `(head, sequence, block)`, the
 /// block with the most keys first, so that the longest cubes do not start last.
@@ -19,10 +19,10 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
     value: &[Vector<E, N>],
     output: &mut [Vector<E, N>],
     log_sum_exp: &mut [f32],
-    query_at: Place,
-    key_at: Place,
-    value_at: Place,
-    output_at: Place,
+    query_at: HeadStrides,
+    key_at: HeadStrides,
+    value_at: HeadStrides,
+    output_at: HeadStrides,
     seq: usize,
     scale: f32,
     lengths: Lengths,
@@ -32,7 +32,7 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
 ) {
     let tile_rows = comptime!(tiling.rows());
     let tile_columns = comptime!(tiling.columns());
-    let unit = Unit::new(lengths, tiling);
+    let unit = TileUnit::new(lengths, tiling);
     let (x, y) = (unit.x, unit.y);
     let head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;

@@ -3,8 +3,8 @@
 
 use cubecl::prelude::*;
 
-use super::tile::{Lengths, Tiling, Unit};
-use super::view::Place;
+use super::tile::{Lengths, TileUnit, Tiling};
+use super::view::HeadStrides;
 
 /// Computes gradients of one block of keys and values of one key head. The cube loops over the query heads of its group
 /// and over the queries that see its keys, so each gradient has one writer and one order of summation.
@@ -20,12 +20,12 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
     delta: &[f32],
     key_gradient: &mut [Vector<E, N>],
     value_gradient: &mut [Vector<E, N>],
-    query_at: Place,
-    key_at: Place,
-    value_at: Place,
-    output_gradient_at: Place,
-    key_gradient_at: Place,
-    value_gradient_at: Place,
+    query_at: HeadStrides,
+    key_at: HeadStrides,
+    value_at: HeadStrides,
+    output_gradient_at: HeadStrides,
+    key_gradient_at: HeadStrides,
+    value_gradient_at: HeadStrides,
     seq: usize,
     scale: f32,
     lengths: Lengths,
@@ -35,7 +35,7 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
 ) {
     let tile_rows = comptime!(tiling.rows());
     let tile_columns = comptime!(tiling.columns());
-    let unit = Unit::new(lengths, tiling);
+    let unit = TileUnit::new(lengths, tiling);
     let (x, y) = (unit.x, unit.y);
     let key_head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;

@@ -1,9 +1,9 @@
 //! Launches attention: checks first, then one kernel forward and two backward.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
-use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 
-use super::block::{FlashAttentionBlock, Grid, Pass};
+use super::block::{AttentionGrid, AttentionPass, FlashAttentionBlock};
 use super::forward_kernel::flash_attention_forward;
 use super::key_gradient::flash_attention_key_gradient;
 use super::query_gradient::flash_attention_query_gradient;
@@ -11,7 +11,7 @@ use super::view::{HeadView, common_vector_size};
 use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, F32, check_float, check_shape},
+    launch::{CheckedBuffer, F32, check_float, check_shape},
 };
 
 /// Launches a kernel. Its arguments are the views that it reads, the numbers per row, the views that it writes, and the
@@ -21,7 +21,7 @@ macro_rules! attend {
         $kernel:ident($width:ident), $client:ident, $grid:ident, $size:ident, $shape:ident, $dtype:ident,
         $($read:ident)* | $($number:ident)* | $($write:ident)*
     ) => {{
-        let Grid { count, dim, tiling } = $grid;
+        let AttentionGrid { count, dim, tiling } = $grid;
         // SAFETY: every view and buffer matches the shape, and the kernel stays inside them.
         unsafe {
             $kernel::launch_unchecked(
@@ -55,7 +55,7 @@ pub fn forward(
     client: &Client,
     [query, key, value, output]: [&HeadView; 4],
     log_sum_exp: &Handle,
-    shape: Shape,
+    shape: AttentionShape,
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
@@ -66,9 +66,9 @@ pub fn forward(
     let key = key.bind("key", shape, key_heads, dtype)?;
     let value = value.bind("value", shape, key_heads, dtype)?;
     let output = output.bind("output", shape, heads, dtype)?;
-    let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
+    let sums = CheckedBuffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key, value, output]);
-    let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
+    let grid = AttentionGrid::new(client, block.forward, shape, size, AttentionPass::Forward)?;
     attend!(flash_attention_forward(columns_per_unit), client, grid, size, shape, dtype,
         query key value output | sums |);
     Ok(())
@@ -84,7 +84,7 @@ pub fn backward(
     client: &Client,
     views: [&HeadView; 8],
     [log_sum_exp, delta]: [&Handle; 2],
-    shape: Shape,
+    shape: AttentionShape,
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
@@ -102,19 +102,25 @@ pub fn backward(
         bind(6, "key_gradient", key_heads)?,
         bind(7, "value_gradient", key_heads)?,
     ];
-    let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
-    let delta = Buffer::new(NAME, "delta", delta, statistics, F32)?;
+    let sums = CheckedBuffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
+    let delta = CheckedBuffer::new(NAME, "delta", delta, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &bound);
     let [query, key, value, output, output_gradient, ..] = bound;
     let [.., query_gradient, key_gradient, value_gradient] = bound;
-    let queries = Grid::new(
+    let queries = AttentionGrid::new(
         client,
         block.query_gradient,
         shape,
         size,
-        Pass::QueryGradient,
+        AttentionPass::QueryGradient,
     )?;
-    let keys = Grid::new(client, block.key_gradient, shape, size, Pass::KeyGradient)?;
+    let keys = AttentionGrid::new(
+        client,
+        block.key_gradient,
+        shape,
+        size,
+        AttentionPass::KeyGradient,
+    )?;
 
     attend!(flash_attention_query_gradient(columns_per_unit), client, queries, size, shape, dtype,
         query key value output output_gradient | sums delta | query_gradient);
@@ -124,7 +130,7 @@ pub fn backward(
 }
 
 /// Refuses invalid shapes; otherwise returns the number of rows.
-pub fn check_sizes(shape: Shape) -> Result<usize, KernelError> {
+pub fn check_sizes(shape: AttentionShape) -> Result<usize, KernelError> {
     let [batch, seq, heads, key_heads, head_dim] = shape.sides();
     check_shape(NAME, &[batch, seq, heads, head_dim], &[])?;
     if key_heads == 0 || !heads.is_multiple_of(key_heads) {
@@ -142,10 +148,10 @@ mod tests {
 
     #[test]
     fn shapes_without_meaning_are_refused() {
-        assert!(check_sizes(Shape::new(2, 3, 6, 3, 8)).is_ok());
-        assert!(check_sizes(Shape::new(2, 3, 6, 4, 8)).is_err());
-        assert!(check_sizes(Shape::new(0, 3, 6, 3, 8)).is_err());
-        assert!(check_sizes(Shape::new(2, 3, 6, 0, 8)).is_err());
-        assert!(check_sizes(Shape::new(1 << 20, 1 << 10, 8, 8, 64)).is_err());
+        assert!(check_sizes(AttentionShape::new(2, 3, 6, 3, 8)).is_ok());
+        assert!(check_sizes(AttentionShape::new(2, 3, 6, 4, 8)).is_err());
+        assert!(check_sizes(AttentionShape::new(0, 3, 6, 3, 8)).is_err());
+        assert!(check_sizes(AttentionShape::new(2, 3, 6, 0, 8)).is_err());
+        assert!(check_sizes(AttentionShape::new(1 << 20, 1 << 10, 8, 8, 64)).is_err());
     }
 }

@@ -5,8 +5,8 @@
 
 use cubecl::prelude::*;
 
-use super::tile::{Lengths, Tiling, Unit, last_first, owns_column, reduction_scratch, row_sum};
-use super::view::Place;
+use super::tile::{Lengths, TileUnit, Tiling, last_first, owns_column, reduction_scratch, row_sum};
+use super::view::HeadStrides;
 
 /// Computes the gradient of one block of queries of one head. It also computes `delta` of its rows and stores it for
 /// [`super::key_gradient::flash_attention_key_gradient`]. Cubes are numbered as in the forward kernel.
@@ -20,12 +20,12 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
     log_sum_exp: &[f32],
     delta: &mut [f32],
     query_gradient: &mut [Vector<E, N>],
-    query_at: Place,
-    key_at: Place,
-    value_at: Place,
-    output_at: Place,
-    output_gradient_at: Place,
-    query_gradient_at: Place,
+    query_at: HeadStrides,
+    key_at: HeadStrides,
+    value_at: HeadStrides,
+    output_at: HeadStrides,
+    output_gradient_at: HeadStrides,
+    query_gradient_at: HeadStrides,
     seq: usize,
     scale: f32,
     lengths: Lengths,
@@ -35,7 +35,7 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
 ) {
     let tile_rows = comptime!(tiling.rows());
     let tile_columns = comptime!(tiling.columns());
-    let unit = Unit::new(lengths, tiling);
+    let unit = TileUnit::new(lengths, tiling);
     let (x, y) = (unit.x, unit.y);
     let head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;

@@ -80,7 +80,7 @@ pub struct Rows {
 /// Position of a unit in its cube, and the tiling of the cube.
 #[derive(CubeType, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
-pub struct Unit {
+pub struct TileUnit {
     pub x: usize,
     pub y: usize,
     lengths: Lengths,
@@ -95,9 +95,9 @@ pub(super) fn last_first(position: u32, count: u32) -> usize {
 }
 
 #[cube]
-impl Unit {
-    pub fn new(lengths: Lengths, #[comptime] tiling: Tiling) -> Unit {
-        Unit {
+impl TileUnit {
+    pub fn new(lengths: Lengths, #[comptime] tiling: Tiling) -> TileUnit {
+        TileUnit {
             x: UNIT_POS as usize % tiling.units_x,
             y: UNIT_POS as usize / tiling.units_x,
             lengths,

@@ -1,12 +1,12 @@
 //! Layout of a tensor's heads in its buffer, so that no kernel needs a transposed or sliced copy.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
-use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 
 use super::tile::Rows;
 use super::workload::NAME;
 use crate::KernelError;
-use crate::launch::{Buffer, vector_size};
+use crate::launch::{CheckedBuffer, vector_size};
 
 /// Values `[batch, seq, heads, head_dim]` in a buffer. Offset and strides are in elements.
 #[derive(Clone, Debug)]
@@ -21,13 +21,13 @@ pub struct HeadView {
 
 impl HeadView {
     /// Views contiguous `[batch, seq, heads, head_dim]`, as a projection writes it.
-    pub fn rows_first(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
+    pub fn rows_first(handle: &Handle, shape: AttentionShape, heads: usize) -> HeadView {
         HeadView::columns(handle, 0, heads * shape.head_dim, shape)
     }
 
     /// Views contiguous `[batch, heads, seq, head_dim]`.
-    pub fn heads_first(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
-        let Shape { seq, head_dim, .. } = shape;
+    pub fn heads_first(handle: &Handle, shape: AttentionShape, heads: usize) -> HeadView {
+        let AttentionShape { seq, head_dim, .. } = shape;
         HeadView {
             handle: handle.clone(),
             offset: 0,
@@ -37,15 +37,15 @@ impl HeadView {
 
     /// Views contiguous `[batch, heads, head_dim, seq]` as transposed, so that the values of one row lie `seq` apart.
     /// The result is correct, and the slowest layout for a kernel that reads rows in lines.
-    pub fn transposed(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
+    pub fn transposed(handle: &Handle, shape: AttentionShape, heads: usize) -> HeadView {
         let mut view = HeadView::heads_first(handle, shape, heads);
         (view.strides[1], view.strides[3]) = (1, shape.seq);
         view
     }
 
     /// Views queries, keys and values inside the result of one fused projection, `[batch * seq, width]`.
-    pub fn fused(handle: &Handle, shape: Shape) -> [HeadView; 3] {
-        let Shape {
+    pub fn fused(handle: &Handle, shape: AttentionShape) -> [HeadView; 3] {
+        let AttentionShape {
             heads, key_heads, ..
         } = shape;
         [0, heads, heads + key_heads]
@@ -53,7 +53,7 @@ impl HeadView {
     }
 
     /// Views columns from `first` on of a matrix `[batch * seq, width]`.
-    fn columns(handle: &Handle, first: usize, width: usize, shape: Shape) -> HeadView {
+    fn columns(handle: &Handle, first: usize, width: usize, shape: AttentionShape) -> HeadView {
         HeadView {
             handle: handle.clone(),
             offset: first,
@@ -74,10 +74,10 @@ impl HeadView {
     pub(super) fn bind(
         &self,
         name: &'static str,
-        shape: Shape,
+        shape: AttentionShape,
         heads: usize,
         dtype: ElemType,
-    ) -> Result<Bound<'_>, KernelError> {
+    ) -> Result<BoundView<'_>, KernelError> {
         let last = [
             shape.batch - 1,
             shape.seq - 1,
@@ -93,30 +93,30 @@ impl HeadView {
                     format!("`{name}` reaches beyond 32-bit indices; split the batch"),
                 )
             })?;
-        Ok(Bound {
+        Ok(BoundView {
             view: self,
-            buffer: Buffer::new(NAME, name, &self.handle, extent + 1, dtype)?,
+            buffer: CheckedBuffer::new(NAME, name, &self.handle, extent + 1, dtype)?,
         })
     }
 }
 
 /// A view that has been checked to lie inside its buffer.
 #[derive(Clone, Copy)]
-pub(super) struct Bound<'a> {
+pub(super) struct BoundView<'a> {
     view: &'a HeadView,
-    buffer: Buffer<'a>,
+    buffer: CheckedBuffer<'a>,
 }
 
-impl Bound<'_> {
+impl BoundView<'_> {
     /// Returns the buffer as a kernel argument.
     pub fn argument(&self, vector: VectorSize) -> BufferArg {
         self.buffer.argument(vector)
     }
 
     /// Returns the place of the view in its buffer.
-    pub fn place(&self, vector: VectorSize) -> PlaceLaunch {
+    pub fn place(&self, vector: VectorSize) -> HeadStridesLaunch {
         let [batch, row, head, column] = self.view.strides;
-        PlaceLaunch::new(
+        HeadStridesLaunch::new(
             self.view.offset / vector,
             batch / vector,
             row / vector,
@@ -132,7 +132,7 @@ pub(super) fn common_vector_size(
     client: &Client,
     dtype: ElemType,
     head_dim: usize,
-    views: &[Bound<'_>],
+    views: &[BoundView<'_>],
 ) -> VectorSize {
     if views.iter().any(|bound| bound.view.strides[3] != 1) {
         return 1;
@@ -147,7 +147,7 @@ pub(super) fn common_vector_size(
             greatest_common_divisor(4, head_dim),
             greatest_common_divisor,
         );
-    let buffers: Vec<Buffer<'_>> = views.iter().map(|bound| bound.buffer).collect();
+    let buffers: Vec<CheckedBuffer<'_>> = views.iter().map(|bound| bound.buffer).collect();
     vector_size(client, dtype, common, &buffers)
 }
 
@@ -162,7 +162,7 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 /// Offset and strides of a [`HeadView`] inside a kernel, in vectors. They are in single values if columns are not adjacent.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
-pub struct Place {
+pub struct HeadStrides {
     offset: usize,
     batch_stride: usize,
     row_stride: usize,
@@ -171,7 +171,7 @@ pub struct Place {
 }
 
 #[cube]
-impl Place {
+impl HeadStrides {
     /// Returns the `count` rows of one head of one sequence.
     pub fn rows(&self, sequence: usize, head: usize, count: usize) -> Rows {
         Rows {

@@ -1,6 +1,6 @@
 //! Allocates buffers for given sizes and launches every pass on them.
 
-use tinyllama_kernel_catalog::flash_attention::{KERNEL, Shape};
+use tinyllama_kernel_catalog::flash_attention::{AttentionShape, KERNEL};
 
 use super::block::FlashAttentionBlock;
 use super::check;
@@ -16,7 +16,7 @@ pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, tile| {
         let client = source.client().clone();
-        let shape = Shape::from_sizes(sizes);
+        let shape = AttentionShape::from_sizes(sizes);
         let block = FlashAttentionBlock::new(&client, shape, tile);
         let all = shape.tokens() * shape.width();
         let [query, key, value] = HeadView::fused(&source.input("qkv", all, dtype), shape);

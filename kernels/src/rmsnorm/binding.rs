@@ -131,18 +131,21 @@ fn inverse_root(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
 #[cfg(feature = "gpu")]
 mod cube {
     use burn::tensor::DType;
-    use tinyllama_kernel_catalog::rmsnorm::{RmsNormBlock, Shape};
+    use tinyllama_kernel_catalog::rmsnorm::{RmsNormBlock, RmsNormShape};
 
     use super::{RmsNorm, RmsNormGradient};
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::rmsnorm::{self, Dtypes, choose_block};
+    use crate::rmsnorm::{self, RmsNormTypes, choose_block};
 
-    fn described(x: &CubeTensor, weight: &CubeTensor) -> (Shape, Dtypes, RmsNormBlock) {
+    fn described(
+        x: &CubeTensor,
+        weight: &CubeTensor,
+    ) -> (RmsNormShape, RmsNormTypes, RmsNormBlock) {
         let [rows, width] = matrix(x);
-        let shape = Shape { rows, width };
-        let dtypes = Dtypes {
+        let shape = RmsNormShape { rows, width };
+        let dtypes = RmsNormTypes {
             activation: element(x),
             weight: element(weight),
         };

@@ -3,14 +3,14 @@
 use cubecl::{ir::ElemType, prelude::*};
 
 use tinyllama_kernel_catalog::rmsnorm::{
-    RmsNormBlock, Shape, reference_backward, reference_forward,
+    RmsNormBlock, RmsNormShape, reference_backward, reference_forward,
 };
 
 use super::launch::choose_block;
-use super::workload::{Dtypes, NAME, launcher};
+use super::workload::{NAME, RmsNormTypes, launcher};
 use crate::{
     KernelError,
-    check::{Check, Trial},
+    check::{KernelTrial, OutputCheck},
     launch::F32,
     team::OTHER_TEAMS,
 };
@@ -27,18 +27,18 @@ const CASES: [(usize, usize, f32); 6] = [
 ];
 
 /// Compares both passes with the reference on new inputs, also with teams of every kind.
-pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
+pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<OutputCheck>, KernelError> {
     let mut checks = Vec::new();
-    let mut case = |shape: Shape, epsilon, passed, weight, block: RmsNormBlock| {
-        let Shape { rows, width } = shape;
+    let mut case = |shape: RmsNormShape, epsilon, passed, weight, block: RmsNormBlock| {
+        let RmsNormShape { rows, width } = shape;
         let with = if passed { " +passed" } else { "" };
         let (units, teams) = (block.team.units_per_row, block.team.rows_per_cube);
         let case = format!("{rows}x{width}{with} units {units} rows {teams}");
-        let dtypes = Dtypes {
+        let dtypes = RmsNormTypes {
             activation: dtype,
             weight,
         };
-        let mut trial = Trial::new(client, NAME, case, dtype, seed);
+        let mut trial = KernelTrial::new(client, NAME, case, dtype, seed);
         let launch = launcher(&mut trial, shape, dtypes, epsilon, passed, block);
         launch("forward")?;
         launch("backward")?;
@@ -56,13 +56,13 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
         Ok(())
     };
     for (rows, width, epsilon) in CASES {
-        let shape = Shape { rows, width };
+        let shape = RmsNormShape { rows, width };
         let block = choose_block(client, shape, None);
         case(shape, epsilon, false, dtype, block)?;
         case(shape, epsilon, true, F32, block)?;
     }
     for team in OTHER_TEAMS {
-        let shape = Shape {
+        let shape = RmsNormShape {
             rows: 129,
             width: 96,
         };

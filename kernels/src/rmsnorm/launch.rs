@@ -2,13 +2,15 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use tinyllama_kernel_catalog::rmsnorm::{RmsNormBlock, Shape};
+use tinyllama_kernel_catalog::rmsnorm::{RmsNormBlock, RmsNormShape};
 
 use super::kernels;
-use super::workload::{Dtypes, NAME};
+use super::workload::{NAME, RmsNormTypes};
 use crate::{
     KernelError,
-    launch::{Buffer, F32, check_elements, check_shape, compute_units, cube_count, vector_size},
+    launch::{
+        CheckedBuffer, F32, check_elements, check_shape, compute_units, cube_count, vector_size,
+    },
     team::{Team, team_block},
 };
 
@@ -19,7 +21,7 @@ const MOST_CUBES: usize = 65_535;
 const SUM_COLUMNS: usize = 32;
 
 /// Returns the chosen block, or the one that suits this device and shape.
-pub fn choose_block(client: &Client, shape: Shape, chosen: Option<usize>) -> RmsNormBlock {
+pub fn choose_block(client: &Client, shape: RmsNormShape, chosen: Option<usize>) -> RmsNormBlock {
     RmsNormBlock {
         team: team_block(NAME, client, shape.width, chosen),
         backward_cubes: compute_units(client),
@@ -27,7 +29,7 @@ pub fn choose_block(client: &Client, shape: Shape, chosen: Option<usize>) -> Rms
 }
 
 /// Returns the cubes of the backward kernel: no more than there are rows for them.
-fn backward_cubes(block: &RmsNormBlock, shape: Shape) -> usize {
+fn backward_cubes(block: &RmsNormBlock, shape: RmsNormShape) -> usize {
     let needed = shape.rows.div_ceil(block.team.rows_per_cube.max(1));
     block.backward_cubes.clamp(1, needed.clamp(1, MOST_CUBES))
 }
@@ -36,15 +38,15 @@ fn backward_cubes(block: &RmsNormBlock, shape: Shape) -> usize {
 pub fn forward(
     client: &Client,
     [x, weight, y]: [&Handle; 3],
-    shape: Shape,
+    shape: RmsNormShape,
     epsilon: f32,
-    dtypes: Dtypes,
+    dtypes: RmsNormTypes,
     block: &RmsNormBlock,
 ) -> Result<(), KernelError> {
     let elements = check_input(NAME, shape, dtypes)?;
-    let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
+    let rows = |name, handle| CheckedBuffer::new(NAME, name, handle, elements, dtypes.activation);
     let x = rows("x", x)?;
-    let weight = Buffer::new(NAME, "weight", weight, shape.width, dtypes.weight)?;
+    let weight = CheckedBuffer::new(NAME, "weight", weight, shape.width, dtypes.weight)?;
     let y = rows("y", y)?;
     let team = Team::new(NAME, client, block.team)?;
     let vector = vector_size(client, dtypes.activation, shape.width, &[x, weight, y]);
@@ -55,7 +57,7 @@ pub fn forward(
 }
 
 /// Returns the number of f32 that [`backward`] needs as scratch memory: one row per team.
-pub fn workspace(shape: Shape, block: &RmsNormBlock) -> usize {
+pub fn workspace(shape: RmsNormShape, block: &RmsNormBlock) -> usize {
     backward_cubes(block, shape) * block.team.rows_per_cube * shape.width
 }
 
@@ -72,14 +74,14 @@ pub fn backward(
         workspace,
     ]: [&Handle; 6],
     passed: Option<&Handle>,
-    shape: Shape,
+    shape: RmsNormShape,
     epsilon: f32,
-    dtypes: Dtypes,
+    dtypes: RmsNormTypes,
     block: &RmsNormBlock,
 ) -> Result<(), KernelError> {
     let elements = check_input(NAME, shape, dtypes)?;
-    let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
-    let columns = |name, handle| Buffer::new(NAME, name, handle, shape.width, dtypes.weight);
+    let rows = |name, handle| CheckedBuffer::new(NAME, name, handle, elements, dtypes.activation);
+    let columns = |name, handle| CheckedBuffer::new(NAME, name, handle, shape.width, dtypes.weight);
     let is_passed = passed.is_some();
     let passed = rows("passed", passed.unwrap_or(y_gradient))?;
     let [x, y_gradient] = [rows("x", x)?, rows("y_gradient", y_gradient)?];
@@ -89,7 +91,7 @@ pub fn backward(
     let team = Team::new(NAME, client, block.team)?;
     let cubes = backward_cubes(block, shape);
     let partials = check_elements(NAME, &[cubes * team.rows, shape.width])?;
-    let workspace = Buffer::new(NAME, "workspace", workspace, partials, F32)?;
+    let workspace = CheckedBuffer::new(NAME, "workspace", workspace, partials, F32)?;
     let all = [x, weight, y_gradient, passed, x_gradient, workspace];
     let vector = vector_size(client, dtypes.activation, shape.width, &all);
     // Without `passed` the argument is not read. It is an alias of y_gradient, because every argument needs a buffer.
@@ -110,8 +112,8 @@ pub fn backward(
 /// Refuses shapes and types for which the kernels have no code; otherwise returns the number of elements.
 pub(crate) fn check_input(
     kernel: &'static str,
-    shape: Shape,
-    dtypes: Dtypes,
+    shape: RmsNormShape,
+    dtypes: RmsNormTypes,
 ) -> Result<usize, KernelError> {
     let floats: [ElemType; 2] = [dtypes.activation, dtypes.weight];
     check_shape(kernel, &[shape.rows, shape.width], &floats)

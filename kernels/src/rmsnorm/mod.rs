@@ -15,5 +15,5 @@ pub use binding::{rms_norm, rms_norm_gradient, rms_norm_gradient_onto};
 #[cfg(feature = "gpu")]
 pub(crate) use {
     launch::{backward, choose_block, forward, workspace},
-    workload::{CODE, Dtypes},
+    workload::{CODE, RmsNormTypes},
 };

@@ -1,12 +1,12 @@
 //! Allocates buffers for given sizes and launches every pass on them.
 
 use cubecl::ir::ElemType;
-use tinyllama_kernel_catalog::rmsnorm::{EPSILON, KERNEL, RmsNormBlock, Shape};
+use tinyllama_kernel_catalog::rmsnorm::{EPSILON, KERNEL, RmsNormBlock, RmsNormShape};
 
 use super::check;
 use super::launch::{backward, choose_block, forward, workspace};
 use crate::launch::F32;
-use crate::workload::{BufferSource, Content, KernelCode, PassLauncher};
+use crate::workload::{BufferContent, BufferSource, KernelCode, PassLauncher};
 
 pub(crate) const NAME: &str = KERNEL.name;
 
@@ -14,8 +14,8 @@ pub(crate) const NAME: &str = KERNEL.name;
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, chosen| {
-        let shape = Shape::from_sizes(sizes);
-        let dtypes = Dtypes {
+        let shape = RmsNormShape::from_sizes(sizes);
+        let dtypes = RmsNormTypes {
             activation: dtype,
             weight: dtype,
         };
@@ -27,7 +27,7 @@ pub(crate) const CODE: KernelCode = KernelCode {
 
 /// Element types of x, y and their gradients, and of the weight and its gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Dtypes {
+pub(crate) struct RmsNormTypes {
     pub activation: ElemType,
     pub weight: ElemType,
 }
@@ -35,8 +35,8 @@ pub(crate) struct Dtypes {
 /// Prepares both passes on buffers of `source`; `passed` adds a gradient from another path.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
-    shape: Shape,
-    dtypes: Dtypes,
+    shape: RmsNormShape,
+    dtypes: RmsNormTypes,
     epsilon: f32,
     passed: bool,
     block: RmsNormBlock,
@@ -46,7 +46,12 @@ pub(super) fn launcher(
     let [x, y_gradient] =
         ["x", "y_gradient"].map(|name| source.input(name, elements, dtypes.activation));
     let passed = passed.then(|| source.input("passed", elements, dtypes.activation));
-    let weight = source.buffer("weight", shape.width, dtypes.weight, Content::Around(1.0));
+    let weight = source.buffer(
+        "weight",
+        shape.width,
+        dtypes.weight,
+        BufferContent::Around(1.0),
+    );
     let [y, x_gradient] =
         ["y", "x_gradient"].map(|name| source.output(name, elements, dtypes.activation));
     let weight_gradient = source.output("weight_gradient", shape.width, dtypes.weight);

@@ -2,15 +2,15 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use tinyllama_kernel_catalog::rope::{Layout, Shape, reference, table};
+use tinyllama_kernel_catalog::rope::{RopeLayout, RopeShape, reference, table};
 
 use super::launch::turn;
 use super::workload::NAME;
 use crate::{
     KernelError,
-    check::{Check, Trial},
+    check::{KernelTrial, OutputCheck},
     launch::{F32, cube_block},
-    workload::{BufferSource, Content},
+    workload::{BufferContent, BufferSource},
 };
 
 const THETA: f64 = 10_000.0;
@@ -26,12 +26,12 @@ const CASES: [(usize, usize, usize, usize, usize); 6] = [
 ];
 
 /// Compares both directions and layouts, in place and not, with the reference on new inputs.
-pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
+pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<OutputCheck>, KernelError> {
     let block = cube_block(NAME, client, None);
     let mut checks = Vec::new();
     for (batch, seq, heads, turned, head_dim) in CASES {
-        for layout in [Layout::TokenMajor, Layout::HeadMajor] {
-            let shape = Shape {
+        for layout in [RopeLayout::TokenMajor, RopeLayout::HeadMajor] {
+            let shape = RopeShape {
                 batch,
                 seq,
                 heads,
@@ -43,15 +43,15 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
                 let dims = shape.elements();
                 let way = if inverse { ", backward" } else { "" };
                 let case = format!("{layout:?} {dims:?}, {turned} turned{way}");
-                let mut trial = Trial::new(client, NAME, case, dtype, seed);
+                let mut trial = KernelTrial::new(client, NAME, case, dtype, seed);
                 let elements = dims.iter().product();
                 let x = trial.input("x", elements, dtype);
                 let angles = table(seq, head_dim, THETA);
                 let angles: Vec<f64> = angles.into_iter().map(f64::from).collect();
-                let table = trial.buffer("table", angles.len(), F32, Content::Given(&angles));
+                let table = trial.buffer("table", angles.len(), F32, BufferContent::Given(&angles));
                 // Heads that are not rotated are not written: there the output keeps its old values.
                 let values = trial.values("x").to_vec();
-                let y = trial.buffer("y", elements, dtype, Content::Given(&values));
+                let y = trial.buffer("y", elements, dtype, BufferContent::Given(&values));
                 for y in [Some(&y), None] {
                     turn(client, [&x, &table], y, shape, inverse, dtype, &block)?;
                 }

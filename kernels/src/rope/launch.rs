@@ -3,13 +3,13 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use tinyllama_kernel_catalog::block::CubeBlock;
-use tinyllama_kernel_catalog::rope::{Layout, Shape};
+use tinyllama_kernel_catalog::rope::{RopeLayout, RopeShape};
 
 use super::kernels::rope_turn;
 use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, F32, block_cubes, check_shape, vector_size},
+    launch::{CheckedBuffer, F32, block_cubes, check_shape, vector_size},
 };
 
 /// Rotates the heads, backwards with `inverse`, in one launch. `x` and `y` are contiguous, as [`Shape`] says, and
@@ -19,17 +19,17 @@ pub fn turn(
     client: &Client,
     [x, table]: [&Handle; 2],
     y: Option<&Handle>,
-    shape: Shape,
+    shape: RopeShape,
     inverse: bool,
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
     let elements = check_sizes(shape, dtype)?;
     let in_place = y.is_none();
-    let y = Buffer::new(NAME, "y", y.unwrap_or(x), elements, dtype)?;
-    let x = Buffer::new(NAME, "x", x, elements, dtype)?;
+    let y = CheckedBuffer::new(NAME, "y", y.unwrap_or(x), elements, dtype)?;
+    let x = CheckedBuffer::new(NAME, "x", x, elements, dtype)?;
     let angles = shape.seq * shape.head_dim;
-    let table = Buffer::new(NAME, "table", table, angles, F32)?;
+    let table = CheckedBuffer::new(NAME, "table", table, angles, F32)?;
     let vector = vector_size(client, dtype, shape.head_dim, &[x, table, y]);
     if vector < 2 {
         return Err(KernelError::Shape(
@@ -39,8 +39,8 @@ pub fn turn(
     }
     let head = shape.head_dim / vector;
     let (turned, stride, span) = match shape.layout {
-        Layout::TokenMajor => (shape.turned * head, shape.heads * head, shape.turned * head),
-        Layout::HeadMajor => (
+        RopeLayout::TokenMajor => (shape.turned * head, shape.heads * head, shape.turned * head),
+        RopeLayout::HeadMajor => (
             shape.turned * shape.seq * head,
             shape.heads * shape.seq * head,
             head,
@@ -54,7 +54,7 @@ pub fn turn(
         count as u32, shape.seq as u32, turned, stride, span, head, vector / 2, inverse, dtype)
 }
 
-fn check_sizes(shape: Shape, dtype: ElemType) -> Result<usize, KernelError> {
+fn check_sizes(shape: RopeShape, dtype: ElemType) -> Result<usize, KernelError> {
     let elements = check_shape(NAME, &shape.elements(), &[dtype])?;
     let reason = if !(1..=shape.heads).contains(&shape.turned) {
         format!("{} heads of {} to turn", shape.turned, shape.heads)

@@ -2,7 +2,7 @@
 
 use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::flash_attention as attention;
-use tinyllama_kernel_catalog::rope::{KERNEL, Shape};
+use tinyllama_kernel_catalog::rope::{KERNEL, RopeShape};
 
 use super::check;
 use super::launch::turn;
@@ -15,7 +15,7 @@ pub(crate) const NAME: &str = KERNEL.name;
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, chosen| {
-        let shape = Shape::from_attention(attention::Shape::from_sizes(sizes));
+        let shape = RopeShape::from_attention(attention::AttentionShape::from_sizes(sizes));
         launcher(source, shape, dtype, chosen)
     },
     check: check::check,
@@ -24,7 +24,7 @@ pub(crate) const CODE: KernelCode = KernelCode {
 /// Prepares both directions, in place, on buffers of `source`.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
-    shape: Shape,
+    shape: RopeShape,
     dtype: ElemType,
     chosen: Option<usize>,
 ) -> PassLauncher {

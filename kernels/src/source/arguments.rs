@@ -2,7 +2,7 @@
 
 /// One launch: its source, its size and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launch {
+pub struct SourceLaunch {
     /// The kernel's name in this crate, such as `rmsnorm_forward`.
     pub kernel: String,
     /// The `extern "C"` function in `source`.
@@ -16,10 +16,10 @@ pub struct Launch {
     /// Bytes of dynamic shared memory (LDS) per block.
     pub shared_memory_bytes: usize,
     /// The arguments in order.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<SourceArgument>,
 }
 
-impl Launch {
+impl SourceLaunch {
     /// Returns the threads per block.
     pub fn threads(&self) -> u32 {
         self.cube_dim.iter().product()
@@ -28,7 +28,7 @@ impl Launch {
 
 /// One argument of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Argument {
+pub enum SourceArgument {
     /// A pointer into device memory.
     Buffer {
         /// The name given to [`Offline::buffer`](super::Offline::buffer).

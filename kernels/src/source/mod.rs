@@ -14,14 +14,14 @@
 //! })?;
 //! ```
 //!
-//! Every [`Launch`] has everything that a HIP or CUDA driver needs to run it:
+//! Every [`SourceLaunch`] has everything that a HIP or CUDA driver needs to run it:
 //!
-//! 1. Compile [`Launch::source`] with hiprtc or nvrtc, load the module, and look up [`Launch::entry`]. HIP takes no further
+//! 1. Compile [`SourceLaunch::source`] with hiprtc or nvrtc, load the module, and look up [`SourceLaunch::entry`]. HIP takes no further
 //!    options. CUDA needs the architecture, and an include path for `cuda_fp16.h` and `cuda_bf16.h`.
-//! 2. Launch a grid of [`Launch::cube_count`] blocks of [`Launch::cube_dim`] threads, each (x, y, z), with
-//!    [`Launch::shared_memory_bytes`] of dynamic shared memory. Kernels declare no static shared memory.
-//! 3. Pass [`Launch::arguments`] in order. A buffer is a device pointer to its start plus `offset`. Two arguments name the
-//!    same buffer only if the launch function was given it twice. [`Argument::Info`] comes last: the scalars and lengths,
+//! 2. Launch a grid of [`SourceLaunch::cube_count`] blocks of [`SourceLaunch::cube_dim`] threads, each (x, y, z), with
+//!    [`SourceLaunch::shared_memory_bytes`] of dynamic shared memory. Kernels declare no static shared memory.
+//! 3. Pass [`SourceLaunch::arguments`] in order. A buffer is a device pointer to its start plus `offset`. Two arguments name the
+//!    same buffer only if the launch function was given it twice. [`SourceArgument::Info`] comes last: the scalars and lengths,
 //!    as 64-bit words. With [`InfoPassing::Pointer`] (HIP) the argument is a pointer to a copy of these words in device
 //!    memory; all launches with equal words may share the copy. With [`InfoPassing::Value`] (CUDA since compute capability
 //!    7.0) the argument is the words themselves, by value.
@@ -39,7 +39,7 @@ mod recorder;
 mod target;
 mod variants;
 
-pub use arguments::{Argument, InfoPassing, Launch};
+pub use arguments::{InfoPassing, SourceArgument, SourceLaunch};
 #[cfg(feature = "rocm")]
 pub use code_object::CodeObject;
 pub use error::SourceError;
@@ -47,4 +47,4 @@ pub use error::SourceError;
 pub use recorder::record_code_objects;
 pub use recorder::{Offline, record};
 pub use target::Target;
-pub use variants::{Variant, variants};
+pub use variants::{KernelVariant, variants};

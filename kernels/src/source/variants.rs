@@ -3,28 +3,28 @@
 
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::{prelude::Client, server::Handle};
-use tinyllama_kernel_catalog::{Kernel, Sizes};
+use tinyllama_kernel_catalog::{KernelDescriptor, StepSizes};
 
 #[cfg(feature = "rocm")]
 use super::{CodeObject, record_code_objects};
-use super::{Launch, Offline, SourceError, Target, record};
-use crate::workload::{BufferSource, Content, KernelCode};
+use super::{Offline, SourceError, SourceLaunch, Target, record};
+use crate::workload::{BufferContent, BufferSource, KernelCode};
 use crate::{CODE, KernelError};
 
 /// A kernel with everything that is fixed when it is compiled.
-pub struct Variant {
+pub struct KernelVariant {
     code: &'static KernelCode,
     pub dtype: ElemType,
     /// Sizes and block sizes, as text.
     pub case: String,
     /// True for the variant to show if one is enough: the typical sizes with their default block sizes.
     pub typical: bool,
-    sizes: Sizes,
+    sizes: StepSizes,
     block: Option<usize>,
 }
 
-impl Variant {
-    pub fn kernel(&self) -> &'static Kernel {
+impl KernelVariant {
+    pub fn kernel(&self) -> &'static KernelDescriptor {
         self.code.kernel
     }
 
@@ -32,7 +32,7 @@ impl Variant {
     ///
     /// # Errors
     /// As for [`record`].
-    pub fn launches(&self, target: &Target) -> Result<Option<Vec<Launch>>, SourceError> {
+    pub fn launches(&self, target: &Target) -> Result<Option<Vec<SourceLaunch>>, SourceError> {
         fitting(record(target, |device| self.launch(device)))
     }
 
@@ -70,17 +70,23 @@ impl BufferSource for &Offline {
         Offline::client(self)
     }
 
-    fn buffer(&mut self, name: &str, elements: usize, dtype: ElemType, _: Content<'_>) -> Handle {
+    fn buffer(
+        &mut self,
+        name: &str,
+        elements: usize,
+        dtype: ElemType,
+        _: BufferContent<'_>,
+    ) -> Handle {
         Offline::buffer(self, name, elements * dtype.size())
     }
 }
 
 /// Returns all variants at the named sizes, of which one is typical.
-pub fn variants(sizes: &[(String, Sizes)], typical: &str) -> Vec<Variant> {
+pub fn variants(sizes: &[(String, StepSizes)], typical: &str) -> Vec<KernelVariant> {
     let mut all = Vec::new();
     for code in &CODE {
         for dtype in [FloatKind::F32, FloatKind::BF16, FloatKind::F16].map(ElemType::Float) {
-            let variant = |case: String, typical, sizes, block| Variant {
+            let variant = |case: String, typical, sizes, block| KernelVariant {
                 code,
                 dtype,
                 case,
@@ -96,10 +102,11 @@ pub fn variants(sizes: &[(String, Sizes)], typical: &str) -> Vec<Variant> {
                     .kernel
                     .block_size
                     .filter(|block| block.depends_on_sizes || name == typical);
-                for (block, words) in blocks.map_or_else(Vec::new, |block| (block.compiled)(sizes))
+                for (block, sizes_text) in
+                    blocks.map_or_else(Vec::new, |block| (block.compiled)(sizes))
                 {
                     all.push(variant(
-                        format!("{name}, {words}"),
+                        format!("{name}, {sizes_text}"),
                         false,
                         *sizes,
                         Some(block),
@@ -117,8 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn small() -> Vec<Variant> {
-        let sizes = Sizes {
+    fn small() -> Vec<KernelVariant> {
+        let sizes = StepSizes {
             batch: 8,
             sequence: 128,
             hidden: 512,

@@ -79,7 +79,7 @@ fn halves(gate_up: Tensor<2>) -> [Tensor<2>; 2] {
 mod cube {
     use std::slice::from_ref;
 
-    use tinyllama_kernel_catalog::swiglu::Shape;
+    use tinyllama_kernel_catalog::swiglu::SwigluShape;
 
     use super::{Swiglu, SwigluGradient};
     use crate::binding::cube::{
@@ -95,7 +95,7 @@ mod cube {
             let hidden = width / 2;
             let y = empty(&gate_up, [rows, hidden], gate_up.dtype);
             let (client, dtype) = (&gate_up.client, element(&gate_up));
-            let (block, shape) = (cube_block(NAME, client, None), Shape { rows, hidden });
+            let (block, shape) = (cube_block(NAME, client, None), SwigluShape { rows, hidden });
             let packed = from_ref(&gate_up.handle);
             check(swiglu::forward(
                 client, packed, &y.handle, shape, dtype, &block,
@@ -111,7 +111,7 @@ mod cube {
             let hidden = width / 2;
             let result = empty(&gate_up, [rows, width], gate_up.dtype);
             let (client, dtype) = (&gate_up.client, element(&gate_up));
-            let (block, shape) = (cube_block(NAME, client, None), Shape { rows, hidden });
+            let (block, shape) = (cube_block(NAME, client, None), SwigluShape { rows, hidden });
             let [packed, into] = [&gate_up, &result].map(|tensor| from_ref(&tensor.handle));
             let (upstream, into) = (&gradient.handle, Some(into));
             check(swiglu::backward(

@@ -2,27 +2,27 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use tinyllama_kernel_catalog::swiglu::{Shape, reference_backward, reference_forward};
+use tinyllama_kernel_catalog::swiglu::{SwigluShape, reference_backward, reference_forward};
 
-use super::workload::{NAME, Place, launcher};
+use super::workload::{GateUpLayout, NAME, launcher};
 use crate::{
     KernelError,
-    check::{Check, Trial},
+    check::{KernelTrial, OutputCheck},
 };
 
 /// Rows and hidden features.
 const CASES: [(usize, usize); 5] = [(1, 1), (7, 3), (129, 96), (7, 777), (3, 512)];
 
 /// Compares both passes, packed and separate, in place and not, with the reference on new inputs.
-pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
+pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<OutputCheck>, KernelError> {
     let mut checks = Vec::new();
     for (rows, hidden) in CASES {
-        let shape = Shape { rows, hidden };
+        let shape = SwigluShape { rows, hidden };
         for packed in [true, false] {
             for in_place in [false, true] {
-                let place = Place { packed, in_place };
+                let place = GateUpLayout { packed, in_place };
                 let case = format!("{rows}x{hidden} {place:?}");
-                let mut trial = Trial::new(client, NAME, case, dtype, seed);
+                let mut trial = KernelTrial::new(client, NAME, case, dtype, seed);
                 let launch = launcher(&mut trial, shape, dtype, place, None);
                 launch("forward")?;
                 launch("backward")?;

@@ -3,13 +3,13 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use tinyllama_kernel_catalog::block::CubeBlock;
-use tinyllama_kernel_catalog::swiglu::Shape;
+use tinyllama_kernel_catalog::swiglu::SwigluShape;
 
 use super::kernels;
 use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, block_cubes, check_shape, vector_size},
+    launch::{CheckedBuffer, block_cubes, check_shape, vector_size},
 };
 
 /// Computes `y = silu(gate) · up` in one launch. `gate_up` is one buffer `[rows, 2 · hidden]`, with the gate half first
@@ -18,13 +18,13 @@ pub fn forward(
     client: &Client,
     gate_up: &[Handle],
     y: &Handle,
-    shape: Shape,
+    shape: SwigluShape,
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
     let elements = check_sizes(shape, dtype)?;
     let gate_up = bind(gate_up, elements, dtype)?;
-    let y = Buffer::new(NAME, "y", y, elements, dtype)?;
+    let y = CheckedBuffer::new(NAME, "y", y, elements, dtype)?;
     let vector = vector_size(client, dtype, shape.hidden, &[&gate_up[..], &[y]].concat());
     let (cubes, dim) = block_cubes(NAME, client, *block, elements / vector)?;
     let [gate, up] = arguments(&gate_up, 0, vector);
@@ -42,7 +42,7 @@ pub fn backward(
     gate_up: &[Handle],
     y_gradient: &Handle,
     gradient: Option<&[Handle]>,
-    shape: Shape,
+    shape: SwigluShape,
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
@@ -50,7 +50,7 @@ pub fn backward(
     let in_place = gradient.is_none();
     let gradient = bind(gradient.unwrap_or(gate_up), elements, dtype)?;
     let gate_up = bind(gate_up, elements, dtype)?;
-    let y_gradient = Buffer::new(NAME, "y_gradient", y_gradient, elements, dtype)?;
+    let y_gradient = CheckedBuffer::new(NAME, "y_gradient", y_gradient, elements, dtype)?;
     if gradient.len() != gate_up.len() {
         return Err(KernelError::Shape(
             NAME,
@@ -80,9 +80,9 @@ fn bind(
     gate_up: &[Handle],
     elements: usize,
     dtype: ElemType,
-) -> Result<Vec<Buffer<'_>>, KernelError> {
+) -> Result<Vec<CheckedBuffer<'_>>, KernelError> {
     match gate_up {
-        [packed] => Ok(vec![Buffer::new(
+        [packed] => Ok(vec![CheckedBuffer::new(
             NAME,
             "gate_up",
             packed,
@@ -90,8 +90,8 @@ fn bind(
             dtype,
         )?]),
         [gate, up] => Ok(vec![
-            Buffer::new(NAME, "gate", gate, elements, dtype)?,
-            Buffer::new(NAME, "up", up, elements, dtype)?,
+            CheckedBuffer::new(NAME, "gate", gate, elements, dtype)?,
+            CheckedBuffer::new(NAME, "up", up, elements, dtype)?,
         ]),
         other => Err(KernelError::Shape(
             NAME,
@@ -104,7 +104,7 @@ fn bind(
 }
 
 /// Returns the distance of rows, and of up from gate within its buffer, if a half has `vectors` vectors.
-fn rows(gate_up: &[Buffer<'_>], vectors: usize) -> (usize, usize) {
+fn rows(gate_up: &[CheckedBuffer<'_>], vectors: usize) -> (usize, usize) {
     match gate_up.len() {
         1 => (2 * vectors, vectors),
         _ => (vectors, 0),
@@ -113,7 +113,7 @@ fn rows(gate_up: &[Buffer<'_>], vectors: usize) -> (usize, usize) {
 
 /// Returns the two kernel arguments. A packed buffer is bound once, as the kernel's buffer number `first`, and up
 /// refers to it, because some runtimes refuse to bind one buffer twice for writing.
-fn arguments(gate_up: &[Buffer<'_>], first: usize, vector: VectorSize) -> [BufferArg; 2] {
+fn arguments(gate_up: &[CheckedBuffer<'_>], first: usize, vector: VectorSize) -> [BufferArg; 2] {
     let up = match gate_up {
         [packed] => packed.alias(first, vector),
         _ => gate_up[1].argument(vector),
@@ -121,7 +121,7 @@ fn arguments(gate_up: &[Buffer<'_>], first: usize, vector: VectorSize) -> [Buffe
     [gate_up[0].argument(vector), up]
 }
 
-fn check_sizes(shape: Shape, dtype: ElemType) -> Result<usize, KernelError> {
+fn check_sizes(shape: SwigluShape, dtype: ElemType) -> Result<usize, KernelError> {
     check_shape(NAME, &[2, shape.rows, shape.hidden], &[dtype])?;
     Ok(shape.rows * shape.hidden)
 }

@@ -1,7 +1,7 @@
 //! Allocates buffers for given sizes and launches every pass on them.
 
 use cubecl::{ir::ElemType, server::Handle};
-use tinyllama_kernel_catalog::swiglu::{KERNEL, Shape};
+use tinyllama_kernel_catalog::swiglu::{KERNEL, SwigluShape};
 
 use super::check;
 use super::launch::{backward, forward};
@@ -12,7 +12,7 @@ pub(crate) const NAME: &str = KERNEL.name;
 
 /// Layout of a workload's gate and up, and of their gradients.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct GateUpLayout {
     /// True if both are side by side in one buffer.
     pub packed: bool,
     /// True if gradients overwrite gate and up.
@@ -23,11 +23,11 @@ pub(super) struct Place {
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, chosen| {
-        let shape = Shape {
+        let shape = SwigluShape {
             rows: sizes.tokens(),
             hidden: sizes.ffn,
         };
-        let place = Place {
+        let place = GateUpLayout {
             packed: true,
             in_place: false,
         };
@@ -39,9 +39,9 @@ pub(crate) const CODE: KernelCode = KernelCode {
 /// Prepares both passes on buffers of `source`.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
-    shape: Shape,
+    shape: SwigluShape,
     dtype: ElemType,
-    place: Place,
+    place: GateUpLayout,
     chosen: Option<usize>,
 ) -> PassLauncher {
     let client = source.client().clone();

@@ -112,8 +112,8 @@ impl SwigluNaiveGradient for Flex {
 
 #[cfg(feature = "gpu")]
 mod cube {
-    use tinyllama_kernel_catalog::swiglu::Shape as ActivationShape;
-    use tinyllama_kernel_catalog::swiglu_naive::Shape;
+    use tinyllama_kernel_catalog::swiglu::SwigluShape as ActivationShape;
+    use tinyllama_kernel_catalog::swiglu_naive::SwigluNaiveShape;
 
     use super::{LibraryChoice, SwigluNaive, SwigluNaiveGradient};
     use crate::binding::cube::{
@@ -135,7 +135,7 @@ mod cube {
             let [y, gate, up] = [(); 3].map(|()| empty(&x, [rows, hidden], x.dtype));
             let buffers = [&x, &gate_weight, &up_weight, &gate, &up, &y];
             let buffers = buffers.map(|tensor| &tensor.handle);
-            let shape = Shape {
+            let shape = SwigluNaiveShape {
                 rows,
                 width,
                 hidden,

@@ -3,13 +3,13 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use tinyllama_kernel_catalog::block::CubeBlock;
-use tinyllama_kernel_catalog::swiglu_naive::Shape;
+use tinyllama_kernel_catalog::swiglu_naive::SwigluNaiveShape;
 
 use super::kernels::swiglu_naive_forward;
 use super::workload::NAME;
 use crate::{
     KernelError,
-    launch::{Buffer, block_cubes, check_shape},
+    launch::{CheckedBuffer, block_cubes, check_shape},
 };
 
 /// Computes both products and the activation in one launch. `x` is `[rows, width]`, weights are `[width, hidden]`, the
@@ -17,18 +17,18 @@ use crate::{
 pub fn forward(
     client: &Client,
     [x, gate_weight, up_weight, gate, up, y]: [&Handle; 6],
-    shape: Shape,
+    shape: SwigluNaiveShape,
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
-    let Shape {
+    let SwigluNaiveShape {
         rows,
         width,
         hidden,
     } = shape;
     let buffer = |name, handle, dims: [usize; 2]| {
         let elements = check_shape(NAME, &dims, &[dtype])?;
-        Buffer::new(NAME, name, handle, elements, dtype)
+        CheckedBuffer::new(NAME, name, handle, elements, dtype)
     };
     let x = buffer("x", x, [rows, width])?;
     let gate_weight = buffer("gate_weight", gate_weight, [width, hidden])?;

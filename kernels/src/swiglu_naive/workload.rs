@@ -1,7 +1,7 @@
 //! Allocates buffers for given sizes and launches every pass on them.
 
 use cubecl::ir::ElemType;
-use tinyllama_kernel_catalog::swiglu_naive::{KERNEL, Shape};
+use tinyllama_kernel_catalog::swiglu_naive::{KERNEL, SwigluNaiveShape};
 
 use super::check;
 use super::launch::forward;
@@ -14,7 +14,7 @@ pub(crate) const NAME: &str = KERNEL.name;
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, chosen| {
-        let shape = Shape {
+        let shape = SwigluNaiveShape {
             rows: sizes.tokens(),
             width: sizes.hidden,
             hidden: sizes.ffn,
@@ -27,7 +27,7 @@ pub(crate) const CODE: KernelCode = KernelCode {
 /// Prepares the forward pass on buffers of `source`.
 pub(super) fn launcher(
     source: &mut dyn BufferSource,
-    shape: Shape,
+    shape: SwigluNaiveShape,
     dtype: ElemType,
     chosen: Option<usize>,
 ) -> PassLauncher {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{Bound, NEAR};
+use super::{NEAR, RooflineLimit};
 use crate::{Point, rate};
 
 /// The rate that a line limits.
@@ -31,7 +31,7 @@ impl Roof {
 named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum Source {
+    pub enum CeilingSource {
         /// Measured on this device.
         Measured = "measured",
         /// The vendor's data sheet.
@@ -47,7 +47,7 @@ pub struct Ceiling {
     pub label: String,
     /// FLOP/s or bytes/s.
     pub value: f64,
-    pub source: Source,
+    pub source: CeilingSource,
 }
 
 /// `memory 4.10 TB/s (measured)`.
@@ -75,7 +75,7 @@ pub struct Ceilings(Vec<Ceiling>);
 /// A point with the ceiling it is nearest to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement<'a> {
-    pub bound: Bound,
+    pub bound: RooflineLimit,
     /// Reached share of the limit.
     pub share: f64,
     /// FLOP/s that the limit allows.
@@ -90,7 +90,7 @@ impl Ceilings {
         roof: Roof,
         label: impl Into<String>,
         value: Option<f64>,
-        source: Source,
+        source: CeilingSource,
     ) {
         let value = value.filter(|value| value.is_finite() && *value > 0.0);
         self.0.extend(value.map(|value| Ceiling {
@@ -110,7 +110,7 @@ impl Ceilings {
             .chain(self.0.iter().filter(of(false)))
     }
 
-    pub fn of(&self, roof: Roof) -> impl Iterator<Item = &Ceiling> {
+    pub fn for_roof(&self, roof: Roof) -> impl Iterator<Item = &Ceiling> {
         self.0.iter().filter(move |line| line.roof == roof)
     }
 
@@ -121,7 +121,7 @@ impl Ceilings {
             true => (Roof::Products, Roof::Vector),
             false => (Roof::Vector, Roof::Products),
         };
-        let mut lines = self.of(own).chain(self.of(other));
+        let mut lines = self.for_roof(own).chain(self.for_roof(other));
         let first = lines.next()?;
         let faster = lines.filter(|line| (line.roof, line.source) == (first.roof, first.source));
         Some(faster.fold(first, |limit, line| {
@@ -131,7 +131,7 @@ impl Ceilings {
     }
 
     pub fn memory(&self) -> Option<&Ceiling> {
-        self.of(Roof::Memory).next()
+        self.for_roof(Roof::Memory).next()
     }
 
     /// Finds the limit of `point`; `None` if memory's ceiling is unknown.
@@ -143,17 +143,21 @@ impl Ceilings {
         // The nearer limit decides.
         let (bound, ceiling, share, attainable) = match by_arithmetic {
             Some((line, share)) if share >= by_memory => {
-                (Bound::Arithmetic, line, share, line.value)
+                (RooflineLimit::Arithmetic, line, share, line.value)
             }
             _ => (
-                Bound::Memory,
+                RooflineLimit::Memory,
                 memory,
                 by_memory,
                 point.intensity * memory.value,
             ),
         };
         Some(Judgement {
-            bound: if share < NEAR { Bound::Overhead } else { bound },
+            bound: if share < NEAR {
+                RooflineLimit::Overhead
+            } else {
+                bound
+            },
             share,
             attainable,
             ceiling,
@@ -171,7 +175,7 @@ impl Serialize for Ceilings {
             ("memory", Roof::Memory),
             ("cache", Roof::Cache),
         ] {
-            lists.serialize_entry(name, &self.of(roof).collect::<Vec<_>>())?;
+            lists.serialize_entry(name, &self.for_roof(roof).collect::<Vec<_>>())?;
         }
         lists.end()
     }

@@ -10,8 +10,8 @@ mod text;
 
 use serde::Serialize;
 
-pub use ceilings::{Ceiling, Ceilings, Judgement, Roof, Source};
-pub use picture::Picture;
+pub use ceilings::{Ceiling, CeilingSource, Ceilings, Judgement, Roof};
+pub use picture::RooflinePicture;
 pub use text::text;
 
 /// Below this share of its limit, something other than the ceilings limits a point.
@@ -39,7 +39,7 @@ named! {
     /// The limit of a point.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum Bound {
+    pub enum RooflineLimit {
         Memory = "memory",
         Arithmetic = "arithmetic",
         /// Neither memory nor arithmetic: launches, waiting, or too little work at a time.
@@ -72,7 +72,7 @@ pub struct Point {
     /// Reached rate divided by the attainable rate. It exceeds 1 if caches save traffic that was counted, or if a
     /// ceiling is too low.
     pub share: Option<f64>,
-    pub bound: Option<Bound>,
+    pub bound: Option<RooflineLimit>,
     pub what_would_help: Option<String>,
 }
 
@@ -127,29 +127,31 @@ impl Point {
         let each = self.launches.map(|launches| self.ms / launches.max(1.0));
         let share = judgement.share;
         match judgement.bound {
-            Bound::Memory if share > 1.0 => {
+            RooflineLimit::Memory if share > 1.0 => {
                 "faster than memory allows for the counted bytes: they stay in a cache, so compare with the cache's ceiling"
             }
-            Bound::Arithmetic if share > 1.0 => {
+            RooflineLimit::Arithmetic if share > 1.0 => {
                 "faster than its ceiling: measure the ceiling again while nothing else uses the device"
             }
-            Bound::Overhead if each.is_some_and(|ms| ms < SHORT_MS) => {
+            RooflineLimit::Overhead if each.is_some_and(|ms| ms < SHORT_MS) => {
                 "kernels are too short: fuse them, or give each more work (a larger batch)"
             }
-            Bound::Overhead if self.grain == Grain::Kernel => {
+            RooflineLimit::Overhead if self.grain == Grain::Kernel => {
                 "far from both ceilings: look at occupancy, coalescing and how many units have work"
             }
-            Bound::Overhead => {
+            RooflineLimit::Overhead => {
                 "far from both ceilings: use fewer and larger launches, less waiting, a larger batch"
             }
-            Bound::Memory if share > 0.7 => {
+            RooflineLimit::Memory if share > 0.7 => {
                 "near the memory limit: only moving fewer bytes helps, by fusion or smaller types"
             }
-            Bound::Memory => "move fewer bytes (fusion, smaller types) and read whole cache lines",
-            Bound::Arithmetic if share > 0.7 => {
+            RooflineLimit::Memory => {
+                "move fewer bytes (fusion, smaller types) and read whole cache lines"
+            }
+            RooflineLimit::Arithmetic if share > 0.7 => {
                 "near the arithmetic limit: only fewer operations or a smaller type help"
             }
-            Bound::Arithmetic => "use matrix units, larger tiles or a smaller type",
+            RooflineLimit::Arithmetic => "use matrix units, larger tiles or a smaller type",
         }
     }
 }
@@ -214,11 +216,16 @@ mod tests {
     #[test]
     fn a_point_is_held_against_the_limit_it_is_nearest_to() {
         let mut ceilings = Ceilings::default();
-        ceilings.add(Roof::Products, "products", Some(6e14), Source::Measured);
-        ceilings.add(Roof::Vector, "vector", Some(5e13), Source::Measured);
-        ceilings.add(Roof::Vector, "vector", Some(6e13), Source::DataSheet);
-        ceilings.add(Roof::Memory, "memory", Some(4e12), Source::Measured);
-        ceilings.add(Roof::Memory, "nothing", Some(0.0), Source::Measured);
+        ceilings.add(
+            Roof::Products,
+            "products",
+            Some(6e14),
+            CeilingSource::Measured,
+        );
+        ceilings.add(Roof::Vector, "vector", Some(5e13), CeilingSource::Measured);
+        ceilings.add(Roof::Vector, "vector", Some(6e13), CeilingSource::DataSheet);
+        ceilings.add(Roof::Memory, "memory", Some(4e12), CeilingSource::Measured);
+        ceilings.add(Roof::Memory, "nothing", Some(0.0), CeilingSource::Measured);
         let judged = |products, work, ms| {
             let point = Point::new("a", Grain::Kernel, products, work, ms).unwrap();
             let judgement = ceilings.judge(&point).unwrap();
@@ -227,33 +234,49 @@ mod tests {
         // 100 FLOP per byte lie beyond the ridge of the vector units and before that of products.
         assert_eq!(
             judged(false, (2e10, 2e8), 1.0),
-            (Bound::Arithmetic, 0.4, 5e13)
+            (RooflineLimit::Arithmetic, 0.4, 5e13)
         );
-        assert_eq!(judged(true, (2e11, 2e9), 1.0), (Bound::Memory, 0.5, 4e14));
+        assert_eq!(
+            judged(true, (2e11, 2e9), 1.0),
+            (RooflineLimit::Memory, 0.5, 4e14)
+        );
         // A point above the measured line is still judged by it, because the data sheet is only a promise.
         assert_eq!(judged(false, (6e10, 1e8), 1.0).1, 1.2);
-        assert_eq!(judged(false, (0.0, 2e9), 1.0).0, Bound::Memory);
-        assert_eq!(judged(false, (1e9, 1e8), 1.0).0, Bound::Overhead);
+        assert_eq!(judged(false, (0.0, 2e9), 1.0).0, RooflineLimit::Memory);
+        assert_eq!(judged(false, (1e9, 1e8), 1.0).0, RooflineLimit::Overhead);
     }
 
     #[test]
     fn without_memorys_ceiling_nothing_is_judged_and_without_arithmetic_memory_judges() {
         let point = Point::new("a", Grain::Kernel, true, (1e9, 1e9), 1.0).unwrap();
         let mut ceilings = Ceilings::default();
-        ceilings.add(Roof::Products, "products", Some(1e12), Source::DataSheet);
+        ceilings.add(
+            Roof::Products,
+            "products",
+            Some(1e12),
+            CeilingSource::DataSheet,
+        );
         assert_eq!(ceilings.judge(&point), None);
         let mut ceilings = Ceilings::default();
-        ceilings.add(Roof::Memory, "memory", Some(2e12), Source::DataSheet);
+        ceilings.add(Roof::Memory, "memory", Some(2e12), CeilingSource::DataSheet);
         let judgement = ceilings.judge(&point).unwrap();
-        assert_eq!((judgement.bound, judgement.share), (Bound::Memory, 0.5));
+        assert_eq!(
+            (judgement.bound, judgement.share),
+            (RooflineLimit::Memory, 0.5)
+        );
     }
 
     /// The slanted line meets the level one at the ridge, inside the picture.
     #[test]
     fn memory_and_arithmetic_meet_at_the_ridge() {
         let mut ceilings = Ceilings::default();
-        ceilings.add(Roof::Products, "products", Some(1e14), Source::Measured);
-        ceilings.add(Roof::Memory, "memory", Some(4e12), Source::Measured);
+        ceilings.add(
+            Roof::Products,
+            "products",
+            Some(1e14),
+            CeilingSource::Measured,
+        );
+        ceilings.add(Roof::Memory, "memory", Some(4e12), CeilingSource::Measured);
         let point = Point::new("<x>", Grain::Kernel, true, (1e9, 1e10), 10.0);
         let copy = Point::new("copy", Grain::Kernel, false, (0.0, 1e10), 10.0);
         let points = point.into_iter().chain(copy).collect();

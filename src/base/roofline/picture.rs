@@ -3,24 +3,24 @@
 use crate::{Ceiling, Point, Roofline};
 
 /// A position: FLOP per byte and FLOP/s.
-pub type Place = (f64, f64);
+pub type PlotPosition = (f64, f64);
 
 /// Lines and points within a range of whole decades.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Picture<'a> {
+pub struct RooflinePicture<'a> {
     /// Base-10 logarithms of the first and last FLOP per byte.
     pub x: (f64, f64),
     /// Base-10 logarithms of the lowest and highest FLOP/s.
     pub y: (f64, f64),
     /// Slanted lines for bandwidths. Lines for arithmetic are level and begin at the steepest bandwidth.
-    pub lines: Vec<(&'a Ceiling, Place, Place)>,
+    pub lines: Vec<(&'a Ceiling, PlotPosition, PlotPosition)>,
     /// Points with their letters.
     pub points: Vec<(char, &'a Point)>,
 }
 
 impl Roofline {
     /// Returns `None` if no point fits on the axes.
-    pub fn picture(&self) -> Option<Picture<'_>> {
+    pub fn picture(&self) -> Option<RooflinePicture<'_>> {
         let letters = self.letters().into_iter().zip(&self.points);
         let points: Vec<(char, &Point)> = letters
             .filter_map(|(letter, point)| Some((letter?, point)))
@@ -65,7 +65,7 @@ impl Roofline {
             .chain(level)
             .filter(|(_, from, to)| from.0 < to.0)
             .collect();
-        (!points.is_empty()).then_some(Picture {
+        (!points.is_empty()).then_some(RooflinePicture {
             x,
             y,
             lines,
@@ -74,9 +74,9 @@ impl Roofline {
     }
 }
 
-impl Picture<'_> {
+impl RooflinePicture<'_> {
     /// Position in the picture as shares of its width (from the left) and height (from the bottom).
-    pub fn at(&self, (x, y): Place) -> (f64, f64) {
+    pub fn coordinates(&self, (x, y): PlotPosition) -> (f64, f64) {
         let share = |value: f64, (low, high): (f64, f64)| (value.log10() - low) / (high - low);
         (share(x, self.x), share(y, self.y))
     }

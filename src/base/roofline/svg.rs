@@ -1,7 +1,7 @@
 //! The diagram as SVG without scripts or fonts, as a separate file or as a part of a page.
 
-use super::{Bound, Source};
-use crate::{Html as Text, Picture, Point, Roofline, rate};
+use super::{CeilingSource, RooflineLimit};
+use crate::{HtmlWriter as Text, Point, Roofline, RooflinePicture, rate};
 
 /// Width in units of the drawing.
 pub const WIDTH: f64 = 760.0;
@@ -38,15 +38,15 @@ pub fn document(roofline: &Roofline) -> String {
 }
 
 /// Returns the height and the elements: axes, ceilings, points by letter, and a legend.
-pub fn drawing(picture: &Picture<'_>) -> (f64, String) {
+pub fn drawing(picture: &RooflinePicture<'_>) -> (f64, String) {
     let mut out = axes(picture);
     let mut labels = Vec::new();
     for (ceiling, from, to) in &picture.lines {
-        let (from, to) = (at(picture, *from), at(picture, *to));
+        let (from, to) = (pixel(picture, *from), pixel(picture, *to));
         // Dashed lines mark data sheet values, because nothing on this device reached them.
         let class = match ceiling.source {
-            Source::Measured => "roof",
-            Source::DataSheet => "roof sheet",
+            CeilingSource::Measured => "roof",
+            CeilingSource::DataSheet => "roof sheet",
         };
         out.push_str(&line(class, from, to, &ceiling.to_string()));
         let (x, y) = match ceiling.roof.is_arithmetic() {
@@ -58,23 +58,23 @@ pub fn drawing(picture: &Picture<'_>) -> (f64, String) {
     }
     let mut y = BOTTOM + 40.0;
     for (letter, point) in &picture.points {
-        let (cx, cy) = at(picture, (point.intensity, point.flops_per_s));
+        let (cx, cy) = pixel(picture, (point.intensity, point.flops_per_s));
         let bound = point
             .bound
-            .map_or(String::new(), |bound: Bound| format!(" {bound}"));
+            .map_or(String::new(), |bound: RooflineLimit| format!(" {bound}"));
         out.push_str(&format!(
             "<circle class=\"dot{bound}\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"5\"><title>{}</title></circle>\n",
             Text(&point.name)
         ));
         let beside = free(&mut labels, cx + 8.0, cy + 4.0, LETTER);
         out.push_str(&text((cx + 8.0, beside), "start", &letter.to_string()));
-        out.push_str(&text((LEFT, y), "start", &in_words(*letter, point)));
+        out.push_str(&text((LEFT, y), "start", &point_text(*letter, point)));
         y += LINE;
     }
     (y, out)
 }
 
-fn in_words(letter: char, point: &Point) -> String {
+fn point_text(letter: char, point: &Point) -> String {
     let share = point.share.map_or(String::new(), |share| {
         format!(", {:.0} % of its limit", 100.0 * share)
     });
@@ -85,24 +85,24 @@ fn in_words(letter: char, point: &Point) -> String {
     )
 }
 
-fn at(picture: &Picture<'_>, place: (f64, f64)) -> (f64, f64) {
-    let (x, y) = picture.at(place);
+fn pixel(picture: &RooflinePicture<'_>, place: (f64, f64)) -> (f64, f64) {
+    let (x, y) = picture.coordinates(place);
     (LEFT + x * (RIGHT - LEFT), BOTTOM - y * (BOTTOM - TOP))
 }
 
-fn axes(picture: &Picture<'_>) -> String {
+fn axes(picture: &RooflinePicture<'_>) -> String {
     let decades = |(low, high): (f64, f64)| {
         (low as i32..=high as i32).map(|decade| (decade, 10_f64.powi(decade)))
     };
     let corner = (10_f64.powf(picture.x.0), 10_f64.powf(picture.y.0));
     let mut out = String::new();
     for (decade, value) in decades(picture.x) {
-        let (x, _) = at(picture, (value, corner.1));
+        let (x, _) = pixel(picture, (value, corner.1));
         out.push_str(&line("axis", (x, TOP), (x, BOTTOM), ""));
         out.push_str(&text((x, BOTTOM + 14.0), "middle", &format!("1e{decade}")));
     }
     for (decade, value) in decades(picture.y) {
-        let (_, y) = at(picture, (corner.0, value));
+        let (_, y) = pixel(picture, (corner.0, value));
         out.push_str(&line("axis", (LEFT, y), (RIGHT, y), ""));
         out.push_str(&text((LEFT - 6.0, y + 4.0), "end", &format!("1e{decade}")));
     }
@@ -134,9 +134,9 @@ fn line(class: &str, from: (f64, f64), to: (f64, f64), title: &str) -> String {
     )
 }
 
-fn text((x, y): (f64, f64), anchor: &str, words: &str) -> String {
+fn text((x, y): (f64, f64), anchor: &str, text: &str) -> String {
     format!(
         "<text class=\"label\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
-        Text(words)
+        Text(text)
     )
 }

@@ -1,16 +1,19 @@
 //! The diagram as characters.
 
-use crate::{Picture, Roofline};
+use crate::{Roofline, RooflinePicture};
 
 /// Renders `width` by `height` characters with axes, or a line that says there is nothing to draw.
 pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {
     let Some(picture) = roofline.picture() else {
         return "Nothing to draw: no work was counted and timed.\n".into();
     };
-    let mut grid = Grid::new(width.saturating_sub(9).max(20), height.max(8));
+    let mut grid = CharGrid::new(width.saturating_sub(9).max(20), height.max(8));
     grid.lines(&picture);
     for (letter, point) in &picture.points {
-        grid.point(picture.at((point.intensity, point.flops_per_s)), *letter);
+        grid.point(
+            picture.coordinates((point.intensity, point.flops_per_s)),
+            *letter,
+        );
     }
     let mut text = String::new();
     for (row, cells) in grid.0.iter().enumerate() {
@@ -26,7 +29,7 @@ pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {
 }
 
 /// Rows of characters, highest first. There is at least one row and one column.
-struct Grid(Vec<Vec<char>>);
+struct CharGrid(Vec<Vec<char>>);
 
 /// Offsets (rows down, columns right) to try for a letter whose cell is taken. Right and left come first, then above
 /// and below.
@@ -44,15 +47,15 @@ const BESIDE: [(isize, isize); 11] = [
     (1, -1),
 ];
 
-impl Grid {
+impl CharGrid {
     fn new(columns: usize, rows: usize) -> Self {
-        Grid(vec![vec![' '; columns]; rows])
+        CharGrid(vec![vec![' '; columns]; rows])
     }
 
-    fn lines(&mut self, picture: &Picture<'_>) {
+    fn lines(&mut self, picture: &RooflinePicture<'_>) {
         let last = (self.0[0].len() - 1) as f64;
         for (ceiling, from, to) in &picture.lines {
-            let (from, to) = (picture.at(*from), picture.at(*to));
+            let (from, to) = (picture.coordinates(*from), picture.coordinates(*to));
             let glyph = if ceiling.roof.is_arithmetic() {
                 '-'
             } else {

@@ -57,7 +57,7 @@ pub fn interval_of_log_ratios(
     let error = (squares / (n - 1.0) / n).sqrt();
     let half_width = half_width(confidence, n - 1.0, error);
     let counted = (steps, rounds);
-    Ok(Interval::around(
+    Ok(Interval::from_log_ratio(
         mean,
         half_width,
         confidence,

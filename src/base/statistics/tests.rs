@@ -39,7 +39,7 @@ fn share_called_faster(noise: &Noise, steps: usize, speedup: f64, comparisons: u
         let slow = noise.series(&mut random, steps, speedup);
         let fast = noise.series(&mut random, steps, 1.0);
         ratio_of_medians(&[slow], &[fast], 0.95)
-            .is_ok_and(|ratio| ratio.judge(Some(1.0), None) == Verdict::Passed)
+            .is_ok_and(|ratio| ratio.judge(Some(1.0), None) == BoundVerdict::Passed)
     });
     called.count() as f64 / comparisons as f64
 }
@@ -135,7 +135,7 @@ fn runs_that_differ_from_start_to_start_are_compared_by_run() {
                 return 0;
             };
             assert_eq!(ratio.basis, basis);
-            usize::from(ratio.judge(Some(1.0), None) == Verdict::Passed)
+            usize::from(ratio.judge(Some(1.0), None) == BoundVerdict::Passed)
         };
         by_runs += passed(&a, &b, Basis::Runs);
         by_steps += passed(&a[..1], &b[..1], Basis::Steps);
@@ -220,21 +220,21 @@ fn a_bound_inside_the_interval_is_inconclusive_and_says_how_long_to_measure() {
         steps: 20,
         runs: 1,
     };
-    assert_eq!(interval.judge(Some(0.9), None), Verdict::Passed);
-    assert_eq!(interval.judge(Some(1.2), None), Verdict::NotYet);
-    assert_eq!(interval.judge(None, Some(1.2)), Verdict::Passed);
-    assert_eq!(interval.judge(None, Some(0.9)), Verdict::NotYet);
-    assert_eq!(interval.judge(Some(0.9), Some(1.2)), Verdict::Passed);
+    assert_eq!(interval.judge(Some(0.9), None), BoundVerdict::Passed);
+    assert_eq!(interval.judge(Some(1.2), None), BoundVerdict::NotYet);
+    assert_eq!(interval.judge(None, Some(1.2)), BoundVerdict::Passed);
+    assert_eq!(interval.judge(None, Some(0.9)), BoundVerdict::NotYet);
+    assert_eq!(interval.judge(Some(0.9), Some(1.2)), BoundVerdict::Passed);
     // 20 * ((ln(1.16 / 0.95) / 2) / ln 1.05)^2 - 20
     assert_eq!(
         interval.judge(Some(1.0), None),
-        Verdict::Inconclusive {
+        BoundVerdict::Inconclusive {
             further_steps: Some(64)
         }
     );
     assert_eq!(
         interval.judge(None, Some(1.05)),
-        Verdict::Inconclusive {
+        BoundVerdict::Inconclusive {
             further_steps: None
         }
     );

@@ -18,7 +18,7 @@ pub const TIMED: [&str; 2] = ["--sync=step", "--repeatability=off"];
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// The flags as the user gave them.
-    pub words: Vec<String>,
+    pub args: Vec<String>,
     /// The launcher that executes runs.
     pub launcher: Option<String>,
 }
@@ -29,7 +29,7 @@ const REST: &str = "rest";
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
         let own: Vec<Option<String>> = command.get_arguments().map(long).collect();
-        let flags = handed_on().filter(|flag| !own.contains(&long(flag)));
+        let flags = run_flags().filter(|flag| !own.contains(&long(flag)));
         let launcher = Arg::new(LAUNCHER)
             .long(LAUNCHER)
             .value_name("WHERE")
@@ -57,7 +57,7 @@ fn long(flag: &Arg) -> Option<String> {
 }
 
 /// Flags without default values and environment variables, because the run applies these.
-fn handed_on() -> impl Iterator<Item = Arg> {
+fn run_flags() -> impl Iterator<Item = Arg> {
     let run = TrainingArgs::augment_args(Command::new("run"));
     let flags: Vec<Arg> = run.get_arguments().cloned().collect();
     flags
@@ -71,7 +71,7 @@ pub fn switches() -> Vec<String> {
         let mut values = flag.get_possible_values().into_iter();
         values.any(|value| value.get_name() == state)
     };
-    let flags = handed_on().filter(|flag| takes(flag, "on") && takes(flag, "off"));
+    let flags = run_flags().filter(|flag| takes(flag, "on") && takes(flag, "off"));
     flags.filter_map(|flag| long(&flag)).collect()
 }
 
@@ -83,14 +83,14 @@ impl FromArgMatches for Flags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        for flag in handed_on() {
+        for flag in run_flags() {
             let id = flag.get_id().as_str();
             let is_given = matches.try_contains_id(id).unwrap_or(false)
                 && matches.value_source(id) == Some(ValueSource::CommandLine);
             let Some(name) = flag.get_long().filter(|_| is_given) else {
                 continue;
             };
-            self.words
+            self.args
                 .extend(matches.get_raw(id).into_iter().flatten().map(|value| {
                     match flag.get_action() {
                         ArgAction::SetTrue => format!("--{name}"),
@@ -99,27 +99,27 @@ impl FromArgMatches for Flags {
                 }));
         }
         let rest = matches.get_many::<String>(REST).into_iter().flatten();
-        self.words.extend(rest.cloned());
+        self.args.extend(rest.cloned());
         self.launcher = matches.get_one::<String>(LAUNCHER).cloned();
         Ok(())
     }
 }
 
 impl Flags {
-    /// These flags after `words`. If both contain the same flag, the one from here counts.
-    pub fn after(&self, words: &[&str]) -> Vec<String> {
-        let is_deterministic = self.words.iter().any(|word| word == "--deterministic");
-        let before = words.iter().map(|word| (*word).to_string());
+    /// These flags after `args`. If both contain the same flag, the one from here counts.
+    pub fn merged_with(&self, args: &[&str]) -> Vec<String> {
+        let is_deterministic = self.args.iter().any(|word| word == "--deterministic");
+        let before = args.iter().map(|word| (*word).to_string());
         before
             // A deterministic run has to compare repeats.
             .filter(|word| !(is_deterministic && word == "--repeatability=off"))
-            .chain(self.words.iter().cloned())
+            .chain(self.args.iter().cloned())
             .collect()
     }
 
     /// The value given for a flag.
     pub fn value(&self, flag: &str) -> Option<String> {
-        let flags = split(&self.words);
+        let flags = split(&self.args);
         let mut named = flags.iter().rev().filter(|given| given.name() == flag);
         named.next()?.value().map(str::to_owned)
     }
@@ -129,13 +129,13 @@ impl Flags {
     /// # Errors
     /// If the sizes are not valid.
     pub fn config(&self, spec: &RunSpec, usual: ModelConfig) -> Result<ModelConfig> {
-        let spec = spec.within(&self.words, &[])?;
+        let spec = spec.surrounded_by(&self.args, &[])?;
         let training = &spec.flags.training;
-        let base = match spec.gives("--config") {
+        let base = match spec.has_flag("--config") {
             true => training.config.config(),
             false => usual,
         };
-        Ok(training.over(base)?)
+        Ok(training.resolve(base)?)
     }
 }
 
@@ -165,7 +165,7 @@ pub fn positive(text: &str) -> Result<usize, String> {
 }
 
 /// Parses a number that passes `is_right`. `it_is` says what is expected.
-pub fn number_that(text: &str, is_right: fn(f64) -> bool, it_is: &str) -> Result<f64, String> {
+pub fn parse_number(text: &str, is_right: fn(f64) -> bool, it_is: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| is_right(*number));
     number.ok_or_else(|| it_is.into())
 }
@@ -173,5 +173,5 @@ pub fn number_that(text: &str, is_right: fn(f64) -> bool, it_is: &str) -> Result
 /// Parses per cent into a confidence between 0.5 and 1.
 fn confidence(text: &str) -> Result<f64, String> {
     let it_is = "expected a number between 50 and 100 per cent, such as 95";
-    Ok(number_that(text, |percent| percent > 50.0 && percent < 100.0, it_is)? / 100.0)
+    Ok(parse_number(text, |percent| percent > 50.0 && percent < 100.0, it_is)? / 100.0)
 }

@@ -3,15 +3,15 @@
 
 use clap::Args;
 
-use super::{Lab, positive};
-use tinyllama_course::analysis::runner::{Failed, Variant};
+use super::{AnalysisRunner, positive};
+use tinyllama_course::analysis::runner::{FailedRun, RunVariant};
 use tinyllama_course::analysis::scaling::{Size, by_size};
 use tinyllama_course::analysis::{MeasuredRun, RunFailure};
 use tinyllama_course::run::{RunSpec, UsageError};
 
 /// Values of the two sizes that a grid varies.
 #[derive(Debug, Args)]
-pub struct Sizes {
+pub struct GridSizes {
     /// Tokens per sample; separate several values with commas
     #[arg(long = "seq-len", value_name = "N,…", value_delimiter = ',', value_parser = positive, default_values_t = [64, 128, 256, 512])]
     lengths: Vec<usize>,
@@ -20,9 +20,9 @@ pub struct Sizes {
     batches: Vec<usize>,
 }
 
-impl Sizes {
+impl GridSizes {
     /// Every combination, smallest memory first.
-    fn all(&self) -> Vec<Size> {
+    fn sizes_of_grid(&self) -> Vec<Size> {
         let of_length = |sequence_length: &usize| {
             let sequence_length = *sequence_length;
             self.batches.iter().map(move |batch_size| Size {
@@ -35,41 +35,45 @@ impl Sizes {
 }
 
 /// Runs of every target at every size.
-pub struct Grid {
+pub struct SizeGrid {
     pub sizes: Vec<Size>,
-    pub columns: Vec<Column>,
+    pub columns: Vec<GridColumn>,
 }
 
 /// A target's results. All lists are by size.
-pub struct Column {
+pub struct GridColumn {
     pub spec: RunSpec,
-    variants: Vec<Variant>,
+    variants: Vec<RunVariant>,
     pub runs: Vec<Vec<MeasuredRun>>,
     /// Reason why a size has no runs.
     pub out_of_memory: Vec<Option<String>>,
 }
 
-impl Grid {
+impl SizeGrid {
     /// # Errors
     /// If `run` does not accept a target's flags together with the `common` ones.
-    pub fn new(specs: &[RunSpec], common: &[String], sizes: &Sizes) -> Result<Self, UsageError> {
-        let sizes = sizes.all();
+    pub fn new(
+        specs: &[RunSpec],
+        common: &[String],
+        sizes: &GridSizes,
+    ) -> Result<Self, UsageError> {
+        let sizes = sizes.sizes_of_grid();
         let columns = specs.iter().map(|spec| {
             let sized = |size: &Size| {
                 let flags = [
                     format!("--seq-len={}", size.sequence_length),
                     format!("--batch-size={}", size.batch_size),
                 ];
-                Variant::new(format!("{spec}, {size}"), spec, common, &flags)
+                RunVariant::new(format!("{spec}, {size}"), spec, common, &flags)
             };
-            Ok(Column {
+            Ok(GridColumn {
                 spec: spec.clone(),
                 variants: sizes.iter().map(sized).collect::<Result<_, _>>()?,
                 runs: vec![vec![]; sizes.len()],
                 out_of_memory: vec![None; sizes.len()],
             })
         });
-        Ok(Grid {
+        Ok(SizeGrid {
             columns: columns.collect::<Result<_, _>>()?,
             sizes,
         })
@@ -77,21 +81,21 @@ impl Grid {
 
     /// # Errors
     /// The first failure other than out of memory. Earlier runs remain.
-    pub fn run(&mut self, lab: &mut Lab, rounds: usize) -> Result<(), RunFailure> {
+    pub fn run(&mut self, runner: &mut AnalysisRunner, rounds: usize) -> Result<(), RunFailure> {
         let of = self.sizes.len() * self.columns.len() * rounds;
         let mut run = 0;
         let of_size = |at: usize| {
             let variants = self.columns.iter().map(move |column| &column.variants[at]);
             variants.cloned()
         };
-        let round: Vec<Variant> = (0..self.sizes.len()).flat_map(of_size).collect();
-        lab.make_ahead(&vec![round; rounds].concat())?;
+        let round: Vec<RunVariant> = (0..self.sizes.len()).flat_map(of_size).collect();
+        runner.submit_ahead(&vec![round; rounds].concat())?;
         for _ in 0..rounds {
             for at in 0..self.sizes.len() {
                 for column in &mut self.columns {
                     run += 1;
                     if column.may_fit(&self.sizes, at) {
-                        column.run(at, lab, (run, of))?;
+                        column.run(at, runner, (run, of))?;
                     }
                 }
             }
@@ -100,13 +104,18 @@ impl Grid {
     }
 }
 
-impl Column {
-    fn run(&mut self, at: usize, lab: &mut Lab, turn: (usize, usize)) -> Result<(), RunFailure> {
-        match lab.run(&self.variants[at], turn) {
+impl GridColumn {
+    fn run(
+        &mut self,
+        at: usize,
+        runner: &mut AnalysisRunner,
+        turn: (usize, usize),
+    ) -> Result<(), RunFailure> {
+        match runner.run(&self.variants[at], turn) {
             Ok(run) => self.runs[at].push(run),
-            Err(RunFailure::Failed(failed)) if failed.is_out_of_memory() => {
+            Err(RunFailure::FailedRun(failed)) if failed.is_out_of_memory() => {
                 let name = &self.variants[at].name;
-                lab.say(&format!("{name}: out of memory, larger sizes are left out"));
+                runner.print_line(&format!("{name}: out of memory, larger sizes are left out"));
                 self.runs[at].clear();
                 self.out_of_memory[at] = Some(first_line(&failed));
             }
@@ -122,7 +131,7 @@ impl Column {
     }
 }
 
-fn first_line(failed: &Failed) -> String {
+fn first_line(failed: &FailedRun) -> String {
     match &failed.ended.run.failure {
         Some(failure) => failure.message.lines().next().unwrap_or_default().into(),
         None => "ended by the system, most likely because it used too much memory".into(),

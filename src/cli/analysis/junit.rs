@@ -5,14 +5,14 @@ use std::path::Path;
 
 use itertools::Itertools;
 
-use tinyllama_course::analysis::regression::{Outcome, Verdict};
+use tinyllama_course::analysis::regression::{FigureOutcome, RegressionVerdict};
 use tinyllama_course::report::junit::{CaseOutcome, TestCase, document};
 
 /// Writes `outcomes` to `path`. An inconclusive outcome is skipped, or failed if `strict`.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write(path: &Path, outcomes: &[Outcome], strict: bool) -> io::Result<()> {
+pub fn write(path: &Path, outcomes: &[FigureOutcome], strict: bool) -> io::Result<()> {
     let targets = outcomes.iter().map(|outcome| &*outcome.target).unique();
     let suites = targets.map(|target| {
         let cases = outcomes.iter().filter(|outcome| *outcome.target == *target);
@@ -22,16 +22,18 @@ pub fn write(path: &Path, outcomes: &[Outcome], strict: bool) -> io::Result<()> 
     std::fs::write(path, document("tinyllama-tutor regress", &suites))
 }
 
-fn case(outcome: &Outcome, strict: bool) -> TestCase {
+fn case(outcome: &FigureOutcome, strict: bool) -> TestCase {
     let message = || outcome.message.clone();
     TestCase {
         class: None,
         name: outcome.figure.name().to_owned(),
         outcome: match outcome.verdict {
-            Verdict::Passed => CaseOutcome::Passed,
-            Verdict::Inconclusive if !strict => CaseOutcome::Skipped(message()),
-            Verdict::NotCompared => CaseOutcome::Skipped(message()),
-            Verdict::Regression | Verdict::Inconclusive => CaseOutcome::Failed(message()),
+            RegressionVerdict::Passed => CaseOutcome::Passed,
+            RegressionVerdict::Inconclusive if !strict => CaseOutcome::Skipped(message()),
+            RegressionVerdict::NotCompared => CaseOutcome::Skipped(message()),
+            RegressionVerdict::Regression | RegressionVerdict::Inconclusive => {
+                CaseOutcome::Failed(message())
+            }
         },
     }
 }

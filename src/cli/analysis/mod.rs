@@ -3,9 +3,9 @@
 mod flags;
 mod grid;
 pub mod junit;
-mod kept;
-mod lab;
 mod page;
+mod runner;
+mod stored_run;
 mod turns;
 
 use std::io::{self, Write};
@@ -14,11 +14,11 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-pub use flags::{Flags, Measure, Sweep, TIMED, number_that, positive, switches};
-pub use grid::{Column, Grid, Sizes};
-pub use kept::kept_run;
-pub use lab::Lab;
-pub use page::{Page, bar, interval, range, workshop_table};
+pub use flags::{Flags, Measure, Sweep, TIMED, parse_number, positive, switches};
+pub use grid::{GridColumn, GridSizes, SizeGrid};
+pub use page::{AnalysisPage, bar, interval, range, workshop_table};
+pub use runner::AnalysisRunner;
+pub use stored_run::stored_run;
 pub use tinyllama_base::units::plural;
 
 use super::Exit;
@@ -28,21 +28,21 @@ use tinyllama_course::analysis::RunFailure;
 pub trait Analysis: Args {
     /// # Errors
     /// If the flags contradict each other, this machine lacks something, or a run fails.
-    fn answer(&self) -> Result<Answer>;
+    fn analyze(&self) -> Result<AnalysisResult>;
 }
 
 /// A command's result: one JSON document, a page for people, and the exit status.
-pub struct Answer {
+pub struct AnalysisResult {
     document: String,
-    page: Page,
+    page: AnalysisPage,
     end: Result<Exit>,
 }
 
-impl Answer {
+impl AnalysisResult {
     /// # Errors
     /// If the document cannot be serialized.
-    pub fn new(document: &impl Serialize, page: Page) -> Result<Self> {
-        Ok(Answer {
+    pub fn new(document: &impl Serialize, page: AnalysisPage) -> Result<Self> {
+        Ok(AnalysisResult {
             document: serde_json::to_string_pretty(document)?,
             page,
             end: Ok(Exit::Ok),
@@ -50,27 +50,31 @@ impl Answer {
     }
 
     /// Adds the names of the machines if there were several.
-    pub fn made_in(mut self, lab: &Lab) -> Self {
-        if let Some(words) = lab.places() {
+    pub fn with_nodes(mut self, runner: &AnalysisRunner) -> Self {
+        if let Some(text) = runner.nodes_note() {
             let document = serde_json::from_str(&self.document);
             if let Ok(serde_json::Value::Object(mut document)) = document {
-                let nodes: Vec<&str> = lab.places.iter().map(|(node, _)| node.as_str()).collect();
+                let nodes: Vec<&str> = runner
+                    .nodes_note
+                    .iter()
+                    .map(|(node, _)| node.as_str())
+                    .collect();
                 document.insert("nodes".into(), nodes.into());
                 self.document = format!("{:#}", serde_json::Value::Object(document));
             }
-            self.page.paragraph(&words);
+            self.page.paragraph(&text);
         }
         self
     }
 
     /// Sets the exit status; it stays successful only if everything passed.
-    pub fn passed(mut self, passed: bool) -> Self {
-        self.end = self.end.map(|_| Exit::of(passed));
+    pub fn with_passed(mut self, passed: bool) -> Self {
+        self.end = self.end.map(|_| Exit::from_passed(passed));
         self
     }
 
     /// Keeps the result to show, but ends with the runs' error if there is one.
-    pub fn after(mut self, runs: Result<(), RunFailure>) -> Self {
+    pub fn with_run_result(mut self, runs: Result<(), RunFailure>) -> Self {
         self.end = runs.map_err(Into::into).and(self.end);
         self
     }
@@ -79,11 +83,11 @@ impl Answer {
 /// An error that a child process has already explained.
 #[derive(Debug, thiserror::Error)]
 #[error("see above")]
-pub struct Told(pub Exit);
+pub struct AlreadyReported(pub Exit);
 
 /// The arguments of an analysis.
 #[derive(Debug, Args)]
-pub struct Asked<A: Analysis> {
+pub struct AnalysisCommand<A: Analysis> {
     #[command(flatten)]
     analysis: A,
     /// Print one JSON document
@@ -91,9 +95,9 @@ pub struct Asked<A: Analysis> {
     json: bool,
 }
 
-impl<A: Analysis> Asked<A> {
+impl<A: Analysis> AnalysisCommand<A> {
     pub fn run(&self) -> Result<Exit> {
-        let answer = self.analysis.answer()?;
+        let answer = self.analysis.analyze()?;
         let mut out = io::stdout().lock();
         match self.json {
             true => writeln!(out, "{}", answer.document)?,

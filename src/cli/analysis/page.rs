@@ -5,13 +5,13 @@ use std::io::{self, IsTerminal};
 
 use tinyllama_base::locale;
 use tinyllama_base::statistics::Interval;
-use tinyllama_base::table::{Columns, TextTable, push_wrapped};
+use tinyllama_base::table::{TableColumns, TextTable, push_wrapped};
 use tinyllama_course::analysis::relative::factor;
-use tinyllama_course::analysis::workshop::Confronted;
+use tinyllama_course::analysis::workshop::ClaimComparison;
 
 /// Lines and tables for a terminal.
 #[derive(Debug)]
-pub struct Page {
+pub struct AnalysisPage {
     /// Width in columns.
     pub width: usize,
     text: String,
@@ -20,7 +20,7 @@ pub struct Page {
 /// Columns that the frame and margins of the tutor's page need.
 const FRAME: u16 = 6;
 
-impl Default for Page {
+impl Default for AnalysisPage {
     /// As wide as the terminal, or wide enough for every table without one.
     fn default() -> Self {
         let width = match (io::stdout().is_terminal(), locale::screen()) {
@@ -29,14 +29,14 @@ impl Default for Page {
             (false, None) => 120,
         };
         let width = usize::from(width);
-        Page {
+        AnalysisPage {
             width,
             text: String::new(),
         }
     }
 }
 
-impl Page {
+impl AnalysisPage {
     pub fn line(&mut self, line: impl Display) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "{line}");
@@ -60,7 +60,7 @@ impl Page {
     }
 }
 
-impl Display for Page {
+impl Display for AnalysisPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -89,9 +89,9 @@ pub fn interval(interval: &Interval) -> String {
 }
 
 /// A table of the workshop's figures and the same figures measured here.
-pub fn workshop_table(confronted: &[Confronted], notes: &[&str]) -> TextTable {
+pub fn workshop_table(confronted: &[ClaimComparison], notes: &[&str]) -> TextTable {
     let title = "The workshop's figures and this machine's";
-    Columns::of(title, confronted)
+    TableColumns::titled(title, confronted)
         .left("", |claim| claim.what.clone())
         .left("version", |claim| claim.version.clone())
         .right("workshop", |claim| claim.workshop.clone())

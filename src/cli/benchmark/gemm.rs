@@ -3,15 +3,15 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::cli::analysis::{Analysis, Answer, Page};
-use tinyllama_base::table::Columns;
+use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
+use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::number;
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_course::analysis::relative::factor;
 use tinyllama_engine::device::{self, BackendChoice, CacheSettings, Tuning};
 use tinyllama_engine::targets::v4::products::{ProductTable, ProductTimes};
 use tinyllama_engine::targets::v4::{self, products};
-use tinyllama_engine::train::{Gemm, Options, float_dtype};
+use tinyllama_engine::train::{Gemm, TrainingOptions, float_dtype};
 
 #[derive(Debug, Args)]
 pub struct GemmArgs {
@@ -20,7 +20,7 @@ pub struct GemmArgs {
 }
 
 impl Analysis for GemmArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let training = &self.training;
         let options = training.options(v4::TARGET)?;
         // Without fusion, burn starts its products immediately.
@@ -33,7 +33,7 @@ impl Analysis for GemmArgs {
         // Uses the device that burn opened, not V4's own choice.
         let mut choices = BackendChoice::value_variants().iter().copied();
         let same = choices.find(|choice| choice.backend() == Some(burn.backend));
-        let options = Options {
+        let options = TrainingOptions {
             backend: same.unwrap_or(options.backend),
             gemm: Gemm::Vendor,
             ..options
@@ -41,7 +41,7 @@ impl Analysis for GemmArgs {
         let ours = v4::open(&options)?;
         let mut progress = |at: usize, of: usize| eprintln!("  product {at} of {of}");
         let found = products::compare(&options, &ours, &burn, &mut progress)?;
-        Answer::new(&found, page(&found))
+        AnalysisResult::new(&found, page(&found))
     }
 }
 
@@ -51,8 +51,8 @@ fn name(times: &ProductTimes) -> String {
     format!("{}x{}x{} a{a} b{b}", times.m, times.n, times.k)
 }
 
-fn page(found: &ProductTable) -> Page {
-    let mut page = Page::default();
+fn page(found: &ProductTable) -> AnalysisPage {
+    let mut page = AnalysisPage::default();
     let all = |us: fn(&ProductTimes) -> f64| -> f64 {
         let products = found.products.iter();
         products.map(|times| times.count as f64 * us(times)).sum()
@@ -62,7 +62,7 @@ fn page(found: &ProductTable) -> Page {
         found.device, found.precision, found.library
     );
     page.table(
-        Columns::of(title, &found.products)
+        TableColumns::titled(title, &found.products)
             .left("m x n x k", name)
             .right("in a step", |row| row.count.to_string())
             .right("MFLOP", |row| format!("{:.1}", row.flops / 1e6))

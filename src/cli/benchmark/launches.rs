@@ -4,14 +4,16 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::analysis::{Analysis, Answer, Page};
-use tinyllama_base::table::{Columns, TextTable};
+use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::number;
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_course::analysis::calibration::{Calibration, Level};
 use tinyllama_course::run::folder;
 use tinyllama_engine::model::Weights;
-use tinyllama_engine::targets::v4::{self, Concurrency, Executor, LaunchTimes, Phase, Span};
+use tinyllama_engine::targets::v4::{
+    self, Concurrency, Executor, LaunchTimes, StepPhase, StepSpan,
+};
 use tinyllama_engine::train::{Data, EngineDevice, MatrixProducts};
 
 #[derive(Debug, Args)]
@@ -25,7 +27,7 @@ pub struct LaunchesArgs {
 
 /// Launches of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Row {
+struct LaunchRow {
     phase: &'static str,
     launch: String,
     count: usize,
@@ -40,16 +42,16 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct LaunchesDocument<'a> {
     device: &'a str,
     products: MatrixProducts,
     /// Calibrated rates in FLOP/s and bytes/s.
     rates: Option<(f64, f64)>,
-    rows: &'a [Row],
+    rows: &'a [LaunchRow],
 }
 
 impl Analysis for LaunchesArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let options = self.training.options(v4::TARGET)?;
         let device = v4::open(&options)?;
         device.driver("timing V4's launches")?;
@@ -67,31 +69,31 @@ impl Analysis for LaunchesArgs {
         executor.set_weights(&values)?;
         let batch = Data::synthetic(&options.config, options.seed).next_batch();
         executor.place(&batch.tokens, &batch.targets)?;
-        executor.run(Span::Gradients)?;
+        executor.run(StepSpan::Gradients)?;
         executor.wait()?;
         let times = executor.launch_times()?;
-        let rows: Vec<Row> = times.iter().map(|times| row(times, rates)).collect();
-        let document = Document {
+        let rows: Vec<LaunchRow> = times.iter().map(|times| row(times, rates)).collect();
+        let document = LaunchesDocument {
             device: &facts.device,
             products: device.matrix_products(&options),
             rates,
             rows: &rows,
         };
         let table = table(&document);
-        let mut page = Page::default();
+        let mut page = AnalysisPage::default();
         match self.markdown {
             true => markdown(&mut page, &table),
             false => page.table(table),
         }
-        Answer::new(&document, page)
+        AnalysisResult::new(&document, page)
     }
 }
 
-fn row(times: &LaunchTimes, rates: Option<(f64, f64)>) -> Row {
+fn row(times: &LaunchTimes, rates: Option<(f64, f64)>) -> LaunchRow {
     let work = times.work;
     let floor = |(flops, bytes): (f64, f64)| (work.flops / flops).max(work.bytes / bytes) * 1e6;
-    Row {
-        phase: Phase::name(times.phase),
+    LaunchRow {
+        phase: StepPhase::name(times.phase),
         launch: times.label.clone(),
         count: times.count,
         us: times.microseconds,
@@ -102,18 +104,18 @@ fn row(times: &LaunchTimes, rates: Option<(f64, f64)>) -> Row {
     }
 }
 
-impl Row {
+impl LaunchRow {
     /// The lower limit's share of the measured time.
-    fn share(&self) -> Option<String> {
+    fn floor_share(&self) -> Option<String> {
         let floor = self.floor_us?;
         Some(format!("{:.0} %", 100.0 * floor / self.us))
     }
 }
 
-fn table(found: &Document<'_>) -> TextTable {
+fn table(found: &LaunchesDocument<'_>) -> TextTable {
     let sum: f64 = found.rows.iter().map(|row| row.us_together).sum();
     let title = format!("V4's launches on {}, {}", found.device, found.products);
-    Columns::of(title, found.rows)
+    TableColumns::titled(title, found.rows)
         .left("launch", |row| row.launch.clone())
         .left("phase", |row| row.phase.to_string())
         .right("count", |row| row.count.to_string())
@@ -122,7 +124,7 @@ fn table(found: &Document<'_>) -> TextTable {
         .right("MFLOP", |row| format!("{:.1}", row.mflop))
         .right("MB", |row| format!("{:.2}", row.megabytes))
         .right("floor us", |row| number(row.floor_us, 2))
-        .right("of floor", Row::share)
+        .right("of floor", LaunchRow::floor_share)
         .note(format!(
             "sum {sum:.1} us; each kind is timed alone, with launches back to back in a graph and operands \
              in the cache if they fit: products and norms may be faster than the memory floor"
@@ -139,7 +141,7 @@ fn table(found: &Document<'_>) -> TextTable {
 }
 
 /// Writes the table with its first column as code.
-fn markdown(page: &mut Page, table: &TextTable) {
+fn markdown(page: &mut AnalysisPage, table: &TextTable) {
     let names: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
     page.line(format_args!("| {} |", names.join(" | ")));
     page.line(format_args!("|{}", "---|".repeat(names.len())));
@@ -154,12 +156,12 @@ fn markdown(page: &mut Page, table: &TextTable) {
 mod tests {
     use super::*;
     use tinyllama_engine::model::work::Work;
-    use tinyllama_engine::targets::v4::Phase;
+    use tinyllama_engine::targets::v4::StepPhase;
 
     #[test]
     fn the_floor_is_the_larger_of_arithmetic_and_memory() {
         let times = |flops, bytes| LaunchTimes {
-            phase: Phase::Forward,
+            phase: StepPhase::Forward,
             label: "gemm".into(),
             count: 8,
             microseconds: 10.0,
@@ -167,14 +169,14 @@ mod tests {
         };
         let rates = Some((1e12, 1e12));
         assert_eq!(
-            row(&times(4e6, 1e6), rates).share().as_deref(),
+            row(&times(4e6, 1e6), rates).floor_share().as_deref(),
             Some("40 %")
         );
         let by_memory = row(&times(4e6, 8e6), rates);
         assert_eq!(
-            (by_memory.share().as_deref(), by_memory.us_together),
+            (by_memory.floor_share().as_deref(), by_memory.us_together),
             (Some("80 %"), 80.0)
         );
-        assert_eq!(row(&times(4e6, 8e6), None).share(), None);
+        assert_eq!(row(&times(4e6, 8e6), None).floor_share(), None);
     }
 }

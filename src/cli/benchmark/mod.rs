@@ -9,18 +9,18 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use super::Exit;
-use super::analysis::Asked;
+use super::analysis::AnalysisCommand;
 
 #[derive(Debug, Subcommand)]
 pub enum What {
     /// Compare V4's replayed graph with the same step launch by launch, and with other targets, at several shapes
-    V4(Box<Asked<shapes::ShapesArgs>>),
+    V4(Box<AnalysisCommand<shapes::ShapesArgs>>),
     /// List each launch of V4's schedule: time, operations, bytes, and the share of the device's peak rates
-    Launches(Box<Asked<launches::LaunchesArgs>>),
+    Launches(Box<AnalysisCommand<launches::LaunchesArgs>>),
     /// Compare V4's matrix products by the vendor's library and by burn's
-    Gemm(Box<Asked<gemm::GemmArgs>>),
+    Gemm(Box<AnalysisCommand<gemm::GemmArgs>>),
     /// Check that thousands of replays equal the launches bit for bit, and that many shapes leak no memory
-    Replays(Box<Asked<replays::ReplaysArgs>>),
+    Replays(Box<AnalysisCommand<replays::ReplaysArgs>>),
 }
 
 pub fn run(what: &What) -> Result<Exit> {

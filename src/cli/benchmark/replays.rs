@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::analysis::{Analysis, Answer, Page, positive};
+use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult, positive};
 use tinyllama_base::units::{bytes_or_not, human_bytes};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_engine::model::Weights;
@@ -27,7 +27,7 @@ pub struct ReplaysArgs {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct ReplaysDocument {
     device: String,
     products: MatrixProducts,
     passed: bool,
@@ -36,7 +36,7 @@ struct Document {
 }
 
 impl Analysis for ReplaysArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let mut options = self.training.options(v4::TARGET)?;
         // Both must use the same algorithms of the matrix library.
         options.deterministic = true;
@@ -51,24 +51,24 @@ impl Analysis for ReplaysArgs {
         let batch = Data::synthetic(&options.config, options.seed).next_batch();
         let mut replayed = trainer(true)?;
         let (mut other, tokens) = (trainer(false)?, (&batch.tokens[..], &batch.targets[..]));
-        let mut progress = announce("step", self.steps, 2000);
+        let mut progress = progress_printer("step", self.steps, 2000);
         let replays = v4::replays(&mut replayed, &mut other, tokens, self.steps, &mut progress)?;
         let free = || driver.device_memory().ok().map(|memory| memory.free);
-        let mut progress = announce("shape", self.shapes, 10);
+        let mut progress = progress_printer("shape", self.shapes, 10);
         let shapes = v4::reshapes(&mut replayed, self.shapes, true, &free, &mut progress)?;
-        let document = Document {
+        let document = ReplaysDocument {
             device: device.facts.device.clone(),
             products: device.matrix_products(&options),
-            passed: replays.identical && shapes.healthy && shapes.kept_nothing(TOLERATED),
+            passed: replays.identical && shapes.healthy && shapes.leaked_nothing(TOLERATED),
             replays,
             shapes,
         };
-        Ok(Answer::new(&document, page(&document))?.passed(document.passed))
+        Ok(AnalysisResult::new(&document, page(&document))?.with_passed(document.passed))
     }
 }
 
 /// Reports progress from time to time.
-fn announce(what: &'static str, of: usize, every: usize) -> impl FnMut(usize) {
+fn progress_printer(what: &'static str, of: usize, every: usize) -> impl FnMut(usize) {
     let mut next = every;
     move |done| {
         if done >= next {
@@ -78,9 +78,9 @@ fn announce(what: &'static str, of: usize, every: usize) -> impl FnMut(usize) {
     }
 }
 
-fn page(found: &Document) -> Page {
-    let mut page = Page::default();
-    let Document {
+fn page(found: &ReplaysDocument) -> AnalysisPage {
+    let mut page = AnalysisPage::default();
+    let ReplaysDocument {
         replays, shapes, ..
     } = found;
     page.line(format_args!("V4 on {}, {}", found.device, found.products));

@@ -5,19 +5,20 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::analysis::{
-    Analysis, Answer, Column, Flags, Grid, Lab, Page, Sizes, TIMED, positive,
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, GridColumn, GridSizes, SizeGrid,
+    TIMED, positive,
 };
-use tinyllama_base::table::Columns;
+use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{human_bytes, number};
 use tinyllama_course::analysis::relative::factor;
-use tinyllama_course::analysis::scaling::{Measured, Size};
+use tinyllama_course::analysis::scaling::{ScalingPoint, Size};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("lengths", |lengths| lengths.default_value("128")))]
 #[command(mut_arg("batches", |sizes| sizes.default_values(["1", "8", "32"])))]
 pub struct ShapesArgs {
     #[command(flatten)]
-    sizes: Sizes,
+    sizes: GridSizes,
     /// Target to compare with, optionally with flags after a colon: `v1`, `v2:--graph-fusion=on`; may be repeated
     #[arg(long, value_name = "TARGET")]
     with: Vec<RunSpec>,
@@ -31,7 +32,7 @@ use tinyllama_course::run::RunSpec;
 
 /// Results of one target at one shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Row {
+struct ShapeRow {
     #[serde(flatten)]
     size: Size,
     name: String,
@@ -50,19 +51,19 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ShapesDocument<'a> {
     device: Option<&'a str>,
     complete: bool,
-    rows: &'a [Row],
+    rows: &'a [ShapeRow],
 }
 
 impl Analysis for ShapesArgs {
-    fn answer(&self) -> Result<Answer> {
+    fn analyze(&self) -> Result<AnalysisResult> {
         let ultra = |state: &str| RunSpec::parse("v4", [format!("--ultra={state}")]);
         let specs = [&[ultra("off")?, ultra("on")?], &self.with[..]].concat();
-        let mut grid = Grid::new(&specs, &self.flags.after(&TIMED), &self.sizes)?;
-        let ended = grid.run(&mut Lab::open(&self.flags)?, self.rounds);
-        let rows: Vec<Row> = (0..grid.sizes.len())
+        let mut grid = SizeGrid::new(&specs, &self.flags.merged_with(&TIMED), &self.sizes)?;
+        let ended = grid.run(&mut AnalysisRunner::open(&self.flags)?, self.rounds);
+        let rows: Vec<ShapeRow> = (0..grid.sizes.len())
             .flat_map(|at| rows(&grid, at))
             .collect();
         let mut runs = grid
@@ -71,25 +72,25 @@ impl Analysis for ShapesArgs {
             .flat_map(|column| &column.runs)
             .flatten();
         let device = runs.next().map(|run| &*run.hello.device);
-        let document = Document {
+        let document = ShapesDocument {
             device,
             complete: ended.is_ok(),
             rows: &rows,
         };
         let page = device.map(|device| page(device, &rows));
-        Ok(Answer::new(&document, page.unwrap_or_default())?.after(ended))
+        Ok(AnalysisResult::new(&document, page.unwrap_or_default())?.with_run_result(ended))
     }
 }
 
 /// All rows of a size. The uncaptured schedule comes first.
-fn rows(grid: &Grid, at: usize) -> Vec<Row> {
+fn rows(grid: &SizeGrid, at: usize) -> Vec<ShapeRow> {
     let mut standard = None;
-    let row = |column: &Column| {
+    let row = |column: &GridColumn| {
         let runs = &column.runs[at];
         let last = runs.last()?;
-        let measured = Measured::of(grid.sizes[at], runs)?;
+        let measured = ScalingPoint::from_runs(grid.sizes[at], runs)?;
         let standard = *standard.get_or_insert(measured.step_ms);
-        Some(Row {
+        Some(ShapeRow {
             size: measured.size,
             name: column.spec.to_string(),
             step_ms: measured.step_ms,
@@ -105,9 +106,9 @@ fn rows(grid: &Grid, at: usize) -> Vec<Row> {
     grid.columns.iter().filter_map(row).collect()
 }
 
-fn page(device: &str, rows: &[Row]) -> Page {
-    let mut page = Page::default();
-    let mut table = Columns::of(format!("V4 on {device}"), rows)
+fn page(device: &str, rows: &[ShapeRow]) -> AnalysisPage {
+    let mut page = AnalysisPage::default();
+    let mut table = TableColumns::titled(format!("V4 on {device}"), rows)
         .left("", |row| row.name.clone())
         .right("batch", |row| row.size.batch_size.to_string())
         .right("tokens", |row| row.size.sequence_length.to_string())

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use tinyllama_base::statistics::Series;
-use tinyllama_course::analysis::comparison::Row;
+use tinyllama_course::analysis::comparison::ComparisonRow;
 use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN};
 use tinyllama_course::run::UsageError;
 
@@ -67,8 +67,8 @@ impl Peer {
     fn read(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         let number = |name: &str| value.get(name).and_then(Value::as_f64);
-        let words = ["peer", "cfg", "variant", "dtype"];
-        let name = words.iter().filter_map(|word| value.get(*word)?.as_str());
+        let keys = ["peer", "cfg", "variant", "dtype"];
+        let name = keys.iter().filter_map(|word| value.get(*word)?.as_str());
         Some(Peer {
             name: itertools::join(name, " "),
             step_ms: number("step_ms").filter(|ms| ms.is_finite() && *ms > 0.0)?,
@@ -80,26 +80,26 @@ impl Peer {
     }
 
     /// Adds the ratio to the runs of `base`.
-    pub fn over(self, base: &[Series], confidence: f64) -> Self {
+    pub fn relative_to(self, base: &[Series], confidence: f64) -> Self {
         let series = Series::new(vec![self.step_ms]);
         Peer {
             relative_time: series.ok().and_then(|series| {
-                RelativeTime::of_runs(&[series], base, confidence, USUAL_MARGIN)
+                RelativeTime::from_runs(&[series], base, confidence, USUAL_MARGIN)
             }),
             ..self
         }
     }
 
     /// Converts it to a row of the tables.
-    pub fn row(&self) -> Row {
-        Row {
+    pub fn row(&self) -> ComparisonRow {
+        ComparisonRow {
             name: self.name.clone(),
             step_ms: Some(self.step_ms),
             samples_per_s: self.samples_per_s,
             launches_per_step: self.launches_per_step,
             peak_bytes_reserved: self.peak_bytes,
             relative_time: self.relative_time.clone(),
-            ..Row::default()
+            ..ComparisonRow::default()
         }
     }
 }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_peers_line_is_read_and_other_lines_are_passed_over() {
         let base = [Series::new(vec![35.0]).unwrap()];
-        let read = |line: &str| Some(Peer::read(line)?.over(&base, 0.95));
+        let read = |line: &str| Some(Peer::read(line)?.relative_to(&base, 0.95));
         let peer =
             read(r#"{"cfg":"small","variant":"v1_tf32","step_ms":17.5,"kernels":null}"#).unwrap();
         assert_eq!(

@@ -6,36 +6,38 @@ use serde_json::json;
 use super::Instructor;
 use super::args::AgainArgs;
 use crate::cli::Exit;
-use crate::cli::analysis::{Lab, TIMED};
-use tinyllama_base::foreign::plain;
+use crate::cli::analysis::{AnalysisRunner, TIMED};
 use tinyllama_base::statistics::median;
-use tinyllama_course::analysis::{MeasuredRun, RunFailure, Variant};
-use tinyllama_course::instructor::ladder::{Rung, ladder};
+use tinyllama_base::untrusted::plain;
+use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
+use tinyllama_course::instructor::ladder::{BestRun, ladder};
 use tinyllama_course::lesson::refused_flag;
 use tinyllama_course::run::{Launcher, RunSpec};
 
 impl Instructor<'_> {
     pub fn run_again(&mut self, args: &AgainArgs) -> Result<Exit> {
         let rungs = ladder(&mut self.class, &self.course)?;
-        let mut lab = Lab::open(&args.flags)?;
-        lab.runner.launcher =
-            Launcher::choose(args.flags.launcher.as_deref(), Some(&self.class.folder))?;
+        let mut runner = AnalysisRunner::open(&args.flags)?;
+        runner.runner.launcher =
+            Launcher::from_settings(args.flags.launcher.as_deref(), Some(&self.class.folder))?;
         if args.sweep.jobs.is_some() {
-            lab.runner.launcher.check_several()?;
-            lab.jobs = args.sweep.jobs;
+            runner.runner.launcher.check_several()?;
+            runner.jobs = args.sweep.jobs;
         }
         let mut entrants = Vec::new();
         for rung in &rungs {
-            match variant(rung, &args.flags.words) {
+            match variant(rung, &args.flags.args) {
                 Ok(variant) => entrants.push((rung, variant)),
-                Err(why) => lab.say(&plain(&format!("{} is left out: {why}", rung.learner))),
+                Err(why) => {
+                    runner.print_line(&plain(&format!("{} is left out: {why}", rung.learner)))
+                }
             }
         }
-        let (rungs, variants): (Vec<&Rung>, Vec<Variant>) = entrants.into_iter().unzip();
+        let (rungs, variants): (Vec<&BestRun>, Vec<RunVariant>) = entrants.into_iter().unzip();
         let mut complete = true;
-        let runs = lab.take_turns_without(&variants, args.measure.rounds, |failed| {
+        let runs = runner.run_rounds_skipping(&variants, args.measure.rounds, |failed| {
             complete = false;
-            eprintln!("{}", plain(&RunFailure::Failed(failed).to_string()));
+            eprintln!("{}", plain(&RunFailure::FailedRun(failed).to_string()));
             Ok(())
         })?;
         let rate = |runs: &[MeasuredRun]| {
@@ -44,7 +46,7 @@ impl Instructor<'_> {
         };
         let again = rungs.into_iter().zip(&runs);
         let again = again.filter_map(|(rung, runs)| Some((rung, rate(runs)?)));
-        let mut again: Vec<(&Rung, f64)> = again.collect();
+        let mut again: Vec<(&BestRun, f64)> = again.collect();
         again.sort_by(|a, b| b.1.total_cmp(&a.1));
         let text = (1..).zip(&again).map(|(place, (rung, rate))| {
             format!(
@@ -52,23 +54,28 @@ impl Instructor<'_> {
                 rung.learner, rung.samples_per_s, rung.flags
             )
         });
-        let text: String = text.chain(lab.places()).collect();
-        let row = |(rung, rate): &(&Rung, f64)| json!({ "learner": rung.learner, "samples_per_s": rate, "rung": rung });
+        let text: String = text.chain(runner.nodes_note()).collect();
+        let row = |(rung, rate): &(&BestRun, f64)| json!({ "learner": rung.learner, "samples_per_s": rate, "rung": rung });
         let rows: Vec<_> = again.iter().map(row).collect();
         let document = json!({ "complete": complete, "again": rows });
         self.print(&document, text.trim_end())?;
-        Ok(Exit::of(complete))
+        Ok(Exit::from_passed(complete))
     }
 }
 
 /// A learner's run with the instructor's flags instead of its own. The records come from the learner, so their flags
 /// are checked like those of a course.
-fn variant(rung: &Rung, after: &[String]) -> Result<Variant> {
+fn variant(rung: &BestRun, after: &[String]) -> Result<RunVariant> {
     let flags = shlex::split(&rung.flags).unwrap_or_default();
     if let Some(why) = refused_flag(&flags) {
         anyhow::bail!(why);
     }
     let before = TIMED.map(str::to_owned);
     let spec = RunSpec::parse(&rung.target, &flags)?;
-    Ok(Variant::new(rung.learner.clone(), &spec, &before, after)?)
+    Ok(RunVariant::new(
+        rung.learner.clone(),
+        &spec,
+        &before,
+        after,
+    )?)
 }

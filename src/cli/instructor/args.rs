@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use crate::cli::analysis::{Flags, Measure, Sweep};
 use crate::cli::report::CourseArgs;
 use tinyllama_course::instructor::class::PERMISSIONS;
-use tinyllama_course::instructor::scope::Named;
+use tinyllama_course::instructor::scope::ScopeName;
 
 #[derive(Debug, Args)]
 #[command(after_help = PERMISSIONS)]
@@ -64,7 +64,7 @@ pub enum InstructorCommand {
         learner: Option<String>,
         lesson: String,
         #[command(flatten)]
-        whom: Whom,
+        whom: OrderRecipients,
     },
     /// Complete a step for a learner; a run trains on this machine
     Solve {
@@ -83,7 +83,7 @@ pub enum InstructorCommand {
     /// Send a message to learners, or to everyone
     Message {
         #[command(flatten)]
-        whom: Whom,
+        whom: OrderRecipients,
         #[arg(required = true)]
         text: Vec<String>,
         /// The old name of --everyone
@@ -111,7 +111,7 @@ pub struct AgainArgs {
 
 /// The learners that an order is for.
 #[derive(Debug, Args)]
-pub struct Whom {
+pub struct OrderRecipients {
     /// A learner; may be repeated
     #[arg(long = "learner", alias = "to", value_name = "NAME")]
     pub learners: Vec<String>,
@@ -127,7 +127,7 @@ pub struct ResetArgs {
     #[arg(conflicts_with_all = ["learners", "everyone"])]
     pub learner: Option<String>,
     #[command(flatten)]
-    pub whom: Whom,
+    pub whom: OrderRecipients,
     /// One step: LESSON/STEP
     #[arg(long, group = "what", value_name = "LESSON/STEP")]
     step: Option<String>,
@@ -149,12 +149,12 @@ pub struct ResetArgs {
 }
 
 impl ResetArgs {
-    pub fn named(&self) -> Named {
-        let some = |name: &Option<String>, of: fn(String) -> Named| name.clone().map(of);
-        some(&self.step, Named::Step)
-            .or_else(|| some(&self.stage, Named::Stage))
-            .or_else(|| some(&self.lesson, Named::Lesson))
-            .or_else(|| some(&self.session, Named::Session))
-            .unwrap_or(Named::All)
+    pub fn named(&self) -> ScopeName {
+        let some = |name: &Option<String>, of: fn(String) -> ScopeName| name.clone().map(of);
+        some(&self.step, ScopeName::Step)
+            .or_else(|| some(&self.stage, ScopeName::Stage))
+            .or_else(|| some(&self.lesson, ScopeName::Lesson))
+            .or_else(|| some(&self.session, ScopeName::Session))
+            .unwrap_or(ScopeName::All)
     }
 }

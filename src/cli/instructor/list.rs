@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::Instructor;
 use crate::cli::Exit;
-use tinyllama_base::foreign::{Terminal, plain};
 use tinyllama_base::units::number_or_not;
+use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_course::instructor::class::PERMISSIONS;
 use tinyllama_course::instructor::ladder::ladder;
 use tinyllama_course::instructor::view::{LearnerView, views};
@@ -75,7 +75,7 @@ impl Instructor<'_> {
         if self.args.json {
             return self.print(&json!({ "learners": views, "pinned": pin }), "");
         }
-        let mut out = Terminal(io::stdout().lock());
+        let mut out = PlainWriter(io::stdout().lock());
         if let Some(lesson) = pin {
             writeln!(out, "The class is pinned to {}.", plain(&lesson))?;
         }

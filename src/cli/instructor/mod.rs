@@ -10,20 +10,22 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 pub use self::args::InstructorArgs;
-use self::args::{InstructorCommand, Whom};
+use self::args::{InstructorCommand, OrderRecipients};
 use super::Exit;
-use super::say::say_text;
+use super::print_result::print_text;
 use super::session::warn_of;
 use tinyllama_base::locale;
-use tinyllama_course::instructor::carry_out::{Sent, each, everyone, newest_backup, one, pin};
+use tinyllama_course::instructor::carry_out::{
+    SentOrder, everyone, newest_backup, pin, send_each, send_one,
+};
 use tinyllama_course::instructor::class::PERMISSIONS;
 use tinyllama_course::instructor::scope;
 use tinyllama_course::instructor::{Class, hand_ins, solve};
 use tinyllama_course::lesson::Course;
-use tinyllama_course::report::{Options, collect, markdown};
+use tinyllama_course::report::{CollectOptions, collect, markdown};
 use tinyllama_course::run::UsageError;
 use tinyllama_course::session::class_rights;
-use tinyllama_course::session::order::Action;
+use tinyllama_course::session::order::OrderAction;
 use tinyllama_course::session::store::read_only;
 use tinyllama_course::tui::instructor_screen;
 use tinyllama_course::tui::theme::Theme;
@@ -52,7 +54,7 @@ enum Recipients {
 
 /// # Errors
 /// If no learner is named.
-fn recipients(learner: Option<String>, whom: &Whom) -> Result<Recipients, UsageError> {
+fn recipients(learner: Option<String>, whom: &OrderRecipients) -> Result<Recipients, UsageError> {
     if whom.everyone {
         return Ok(Recipients::Everyone);
     }
@@ -86,7 +88,7 @@ impl Instructor<'_> {
                     bail!(UsageError(ALL.into()));
                 }
                 let (scope, workbench) = scope::resolve(&reset.named(), &self.course)?;
-                let action = Action::Reset { scope, workbench };
+                let action = OrderAction::Reset { scope, workbench };
                 let learner = reset.learner.clone();
                 self.order_to(recipients(learner, &reset.whom)?, action)
             }
@@ -95,7 +97,7 @@ impl Instructor<'_> {
                     Some(backup) => backup.clone(),
                     None => newest_backup(&self.class, learner)?,
                 };
-                self.order(learner, Action::Restore { backup })
+                self.order(learner, OrderAction::Restore { backup })
             }
             InstructorCommand::Unlock {
                 learner,
@@ -103,7 +105,7 @@ impl Instructor<'_> {
                 whom,
             } => {
                 let lesson = scope::lesson(lesson, &self.course)?.id.clone();
-                let action = Action::Unlock { lesson };
+                let action = OrderAction::Unlock { lesson };
                 self.order_to(recipients(learner.clone(), whom)?, action)
             }
             InstructorCommand::Solve { learner, step } => self.solve(learner, step),
@@ -114,7 +116,7 @@ impl Instructor<'_> {
                     true => Recipients::Everyone,
                     false => recipients(None, whom)?,
                 };
-                self.order_to(to, Action::Message { text })
+                self.order_to(to, OrderAction::Message { text })
             }
             InstructorCommand::Collect { output } => self.collect(output),
         }
@@ -126,30 +128,30 @@ impl Instructor<'_> {
         }
         let no_color = self.args.no_color || locale::no_color(locale::variable);
         let ascii = self.args.ascii || !locale::is_utf8(locale::variable);
-        let (by, theme) = (self.by(), Theme::of(no_color, ascii));
+        let (by, theme) = (self.sender_name(), Theme::new(no_color, ascii));
         instructor_screen::run(self.class, &self.course, &by, theme)?;
         Ok(Exit::Ok)
     }
 
-    fn by(&self) -> String {
+    fn sender_name(&self) -> String {
         let user = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
         let by = self.args.by.clone().or_else(|| user().ok());
         by.unwrap_or_else(|| "your instructor".into())
     }
 
     fn print(&self, value: &serde_json::Value, text: &str) -> Result<Exit> {
-        say_text(self.args.json, value, text)
+        print_text(self.args.json, value, text)
     }
 
     fn show(&mut self, learner: &str) -> Result<Exit> {
         let place = self.class.place(learner)?;
-        let report = collect(&place, &self.course, Options::default())?;
+        let report = collect(&place, &self.course, CollectOptions::default())?;
         let text = markdown::render(&report);
         self.print(&serde_json::to_value(&report)?, &text)
     }
 
-    fn order(&self, learner: &str, action: Action) -> Result<Exit> {
-        let sent = one(&self.class, learner, action, &self.by())?;
+    fn order(&self, learner: &str, action: OrderAction) -> Result<Exit> {
+        let sent = send_one(&self.class, learner, action, &self.sender_name())?;
         self.print(&json!(sent), &sent.text)
     }
 
@@ -171,29 +173,29 @@ impl Instructor<'_> {
     fn pin(&self, lesson: Option<&str>) -> Result<Exit> {
         let lesson = lesson.map(|id| scope::lesson(id, &self.course));
         let lesson = lesson.transpose()?.map(|lesson| lesson.id.clone());
-        let text = pin(&self.class, lesson.clone(), &self.by())?;
+        let text = pin(&self.class, lesson.clone(), &self.sender_name())?;
         self.print(&json!({ "pinned": lesson }), &text)
     }
 
-    fn order_to(&mut self, recipients: Recipients, action: Action) -> Result<Exit> {
-        let by = self.by();
+    fn order_to(&mut self, recipients: Recipients, action: OrderAction) -> Result<Exit> {
+        let by = self.sender_name();
         let sent = match recipients {
             Recipients::Everyone => everyone(&mut self.class, action, &by)?,
             Recipients::Named(names) => match names.as_slice() {
                 [learner] => return self.order(learner, action),
                 _ => {
                     let orders = names.into_iter().map(|name| (name, action.clone()));
-                    each(&self.class, orders.collect(), &by)?
+                    send_each(&self.class, orders.collect(), &by)?
                 }
             },
         };
-        let failed = sent.iter().any(Sent::is_failed);
+        let failed = sent.iter().any(SentOrder::is_failed);
         let text: Vec<&str> = sent.iter().map(|sent| sent.text.as_str()).collect();
         self.print(&json!({ "learners": sent }), &text.join("\n"))?;
         if failed && !self.args.json {
             eprintln!("{PERMISSIONS}");
         }
-        Ok(Exit::of(!failed))
+        Ok(Exit::from_passed(!failed))
     }
 
     fn collect(&mut self, output: &std::path::Path) -> Result<Exit> {
@@ -213,6 +215,6 @@ impl Instructor<'_> {
             values.push(json!({ "learner": one.learner, "file": file, "problem": why }));
         }
         self.print(&json!({ "collected": values }), &lines.join("\n"))?;
-        Ok(Exit::of(!failed))
+        Ok(Exit::from_passed(!failed))
     }
 }

@@ -13,16 +13,16 @@ use tinyllama_contract::model::kernels::TYPICAL;
 use tinyllama_course::run::UsageError;
 use tinyllama_course::workbench::compile::SOURCE;
 use tinyllama_course::workbench::exercise::{Exercise, exercises};
-use tinyllama_course::workbench::file::File;
+use tinyllama_course::workbench::file::KernelFile;
 use tinyllama_engine::device::driver::{
-    self, CompileRequest, Compiler, DriverError, Precision, Properties, Vendor,
+    self, CompileRequest, DriverError, GemmPrecision, Properties, RuntimeCompiler, Vendor,
 };
 use tinyllama_engine::targets::v4;
 use tinyllama_kernels::source::Target;
 
-use super::Selection;
+use super::KernelSelection;
 use crate::cli::Exit;
-use crate::cli::say::say;
+use crate::cli::print_result::print_document;
 use crate::emitted::candidates::{V4, candidates};
 use crate::learner_kernels;
 
@@ -35,22 +35,22 @@ const ARCHITECTURES: [&str; 7] = [
 const UNLISTED_COMPUTE_UNITS: u32 = 256;
 
 /// A module to compile, with its name for messages.
-struct Module {
+struct ModuleSource {
     label: String,
-    source: driver::Source,
+    source: driver::SourceCode,
 }
 
 #[derive(Serialize)]
-struct Compiled {
+struct CompiledModule {
     architecture: String,
     compiler: String,
     modules: usize,
     seconds: f64,
-    refused: Vec<Refused>,
+    refused: Vec<CompileRefusal>,
 }
 
 #[derive(Serialize)]
-struct Refused {
+struct CompileRefusal {
     kernel: String,
     log: String,
 }
@@ -60,7 +60,7 @@ struct Refused {
 /// # Errors
 /// If an architecture is unknown, or there is no compiler. The result and the exit status contain the compiler's
 /// refusals.
-pub(super) fn compile(named: &str, all: bool, selection: &Selection<'_>) -> Result<Exit> {
+pub(super) fn compile(named: &str, all: bool, selection: &KernelSelection<'_>) -> Result<Exit> {
     let architectures: Vec<&str> = match named {
         "all" => ARCHITECTURES.to_vec(),
         named => named.split(',').map(str::trim).collect(),
@@ -76,24 +76,24 @@ pub(super) fn compile(named: &str, all: bool, selection: &Selection<'_>) -> Resu
             }
         }
     }
-    say(selection.json, &compiled, |out| {
+    print_document(selection.json, &compiled, |out| {
         compiled
             .iter()
             .try_for_each(|compiled| print(out, compiled))
     })?;
     let refused = compiled.iter().any(|compiled| !compiled.refused.is_empty());
-    Ok(Exit::of(!refused))
+    Ok(Exit::from_passed(!refused))
 }
 
-fn print(out: &mut impl Write, compiled: &Compiled) -> io::Result<()> {
-    let Compiled {
+fn print(out: &mut impl Write, compiled: &CompiledModule) -> io::Result<()> {
+    let CompiledModule {
         architecture,
         compiler,
         modules,
         seconds,
         refused,
     } = compiled;
-    for Refused { kernel, log } in refused {
+    for CompileRefusal { kernel, log } in refused {
         writeln!(out, "{kernel} does not compile for {architecture}:\n{log}")?;
     }
     let taken = modules - refused.len();
@@ -124,41 +124,41 @@ fn offline(name: &str) -> Result<Properties> {
 }
 
 /// Loads AMD's compiler. Its version is that of the HIP in the same installation.
-fn compiler(properties: &mut Properties) -> driver::Result<Compiler> {
+fn compiler(properties: &mut Properties) -> driver::Result<RuntimeCompiler> {
     if let Some(version) = driver::inventory(Vendor::Amd)?.driver {
         properties.driver = version;
     }
-    Compiler::load(properties)
+    RuntimeCompiler::load(properties)
 }
 
 fn compile_for(
-    compiler: &Compiler,
+    compiler: &RuntimeCompiler,
     properties: &Properties,
     all: bool,
-    selection: &Selection<'_>,
-) -> Result<Compiled> {
+    selection: &KernelSelection<'_>,
+) -> Result<CompiledModule> {
     let started = Instant::now();
     let modules = modules(properties, all, selection)?;
     let mut refused = vec![];
-    for Module { label, source } in &modules {
+    for ModuleSource { label, source } in &modules {
         match compiler.compile(&CompileRequest::new(source, properties)) {
             // An empty result is not a code object.
             Ok(code) if !code.is_empty() => {}
-            Ok(_) => refused.push(Refused {
+            Ok(_) => refused.push(CompileRefusal {
                 kernel: label.clone(),
                 log: "it produced no code".into(),
             }),
-            Err(DriverError::Compile { log, .. }) => refused.push(Refused {
+            Err(DriverError::Compile { log, .. }) => refused.push(CompileRefusal {
                 kernel: label.clone(),
                 log,
             }),
-            Err(error) => refused.push(Refused {
+            Err(error) => refused.push(CompileRefusal {
                 kernel: label.clone(),
                 log: error.to_string(),
             }),
         }
     }
-    Ok(Compiled {
+    Ok(CompiledModule {
         architecture: properties.arch.clone(),
         compiler: compiler.version()?,
         modules: modules.len(),
@@ -168,15 +168,19 @@ fn compile_for(
 }
 
 /// Every text once: cubecl's kernels if cubecl knows the architecture, V4's kernels, and the workbench's solutions.
-fn modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> Result<Vec<Module>> {
+fn modules(
+    properties: &Properties,
+    all: bool,
+    selection: &KernelSelection<'_>,
+) -> Result<Vec<ModuleSource>> {
     let mut modules = vec![];
     if let Ok(target) = Target::hip(&properties.arch) {
         let emitted = candidates(&target, all)?;
         let emitted = emitted.into_iter().filter(|one| one.operation != V4);
         let wanted = emitted.filter(|one| selection.takes(one.operation, one.dtype));
-        modules.extend(wanted.map(|one| Module {
+        modules.extend(wanted.map(|one| ModuleSource {
             label: format!("{} in {} ({})", one.launch.kernel, one.dtype, one.case),
-            source: driver::Source::new(one.launch.kernel, one.launch.source),
+            source: driver::SourceCode::new(one.launch.kernel, one.launch.source),
         }));
     }
     if selection.operations.contains(&V4) {
@@ -189,18 +193,22 @@ fn modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> Res
     Ok(modules)
 }
 
-fn v4_modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> Vec<Module> {
+fn v4_modules(
+    properties: &Properties,
+    all: bool,
+    selection: &KernelSelection<'_>,
+) -> Vec<ModuleSource> {
     let mut modules = vec![];
     let presets = Preset::value_variants().iter();
     for preset in presets.filter(|preset| all || **preset == TYPICAL) {
-        for precision in Precision::ALL {
+        for precision in GemmPrecision::ALL {
             // Only gfx942 offers products with tf32 operands.
-            let offered = precision != Precision::Tf32 || properties.arch == "gfx942";
+            let offered = precision != GemmPrecision::Tf32 || properties.arch == "gfx942";
             if !offered || !selection.takes(V4, precision.name()) {
                 continue;
             }
             let sources = v4::sources(&preset.config(), precision, properties);
-            modules.extend(sources.into_iter().flatten().map(|source| Module {
+            modules.extend(sources.into_iter().flatten().map(|source| ModuleSource {
                 label: format!("v4 in {} ({preset})", precision.name()),
                 source,
             }));
@@ -210,15 +218,15 @@ fn v4_modules(properties: &Properties, all: bool, selection: &Selection<'_>) -> 
 }
 
 /// The workbench's solutions, prepared like a learner's file.
-fn solutions() -> Result<Vec<Module>> {
+fn solutions() -> Result<Vec<ModuleSource>> {
     let solution = |exercise: &Exercise| {
-        let file = File {
+        let file = KernelFile {
             path: exercise.file_name().into(),
             text: exercise.solution()?.to_owned(),
         };
-        Ok(Module {
+        Ok(ModuleSource {
             label: format!("the workbench's solution {}", exercise.name),
-            source: driver::Source::new(SOURCE, learner_kernels::gpu::source(&file)),
+            source: driver::SourceCode::new(SOURCE, learner_kernels::gpu::source(&file)),
         })
     };
     exercises()?.iter().map(solution).collect()

@@ -47,7 +47,7 @@ pub struct ArchArgs {
         default_value = "clang",
         requires = "compile"
     )]
-    with: With,
+    with: ArchCompiler,
     /// Compile every size and block size instead of one of each kernel
     #[arg(long, requires = "compile")]
     all: bool,
@@ -64,7 +64,7 @@ pub struct ArchArgs {
 
 /// The compiler for `--compile`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum With {
+pub enum ArchCompiler {
     /// Any clang that supports AMD GPUs; its assembly states registers and local memory
     Clang,
     /// AMD's run-time compiler with the options of this program; reports which kernels it refuses
@@ -72,7 +72,7 @@ pub enum With {
 }
 
 /// The kernels that the command's other flags select.
-pub struct Selection<'a> {
+pub struct KernelSelection<'a> {
     /// Operations; all if empty.
     pub operations: &'a [&'static str],
     /// `f32`, `bf16` or `f16`; all if not given.
@@ -80,15 +80,15 @@ pub struct Selection<'a> {
     pub json: bool,
 }
 
-impl Selection<'_> {
+impl KernelSelection<'_> {
     fn takes(&self, operation: &str, dtype: &str) -> bool {
         self.operations.contains(&operation) && self.dtype.is_none_or(|wanted| wanted == dtype)
     }
 }
 
-pub fn run(args: &ArchArgs, selection: &Selection<'_>) -> Result<Exit> {
+pub fn run(args: &ArchArgs, selection: &KernelSelection<'_>) -> Result<Exit> {
     let named = args.arch.as_deref().unwrap_or("all");
-    if args.with == With::Hiprtc {
+    if args.with == ArchCompiler::Hiprtc {
         if args.budget || args.record.is_some() {
             bail!(UsageError(
                 "--with hiprtc only shows what compiles: --budget and --record need the assembly that clang writes".into(),

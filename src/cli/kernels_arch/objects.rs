@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use tinyllama_kernels::source::Target;
 
-use super::Selection;
+use super::KernelSelection;
 use crate::cli::Exit;
 
 /// Writes `FOLDER/ARCHITECTURE/DTYPE/ENTRY.co`, an ELF image each, for one of each selected kernel and size.
@@ -13,7 +13,7 @@ use crate::cli::Exit;
 /// # Errors
 /// If a kernel cannot be lowered, the folder cannot be written, or the build has no LLVM.
 #[cfg(feature = "rocm")]
-pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Result<Exit> {
+pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection<'_>) -> Result<Exit> {
     use anyhow::Context as _;
     use std::collections::BTreeSet;
     use std::fs;
@@ -48,7 +48,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
 }
 
 #[cfg(not(feature = "rocm"))]
-pub fn write(_: &[Target], _: &Path, _: &Selection<'_>) -> Result<Exit> {
+pub fn write(_: &[Target], _: &Path, _: &KernelSelection<'_>) -> Result<Exit> {
     use tinyllama_course::run::UsageError;
     Err(UsageError(
         "--code-objects: this build has no LLVM for it; build with --features rocm, or use --source for the C++".into(),

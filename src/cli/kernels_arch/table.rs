@@ -8,11 +8,11 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use tinyllama_kernels::source::Target;
 
-use super::{ArchArgs, Selection, refuse_cuda};
+use super::{ArchArgs, KernelSelection, refuse_cuda};
 use crate::cli::Exit;
-use crate::cli::say::say;
+use crate::cli::print_result::print_document;
 use crate::emitted::{budget, candidates};
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::number;
 use tinyllama_course::compiled::compiler::Compiler;
 use tinyllama_course::compiled::facts::{self, Facts, KernelFacts, RECORDED_ARCHITECTURES};
@@ -21,7 +21,11 @@ use tinyllama_course::run::UsageError;
 /// Width of a table if the terminal's width does not help.
 const WIDTH: usize = 118;
 
-pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_>) -> Result<Exit> {
+pub(super) fn show(
+    args: &ArchArgs,
+    targets: &[Target],
+    selection: &KernelSelection<'_>,
+) -> Result<Exit> {
     for target in targets {
         refuse_cuda(target)?;
     }
@@ -40,13 +44,17 @@ pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_
     facts
         .kernels
         .retain(|kernel| selection.takes(&kernel.operation, &kernel.dtype));
-    let document = Document {
+    let document = KernelsDocument {
         compiled_with: &facts.compiler,
         measured: false,
-        kernels: facts.kernels.iter().map(Row::of).collect(),
+        kernels: facts
+            .kernels
+            .iter()
+            .map(KernelFactsRow::from_facts)
+            .collect(),
         violations: &violations,
     };
-    say(selection.json, &document, |out| {
+    print_document(selection.json, &document, |out| {
         for target in targets {
             let table = text_table(&facts, &target.to_string());
             writeln!(out, "{}", table.render(WIDTH))?;
@@ -54,7 +62,7 @@ pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_
         let mut violations = violations.iter();
         violations.try_for_each(|violation| writeln!(out, "over budget: {violation}"))
     })?;
-    Ok(Exit::of(violations.is_empty()))
+    Ok(Exit::from_passed(violations.is_empty()))
 }
 
 /// The recorded rows of `targets`. Other architectures have to be compiled here.
@@ -101,17 +109,17 @@ fn compile(targets: &[Target], all: bool) -> Result<Facts> {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct KernelsDocument<'a> {
     compiled_with: &'a str,
     /// Always false, because the figures come from a compiler.
     measured: bool,
-    kernels: Vec<Row<'a>>,
+    kernels: Vec<KernelFactsRow<'a>>,
     violations: &'a [String],
 }
 
 /// A kernel's figures with the values derived from them.
 #[derive(Serialize)]
-struct Row<'a> {
+struct KernelFactsRow<'a> {
     #[serde(flatten)]
     kernel: &'a KernelFacts,
     waves_per_simd: Option<f64>,
@@ -119,10 +127,10 @@ struct Row<'a> {
     limited_by: Option<String>,
 }
 
-impl Row<'_> {
-    fn of(kernel: &KernelFacts) -> Row<'_> {
+impl KernelFactsRow<'_> {
+    fn from_facts(kernel: &KernelFacts) -> KernelFactsRow<'_> {
         let occupancy = kernel.occupancy();
-        Row {
+        KernelFactsRow {
             kernel,
             waves_per_simd: kernel.waves_per_simd(),
             occupancy_percent: occupancy.as_ref().map(|occupancy| occupancy.percent()),
@@ -139,7 +147,7 @@ fn text_table(facts: &Facts, architecture: &str) -> TextTable {
         "Compiled for {architecture} from HIP C++ by {}; never run, never measured",
         facts.compiler
     );
-    Columns::of(title, &kernels)
+    TableColumns::titled(title, &kernels)
         .left("kernel", |one| one.kernel.clone())
         .left("type", |one| one.dtype.clone())
         .right("threads", |one| one.threads.to_string())

@@ -6,16 +6,20 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use tinyllama_kernels::source::Target;
 
-use super::{Selection, refuse_cuda};
+use super::{KernelSelection, refuse_cuda};
 use crate::cli::Exit;
-use crate::cli::say::say;
-use crate::emitted::candidates::{self, Candidate};
+use crate::cli::print_result::print_document;
+use crate::emitted::candidates::{self, EmittedLaunch};
 use tinyllama_course::compiled::assembly;
 use tinyllama_course::compiled::compiler::Compiler;
 use tinyllama_course::run::UsageError;
 
 /// The typical launches of a kernel or an operation called `name`.
-fn named(target: &Target, name: &str, selection: &Selection<'_>) -> Result<Vec<Candidate>> {
+fn named(
+    target: &Target,
+    name: &str,
+    selection: &KernelSelection<'_>,
+) -> Result<Vec<EmittedLaunch>> {
     let mut all = candidates::candidates(target, false)?;
     all.retain(|candidate| selection.takes(candidate.operation, candidate.dtype));
     let mut kernels: Vec<String> = all.iter().map(|one| one.launch.kernel.clone()).collect();
@@ -37,7 +41,7 @@ fn named(target: &Target, name: &str, selection: &Selection<'_>) -> Result<Vec<C
 
 /// A kernel's text with its properties.
 #[derive(Serialize)]
-struct Text {
+struct KernelText {
     architecture: String,
     kernel: String,
     dtype: &'static str,
@@ -48,9 +52,9 @@ struct Text {
     text: String,
 }
 
-impl Text {
-    fn of(target: &Target, candidate: &Candidate, text: String) -> Text {
-        Text {
+impl KernelText {
+    fn new(target: &Target, candidate: &EmittedLaunch, text: String) -> KernelText {
+        KernelText {
             architecture: target.to_string(),
             kernel: candidate.launch.kernel.clone(),
             dtype: candidate.dtype,
@@ -63,18 +67,26 @@ impl Text {
     }
 }
 
-pub(super) fn sources(targets: &[Target], name: &str, selection: &Selection<'_>) -> Result<Exit> {
+pub(super) fn sources(
+    targets: &[Target],
+    name: &str,
+    selection: &KernelSelection<'_>,
+) -> Result<Exit> {
     let mut texts = Vec::new();
     for target in targets {
         for candidate in named(target, name, selection)? {
             let text = candidate.launch.source.trim().to_owned();
-            texts.push(Text::of(target, &candidate, text));
+            texts.push(KernelText::new(target, &candidate, text));
         }
     }
     print_texts(&texts, "//", selection.json)
 }
 
-pub(super) fn listings(targets: &[Target], name: &str, selection: &Selection<'_>) -> Result<Exit> {
+pub(super) fn listings(
+    targets: &[Target],
+    name: &str,
+    selection: &KernelSelection<'_>,
+) -> Result<Exit> {
     let compiler = Compiler::find()?;
     let mut texts = Vec::new();
     for target in targets {
@@ -84,14 +96,18 @@ pub(super) fn listings(targets: &[Target], name: &str, selection: &Selection<'_>
             let assembly =
                 compiler.assembly(&launch.kernel, &candidate.text(), &target.to_string())?;
             let text = assembly::instructions(&assembly, &launch.entry)?;
-            texts.push(Text::of(target, &candidate, text.trim_end().to_owned()));
+            texts.push(KernelText::new(
+                target,
+                &candidate,
+                text.trim_end().to_owned(),
+            ));
         }
     }
     print_texts(&texts, ";", selection.json)
 }
 
-fn print_texts(texts: &[Text], comment: &str, json: bool) -> Result<Exit> {
-    say(json, &texts, |out| {
+fn print_texts(texts: &[KernelText], comment: &str, json: bool) -> Result<Exit> {
+    print_document(json, &texts, |out| {
         for text in texts {
             let [x, y, z] = text.threads;
             writeln!(
@@ -109,7 +125,7 @@ fn print_texts(texts: &[Text], comment: &str, json: bool) -> Result<Exit> {
 mod tests {
     use super::*;
 
-    const ALL: Selection<'static> = Selection {
+    const ALL: KernelSelection<'static> = KernelSelection {
         operations: &["rmsnorm", "flash_attention"],
         dtype: None,
         json: false,

@@ -1,4 +1,4 @@
-//! `profile all`: runs every installed profiler, one after the other, and writes one folder with an index.
+//! `profile profile_all`: runs every installed profiler, one after the other, and writes one folder with an index.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -13,19 +13,19 @@ use super::outcome::outcome;
 use super::{Exit, LaunchArgs, print};
 use tinyllama_base::table::push_wrapped;
 use tinyllama_course::profiler::commands::line::CommandLine;
-use tinyllama_course::profiler::commands::{Task, build};
+use tinyllama_course::profiler::commands::{ProfileTask, build};
 use tinyllama_course::profiler::run::RunError;
 
 /// Runs every installed tool. A tool that fails does not stop the others.
-pub fn all(args: &LaunchArgs) -> anyhow::Result<Exit> {
+pub fn profile_all(args: &LaunchArgs) -> anyhow::Result<Exit> {
     let folder = output_folder(args, "all")?;
     let tasks = [
-        ("hotspots", Task::Hotspots),
-        ("runtime", Task::Runtime),
-        ("counters", Task::Counters(Vec::new())),
-        ("system", Task::SystemTrace),
-        ("roofline", Task::Roofline),
-        ("compute", Task::Profile),
+        ("hotspots", ProfileTask::Hotspots),
+        ("runtime", ProfileTask::Runtime),
+        ("counters", ProfileTask::Counters(Vec::new())),
+        ("system", ProfileTask::SystemTrace),
+        ("roofline", ProfileTask::Roofline),
+        ("compute", ProfileTask::Profile),
     ];
     let mut lines = Vec::new();
     for (name, task) in tasks {
@@ -56,7 +56,7 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<Exit> {
     }
     let failed = index.iter().any(|entry| entry["state"] == "failed");
     write_index(&folder, &index, args)?;
-    Ok(Exit::of(!failed))
+    Ok(Exit::from_passed(!failed))
 }
 
 /// The tutor's own trace and its count of operations. They need no tool.
@@ -64,8 +64,8 @@ fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
     const PROFILED_STEPS: &str = "3";
     let path = folder.join("events.jsonl");
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    let words = target(&Task::Hotspots, args)?;
-    let (program, arguments) = words.split_first().context("no program to run")?;
+    let note = target(&ProfileTask::Hotspots, args)?;
+    let (program, arguments) = note.split_first().context("no program to run")?;
     let status = Command::new(program)
         .args(arguments)
         .args([
@@ -88,7 +88,7 @@ fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
     }))
 }
 
-fn entry(name: &str, task: &Task, line: &CommandLine, args: &LaunchArgs) -> Value {
+fn entry(name: &str, task: &ProfileTask, line: &CommandLine, args: &LaunchArgs) -> Value {
     let mut entry = json!({
         "name": name,
         "tool": task.tool().name(),
@@ -135,14 +135,14 @@ fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Res
         let (state, name, shows) = (field("state"), field("name"), field("shows"));
         writeln!(text, "{state:<14} {name:<10} {shows}")?;
         for remedy in entry["remedies"].as_array().into_iter().flatten() {
-            let words = format!(
+            let note = format!(
                 "{} {}",
                 remedy["trouble"].as_str().unwrap_or_default(),
                 remedy["remedy"].as_str().unwrap_or_default()
             );
-            push_wrapped(&mut text, &words, print::width());
+            push_wrapped(&mut text, &note, print::width());
         }
     }
     writeln!(text, "index in {}", path.display())?;
-    print::say(args.view.json, &document, &text).map(drop)
+    print::print_result(args.view.json, &document, &text).map(drop)
 }

@@ -13,7 +13,7 @@ use tinyllama_base::table::push_wrapped;
 use tinyllama_course::profiler::export;
 use tinyllama_course::profiler::read::{Import, import as read};
 use tinyllama_course::profiler::show::comparison;
-use tinyllama_course::profiler::show::parts::Parts;
+use tinyllama_course::profiler::show::parts::KernelParts;
 use tinyllama_course::profiler::show::report::report;
 use tinyllama_course::run::finished::EVENTS;
 use tinyllama_course::run::{FinishedRun, UsageError};
@@ -26,20 +26,20 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         write_export(&import, format, to, view, &parts)?;
     }
     match view.json {
-        true => print::say(true, &document(&import, view, &parts), "")?,
-        false => print::say(false, &Value::Null, &text(&import, view, &parts)?)?,
+        true => print::print_result(true, &document(&import, view, &parts), "")?,
+        false => print::print_result(false, &Value::Null, &text(&import, view, &parts)?)?,
     };
-    Ok(Exit::of(is_sound(&import)))
+    Ok(Exit::from_passed(is_sound(&import)))
 }
 
 impl ViewArgs {
     /// Finds the model part that launched each kernel: from the user's event stream, or else from streams in the
     /// profiles' folders.
-    pub fn parts(&self, profiles: &[&Path]) -> anyhow::Result<Parts> {
+    pub fn parts(&self, profiles: &[&Path]) -> anyhow::Result<KernelParts> {
         if let Some(path) = &self.events {
             let run = FinishedRun::read(path)
                 .map_err(|error| UsageError(format!("--events {}: {error}", path.display())))?;
-            return Ok(Parts::of_kernels(run.kernels.iter()));
+            return Ok(KernelParts::of_kernels(run.kernels.iter()));
         }
         let beside = |profile: &&Path| {
             let folders = [Some(*profile), profile.parent()];
@@ -49,7 +49,7 @@ impl ViewArgs {
                 .find_map(|path| FinishedRun::read(&path).ok())
         };
         let runs: Vec<FinishedRun> = profiles.iter().filter_map(beside).collect();
-        Ok(Parts::of_kernels(
+        Ok(KernelParts::of_kernels(
             runs.iter().filter_map(|run| run.kernels.as_ref()),
         ))
     }
@@ -60,7 +60,7 @@ fn is_sound(import: &Import) -> bool {
     import.damage.is_empty() && !import.profile.is_empty()
 }
 
-pub fn document(import: &Import, view: &ViewArgs, parts: &Parts) -> Value {
+pub fn document(import: &Import, view: &ViewArgs, parts: &KernelParts) -> Value {
     let mut document = export::json::document(&import.profile, view.options().group, parts);
     document["taken"] = import
         .taken
@@ -77,10 +77,10 @@ pub fn document(import: &Import, view: &ViewArgs, parts: &Parts) -> Value {
         .iter()
         .map(|damage| {
             json!({
-                "file": damage.place.file,
-                "line": damage.place.line,
-                "column": damage.place.column,
-                "where": damage.place.name,
+                "file": damage.location.file,
+                "line": damage.location.line,
+                "column": damage.location.column,
+                "where": damage.location.name,
                 "problem": damage.problem,
             })
         })
@@ -91,7 +91,7 @@ pub fn document(import: &Import, view: &ViewArgs, parts: &Parts) -> Value {
 /// Limit for listing files one by one. For a folder with thousands of files the count is enough.
 const FILES_LISTED: usize = 40;
 
-pub fn text(import: &Import, view: &ViewArgs, parts: &Parts) -> anyhow::Result<String> {
+pub fn text(import: &Import, view: &ViewArgs, parts: &KernelParts) -> anyhow::Result<String> {
     let mut text = String::new();
     for taken in import.taken.iter().take(FILES_LISTED) {
         let (path, format, rows) = (taken.path.display(), taken.format, taken.rows);
@@ -133,7 +133,7 @@ fn write_export(
     format: ExportFormat,
     to: &Path,
     view: &ViewArgs,
-    parts: &Parts,
+    parts: &KernelParts,
 ) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", to.display());
     let profile = &import.profile;
@@ -173,6 +173,6 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     for damage in imports.iter().flat_map(|import| &import.damage) {
         writeln!(text, "damaged  {damage}")?;
     }
-    print::say(view.json, &export::json::comparison(&comparison), &text)?;
-    Ok(Exit::of(imports.iter().all(is_sound)))
+    print::print_result(view.json, &export::json::comparison(&comparison), &text)?;
+    Ok(Exit::from_passed(imports.iter().all(is_sound)))
 }

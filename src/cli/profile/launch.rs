@@ -13,13 +13,13 @@ use tinyllama_base::table::push_wrapped;
 use tinyllama_contract::flags::merged;
 use tinyllama_course::profiler::commands::installed::{Installed, find_or_assume};
 use tinyllama_course::profiler::commands::line::CommandLine;
-use tinyllama_course::profiler::commands::version::Version;
-use tinyllama_course::profiler::commands::{Request, Task, Tool, build};
+use tinyllama_course::profiler::commands::version::ToolVersion;
+use tinyllama_course::profiler::commands::{ProfileRequest, ProfileTask, Tool, build};
 use tinyllama_course::profiler::live::sysfs;
-use tinyllama_course::profiler::run::{Ending, Output, run};
+use tinyllama_course::profiler::run::{ProfilerEnding, ProfilerOutput, run};
 use tinyllama_course::run::{Launcher, UsageError};
 
-pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
+pub fn profile(task: ProfileTask, args: &LaunchArgs) -> anyhow::Result<Exit> {
     let tool = task.tool();
     let (installed, is_installed) = found_or_asked_for(tool, args.for_rocm);
     let folder = output_folder(args, tool.name())?;
@@ -33,10 +33,10 @@ pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
     let parts = args.view.parts(&[])?;
     let outcome = outcome(&line, &task, args.terminal, !args.view.json)?;
     match args.view.json {
-        true => print::say(true, &outcome.document(&line, &args.view, &parts), "")?,
-        false => print::say(false, &Value::Null, &outcome.text(&args.view, &parts)?)?,
+        true => print::print_result(true, &outcome.document(&line, &args.view, &parts), "")?,
+        false => print::print_result(false, &Value::Null, &outcome.text(&args.view, &parts)?)?,
     };
-    Ok(Exit::of(outcome.succeeded()))
+    Ok(Exit::from_passed(outcome.succeeded()))
 }
 
 /// Prints tables of an existing workload or database.
@@ -44,7 +44,7 @@ pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
     let as_json = args.json;
     let (task, folder) = analysis(args)?;
     let (installed, is_installed) = found_or_asked_for(task.tool(), args.for_rocm);
-    let request = Request {
+    let request = ProfileRequest {
         task: task.clone(),
         target: Vec::new(),
         launcher: Vec::new(),
@@ -59,18 +59,20 @@ pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
     if !is_installed {
         return not_installed(&line, &task, as_json);
     }
-    let finished = run(&line, Output::Terminal)?;
-    Ok(Exit::of(finished.ending == Ending::Success))
+    let finished = run(&line, ProfilerOutput::Terminal)?;
+    Ok(Exit::from_passed(
+        finished.ending == ProfilerEnding::Success,
+    ))
 }
 
 /// The requested task and its folder.
-fn analysis(args: &AnalyzeArgs) -> Result<(Task, PathBuf), UsageError> {
+fn analysis(args: &AnalyzeArgs) -> Result<(ProfileTask, PathBuf), UsageError> {
     let path = &args.workload;
     let asks_workload = args.list_stats || args.dispatch.is_some();
     if path.is_file() && !asks_workload {
         let task = match &args.query {
-            Some(question) => Task::Query(path.clone(), question.clone()),
-            None => Task::Summary(path.clone()),
+            Some(question) => ProfileTask::Query(path.clone(), question.clone()),
+            None => ProfileTask::Summary(path.clone()),
         };
         return Ok((task, path.parent().unwrap_or(Path::new("")).to_owned()));
     }
@@ -82,15 +84,15 @@ fn analysis(args: &AnalyzeArgs) -> Result<(Task, PathBuf), UsageError> {
         return Err(UsageError(format!("{} is {expected}", path.display())));
     }
     let task = match args.dispatch {
-        Some(number) => Task::Dispatch(number),
-        None if args.list_stats => Task::ListStats,
-        None => Task::Analyze,
+        Some(number) => ProfileTask::Dispatch(number),
+        None if args.list_stats => ProfileTask::ListStats,
+        None => ProfileTask::Analyze,
     };
     Ok((task, path.clone()))
 }
 
 /// The tool for the ROCm version that the user names, or else the installed one, and whether it can run.
-pub(super) fn found_or_asked_for(tool: Tool, rocm: Option<Version>) -> (Installed, bool) {
+pub(super) fn found_or_asked_for(tool: Tool, rocm: Option<ToolVersion>) -> (Installed, bool) {
     match rocm {
         Some(rocm) => (Installed::assumed(tool, rocm), false),
         None => find_or_assume(tool),
@@ -103,15 +105,15 @@ impl LaunchArgs {
     }
 }
 
-pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<Exit> {
+pub(super) fn show(line: &CommandLine, task: &ProfileTask, as_json: bool) -> anyhow::Result<Exit> {
     let mut text = line.explained(print::width());
     text.push('\n');
     let shows = format!("It shows {}.", task.shows());
     push_wrapped(&mut text, &shows, print::width());
-    print::say(as_json, &line_document(line), &text)
+    print::print_result(as_json, &line_document(line), &text)
 }
 
-fn not_installed(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<Exit> {
+fn not_installed(line: &CommandLine, task: &ProfileTask, as_json: bool) -> anyhow::Result<Exit> {
     let tool = task.tool();
     let mut document = line_document(line);
     document["not_installed"] = json!(tool.name());
@@ -122,20 +124,20 @@ fn not_installed(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Resu
         push_wrapped(&mut text, note, print::width());
     }
     text.push_str(&tools::not_installed(tool, task.shows()));
-    print::say(as_json, &document, &text)?;
+    print::print_result(as_json, &document, &text)?;
     Ok(Exit::Environment)
 }
 
 pub(super) fn line_document(line: &CommandLine) -> Value {
-    let words = |words: &[OsString]| -> Vec<String> {
-        let words = words.iter().map(|word| word.to_string_lossy());
-        words.map(|word| word.into_owned()).collect()
+    let args = |args: &[OsString]| -> Vec<String> {
+        let args = args.iter().map(|word| word.to_string_lossy());
+        args.map(|word| word.into_owned()).collect()
     };
     json!({
-        "command": words(&line.words()),
+        "command": args(&line.args()),
         "shell": line.shell(),
         "parts": line.parts.iter().map(|part| json!({
-            "words": words(&part.words),
+            "words": args(&part.args),
             "explanation": part.explanation,
         })).collect::<Vec<_>>(),
         "files": line.files.iter().map(|(path, content)| json!({"path": path, "content": content})).collect::<Vec<_>>(),
@@ -143,10 +145,14 @@ pub(super) fn line_document(line: &CommandLine) -> Value {
     })
 }
 
-pub(super) fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow::Result<Request> {
-    Ok(Request {
+pub(super) fn request(
+    task: ProfileTask,
+    args: &LaunchArgs,
+    folder: PathBuf,
+) -> anyhow::Result<ProfileRequest> {
+    Ok(ProfileRequest {
         target: target(&task, args)?,
-        launcher: launcher(args)?.before_a_profiler()?,
+        launcher: launcher(args)?.profiler_prefix()?,
         folder,
         name: args.target.to_string(),
         architecture: args.arch.clone().or_else(sysfs::architecture_here),
@@ -155,7 +161,7 @@ pub(super) fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow:
 }
 
 /// The command with which this program runs a target.
-pub(super) fn target(task: &Task, args: &LaunchArgs) -> anyhow::Result<Vec<OsString>> {
+pub(super) fn target(task: &ProfileTask, args: &LaunchArgs) -> anyhow::Result<Vec<OsString>> {
     let given = args.run_flags.iter().map(|word| word.to_string_lossy());
     // The flags are not checked here. If `run` refuses them, the profiler reports it.
     let flags = merged(task.run_flags().into_iter().map(Into::into).chain(given));
@@ -163,7 +169,7 @@ pub(super) fn target(task: &Task, args: &LaunchArgs) -> anyhow::Result<Vec<OsStr
 }
 
 fn launcher(args: &LaunchArgs) -> Result<Launcher, UsageError> {
-    Launcher::choose(args.launcher.as_deref(), None)
+    Launcher::from_settings(args.launcher.as_deref(), None)
 }
 
 /// The user's folder, or a new one. The user's must be empty, because otherwise old results could be taken for new

@@ -16,8 +16,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Exit;
 use tinyllama_course::profiler::commands::installed::OLDEST_ROCM;
-use tinyllama_course::profiler::commands::version::Version;
-use tinyllama_course::profiler::commands::{Task, Tool};
+use tinyllama_course::profiler::commands::version::ToolVersion;
+use tinyllama_course::profiler::commands::{ProfileTask, Tool};
 use tinyllama_course::profiler::show::hotspots::GroupBy;
 use tinyllama_course::profiler::show::report::ReportOptions;
 use tinyllama_engine::targets::{self, Target};
@@ -27,7 +27,7 @@ pub enum ProfileCommand {
     /// Measure kernels, API calls and hardware counters with rocprofv3.
     Rocprofv3 {
         #[arg(long, value_parser = kinds(Tool::Rocprofv3), default_value = "hotspots")]
-        kind: Task,
+        kind: ProfileTask,
         /// Hardware counters instead of the default set, for --kind counters.
         #[arg(long, value_delimiter = ',', num_args = 1..)]
         counters: Vec<String>,
@@ -43,14 +43,14 @@ pub enum ProfileCommand {
     /// Show host and device on one timeline with rocprof-sys.
     RocprofSys {
         #[arg(long, value_parser = kinds(Tool::RocprofSys), default_value = "run")]
-        kind: Task,
+        kind: ProfileTask,
         #[command(flatten)]
         launch: LaunchArgs,
     },
     /// Measure every counter of the device, or a roofline, with rocprof-compute.
     RocprofCompute {
         #[arg(long, value_parser = kinds(Tool::RocprofCompute), default_value = "profile")]
-        kind: Task,
+        kind: ProfileTask,
         #[command(flatten)]
         launch: LaunchArgs,
     },
@@ -97,7 +97,7 @@ pub struct AnalyzeArgs {
     print: bool,
     /// Print the command for this version of ROCm, regardless of the installed one.
     #[arg(long, value_name = "X.Y", value_parser = rocm)]
-    for_rocm: Option<Version>,
+    for_rocm: Option<ToolVersion>,
     #[arg(long)]
     json: bool,
 }
@@ -132,7 +132,7 @@ pub struct LaunchArgs {
     print: bool,
     /// Print the command line for this version of ROCm, regardless of the installed one.
     #[arg(long, value_name = "X.Y", value_parser = rocm)]
-    for_rocm: Option<Version>,
+    for_rocm: Option<ToolVersion>,
     /// Folder for the output (default: a new one below `profiles`).
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -179,8 +179,8 @@ impl ViewArgs {
     }
 }
 
-fn rocm(text: &str) -> Result<Version, String> {
-    let version: Version = text
+fn rocm(text: &str) -> Result<ToolVersion, String> {
+    let version: ToolVersion = text
         .parse()
         .map_err(|()| "a version of ROCm is written X.Y, such as 7.2".to_owned())?;
     match version >= OLDEST_ROCM {
@@ -190,7 +190,7 @@ fn rocm(text: &str) -> Result<Version, String> {
 }
 
 /// The kinds of a profiler's tasks as values of a flag.
-fn kinds(tool: Tool) -> impl TypedValueParser<Value = Task> {
+fn kinds(tool: Tool) -> impl TypedValueParser<Value = ProfileTask> {
     let kinds = tool.about().kinds;
     let values = kinds
         .iter()
@@ -221,9 +221,11 @@ pub fn run(command: &ProfileCommand) -> anyhow::Result<Exit> {
             launch,
         } => {
             let task = match (kind, input, pid) {
-                (Task::InputFile(_), Some(path), _) => Task::InputFile(path.clone()),
-                (Task::Attach(_), _, Some(process)) => Task::Attach(*process),
-                (Task::Counters(_) | Task::InputFile(_), ..) => Task::Counters(counters.clone()),
+                (ProfileTask::InputFile(_), Some(path), _) => ProfileTask::InputFile(path.clone()),
+                (ProfileTask::Attach(_), _, Some(process)) => ProfileTask::Attach(*process),
+                (ProfileTask::Counters(_) | ProfileTask::InputFile(_), ..) => {
+                    ProfileTask::Counters(counters.clone())
+                }
                 (task, ..) => task.clone(),
             };
             launch::profile(task, launch)
@@ -232,7 +234,7 @@ pub fn run(command: &ProfileCommand) -> anyhow::Result<Exit> {
         | ProfileCommand::RocprofCompute { kind, launch } => launch::profile(kind.clone(), launch),
         ProfileCommand::Analyze(args) => launch::analyze(args),
         ProfileCommand::Rocprof(words) | ProfileCommand::Rocprofv2(words) => tools::legacy(words),
-        ProfileCommand::All(launch) => all::all(launch),
+        ProfileCommand::All(launch) => all::profile_all(launch),
         ProfileCommand::Import(args) => import::import(args),
         ProfileCommand::Compare(args) => import::compare(args),
         ProfileCommand::Tools { json } => tools::list(*json),

@@ -8,52 +8,55 @@ use super::launch::line_document;
 use super::{ViewArgs, import, print};
 use tinyllama_base::table::push_wrapped;
 use tinyllama_course::profiler::commands::line::CommandLine;
-use tinyllama_course::profiler::commands::{Task, Tool};
+use tinyllama_course::profiler::commands::{ProfileTask, Tool};
 use tinyllama_course::profiler::read::formats::{kernel_trace, rocpd};
 use tinyllama_course::profiler::read::{Import, import as read};
 use tinyllama_course::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
-use tinyllama_course::profiler::run::{Ending, Finished, Output, run};
-use tinyllama_course::profiler::show::parts::Parts;
+use tinyllama_course::profiler::run::{FinishedProfiler, ProfilerEnding, ProfilerOutput, run};
+use tinyllama_course::profiler::show::parts::KernelParts;
 
 /// A finished run with its recordings.
-pub(super) struct Outcome {
+pub(super) struct ProfileOutcome {
     tool: Tool,
-    pub finished: Finished,
+    pub finished: FinishedProfiler,
     import: Option<Import>,
 }
 
 pub(super) fn outcome(
     line: &CommandLine,
-    task: &Task,
+    task: &ProfileTask,
     terminal: bool,
     show_lines: bool,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<ProfileOutcome> {
     let mut list = |text: &str| {
         if show_lines {
             eprintln!("{text}");
         }
     };
     let output = if terminal {
-        Output::Terminal
+        ProfilerOutput::Terminal
     } else {
-        Output::Lines(&mut list)
+        ProfilerOutput::Lines(&mut list)
     };
     let mut finished = run(line, output)?;
     let import = read(&line.folder).ok();
-    if finished.ending == Ending::Success
+    if finished.ending == ProfilerEnding::Success
         && let Some(import) = &import
     {
         finished.remedies.extend(what_is_missing(import, task));
     }
-    Ok(Outcome {
+    Ok(ProfileOutcome {
         tool: task.tool(),
         finished,
         import,
     })
 }
 
-fn what_is_missing(import: &Import, task: &Task) -> Option<Remedy> {
-    let wants_kernels = matches!(task, Task::Hotspots | Task::Counters(_) | Task::Profile);
+fn what_is_missing(import: &Import, task: &ProfileTask) -> Option<Remedy> {
+    let wants_kernels = matches!(
+        task,
+        ProfileTask::Hotspots | ProfileTask::Counters(_) | ProfileTask::Profile
+    );
     let profile = &import.profile;
     let has_kernels = !profile.dispatches.is_empty()
         || !profile.counters.is_empty()
@@ -62,24 +65,26 @@ fn what_is_missing(import: &Import, task: &Task) -> Option<Remedy> {
         return Some(NOTHING_RECORDED);
     }
     let is_database_only = import.took(&rocpd::FORMAT) && !import.took(&kernel_trace::FORMAT);
-    (*task == Task::Hotspots && is_database_only).then_some(DATABASE_ONLY)
+    (*task == ProfileTask::Hotspots && is_database_only).then_some(DATABASE_ONLY)
 }
 
-impl Outcome {
+impl ProfileOutcome {
     pub fn succeeded(&self) -> bool {
         let is_sound = self
             .import
             .as_ref()
             .is_none_or(|import| import.damage.is_empty());
         let is_complete = self.finished.remedies.iter().all(|remedy| remedy.harmless);
-        self.finished.ending == Ending::Success && is_sound && is_complete
+        self.finished.ending == ProfilerEnding::Success && is_sound && is_complete
     }
 
-    pub fn text(&self, view: &ViewArgs, parts: &Parts) -> anyhow::Result<String> {
+    pub fn text(&self, view: &ViewArgs, parts: &KernelParts) -> anyhow::Result<String> {
         let mut text = match self.finished.ending {
-            Ending::Success => String::new(),
-            Ending::Failed(code) => format!("{} ended with code {code}.\n", self.tool),
-            Ending::Killed(signal) => format!("{} was ended by signal {signal}.\n", self.tool),
+            ProfilerEnding::Success => String::new(),
+            ProfilerEnding::Failed(code) => format!("{} ended with code {code}.\n", self.tool),
+            ProfilerEnding::Killed(signal) => {
+                format!("{} was ended by signal {signal}.\n", self.tool)
+            }
         };
         for remedy in &self.finished.remedies {
             push_wrapped(&mut text, remedy.trouble, print::width());
@@ -94,13 +99,13 @@ impl Outcome {
         Ok(text)
     }
 
-    pub fn document(&self, line: &CommandLine, view: &ViewArgs, parts: &Parts) -> Value {
+    pub fn document(&self, line: &CommandLine, view: &ViewArgs, parts: &KernelParts) -> Value {
         let mut document = line_document(line);
         document["tool"] = json!(self.tool.name());
         document["ending"] = match self.finished.ending {
-            Ending::Success => json!("success"),
-            Ending::Failed(code) => json!({"failed": code}),
-            Ending::Killed(signal) => json!({"killed": signal}),
+            ProfilerEnding::Success => json!("success"),
+            ProfilerEnding::Failed(code) => json!({"failed": code}),
+            ProfilerEnding::Killed(signal) => json!({"killed": signal}),
         };
         document["log"] = json!(self.finished.log);
         document["remedies"] = json!(self.finished.remedies);

@@ -41,7 +41,7 @@ pub fn list(as_json: bool) -> anyhow::Result<Exit> {
             }
         }
     }
-    print::say(as_json, &json!(document), &text)
+    print::print_result(as_json, &json!(document), &text)
 }
 
 /// Explains what a missing tool would show.
@@ -74,5 +74,5 @@ pub fn legacy(given: &Ignored) -> anyhow::Result<Exit> {
         writeln!(text, "\n  {}", columns[..2].join("\n  "))?;
         push_wrapped(&mut text, columns.get(2).unwrap_or(&""), print::width());
     }
-    print::say(false, &json!(null), &text)
+    print::print_result(false, &json!(null), &text)
 }

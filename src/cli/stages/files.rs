@@ -6,19 +6,19 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::cli::output::Lines;
+use crate::cli::run_printers::LinePrinter;
 use tinyllama_course::analysis::comparison::Side;
 use tinyllama_course::run::{Line, read_line};
 use tinyllama_engine::train::EventSink;
 
 /// Writes `stageN.log` in the format of `run` for every run, and `stageN.events.jsonl` for each stage's last run.
 /// Other runs stay in their own folders.
-pub fn keep(folder: &Path, stages: &[Side]) -> Result<()> {
+pub fn write_stage_files(folder: &Path, stages: &[Side]) -> Result<()> {
     for stage in stages {
         let mut log = Vec::new();
         for run in &stage.runs {
             let events = run.path.join("events.jsonl");
-            let mut lines = Lines::new(&mut log);
+            let mut lines = LinePrinter::new(&mut log);
             let file = File::open(&events);
             let file = file.with_context(|| format!("cannot open {}", events.display()))?;
             for line in BufReader::new(file).lines() {

@@ -7,19 +7,19 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::Exit;
-use super::super::say::print_json;
-use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, within};
-use crate::learner_kernels::bench::{self, Benched, Reached, Timed};
+use super::super::print_result::print_json;
+use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, with_time_limit};
+use crate::learner_kernels::bench::{self, BenchReport, DeviceRates, TimedKernel};
 use crate::learner_kernels::gpu;
 use tinyllama_base::device_facts::DeviceFacts;
-use tinyllama_base::table::{Columns, TextTable};
-use tinyllama_contract::ceilings::{Level, Measured};
+use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_contract::ceilings::{DeviceCeilings, Level};
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::run::{UsageError, folder};
-use tinyllama_course::session::Event;
+use tinyllama_course::session::SessionEvent;
 use tinyllama_course::session::event::KernelTime;
-use tinyllama_course::workbench::file::File;
-use tinyllama_course::workbench::{Exercise, words};
+use tinyllama_course::workbench::file::KernelFile;
+use tinyllama_course::workbench::{Exercise, text};
 use tinyllama_engine::device::ceilings;
 use tinyllama_engine::device::driver::Driver;
 
@@ -39,17 +39,17 @@ pub struct BenchArgs {
 
 pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
-    if let Some(exit) = asked.device.elsewhere(&path)? {
+    if let Some(exit) = asked.device.run_on_launcher(&path)? {
         return Ok(exit);
     }
-    let file = File::read(&path)?.map_err(|finding| UsageError(finding.message))?;
+    let file = KernelFile::read(&path)?.map_err(|finding| UsageError(finding.message))?;
     let driver = asked.device.open()?;
     // Checks the results first, because the time of a wrong kernel means nothing.
-    let checked = within(GPU_LIMIT, &exercise.name, || {
+    let checked = with_time_limit(GPU_LIMIT, &exercise.name, || {
         gpu::check(&driver, exercise, &file)
     })?;
     if !checked.passed {
-        for line in words::lines(&checked, &file) {
+        for line in text::lines(&checked, &file) {
             println!("{line}");
         }
         return Ok(Exit::Failed);
@@ -57,14 +57,14 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     let device = driver.properties().name.clone();
     let reached = match asked.no_ceilings {
         true => None,
-        false => reached(asked, &driver)?,
+        false => device_rates(asked, &driver)?,
     };
-    let files = rivals(exercise, &file)?;
-    let Benched { timed, notes } = within(GPU_LIMIT, &exercise.name, || {
+    let files = kernels_to_time(exercise, &file)?;
+    let BenchReport { timed, notes } = with_time_limit(GPU_LIMIT, &exercise.name, || {
         bench::bench(&driver, exercise, &exercise.bench, &files, reached)
     })?;
     let note = timed.first().and_then(|own| {
-        args.record(Event::KernelTimed {
+        args.record(SessionEvent::KernelTimed {
             exercise: exercise.name.clone(),
             timed: KernelTime {
                 device: device.clone(),
@@ -89,25 +89,25 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
 }
 
 /// The learner's kernel and the kernels to compare it with.
-fn rivals(exercise: &Exercise, file: &File) -> Result<Vec<(String, File)>> {
+fn kernels_to_time(exercise: &Exercise, file: &KernelFile) -> Result<Vec<(String, KernelFile)>> {
     let mut files = vec![("yours".to_owned(), file.clone())];
     let others = [("naive", "naive.hip"), ("a solution", "solution.hip")];
     for (what, name) in others {
         if let Ok(text) = exercise.file(name) {
             let (path, text) = (name.into(), text.to_owned());
-            files.push((what.to_owned(), File { path, text }));
+            files.push((what.to_owned(), KernelFile { path, text }));
         }
     }
     Ok(files)
 }
 
 /// This device's stored calibration, or a new measurement.
-fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
+fn device_rates(asked: &BenchArgs, driver: &Driver) -> Result<Option<DeviceRates>> {
     let facts = DeviceFacts::from(driver.properties());
     let kept = folder::state_folder()
         .and_then(|root| Calibration::load(&root, &facts.backend, &facts.device));
-    let both = |reached: &Measured| {
-        Some(Reached {
+    let both = |reached: &DeviceCeilings| {
+        Some(DeviceRates {
             bytes_per_s: reached.bytes_per_s(Level::Cold)?,
             flops_per_s: reached.flops_per_s("f32", None)?,
         })
@@ -123,11 +123,11 @@ fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
     Ok(both(&measured))
 }
 
-fn show(exercise: &Exercise, device: &str, timed: &[Timed], notes: &[String]) {
+fn show(exercise: &Exercise, device: &str, timed: &[TimedKernel], notes: &[String]) {
     let sizes = exercise.bench.iter();
     let sizes = itertools::join(sizes.map(|(name, value)| format!("{name} {value}")), ", ");
     let title = format!("{} on {device}, {sizes}", exercise.name);
-    let mut table = Columns::of(title, timed)
+    let mut table = TableColumns::titled(title, timed)
         .left("kernel", |one| one.what.clone())
         .right("ms", |one| format!("{:.4}", one.milliseconds))
         .right("GB/s", |one| format!("{:.0}", one.gigabytes_per_s))

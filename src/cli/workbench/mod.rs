@@ -13,19 +13,19 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::say::{say, say_text};
-use super::session::InSession;
+use super::print_result::{print_document, print_text};
+use super::session::SessionCommandArgs;
 use crate::learner_kernels::gpu;
-use tinyllama_base::foreign::{Terminal, plain};
 use tinyllama_base::locale;
 use tinyllama_base::table::push_wrapped;
+use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_course::run::{Launcher, NotStarted, RunExit, UsageError};
 use tinyllama_course::session::event::KernelTime;
-use tinyllama_course::session::kernel::Tried;
-use tinyllama_course::session::state::{KernelDid, State};
-use tinyllama_course::session::{Event, Session, store};
+use tinyllama_course::session::kernel::CheckedKernel;
+use tinyllama_course::session::state::{KernelAttemptResult, SessionState};
+use tinyllama_course::session::{Session, SessionEvent, store};
 use tinyllama_course::workbench::check::{self, WAVES};
-use tinyllama_course::workbench::{Exercise, amd, exercises, find, place, words};
+use tinyllama_course::workbench::{Exercise, amd, exercise_file, exercises, find, text};
 use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
 
 /// Interval at which `watch` checks the file. It compares the time of change, which network homes report as well.
@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(300);
 /// Time limit for a check on a GPU. After that the kernel counts as endless.
 const GPU_LIMIT: Duration = Duration::from_secs(60);
 
-pub type WorkbenchArgs = InSession<WorkbenchCommand>;
+pub type WorkbenchArgs = SessionCommandArgs<WorkbenchCommand>;
 
 #[derive(Debug, Subcommand)]
 pub enum WorkbenchCommand {
@@ -122,19 +122,19 @@ struct DeviceArgs {
 impl DeviceArgs {
     /// Runs this command on the machine with the GPU, unless that is this one. The other machine must have access to
     /// the file and the session.
-    fn elsewhere(&self, file: &Path) -> Result<Option<Exit>> {
-        let launcher = Launcher::choose(self.launcher.as_deref(), None)?;
+    fn run_on_launcher(&self, file: &Path) -> Result<Option<Exit>> {
+        let launcher = Launcher::from_settings(self.launcher.as_deref(), None)?;
         if launcher.is_local() {
             return Ok(None);
         }
         let file = std::path::absolute(file).context("this folder is gone")?;
-        let mut words = launcher.command(std::env::args_os().skip(1));
-        words.extend(["--launcher=local".into(), "--file".into(), file.into()]);
-        let status = Command::new(&words[0])
-            .args(&words[1..])
+        let mut argv = launcher.command(std::env::args_os().skip(1));
+        argv.extend(["--launcher=local".into(), "--file".into(), file.into()]);
+        let status = Command::new(&argv[0])
+            .args(&argv[1..])
             .stdin(Stdio::null())
             .status()
-            .map_err(NotStarted::of(&words[0]))?;
+            .map_err(NotStarted::from_program(&argv[0]))?;
         Ok(Some(RunExit::from(status).into()))
     }
 
@@ -156,9 +156,9 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let exercise = find(exercise)?;
             let folder = to.clone().unwrap_or_else(|| session.workbench());
             let path = folder.join(exercise.file_name());
-            let is_new = place::start(exercise, &path)?;
+            let is_new = exercise_file::start(exercise, &path)?;
             let document = json!({ "exercise": exercise.name, "file": path, "new": is_new });
-            say(args.json, &document, |out| {
+            print_document(args.json, &document, |out| {
                 print::start(out, exercise, &path, is_new, to.is_some())
             })
         }
@@ -166,7 +166,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
         WorkbenchCommand::Check(check) => {
             let (exercise, path) = args.file_of(&check.exercise, check.file.as_deref())?;
             if check.gpu
-                && let Some(exit) = check.device.elsewhere(&path)?
+                && let Some(exit) = check.device.run_on_launcher(&path)?
             {
                 return Ok(exit);
             }
@@ -182,16 +182,16 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let exercise = find(exercise)?;
             let text = exercise.solution()?;
             let document = json!({ "exercise": exercise.name, "solution": text });
-            say(args.json, &document, |out| write!(out, "{text}"))
+            print_document(args.json, &document, |out| write!(out, "{text}"))
         }
         WorkbenchCommand::Reset { exercise, file } => {
             let exercise = find(exercise)?;
-            let own = || place::of(exercise, &session.workbench());
+            let own = || exercise_file::exercise_path(exercise, &session.workbench());
             let path = file.clone().unwrap_or_else(own);
-            let kept = place::reset(exercise, &path)?;
+            let kept = exercise_file::reset(exercise, &path)?;
             let (file, was) = (path.display(), kept.display());
             let text = format!("{file} is the starter again; your version was saved as {was}");
-            say_text(args.json, &json!({ "file": path, "kept": kept }), &text)
+            print_text(args.json, &json!({ "file": path, "kept": kept }), &text)
         }
     }
 }
@@ -201,7 +201,10 @@ impl WorkbenchArgs {
     fn file_of(&self, name: &str, file: Option<&Path>) -> Result<(&'static Exercise, PathBuf)> {
         let exercise = find(name)?;
         let folder = self.place.find()?.workbench();
-        let path = file.map_or_else(|| place::of(exercise, &folder), Path::to_owned);
+        let path = file.map_or_else(
+            || exercise_file::exercise_path(exercise, &folder),
+            Path::to_owned,
+        );
         if !path.exists() {
             let (path, name) = (path.display(), &exercise.name);
             let why = format!(
@@ -213,7 +216,7 @@ impl WorkbenchArgs {
     }
 
     /// Adds an event to the learner's history if the session is not locked.
-    fn record(&self, event: Event) -> Option<String> {
+    fn record(&self, event: SessionEvent) -> Option<String> {
         let session = self.place.find().and_then(Session::open);
         let kept = session.and_then(|mut session| session.record(event));
         let error = kept.err()?;
@@ -228,7 +231,7 @@ fn check_once(
     path: &Path,
 ) -> Result<Exit> {
     let tried = tried(args, asked, exercise, path)?;
-    let Tried { file, checked } = &tried;
+    let CheckedKernel { file, checked } = &tried;
     let facts = match asked.arch {
         // A file that does not compile for the stand-in does not compile for a GPU either.
         true if checked.cases > 0 => amd::facts(exercise, file)?,
@@ -236,14 +239,14 @@ fn check_once(
     };
     let note = args.record(tried.event(None));
     let document = json!({ "check": checked, "compiled": facts, "note": note });
-    say(args.json, &document, |out| {
-        let out = &mut Terminal(out);
+    print_document(args.json, &document, |out| {
+        let out = &mut PlainWriter(out);
         for line in tried.lines() {
             writeln!(out, "{line}")?;
         }
         if asked.picture {
             writeln!(out)?;
-            for line in words::pictures(checked, file, locale::is_utf8(locale::variable)) {
+            for line in text::pictures(checked, file, locale::is_utf8(locale::variable)) {
                 writeln!(out, "{line}")?;
             }
         }
@@ -266,7 +269,7 @@ fn check_once(
         let mut note = note.iter();
         note.try_for_each(|note| writeln!(out, "({note})"))
     })?;
-    Ok(Exit::of(checked.passed))
+    Ok(Exit::from_passed(checked.passed))
 }
 
 fn tried(
@@ -274,20 +277,20 @@ fn tried(
     asked: &CheckArgs,
     exercise: &Exercise,
     path: &Path,
-) -> Result<Tried> {
-    Tried::by(exercise, path, |file| {
+) -> Result<CheckedKernel> {
+    CheckedKernel::by_check(exercise, path, |file| {
         if asked.gpu {
             let driver = asked.device.open()?;
-            return within(GPU_LIMIT, &exercise.name, || {
+            return with_time_limit(GPU_LIMIT, &exercise.name, || {
                 gpu::check(&driver, exercise, file)
             });
         }
         let wave = asked.wave.as_ref();
         let wave = wave.and_then(|wave| wave.parse::<u32>().ok());
         let waves = wave.map_or(WAVES.to_vec(), |wave| vec![wave]);
-        check::check(exercise, file, &waves, &mut |words| {
+        check::check(exercise, file, &waves, &mut |argv| {
             if !args.json {
-                eprintln!("{words} ...");
+                eprintln!("{argv} ...");
             }
         })
     })
@@ -295,7 +298,7 @@ fn tried(
 
 /// Ends this process if a kernel occupies the GPU for longer than `limit`. A driver cannot stop a kernel, but it
 /// takes the device back from a process that ends.
-fn within<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
+fn with_time_limit<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
     let (done, waiting) = std::sync::mpsc::channel::<()>();
     let name = name.to_owned();
     std::thread::spawn(move || {
@@ -334,15 +337,20 @@ fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
 }
 
 /// A learner's result for an exercise: attempts, whether a check passed, and the best time.
-fn standing(state: &State, exercise: &Exercise) -> (usize, bool, Option<f64>) {
+fn exercise_progress(state: &SessionState, exercise: &Exercise) -> (usize, bool, Option<f64>) {
     let all = || state.kernels.iter();
     let mine = || all().filter(|attempt| attempt.exercise == exercise.name);
-    let passed =
-        mine().any(|attempt| matches!(attempt.did, KernelDid::Checked { passed: true, .. }));
-    let times = mine().filter_map(|attempt| match attempt.did {
-        KernelDid::Timed(KernelTime { milliseconds, .. }) => Some(milliseconds),
-        KernelDid::Checked { .. } => None,
+    let passed = mine().any(|attempt| {
+        matches!(
+            attempt.did,
+            KernelAttemptResult::Checked { passed: true, .. }
+        )
     });
-    let checks = mine().filter(|attempt| matches!(attempt.did, KernelDid::Checked { .. }));
+    let times = mine().filter_map(|attempt| match attempt.did {
+        KernelAttemptResult::Timed(KernelTime { milliseconds, .. }) => Some(milliseconds),
+        KernelAttemptResult::Checked { .. } => None,
+    });
+    let checks =
+        mine().filter(|attempt| matches!(attempt.did, KernelAttemptResult::Checked { .. }));
     (checks.count(), passed, times.reduce(f64::min))
 }

@@ -7,20 +7,20 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::super::Exit;
-use super::super::say::{say, say_text};
-use super::standing;
-use tinyllama_base::foreign::plain;
-use tinyllama_base::table::{Columns, TextTable, wrapped};
+use super::super::print_result::{print_document, print_text};
+use super::exercise_progress;
+use tinyllama_base::table::{TableColumns, TextTable, wrapped};
 use tinyllama_base::units::number_or_not;
+use tinyllama_base::untrusted::plain;
 use tinyllama_course::compiled::facts::KernelFacts;
-use tinyllama_course::session::State;
+use tinyllama_course::session::SessionState;
 use tinyllama_course::workbench::Exercise;
 
 const WIDTH: usize = 80;
 
-pub fn list(exercises: &[Exercise], state: &State, as_json: bool) -> Result<Exit> {
+pub fn list(exercises: &[Exercise], state: &SessionState, as_json: bool) -> Result<Exit> {
     let list = exercises.iter().map(|exercise| {
-        let (checks, passed, best) = standing(state, exercise);
+        let (checks, passed, best) = exercise_progress(state, exercise);
         json!({
             "number": exercise.number,
             "name": exercise.name,
@@ -31,20 +31,20 @@ pub fn list(exercises: &[Exercise], state: &State, as_json: bool) -> Result<Exit
             "best_milliseconds": best,
         })
     });
-    let table = Columns::of("Kernels to write", exercises)
+    let table = TableColumns::titled("Kernels to write", exercises)
         .right("nr", |exercise| exercise.number.to_string())
         .left("name", |exercise| exercise.name.clone())
         .left("what", |exercise| exercise.title.clone())
-        .right("checks", |exercise| standing(state, exercise).0.to_string())
+        .right("checks", |exercise| exercise_progress(state, exercise).0.to_string())
         .left("passed", |exercise| {
-            (if standing(state, exercise).1 { "yes" } else { "" }).to_owned()
+            (if exercise_progress(state, exercise).1 { "yes" } else { "" }).to_owned()
         })
         .right("best ms", |exercise| {
-            standing(state, exercise).2.map_or(String::new(), |ms| format!("{ms:.4}"))
+            exercise_progress(state, exercise).2.map_or(String::new(), |ms| format!("{ms:.4}"))
         })
         .note("`workbench start NAME` begins one, `workbench check NAME` checks it: no GPU is needed.");
     let table = TextTable::from(table).render(WIDTH);
-    say(as_json, &list.collect::<Vec<_>>(), |out| {
+    print_document(as_json, &list.collect::<Vec<_>>(), |out| {
         write!(out, "{table}")
     })
 }
@@ -110,7 +110,7 @@ pub fn hint(
     }
     let document = json!({ "number": number, "of": of, "hint": hint });
     let text = format!("Hint {number} of {of}: {}", hint.trim());
-    say_text(as_json, &document, &text)
+    print_text(as_json, &document, &text)
 }
 
 /// A compiler's figures for the kernels.
@@ -121,7 +121,7 @@ pub fn facts(out: &mut impl Write, facts: Option<&[KernelFacts]>) -> io::Result<
             "\nRegisters and spills on AMD GPUs: not reported; no clang with the AMDGPU target was found"
         );
     };
-    let table = Columns::of("Compiled for AMD GPUs (nothing was run)", facts)
+    let table = TableColumns::titled("Compiled for AMD GPUs (nothing was run)", facts)
         .left("architecture", |kernel| kernel.architecture.clone())
         .left("kernel", |kernel| kernel.kernel.clone())
         .right("VGPRs", |kernel| kernel.resources.vgprs.to_string())

@@ -1,10 +1,10 @@
 //! A target with the flags of `run`, parsed once.
 
+mod flag;
 mod ranks;
 mod run_flags;
 mod switches;
 mod training;
-mod words;
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,14 +15,14 @@ use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 use thiserror::Error;
 
+pub use flag::{Flag, merged, split};
 pub use ranks::RankArgs;
 pub use run_flags::{OwnKernel, RunFlags};
 pub use switches::BlockSize;
 pub use training::{Dtype, TrainingArgs, USUAL_STEPS};
-pub use words::{Flag, merged, split};
 
 use crate::targets::Target;
-use words::last_of_each;
+use flag::last_of_each;
 
 /// An error in a command line or in one of its values.
 #[derive(Debug, Error)]
@@ -57,23 +57,23 @@ impl RunSpec {
     /// Returns the message that `run` would print.
     pub fn parse<W: AsRef<str>>(
         target: &str,
-        words: impl IntoIterator<Item = W>,
+        args: impl IntoIterator<Item = W>,
     ) -> Result<Self, UsageError> {
-        Self::new(target.parse().map_err(UsageError)?, split(words))
+        Self::new(target.parse().map_err(UsageError)?, split(args))
     }
 
     /// Adds flags before and after its own. If a flag is repeated, the last one counts.
     ///
     /// # Errors
     /// As [`RunSpec::parse`].
-    pub fn within(&self, before: &[String], after: &[String]) -> Result<Self, UsageError> {
+    pub fn surrounded_by(&self, before: &[String], after: &[String]) -> Result<Self, UsageError> {
         let given = [split(before), self.given.clone(), split(after)].concat();
         Self::new(self.target, last_of_each(&given))
     }
 
     fn new(target: Target, given: Vec<Flag>) -> Result<Self, UsageError> {
-        let words = given.iter().flat_map(Flag::words);
-        let matches = RUN.clone().try_get_matches_from(words);
+        let args = given.iter().flat_map(Flag::args);
+        let matches = RUN.clone().try_get_matches_from(args);
         let flags = matches.and_then(|matches| RunFlags::from_arg_matches(&matches));
         let flags = flags.map_err(|error| UsageError(in_a_line(&error)))?;
         Ok(Self {
@@ -99,37 +99,37 @@ impl RunSpec {
         &self.given
     }
 
-    pub fn words(&self) -> impl Iterator<Item = String> + '_ {
-        self.given.iter().flat_map(|flag| flag.words().to_vec())
+    pub fn args(&self) -> impl Iterator<Item = String> + '_ {
+        self.given.iter().flat_map(|flag| flag.args().to_vec())
     }
 
     /// Formats the target with its flags for a command line: `v1`, `v2:--graph-fusion=off`.
-    pub fn entry(&self) -> String {
+    pub fn command_name(&self) -> String {
         let colon = if self.given.is_empty() { "" } else { ":" };
         format!("{}{colon}{}", self.target, self.line())
     }
 
-    pub fn gives(&self, flag: &str) -> bool {
+    pub fn has_flag(&self, flag: &str) -> bool {
         self.given.iter().any(|given| given.name() == flag)
     }
 
     /// Formats the flags as a line that a shell accepts.
     pub fn line(&self) -> String {
-        let words: Vec<String> = self.words().collect();
-        let line = shlex::try_join(words.iter().map(String::as_str));
-        line.unwrap_or_else(|_| words.join(" "))
+        let args: Vec<String> = self.args().collect();
+        let line = shlex::try_join(args.iter().map(String::as_str));
+        line.unwrap_or_else(|_| args.join(" "))
     }
 }
 
-/// Parses the format that [`RunSpec::entry`] writes.
+/// Parses the format that [`RunSpec::command_name`] writes.
 impl FromStr for RunSpec {
     type Err = UsageError;
 
     fn from_str(text: &str) -> Result<Self, UsageError> {
         let (target, flags) = text.split_once(':').unwrap_or((text, ""));
-        let words = shlex::split(flags);
+        let args = shlex::split(flags);
         let open = || UsageError(format!("`{text}`: a quotation mark is not closed"));
-        Self::parse(target, words.ok_or_else(open)?)?.checked()
+        Self::parse(target, args.ok_or_else(open)?)?.checked()
     }
 }
 
@@ -143,12 +143,12 @@ impl PartialEq for RunSpec {
 impl fmt::Display for RunSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.target.name)?;
-        self.words().try_for_each(|word| write!(f, " {word}"))
+        self.args().try_for_each(|word| write!(f, " {word}"))
     }
 }
 
 /// Rewrites clap's errors about numbers so that they say which numbers are accepted.
-pub fn plainly(text: &str) -> String {
+pub fn plain_number_error(text: &str) -> String {
     const WORDS: [(&str, &str); 4] = [
         (
             "invalid digit found in string",
@@ -174,7 +174,7 @@ pub fn plainly(text: &str) -> String {
 
 /// The first line of clap's message. For an unknown flag it lists the known ones.
 fn in_a_line(error: &clap::Error) -> String {
-    let text = plainly(&error.to_string());
+    let text = plain_number_error(&error.to_string());
     let line = text.lines().next().unwrap_or_default();
     let line = line.trim_start_matches("error: ");
     if error.kind() != ErrorKind::UnknownArgument {
@@ -195,26 +195,25 @@ mod tests {
         assert_eq!(spec.target, crate::targets::v2::TARGET);
         assert_eq!(spec.flags.training.seq_len, Some(256));
         assert!(spec.flags.flops);
-        let words = |words: &[&str]| {
-            words
-                .iter()
+        let args = |args: &[&str]| {
+            args.iter()
                 .map(|word| (*word).to_string())
                 .collect::<Vec<_>>()
         };
-        let after = words(&["--seq-len=64", "--seed", "3"]);
+        let after = args(&["--seq-len=64", "--seed", "3"]);
         let other = spec
-            .within(&words(&["--flops", "--seed=1"]), &after)
+            .surrounded_by(&args(&["--flops", "--seed=1"]), &after)
             .unwrap();
         assert_eq!(other.to_string(), "v2 --flops --seq-len=64 --seed 3");
         assert_eq!(other.flags.training.seq_len, Some(64));
-        assert!(other.gives("--seed") && !other.gives("--config"));
+        assert!(other.has_flag("--seed") && !other.has_flag("--config"));
         assert_ne!(spec, other);
     }
 
     #[test]
     fn what_run_does_not_take_is_refused_in_its_words() {
-        let refused = |target: &str, words: &[&str]| {
-            let spec = RunSpec::parse(target, words.iter());
+        let refused = |target: &str, args: &[&str]| {
+            let spec = RunSpec::parse(target, args.iter());
             spec.unwrap_err().to_string()
         };
         assert!(refused("v9", &[]).contains("v9"));
@@ -232,8 +231,8 @@ mod tests {
     fn an_entry_reads_as_it_is_written() {
         let spec: RunSpec = "v2:--graph-fusion=off --seed=3".parse().unwrap();
         assert_eq!(spec.to_string(), "v2 --graph-fusion=off --seed=3");
-        assert_eq!(spec.entry().parse::<RunSpec>().unwrap(), spec);
-        assert_eq!("v1".parse::<RunSpec>().unwrap().entry(), "v1");
+        assert_eq!(spec.command_name().parse::<RunSpec>().unwrap(), spec);
+        assert_eq!("v1".parse::<RunSpec>().unwrap().command_name(), "v1");
         for (wrong, why) in [
             ("v1:--data='x", "quotation"),
             ("stage2:--qkv-fusion=on", "stage2"),

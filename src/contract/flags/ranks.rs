@@ -7,7 +7,7 @@ use super::switches::Switch;
 use crate::BackendChoice;
 use crate::flags::UsageError;
 use crate::targets::{Target, v4};
-use crate::{Gemm, Options};
+use crate::{Gemm, TrainingOptions};
 
 const MEBI: f64 = (1 << 20) as f64;
 
@@ -38,7 +38,7 @@ pub struct RankArgs {
 
 impl RankArgs {
     /// The number of GPUs if there are several.
-    pub fn several(&self) -> Option<usize> {
+    pub fn gpu_count(&self) -> Option<usize> {
         self.gpus.filter(|gpus| *gpus > 1)
     }
 
@@ -50,7 +50,7 @@ impl RankArgs {
     ///
     /// # Errors
     /// If flags contradict each other.
-    pub fn over(&self, target: Target, mut options: Options) -> Result<Options> {
+    pub fn apply(&self, target: Target, mut options: TrainingOptions) -> Result<TrainingOptions> {
         let Some(gpus) = self.gpus else {
             return Ok(options);
         };

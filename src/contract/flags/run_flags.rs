@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 
-use crate::Options;
+use crate::TrainingOptions;
 use crate::flags::{RankArgs, TrainingArgs, UsageError};
 use crate::targets::Target;
 
@@ -73,21 +73,21 @@ impl RunFlags {
     ///
     /// # Errors
     /// If flags contradict each other.
-    pub fn options(&self, target: Target) -> Result<Options> {
+    pub fn options(&self, target: Target) -> Result<TrainingOptions> {
         let options = self.training.options(target)?;
-        let options = self.ranks.over(target, options)?;
+        let options = self.ranks.apply(target, options)?;
         if self.ranks.batch_per_gpu.is_some() && self.training.batch_size.is_some() {
             bail!(UsageError(
                 "--batch-size is that of all GPUs, --batch-per-gpu of each: give one of them"
                     .into()
             ));
         }
-        if self.ranks.several().is_some() && !self.kernel.is_empty() {
+        if self.ranks.gpu_count().is_some() && !self.kernel.is_empty() {
             bail!(UsageError(
                 "--kernel is tried on one GPU: leave out --gpus, or --kernel".into()
             ));
         }
-        Ok(Options {
+        Ok(TrainingOptions {
             // A trace without a profile pass would be empty.
             profile_steps: self.profile_steps.max(usize::from(self.trace.is_some())),
             trace: self.trace.clone(),

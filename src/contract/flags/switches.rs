@@ -9,7 +9,7 @@ use crate::Tuning;
 use crate::flags::UsageError;
 use crate::model::{Attention, Operations, Projection, Recipe, Swiglu};
 use crate::targets::fixes::Fix;
-use crate::targets::{Kind, Target};
+use crate::targets::{Target, TargetKind};
 use crate::{BlockForm, Gemm, MatmulPrecision};
 
 /// The value of an on/off flag.
@@ -119,19 +119,19 @@ impl Switches {
         let changed = self.qkv_fusion.is_some()
             || self.flash_attention.is_some()
             || self.swiglu_fusion.is_some();
-        if target.kind != Kind::Version && changed {
+        if target.kind != TargetKind::Version && changed {
             bail!(UsageError(format!(
                 "{target} takes no fusion switches, because you are to find what is wrong with it; they are for v1, v2 and v3"
             )));
         }
         if let Some(fix) = self.fix {
-            if target.kind == Kind::Version {
+            if target.kind == TargetKind::Version {
                 bail!(UsageError(format!(
                     "--fix {}: {target} has no mistake to fix; it is for the stages and cases",
                     fix.name
                 )));
             }
-            (recipe, _) = fix.applied(recipe, target.timing);
+            (recipe, _) = fix.apply_to(recipe, target.timing);
         }
         if let Some(switch) = self.qkv_fusion {
             recipe.qkv = projection(switch);

@@ -10,7 +10,7 @@ use crate::BackendChoice;
 use crate::flags::UsageError;
 use crate::model::{ConfigError, ModelConfig, Preset};
 use crate::targets::Target;
-use crate::{ElementType, Options, Synchronize};
+use crate::{ElementType, Synchronize, TrainingOptions};
 
 /// Default number of counted steps.
 pub const USUAL_STEPS: usize = 20;
@@ -115,11 +115,11 @@ pub struct DeviceArgs {
 impl TrainingArgs {
     /// The model's sizes, checked for consistency.
     pub fn model_config(&self) -> Result<ModelConfig, ConfigError> {
-        self.over(self.config.config())
+        self.resolve(self.config.config())
     }
 
     /// `preset` with the sizes from the flags, checked for consistency.
-    pub fn over(&self, preset: ModelConfig) -> Result<ModelConfig, ConfigError> {
+    pub fn resolve(&self, preset: ModelConfig) -> Result<ModelConfig, ConfigError> {
         let config = ModelConfig {
             vocabulary: self.vocab.unwrap_or(preset.vocabulary),
             hidden: self.hidden.unwrap_or(preset.hidden),
@@ -138,7 +138,7 @@ impl TrainingArgs {
     ///
     /// # Errors
     /// If flags contradict each other, or name a choice that this target does not have.
-    pub fn options(&self, target: Target) -> Result<Options> {
+    pub fn options(&self, target: Target) -> Result<TrainingOptions> {
         let options = self.options_of_any(target)?;
         let refused = target.engine.check(target, &options);
         refused.map_err(UsageError)?;
@@ -149,7 +149,7 @@ impl TrainingArgs {
     ///
     /// # Errors
     /// If flags contradict each other.
-    pub fn options_of_any(&self, target: Target) -> Result<Options> {
+    pub fn options_of_any(&self, target: Target) -> Result<TrainingOptions> {
         if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
             bail!(UsageError(format!(
                 "--learning-rate {} has to be a positive number",
@@ -162,7 +162,7 @@ impl TrainingArgs {
             ));
         }
         let timing = match self.switches.fix {
-            Some(fix) => fix.applied(target.recipe, target.timing).1,
+            Some(fix) => fix.apply_to(target.recipe, target.timing).1,
             None => target.timing,
         };
         if self.on.deterministic && !self.on.repeatability.is_on() {
@@ -171,7 +171,7 @@ impl TrainingArgs {
                     .into()
             ));
         }
-        Ok(Options {
+        Ok(TrainingOptions {
             target: target.name,
             recipe: self.switches.apply(target)?,
             config: self.model_config()?,

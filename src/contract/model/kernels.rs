@@ -1,12 +1,12 @@
 //! Sizes of this project's kernels in models.
 
-use tinyllama_kernel_catalog::Sizes;
+use tinyllama_kernel_catalog::StepSizes;
 
 use super::config::{ModelConfig, Preset};
 
 /// Converts a config to the sizes that kernels use.
-pub fn sizes(config: &ModelConfig) -> Sizes {
-    Sizes {
+pub fn sizes(config: &ModelConfig) -> StepSizes {
+    StepSizes {
         batch: config.batch_size,
         sequence: config.sequence_length,
         hidden: config.hidden,
@@ -22,7 +22,7 @@ pub fn sizes(config: &ModelConfig) -> Sizes {
 pub const TYPICAL: Preset = Preset::Small;
 
 /// The kernels' sizes for every preset.
-pub fn preset_sizes() -> Vec<(String, Sizes)> {
+pub fn preset_sizes() -> Vec<(String, StepSizes)> {
     let presets = Preset::ALL.into_iter();
     presets
         .map(|preset| (preset.to_string(), sizes(&preset.config())))

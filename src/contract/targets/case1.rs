@@ -1,12 +1,12 @@
 //! An unseen case: the host reads every gradient in every step.
 
-use super::{Description, Kind, Target, v3};
+use super::{Target, TargetDescription, TargetKind, v3};
 use crate::model::{HostRead, Recipe};
 
-pub const TARGET: Target = Target(&Description::by_recipe(
+pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "case1",
     "debugging scenario: an unseen case, slower than it should be",
-    Kind::Case,
+    TargetKind::Case,
     RECIPE,
 ));
 

@@ -1,12 +1,12 @@
 //! An unseen case: operands stay f32, regardless of the flags.
 
-use super::{Description, Kind, Target, v3};
+use super::{Target, TargetDescription, TargetKind, v3};
 use crate::model::{OperandTypes, Recipe};
 
-pub const TARGET: Target = Target(&Description::by_recipe(
+pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "case2",
     "debugging scenario: an unseen case, no faster than before",
-    Kind::Case,
+    TargetKind::Case,
     RECIPE,
 ));
 

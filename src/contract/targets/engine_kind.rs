@@ -1,7 +1,7 @@
 //! Flags that the engines accept or refuse.
 
 use super::Target;
-use crate::{BackendChoice, ElementType, Gemm, MatmulPrecision, Options};
+use crate::{BackendChoice, ElementType, Gemm, MatmulPrecision, TrainingOptions};
 
 /// The engine that carries out a target's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl EngineKind {
     ///
     /// # Errors
     /// Names the flag and the remedy, for people.
-    pub fn check(self, target: Target, options: &Options) -> Result<(), String> {
+    pub fn check(self, target: Target, options: &TrainingOptions) -> Result<(), String> {
         match self {
             EngineKind::Autodiff => check_autodiff(target, options),
             EngineKind::Scheduled => check_scheduled(options),
@@ -25,7 +25,7 @@ impl EngineKind {
     }
 
     /// True if the engine has code for the operand type on the device that `options` choose.
-    pub fn computes(self, options: &Options) -> bool {
+    pub fn computes(self, options: &TrainingOptions) -> bool {
         let on_gpu = !matches!(options.backend, BackendChoice::Auto | BackendChoice::Cpu);
         match (self, options.operand_dtype) {
             (EngineKind::Autodiff, _) | (_, ElementType::F32) => true,
@@ -40,15 +40,15 @@ impl EngineKind {
     }
 }
 
-fn check_autodiff(target: Target, options: &Options) -> Result<(), String> {
+fn check_autodiff(target: Target, options: &TrainingOptions) -> Result<(), String> {
     if options.gemm == Gemm::Vendor {
         return Err(format!(
             "--gemm vendor: {target} multiplies through burn, whose products are cubek's; use v4"
         ));
     }
     let only_scheduled = match options {
-        Options { block: Some(_), .. } => "--block single",
-        Options { capture: false, .. } => "--ultra off",
+        TrainingOptions { block: Some(_), .. } => "--block single",
+        TrainingOptions { capture: false, .. } => "--ultra off",
         _ if options.matmul_precision != MatmulPrecision::Auto => "--matmul-precision",
         _ => return Ok(()),
     };
@@ -57,7 +57,7 @@ fn check_autodiff(target: Target, options: &Options) -> Result<(), String> {
     ))
 }
 
-fn check_scheduled(options: &Options) -> Result<(), String> {
+fn check_scheduled(options: &TrainingOptions) -> Result<(), String> {
     let on_cpu = options.backend == BackendChoice::Cpu;
     match options.matmul_precision {
         MatmulPrecision::Tf32 if on_cpu => Err(

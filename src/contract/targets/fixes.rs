@@ -43,7 +43,7 @@ pub const FIXES: &[Fix] = fixes! {
 
 impl Fix {
     /// Returns a target's recipe and clock with the fix.
-    pub fn applied(self, mut recipe: Recipe, mut timing: Synchronize) -> (Recipe, Synchronize) {
+    pub fn apply_to(self, mut recipe: Recipe, mut timing: Synchronize) -> (Recipe, Synchronize) {
         (self.apply)(&mut recipe, &mut timing);
         (recipe, timing)
     }
@@ -69,12 +69,12 @@ known_by_name!(Fix);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::targets::{ALL, Kind, Target, case1, case2, stage2, stage3, v3};
+    use crate::targets::{ALL, Target, TargetKind, case1, case2, stage2, stage3, v3};
 
     /// Fixes that change something in a target.
     fn effective(target: Target) -> Vec<&'static str> {
         let changes = |fix: &&Fix| {
-            fix.applied(target.recipe, target.timing) != (target.recipe, target.timing)
+            fix.apply_to(target.recipe, target.timing) != (target.recipe, target.timing)
         };
         FIXES.iter().filter(changes).map(|fix| fix.name).collect()
     }
@@ -85,12 +85,12 @@ mod tests {
         assert_eq!(effective(case1::TARGET), ["reads"]);
         assert_eq!(effective(case2::TARGET), ["operands"]);
         let layout: Fix = "layout".parse().unwrap();
-        let fixed = layout.applied(stage2::RECIPE, stage2::TARGET.timing);
+        let fixed = layout.apply_to(stage2::RECIPE, stage2::TARGET.timing);
         assert_eq!(fixed, (stage3::TARGET.recipe, stage3::TARGET.timing));
-        for target in ALL.iter().filter(|target| target.kind == Kind::Case) {
+        for target in ALL.iter().filter(|target| target.kind == TargetKind::Case) {
             let fix = effective(*target);
             let fix: Fix = fix[0].parse().unwrap();
-            let fixed = fix.applied(target.recipe, target.timing);
+            let fixed = fix.apply_to(target.recipe, target.timing);
             assert_eq!(fixed, (v3::RECIPE, target.timing), "{target}");
         }
         assert!("magic".parse::<Fix>().unwrap_err().contains("layout"));

@@ -47,14 +47,14 @@ pub const ALL: &[Target] = &[
 /// A target that `run` can train.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(into = "&'static str", try_from = "String")]
-pub struct Target(&'static Description);
+pub struct Target(&'static TargetDescription);
 
 /// The data of a target.
-pub struct Description {
+pub struct TargetDescription {
     pub name: &'static str,
     /// One line for lists. The lines of stages do not reveal the answer.
     pub summary: &'static str,
-    pub kind: Kind,
+    pub kind: TargetKind,
     /// How the target carries out the model.
     pub recipe: Recipe,
     /// Work that its clock waits for by default.
@@ -62,15 +62,15 @@ pub struct Description {
     pub engine: EngineKind,
 }
 
-impl Description {
+impl TargetDescription {
     /// A target that the autodiff engine carries out through burn's tape.
     const fn by_recipe(
         name: &'static str,
         summary: &'static str,
-        kind: Kind,
+        kind: TargetKind,
         recipe: Recipe,
     ) -> Self {
-        Description {
+        TargetDescription {
             name,
             summary,
             kind,
@@ -82,7 +82,7 @@ impl Description {
 
     /// The same target, but the host's clock alone times the parts of a step.
     const fn timed_by_host(self) -> Self {
-        Description {
+        TargetDescription {
             timing: Synchronize::HostParts,
             ..self
         }
@@ -91,7 +91,7 @@ impl Description {
 
 /// The purpose of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TargetKind {
     /// All versions compute the same, and each is faster than the one before.
     Version,
     /// A stage of the debugging scenario. Each stage has one mistake less than the one before.
@@ -103,15 +103,15 @@ pub enum Kind {
 impl Target {
     /// The versions, which all compute the same.
     pub fn versions() -> impl Iterator<Item = Target> {
-        Target::of(Kind::Version)
+        Target::with_kind(TargetKind::Version)
     }
 
     /// The stages of the debugging scenario.
     pub fn stages() -> impl Iterator<Item = Target> {
-        Target::of(Kind::Stage)
+        Target::with_kind(TargetKind::Stage)
     }
 
-    fn of(kind: Kind) -> impl Iterator<Item = Target> {
+    fn with_kind(kind: TargetKind) -> impl Iterator<Item = Target> {
         ALL.iter()
             .copied()
             .filter(move |target| target.kind == kind)
@@ -157,9 +157,9 @@ pub fn list(what: &str) -> String {
 }
 
 impl Deref for Target {
-    type Target = Description;
+    type Target = TargetDescription;
 
-    fn deref(&self) -> &Description {
+    fn deref(&self) -> &TargetDescription {
         self.0
     }
 }

@@ -1,13 +1,13 @@
 //! The initial weights are wrong: nothing sets them.
 
-use super::{Description, Kind, Target, stage2};
+use super::{Target, TargetDescription, TargetKind, stage2};
 use crate::model::{Initialisation, Recipe};
 
 pub const TARGET: Target = Target(
-    &Description::by_recipe(
+    &TargetDescription::by_recipe(
         "stage1",
         "debugging scenario: the loss is not what it should be",
-        Kind::Stage,
+        TargetKind::Stage,
         RECIPE,
     )
     .timed_by_host(),

@@ -1,13 +1,13 @@
 //! Keys and values are repeated, and kernels read across their rows.
 
-use super::{Description, Kind, Target, stage3};
+use super::{Target, TargetDescription, TargetKind, stage3};
 use crate::model::{KeyValue, Recipe};
 
 pub const TARGET: Target = Target(
-    &Description::by_recipe(
+    &TargetDescription::by_recipe(
         "stage2",
         "debugging scenario: the loss is right, the time is not",
-        Kind::Stage,
+        TargetKind::Stage,
         RECIPE,
     )
     .timed_by_host(),

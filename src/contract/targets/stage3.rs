@@ -1,13 +1,13 @@
 //! The clock does not wait for the device.
 
-use super::{Description, Kind, Target, stage4};
+use super::{Target, TargetDescription, TargetKind, stage4};
 use crate::model::Recipe;
 
 pub const TARGET: Target = Target(
-    &Description::by_recipe(
+    &TargetDescription::by_recipe(
         "stage3",
         "debugging scenario: faster, but the parts of a step do not add up",
-        Kind::Stage,
+        TargetKind::Stage,
         RECIPE,
     )
     .timed_by_host(),

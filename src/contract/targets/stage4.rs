@@ -1,12 +1,12 @@
 //! A naive kernel computes the activation and the products before it.
 
-use super::{Description, Kind, Target, stage5};
+use super::{Target, TargetDescription, TargetKind, stage5};
 use crate::model::{Projection, Recipe, Swiglu};
 
-pub const TARGET: Target = Target(&Description::by_recipe(
+pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "stage4",
     "debugging scenario: measured properly, and one kernel stands out",
-    Kind::Stage,
+    TargetKind::Stage,
     RECIPE,
 ));
 

@@ -1,12 +1,12 @@
 //! v3 without mistakes.
 
-use super::{Description, Kind, Target, v3};
+use super::{Target, TargetDescription, TargetKind, v3};
 use crate::model::Recipe;
 
-pub const TARGET: Target = Target(&Description::by_recipe(
+pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "stage5",
     "debugging scenario: solved",
-    Kind::Stage,
+    TargetKind::Stage,
     RECIPE,
 ));
 

@@ -1,12 +1,12 @@
 //! v3 without the backward pass of its kernels.
 
-use super::{Description, Kind, Target, stage5};
+use super::{Target, TargetDescription, TargetKind, stage5};
 use crate::model::{Backward, Recipe};
 
-pub const TARGET: Target = Target(&Description::by_recipe(
+pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "stage6",
     "debugging scenario, bonus: the fastest of all, and what is wrong with it",
-    Kind::Stage,
+    TargetKind::Stage,
     RECIPE,
 ));
 

@@ -1,11 +1,11 @@
 //! The baseline.
 
-use super::{Description, Kind, Target};
+use super::{Target, TargetDescription, TargetKind};
 use crate::model::Recipe;
 
-pub const TARGET: Target = Target(&Description::by_recipe(
+pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "v1",
     "baseline: separate projections, materialised attention, no fusion",
-    Kind::Version,
+    TargetKind::Version,
     Recipe::BASELINE,
 ));

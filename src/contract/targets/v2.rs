@@ -1,12 +1,12 @@
 //! Fused projections, flash attention, and neighbouring operations fused by burn.
 
-use super::{Description, Kind, Target};
+use super::{Target, TargetDescription, TargetKind};
 use crate::model::{Attention, Projection, Recipe};
 
-pub const TARGET: Target = Target(&Description::by_recipe(
+pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "v2",
     "fused: one QKV and one gate-up product, flash attention, neighbouring operations fused by burn",
-    Kind::Version,
+    TargetKind::Version,
     RECIPE,
 ));
 

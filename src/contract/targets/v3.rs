@@ -1,12 +1,12 @@
 //! This project's kernels with the library's matrix products.
 
-use super::{Description, Kind, Target, v2};
+use super::{Target, TargetDescription, TargetKind, v2};
 use crate::model::{Operations, Recipe, Swiglu};
 
-pub const TARGET: Target = Target(&Description::by_recipe(
+pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "v3",
     "kernels: own norm, attention, activation, loss and optimizer, library products",
-    Kind::Version,
+    TargetKind::Version,
     RECIPE,
 ));
 

@@ -1,13 +1,13 @@
 //! Ultra: a training step with a hand-made schedule and without a tape.
 
 use super::engine_kind::EngineKind;
-use super::{Description, Kind, Target, v3};
+use super::{Target, TargetDescription, TargetKind, v3};
 use crate::Synchronize;
 
-pub const TARGET: Target = Target(&Description {
+pub const TARGET: Target = Target(&TargetDescription {
     name: "v4",
     summary: "ultra: no tape, the whole step scheduled by hand, the vendor's products, replayed as a graph",
-    kind: Kind::Version,
+    kind: TargetKind::Version,
     recipe: v3::RECIPE,
     // A graph runs as one piece. Waiting inside it would prevent its use.
     timing: Synchronize::Step,

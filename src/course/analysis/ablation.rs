@@ -19,7 +19,7 @@ pub struct States(usize);
 
 impl States {
     /// Returns every combination of `switches` switches. The first one has none of them on.
-    pub fn all(switches: usize) -> impl Iterator<Item = States> {
+    pub fn all_states(switches: usize) -> impl Iterator<Item = States> {
         (0..1_usize << switches).map(States)
     }
 
@@ -28,7 +28,7 @@ impl States {
     }
 
     /// Returns the names of the switches that are on.
-    pub fn on(self, switches: &[String]) -> Vec<String> {
+    pub fn switched_on(self, switches: &[String]) -> Vec<String> {
         let switches = switches.iter().enumerate();
         let on = switches.filter(|(at, _)| self.has(*at));
         on.map(|(_, name)| name.clone()).collect()
@@ -57,7 +57,7 @@ pub struct Combination {
 
 /// The change in time by switching on, averaged over all states of the other switches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Effect {
+pub struct SwitchEffect {
     /// One switch for a main effect, two for an interaction.
     pub switches: Vec<String>,
     /// Main effect: time on over time off. Interaction: that ratio of the first switch with the second on, over the same
@@ -75,8 +75,8 @@ pub struct Ablation {
     /// Confidence that all intervals hold together.
     pub confidence: f64,
     pub combinations: Vec<Combination>,
-    pub main_effects: Vec<Effect>,
-    pub interactions: Vec<Effect>,
+    pub main_effects: Vec<SwitchEffect>,
+    pub interactions: Vec<SwitchEffect>,
     /// One standard deviation among equal runs of a round, as a share of the time. Null if it is not known.
     pub scatter: Option<f64>,
 }
@@ -114,11 +114,11 @@ pub fn analyse(
     let means: Vec<f64> = logs.iter().map(|runs| mean(runs)).collect();
     let error = scatter(&logs, &means, switches.len());
     let several = |count: u32| {
-        let all = States::all(switches.len());
+        let all = States::all_states(switches.len());
         all.filter(move |states| states.0.count_ones() == count)
     };
     let effects = several(1).count() + several(2).count();
-    let reading = Reading {
+    let reading = AblationMeans {
         switches,
         means: &means,
         rounds,
@@ -164,10 +164,10 @@ fn check(switches: usize, times: &[Vec<f64>]) -> Result<usize, AblationError> {
 
 fn combinations(switches: &[String], times: &[Vec<f64>]) -> Vec<Combination> {
     let middle = |runs: &[f64]| median(runs).unwrap_or(f64::NAN);
-    let with_times = States::all(switches.len()).zip(times);
+    let with_times = States::all_states(switches.len()).zip(times);
     with_times
         .map(|(states, runs)| Combination {
-            on: states.on(switches),
+            on: states.switched_on(switches),
             step_ms: middle(runs),
             step_ms_of_rounds: runs.clone(),
             speedup: middle(&times[0]) / middle(runs),
@@ -232,7 +232,7 @@ fn contrast(means: &[f64], effect: usize) -> f64 {
         .sum()
 }
 
-struct Reading<'a> {
+struct AblationMeans<'a> {
     switches: &'a [String],
     means: &'a [f64],
     rounds: usize,
@@ -242,9 +242,9 @@ struct Reading<'a> {
     confidence: f64,
 }
 
-impl Reading<'_> {
+impl AblationMeans<'_> {
     /// Computes a difference for one switch, and a difference of differences for two.
-    fn effect(&self, states: States) -> Effect {
+    fn effect(&self, states: States) -> SwitchEffect {
         let scale = f64::from(2 * states.0.count_ones());
         let combinations = self.means.len() as f64;
         let log_ratio = scale / combinations * contrast(self.means, states.0);
@@ -253,10 +253,10 @@ impl Reading<'_> {
             let deviation = (scale.powi(2) * error.variance / runs).sqrt();
             let half_width = half_width(self.quantile_at, error.freedom, deviation);
             let (basis, counted) = (Basis::Combinations, (0, self.rounds));
-            Interval::around(log_ratio, half_width, self.confidence, basis, counted)
+            Interval::from_log_ratio(log_ratio, half_width, self.confidence, basis, counted)
         });
-        Effect {
-            switches: states.on(self.switches),
+        SwitchEffect {
+            switches: states.switched_on(self.switches),
             time_ratio: log_ratio.exp(),
             finding: interval.map(|interval| interval.finding(USUAL_MARGIN)),
             interval,

@@ -17,7 +17,7 @@ pub const AS_GOOD: f64 = 0.02;
 
 /// The outcome of one batch size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Trial {
+pub struct SizeTrial {
     pub batch_size: usize,
     pub fits: bool,
     /// Null if the backend does not report it and no estimate exists.
@@ -39,10 +39,10 @@ pub struct Bounds {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Search {
+pub struct BatchSizeSearch {
     pub goal: Goal,
     /// Sorted by size.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<SizeTrial>,
     /// Largest size that fitted. Null if not even the smallest did.
     pub largest_that_fits: Option<usize>,
     /// Smallest size that did not fit. Null if the search ended at its upper bound.
@@ -59,9 +59,9 @@ pub struct Search {
 pub fn search<E>(
     goal: Goal,
     bounds: Bounds,
-    mut try_it: impl FnMut(usize) -> Result<Trial, E>,
-) -> Result<Search, (Search, E)> {
-    let mut found = Found {
+    mut try_it: impl FnMut(usize) -> Result<SizeTrial, E>,
+) -> Result<BatchSizeSearch, (BatchSizeSearch, E)> {
+    let mut found = SearchState {
         goal,
         bounds,
         trials: vec![],
@@ -73,15 +73,15 @@ pub fn search<E>(
 }
 
 /// Runs a trial of one size.
-type Try<'a, E> = &'a mut dyn FnMut(usize) -> Result<Trial, E>;
+type Try<'a, E> = &'a mut dyn FnMut(usize) -> Result<SizeTrial, E>;
 
-struct Found {
+struct SearchState {
     goal: Goal,
     bounds: Bounds,
-    trials: Vec<Trial>,
+    trials: Vec<SizeTrial>,
 }
 
-impl Found {
+impl SearchState {
     fn try_size<E>(&mut self, size: usize, try_it: Try<'_, E>) -> Result<bool, E> {
         if let Some(known) = self.trials.iter().find(|trial| trial.batch_size == size) {
             return Ok(known.fits);
@@ -126,7 +126,7 @@ impl Found {
 
     /// Tries sizes between the best one and its neighbours, because throughput may fall again before the largest size.
     fn refine<E>(&mut self, try_it: Try<'_, E>) -> Result<(), E> {
-        let fitting: Vec<&Trial> = self.fitting().collect();
+        let fitting: Vec<&SizeTrial> = self.fitting().collect();
         let rates = fitting.iter().enumerate();
         let rates = rates.filter_map(|(at, trial)| Some((at, trial.samples_per_s?)));
         let Some((top, _)) = rates.max_by(|a, b| a.1.total_cmp(&b.1)) else {
@@ -157,17 +157,17 @@ impl Found {
         too_large.map(|trial| trial.batch_size).min()
     }
 
-    fn fitting(&self) -> impl Iterator<Item = &Trial> {
+    fn fitting(&self) -> impl Iterator<Item = &SizeTrial> {
         self.trials.iter().filter(|trial| trial.fits)
     }
 
-    fn result(self) -> Search {
+    fn result(self) -> BatchSizeSearch {
         let largest = self.largest();
         let best = match self.goal {
             Goal::Memory => largest,
             Goal::Throughput => self.smallest_as_good(),
         };
-        Search {
+        BatchSizeSearch {
             goal: self.goal,
             largest_that_fits: largest,
             smallest_that_does_not: self.smallest_too_large(),
@@ -178,7 +178,7 @@ impl Found {
     }
 
     fn smallest_as_good(&self) -> Option<usize> {
-        let rate = |trial: &Trial| Some((trial.batch_size, trial.samples_per_s?));
+        let rate = |trial: &SizeTrial| Some((trial.batch_size, trial.samples_per_s?));
         let rates = || self.fitting().filter_map(rate);
         let top = rates().map(|(_, rate)| rate).fold(0.0, f64::max);
         let as_good = rates().find(|(_, rate)| *rate >= top * (1.0 - AS_GOOD));
@@ -191,11 +191,11 @@ mod tests {
     use super::*;
 
     /// A device that holds `capacity` samples and is fastest at `peak`.
-    fn device(capacity: usize, peak: usize) -> impl FnMut(usize) -> Result<Trial, String> {
+    fn device(capacity: usize, peak: usize) -> impl FnMut(usize) -> Result<SizeTrial, String> {
         move |batch_size| {
             let fits = batch_size <= capacity;
             let rate = 1000.0 / (1.0 + (batch_size as f64 / peak as f64).ln().abs());
-            Ok(Trial {
+            Ok(SizeTrial {
                 batch_size,
                 fits,
                 bytes: None,
@@ -241,7 +241,7 @@ mod tests {
     fn throughput_prefers_the_smallest_of_equals_and_looks_between_powers_of_two() {
         let found = search(Goal::Throughput, ALL, device(500, 48)).unwrap();
         assert_eq!(found.best, Some(48), "{found:?}");
-        let flat = |batch_size: usize| -> Result<Trial, String> {
+        let flat = |batch_size: usize| -> Result<SizeTrial, String> {
             let mut trial = device(500, 48)(batch_size)?;
             trial.samples_per_s = trial.fits.then_some(if batch_size < 8 {
                 10.0

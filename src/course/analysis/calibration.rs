@@ -10,7 +10,7 @@ use super::store::{device_file, read_json, write_json};
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::file::inside;
 use tinyllama_contract::ceilings::{ComputeCeiling, Latency, Sampled};
-pub use tinyllama_contract::ceilings::{Level, Measured, Unit};
+pub use tinyllama_contract::ceilings::{ComputeUnit, DeviceCeilings, Level};
 
 /// Increases when a reader of an older file would misread it.
 pub const VERSION: u32 = 1;
@@ -26,13 +26,13 @@ pub struct Calibration {
     /// Version of the program that measured.
     pub program: String,
     #[serde(flatten)]
-    pub reached: Measured,
+    pub reached: DeviceCeilings,
 }
 
 impl Deref for Calibration {
-    type Target = Measured;
+    type Target = DeviceCeilings;
 
-    fn deref(&self) -> &Measured {
+    fn deref(&self) -> &DeviceCeilings {
         &self.reached
     }
 }
@@ -169,7 +169,8 @@ pub(super) mod tests {
     use tinyllama_contract::ceilings::BandwidthCeiling;
 
     pub fn example() -> Calibration {
-        let sampled = |value: f64| Sampled::of(&[0.99 * value, value, 1.01 * value]).unwrap();
+        let sampled =
+            |value: f64| Sampled::from_repeats(&[0.99 * value, value, 1.01 * value]).unwrap();
         let compute = |dtype: &str, unit, rate| ComputeCeiling {
             dtype: dtype.into(),
             unit,
@@ -180,7 +181,7 @@ pub(super) mod tests {
             version: VERSION,
             measured: 1_700_000_000,
             program: "0.1.0".into(),
-            reached: Measured {
+            reached: DeviceCeilings {
                 facts: DeviceFacts {
                     backend: "cuda".into(),
                     device: "NVIDIA H200".into(),
@@ -189,9 +190,9 @@ pub(super) mod tests {
                     memory: Some(1 << 37),
                 },
                 compute: vec![
-                    compute("f32", Unit::Vector, 5e13),
-                    compute("f32", Unit::Matrix, 5.1e13),
-                    compute("bf16", Unit::Matrix, 6.5e14),
+                    compute("f32", ComputeUnit::Vector, 5e13),
+                    compute("f32", ComputeUnit::Matrix, 5.1e13),
+                    compute("bf16", ComputeUnit::Matrix, 6.5e14),
                 ],
                 bandwidth: vec![
                     BandwidthCeiling {
@@ -222,12 +223,15 @@ pub(super) mod tests {
         let calibration = example();
         assert_eq!(calibration.flops_per_s("f32", None), Some(5.1e13));
         assert_eq!(
-            calibration.flops_per_s("f32", Some(Unit::Vector)),
+            calibration.flops_per_s("f32", Some(ComputeUnit::Vector)),
             Some(5e13)
         );
         assert_eq!(calibration.flops_per_s("f64", None), None);
         assert_eq!(calibration.bytes_per_s(Level::Cold), Some(4e12));
-        assert!(Sampled::of(&[1.0, f64::NAN]).is_none() && Sampled::of(&[]).is_none());
+        assert!(
+            Sampled::from_repeats(&[1.0, f64::NAN]).is_none()
+                && Sampled::from_repeats(&[]).is_none()
+        );
     }
 
     #[test]
@@ -235,14 +239,17 @@ pub(super) mod tests {
         let mut calibration = example();
         assert_eq!(calibration.warnings(), [""; 0]);
         let rates = [0.24e9, 0.278e9, 0.43e9];
-        calibration.reached.bandwidth[0].bytes_per_s = Sampled::of(&rates).unwrap();
-        let slow = Sampled::of(&[0.151e9, 0.152e9, 0.153e9]).unwrap();
+        calibration.reached.bandwidth[0].bytes_per_s = Sampled::from_repeats(&rates).unwrap();
+        let slow = Sampled::from_repeats(&[0.151e9, 0.152e9, 0.153e9]).unwrap();
         calibration.reached.bandwidth[1].bytes_per_s = slow;
         let beside = &mut calibration.reached.compute[0].flops_per_s;
         beside.median = 1.1 * beside.p90;
         assert_eq!(calibration.bytes_per_s(Level::Cold), None);
         assert_eq!(calibration.bytes_per_s(Level::Warm), None);
-        assert_eq!(calibration.flops_per_s("f32", Some(Unit::Vector)), None);
+        assert_eq!(
+            calibration.flops_per_s("f32", Some(ComputeUnit::Vector)),
+            None
+        );
         let warnings = calibration.warnings().join("\n");
         for expected in [
             "memory: repeats differ by",

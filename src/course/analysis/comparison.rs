@@ -21,7 +21,7 @@ pub struct Side {
 
 /// How the runs of the sides relate in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum RunOrder {
     /// The n-th runs of all sides belong to the same round.
     InTurns,
     /// The runs were made at different times.
@@ -38,7 +38,7 @@ pub struct PhaseTimes {
 
 /// A side and its figures. Null means that the figure was not reported.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Row {
+pub struct ComparisonRow {
     pub name: String,
     pub target: String,
     pub device: String,
@@ -81,12 +81,12 @@ pub struct Comparison {
     pub confidence: f64,
     /// A difference below this share of the time does not matter.
     pub margin: f64,
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparisonRow>,
     /// Facts that a reader needs before believing the figures.
     pub warnings: Vec<String>,
 }
 
-impl Row {
+impl ComparisonRow {
     /// The largest amount of device memory that the run held, if it is known.
     pub fn peak_bytes(&self) -> Option<u64> {
         self.peak_bytes_reserved.or(self.peak_bytes_in_use)
@@ -100,15 +100,15 @@ impl Row {
 }
 
 /// Compares every side with the first. Sides without a run are left out.
-pub fn compare(sides: &[Side], made: Made, confidence: f64) -> Comparison {
+pub fn compare(sides: &[Side], made: RunOrder, confidence: f64) -> Comparison {
     let mut base: Option<Vec<Series>> = None;
     let mut rows = Vec::new();
     for side in sides {
         let Some(mut row) = row(side) else { continue };
         let series = total_series(&side.runs);
         row.relative_time = base.as_ref().and_then(|base| match made {
-            Made::InTurns => RelativeTime::in_rounds(&series, base, confidence, USUAL_MARGIN),
-            Made::Apart => RelativeTime::of_runs(&series, base, confidence, USUAL_MARGIN),
+            RunOrder::InTurns => RelativeTime::from_rounds(&series, base, confidence, USUAL_MARGIN),
+            RunOrder::Apart => RelativeTime::from_runs(&series, base, confidence, USUAL_MARGIN),
         });
         base.get_or_insert(series);
         rows.push(row);
@@ -159,7 +159,7 @@ pub fn paths<'a>(runs: impl IntoIterator<Item = &'a MeasuredRun>) -> Vec<String>
     runs.map(|run| run.path.display().to_string()).collect()
 }
 
-fn row(side: &Side) -> Option<Row> {
+fn row(side: &Side) -> Option<ComparisonRow> {
     let (first, last) = (side.runs.first()?, side.runs.last()?);
     let (hello, summary) = (&last.hello, &last.summary);
     let apart = side.phases.as_ref();
@@ -176,7 +176,7 @@ fn row(side: &Side) -> Option<Row> {
     let flops_per_step = work.map(|work| work.flops_per_step);
     let energy = RunEnergy::together(side.runs.iter().filter_map(|run| run.energy.as_ref()));
     let a_second = |things: f64| step_ms.map(|ms| things / (ms / 1e3));
-    Some(Row {
+    Some(ComparisonRow {
         name: side.name.clone(),
         target: hello.target.clone(),
         device: hello.device.clone(),
@@ -209,13 +209,13 @@ fn row(side: &Side) -> Option<Row> {
     })
 }
 
-fn rests_on_steps(row: &Row) -> bool {
+fn rests_on_steps(row: &ComparisonRow) -> bool {
     let time = row.relative_time.as_ref();
     let interval = time.and_then(|time| time.interval);
     interval.is_some_and(|interval| interval.basis == Basis::Steps)
 }
 
-fn without_gradient(row: &Row) -> Option<String> {
+fn without_gradient(row: &ComparisonRow) -> Option<String> {
     let with = row.parameters_with_gradient?;
     (with < row.parameter_tensors).then(|| {
         format!(
@@ -236,7 +236,7 @@ fn unsynchronised(side: &Side) -> Option<String> {
 }
 
 /// Describes in sentences how the circumstances of the runs differ.
-pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
+pub fn circumstances(hellos: &[(&str, &Hello)], made: RunOrder) -> Vec<String> {
     let Some(((first, base), others)) = hellos.split_first() else {
         return vec![];
     };
@@ -268,8 +268,8 @@ const PLACE: [&str; 2] = ["device", "backend"];
 
 /// Names the facts in which `hello` differs from `base`. Runs that took turns may differ in waiting and in block sizes,
 /// because those are part of the comparison. Block sizes of different targets are not compared.
-pub fn differing_facts(base: &Hello, hello: &Hello, made: Made) -> Vec<&'static str> {
-    let in_turns = made == Made::InTurns;
+pub fn differing_facts(base: &Hello, hello: &Hello, made: RunOrder) -> Vec<&'static str> {
+    let in_turns = made == RunOrder::InTurns;
     let waiting = in_turns || base.synchronize == hello.synchronize;
     let block_sizes =
         in_turns || base.target != hello.target || base.block_sizes == hello.block_sizes;
@@ -305,12 +305,12 @@ mod tests {
     #[test]
     fn runs_on_different_devices_are_told_with_both_devices() {
         let (gpu, cpu) = (hello("AMD Instinct MI355X", "rocm"), hello("EPYC", "cpu"));
-        let warnings = circumstances(&[("v4", &gpu), ("v1", &cpu)], Made::InTurns);
+        let warnings = circumstances(&[("v4", &gpu), ("v1", &cpu)], RunOrder::InTurns);
         assert!(
             warnings[0].contains("AMD Instinct MI355X (rocm)")
                 && warnings[0].contains("EPYC (cpu)"),
             "{warnings:?}"
         );
-        assert!(circumstances(&[("v4", &gpu), ("v1", &gpu)], Made::InTurns).is_empty());
+        assert!(circumstances(&[("v4", &gpu), ("v1", &gpu)], RunOrder::InTurns).is_empty());
     }
 }

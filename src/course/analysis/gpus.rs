@@ -8,7 +8,7 @@ const TABLE: &str = include_str!("../../../assets/gpus.yaml");
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct DataSheets {
     sources: BTreeMap<String, String>,
     gpus: Vec<DataSheet>,
 }
@@ -70,7 +70,7 @@ impl DataSheet {
 
     fn describes(&self, words: &[String]) -> bool {
         let in_a_row = |text: &String| {
-            let wanted = words_of(text);
+            let wanted = name_words(text);
             !wanted.is_empty() && words.windows(wanted.len()).any(|some| some == wanted)
         };
         self.matches.iter().any(in_a_row) && !self.unless.iter().any(in_a_row)
@@ -79,7 +79,7 @@ impl DataSheet {
 
 /// Finds the data sheet by the name that the driver gives the device. Returns `None` if the table does not have it.
 pub fn find(device: &str) -> Option<DataSheet> {
-    let words = words_of(device);
+    let words = name_words(device);
     let table = table()?;
     let mut found = table.gpus.into_iter().find(|gpu| gpu.describes(&words))?;
     for source in &mut found.sources {
@@ -91,11 +91,11 @@ pub fn find(device: &str) -> Option<DataSheet> {
 }
 
 /// The table is part of the program, and a test checks its form.
-fn table() -> Option<Table> {
+fn table() -> Option<DataSheets> {
     serde_yaml::from_str(TABLE).ok()
 }
 
-fn words_of(text: &str) -> Vec<String> {
+fn name_words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_table_reads_and_every_figure_is_sensible_and_has_a_source() {
-        let table: Table = serde_yaml::from_str(TABLE).unwrap();
+        let table: DataSheets = serde_yaml::from_str(TABLE).unwrap();
         assert!(table.gpus.len() > 15);
         for gpu in &table.gpus {
             assert!(!gpu.sources.is_empty(), "{}", gpu.name);

@@ -20,8 +20,8 @@ pub mod sweep;
 pub mod tuning;
 pub mod workshop;
 
-pub use crate::run::{Measurements, Metric, Statistic, Unit, metric};
+pub use crate::run::{Measurements, Metric, MetricUnit, Statistic, metric};
 pub use calibration::Calibration;
 pub use regression::Baseline;
-pub use runner::{MeasuredRun, RunFailure, Runner, Stop, Variant};
+pub use runner::{MeasuredRun, RunFailure, RunVariant, Runner, Stop};
 pub use sweep::Pool;

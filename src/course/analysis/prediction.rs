@@ -12,7 +12,7 @@ mod coefficients;
 
 use serde::Serialize;
 
-pub use coefficients::{Coefficients, Form, Shape};
+pub use coefficients::{Coefficients, Form, ModelForm};
 
 use super::calibration::{Calibration, Level};
 use super::least_squares::dot;
@@ -39,7 +39,7 @@ pub struct Features {
 }
 
 impl Features {
-    pub fn of(
+    pub fn from_model(
         config: &ModelConfig,
         recipe: &Recipe,
         launches: Option<f64>,
@@ -150,13 +150,13 @@ impl TimeModel {
         if observations.len() < LEAST_CONFIGURATIONS {
             return None;
         }
-        Shape::ALL
+        ModelForm::ALL
             .into_iter()
             .filter_map(|shape| Self::of_shape(shape, &observations))
             .min_by(|a, b| a.mean_error.total_cmp(&b.mean_error))
     }
 
-    fn of_shape(shape: Shape, observations: &[Observation]) -> Option<Self> {
+    fn of_shape(shape: ModelForm, observations: &[Observation]) -> Option<Self> {
         let all: Vec<&Observation> = observations.iter().collect();
         let coefficients = Coefficients::fitted(shape, &all)?;
         let held_out = (0..all.len())

@@ -30,7 +30,7 @@ pub struct Link {
 
 impl WireTime {
     /// For a model whose gradients have `bytes` bytes each.
-    pub fn of(config: &ModelConfig, bytes: f64, gpus: usize, link: Option<Link>) -> Self {
+    pub fn estimate(config: &ModelConfig, bytes: f64, gpus: usize, link: Option<Link>) -> Self {
         let gradient_bytes = config.parameters() as f64 * bytes;
         let wire_bytes = v4::ring_share(gpus) * gradient_bytes;
         WireTime {
@@ -81,12 +81,12 @@ mod tests {
             source: String::new(),
         };
         for (gpus, share) in [(1, 0.0), (2, 1.0), (4, 1.5), (8, 1.75)] {
-            let wire = WireTime::of(&config, 4.0, gpus, Some(link.clone()));
+            let wire = WireTime::estimate(&config, 4.0, gpus, Some(link.clone()));
             let bytes = 4.0 * config.parameters() as f64 * share;
             assert_eq!(wire.wire_bytes, bytes);
             assert_eq!(wire.wire_ms, Some(bytes / 1e8));
         }
-        assert_eq!(WireTime::of(&config, 4.0, 2, None).wire_ms, None);
+        assert_eq!(WireTime::estimate(&config, 4.0, 2, None).wire_ms, None);
     }
 
     #[test]

@@ -8,13 +8,13 @@ pub use baseline::{Baseline, RunFigures};
 
 use super::relative::{RelativeTime, USUAL_MARGIN};
 use tinyllama_base::named;
-use tinyllama_base::statistics::{Interval, Series, Verdict as Bound, ratio_of_medians};
+use tinyllama_base::statistics::{BoundVerdict as Bound, Interval, Series, ratio_of_medians};
 
 named! {
     /// A figure that is compared with the baseline.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum Figure {
+    pub enum RegressionFigure {
         StepTime = "step time",
         Throughput = "throughput",
         Memory = "memory",
@@ -28,7 +28,7 @@ named! {
 named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum RegressionVerdict {
     Passed = "passed",
     /// Worse than the tolerance allows. If there is an interval, this holds with the stated confidence.
     Regression = "REGRESSION",
@@ -41,10 +41,10 @@ pub enum Verdict {
 
 /// One figure of one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct FigureOutcome {
     pub target: String,
-    pub figure: Figure,
-    pub verdict: Verdict,
+    pub figure: RegressionFigure,
+    pub verdict: RegressionVerdict,
     /// Today over baseline. For a speed-up, the other target's time over this one's.
     pub ratio: Option<f64>,
     pub interval: Option<Interval>,
@@ -59,8 +59,8 @@ pub fn check(
     baseline: &[RunFigures],
     tolerance: f64,
     confidence: f64,
-) -> Vec<Outcome> {
-    let outcome = |figure, (verdict, ratio, interval, message)| Outcome {
+) -> Vec<FigureOutcome> {
+    let outcome = |figure, (verdict, ratio, interval, message)| FigureOutcome {
         target: target.to_string(),
         figure,
         verdict,
@@ -81,14 +81,18 @@ pub fn check(
     let least = Allowed::AtLeast(1.0 - tolerance);
     vec![
         spread(
-            Figure::StepTime,
+            RegressionFigure::StepTime,
             |run| run.step_ms.clone(),
             Allowed::AtMost(1.0 + tolerance),
         ),
-        spread(Figure::Throughput, RunFigures::throughput_of_steps, least),
-        plain(Figure::Memory, |run| run.peak_bytes),
-        plain(Figure::Launches, |run| run.launches),
-        plain(Figure::FinalLoss, |run| run.final_loss),
+        spread(
+            RegressionFigure::Throughput,
+            RunFigures::throughput_of_steps,
+            least,
+        ),
+        plain(RegressionFigure::Memory, |run| run.peak_bytes),
+        plain(RegressionFigure::Launches, |run| run.launches),
+        plain(RegressionFigure::FinalLoss, |run| run.final_loss),
     ]
 }
 
@@ -100,17 +104,17 @@ pub fn check_speedup(
     others: &[Series],
     least: f64,
     confidence: f64,
-) -> Outcome {
-    let time = RelativeTime::in_rounds(runs, others, confidence, USUAL_MARGIN);
+) -> FigureOutcome {
+    let time = RelativeTime::from_rounds(runs, others, confidence, USUAL_MARGIN);
     let interval = time.as_ref().and_then(|time| time.interval);
     let verdict = match interval.map(|interval| interval.judge(None, Some(1.0 / least))) {
-        Some(Bound::Passed) => Verdict::Passed,
-        Some(Bound::NotYet) => Verdict::Regression,
-        Some(Bound::Inconclusive { .. }) | None => Verdict::Inconclusive,
+        Some(Bound::Passed) => RegressionVerdict::Passed,
+        Some(Bound::NotYet) => RegressionVerdict::Regression,
+        Some(Bound::Inconclusive { .. }) | None => RegressionVerdict::Inconclusive,
     };
-    Outcome {
+    FigureOutcome {
         target: target.to_string(),
-        figure: Figure::Speedup,
+        figure: RegressionFigure::Speedup,
         verdict,
         ratio: time.as_ref().map(|time| 1.0 / time.ratio),
         interval,
@@ -127,7 +131,7 @@ enum Allowed {
     AtLeast(f64),
 }
 
-type Judged = (Verdict, Option<f64>, Option<Interval>, String);
+type JudgedFigure = (RegressionVerdict, Option<f64>, Option<Interval>, String);
 
 fn series(runs: &[RunFigures], values: impl Fn(&RunFigures) -> Vec<f64>) -> Vec<Series> {
     runs.iter()
@@ -135,20 +139,32 @@ fn series(runs: &[RunFigures], values: impl Fn(&RunFigures) -> Vec<f64>) -> Vec<
         .collect()
 }
 
-fn with_spread(today: &[Series], baseline: &[Series], allowed: Allowed, confidence: f64) -> Judged {
+fn with_spread(
+    today: &[Series],
+    baseline: &[Series],
+    allowed: Allowed,
+    confidence: f64,
+) -> JudgedFigure {
     let interval = match ratio_of_medians(today, baseline, confidence) {
         Ok(interval) => interval,
-        Err(error) => return (Verdict::NotCompared, None, None, error.to_string()),
+        Err(error) => {
+            return (
+                RegressionVerdict::NotCompared,
+                None,
+                None,
+                error.to_string(),
+            );
+        }
     };
     let (bound, at_least, at_most, side) = match allowed {
         Allowed::AtMost(bound) => (bound, None, Some(bound), "at most"),
         Allowed::AtLeast(bound) => (bound, Some(bound), None, "at least"),
     };
     let (verdict, more) = match interval.judge(at_least, at_most) {
-        Bound::Passed => (Verdict::Passed, String::new()),
-        Bound::NotYet => (Verdict::Regression, String::new()),
+        Bound::Passed => (RegressionVerdict::Passed, String::new()),
+        Bound::NotYet => (RegressionVerdict::Regression, String::new()),
         Bound::Inconclusive { further_steps } => (
-            Verdict::Inconclusive,
+            RegressionVerdict::Inconclusive,
             further_steps.map_or(String::new(), |steps| {
                 format!("; about {steps} further steps on each side should settle it")
             }),
@@ -162,21 +178,21 @@ fn with_spread(today: &[Series], baseline: &[Series], allowed: Allowed, confiden
 }
 
 /// Judges figures that a run has once and that hardly scatter. The worst run counts.
-fn exact(today: Option<f64>, baseline: Option<f64>, tolerance: f64) -> Judged {
+fn exact(today: Option<f64>, baseline: Option<f64>, tolerance: f64) -> JudgedFigure {
     let (Some(today), Some(baseline)) = (today, baseline) else {
         let message = "not reported on both sides".into();
-        return (Verdict::NotCompared, None, None, message);
+        return (RegressionVerdict::NotCompared, None, None, message);
     };
     // A loss that is not finite is worse than any other. A ratio would not say so.
     if !today.is_finite() {
         let message = format!("{today} instead of {baseline}");
-        return (Verdict::Regression, None, None, message);
+        return (RegressionVerdict::Regression, None, None, message);
     }
     let ratio = today / baseline;
     let verdict = if today <= baseline * (1.0 + tolerance) {
-        Verdict::Passed
+        RegressionVerdict::Passed
     } else {
-        Verdict::Regression
+        RegressionVerdict::Regression
     };
     let message = format!(
         "{} of the baseline ({today} for {baseline}); allowed: at most {}",

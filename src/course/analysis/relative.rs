@@ -26,7 +26,7 @@ pub struct RelativeTime {
 
 impl RelativeTime {
     /// Compares runs that took turns, one of each side a round.
-    pub fn in_rounds(a: &[Series], b: &[Series], confidence: f64, margin: f64) -> Option<Self> {
+    pub fn from_rounds(a: &[Series], b: &[Series], confidence: f64, margin: f64) -> Option<Self> {
         Self::new(
             a,
             b,
@@ -36,7 +36,7 @@ impl RelativeTime {
     }
 
     /// Compares runs that were made at different times.
-    pub fn of_runs(a: &[Series], b: &[Series], confidence: f64, margin: f64) -> Option<Self> {
+    pub fn from_runs(a: &[Series], b: &[Series], confidence: f64, margin: f64) -> Option<Self> {
         Self::new(a, b, margin, ratio_of_medians(a, b, confidence))
     }
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_speedup_is_the_inverse_of_the_time_and_keeps_its_interval_in_order() {
-        let time = RelativeTime::in_rounds(
+        let time = RelativeTime::from_rounds(
             &runs(&[5.0, 5.1, 4.9]),
             &runs(&[10.0, 10.0, 10.1]),
             0.95,
@@ -144,13 +144,13 @@ mod tests {
     #[test]
     fn too_little_is_said_to_be_too_little() {
         let one = |value| vec![Series::new(vec![value; 2]).unwrap()];
-        let time = RelativeTime::of_runs(&one(5.0), &one(10.0), 0.95, 0.02).unwrap();
+        let time = RelativeTime::from_runs(&one(5.0), &one(10.0), 0.95, 0.02).unwrap();
         assert_eq!((time.ratio, time.interval), (0.5, None));
         assert!(
             time.finding_text().contains("independent"),
             "{}",
             time.finding_text()
         );
-        assert!(RelativeTime::of_runs(&[], &one(1.0), 0.95, 0.02).is_none());
+        assert!(RelativeTime::from_runs(&[], &one(1.0), 0.95, 0.02).is_none());
     }
 }

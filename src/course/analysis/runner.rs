@@ -10,20 +10,20 @@ pub use crate::run::Control as Stop;
 use crate::run::energy::RunEnergy;
 use crate::run::finished::stream_of;
 use crate::run::{
-    Ended, FinishedRun, Launcher, Line, Measurements, RunExit, RunSpec, Start, Told, UsageError,
-    supervise,
+    EndedRun, FinishedRun, Launcher, Line, Measurements, RunExit, RunSpec, RunStart, RunUpdate,
+    UsageError, supervise,
 };
 use tinyllama_contract::event::{Body, Event, FailureCode, Hello, Kernels, Parts, Step, Summary};
 
 /// A target with its own flags.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Variant {
+pub struct RunVariant {
     /// Name in tables.
     pub name: String,
     pub spec: RunSpec,
 }
 
-impl Variant {
+impl RunVariant {
     /// Adds flags before and after the flags of `spec`.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Variant {
     ) -> Result<Self, UsageError> {
         Ok(Self {
             name: name.into(),
-            spec: spec.within(before, after)?.checked()?,
+            spec: spec.surrounded_by(before, after)?.checked()?,
         })
     }
 }
@@ -74,21 +74,21 @@ pub enum RunFailure {
     #[error("interrupted; finished runs are kept")]
     Interrupted { signal: i32 },
     #[error("{}", .0.text())]
-    Failed(Box<Failed>),
+    FailedRun(Box<FailedRun>),
     #[error(transparent)]
     Other(#[from] anyhow::Error),
 }
 
 /// A run that ended without a complete summary.
 #[derive(Debug)]
-pub struct Failed {
+pub struct FailedRun {
     pub variant: String,
-    pub ended: Ended,
+    pub ended: EndedRun,
 }
 
-impl Failed {
+impl FailedRun {
     fn text(&self) -> String {
-        let Ended { run, exit, .. } = &self.ended;
+        let EndedRun { run, exit, .. } = &self.ended;
         let ended = format!("ended with {exit}");
         let files = format!("its files are in {}", run.path.display());
         match &run.failure {
@@ -107,7 +107,7 @@ impl Failed {
             // `run` refuses a model that cannot fit before it starts, with the status for wrong usage.
             (None | Some(FailureCode::OutOfMemory), RunExit::Status(2)) => Some(FailureCode::Usage),
             (None, RunExit::Status(3)) => Some(FailureCode::Environment),
-            (told, _) => told,
+            (update, _) => update,
         }
     }
 
@@ -128,7 +128,7 @@ impl Runner {
     /// Fails if the run cannot be started, fails, ends early, or a stop was requested.
     pub fn run(
         &self,
-        variant: &Variant,
+        variant: &RunVariant,
         watch: &mut dyn FnMut(&Event),
     ) -> Result<MeasuredRun, RunFailure> {
         self.check_stop()?;
@@ -143,13 +143,13 @@ impl Runner {
     /// Watches a run from its start to its end and collects its measured steps.
     pub(super) fn see(
         &self,
-        start: &Start,
+        start: &RunStart,
         control: &Stop,
         watch: &mut dyn FnMut(&Event),
-    ) -> Result<(Ended, Vec<Step>), RunFailure> {
+    ) -> Result<(EndedRun, Vec<Step>), RunFailure> {
         let mut steps = Vec::new();
-        let ended = supervise(start, &self.root, control, &mut |told| {
-            if let Told::Line(Line::Event(event)) = told {
+        let ended = supervise(start, &self.root, control, &mut |update| {
+            if let RunUpdate::Line(Line::Event(event)) = update {
                 watch(&event);
                 steps.extend(measured_step(&event));
             }
@@ -173,7 +173,7 @@ impl Runner {
 
 impl MeasuredRun {
     /// Returns `None` without a complete summary.
-    pub(super) fn of(run: &FinishedRun, steps: Vec<Step>) -> Option<Self> {
+    pub(super) fn from_run(run: &FinishedRun, steps: Vec<Step>) -> Option<Self> {
         let run = run.clone();
         Some(MeasuredRun {
             path: run.path,
@@ -196,7 +196,7 @@ impl MeasuredRun {
         let mut steps = Vec::new();
         let run = FinishedRun::read_with(path, |event| steps.extend(measured_step(event)))
             .with_context(|| format!("cannot read {}", file()))?;
-        Self::of(&run, steps).with_context(|| {
+        Self::from_run(&run, steps).with_context(|| {
             format!(
                 "{} holds no finished run: start it again, or name another",
                 file()

@@ -40,8 +40,8 @@ impl fmt::Display for Size {
 /// The result of one cell of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Cell {
-    Measured(Measured),
+pub enum ScalingCell {
+    ScalingPoint(ScalingPoint),
     OutOfMemory {
         size: Size,
         message: String,
@@ -52,25 +52,25 @@ pub enum Cell {
     },
 }
 
-impl Cell {
+impl ScalingCell {
     pub fn size(&self) -> Size {
         match self {
-            Cell::Measured(Measured { size, .. })
-            | Cell::OutOfMemory { size, .. }
-            | Cell::NotTried { size } => *size,
+            ScalingCell::ScalingPoint(ScalingPoint { size, .. })
+            | ScalingCell::OutOfMemory { size, .. }
+            | ScalingCell::NotTried { size } => *size,
         }
     }
 
-    pub fn measured(&self) -> Option<&Measured> {
+    pub fn measured(&self) -> Option<&ScalingPoint> {
         match self {
-            Cell::Measured(measured) => Some(measured),
+            ScalingCell::ScalingPoint(measured) => Some(measured),
             _ => None,
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Measured {
+pub struct ScalingPoint {
     pub size: Size,
     /// Median of the runs' medians.
     pub step_ms: f64,
@@ -84,14 +84,14 @@ pub struct Measured {
     pub runs: Vec<String>,
 }
 
-impl Measured {
+impl ScalingPoint {
     /// Returns `None` without a run.
-    pub fn of(size: Size, runs: &[MeasuredRun]) -> Option<Self> {
+    pub fn from_runs(size: Size, runs: &[MeasuredRun]) -> Option<Self> {
         let last = runs.last()?;
         let series = total_series(runs);
         let step_ms = middle(&series)?;
         let a_second = |things: usize| things as f64 / (step_ms / 1e3);
-        Some(Measured {
+        Some(ScalingPoint {
             size,
             step_ms,
             step_ms_of_rounds: series.iter().map(Series::median).collect(),
@@ -111,13 +111,16 @@ pub struct TargetScale {
     /// The target with its flags.
     pub name: String,
     pub target: String,
-    pub cells: Vec<Cell>,
-    pub growths: Vec<Growth>,
+    pub cells: Vec<ScalingCell>,
+    pub growths: Vec<GrowthExponent>,
 }
 
 impl TargetScale {
-    pub fn measured(&self) -> Vec<&Measured> {
-        self.cells.iter().filter_map(Cell::measured).collect()
+    pub fn measured(&self) -> Vec<&ScalingPoint> {
+        self.cells
+            .iter()
+            .filter_map(ScalingCell::measured)
+            .collect()
     }
 }
 
@@ -125,27 +128,27 @@ named! {
     /// The size that varies.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum Axis {
+    pub enum SizeAxis {
         SequenceLength = "sequence length",
         BatchSize = "batch size",
     }
 }
 
-impl Axis {
-    fn of(self, size: Size) -> usize {
+impl SizeAxis {
+    fn size_in(self, size: Size) -> usize {
         match self {
-            Axis::SequenceLength => size.sequence_length,
-            Axis::BatchSize => size.batch_size,
+            SizeAxis::SequenceLength => size.sequence_length,
+            SizeAxis::BatchSize => size.batch_size,
         }
     }
 }
 
 /// An exponent: the figure grows as the axis to this power.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Growth {
+pub struct GrowthExponent {
     /// `time`, `memory` or `counted FLOP`.
     pub of: &'static str,
-    pub axis: Axis,
+    pub axis: SizeAxis,
     pub exponent: f64,
     /// Null if there are only as many points as unknowns.
     pub low: Option<f64>,
@@ -164,8 +167,8 @@ pub struct Local {
 }
 
 /// Exponents of time, memory and counted work in every axis that varied.
-pub fn growths(cells: &[Measured], confidence: f64) -> Vec<Growth> {
-    type Figure = (&'static str, fn(&Measured) -> Option<f64>);
+pub fn growths(cells: &[ScalingPoint], confidence: f64) -> Vec<GrowthExponent> {
+    type Figure = (&'static str, fn(&ScalingPoint) -> Option<f64>);
     let figures: [Figure; 3] = [
         ("time", |cell| Some(cell.step_ms)),
         ("memory", |cell| cell.peak_bytes.map(|bytes| bytes as f64)),
@@ -181,12 +184,12 @@ pub fn growths(cells: &[Measured], confidence: f64) -> Vec<Growth> {
     figures.iter().flat_map(of_figure).collect()
 }
 
-fn growth(of: &'static str, points: &[(Size, f64)], confidence: f64) -> Vec<Growth> {
-    let of_points = |axis: Axis| points.iter().map(move |(size, _)| axis.of(*size));
-    let mut axes = Axis::ALL.to_vec();
+fn growth(of: &'static str, points: &[(Size, f64)], confidence: f64) -> Vec<GrowthExponent> {
+    let of_points = |axis: SizeAxis| points.iter().map(move |(size, _)| axis.size_in(*size));
+    let mut axes = SizeAxis::ALL.to_vec();
     axes.retain(|axis| !of_points(*axis).all_equal());
     let row = |size: &Size| -> Vec<f64> {
-        let logs = axes.iter().map(|axis| (axis.of(*size) as f64).ln());
+        let logs = axes.iter().map(|axis| (axis.size_in(*size) as f64).ln());
         std::iter::once(1.0).chain(logs).collect()
     };
     let rows: Vec<Vec<f64>> = points.iter().map(|(size, _)| row(size)).collect();
@@ -201,7 +204,7 @@ fn growth(of: &'static str, points: &[(Size, f64)], confidence: f64) -> Vec<Grow
             let errors = fit.standard_errors.as_ref();
             let half_width =
                 errors.map(|errors| half_width(confidence, fit.freedom as f64, errors[at + 1]));
-            Growth {
+            GrowthExponent {
                 of,
                 axis: *axis,
                 exponent,
@@ -215,21 +218,24 @@ fn growth(of: &'static str, points: &[(Size, f64)], confidence: f64) -> Vec<Grow
         .collect()
 }
 
-fn neighbours(points: &[(Size, f64)], axis: Axis) -> Vec<Local> {
+fn neighbours(points: &[(Size, f64)], axis: SizeAxis) -> Vec<Local> {
     let mut locals = Vec::new();
     for (from, value) in points {
         let next = points
             .iter()
             .filter(|(size, _)| {
-                let alike = |other: &Axis| *other == axis || other.of(*size) == other.of(*from);
-                Axis::ALL.iter().all(alike) && axis.of(*size) > axis.of(*from)
+                let alike = |other: &SizeAxis| {
+                    *other == axis || other.size_in(*size) == other.size_in(*from)
+                };
+                SizeAxis::ALL.iter().all(alike) && axis.size_in(*size) > axis.size_in(*from)
             })
-            .min_by_key(|(size, _)| axis.of(*size));
+            .min_by_key(|(size, _)| axis.size_in(*size));
         if let Some((to, next)) = next {
             locals.push(Local {
                 from: *from,
                 to: *to,
-                exponent: (next / value).ln() / (axis.of(*to) as f64 / axis.of(*from) as f64).ln(),
+                exponent: (next / value).ln()
+                    / (axis.size_in(*to) as f64 / axis.size_in(*from) as f64).ln(),
             });
         }
     }
@@ -249,8 +255,8 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    fn cell(sequence_length: usize, batch_size: usize, step_ms: f64) -> Measured {
-        Measured {
+    fn cell(sequence_length: usize, batch_size: usize, step_ms: f64) -> ScalingPoint {
+        ScalingPoint {
             size: Size {
                 sequence_length,
                 batch_size,
@@ -268,7 +274,7 @@ mod tests {
 
     #[test]
     fn exponents_of_a_power_law_are_exact_and_memory_that_is_not_reported_has_none() {
-        let cells: Vec<Measured> = [64, 128, 256]
+        let cells: Vec<ScalingPoint> = [64, 128, 256]
             .iter()
             .flat_map(|s| {
                 [1, 4].map(|b| cell(*s, b, 0.1 * (*s as f64).powf(1.5) * (b as f64).powf(0.8)))
@@ -293,7 +299,7 @@ mod tests {
         let mut random = ChaCha8Rng::seed_from_u64(4);
         let mut held = 0;
         for _ in 0..1000 {
-            let cells: Vec<Measured> = [64, 128, 256, 512, 1024]
+            let cells: Vec<ScalingPoint> = [64, 128, 256, 512, 1024]
                 .iter()
                 .map(|s| {
                     let noise: f64 = (0..12).map(|_| random.random::<f64>() - 0.5).sum();

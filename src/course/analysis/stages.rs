@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-pub use effects::{Effect, effects};
+pub use effects::{StageEffect, effects};
 
-use super::comparison::{Comparison, Row, Side, total_series};
+use super::comparison::{Comparison, ComparisonRow, Side, total_series};
 use super::relative::{RelativeTime, USUAL_MARGIN};
 use super::store::{device_file, write_json};
-use super::workshop::{FIGURES, OfStage};
+use super::workshop::{FIGURES, StageClaims};
 use tinyllama_base::statistics::Series;
 use tinyllama_contract::model::ModelConfig;
 
@@ -24,33 +24,33 @@ pub const WORKSHOP_NOTES: [&str; 2] = [
 
 /// A stage in the table.
 #[derive(Clone, Debug, Serialize)]
-pub struct StageRow {
+pub struct StageResult {
     #[serde(flatten)]
-    pub row: Row,
+    pub row: ComparisonRow,
     /// The fault of this stage.
     pub issue: String,
-    pub workshop: OfStage,
+    pub workshop: StageClaims,
     /// Time over that of the stage before. Null for the first stage, and if the stage before did not run.
     pub relative_to_before: Option<RelativeTime>,
 }
 
 /// Builds rows for the stages that ran, in order. The baseline is the comparison's first row.
-pub fn rows(comparison: &Comparison, stages: &[Side], confidence: f64) -> Vec<StageRow> {
+pub fn rows(comparison: &Comparison, stages: &[Side], confidence: f64) -> Vec<StageResult> {
     let series = |target: &str| -> Vec<Series> {
         let stage = stages.iter().find(|stage| stage.name == target);
         stage.map_or(vec![], |stage| total_series(&stage.runs))
     };
-    let with_stage = |row: &Row| {
+    let with_stage = |row: &ComparisonRow| {
         let all = &FIGURES.stages;
         let place = all.iter().position(|stage| stage.target == row.name)?;
         // The baseline is not a stage, so the first stage has none before it.
         let before = (place > 1).then(|| series(&all[place - 1].target));
-        Some(StageRow {
+        Some(StageResult {
             row: row.clone(),
             issue: all[place].issue.clone(),
             workshop: all[place].workshop.clone(),
             relative_to_before: before.and_then(|before| {
-                RelativeTime::in_rounds(&series(&row.name), &before, confidence, USUAL_MARGIN)
+                RelativeTime::from_rounds(&series(&row.name), &before, confidence, USUAL_MARGIN)
             }),
         })
     };
@@ -61,7 +61,7 @@ const VERSION: u32 = 1;
 
 /// The effects found on one device. Lessons read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Findings {
+pub struct StageFindings {
     pub version: u32,
     pub backend: String,
     pub device: String,
@@ -73,15 +73,15 @@ pub struct Findings {
     pub config: ModelConfig,
     pub rounds: usize,
     pub confidence: f64,
-    pub effects: Vec<Effect>,
+    pub effects: Vec<StageEffect>,
 }
 
-impl Findings {
+impl StageFindings {
     /// Judges runs that took turns. Returns `None` without a run.
-    pub fn of(stages: &[Side], confidence: f64, found: u64) -> Option<Self> {
+    pub fn from_stages(stages: &[Side], confidence: f64, found: u64) -> Option<Self> {
         let first = &stages.iter().find(|stage| !stage.runs.is_empty())?.runs;
         let hello = &first.first()?.hello;
-        Some(Findings {
+        Some(StageFindings {
             version: VERSION,
             backend: hello.backend.clone(),
             device: hello.device.clone(),

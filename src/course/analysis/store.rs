@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use tinyllama_base::file::{create_private, if_there, replace};
-use tinyllama_base::foreign;
+use tinyllama_base::untrusted;
 
 /// Writes a JSON file, whole or not at all, creates its folder, and returns its path.
 ///
@@ -29,7 +29,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<PathBuf> {
 /// # Errors
 /// Fails if it cannot be read or holds something else. The file is left unchanged.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let text = if_there(foreign::read_text(path, foreign::MOST_BYTES))
+    let text = if_there(untrusted::read_text(path, untrusted::MOST_BYTES))
         .with_context(|| format!("cannot read {}", path.display()))?;
     let found = text.map(|text| serde_json::from_str(&text)).transpose();
     found.with_context(|| not_understood(path))
@@ -43,9 +43,9 @@ pub(super) fn not_understood(path: &Path) -> String {
 /// `root/kind/DEVICE.json`, with a different name for every device of every backend.
 pub fn device_file(root: &Path, kind: &str, backend: &str, device: &str) -> PathBuf {
     let name = format!("{backend}-{device}").to_ascii_lowercase();
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
-    let words = itertools::join(words.filter(|word| !word.is_empty()), "-");
-    root.join(kind).join(format!("{words}.json"))
+    let parts = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let parts = itertools::join(parts.filter(|word| !word.is_empty()), "-");
+    root.join(kind).join(format!("{parts}.json"))
 }
 
 #[cfg(test)]

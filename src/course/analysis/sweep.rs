@@ -12,10 +12,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::runner::{Failed, MeasuredRun, RunFailure, Runner, Variant};
-use crate::run::{Ended, Processes, RunExit, Start};
+use super::runner::{FailedRun, MeasuredRun, RunFailure, RunVariant, Runner};
+use crate::run::{EndedRun, Processes, RunExit, RunStart};
 use tinyllama_base::file::{create_private, replace};
-use tinyllama_base::foreign;
+use tinyllama_base::untrusted;
 use tinyllama_contract::event::FailureCode;
 
 /// How often a run is started if it loses its place.
@@ -23,34 +23,34 @@ const ATTEMPTS: usize = 3;
 const TICK: Duration = Duration::from_millis(200);
 const MOST_BYTES: u64 = 1 << 20;
 
-type Outcome = Result<MeasuredRun, RunFailure>;
+type RunOutcome = Result<MeasuredRun, RunFailure>;
 
 /// Finished runs by target and flags, in the order in which they were requested.
 #[derive(Clone, Debug, Default)]
-pub struct Pool(Arc<Mutex<HashMap<Vec<String>, VecDeque<Outcome>>>>);
+pub struct Pool(Arc<Mutex<HashMap<Vec<String>, VecDeque<RunOutcome>>>>);
 
 impl Pool {
-    pub(super) fn put(&self, variant: &Variant, outcome: Outcome) {
+    pub(super) fn put(&self, variant: &RunVariant, outcome: RunOutcome) {
         let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        pool.entry(words(variant)).or_default().push_back(outcome);
+        pool.entry(pool_key(variant))
+            .or_default()
+            .push_back(outcome);
     }
 
-    pub(super) fn take(&self, variant: &Variant) -> Option<Outcome> {
+    pub(super) fn take(&self, variant: &RunVariant) -> Option<RunOutcome> {
         let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        pool.get_mut(&words(variant))?.pop_front()
+        pool.get_mut(&pool_key(variant))?.pop_front()
     }
 }
 
-fn words(variant: &Variant) -> Vec<String> {
+fn pool_key(variant: &RunVariant) -> Vec<String> {
     let target = variant.spec.target.name.to_string();
-    std::iter::once(target)
-        .chain(variant.spec.words())
-        .collect()
+    std::iter::once(target).chain(variant.spec.args()).collect()
 }
 
 /// The finished pieces of a series: `sweeps/KEY.json`.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Finished {
+struct FinishedPieces {
     /// Ids of runs, by the piece's index.
     runs: BTreeMap<usize, String>,
 }
@@ -62,13 +62,14 @@ struct Finished {
 /// Fails if the launcher offers only one place, no run can be started, or a stop was requested.
 pub fn make(
     runner: &Runner,
-    pieces: &[Variant],
+    pieces: &[RunVariant],
     at_once: usize,
     tell: &mut dyn FnMut(usize, &str),
 ) -> Result<(), RunFailure> {
     let record = record(runner, pieces);
-    let mut finished: Finished = foreign::read_json(&record, MOST_BYTES).unwrap_or_default();
-    let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
+    let mut finished: FinishedPieces =
+        untrusted::read_json(&record, MOST_BYTES).unwrap_or_default();
+    let mut outcomes: BTreeMap<usize, RunOutcome> = BTreeMap::new();
     for (at, run) in &finished.runs {
         if let Ok(run) = MeasuredRun::read(&runner.root.join("runs").join(run)) {
             outcomes.insert(*at, Ok(run));
@@ -81,8 +82,8 @@ pub fn make(
         .filter(|at| !outcomes.contains_key(at))
         .collect();
     let specs: Vec<_> = left.iter().map(|at| &pieces[*at].spec).collect();
-    let starts = runner.launcher.several(&specs, at_once)?;
-    let todo: Vec<(usize, Start)> = left.into_iter().zip(starts).collect();
+    let starts = runner.launcher.start_several(&specs, at_once)?;
+    let todo: Vec<(usize, RunStart)> = left.into_iter().zip(starts).collect();
     let (next, processes) = (AtomicUsize::new(0), Processes::default());
     let (sender, ended) = channel();
     thread::scope(|scope| -> Result<(), RunFailure> {
@@ -90,7 +91,7 @@ pub fn make(
             let (sender, todo, next, processes) = (sender.clone(), &todo, &next, &processes);
             scope.spawn(move || {
                 while let Some((at, start)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = piece(runner, &pieces[*at], start, processes);
+                    let outcome = run_piece(runner, &pieces[*at], start, processes);
                     if sender.send((*at, outcome)).is_err() {
                         return;
                     }
@@ -128,11 +129,11 @@ pub fn make(
     Ok(())
 }
 
-fn record(runner: &Runner, pieces: &[Variant]) -> PathBuf {
+fn record(runner: &Runner, pieces: &[RunVariant]) -> PathBuf {
     let mut digest = Sha256::new();
     digest.update(env!("CARGO_PKG_VERSION"));
     digest.update(runner.launcher.json());
-    for word in pieces.iter().flat_map(words) {
+    for word in pieces.iter().flat_map(pool_key) {
         digest.update(word);
         digest.update([0]);
     }
@@ -140,7 +141,7 @@ fn record(runner: &Runner, pieces: &[Variant]) -> PathBuf {
     runner.root.join("sweeps").join(format!("{name}.json"))
 }
 
-fn save(record: &std::path::Path, finished: &Finished) -> anyhow::Result<()> {
+fn save(record: &std::path::Path, finished: &FinishedPieces) -> anyhow::Result<()> {
     if let Some(folder) = record.parent() {
         create_private(folder)?;
     }
@@ -149,22 +150,27 @@ fn save(record: &std::path::Path, finished: &Finished) -> anyhow::Result<()> {
 }
 
 /// Makes one run, and makes it again if it loses its place.
-fn piece(runner: &Runner, variant: &Variant, start: &Start, processes: &Processes) -> Outcome {
+fn run_piece(
+    runner: &Runner,
+    variant: &RunVariant,
+    start: &RunStart,
+    processes: &Processes,
+) -> RunOutcome {
     let mut start = start.clone();
     let mut attempt = 0;
     loop {
         attempt += 1;
         runner.check_stop()?;
         let (ended, steps) = runner.see(&start, &processes.control(), &mut |_| {})?;
-        if attempt == ATTEMPTS || !lost_its_place(&ended) {
+        if attempt == ATTEMPTS || !lost_machine(&ended) {
             return MeasuredRun::ended(variant, ended, steps);
         }
-        let again = runner.launcher.several(&[&variant.spec], 1)?;
+        let again = runner.launcher.start_several(&[&variant.spec], 1)?;
         start = again.into_iter().next().unwrap_or(start);
     }
 }
 
-fn lost_its_place(ended: &Ended) -> bool {
+fn lost_machine(ended: &EndedRun) -> bool {
     match (&ended.run.failure, ended.exit) {
         (Some(failure), _) => failure.code == FailureCode::Launcher,
         (None, RunExit::Status(status)) => status > 128,
@@ -178,14 +184,14 @@ impl MeasuredRun {
     /// # Errors
     /// Fails if the run did not reach its end.
     pub(super) fn ended(
-        variant: &Variant,
-        ended: Ended,
+        variant: &RunVariant,
+        ended: EndedRun,
         steps: Vec<tinyllama_contract::event::Step>,
-    ) -> Outcome {
-        let measured = MeasuredRun::of(&ended.run, steps);
+    ) -> RunOutcome {
+        let measured = MeasuredRun::from_run(&ended.run, steps);
         measured.filter(|_| ended.exit.is_success()).ok_or_else(|| {
             let variant = variant.name.clone();
-            RunFailure::Failed(Box::new(Failed { variant, ended }))
+            RunFailure::FailedRun(Box::new(FailedRun { variant, ended }))
         })
     }
 }

@@ -10,7 +10,7 @@ pub enum AssemblyError {
     )]
     NoMetadata,
     #[error("the metadata of the assembly: {0}")]
-    Metadata(#[from] serde_yaml::Error),
+    AssemblyMetadata(#[from] serde_yaml::Error),
     #[error("the assembly has no kernel `{0}`")]
     NoKernel(String),
 }
@@ -43,7 +43,7 @@ pub struct Resources {
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct AssemblyMetadata {
     #[serde(rename = "amdhsa.target")]
     target: String,
     #[serde(rename = "amdhsa.kernels")]
@@ -71,7 +71,7 @@ pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), Assemb
         body.and_then(|(_, body)| body.split_once('\n')?.1.split_once(".end_amdgpu_metadata"));
     let (yaml, _) = yaml.ok_or(AssemblyError::NoMetadata)?;
     let metadata = serde_yaml::from_str(yaml.trim_end_matches([' ', '\t']))?;
-    let Metadata { target, kernels } = metadata;
+    let AssemblyMetadata { target, kernels } = metadata;
     let kernel = kernels.into_iter().find(|kernel| kernel.name == entry);
     let kernel = kernel.ok_or_else(|| AssemblyError::NoKernel(entry.to_owned()))?;
     let resources = Resources {
@@ -196,7 +196,7 @@ amdhsa.version:
         let strange = ASSEMBLY.replace(".vgpr_count:     31", ".vgpr_count:     many");
         assert!(matches!(
             resources(&strange, "k"),
-            Err(AssemblyError::Metadata(_))
+            Err(AssemblyError::AssemblyMetadata(_))
         ));
     }
 }

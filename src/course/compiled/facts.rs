@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tinyllama_base::architecture;
 
 use super::assembly::Resources;
-use crate::profiler::model::{Profile, Variant};
+use crate::profiler::model::{LaunchVariant, Profile};
 use crate::profiler::show::occupancy::{Occupancy, occupancy};
 
 /// The architectures that `all` means, as examples for the others: CDNA 2 and 3 with waves of 64, RDNA 3 with waves of 32.
@@ -52,14 +52,14 @@ impl KernelFacts {
         let architecture = architecture::find(&self.architecture)?;
         let mut names = Profile::default();
         let Resources { vgprs, agprs, .. } = self.resources;
-        let launch = Variant {
+        let launch = LaunchVariant {
             workgroup: Some([self.threads, 1, 1]),
             lds: Some(self.lds_bytes),
             // The compiler counts accumulation registers among the vector registers.
             vgpr: Some(vgprs.saturating_sub(agprs)),
             accum_vgpr: Some(agprs),
             sgpr: Some(self.resources.sgprs),
-            ..Variant::unknown(names.name_id(&self.kernel))
+            ..LaunchVariant::unknown(names.name_id(&self.kernel))
         };
         occupancy(&launch, architecture)
     }

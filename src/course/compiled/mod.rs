@@ -13,7 +13,7 @@ pub mod facts;
 #[cfg(test)]
 mod tests {
     /// Joins lines and removes the `> ` of a Markdown quotation.
-    fn words(text: &str) -> String {
+    fn normalized(text: &str) -> String {
         text.lines()
             .map(|line| line.trim_start_matches("> "))
             .flat_map(str::split_whitespace)
@@ -29,12 +29,12 @@ mod tests {
             .filter(|line| line.starts_with("> "))
             .map(|line| format!("{line}\n"))
             .collect();
-        let claim = words(&allowed);
+        let claim = normalized(&allowed);
         assert!(
             claim.starts_with("Nothing here has run on AMD hardware yet."),
             "{claim}"
         );
-        let readme = words(include_str!("../../../README.md"));
+        let readme = normalized(include_str!("../../../README.md"));
         assert!(readme.contains(&claim), "the README does not say: {claim}");
     }
 }

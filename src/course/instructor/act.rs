@@ -1,12 +1,14 @@
 //! Delivers orders to sessions.
 
-use crate::session::{Notice, Order, Place, Session, SessionError, inbox};
+use crate::session::{
+    InstructorOrder, OutsideChange, Session, SessionError, SessionLocation, inbox,
+};
 
 /// The result of delivering an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delivery {
     /// Carried out. No tutor had the session open.
-    Done(Notice),
+    Done(OutsideChange),
     /// In the inbox. The learner's open tutor takes it within two seconds.
     Sent,
     /// In the inbox. The tutor takes it when the learner opens it next.
@@ -19,25 +21,28 @@ pub enum Delivery {
 ///
 /// # Errors
 /// Fails if the file system refuses, or the order names something that does not exist.
-pub fn deliver(place: &Place, order: &Order) -> Result<Delivery, SessionError> {
-    if !place.is_own() {
-        inbox::send(place, order)?;
-        let open = crate::session::lock::holder(&place.lock()).is_some();
+pub fn deliver(
+    location: &SessionLocation,
+    order: &InstructorOrder,
+) -> Result<Delivery, SessionError> {
+    if !location.is_own() {
+        inbox::send(location, order)?;
+        let open = crate::session::lock::holder(&location.lock()).is_some();
         return Ok(if open {
             Delivery::Sent
         } else {
             Delivery::Waits
         });
     }
-    match Session::open(place.clone()) {
+    match Session::open(location.clone()) {
         Ok(mut session) => {
             // Earlier orders come first.
             session.poll_notices()?;
             let name = inbox::new_name();
-            Ok(Delivery::Done(session.obey(&name, order)?))
+            Ok(Delivery::Done(session.apply_order(&name, order)?))
         }
         Err(SessionError::Held { .. }) => {
-            inbox::send(place, order)?;
+            inbox::send(location, order)?;
             Ok(Delivery::Sent)
         }
         Err(error) => Err(error),

@@ -3,35 +3,44 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::instructor::{Class, ClassError, Deed, Delivery, Learner, deliver, scope, solve};
+use crate::instructor::{
+    Class, ClassError, Delivery, InstructorAction, Learner, deliver, scope, solve,
+};
 use crate::lesson::Course;
 use crate::session::class_file::Pin;
-use crate::session::{Action, Order, Place, SessionError, class_file, read_only};
+use crate::session::{
+    InstructorOrder, OrderAction, SessionError, SessionLocation, class_file, read_only,
+};
 
 /// Carries out a decision and describes the result.
 ///
 /// # Errors
 /// Fails if the file system refuses, or a learner or lesson of that name does not exist.
-pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Result<String> {
-    match deed {
-        Deed::To { orders } => match <[_; 1]>::try_from(orders) {
-            Ok([(learner, action)]) => Ok(one(class, &learner, action, by)?.text),
-            Err(orders) => Ok(in_words(&each(class, orders, by)?)),
+pub fn carry_out(
+    case_move: InstructorAction,
+    class: &mut Class,
+    course: &Course,
+    by: &str,
+) -> Result<String> {
+    match case_move {
+        InstructorAction::To { orders } => match <[_; 1]>::try_from(orders) {
+            Ok([(learner, action)]) => Ok(send_one(class, &learner, action, by)?.text),
+            Err(orders) => Ok(in_words(&send_each(class, orders, by)?)),
         },
-        Deed::ToAll { action } => Ok(in_words(&everyone(class, action, by)?)),
-        Deed::RestoreNewest { learner } => {
+        InstructorAction::ToAll { action } => Ok(in_words(&everyone(class, action, by)?)),
+        InstructorAction::RestoreNewest { learner } => {
             let backup = newest_backup(class, &learner)?;
-            Ok(one(class, &learner, Action::Restore { backup }, by)?.text)
+            Ok(send_one(class, &learner, OrderAction::Restore { backup }, by)?.text)
         }
-        Deed::Solve { learner, step } => {
+        InstructorAction::Solve { learner, step } => {
             let at = scope::step(&step, course)?;
             let Some(step) = course.step(&at.lesson, &at.step) else {
                 return Ok(format!("There is no step {step}."));
             };
             let action = solve::solve(at, step, &mut |_| {})?;
-            Ok(one(class, &learner, action, by)?.text)
+            Ok(send_one(class, &learner, action, by)?.text)
         }
-        Deed::Pin { lesson } => pin(class, lesson, by),
+        InstructorAction::Pin { lesson } => pin(class, lesson, by),
     }
 }
 
@@ -67,13 +76,13 @@ pub fn newest_backup(class: &Class, learner: &str) -> Result<String> {
 
 /// The result of an order to one learner.
 #[derive(Debug, Serialize)]
-pub struct Sent {
+pub struct SentOrder {
     pub learner: String,
     pub state: &'static str,
     pub text: String,
 }
 
-impl Sent {
+impl SentOrder {
     pub fn is_failed(&self) -> bool {
         self.state == FAILED
     }
@@ -85,16 +94,19 @@ const FAILED: &str = "failed";
 ///
 /// # Errors
 /// Fails if the learner is not in the class, or the order cannot be delivered.
-pub fn one(class: &Class, learner: &str, action: Action, by: &str) -> Result<Sent> {
-    Ok(send(&class.place(learner)?, &Order::new(by, action))?)
+pub fn send_one(class: &Class, learner: &str, action: OrderAction, by: &str) -> Result<SentOrder> {
+    Ok(send(
+        &class.place(learner)?,
+        &InstructorOrder::new(by, action),
+    )?)
 }
 
-fn send(place: &Place, order: &Order) -> Result<Sent, SessionError> {
-    let delivery = deliver(place, order)?;
-    Ok(Sent {
+fn send(location: &SessionLocation, order: &InstructorOrder) -> Result<SentOrder, SessionError> {
+    let delivery = deliver(location, order)?;
+    Ok(SentOrder {
         state: delivery.name(),
-        text: delivery.in_words(&place.learner),
-        learner: place.learner.clone(),
+        text: delivery.in_words(&location.learner),
+        learner: location.learner.clone(),
     })
 }
 
@@ -102,23 +114,28 @@ fn send(place: &Place, order: &Order) -> Result<Sent, SessionError> {
 ///
 /// # Errors
 /// Fails if a learner is not in the class. No order is delivered then.
-pub fn each(class: &Class, orders: Vec<(String, Action)>, by: &str) -> Result<Vec<Sent>> {
+pub fn send_each(
+    class: &Class,
+    orders: Vec<(String, OrderAction)>,
+    by: &str,
+) -> Result<Vec<SentOrder>> {
     let places = orders.into_iter().map(|(learner, action)| {
-        let place = class.place(&learner)?;
-        Ok((place, Order::new(by, action)))
+        let location = class.place(&learner)?;
+        Ok((location, InstructorOrder::new(by, action)))
     });
-    let places: Vec<(Place, Order)> = places.collect::<Result<_, ClassError>>()?;
+    let places: Vec<(SessionLocation, InstructorOrder)> =
+        places.collect::<Result<_, ClassError>>()?;
     let sent = places
         .into_iter()
-        .map(|(place, order)| send_or_say(&place, &order));
+        .map(|(location, order)| send_or_say(&location, &order));
     Ok(sent.collect())
 }
 
-fn send_or_say(place: &Place, order: &Order) -> Sent {
-    send(place, order).unwrap_or_else(|error| Sent {
+fn send_or_say(location: &SessionLocation, order: &InstructorOrder) -> SentOrder {
+    send(location, order).unwrap_or_else(|error| SentOrder {
         state: FAILED,
-        text: format!("{}: {error}", place.learner),
-        learner: place.learner.clone(),
+        text: format!("{}: {error}", location.learner),
+        learner: location.learner.clone(),
     })
 }
 
@@ -126,14 +143,14 @@ fn send_or_say(place: &Place, order: &Order) -> Sent {
 ///
 /// # Errors
 /// Fails if the class folder may no longer be read.
-pub fn everyone(class: &mut Class, action: Action, by: &str) -> Result<Vec<Sent>> {
-    let order = Order::new(by, action);
+pub fn everyone(class: &mut Class, action: OrderAction, by: &str) -> Result<Vec<SentOrder>> {
+    let order = InstructorOrder::new(by, action);
     let learners = class.learners()?.into_iter();
-    let sent = learners.map(|Learner { place, .. }| send_or_say(&place, &order));
+    let sent = learners.map(|Learner { location, .. }| send_or_say(&location, &order));
     Ok(sent.collect())
 }
 
-fn in_words(sent: &[Sent]) -> String {
+fn in_words(sent: &[SentOrder]) -> String {
     let failed = sent.iter().filter(|sent| sent.is_failed());
     let failed: Vec<&str> = failed.map(|sent| sent.text.as_str()).collect();
     let reached = sent.len() - failed.len();

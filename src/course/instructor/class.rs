@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use thiserror::Error;
 
 pub use crate::session::class_rights::PERMISSIONS;
-use crate::session::{Damage, Place, SessionError, State, check_name, store};
+use crate::session::{LogDamage, SessionError, SessionLocation, SessionState, check_name, store};
 
 #[derive(Debug, Error)]
 pub enum ClassError {
@@ -42,22 +42,22 @@ impl ClassError {
 #[derive(Debug)]
 pub struct Class {
     pub folder: PathBuf,
-    known: HashMap<String, Known>,
+    known: HashMap<String, CachedSession>,
 }
 
 /// The content of a session, read when its log had this length and modification time.
 #[derive(Debug)]
-struct Known {
+struct CachedSession {
     stamp: (u64, Option<SystemTime>),
-    state: State,
-    damage: Vec<Damage>,
+    state: SessionState,
+    damage: Vec<LogDamage>,
 }
 
 /// A learner's session, or the reason why it cannot be read.
 #[derive(Debug)]
 pub struct Learner<'a> {
-    pub place: Place,
-    pub state: Result<(&'a State, &'a [Damage]), String>,
+    pub location: SessionLocation,
+    pub state: Result<(&'a SessionState, &'a [LogDamage]), String>,
 }
 
 impl Class {
@@ -83,12 +83,12 @@ impl Class {
         let refreshed = names.into_iter().map(|name| (self.refresh(&name), name));
         let refreshed: Vec<(Result<(), String>, String)> = refreshed.collect();
         let learners = refreshed.into_iter().filter_map(|(refreshed, name)| {
-            let place = self.place_of(&name);
+            let location = self.place_of(&name);
             let state = match (refreshed, self.known.get(&name)) {
                 (Err(why), _) => Err(why),
                 (Ok(()), known) => known.map(|known| Ok((&known.state, &*known.damage)))?,
             };
-            Some(Learner { place, state })
+            Some(Learner { location, state })
         });
         Ok(learners.collect())
     }
@@ -97,7 +97,7 @@ impl Class {
     ///
     /// # Errors
     /// Fails if no learner has this name.
-    pub fn place(&self, name: &str) -> Result<Place, ClassError> {
+    pub fn place(&self, name: &str) -> Result<SessionLocation, ClassError> {
         check_name(name)?;
         let names = names(&self.folder)?;
         if names.iter().any(|known| known == name) {
@@ -113,8 +113,8 @@ impl Class {
         })
     }
 
-    fn place_of(&self, name: &str) -> Place {
-        Place {
+    fn place_of(&self, name: &str) -> SessionLocation {
+        SessionLocation {
             folder: self.folder.join(name),
             learner: name.into(),
         }
@@ -122,8 +122,8 @@ impl Class {
 
     /// Reads a session if its log changed. A folder without a session is not a learner.
     fn refresh(&mut self, name: &str) -> Result<(), String> {
-        let place = self.place_of(name);
-        let found = match fs::metadata(place.events()) {
+        let location = self.place_of(name);
+        let found = match fs::metadata(location.events()) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.known.remove(name);
@@ -142,8 +142,8 @@ impl Class {
         {
             return Ok(());
         }
-        let (state, damage) = store::read_only(&place).map_err(|error| error.to_string())?;
-        let known = Known {
+        let (state, damage) = store::read_only(&location).map_err(|error| error.to_string())?;
+        let known = CachedSession {
             stamp,
             state,
             damage,

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use super::scope::{lesson, resolve};
-use crate::instructor::{LearnerView, Named, ScopeError};
+use crate::instructor::{LearnerView, ScopeError, ScopeName};
 use crate::lesson::Course;
-use crate::session::Action;
+use crate::session::OrderAction;
 
 /// A decision of an instructor.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Deed {
+pub enum InstructorAction {
     /// Each learner with an order.
     To {
-        orders: Vec<(String, Action)>,
+        orders: Vec<(String, OrderAction)>,
     },
     ToAll {
-        action: Action,
+        action: OrderAction,
     },
     RestoreNewest {
         learner: String,
@@ -31,7 +31,7 @@ pub enum Deed {
 
 /// A line that is being entered, or a question that waits for yes or no.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum Prompt {
     Message {
         to: Vec<String>,
     },
@@ -53,33 +53,36 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl Prompt {
     pub fn asks_for_text(&self) -> bool {
         matches!(
             self,
-            Entry::Message { .. } | Entry::MessageToAll | Entry::Unlock { .. } | Entry::Pin
+            Prompt::Message { .. } | Prompt::MessageToAll | Prompt::Unlock { .. } | Prompt::Pin
         )
     }
 
     pub fn prompt(&self) -> String {
         match self {
-            Entry::Message { to } => format!("Message to {}: ", to.join(", ")),
-            Entry::MessageToAll => "Message to everyone: ".into(),
-            Entry::Unlock { learners } => format!("Lesson to open for {}: ", learners.join(", ")),
-            Entry::Pin => "Lesson for everyone (empty: free again): ".into(),
-            Entry::ResetStep { of } => {
-                format!("Reset {}? A backup is kept. y/n", each("step", of))
+            Prompt::Message { to } => format!("Message to {}: ", to.join(", ")),
+            Prompt::MessageToAll => "Message to everyone: ".into(),
+            Prompt::Unlock { learners } => format!("Lesson to open for {}: ", learners.join(", ")),
+            Prompt::Pin => "Lesson for everyone (empty: free again): ".into(),
+            Prompt::ResetStep { of } => {
+                format!("Reset {}? A backup is kept. y/n", counted_items("step", of))
             }
-            Entry::ResetLesson { of } => {
-                format!("Reset {}? A backup is kept. y/n", each("lesson", of))
+            Prompt::ResetLesson { of } => {
+                format!(
+                    "Reset {}? A backup is kept. y/n",
+                    counted_items("lesson", of)
+                )
             }
-            Entry::Solve { learner, step } => format!("Do the step {step} for {learner}? y/n"),
+            Prompt::Solve { learner, step } => format!("Do the step {step} for {learner}? y/n"),
         }
     }
 }
 
 /// Formats `ada's step x/y, eve's step x/z`.
-fn each(what: &str, of: &[(String, String)]) -> String {
+fn counted_items(what: &str, of: &[(String, String)]) -> String {
     itertools::join(
         of.iter()
             .map(|(learner, name)| format!("{learner}'s {what} {name}")),
@@ -100,7 +103,7 @@ pub struct Dashboard {
     marked: BTreeSet<String>,
     /// Index from 0 of the lesson whose column is described. `None` means the lesson that the selected learner is at.
     pub column: Option<usize>,
-    pub entry: Option<Entry>,
+    pub entry: Option<Prompt>,
     pub text: String,
     /// Lessons that match the entry so far.
     pub offer: Vec<String>,
@@ -113,7 +116,7 @@ pub struct Dashboard {
 impl Dashboard {
     /// Completes the lesson in the entry as far as its letters are unique, and offers the lessons that match.
     pub fn complete(&mut self, course: &Course) {
-        if !matches!(self.entry, Some(Entry::Unlock { .. } | Entry::Pin)) {
+        if !matches!(self.entry, Some(Prompt::Unlock { .. } | Prompt::Pin)) {
             return;
         }
         let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
@@ -160,12 +163,12 @@ impl Dashboard {
     /// Moves the selection by `lines` lines, within the list.
     pub fn move_by(&mut self, lines: isize) {
         let last = self.views.len().saturating_sub(1);
-        let place = self
+        let location = self
             .place()
             .unwrap_or(0)
             .saturating_add_signed(lines)
             .min(last);
-        self.selected = self.views.get(place).map(|view| view.name.clone());
+        self.selected = self.views.get(location).map(|view| view.name.clone());
     }
 
     /// Marks the selected learner, or removes the mark, and selects the next one.
@@ -220,7 +223,7 @@ impl Dashboard {
     }
 
     /// Begins an entry about the chosen learners. Does nothing if there are none, or if `make` returns `None`.
-    pub fn begin(&mut self, make: impl FnOnce(&[&LearnerView]) -> Option<Entry>) {
+    pub fn begin(&mut self, make: impl FnOnce(&[&LearnerView]) -> Option<Prompt>) {
         self.cancel();
         let chosen = self.chosen();
         self.entry = match chosen.is_empty() {
@@ -239,51 +242,53 @@ impl Dashboard {
     ///
     /// # Errors
     /// Fails if the entry names a step or lesson that the course does not have.
-    pub fn accept(&mut self, course: &Course) -> Result<Option<Deed>, ScopeError> {
+    pub fn accept(&mut self, course: &Course) -> Result<Option<InstructorAction>, ScopeError> {
         let Some(entry) = self.entry.take() else {
             return Ok(None);
         };
         let text = std::mem::take(&mut self.text);
         let text = text.trim();
-        let reset = |of: Vec<(String, String)>, named: fn(String) -> Named| {
+        let reset = |of: Vec<(String, String)>, named: fn(String) -> ScopeName| {
             let orders = of.into_iter().map(|(learner, name)| {
                 let (scope, workbench) = resolve(&named(name), course)?;
-                Ok((learner, Action::Reset { scope, workbench }))
+                Ok((learner, OrderAction::Reset { scope, workbench }))
             });
             let orders = orders.collect::<Result<_, ScopeError>>()?;
-            Ok(Some(Deed::To { orders }))
+            Ok(Some(InstructorAction::To { orders }))
         };
-        let to = |learners: Vec<String>, action: Action| {
+        let to = |learners: Vec<String>, action: OrderAction| {
             let orders = learners
                 .into_iter()
                 .map(|learner| (learner, action.clone()));
-            Ok(Some(Deed::To {
+            Ok(Some(InstructorAction::To {
                 orders: orders.collect(),
             }))
         };
         match entry {
-            Entry::Message { .. } | Entry::MessageToAll | Entry::Unlock { .. }
+            Prompt::Message { .. } | Prompt::MessageToAll | Prompt::Unlock { .. }
                 if text.is_empty() =>
             {
                 Ok(None)
             }
-            Entry::Message { to: learners } => to(learners, Action::Message { text: text.into() }),
-            Entry::MessageToAll => {
-                let action = Action::Message { text: text.into() };
-                Ok(Some(Deed::ToAll { action }))
+            Prompt::Message { to: learners } => {
+                to(learners, OrderAction::Message { text: text.into() })
             }
-            Entry::Unlock { learners } => {
+            Prompt::MessageToAll => {
+                let action = OrderAction::Message { text: text.into() };
+                Ok(Some(InstructorAction::ToAll { action }))
+            }
+            Prompt::Unlock { learners } => {
                 let lesson = lesson(text, course)?.id.clone();
-                to(learners, Action::Unlock { lesson })
+                to(learners, OrderAction::Unlock { lesson })
             }
-            Entry::Pin if text.is_empty() => Ok(Some(Deed::Pin { lesson: None })),
-            Entry::Pin => {
+            Prompt::Pin if text.is_empty() => Ok(Some(InstructorAction::Pin { lesson: None })),
+            Prompt::Pin => {
                 let lesson = Some(lesson(text, course)?.id.clone());
-                Ok(Some(Deed::Pin { lesson }))
+                Ok(Some(InstructorAction::Pin { lesson }))
             }
-            Entry::ResetStep { of } => reset(of, Named::Step),
-            Entry::ResetLesson { of } => reset(of, Named::Lesson),
-            Entry::Solve { learner, step } => Ok(Some(Deed::Solve { learner, step })),
+            Prompt::ResetStep { of } => reset(of, ScopeName::Step),
+            Prompt::ResetLesson { of } => reset(of, ScopeName::Lesson),
+            Prompt::Solve { learner, step } => Ok(Some(InstructorAction::Solve { learner, step })),
         }
     }
 }

@@ -9,7 +9,7 @@ use tinyllama_base::if_there;
 
 /// The export of one learner.
 #[derive(Debug)]
-pub struct Collected {
+pub struct CollectedExport {
     pub learner: String,
     /// The exported file, or the reason why there is none.
     pub file: Result<PathBuf, String>,
@@ -20,34 +20,34 @@ pub struct Collected {
 ///
 /// # Errors
 /// Fails if the class cannot be read or `output` cannot be made.
-pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<Collected>, ClassError> {
+pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<CollectedExport>, ClassError> {
     let unusable = |why: std::io::Error| ClassError::Folder {
         path: output.to_path_buf(),
         why: why.to_string(),
     };
     fs::create_dir_all(output).map_err(unusable)?;
     let learners = class.learners()?;
-    let collected = learners.iter().map(|learner| Collected {
-        learner: learner.place.learner.clone(),
+    let collected = learners.iter().map(|learner| CollectedExport {
+        learner: learner.location.learner.clone(),
         file: match &learner.state {
             Err(why) => Err(why.clone()),
-            Ok(_) => export(&learner.place, output).map_err(|error| error.to_string()),
+            Ok(_) => export(&learner.location, output).map_err(|error| error.to_string()),
         },
     });
     Ok(collected.collect())
 }
 
-fn export(place: &crate::session::Place, output: &Path) -> anyhow::Result<PathBuf> {
-    let hash = scan(&place.events())?.last_hash;
+fn export(location: &crate::session::SessionLocation, output: &Path) -> anyhow::Result<PathBuf> {
+    let hash = scan(&location.events())?.last_hash;
     let short: String = hash.chars().take(8).collect();
-    let file = output.join(format!("{}-{short}.tar.gz", place.learner));
+    let file = output.join(format!("{}-{short}.tar.gz", location.learner));
     if file.exists() {
         return Ok(file);
     }
     // The file has another name until it is complete, so that a cut export is not taken for a hand-in.
-    let unfinished = output.join(format!(".{}-{short}.unfinished", place.learner));
+    let unfinished = output.join(format!(".{}-{short}.unfinished", location.learner));
     if_there(fs::remove_file(&unfinished))?;
-    archive::export(place, &unfinished)?;
+    archive::export(location, &unfinished)?;
     fs::rename(&unfinished, &file)?;
     Ok(file)
 }

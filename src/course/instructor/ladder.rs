@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use crate::instructor::{Class, ClassError};
 use crate::lesson::{Check, Course, RunName, StepKind, Term};
-use crate::session::{Run, State};
+use crate::session::{RunEntry, SessionState};
 
 /// A learner's best run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Rung {
+pub struct BestRun {
     pub learner: String,
     pub target: String,
     pub samples_per_s: f64,
@@ -23,24 +23,24 @@ pub struct Rung {
 ///
 /// # Errors
 /// Fails if the class folder may no longer be read.
-pub fn ladder(class: &mut Class, course: &Course) -> Result<Vec<Rung>, ClassError> {
+pub fn ladder(class: &mut Class, course: &Course) -> Result<Vec<BestRun>, ClassError> {
     let learners = class.learners()?;
-    let mut rungs: Vec<Rung> = learners
+    let mut rungs: Vec<BestRun> = learners
         .iter()
         .filter_map(|learner| {
             let (state, _) = learner.state.as_ref().ok()?;
-            best(&learner.place.learner, state, course)
+            best(&learner.location.learner, state, course)
         })
         .collect();
     rungs.sort_by(|a, b| b.samples_per_s.total_cmp(&a.samples_per_s));
     Ok(rungs)
 }
 
-fn best(learner: &str, state: &State, course: &Course) -> Option<Rung> {
+fn best(learner: &str, state: &SessionState, course: &Course) -> Option<BestRun> {
     let steps = course.steps();
     let contests =
         steps.filter(|(_, step)| matches!(step.kind, StepKind::Run { contest: true, .. }));
-    let mut correct: Vec<(f64, &Run)> = Vec::new();
+    let mut correct: Vec<(f64, &RunEntry)> = Vec::new();
     for (lesson, step) in contests {
         let name = RunName::parse(&step.id, &lesson.id);
         let required = || step.checks.iter().filter(|check| check.required);
@@ -57,7 +57,7 @@ fn best(learner: &str, state: &State, course: &Course) -> Option<Rung> {
     }
     let (samples_per_s, run) = correct.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let flags: Vec<&str> = run.flags().map(String::as_str).collect();
-    Some(Rung {
+    Some(BestRun {
         learner: learner.into(),
         target: run.target.clone(),
         samples_per_s: *samples_per_s,
@@ -68,7 +68,7 @@ fn best(learner: &str, state: &State, course: &Course) -> Option<Rung> {
 }
 
 /// Returns whether a run of the contest meets a check, by the figures in the records.
-fn holds(check: &Check, contest: &RunName, run: &Run, state: &State) -> bool {
+fn holds(check: &Check, contest: &RunName, run: &RunEntry, state: &SessionState) -> bool {
     let value = |term: &Term| {
         let other = || {
             let progress = state.step(&term.run.lesson, &term.run.step)?;
@@ -92,23 +92,23 @@ fn holds(check: &Check, contest: &RunName, run: &Run, state: &State) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::Source;
-    use crate::session::event::{Event, RunExit, StepRef};
-    use crate::session::{Place, Session};
+    use crate::lesson::CourseSource;
+    use crate::session::event::{RunExit, SessionEvent, StepRef};
+    use crate::session::{Session, SessionLocation};
 
     #[test]
     fn the_fastest_correct_run_of_everybody_counts_and_a_lie_does_not() {
         let class = tempfile::tempdir().unwrap();
-        let course = Course::load(&Source::BuiltIn).unwrap();
+        let course = Course::load(&CourseSource::BuiltIn).unwrap();
         let at = StepRef::new("regression-and-wrap-up", "contest");
         let run = |learner: &str, id: &str, rate: f64, gradients: f64, size: f64| {
-            let place = Place {
+            let location = SessionLocation {
                 folder: class.path().join(learner),
                 learner: learner.into(),
             };
-            let mut session = Session::open(place).unwrap();
+            let mut session = Session::open(location).unwrap();
             let command = ["tutor", "run", "v4", "--events", "--dtype", "bf16"];
-            let begun = |id: &str, at: &StepRef| Event::RunStarted {
+            let begun = |id: &str, at: &StepRef| SessionEvent::RunStarted {
                 run: id.into(),
                 at: Some(at.clone()),
                 target: "v4".into(),
@@ -123,7 +123,7 @@ mod tests {
                 ("parameter_tensors", 38.0),
                 ("parameters_with_gradient", gradients),
             ];
-            let ended = |id: &str, size: f64| Event::RunFinished {
+            let ended = |id: &str, size: f64| SessionEvent::RunFinished {
                 run: id.into(),
                 exit: RunExit::SUCCESS,
                 values: values

@@ -14,8 +14,8 @@ pub mod stuck;
 pub mod view;
 
 pub use class::Learner;
-pub use dashboard::{Dashboard, Deed, Entry};
-pub use scope::{Named, ScopeError};
+pub use dashboard::{Dashboard, InstructorAction, Prompt};
+pub use scope::{ScopeError, ScopeName};
 pub use stuck::Sign;
 pub use view::{LearnerView, views};
 

@@ -9,7 +9,7 @@ use crate::session::{Scope, StepRef};
 
 /// A step or stage as an instructor names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum ScopeName {
     /// `lesson/step`
     Step(String),
     /// `3` or `stage3`
@@ -37,13 +37,13 @@ pub enum ScopeError {
 ///
 /// # Errors
 /// Fails if the course does not have what `named` names.
-pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), ScopeError> {
+pub fn resolve(named: &ScopeName, course: &Course) -> Result<(Scope, Vec<String>), ScopeError> {
     let scope = match named {
-        Named::Step(name) => Scope::Step(step(name, course)?),
-        Named::Stage(name) => Scope::Steps(stage(name, course)?),
-        Named::Lesson(id) => Scope::Lessons(vec![lesson(id, course)?.id.clone()]),
-        Named::Session(id) => Scope::Lessons(session(id, course)?),
-        Named::All => Scope::All,
+        ScopeName::Step(name) => Scope::Step(step(name, course)?),
+        ScopeName::Stage(name) => Scope::Steps(stage(name, course)?),
+        ScopeName::Lesson(id) => Scope::Lessons(vec![lesson(id, course)?.id.clone()]),
+        ScopeName::Session(id) => Scope::Lessons(session(id, course)?),
+        ScopeName::All => Scope::All,
     };
     let files = course
         .steps()

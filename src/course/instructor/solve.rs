@@ -5,8 +5,8 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use crate::lesson::{Step, StepKind};
-use crate::run::{Control, Launcher, Line, RunSpec, Told, stream_of, supervise};
-use crate::session::{Action, AnswerGiven, Event, RunExit, SolvedRun, StepRef};
+use crate::run::{Control, Launcher, Line, RunSpec, RunUpdate, stream_of, supervise};
+use crate::session::{AnswerGiven, OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
 use tinyllama_base::host_name;
 use tinyllama_contract::{Body, Step as TrainStep};
 
@@ -15,7 +15,11 @@ use tinyllama_contract::{Body, Step as TrainStep};
 ///
 /// # Errors
 /// Fails if a run cannot be started or fails.
-pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> Result<Action> {
+pub fn solve(
+    at: StepRef,
+    step: &Step,
+    progress: &mut dyn FnMut(&TrainStep),
+) -> Result<OrderAction> {
     let golden = &step.golden;
     let here = at.clone();
     let event = match &step.kind {
@@ -26,13 +30,13 @@ pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> 
         StepKind::Command { .. } => None,
         StepKind::Investigate(case) => case.guilty().map(|suspect| {
             let suspect = suspect.id.clone();
-            Event::Suspected { at: here, suspect }
+            SessionEvent::Suspected { at: here, suspect }
         }),
         StepKind::Predict { .. } => {
-            let guess = |value| Event::Predicted { at: here, value };
+            let guess = |value| SessionEvent::Predicted { at: here, value };
             golden.number.map(guess)
         }
-        StepKind::Quiz(quiz) => quiz.solution().map(|answer| Event::Answered {
+        StepKind::Quiz(quiz) => quiz.solution().map(|answer| SessionEvent::Answered {
             at: here,
             given: AnswerGiven {
                 answer: answer.as_number(),
@@ -41,17 +45,17 @@ pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> 
         }),
         StepKind::Reflect => golden.text.as_ref().map(|text| {
             let text = text.trim().into();
-            Event::Reflected { at: here, text }
+            SessionEvent::Reflected { at: here, text }
         }),
         StepKind::Run { target, flags, .. } => {
             let flags = golden.flags.as_ref().unwrap_or(flags);
             let (made, events) = train(&at, target, flags, progress)?;
             let run = Some(made);
-            return Ok(Action::Solve { at, events, run });
+            return Ok(OrderAction::Solve { at, events, run });
         }
     };
     let events = event.into_iter().collect();
-    Ok(Action::Solve {
+    Ok(OrderAction::Solve {
         at,
         events,
         run: None,
@@ -64,14 +68,14 @@ fn train(
     target: &str,
     flags: &[String],
     progress: &mut dyn FnMut(&TrainStep),
-) -> Result<(SolvedRun, Vec<Event>)> {
+) -> Result<(SolvedRun, Vec<SessionEvent>)> {
     let folder = tempfile::tempdir().context("cannot create a folder for the run")?;
-    let start = Launcher::of_this_program().run(&RunSpec::parse(target, flags)?);
+    let start = Launcher::local_program().run(&RunSpec::parse(target, flags)?);
     let mut command = Vec::new();
-    let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {
-        match told {
-            Told::Started { command: words, .. } => command = words,
-            Told::Line(Line::Event(event)) => {
+    let ended = supervise(&start, folder.path(), &Control::default(), &mut |update| {
+        match update {
+            RunUpdate::Started { command: argv, .. } => command = argv,
+            RunUpdate::Line(Line::Event(event)) => {
                 if let Body::Step(step) = &event.body {
                     progress(step);
                 }
@@ -87,19 +91,19 @@ fn train(
     let stream = stream.context("the run left no events")?;
     let id = ended.run.id();
     let events = vec![
-        Event::RunStarted {
+        SessionEvent::RunStarted {
             run: id.clone(),
             at: Some(at.clone()),
             target: target.into(),
             command,
             host: host_name(),
         },
-        Event::RunFinished {
+        SessionEvent::RunFinished {
             run: id.clone(),
             exit: RunExit::Status(0),
             values: ended.run.figures(),
         },
-        Event::Sealed {
+        SessionEvent::Sealed {
             run: id.clone(),
             sha256: ended.run.sha256.clone(),
         },

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::lesson::Step;
-use crate::session::{Status, StepProgress};
+use crate::session::{StepProgress, StepStatus};
 
 /// From this many missed checks or wrong answers of a step, a learner counts as stuck.
 const MANY: u32 = 3;
@@ -44,7 +44,7 @@ impl Sign {
 /// `idle` is the time since the last record in minutes. It is set if the tutor is open and no run is in progress.
 pub fn signs(step: &Step, progress: &StepProgress, idle: Option<f64>) -> Vec<Sign> {
     let mut signs = Vec::new();
-    if progress.status == Status::Open {
+    if progress.status == StepStatus::Open {
         let missed: u32 = progress.checks.values().map(|check| check.missed).sum();
         let wrong = progress
             .answers

@@ -12,7 +12,7 @@ use crate::instructor::{Class, ClassError, Learner};
 use crate::lesson::Course;
 use crate::session::progress::done_and_skipped;
 use crate::session::progress::progress;
-use crate::session::{Holder, State, Status, StepRef, inbox, lock};
+use crate::session::{Holder, SessionState, StepRef, StepStatus, inbox, lock};
 use tinyllama_base::plain as printable;
 
 /// One line of the dashboard.
@@ -21,7 +21,7 @@ pub struct LearnerView {
     pub name: String,
     /// Why the session cannot be read. The figures are zero then.
     pub problem: Option<String>,
-    pub position: Option<Position>,
+    pub position: Option<LearnerPosition>,
     /// UTC time of the last record that the learner caused.
     pub last: Option<String>,
     /// Minutes since then by this machine's clock. Null if the record is from the future.
@@ -63,7 +63,7 @@ impl LessonView {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Position {
+pub struct LearnerPosition {
     pub at: StepRef,
     /// Titles, or ids that the course no longer has.
     pub lesson: String,
@@ -109,7 +109,7 @@ impl LearnerView {
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for LearnerPosition {
     /// `welcome/doctor (2 of 5)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.number.map_or("?".into(), |number| number.to_string());
@@ -138,10 +138,10 @@ pub fn views(class: &mut Class, course: &Course) -> Result<Vec<LearnerView>, Cla
 
 fn view(learner: &Learner, course: &Course, now: OffsetDateTime) -> LearnerView {
     let mut view = LearnerView {
-        name: learner.place.learner.clone(),
-        open_in: lock::holder(&learner.place.lock()),
+        name: learner.location.learner.clone(),
+        open_in: lock::holder(&learner.location.lock()),
         steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
-        orders_waiting: inbox::waiting(&learner.place).map_or(0, |names| names.len()),
+        orders_waiting: inbox::waiting(&learner.location).map_or(0, |names| names.len()),
         ..LearnerView::default()
     };
     match &learner.state {
@@ -154,10 +154,10 @@ fn view(learner: &Learner, course: &Course, now: OffsetDateTime) -> LearnerView 
     view
 }
 
-fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateTime) {
+fn fill(view: &mut LearnerView, state: &SessionState, course: &Course, now: OffsetDateTime) {
     for step in state.lessons.values().flat_map(|steps| steps.values()) {
-        view.steps_finished += usize::from(step.status != Status::Open);
-        view.steps_skipped += usize::from(matches!(step.status, Status::Skipped(_)));
+        view.steps_finished += usize::from(step.status != StepStatus::Open);
+        view.steps_skipped += usize::from(matches!(step.status, StepStatus::Skipped(_)));
         view.attempts += step.attempts;
         view.hints += step.hints.len();
         view.minutes += step.seconds / 60.0;
@@ -170,7 +170,7 @@ fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateT
                 id: lesson.id.clone(),
                 finished: of_lesson.finished,
                 skipped: of_lesson.skipped,
-                of: of_lesson.of,
+                of: of_lesson.count,
             }
         })
         .collect();
@@ -199,16 +199,16 @@ fn minutes_since(time: &str, now: OffsetDateTime) -> Option<f64> {
     (minutes >= -1.0).then_some(minutes.max(0.0))
 }
 
-fn position(at: &StepRef, state: &State, course: &Course) -> Position {
+fn position(at: &StepRef, state: &SessionState, course: &Course) -> LearnerPosition {
     let lesson = course.lesson(&at.lesson);
     let index = lesson.and_then(|lesson| lesson.steps.iter().position(|step| step.id == at.step));
     let step = lesson.and_then(|lesson| lesson.steps.get(index?));
     let status = match state.step(&at.lesson, &at.step).map(|step| &step.status) {
-        Some(Status::Done) => "done",
-        Some(Status::Skipped(_)) => "skipped",
+        Some(StepStatus::Done) => "done",
+        Some(StepStatus::Skipped(_)) => "skipped",
         _ => "open",
     };
-    Position {
+    LearnerPosition {
         at: StepRef::new(printable(&at.lesson), printable(&at.step)),
         lesson: printable(lesson.map_or(&at.lesson, |lesson| &lesson.title)),
         step: printable(step.map_or(&at.step, |step| &step.title)),

@@ -29,7 +29,7 @@ pub struct Measurement {
 
 /// A learner's next action in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum CaseMove {
     /// Index of the measurement.
     Measure(usize),
     /// Index of the suspect.
@@ -80,11 +80,11 @@ impl Case {
                 "every measurement must say where to look".into(),
             ));
         }
-        let suspects = (0..self.suspects.len()).map(|index| ("suspects", Deed::Fix(index)));
+        let suspects = (0..self.suspects.len()).map(|index| ("suspects", CaseMove::Fix(index)));
         let measured = 0..self.measurements.len();
-        let measured = measured.map(|index| ("measurements", Deed::Measure(index)));
-        for (key, deed) in suspects.chain(measured) {
-            let flags = self.flags_of(deed).unwrap_or_default();
+        let measured = measured.map(|index| ("measurements", CaseMove::Measure(index)));
+        for (key, case_move) in suspects.chain(measured) {
+            let flags = self.flags_of(case_move).unwrap_or_default();
             if let Some(message) = refused_flag(&flags) {
                 problems.push((key, message));
             } else if let Err(message) = commands(&self.target, &flags) {
@@ -103,38 +103,38 @@ impl Case {
     }
 
     /// The flags of an action's run; `None` if the action runs nothing.
-    pub fn flags_of(&self, deed: Deed) -> Option<Vec<String>> {
-        let more = match deed {
-            Deed::Measure(index) => self.measurements.get(index)?.flags.clone(),
-            Deed::Fix(index) => vec![FIX.to_string(), self.suspects.get(index)?.fix.clone()],
-            Deed::Suspect(_) => return None,
+    pub fn flags_of(&self, case_move: CaseMove) -> Option<Vec<String>> {
+        let more = match case_move {
+            CaseMove::Measure(index) => self.measurements.get(index)?.flags.clone(),
+            CaseMove::Fix(index) => vec![FIX.to_string(), self.suspects.get(index)?.fix.clone()],
+            CaseMove::Suspect(_) => return None,
         };
         // If both give a flag, the value of the action wins.
         Some(merged([&self.flags[..], &more].concat()))
     }
 
     /// The recorded run of an action.
-    pub fn recording_of(&self, deed: Deed) -> Option<&str> {
-        match deed {
-            Deed::Measure(index) => self.measurements.get(index)?.recording.as_deref(),
-            Deed::Fix(index) => self.suspects.get(index)?.recording.as_deref(),
-            Deed::Suspect(_) => None,
+    pub fn recording_of(&self, case_move: CaseMove) -> Option<&str> {
+        match case_move {
+            CaseMove::Measure(index) => self.measurements.get(index)?.recording.as_deref(),
+            CaseMove::Fix(index) => self.suspects.get(index)?.recording.as_deref(),
+            CaseMove::Suspect(_) => None,
         }
     }
 
     /// The action that made the run with this command line.
-    pub fn deed_of(&self, command: &[String]) -> Option<Deed> {
+    pub fn move_of(&self, command: &[String]) -> Option<CaseMove> {
         if let [.., play, id] = command
             && play == "play"
         {
-            let deeds = (0..self.measurements.len()).map(Deed::Measure);
-            let fixes = (0..self.suspects.len()).map(Deed::Fix);
-            let mut deeds = deeds.chain(fixes);
-            return deeds.find(|deed| self.recording_of(*deed) == Some(id));
+            let case_moves = (0..self.measurements.len()).map(CaseMove::Measure);
+            let fixes = (0..self.suspects.len()).map(CaseMove::Fix);
+            let mut case_moves = case_moves.chain(fixes);
+            return case_moves.find(|case_move| self.recording_of(*case_move) == Some(id));
         }
         if let Some(fix) = fix_of(command) {
             let fixed = self.suspects.iter().position(|suspect| suspect.fix == fix);
-            return fixed.map(Deed::Fix);
+            return fixed.map(CaseMove::Fix);
         }
         // Takes the measurement whose flags are all present; if several match, the one with the most flags.
         let has =
@@ -143,7 +143,7 @@ impl Case {
         let matching = matching.filter(|(_, measurement)| has(measurement));
         let best = matching
             .max_by_key(|(index, measurement)| (measurement.flags.len(), usize::MAX - index));
-        best.map(|(index, _)| Deed::Measure(index))
+        best.map(|(index, _)| CaseMove::Measure(index))
     }
 }
 

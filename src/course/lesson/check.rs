@@ -44,7 +44,7 @@ pub struct Check {
 /// The source of a check's runs.
 pub trait Runs {
     /// Runs of a step, oldest first, with the same command and the same machine as the newest one.
-    fn of(&self, name: &RunName) -> Vec<&Measurements>;
+    fn measurements(&self, name: &RunName) -> Vec<&Measurements>;
 
     /// Number of rounds in which these two were run in turns, up to the newest runs of both.
     fn rounds(&self, above: &RunName, below: &RunName) -> usize {
@@ -105,7 +105,7 @@ pub enum Undecided {
 
 /// A verdict and its basis.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct CheckOutcome {
     pub verdict: Verdict,
     /// The reason for an inconclusive verdict.
     pub undecided: Option<Undecided>,
@@ -118,15 +118,15 @@ pub struct Outcome {
 }
 
 impl Check {
-    pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
+    pub fn evaluate(&self, runs: &dyn Runs) -> CheckOutcome {
         if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
             // Stays not evaluated, because a CPU cannot show the effect.
-            return Outcome::default();
+            return CheckOutcome::default();
         }
         let (judged, value, interval) = match self.measured(runs) {
             Err(undecided) => (Err(undecided), None, None),
-            Ok(Measured::One(value)) => (Ok(self.accepts(value)), Some(value), None),
-            Ok(Measured::Spread(interval)) => {
+            Ok(MeasuredValue::One(value)) => (Ok(self.accepts(value)), Some(value), None),
+            Ok(MeasuredValue::Spread(interval)) => {
                 let judged = match self.is_chance(&interval, runs) {
                     true => Err(Undecided::OneRunEach),
                     false => self.judge(&interval),
@@ -134,7 +134,7 @@ impl Check {
                 (judged, Some(interval.value), Some(interval))
             }
         };
-        Outcome {
+        CheckOutcome {
             verdict: match judged {
                 Ok(true) => Verdict::Passed,
                 Ok(false) => Verdict::NotYet,
@@ -160,9 +160,9 @@ impl Check {
 
     fn judge(&self, interval: &Interval) -> Result<bool, Undecided> {
         match interval.judge(self.at_least, self.at_most) {
-            statistics::Verdict::Passed => Ok(true),
-            statistics::Verdict::NotYet => Ok(false),
-            statistics::Verdict::Inconclusive { further_steps } => {
+            statistics::BoundVerdict::Passed => Ok(true),
+            statistics::BoundVerdict::NotYet => Ok(false),
+            statistics::BoundVerdict::Inconclusive { further_steps } => {
                 Err(Undecided::Spread { further_steps })
             }
         }
@@ -171,7 +171,10 @@ impl Check {
     /// Returns whether other programs on the GPU may have moved the ratio of two runs across a bound.
     fn is_chance(&self, interval: &Interval, runs: &dyn Runs) -> bool {
         let is_shared = |run| {
-            runs.of(run).last().is_some_and(|run| run.is_of_gpu()) && runs.recorded(run).is_none()
+            runs.measurements(run)
+                .last()
+                .is_some_and(|run| run.is_of_gpu())
+                && runs.recorded(run).is_none()
         };
         let is_near = |bound: &f64| (interval.value / bound).ln().abs() < ONE_RUN_EACH.ln();
         interval.basis == Basis::Steps
@@ -180,10 +183,12 @@ impl Check {
             && self.at_least.iter().chain(&self.at_most).any(is_near)
     }
 
-    fn measured(&self, runs: &dyn Runs) -> Result<Measured, Undecided> {
+    fn measured(&self, runs: &dyn Runs) -> Result<MeasuredValue, Undecided> {
         match self.confidence {
-            Some(confidence) => self.with_spread(runs, confidence).map(Measured::Spread),
-            None => exact(&self.measure, runs).map(Measured::One),
+            Some(confidence) => self
+                .with_spread(runs, confidence)
+                .map(MeasuredValue::Spread),
+            None => exact(&self.measure, runs).map(MeasuredValue::One),
         }
     }
 
@@ -229,7 +234,7 @@ fn last<T>(list: &[T], count: usize) -> Option<&[T]> {
     list.get(list.len().checked_sub(count)?..)
 }
 
-enum Measured {
+enum MeasuredValue {
     One(f64),
     Spread(Interval),
 }
@@ -247,7 +252,9 @@ fn comparable(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
 }
 
 fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
-    let were_run = quantity.runs().all(|run| !runs.of(run).is_empty());
+    let were_run = quantity
+        .runs()
+        .all(|run| !runs.measurements(run).is_empty());
     let first = quantity.runs().next().and_then(|run| runs.recorded(run));
     let differ = quantity.runs().any(|run| runs.recorded(run) != first);
     let recording = quantity.runs().find(|run| runs.recorded(run).is_some());
@@ -311,7 +318,9 @@ fn on_one_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> 
 }
 
 fn on_cpu(run: &RunName, runs: &dyn Runs) -> bool {
-    runs.of(run).last().is_some_and(|run| run.is_of_cpu())
+    runs.measurements(run)
+        .last()
+        .is_some_and(|run| run.is_of_cpu())
 }
 
 fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
@@ -321,7 +330,7 @@ fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
 }
 
 fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, Undecided> {
-    let newest = runs.of(&term.run).pop();
+    let newest = runs.measurements(&term.run).pop();
     newest.ok_or_else(|| Undecided::NotRun(term.run.clone()))
 }
 
@@ -347,7 +356,7 @@ pub(super) fn lies_within(value: f64, least: Option<f64>, most: Option<f64>) -> 
 }
 
 fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
-    let runs = runs.of(&term.run);
+    let runs = runs.measurements(&term.run);
     if runs.is_empty() {
         return Err(Undecided::NotRun(term.run.clone()));
     }
@@ -358,7 +367,7 @@ fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
     series.ok_or_else(|| Undecided::NotReported(term.to_string()))
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// The text for the learner: the check's own text, the numbers, and advice if it is undecided.
     pub fn explain(&self, check: &Check) -> String {
         let numbers = self.numbers(check);

@@ -5,39 +5,39 @@ pub const SESSION: &str = "{session}";
 
 /// A command that a step may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct LessonCommand {
     pub name: &'static str,
-    pub takes: Takes,
+    pub takes: AcceptedFlags,
 }
 
 /// The flags of `run` that a command passes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum AcceptedFlags {
     None,
     /// Flags that select the device.
     Device,
     All,
 }
 
-const fn takes(name: &'static str, takes: Takes) -> Command {
-    Command { name, takes }
+const fn takes(name: &'static str, takes: AcceptedFlags) -> LessonCommand {
+    LessonCommand { name, takes }
 }
 
-pub const COMMANDS: [Command; 14] = [
-    takes("doctor", Takes::None),
-    takes("calibrate", Takes::Device),
-    takes("roofline", Takes::All),
-    takes("ablate", Takes::All),
-    takes("scale", Takes::All),
-    takes("predict", Takes::All),
-    takes("tune", Takes::All),
-    takes("stages", Takes::All),
-    takes("diff", Takes::None),
-    takes("batch-size", Takes::All),
-    takes("regress", Takes::All),
-    takes("kernels", Takes::None),
-    takes("benchmark gemm", Takes::All),
-    takes("compare", Takes::All),
+pub const COMMANDS: [LessonCommand; 14] = [
+    takes("doctor", AcceptedFlags::None),
+    takes("calibrate", AcceptedFlags::Device),
+    takes("roofline", AcceptedFlags::All),
+    takes("ablate", AcceptedFlags::All),
+    takes("scale", AcceptedFlags::All),
+    takes("predict", AcceptedFlags::All),
+    takes("tune", AcceptedFlags::All),
+    takes("stages", AcceptedFlags::All),
+    takes("diff", AcceptedFlags::None),
+    takes("batch-size", AcceptedFlags::All),
+    takes("regress", AcceptedFlags::All),
+    takes("kernels", AcceptedFlags::None),
+    takes("benchmark gemm", AcceptedFlags::All),
+    takes("compare", AcceptedFlags::All),
 ];
 
 /// Flags of these commands that name files or programs, or change the output.
@@ -58,7 +58,7 @@ const OUTSIDE: [&str; 14] = [
     "--json",
 ];
 
-impl Command {
+impl LessonCommand {
     /// Finds the command with this name.
     ///
     /// # Errors
@@ -76,19 +76,19 @@ impl Command {
     ///
     /// # Errors
     /// A message with the argument that leads out of the session.
-    pub fn words(self, flags: &[String], session: &str) -> Result<Vec<String>, String> {
+    pub fn args(self, flags: &[String], session: &str) -> Result<Vec<String>, String> {
         self.check(flags)?;
         let flags = flags.iter().map(|flag| flag.replace(SESSION, session));
-        let mut words: Vec<String> = self.name.split(' ').map(str::to_owned).collect();
-        words.push("--json".into());
-        words.extend(flags);
-        Ok(words)
+        let mut args: Vec<String> = self.name.split(' ').map(str::to_owned).collect();
+        args.push("--json".into());
+        args.extend(flags);
+        Ok(args)
     }
 
     /// Checks the flags of the command.
     ///
     /// # Errors
-    /// The same as [`Command::words`].
+    /// The same as [`LessonCommand::args`].
     pub fn check(self, flags: &[String]) -> Result<(), String> {
         for flag in flags {
             let name = flag.split('=').next().unwrap_or_default();
@@ -110,17 +110,17 @@ impl Command {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Vec<String> {
+    fn args(line: &str) -> Vec<String> {
         shlex::split(line).unwrap()
     }
 
     #[test]
     fn only_listed_commands_run_and_none_reaches_out_of_the_session() {
-        let regress = Command::parse("regress").unwrap();
-        let line = regress.words(&words("v1 --baseline {session}/base.json --save"), "/s");
+        let regress = LessonCommand::parse("regress").unwrap();
+        let line = regress.args(&args("v1 --baseline {session}/base.json --save"), "/s");
         assert_eq!(
             line.unwrap(),
-            words("regress --json v1 --baseline /s/base.json --save")
+            args("regress --json v1 --baseline /s/base.json --save")
         );
         for flags in [
             "--baseline /etc/passwd",
@@ -130,10 +130,10 @@ mod tests {
             "--data=x",
             "v1:--trace=a/b",
         ] {
-            assert!(regress.check(&words(flags)).is_err(), "{flags}");
+            assert!(regress.check(&args(flags)).is_err(), "{flags}");
         }
         for name in ["session", "run", "shell", "instructor", "benchmark"] {
-            assert!(Command::parse(name).is_err(), "{name}");
+            assert!(LessonCommand::parse(name).is_err(), "{name}");
         }
     }
 }

@@ -3,10 +3,10 @@
 use crate::workbench::Exercise;
 use std::collections::BTreeMap;
 
-pub use super::document::{Hint, Level, Session};
+pub use super::document::{Hint, Level, SessionDocument};
 use crate::analysis::Metric;
-use crate::lesson::{Case, Check, Command, Expect, Quantity, Quiz, RunName};
-pub use crate::profiler::commands::Task;
+use crate::lesson::{Case, Check, Expect, LessonCommand, Quantity, Quiz, RunName};
+pub use crate::profiler::commands::ProfileTask;
 
 /// A course: its sessions, lessons and pages.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Course {
     pub title: String,
     pub version: String,
     pub summary: String,
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<SessionDocument>,
     pub(super) lessons: BTreeMap<String, Lesson>,
     /// Markdown pages by their path below `reference/`, such as `glossary.md`.
     pub reference: BTreeMap<String, String>,
@@ -63,7 +63,7 @@ pub enum StepKind {
         contest: bool,
     },
     Command {
-        command: Command,
+        command: LessonCommand,
         flags: Vec<String>,
         editable: bool,
         /// Conditions on its document.
@@ -75,7 +75,7 @@ pub enum StepKind {
         metrics: Vec<Metric>,
     },
     Profile {
-        task: Task,
+        task: ProfileTask,
         target: String,
         flags: Vec<String>,
     },
@@ -109,7 +109,7 @@ impl Course {
             .filter_map(|id| self.lessons.get(id))
     }
 
-    pub fn session(&self, id: &str) -> Option<&Session> {
+    pub fn session(&self, id: &str) -> Option<&SessionDocument> {
         self.sessions.iter().find(|session| session.id == id)
     }
 
@@ -118,7 +118,7 @@ impl Course {
     }
 
     /// A step with its lesson.
-    pub fn at(&self, at: &RunName) -> Option<(&Lesson, &Step)> {
+    pub fn find_run(&self, at: &RunName) -> Option<(&Lesson, &Step)> {
         let lesson = self.lesson(&at.lesson)?;
         Some((lesson, lesson.step(&at.step)?))
     }

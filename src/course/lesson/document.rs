@@ -25,14 +25,14 @@ pub struct WorkshopDocument {
     /// Summary of the course, a paragraph of Markdown
     pub summary: String,
     /// Sessions in teaching order
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<SessionDocument>,
 }
 
 /// One sitting; its lessons lie in the folder with the name of its id
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SessionDocument")]
-pub struct Session {
+pub struct SessionDocument {
     /// Lower-case letters, digits and hyphens; also the folder's name
     pub id: String,
     pub title: String,

@@ -15,25 +15,25 @@ impl Step {
     /// Minutes for reading everything, explanations included, and for doing the task. A run counts with its time on a
     /// laptop's CPU.
     pub fn estimated_minutes(&self) -> f64 {
-        let words = |text: &str| text.split_whitespace().count() as f64;
+        let word_count = |text: &str| text.split_whitespace().count() as f64;
         let (doing, reading) = match &self.kind {
             StepKind::Read => (0.0, 0.0),
             StepKind::Predict { .. } | StepKind::Compare { .. } => (0.5, 0.0),
             // A learner reads all choices and the explanation of the right one. Every second learner also
             // reads that of a wrong one.
             StepKind::Quiz(Quiz::Choices(choices)) => {
-                let told = choices.iter().map(|choice| {
-                    let reason = words(&choice.because);
+                let update = choices.iter().map(|choice| {
+                    let reason = word_count(&choice.because);
                     let share = if choice.correct { 1.0 } else { 0.25 };
-                    words(&choice.text) + share * reason
+                    word_count(&choice.text) + share * reason
                 });
-                (THOUGHT, told.sum())
+                (THOUGHT, update.sum())
             }
-            StepKind::Quiz(Quiz::Number(number)) => {
-                let hints = self.hints.iter().map(|hint| words(&hint.text));
+            StepKind::Quiz(Quiz::NumberQuestion(number)) => {
+                let hints = self.hints.iter().map(|hint| word_count(&hint.text));
                 (
                     2.0 * THOUGHT,
-                    words(&number.because) + hints.sum::<f64>() / 2.0,
+                    word_count(&number.because) + hints.sum::<f64>() / 2.0,
                 )
             }
             StepKind::Run {
@@ -50,11 +50,12 @@ impl Step {
             // Two measurements and a fix; each of them is a run.
             StepKind::Investigate(case) => {
                 let suspects = case.suspects.iter();
-                let suspects = suspects.map(|it| words(&it.text) + words(&it.because) / 2.0);
+                let suspects =
+                    suspects.map(|it| word_count(&it.text) + word_count(&it.because) / 2.0);
                 let shows = case
                     .measurements
                     .iter()
-                    .map(|it| words(&it.text) + words(&it.shows));
+                    .map(|it| word_count(&it.text) + word_count(&it.shows));
                 (
                     2.0 * RUN + 2.0 * THOUGHT,
                     suspects.sum::<f64>() + shows.sum::<f64>(),
@@ -64,8 +65,8 @@ impl Step {
             StepKind::Profile { .. } => (4.0, 0.0),
             StepKind::Kernel { .. } => (10.0, 0.0),
         };
-        let checks = self.checks.iter().map(|check| words(&check.passed));
-        doing + (words(&self.text) + reading + checks.sum::<f64>()) / WORDS_PER_MINUTE
+        let checks = self.checks.iter().map(|check| word_count(&check.passed));
+        doing + (word_count(&self.text) + reading + checks.sum::<f64>()) / WORDS_PER_MINUTE
     }
 }
 

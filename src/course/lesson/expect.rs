@@ -1,14 +1,14 @@
 //! Conditions on a command's document.
 
 use super::check::{bounds, lies_within};
-use crate::lesson::{Figure, Outputs, Verdict};
+use crate::lesson::{CommandOutputs, OutputFigure, Verdict};
 use tinyllama_base::figure;
 
 /// A bound on a number in the document, or an expected text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
     pub id: String,
-    pub figure: Figure,
+    pub figure: OutputFigure,
     pub at_least: Option<f64>,
     pub at_most: Option<f64>,
     pub is: Option<String>,
@@ -19,7 +19,7 @@ pub struct Expect {
 
 /// A verdict and its basis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct ExpectResult {
     pub verdict: Verdict,
     /// The number in the document.
     pub value: Option<f64>,
@@ -28,7 +28,7 @@ pub struct Found {
 }
 
 impl Expect {
-    pub fn evaluate(&self, outputs: &dyn Outputs) -> Found {
+    pub fn evaluate(&self, outputs: &dyn CommandOutputs) -> ExpectResult {
         let found = self.figure.value(outputs);
         let value = found.as_ref().and_then(serde_json::Value::as_f64);
         let value = value.filter(|value| value.is_finite());
@@ -40,7 +40,7 @@ impl Expect {
             (None, None, _) => Verdict::Inconclusive,
             _ => Verdict::NotYet,
         };
-        Found {
+        ExpectResult {
             verdict,
             value,
             shown: text,
@@ -61,14 +61,14 @@ impl Expect {
     }
 
     /// The text for the learner.
-    pub fn explain(&self, found: &Found) -> String {
-        let words = match found.verdict {
+    pub fn explain(&self, found: &ExpectResult) -> String {
+        let text = match found.verdict {
             Verdict::Passed => self.passed.trim(),
             Verdict::NotYet => self.not_yet.trim(),
             _ => "The document does not report it.",
         };
         let shown = found.shown.as_deref().unwrap_or("not there");
         let (figure, bounds) = (&self.figure, self.bounds());
-        format!("{words}\n{figure} is {shown}; asked for: {bounds}.")
+        format!("{text}\n{figure} is {shown}; asked for: {bounds}.")
     }
 }

@@ -8,19 +8,19 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::analysis::Unit;
+use crate::analysis::MetricUnit;
 use crate::lesson::RunName;
 use tinyllama_base::{figure, rate};
 
 /// The source of commands' outputs.
-pub trait Outputs {
+pub trait CommandOutputs {
     /// The newest output of a step; `None` if it has not run yet.
     fn document(&self, name: &RunName) -> Option<&Value>;
 }
 
 /// One part of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PathPart {
     Key(String),
     Index(usize),
     With(Path, String),
@@ -31,7 +31,7 @@ enum Part {
 
 /// The path of a value in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path(Vec<Part>);
+pub struct Path(Vec<PathPart>);
 
 impl Path {
     /// Parses a path.
@@ -56,8 +56,8 @@ impl Path {
                 let (key, after) = rest.split_at(end);
                 let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
                 parts.push(match key {
-                    "#" => Part::Count,
-                    key if !key.is_empty() && key.chars().all(plain) => Part::Key(key.into()),
+                    "#" => PathPart::Count,
+                    key if !key.is_empty() && key.chars().all(plain) => PathPart::Key(key.into()),
                     _ => return Err(wrong()),
                 });
                 rest = after;
@@ -77,30 +77,30 @@ impl Path {
         let mut at = document;
         for part in &self.0 {
             at = match part {
-                Part::Key(key) => at.get(key)?,
-                Part::Index(index) => at.get(index)?,
-                Part::With(key, wanted) => at
+                PathPart::Key(key) => at.get(key)?,
+                PathPart::Index(index) => at.get(index)?,
+                PathPart::With(key, wanted) => at
                     .as_array()?
                     .iter()
                     .find(|row| key.find(row).is_some_and(|value| plain(&value) == *wanted))?,
-                Part::Least(key) => extreme(at, key, -1.0)?,
-                Part::Most(key) => extreme(at, key, 1.0)?,
-                Part::Count => return Some(at.as_array()?.len().into()),
+                PathPart::Least(key) => extreme(at, key, -1.0)?,
+                PathPart::Most(key) => extreme(at, key, 1.0)?,
+                PathPart::Count => return Some(at.as_array()?.len().into()),
             };
         }
         (!at.is_null()).then(|| at.clone())
     }
 }
 
-fn select(text: &str) -> Option<Part> {
+fn select(text: &str) -> Option<PathPart> {
     if let Ok(index) = text.parse() {
-        return Some(Part::Index(index));
+        return Some(PathPart::Index(index));
     }
     let (key, value) = text.split_once('=')?;
     Some(match key {
-        "least" => Part::Least(Path::parse(value).ok()?),
-        "most" => Part::Most(Path::parse(value).ok()?),
-        key => Part::With(Path::parse(key).ok()?, value.into()),
+        "least" => PathPart::Least(Path::parse(value).ok()?),
+        "most" => PathPart::Most(Path::parse(value).ok()?),
+        key => PathPart::With(Path::parse(key).ok()?, value.into()),
     })
 }
 
@@ -125,14 +125,14 @@ fn plain(value: &Value) -> String {
 
 /// A value in the output of a step, or the ratio of two numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figure {
+pub struct OutputFigure {
     pub step: RunName,
     path: Path,
     over: Option<Path>,
     text: String,
 }
 
-impl Figure {
+impl OutputFigure {
     /// Parses `path` or `path / path`, with or without `step:` before it. Without it, the paths refer to `step`.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Figure {
     }
 
     /// The value; `None` if the step has not run, or its output has no such value.
-    pub fn value(&self, outputs: &dyn Outputs) -> Option<Value> {
+    pub fn value(&self, outputs: &dyn CommandOutputs) -> Option<Value> {
         let document = outputs.document(&self.step)?;
         match &self.over {
             None => self.path.find(document),
@@ -166,13 +166,13 @@ impl Figure {
         }
     }
 
-    pub fn number(&self, outputs: &dyn Outputs) -> Option<f64> {
+    pub fn number(&self, outputs: &dyn CommandOutputs) -> Option<f64> {
         let value = self.value(outputs)?.as_f64();
         value.filter(|value| value.is_finite())
     }
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for OutputFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -185,8 +185,8 @@ pub fn show(value: &Value, unit: &str) -> String {
     };
     match unit {
         "" => figure(number),
-        "ms" => Unit::Milliseconds.show(number),
-        "B" => Unit::Bytes.show(number),
+        "ms" => MetricUnit::Milliseconds.show(number),
+        "B" => MetricUnit::Bytes.show(number),
         "%" => format!("{:.1} %", 100.0 * number),
         "x" => format!("{} times", figure(number)),
         "FLOP/s" => rate(number, "FLOP"),
@@ -197,11 +197,11 @@ pub fn show(value: &Value, unit: &str) -> String {
 
 /// A condition: comparisons joined by `&&`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition(Vec<Comparison>);
+pub struct Condition(Vec<FigureComparison>);
 
 #[derive(Clone, Debug, PartialEq)]
-struct Comparison {
-    figure: Figure,
+struct FigureComparison {
+    figure: OutputFigure,
     sign: &'static str,
     /// The expected value as written; `null` means a missing one.
     wanted: String,
@@ -230,8 +230,8 @@ impl Condition {
             if ordered && wanted.parse::<f64>().is_err() {
                 return Err(format!("`{wanted}` is not a number to compare with"));
             }
-            Ok(Comparison {
-                figure: Figure::parse(figure, step)?,
+            Ok(FigureComparison {
+                figure: OutputFigure::parse(figure, step)?,
                 sign,
                 wanted: wanted.into(),
             })
@@ -242,12 +242,12 @@ impl Condition {
             .map(Self)
     }
 
-    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+    pub fn figures(&self) -> impl Iterator<Item = &OutputFigure> {
         self.0.iter().map(|comparison| &comparison.figure)
     }
 
     /// Returns whether the condition holds; `None` if one of its steps has not run yet.
-    pub fn holds(&self, outputs: &dyn Outputs) -> Option<bool> {
+    pub fn holds(&self, outputs: &dyn CommandOutputs) -> Option<bool> {
         let mut all = true;
         for comparison in &self.0 {
             let (figure, wanted) = (&comparison.figure, &comparison.wanted);
@@ -283,21 +283,24 @@ mod tests {
 
     use super::*;
 
-    pub struct Kept(pub HashMap<RunName, Value>);
+    pub struct KnownOutputs(pub HashMap<RunName, Value>);
 
-    impl Outputs for Kept {
+    impl CommandOutputs for KnownOutputs {
         fn document(&self, name: &RunName) -> Option<&Value> {
             self.0.get(name)
         }
     }
 
-    fn kept() -> (Kept, RunName) {
+    fn kept() -> (KnownOutputs, RunName) {
         let document = json!({
             "rows": [{ "name": "v1", "ms": 40.0, "on": [] }, { "name": "v4", "ms": 2.0, "gone": null }],
             "ready": true,
         });
         let name = RunName::parse("compare", "lesson");
-        (Kept(HashMap::from([(name.clone(), document)])), name)
+        (
+            KnownOutputs(HashMap::from([(name.clone(), document)])),
+            name,
+        )
     }
 
     #[test]
@@ -314,11 +317,11 @@ mod tests {
             ("rows[7].name", None),
             ("other: ready", None),
         ] {
-            let value = Figure::parse(text, &step).unwrap().value(&kept);
+            let value = OutputFigure::parse(text, &step).unwrap().value(&kept);
             assert_eq!(value, expected, "{text}");
         }
         for text in ["", "a..b", "a.", "rows[", "rows[x]", "a b", "[0]b"] {
-            assert!(Figure::parse(text, &step).is_err(), "{text}");
+            assert!(OutputFigure::parse(text, &step).is_err(), "{text}");
         }
     }
 

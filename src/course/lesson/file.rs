@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::locate::{Position, locate};
-use crate::lesson::{Lesson, Problem, Source, bounds};
+use super::locate::{TextPosition, locate};
+use crate::lesson::{CourseSource, Lesson, Problem, limits};
 
 /// A course file with its text, which can locate problems.
-pub(super) struct File {
+pub(super) struct CourseFile {
     name: String,
     pub(super) text: Arc<String>,
 }
 
-impl File {
-    pub(super) fn open(source: &Source, path: &str) -> Result<Self, Problem> {
+impl CourseFile {
+    pub(super) fn open(source: &CourseSource, path: &str) -> Result<Self, Problem> {
         let name = source.display(path);
         match source.read(path) {
-            Ok(text) => match bounds::refused_text(&text) {
+            Ok(text) => match limits::refused_text(&text) {
                 None => Ok(Self {
                     name,
                     text: Arc::new(text),
@@ -35,7 +35,7 @@ impl File {
     }
 
     fn unreadable(&self, error: &serde_yaml::Error) -> Problem {
-        let position = error.location().map(|at| Position {
+        let position = error.location().map(|at| TextPosition {
             line: at.line(),
             column: at.column(),
         });
@@ -56,7 +56,7 @@ impl File {
 
     /// `line` counts from 1.
     pub(super) fn problem_in_line(&self, line: usize, message: String) -> Problem {
-        let position = Some(Position { line, column: 1 });
+        let position = Some(TextPosition { line, column: 1 });
         Problem::new(&self.name, &self.text, position, message)
     }
 
@@ -72,13 +72,13 @@ impl File {
 
 /// A problem about the node at `path` in the file of `lesson`, with line and column if the file can still be read.
 pub fn problem_in(
-    source: &Source,
+    source: &CourseSource,
     lesson: &Lesson,
     path: &str,
     message: impl Into<String>,
 ) -> Problem {
     let file = format!("{}/{}.yaml", lesson.session, lesson.id);
-    match File::open(source, &file) {
+    match CourseFile::open(source, &file) {
         Ok(file) => file.problem(path, message),
         Err(unreadable) => unreadable,
     }
@@ -86,7 +86,7 @@ pub fn problem_in(
 
 /// Position of the second occurrence of the key in serde's "duplicate field `a`", in the mapping that begins
 /// at `start`.
-fn repeated_key(text: &str, start: Position, message: &str) -> Option<Position> {
+fn repeated_key(text: &str, start: TextPosition, message: &str) -> Option<TextPosition> {
     let key = message
         .split_once("duplicate field `")?
         .1
@@ -103,7 +103,7 @@ fn repeated_key(text: &str, start: Position, message: &str) -> Option<Position> 
         .skip(start.line - 1)
         .filter(|(_, line)| is_key(line).is_some());
     let (index, _) = lines.nth(1)?;
-    Some(Position {
+    Some(TextPosition {
         line: index + 1,
         column: start.column,
     })

@@ -3,9 +3,11 @@
 
 use serde_yaml::Value;
 
-use super::file::File;
+use super::file::CourseFile;
 use super::load::WORKSHOP;
-use crate::lesson::{Choice, Course, Lesson, Problem, Quiz, Source, StepKind, live, problem_in};
+use crate::lesson::{
+    Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, StepKind, live, problem_in,
+};
 
 /// Units of measured figures.
 const UNITS: [&str; 15] = [
@@ -75,7 +77,7 @@ const MOST_PROBLEMS: usize = 20;
 const RECORD: &str = "measured.md";
 
 /// All weaknesses of a course.
-pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
+pub fn lint(course: &Course, source: &CourseSource) -> Vec<Problem> {
     let mut problems = Vec::new();
     for lesson in course.lessons() {
         let mut refuse = |path: String, message: String| {
@@ -83,7 +85,7 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
         };
         given_away(lesson, &mut refuse);
         for (index, step) in lesson.steps.iter().enumerate() {
-            if let StepKind::Quiz(Quiz::Number(_)) = step.kind
+            if let StepKind::Quiz(Quiz::NumberQuestion(_)) = step.kind
                 && !step.hints.iter().any(|hint| hint.after.is_none())
             {
                 let message = "a number needs a hint: a learner who gets it wrong sees it";
@@ -94,7 +96,7 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
     let lessons = course.lessons();
     let lessons = lessons.map(|lesson| format!("{}/{}.yaml", lesson.session, lesson.id));
     for path in lessons.chain([WORKSHOP.to_string()]) {
-        if let Ok(file) = File::open(source, &path)
+        if let Ok(file) = CourseFile::open(source, &path)
             && let Ok(document) = serde_yaml::from_str(&file.text)
         {
             let most = problems.len() + MOST_PROBLEMS;
@@ -106,7 +108,7 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
         }
     }
     for name in course.reference.keys() {
-        if let Ok(file) = File::open(source, &format!("reference/{name}")) {
+        if let Ok(file) = CourseFile::open(source, &format!("reference/{name}")) {
             page(&file, name != RECORD, &mut problems);
         }
     }
@@ -134,7 +136,7 @@ fn texts(value: &Value, path: &str, is_text: bool, found: &mut dyn FnMut(&str, &
 }
 
 /// Checks a reference page, paragraph by paragraph.
-fn page(file: &File, asks_for_sources: bool, problems: &mut Vec<Problem>) {
+fn page(file: &CourseFile, asks_for_sources: bool, problems: &mut Vec<Problem>) {
     let text = prose(&live::typed(&file.text));
     let mut line = 1;
     let most = problems.len() + MOST_PROBLEMS;
@@ -155,24 +157,24 @@ fn given_away(lesson: &Lesson, refuse: &mut dyn FnMut(String, String)) {
         StepKind::Quiz(Quiz::Choices(choices)) => Some((index, choices)),
         _ => None,
     });
-    let questions: Vec<(usize, &Vec<Choice>)> = questions.collect();
-    let told: Vec<usize> = questions
+    let questions: Vec<(usize, &Vec<QuizChoice>)> = questions.collect();
+    let update: Vec<usize> = questions
         .iter()
         .filter(|(_, choices)| is_longest(choices))
         .map(|(index, _)| *index)
         .collect();
-    if 3 * told.len() > questions.len() {
+    if 3 * update.len() > questions.len() {
         let message = format!(
             "the right answer is the longest in {} of {} questions of this lesson; in more than a third of them it gives itself away",
-            told.len(),
+            update.len(),
             questions.len()
         );
-        refuse(format!("steps/{}/choices", told[0]), message);
+        refuse(format!("steps/{}/choices", update[0]), message);
     }
 }
 
-fn is_longest(choices: &[Choice]) -> bool {
-    let length = |choice: &Choice| choice.text.trim().chars().count();
+fn is_longest(choices: &[QuizChoice]) -> bool {
+    let length = |choice: &QuizChoice| choice.text.trim().chars().count();
     let right = choices.iter().find(|choice| choice.correct).map(length);
     let wrong = choices.iter().filter(|choice| !choice.correct).map(length);
     right > wrong.max()
@@ -298,8 +300,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = "It took 42 ms.\n\n".repeat(1000);
         std::fs::write(folder.path().join("page.md"), text).unwrap();
-        let source = Source::Folder(folder.path().into());
-        let file = File::open(&source, "page.md").map_err(|problem| problem.message);
+        let source = CourseSource::Folder(folder.path().into());
+        let file = CourseFile::open(&source, "page.md").map_err(|problem| problem.message);
         let mut problems = Vec::new();
         page(&file.ok().unwrap(), true, &mut problems);
         assert_eq!(problems.len(), MOST_PROBLEMS);

@@ -18,12 +18,14 @@ use serde::Deserialize;
 
 use super::figure::show as show_value;
 use crate::analysis::gpus;
-use crate::lesson::{Figure, Outputs, Quantity, RunName, Runs, Undecided, exact, recorded};
+use crate::lesson::{
+    CommandOutputs, OutputFigure, Quantity, RunName, Runs, Undecided, exact, recorded,
+};
 use crate::recording::{Library, documents, label};
 
 /// A figure that is the same for every learner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFigure {
     text: String,
     /// `None` if it was not measured.
     source: Option<String>,
@@ -31,45 +33,50 @@ pub struct Known {
 
 /// A parsed expression between double braces.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum PlaceholderValue {
     Run(Quantity),
     /// The figure, and the unit in which it is shown.
-    Output(Figure, String),
-    Known(Known),
+    Output(OutputFigure, String),
+    KnownFigure(KnownFigure),
 }
 
-impl Value {
+impl PlaceholderValue {
     /// Parses an expression for a step of `lesson`.
     ///
     /// # Errors
     /// A message about the mistake in it.
     pub fn parse(text: &str, lesson: &str) -> Result<Self, String> {
         if let Some(given) = text.strip_prefix('=') {
-            return Ok(Value::Known(Known {
+            return Ok(PlaceholderValue::KnownFigure(KnownFigure {
                 text: given.trim().into(),
                 source: None,
             }));
         }
         let Some((name, what)) = text.split_once(':') else {
-            return Quantity::parse(text, lesson).map(Value::Run);
+            return Quantity::parse(text, lesson).map(PlaceholderValue::Run);
         };
         let (name, what) = (name.trim(), what.trim());
         let (path, unit) = what.rsplit_once('|').unwrap_or((what, ""));
         let unit = unit.trim().to_string();
         match name.split_once(' ') {
-            Some(("recording", id)) => of_recording(id, what).map(Value::Known),
-            Some(("analysis", id)) => of_document(id, path, &unit).map(Value::Known),
-            Some(("sheet", device)) => of_sheet(device, what).map(Value::Known),
-            None if name == "known" => of_table(what).map(Value::Known),
+            Some(("recording", id)) => recorded_figure(id, what).map(PlaceholderValue::KnownFigure),
+            Some(("analysis", id)) => {
+                document_figure(id, path, &unit).map(PlaceholderValue::KnownFigure)
+            }
+            Some(("sheet", device)) => {
+                data_sheet_figure(device, what).map(PlaceholderValue::KnownFigure)
+            }
+            None if name == "known" => cited_figure(what).map(PlaceholderValue::KnownFigure),
             _ => {
                 let step = RunName::parse(name, lesson);
-                Figure::parse(path, &step).map(|figure| Value::Output(figure, unit))
+                OutputFigure::parse(path, &step)
+                    .map(|figure| PlaceholderValue::Output(figure, unit))
             }
         }
     }
 }
 
-fn of_recording(id: &str, what: &str) -> Result<Known, String> {
+fn recorded_figure(id: &str, what: &str) -> Result<KnownFigure, String> {
     // In a ratio, the other recording is named like a run: `total_ms / v4.total_ms`.
     let quantity = Quantity::parse(&format!("{id}.{what}"), "")?;
     let mut origins = Vec::new();
@@ -85,31 +92,31 @@ fn of_recording(id: &str, what: &str) -> Result<Known, String> {
     if let Some(term) = &quantity.denominator {
         number /= value(term)?;
     }
-    Ok(Known {
+    Ok(KnownFigure {
         text: quantity.unit().show(number),
         source: origins.first().map(|origin| label(origin)),
     })
 }
 
-fn of_document(id: &str, path: &str, unit: &str) -> Result<Known, String> {
-    struct One<'a>(&'a serde_json::Value);
-    impl Outputs for One<'_> {
+fn document_figure(id: &str, path: &str, unit: &str) -> Result<KnownFigure, String> {
+    struct SingleOutput<'a>(&'a serde_json::Value);
+    impl CommandOutputs for SingleOutput<'_> {
         fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
             Some(self.0)
         }
     }
     let document =
         documents::find(id).ok_or_else(|| format!("there is no recorded document `{id}`"))?;
-    let figure = Figure::parse(path, &RunName::parse(id, ""))?;
-    let value = figure.value(&One(&document.value));
+    let figure = OutputFigure::parse(path, &RunName::parse(id, ""))?;
+    let value = figure.value(&SingleOutput(&document.value));
     let value = value.ok_or_else(|| format!("`{figure}` is not in `{id}.json`"))?;
-    Ok(Known {
+    Ok(KnownFigure {
         text: show_value(&value, unit),
         source: Some(format!("`{}`, {}", document.command, document.origin())),
     })
 }
 
-fn of_sheet(device: &str, what: &str) -> Result<Known, String> {
+fn data_sheet_figure(device: &str, what: &str) -> Result<KnownFigure, String> {
     let sheet = gpus::find(device).ok_or_else(|| format!("no data sheet of `{device}`"))?;
     let text = match what {
         "bandwidth" => Some(format!("{} GB/s", sheet.bandwidth)),
@@ -120,34 +127,34 @@ fn of_sheet(device: &str, what: &str) -> Result<Known, String> {
             .flops_per_s(dtype)
             .map(|rate| format!("{} TFLOP/s", rate / 1e12)),
     };
-    Ok(Known {
+    Ok(KnownFigure {
         text: text.ok_or_else(|| format!("the data sheet of `{device}` has no `{what}`"))?,
         source: Some(format!("data sheet of the {}", sheet.name)),
     })
 }
 
 #[derive(Deserialize)]
-struct Table {
+struct CitedFigures {
     sources: BTreeMap<String, String>,
-    figures: BTreeMap<String, Entry>,
+    figures: BTreeMap<String, CitedFigure>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct CitedFigure {
     value: String,
     source: String,
 }
 
-static TABLE: LazyLock<Option<Table>> =
+static TABLE: LazyLock<Option<CitedFigures>> =
     LazyLock::new(|| serde_yaml::from_str(include_str!("../../../assets/figures.yaml")).ok());
 
-fn of_table(id: &str) -> Result<Known, String> {
+fn cited_figure(id: &str) -> Result<KnownFigure, String> {
     let table = TABLE.as_ref().ok_or("assets/figures.yaml cannot be read")?;
     let known = table.figures.get(id);
     let known = known.ok_or_else(|| format!("assets/figures.yaml has no figure `{id}`"))?;
     let source = table.sources.get(&known.source);
     let source = source.ok_or_else(|| format!("figure `{id}` has no source `{}`", known.source))?;
-    Ok(Known {
+    Ok(KnownFigure {
         text: known.value.clone(),
         source: Some(source.clone()),
     })
@@ -155,13 +162,13 @@ fn of_table(id: &str) -> Result<Known, String> {
 
 /// Fills in every value of `text` for a step of `lesson`, and adds the sources of the known ones below. Figures of
 /// recordings are labelled; within a table they get only a mark, which is explained below.
-pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
-    let mut filled = Filled::default();
+pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn CommandOutputs) -> String {
+    let mut filled = FilledText::default();
     let (found, rest) = pieces(text);
     for (before, expression) in found {
         filled.text.push_str(before);
-        match Value::parse(expression, lesson) {
-            Ok(Value::Known(known)) => filled.known(known),
+        match PlaceholderValue::parse(expression, lesson) {
+            Ok(PlaceholderValue::KnownFigure(known)) => filled.known(known),
             Ok(value) => filled.measured(measured(&value, runs, outputs)),
             Err(_) => drop(write!(filled.text, "{{{{ {expression} }}}}")),
         }
@@ -174,12 +181,12 @@ pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) ->
 ///
 /// # Errors
 /// A message about a figure that differs between learners, or about a mistake.
-pub fn settle(text: &str) -> Result<String, String> {
-    let mut filled = Filled::default();
+pub fn fill_known(text: &str) -> Result<String, String> {
+    let mut filled = FilledText::default();
     let (found, rest) = pieces(text);
     for (before, expression) in found {
         filled.text.push_str(before);
-        let Value::Known(known) = Value::parse(expression, "")? else {
+        let PlaceholderValue::KnownFigure(known) = PlaceholderValue::parse(expression, "")? else {
             let why = "belongs to one learner, so only the text of a step can show it";
             return Err(format!("`{{{{ {expression} }}}}` {why}"));
         };
@@ -191,7 +198,7 @@ pub fn settle(text: &str) -> Result<String, String> {
 
 /// A text that is partly filled in.
 #[derive(Default)]
-struct Filled {
+struct FilledText {
     text: String,
     /// Sources of the known figures.
     sources: Vec<String>,
@@ -202,8 +209,8 @@ struct Filled {
 /// The mark after a recorded figure in a table.
 const MARK: &str = "(r)";
 
-impl Filled {
-    fn known(&mut self, known: Known) {
+impl FilledText {
+    fn known(&mut self, known: KnownFigure) {
         self.text.push_str(&known.text);
         let new = known.source.filter(|source| !self.sources.contains(source));
         self.sources.extend(new);
@@ -256,10 +263,12 @@ impl Filled {
 /// All runs that the live values of `text` name, for a step of `lesson`.
 pub fn runs(text: &str, lesson: &str) -> Vec<RunName> {
     values(text)
-        .filter_map(|expression| match Value::parse(expression, lesson) {
-            Ok(Value::Run(quantity)) => Some(quantity),
-            _ => None,
-        })
+        .filter_map(
+            |expression| match PlaceholderValue::parse(expression, lesson) {
+                Ok(PlaceholderValue::Run(quantity)) => Some(quantity),
+                _ => None,
+            },
+        )
         .flat_map(|quantity| quantity.runs().cloned().collect::<Vec<_>>())
         .collect()
 }
@@ -292,23 +301,27 @@ fn pieces(text: &str) -> (Vec<(&str, &str)>, &str) {
 }
 
 /// The shown value, and the recording that it comes from.
-fn measured(value: &Value, runs: &dyn Runs, outputs: &dyn Outputs) -> (String, Option<String>) {
+fn measured(
+    value: &PlaceholderValue,
+    runs: &dyn Runs,
+    outputs: &dyn CommandOutputs,
+) -> (String, Option<String>) {
     let (shown, origin) = match value {
-        Value::Known(known) => (known.text.clone(), None),
-        Value::Output(figure, unit) => match figure.value(outputs) {
+        PlaceholderValue::KnownFigure(known) => (known.text.clone(), None),
+        PlaceholderValue::Output(figure, unit) => match figure.value(outputs) {
             Some(value) => (show_value(&value, unit), runs.recorded(&figure.step)),
             None if outputs.document(&figure.step).is_none() => ("(not run yet)".into(), None),
             None => ("(not reported)".into(), None),
         },
-        Value::Run(quantity) => match exact(quantity, runs) {
+        PlaceholderValue::Run(quantity) => match exact(quantity, runs) {
             Ok(value) => (quantity.unit().show(value), recorded(quantity, runs)),
-            Err(undecided) => (why_not(&undecided).into(), None),
+            Err(undecided) => (undecided_text(&undecided).into(), None),
         },
     };
     (shown, origin.map(label))
 }
 
-fn why_not(undecided: &Undecided) -> &'static str {
+fn undecided_text(undecided: &Undecided) -> &'static str {
     match undecided {
         Undecided::OtherMachine { .. } => "(one of the runs is a recording of another machine)",
         Undecided::NotReported(_) => "(not reported)",
@@ -326,7 +339,7 @@ mod tests {
     struct Played(Measurements, Option<&'static str>);
 
     impl Runs for Played {
-        fn of(&self, _: &RunName) -> Vec<&Measurements> {
+        fn measurements(&self, _: &RunName) -> Vec<&Measurements> {
             vec![&self.0]
         }
         fn recorded(&self, _: &RunName) -> Option<&str> {
@@ -334,7 +347,7 @@ mod tests {
         }
     }
 
-    impl Outputs for Played {
+    impl CommandOutputs for Played {
         fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
             None
         }
@@ -364,22 +377,23 @@ mod tests {
 
     #[test]
     fn a_text_for_all_learners_takes_figures_that_are_the_same_for_all() {
-        let settled = settle("It took {{ known: v1 }}.").unwrap();
+        let settled = fill_known("It took {{ known: v1 }}.").unwrap();
         assert!(
             settled.starts_with(
                 "It took 42.4 ms. (Source of the figures: measured on one NVIDIA H200"
             ),
             "{settled}"
         );
-        let page = settle("One.\n\n{{ = 10 ms }}, {{ known: v1 }}, {{ known: v2 }}.\n").unwrap();
+        let page =
+            fill_known("One.\n\n{{ = 10 ms }}, {{ known: v1 }}, {{ known: v2 }}.\n").unwrap();
         assert_eq!(page.matches("Source").count(), 1, "{page}");
-        assert_eq!(settle("As it is."), Ok("As it is.".into()));
+        assert_eq!(fill_known("As it is."), Ok("As it is.".into()));
         for (text, why) in [
             ("{{ own.total_ms }}", "belongs to one learner"),
             ("{{ known: nobody }}", "no figure `nobody`"),
             ("{{ recording nobody: total_ms }}", "no recording `nobody`"),
         ] {
-            assert!(settle(text).unwrap_err().contains(why), "{text}");
+            assert!(fill_known(text).unwrap_err().contains(why), "{text}");
         }
     }
 }

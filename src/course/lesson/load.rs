@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::document::FORMAT;
-use super::file::File;
+use super::file::CourseFile;
 use super::step_reader::StepReader;
 use crate::lesson::{
-    Course, Lesson, LessonDocument, Problem, Problems, Source, WorkshopDocument, live, validate,
+    Course, CourseSource, Lesson, LessonDocument, Problem, Problems, WorkshopDocument, live,
+    validate,
 };
 
 /// Checks whether the run command takes these flags for this target. The error is the message that it would print.
@@ -16,12 +17,12 @@ pub(super) const WORKSHOP: &str = "workshop.yaml";
 
 impl Course {
     /// Reads and checks a whole course.
-    pub fn load(source: &Source) -> Result<Self, Problems> {
+    pub fn load(source: &CourseSource) -> Result<Self, Problems> {
         Self::load_with(source, &|_, _| Ok(()))
     }
 
     /// Like [`Course::load`], and lets `commands` check the flags of every run step.
-    pub fn load_with(source: &Source, commands: CommandCheck) -> Result<Self, Problems> {
+    pub fn load_with(source: &CourseSource, commands: CommandCheck) -> Result<Self, Problems> {
         let mut problems = Vec::new();
         let course = read(source, commands, &mut problems);
         match course {
@@ -31,8 +32,12 @@ impl Course {
     }
 }
 
-fn read(source: &Source, commands: CommandCheck, problems: &mut Vec<Problem>) -> Option<Course> {
-    let file = File::open(source, WORKSHOP)
+fn read(
+    source: &CourseSource,
+    commands: CommandCheck,
+    problems: &mut Vec<Problem>,
+) -> Option<Course> {
+    let file = CourseFile::open(source, WORKSHOP)
         .map_err(|problem| problems.push(problem))
         .ok()?;
     let workshop: WorkshopDocument = file.parse(problems)?;
@@ -73,13 +78,13 @@ fn read(source: &Source, commands: CommandCheck, problems: &mut Vec<Problem>) ->
 }
 
 fn read_lesson(
-    source: &Source,
+    source: &CourseSource,
     session: &str,
     id: &str,
     commands: CommandCheck,
     problems: &mut Vec<Problem>,
-) -> Option<(File, Lesson)> {
-    let file = File::open(source, &format!("{session}/{id}.yaml"))
+) -> Option<(CourseFile, Lesson)> {
+    let file = CourseFile::open(source, &format!("{session}/{id}.yaml"))
         .map_err(|problem| problems.push(problem))
         .ok()?;
     let document: LessonDocument = file.parse(problems)?;
@@ -122,11 +127,11 @@ fn read_lesson(
     })
 }
 
-fn read_reference(source: &Source, problems: &mut Vec<Problem>) -> BTreeMap<String, String> {
+fn read_reference(source: &CourseSource, problems: &mut Vec<Problem>) -> BTreeMap<String, String> {
     let mut pages = BTreeMap::new();
     for name in source.files("reference", "md") {
-        match File::open(source, &format!("reference/{name}")) {
-            Ok(file) => match live::settle(&file.text) {
+        match CourseFile::open(source, &format!("reference/{name}")) {
+            Ok(file) => match live::fill_known(&file.text) {
                 Ok(page) => drop(pages.insert(name, page)),
                 Err(message) => problems.push(file.problem_in_line(1, message)),
             },

@@ -12,33 +12,33 @@ use serde::de::{
 
 /// Line and column, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct TextPosition {
     pub line: usize,
     pub column: usize,
 }
 
 /// Position of the value at `path`, such as `steps/3/title`, or of the deepest existing node on the way.
-pub(super) fn locate(text: &str, path: &str) -> Option<Position> {
-    let error = Walk(path)
+pub(super) fn locate(text: &str, path: &str) -> Option<TextPosition> {
+    let error = PathWalk(path)
         .deserialize(serde_yaml::Deserializer::from_str(text))
         .err()?;
     let location = error.location()?;
-    Some(Position {
+    Some(TextPosition {
         line: location.line(),
         column: location.column(),
     })
 }
 
-struct Walk<'a>(&'a str);
+struct PathWalk<'a>(&'a str);
 
-impl Walk<'_> {
-    fn down(&self) -> (&str, Walk<'_>) {
+impl PathWalk<'_> {
+    fn descend(&self) -> (&str, PathWalk<'_>) {
         let (next, rest) = self.0.split_once('/').unwrap_or((self.0, ""));
-        (next, Walk(rest))
+        (next, PathWalk(rest))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for PathWalk<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -46,7 +46,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for PathWalk<'_> {
     type Value = ();
 
     // A scalar ends the walk with an error that contains this text.
@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let (wanted, rest) = self.down();
+        let (wanted, rest) = self.descend();
         while !wanted.is_empty()
             && let Some(key) = map.next_key::<String>()?
         {
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
-        let (wanted, rest) = self.down();
+        let (wanted, rest) = self.descend();
         if let Ok(wanted) = wanted.parse() {
             for _ in 0_usize..wanted {
                 sequence.next_element::<IgnoredAny>()?;
@@ -88,11 +88,11 @@ mod tests {
     #[test]
     fn nodes_are_found_by_line_and_column() {
         let find = |path: &str| locate(TEXT, path).unwrap();
-        assert_eq!(find("id"), Position { line: 1, column: 5 });
-        assert_eq!(find("steps/1"), Position { line: 5, column: 5 });
+        assert_eq!(find("id"), TextPosition { line: 1, column: 5 });
+        assert_eq!(find("steps/1"), TextPosition { line: 5, column: 5 });
         assert_eq!(
             find("steps/1/flags"),
-            Position {
+            TextPosition {
                 line: 8,
                 column: 12
             }

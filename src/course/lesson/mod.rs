@@ -5,18 +5,18 @@
 //! of all files with file, line and column. A file with a syntax error or an unknown key reports only the first one.
 
 mod aliases;
-mod bounds;
 pub mod case;
 pub mod check;
 pub mod command;
+mod contradictions;
 pub mod course;
 pub mod document;
 pub mod estimate;
 pub mod expect;
 pub mod figure;
 mod file;
-mod impossible;
 mod kinds;
+mod limits;
 pub mod lint;
 pub mod live;
 mod load;
@@ -31,24 +31,24 @@ pub mod source;
 mod step_reader;
 mod validate;
 
-pub use case::Deed;
+pub use case::CaseMove;
 pub use check::{exact, recorded};
-pub use course::{FIXED, Golden, Session};
+pub use course::{FIXED, Golden, SessionDocument};
 pub use document::{Hint, LessonDocument, Mistake, StepDocument, WorkshopDocument};
-pub use figure::{Condition, Figure};
+pub use figure::{Condition, OutputFigure};
 pub use load::CommandCheck;
 pub use quantity::Term;
-pub use quiz::{Answer, Choice, Marked, Quiz};
+pub use quiz::{MarkedAnswer, Quiz, QuizAnswer, QuizChoice};
 
-pub use bounds::refused_flag;
 pub use case::Case;
 pub use check::{Check, Runs, Undecided, Verdict};
-pub use command::Command;
+pub use command::LessonCommand;
 pub use course::{Course, Lesson, Step, StepKind};
 pub use expect::Expect;
-pub use figure::Outputs;
+pub use figure::CommandOutputs;
 pub use file::problem_in;
+pub use limits::refused_flag;
 pub use problem::{Problem, Problems, Style};
 pub use quantity::{Quantity, RunName};
-pub use source::Source;
+pub use source::CourseSource;
 pub use validate::is_id;

@@ -7,8 +7,8 @@ use serde::Serialize;
 use thiserror::Error;
 use unicode_width::UnicodeWidthStr;
 
-use super::locate::Position;
-use tinyllama_base::foreign::is_hidden;
+use super::locate::TextPosition;
+use tinyllama_base::untrusted::is_hidden;
 use tinyllama_base::{plain, wrapped};
 
 /// Longest line that a report quotes.
@@ -57,7 +57,7 @@ impl Problem {
     pub(super) fn new(
         file: &str,
         text: &Arc<String>,
-        position: Option<Position>,
+        position: Option<TextPosition>,
         message: String,
     ) -> Self {
         let column = position.map(|position| position.column.min(LONGEST_LINE));
@@ -109,7 +109,7 @@ impl Problem {
             let number = index + 1;
             let _ = writeln!(report, " {number:digits$} {bar} {text}");
             if number == line {
-                let [under, label] = mark(text, column, style);
+                let [under, label] = underline(text, column, style);
                 let _ = writeln!(report, " {:digits$} {dots} {under}", "");
                 let _ = writeln!(report, " {:digits$} {dots} {label}", "");
             }
@@ -120,7 +120,7 @@ impl Problem {
 }
 
 /// Two lines below a text: a line from `column` to its end, and a word that points at it.
-fn mark(text: &str, column: usize, style: Style) -> [String; 2] {
+fn underline(text: &str, column: usize, style: Style) -> [String; 2] {
     let [line, branch, hook] = match style.unicode {
         true => ["─", "┬", "╰── here"],
         false => ["^", "|", "`-- here"],

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Metric, Statistic, Unit};
+use crate::analysis::{Metric, MetricUnit, Statistic};
 
 /// A step of a lesson; its run has the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -92,9 +92,9 @@ impl Quantity {
     }
 
     /// A ratio is a pure number.
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> MetricUnit {
         if self.denominator.is_some() || self.numerator.statistic == Statistic::Spread {
-            Unit::One
+            MetricUnit::One
         } else {
             self.numerator.metric.unit()
         }
@@ -182,7 +182,7 @@ mod tests {
         assert!(ratio.has_spread());
         let runs: Vec<String> = ratio.runs().map(ToString::to_string).collect();
         assert_eq!(runs, ["first/baseline", "second/fused"]);
-        assert_eq!(ratio.unit(), Unit::One);
+        assert_eq!(ratio.unit(), MetricUnit::One);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::lesson::{Condition, Figure, Mistake, Outputs, RunName};
+use crate::lesson::{CommandOutputs, Condition, Mistake, OutputFigure, RunName};
 
 /// Number of wrong numbers after which the way to the right one is shown.
 pub const TRIES: usize = 3;
@@ -10,12 +10,12 @@ pub const TRIES: usize = 3;
 /// A question; its wording is the step's text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quiz {
-    Choices(Vec<Choice>),
-    Number(Number),
+    Choices(Vec<QuizChoice>),
+    NumberQuestion(NumberQuestion),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
+pub struct QuizChoice {
     pub text: String,
     pub correct: bool,
     /// The condition on a command's output under which this choice is right. If no condition holds, the
@@ -25,10 +25,10 @@ pub struct Choice {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Number {
+pub struct NumberQuestion {
     /// NaN until it is read from a command's output.
     pub answer: f64,
-    pub read: Option<Figure>,
+    pub read: Option<OutputFigure>,
     /// Largest accepted difference as a share of the answer.
     pub tolerance: f64,
     pub unit: String,
@@ -40,26 +40,26 @@ pub struct Number {
 
 /// A learner's answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Answer {
+pub enum QuizAnswer {
     /// Index of a choice, from 0.
-    Choice(usize),
-    Number(f64),
+    QuizChoice(usize),
+    NumberQuestion(f64),
 }
 
 /// An answer, whether it is right, and why.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Marked {
-    pub answer: Answer,
+pub struct MarkedAnswer {
+    pub answer: QuizAnswer,
     pub correct: bool,
     pub because: String,
 }
 
-impl Answer {
+impl QuizAnswer {
     /// The number that events store: the answer, or the index of a choice.
     pub fn as_number(self) -> f64 {
         match self {
-            Answer::Choice(index) => index as f64,
-            Answer::Number(value) => value,
+            QuizAnswer::QuizChoice(index) => index as f64,
+            QuizAnswer::NumberQuestion(value) => value,
         }
     }
 }
@@ -68,22 +68,24 @@ impl Quiz {
     /// Marks an answer. Returns `None` for an answer of the other type, or a choice that the quiz does not have.
     /// A wrong number is explained only if it is a typical mistake; for others the explanation would reveal
     /// the answer.
-    pub fn mark(&self, answer: Answer) -> Option<Marked> {
+    pub fn mark_answer(&self, answer: QuizAnswer) -> Option<MarkedAnswer> {
         let (correct, because) = match (self, answer) {
-            (Quiz::Choices(choices), Answer::Choice(index)) => {
+            (Quiz::Choices(choices), QuizAnswer::QuizChoice(index)) => {
                 let choice = choices.get(index)?;
                 (choice.correct, choice.because.as_str())
             }
-            (Quiz::Number(number), Answer::Number(value)) if number.accepts(value) => {
+            (Quiz::NumberQuestion(number), QuizAnswer::NumberQuestion(value))
+                if number.accepts(value) =>
+            {
                 (true, number.because.as_str())
             }
-            (Quiz::Number(number), Answer::Number(value)) => {
+            (Quiz::NumberQuestion(number), QuizAnswer::NumberQuestion(value)) => {
                 let mistake = number.mistake(value);
                 (false, mistake.map_or("", |mistake| &mistake.because))
             }
             _ => return None,
         };
-        Some(Marked {
+        Some(MarkedAnswer {
             answer,
             correct,
             because: because.trim().into(),
@@ -91,34 +93,34 @@ impl Quiz {
     }
 
     /// The right answer; `None` until it is read from an output.
-    pub fn solution(&self) -> Option<Answer> {
+    pub fn solution(&self) -> Option<QuizAnswer> {
         match self {
             Quiz::Choices(choices) => choices
                 .iter()
                 .position(|choice| choice.correct)
-                .map(Answer::Choice),
-            Quiz::Number(number) => {
-                (!number.answer.is_nan()).then_some(Answer::Number(number.answer))
+                .map(QuizAnswer::QuizChoice),
+            Quiz::NumberQuestion(number) => {
+                (!number.answer.is_nan()).then_some(QuizAnswer::NumberQuestion(number.answer))
             }
         }
     }
 
     /// The step whose output contains the right answer; `None` if the question itself contains it.
-    pub fn asks_of(&self) -> Option<&RunName> {
+    pub fn asked_step(&self) -> Option<&RunName> {
         match self {
             Quiz::Choices(choices) => choices
                 .iter()
                 .find_map(|choice| choice.when.as_ref()?.figures().next())
                 .map(|figure| &figure.step),
-            Quiz::Number(number) => number.read.as_ref().map(|figure| &figure.step),
+            Quiz::NumberQuestion(number) => number.read.as_ref().map(|figure| &figure.step),
         }
     }
 
     /// The quiz with the right answer read from the outputs. `None` if an output is missing or does not contain it.
-    pub fn resolved(&self, outputs: &dyn Outputs) -> Option<Quiz> {
+    pub fn resolved(&self, outputs: &dyn CommandOutputs) -> Option<Quiz> {
         let mut quiz = self.clone();
         match &mut quiz {
-            Quiz::Choices(choices) if self.asks_of().is_some() => {
+            Quiz::Choices(choices) if self.asked_step().is_some() => {
                 let mut holds = None;
                 for (index, choice) in choices.iter().enumerate() {
                     if let Some(when) = &choice.when
@@ -133,7 +135,7 @@ impl Quiz {
                     }
                 }
             }
-            Quiz::Number(number) => {
+            Quiz::NumberQuestion(number) => {
                 if let Some(figure) = &number.read {
                     number.answer = figure.number(outputs)?;
                 }
@@ -156,7 +158,7 @@ impl Quiz {
     }
 }
 
-impl Number {
+impl NumberQuestion {
     fn accepts(&self, value: f64) -> bool {
         (value - self.answer).abs() <= self.tolerance * self.answer.abs()
     }
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_number_is_right_within_its_tolerance_and_never_when_it_is_none() {
-        let quiz = Quiz::Number(Number {
+        let quiz = Quiz::NumberQuestion(NumberQuestion {
             answer: 200.0,
             read: None,
             tolerance: 0.05,
@@ -196,21 +198,27 @@ mod tests {
             (f64::INFINITY, false),
         ] {
             assert_eq!(
-                quiz.mark(Answer::Number(value)).unwrap().correct,
+                quiz.mark_answer(QuizAnswer::NumberQuestion(value))
+                    .unwrap()
+                    .correct,
                 correct,
                 "{value}"
             );
         }
-        let because = |value| quiz.mark(Answer::Number(value)).unwrap().because;
+        let because = |value| {
+            quiz.mark_answer(QuizAnswer::NumberQuestion(value))
+                .unwrap()
+                .because
+        };
         assert_eq!(because(99.5), "half of it");
         assert_eq!(because(300.0), "", "the way would be the answer");
-        assert_eq!(quiz.mark(Answer::Choice(0)), None);
-        assert!(quiz.mark(quiz.solution().unwrap()).unwrap().correct);
+        assert_eq!(quiz.mark_answer(QuizAnswer::QuizChoice(0)), None);
+        assert!(quiz.mark_answer(quiz.solution().unwrap()).unwrap().correct);
     }
 
     #[test]
     fn a_wrong_choice_comes_with_its_own_reason() {
-        let choice = |correct, because: &str| Choice {
+        let choice = |correct, because: &str| QuizChoice {
             text: String::new(),
             correct,
             when: None,
@@ -218,14 +226,14 @@ mod tests {
         };
         let quiz = Quiz::Choices(vec![choice(false, "no"), choice(true, "yes")]);
         assert_eq!(
-            quiz.mark(Answer::Choice(0)).unwrap(),
-            Marked {
-                answer: Answer::Choice(0),
+            quiz.mark_answer(QuizAnswer::QuizChoice(0)).unwrap(),
+            MarkedAnswer {
+                answer: QuizAnswer::QuizChoice(0),
                 correct: false,
                 because: "no".into()
             }
         );
-        assert_eq!(quiz.mark(Answer::Choice(2)), None);
-        assert_eq!(quiz.solution(), Some(Answer::Choice(1)));
+        assert_eq!(quiz.mark_answer(QuizAnswer::QuizChoice(2)), None);
+        assert_eq!(quiz.solution(), Some(QuizAnswer::QuizChoice(1)));
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, DirEntry, include_dir};
 
-use tinyllama_base::{foreign, inside};
+use tinyllama_base::{inside, untrusted};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../lessons");
 
@@ -15,22 +15,22 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// The place from which course files are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum CourseSource {
     BuiltIn,
     Folder(PathBuf),
 }
 
-impl Source {
+impl CourseSource {
     /// The folder if one is given, else the built-in course.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        folder.map_or(Source::BuiltIn, Source::Folder)
+        folder.map_or(CourseSource::BuiltIn, CourseSource::Folder)
     }
 
     /// Name of a course file in reports.
     pub fn display(&self, path: &str) -> String {
         match self {
-            Source::BuiltIn => format!("lessons/{path}"),
-            Source::Folder(folder) => folder.join(path).display().to_string(),
+            CourseSource::BuiltIn => format!("lessons/{path}"),
+            CourseSource::Folder(folder) => folder.join(path).display().to_string(),
         }
     }
 
@@ -40,11 +40,11 @@ impl Source {
     /// A message that says what to do.
     pub fn read(&self, path: &str) -> Result<String, String> {
         let bytes = match self {
-            Source::BuiltIn => BUILT_IN
+            CourseSource::BuiltIn => BUILT_IN
                 .get_file(path)
                 .map(|file| file.contents().to_vec())
                 .ok_or_else(|| "the built-in course has no such file".to_string())?,
-            Source::Folder(folder) => read_file(&within(folder, path)?)?,
+            CourseSource::Folder(folder) => read_file(&path_below(folder, path)?)?,
         };
         // Editors on Windows put a byte order mark in front of a text.
         let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
@@ -63,8 +63,8 @@ impl Source {
     pub fn extract(&self, path: &str, folder: &Path) -> Result<PathBuf, String> {
         let missing = || "the course has no such file or folder".to_string();
         let target = match self {
-            Source::Folder(root) => within(root, path)?,
-            Source::BuiltIn => {
+            CourseSource::Folder(root) => path_below(root, path)?,
+            CourseSource::BuiltIn => {
                 let entry = BUILT_IN.get_entry(path).ok_or_else(missing)?;
                 let target = folder.join(path);
                 copy(entry, folder)
@@ -78,11 +78,11 @@ impl Source {
     /// Sorted names of the files in a folder of the course that end in `extension`; empty if there is no such folder.
     pub fn files(&self, folder: &str, extension: &str) -> Vec<String> {
         let mut paths: Vec<PathBuf> = match self {
-            Source::BuiltIn => {
+            CourseSource::BuiltIn => {
                 let files = BUILT_IN.get_dir(folder).into_iter().flat_map(Dir::files);
                 files.map(|file| file.path().to_path_buf()).collect()
             }
-            Source::Folder(root) => inside(&root.join(folder)).unwrap_or_default(),
+            CourseSource::Folder(root) => inside(&root.join(folder)).unwrap_or_default(),
         };
         paths.retain(|path| path.extension().is_some_and(|found| found == extension));
         paths.sort();
@@ -111,7 +111,7 @@ fn copy(entry: &DirEntry, folder: &Path) -> std::io::Result<()> {
 }
 
 /// The real path of a course file after following links, which may not lead out of the course's folder.
-fn within(root: &Path, path: &str) -> Result<PathBuf, String> {
+fn path_below(root: &Path, path: &str) -> Result<PathBuf, String> {
     let found = |path: &Path| {
         fs::canonicalize(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => "the course has no such file or folder".to_string(),
@@ -128,7 +128,7 @@ fn within(root: &Path, path: &str) -> Result<PathBuf, String> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    foreign::read(path, MOST_BYTES).map_err(|error| match error.kind() {
+    untrusted::read(path, MOST_BYTES).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => {
             format!("is too large: a course file has at most {MOST_BYTES} bytes")
         }
@@ -156,7 +156,7 @@ mod tests {
         )
         .unwrap();
         symlink(folder.path(), root.join("out")).unwrap();
-        let source = Source::Folder(root);
+        let source = CourseSource::Folder(root);
         assert_eq!(source.read("reference/inside.md").unwrap(), "a page");
         for path in ["reference/outside.md", "out/secret"] {
             assert!(

@@ -3,20 +3,21 @@
 use super::case::Measurement;
 use super::check::USUAL_CONFIDENCE;
 use super::document::{CheckDocument, ChoiceDocument, GoldenDocument, Kind, NumberDocument};
-use super::file::File;
+use super::file::CourseFile;
 use super::kinds::COMMON;
-use super::quiz::Number;
+use super::quiz::NumberQuestion;
 use crate::analysis::Metric;
 use crate::lesson::{
-    Case, Check, Choice, Command, CommandCheck, Condition, Expect, Figure, Golden, Hint, Mistake,
-    Problem, Quantity, Quiz, RunName, Step, StepDocument, StepKind, bounds, live,
+    Case, Check, CommandCheck, Condition, Expect, Golden, Hint, LessonCommand, Mistake,
+    OutputFigure, Problem, Quantity, Quiz, QuizChoice, RunName, Step, StepDocument, StepKind,
+    limits, live,
 };
 use crate::workbench;
 use tinyllama_contract::targets;
 
 /// Converts one step.
 pub(super) struct StepReader<'a> {
-    pub file: &'a File,
+    pub file: &'a CourseFile,
     pub lesson: &'a str,
     pub index: usize,
     pub commands: CommandCheck<'a>,
@@ -81,7 +82,7 @@ impl StepReader<'_> {
 
     /// A text that is the same for every learner, with its figures filled in.
     fn settled(&mut self, path: &str, text: &str) -> String {
-        live::settle(text).unwrap_or_else(|message| {
+        live::fill_known(text).unwrap_or_else(|message| {
             self.refuse(path, message);
             text.into()
         })
@@ -123,7 +124,7 @@ impl StepReader<'_> {
                 }
             }
             Kind::Command => {
-                let command = Command::parse(step.command.as_deref()?);
+                let command = LessonCommand::parse(step.command.as_deref()?);
                 let command = self.or_refuse("command", command)?;
                 let expects = step.checks.iter().enumerate();
                 let expects = expects
@@ -179,14 +180,14 @@ impl StepReader<'_> {
         self.or_refuse(path, Quantity::parse(text, self.lesson))
     }
 
-    fn words(&mut self, key: &str, line: Option<&str>) -> Option<Vec<String>> {
-        let words = shlex::split(line.unwrap_or_default());
-        self.or_refuse(key, words.ok_or("a quote in this line is not closed"))
+    fn split_line(&mut self, key: &str, line: Option<&str>) -> Option<Vec<String>> {
+        let args = shlex::split(line.unwrap_or_default());
+        self.or_refuse(key, args.ok_or("a quote in this line is not closed"))
     }
 
     fn flags(&mut self, key: &str, target: &str, line: Option<&str>) -> Option<Vec<String>> {
-        let flags = self.words(key, line)?;
-        if let Some(message) = bounds::refused_flag(&flags) {
+        let flags = self.split_line(key, line)?;
+        if let Some(message) = limits::refused_flag(&flags) {
             self.refuse(key, message);
             return None;
         }
@@ -201,10 +202,10 @@ impl StepReader<'_> {
     fn command_flags(
         &mut self,
         key: &str,
-        command: Command,
+        command: LessonCommand,
         line: Option<&str>,
     ) -> Option<Vec<String>> {
-        let flags = self.words(key, line)?;
+        let flags = self.split_line(key, line)?;
         let refused = command
             .check(&flags)
             .and_then(|()| (self.commands)(command.name, &flags));
@@ -245,7 +246,7 @@ impl StepReader<'_> {
 
     fn expect(&mut self, index: usize, step: &str, check: &CheckDocument) -> Option<Expect> {
         let path = format!("checks/{index}/measure");
-        let figure = Figure::parse(&check.measure, &self.run_name(step));
+        let figure = OutputFigure::parse(&check.measure, &self.run_name(step));
         let figure = self.or_refuse(&path, figure)?;
         if check.is.is_none() && check.at_least.is_none() && check.at_most.is_none() {
             self.refuse(&path, "it needs `at_least`, `at_most` or `is`");
@@ -269,7 +270,7 @@ impl StepReader<'_> {
     fn path(&mut self, at: &str, path: String) -> Option<String> {
         let below =
             "a path of a course must stay in its folder, and no part of it may begin with a dot";
-        let stays = bounds::stays_below(&path).then_some(path);
+        let stays = limits::stays_below(&path).then_some(path);
         self.or_refuse(at, stays.ok_or(below))
     }
 
@@ -282,7 +283,7 @@ impl StepReader<'_> {
                 let choices = choices.map(|(i, choice)| self.choice(i, choice, &of));
                 choices.collect::<Option<_>>().map(Quiz::Choices)
             }
-            (None, Some(number)) => self.number(number, &of).map(Quiz::Number),
+            (None, Some(number)) => self.number(number, &of).map(Quiz::NumberQuestion),
             _ => {
                 self.refuse("", "a `quiz` step needs either `choices` or `number`");
                 None
@@ -290,12 +291,17 @@ impl StepReader<'_> {
         }
     }
 
-    fn choice(&mut self, index: usize, choice: &ChoiceDocument, of: &RunName) -> Option<Choice> {
+    fn choice(
+        &mut self,
+        index: usize,
+        choice: &ChoiceDocument,
+        of: &RunName,
+    ) -> Option<QuizChoice> {
         let path = format!("choices/{index}");
         let when = choice.when.as_deref();
         let when = when.map(|when| Condition::parse(when, of)).transpose();
         let when = self.or_refuse(&format!("{path}/when"), when);
-        Some(Choice {
+        Some(QuizChoice {
             text: self.settled(&path, &choice.text),
             correct: choice.correct,
             when: when?,
@@ -303,9 +309,12 @@ impl StepReader<'_> {
         })
     }
 
-    fn number(&mut self, number: &NumberDocument, of: &RunName) -> Option<Number> {
+    fn number(&mut self, number: &NumberDocument, of: &RunName) -> Option<NumberQuestion> {
         let path = "number";
-        let read = number.read.as_deref().map(|read| Figure::parse(read, of));
+        let read = number
+            .read
+            .as_deref()
+            .map(|read| OutputFigure::parse(read, of));
         let read = self.or_refuse(path, read.transpose())?;
         if number.answer.is_some() == read.is_some() {
             let message = "a number needs either its `answer` or where to `read` it";
@@ -317,7 +326,7 @@ impl StepReader<'_> {
             because: self.settled(path, &mistake.because),
         });
         let mistakes = mistakes.collect();
-        Some(Number {
+        Some(NumberQuestion {
             answer: number.answer.unwrap_or(f64::NAN),
             read,
             tolerance: number.tolerance,
@@ -356,7 +365,7 @@ impl StepReader<'_> {
             import,
         } = step.golden.clone().unwrap_or_default();
         let target = step.target.clone().unwrap_or_default();
-        let command = step.command.as_deref().map(Command::parse);
+        let command = step.command.as_deref().map(LessonCommand::parse);
         let flags = flags.and_then(|line| match command {
             Some(Ok(command)) => self.command_flags("golden", command, Some(&line)),
             _ => self.flags("golden", &target, Some(&line)),

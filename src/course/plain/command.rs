@@ -4,7 +4,7 @@ use crate::run::Speed;
 
 /// A parsed line of input.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
+pub enum DialogueCommand {
     /// Does the step's task, or goes on.
     Go,
     Next,
@@ -47,37 +47,37 @@ A question is answered with its number or the letter in front of a choice.
 Ctrl-C stops the current run.";
 
 /// Parses a line. `accepts_text` says that the step waits for free text, which may begin with any word.
-pub fn parse(line: &str, accepts_text: bool) -> Result<Command, String> {
+pub fn parse(line: &str, accepts_text: bool) -> Result<DialogueCommand, String> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
     if accepts_text && !rest.is_empty() && !matches!(word, "skip" | "open" | "page") {
-        return Ok(Command::Text(line.into()));
+        return Ok(DialogueCommand::Text(line.into()));
     }
     Ok(match word.to_lowercase().as_str() {
-        "" => Command::Go,
-        "next" | "n" => Command::Next,
-        "back" | "previous" | "p" => Command::Back,
-        "hint" | "h" => Command::Hint,
-        "skip" => Command::Skip(rest.into()),
-        "run" | "r" if rest.is_empty() => Command::Run(None),
+        "" => DialogueCommand::Go,
+        "next" | "n" => DialogueCommand::Next,
+        "back" | "previous" | "p" => DialogueCommand::Back,
+        "hint" | "h" => DialogueCommand::Hint,
+        "skip" => DialogueCommand::Skip(rest.into()),
+        "run" | "r" if rest.is_empty() => DialogueCommand::Run(None),
         "run" | "r" => match shlex::split(rest) {
-            Some(flags) => Command::Run(Some(flags)),
+            Some(flags) => DialogueCommand::Run(Some(flags)),
             None => return Err("A quotation mark is not closed.".into()),
         },
-        "recording" if rest.is_empty() => Command::Recording(Speed::Sixteen),
-        "recording" => Command::Recording(rest.parse()?),
-        "check" => Command::Check,
-        "outline" | "o" => Command::Outline,
-        "open" if !rest.is_empty() => Command::Open(rest.into()),
-        "page" if !rest.is_empty() => Command::Page(rest.into()),
-        "import" if !rest.is_empty() => Command::Import(rest.into()),
+        "recording" if rest.is_empty() => DialogueCommand::Recording(Speed::Sixteen),
+        "recording" => DialogueCommand::Recording(rest.parse()?),
+        "check" => DialogueCommand::Check,
+        "outline" | "o" => DialogueCommand::Outline,
+        "open" if !rest.is_empty() => DialogueCommand::Open(rest.into()),
+        "page" if !rest.is_empty() => DialogueCommand::Page(rest.into()),
+        "import" if !rest.is_empty() => DialogueCommand::Import(rest.into()),
         "open" | "page" | "import" => return Err(format!("`{word}` needs a name after it.")),
-        "again" => Command::Again,
-        "messages" => Command::Messages,
-        "help" | "?" => Command::Help,
-        "quit" | "exit" | "q" => Command::Quit,
-        _ => Command::Text(line.into()),
+        "again" => DialogueCommand::Again,
+        "messages" => DialogueCommand::Messages,
+        "help" | "?" => DialogueCommand::Help,
+        "quit" | "exit" | "q" => DialogueCommand::Quit,
+        _ => DialogueCommand::Text(line.into()),
     })
 }
 
@@ -87,19 +87,22 @@ mod tests {
 
     #[test]
     fn a_sentence_that_begins_like_a_command_is_a_sentence_where_text_is_asked_for() {
-        assert_eq!(parse("run", false), Ok(Command::Run(None)));
+        assert_eq!(parse("run", false), Ok(DialogueCommand::Run(None)));
         let flags = vec!["--num-steps".to_string(), "5".into()];
         assert_eq!(
             parse("run --num-steps 5", false),
-            Ok(Command::Run(Some(flags)))
+            Ok(DialogueCommand::Run(Some(flags)))
         );
         let sentence = "run time is spent in backward";
-        assert_eq!(parse(sentence, true), Ok(Command::Text(sentence.into())));
-        assert_eq!(parse("", true), Ok(Command::Go));
-        assert_eq!(parse("QUIT", true), Ok(Command::Quit));
+        assert_eq!(
+            parse(sentence, true),
+            Ok(DialogueCommand::Text(sentence.into()))
+        );
+        assert_eq!(parse("", true), Ok(DialogueCommand::Go));
+        assert_eq!(parse("QUIT", true), Ok(DialogueCommand::Quit));
         assert_eq!(
             parse("recording end", false),
-            Ok(Command::Recording(Speed::End))
+            Ok(DialogueCommand::Recording(Speed::End))
         );
         assert!(parse("recording 3", false).is_err());
         assert!(parse("run 'x", false).is_err());

@@ -3,20 +3,20 @@
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use super::command::{Command, HELP, parse};
+use super::command::{DialogueCommand, HELP, parse};
 use super::show::outline;
 use crate::lesson::{Course, Lesson, Step, StepKind};
 use crate::plain::markdown;
 use crate::run::Processes;
 use crate::session::{
-    Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, State, Status, StepProgress,
-    StepRef, access, beside, next as next_unfinished, unfinished,
+    Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,
+    StepStatus, access, neighbour, next as next_unfinished, unfinished,
 };
-use crate::tutor::{Options, SharedSession, TutorError, say};
+use crate::tutor::{SharedSession, TutorError, TutorOptions, say};
 use tinyllama_base::{plain, plain_lines};
 
 pub struct Dialogue<'c, I, O> {
-    pub options: Options,
+    pub options: TutorOptions,
     pub course: &'c Course,
     pub session: SharedSession,
     pub processes: Processes,
@@ -27,7 +27,7 @@ pub struct Dialogue<'c, I, O> {
 }
 
 /// The next action after a command.
-pub enum Then {
+pub enum NextStep {
     /// Reads another line for the same step.
     Stay,
     /// Prints the step that is now open.
@@ -36,8 +36,8 @@ pub enum Then {
 }
 
 impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
-    pub fn hold(mut self) -> Result<(), TutorError> {
-        self.say(&format!(
+    pub fn run_to_end(mut self) -> Result<(), TutorError> {
+        self.print(&format!(
             "{}. `help` lists the commands.",
             self.course.title
         ))?;
@@ -51,7 +51,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             };
             if let Some(at) = self.at.clone() {
                 let seconds = since.elapsed().min(LONGEST_LOOK).as_secs_f64();
-                self.with(|session| session.spend(at, seconds))?;
+                self.with_session(|session| session.spend(at, seconds))?;
             }
             let accepts_text = self
                 .current()
@@ -59,14 +59,14 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             let then = match parse(&line, accepts_text) {
                 Ok(command) => self.carry_out(command)?,
                 Err(problem) => {
-                    self.say(&problem)?;
-                    Then::Stay
+                    self.print(&problem)?;
+                    NextStep::Stay
                 }
             };
             match then {
-                Then::Stay => {}
-                Then::Say => self.say_step()?,
-                Then::Leave => return Ok(()),
+                NextStep::Stay => {}
+                NextStep::Say => self.say_step()?,
+                NextStep::Leave => return Ok(()),
             }
         }
     }
@@ -80,136 +80,146 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         })
     }
 
-    fn carry_out(&mut self, command: Command) -> Result<Then, TutorError> {
+    fn carry_out(&mut self, command: DialogueCommand) -> Result<NextStep, TutorError> {
         match command {
-            Command::Quit => {
-                // If something could not be stored, `with` has just said so.
-                if self.with(Session::finish)?.is_some() {
-                    self.say("Everything is saved. Until next time.")?;
+            DialogueCommand::Quit => {
+                // If something could not be stored, `with_session` has just said so.
+                if self.with_session(Session::finish)?.is_some() {
+                    self.print("Everything is saved. Until next time.")?;
                 }
-                return Ok(Then::Leave);
+                return Ok(NextStep::Leave);
             }
-            Command::Help => self.say(HELP)?,
-            Command::Outline => {
+            DialogueCommand::Help => self.print(HELP)?,
+            DialogueCommand::Outline => {
                 let text = self.state(|state| outline(self.course, state))?;
-                self.say(&text)?;
+                self.print(&text)?;
             }
-            Command::Messages => self.say_messages()?,
-            Command::Again => return Ok(Then::Say),
-            Command::Open(name) => return self.open_lesson(&name),
-            Command::Page(name) => self.say_page(&name)?,
-            Command::Next => return self.go_on(),
-            Command::Back => {
+            DialogueCommand::Messages => self.say_messages()?,
+            DialogueCommand::Again => return Ok(NextStep::Say),
+            DialogueCommand::Open(name) => return self.open_lesson(&name),
+            DialogueCommand::Page(name) => self.say_page(&name)?,
+            DialogueCommand::Next => return self.next_step(),
+            DialogueCommand::Back => {
                 let at = self.at.as_ref();
-                let before = at.and_then(|at| beside(self.course, at, -1));
-                return self.turn_to(before, "This is the lesson's first step.");
+                let before = at.and_then(|at| neighbour(self.course, at, -1));
+                return self.open_step(before, "This is the lesson's first step.");
             }
-            Command::Skip(_) if self.progress()?.status == Status::Done => {
-                return self.stay("This step is done; there is nothing to skip.");
+            DialogueCommand::Skip(_) if self.progress()?.status == StepStatus::Done => {
+                return self.stay_with_text("This step is done; there is nothing to skip.");
             }
-            Command::Skip(note) => {
+            DialogueCommand::Skip(note) => {
                 if let Some(at) = self.at.clone() {
-                    self.with(|session| session.skip(at, &note))?;
-                    return self.go_on();
+                    self.with_session(|session| session.skip(at, &note))?;
+                    return self.next_step();
                 }
             }
-            Command::Hint => self.hint()?,
-            Command::Check => {
+            DialogueCommand::Hint => self.hint()?,
+            DialogueCommand::Check => {
                 let checked = self.check()?;
                 if let Some((_, step)) = self.current() {
-                    self.in_turns(step, checked, true)?;
+                    self.run_in_turns(step, checked, true)?;
                 }
             }
-            Command::Run(flags) => self.run(flags)?,
-            Command::Recording(speed) => self.play(speed)?,
-            Command::Import(path) => self.import(&path)?,
-            Command::Go => return self.act(),
-            Command::Text(text) => return self.answer(&text),
+            DialogueCommand::Run(flags) => self.run(flags)?,
+            DialogueCommand::Recording(speed) => self.play(speed)?,
+            DialogueCommand::Import(path) => self.import(&path)?,
+            DialogueCommand::Go => return self.act(),
+            DialogueCommand::Text(text) => return self.answer(&text),
         }
-        Ok(Then::Stay)
+        Ok(NextStep::Stay)
     }
 
-    pub(super) fn go_on(&mut self) -> Result<Then, TutorError> {
+    pub(super) fn next_step(&mut self) -> Result<NextStep, TutorError> {
         let Some(at) = &self.at else {
-            return Ok(Then::Stay);
+            return Ok(NextStep::Stay);
         };
-        let next = match beside(self.course, at, 1) {
+        let next = match neighbour(self.course, at, 1) {
             Some(following) => Some(following),
             None => self.state(|state| next_unfinished(self.course, state))?,
         };
-        self.turn_to(next, "Everything that is open is done.")
+        self.open_step(next, "Everything that is open is done.")
     }
 
-    fn turn_to(&mut self, step: Option<StepRef>, otherwise: &str) -> Result<Then, TutorError> {
+    fn open_step(
+        &mut self,
+        step: Option<StepRef>,
+        otherwise: &str,
+    ) -> Result<NextStep, TutorError> {
         if step.is_none() {
-            return self.stay(otherwise);
+            return self.stay_with_text(otherwise);
         }
         self.at = step;
-        Ok(Then::Say)
+        Ok(NextStep::Say)
     }
 
-    pub(super) fn stay(&mut self, text: &str) -> Result<Then, TutorError> {
-        self.say(text)?;
-        Ok(Then::Stay)
+    pub(super) fn stay_with_text(&mut self, text: &str) -> Result<NextStep, TutorError> {
+        self.print(text)?;
+        Ok(NextStep::Stay)
     }
 
-    fn open_lesson(&mut self, name: &str) -> Result<Then, TutorError> {
+    fn open_lesson(&mut self, name: &str) -> Result<NextStep, TutorError> {
         let course = self.course;
         let by_number = name
             .parse::<usize>()
             .ok()
             .and_then(|number| course.lessons().nth(number.checked_sub(1)?));
         let Some(lesson) = by_number.or_else(|| course.lesson(name)) else {
-            return self.stay(&format!(
+            return self.stay_with_text(&format!(
                 "There is no lesson `{name}`; `outline` lists them."
             ));
         };
         let access = self.state(|state| access(course, state, lesson))?;
         if let Access::Locked(missing) = access {
             let needs = say::requires(course, &missing);
-            return self.stay(&format!("{} {needs}.", lesson.title));
+            return self.stay_with_text(&format!("{} {needs}.", lesson.title));
         }
         let first = lesson.steps.first();
         let first = first.map(|step| StepRef::new(&lesson.id, &step.id));
         self.at = self.state(|state| unfinished(state, lesson))?.or(first);
-        Ok(Then::Say)
+        Ok(NextStep::Say)
     }
 
     /// The open step with its lesson.
     pub(super) fn current(&self) -> Option<(&'c Lesson, &'c Step)> {
-        self.course.at(self.at.as_ref()?)
+        self.course.find_run(self.at.as_ref()?)
     }
 
     pub(super) fn progress(&self) -> Result<StepProgress, TutorError> {
-        let of = |state: &State| self.at.as_ref().map(|at| state.progress(at));
+        let of = |state: &SessionState| self.at.as_ref().map(|at| state.progress(at));
         Ok(self.state(of)?.unwrap_or_default())
     }
 
     pub(super) fn measured(&self) -> Result<MeasuredRuns, TutorError> {
-        let measured = self.session.with(|session| session.measured(self.course));
-        Ok(measured.ok_or_else(closed)??)
+        let measured = self
+            .session
+            .with_session(|session| session.measured(self.course));
+        Ok(measured.ok_or_else(session_closed_error)??)
     }
 
     /// Calls `act` with the session. Prints a session error, because it must not end the course, and returns `None`.
-    pub(super) fn with<T>(
+    pub(super) fn with_session<T>(
         &mut self,
         act: impl FnOnce(&mut Session) -> Result<T, SessionError>,
     ) -> Result<Option<T>, TutorError> {
-        match self.session.with(act).ok_or_else(closed)? {
+        match self
+            .session
+            .with_session(act)
+            .ok_or_else(session_closed_error)?
+        {
             Ok(value) => Ok(Some(value)),
             Err(error) => {
-                self.say(&format!("{error}. {}", error.remedy()))?;
+                self.print(&format!("{error}. {}", error.remedy()))?;
                 Ok(None)
             }
         }
     }
 
-    pub(super) fn state<T>(&self, read: impl FnOnce(&State) -> T) -> Result<T, TutorError> {
-        let read = self.session.with(|session| read(session.state()));
-        read.ok_or_else(closed)
+    pub(super) fn state<T>(&self, read: impl FnOnce(&SessionState) -> T) -> Result<T, TutorError> {
+        let read = self.session.with_session(|session| read(session.state()));
+        read.ok_or_else(session_closed_error)
     }
 
-    pub(super) fn say(&mut self, text: &str) -> Result<(), TutorError> {
+    pub(super) fn print(&mut self, text: &str) -> Result<(), TutorError> {
         writeln!(self.output, "{}", plain_lines(text))
             .and_then(|()| self.output.flush())
             .map_err(TutorError::io("writing"))
@@ -223,30 +233,32 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         loop {
             match read_line(&mut self.input).map_err(TutorError::io("reading"))? {
                 None => {
-                    self.say("")?;
+                    self.print("")?;
                     return Ok(None);
                 }
                 Some(Ok(line)) => return Ok(Some(line)),
-                Some(Err(why)) => self.say(&format!("{why} The line was ignored.\n{prompt}"))?,
+                Some(Err(why)) => self.print(&format!("{why} The line was ignored.\n{prompt}"))?,
             }
         }
     }
 
     /// Prints what instructors did since the last line.
     fn say_notices(&mut self) -> Result<(), TutorError> {
-        let notices = self.with(Session::poll_notices)?.unwrap_or_default();
+        let notices = self
+            .with_session(Session::poll_notices)?
+            .unwrap_or_default();
         notices
             .iter()
-            .try_for_each(|notice| self.say(&plain(&notice.to_string())))
+            .try_for_each(|notice| self.print(&plain(&notice.to_string())))
     }
 
     fn say_messages(&mut self) -> Result<(), TutorError> {
         let messages = self.state(|state| state.messages.clone())?;
         if messages.is_empty() {
-            return self.say("You have no messages.");
+            return self.print("You have no messages.");
         }
         messages.iter().try_for_each(|message| {
-            self.say(&plain(&format!(
+            self.print(&plain(&format!(
                 "{}, {}: {}",
                 message.from, message.time, message.text
             )))
@@ -263,7 +275,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 format!("There is no page `{name}`; there are: {names}.")
             }
         };
-        self.say(&text)
+        self.print(&text)
     }
 }
 
@@ -302,7 +314,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
 }
 
 /// Only a signal closes the session during a dialogue, and then the program is about to end.
-fn closed() -> TutorError {
+fn session_closed_error() -> TutorError {
     TutorError::Io {
         action: "going on",
         source: std::io::Error::other("the session was closed by a signal"),

@@ -17,19 +17,19 @@ use self::dialogue::Dialogue;
 use crate::lesson::Course;
 use crate::run::Processes;
 use crate::session::Session;
-use crate::tutor::{Face, Options, SharedSession, TutorError, watch};
+use crate::tutor::{Face, SharedSession, TutorError, TutorOptions, watch};
 
 /// Runs the dialogue on standard input and output until the learner leaves or the input ends.
 ///
 /// # Errors
 /// If it cannot start, or the output is closed.
-pub fn run(options: Options) -> Result<(), TutorError> {
+pub fn run(options: TutorOptions) -> Result<(), TutorError> {
     let course = Course::load(&options.course)?;
-    let mut session = Session::open(options.place.clone())?;
-    session.opened(&course.title, &course.version)?;
+    let mut session = Session::open(options.location.clone())?;
+    session.record_opening(&course.title, &course.version)?;
     let session = SharedSession::new(session);
     let processes = Processes::default();
-    let face = Lines {
+    let face = LineMode {
         processes: processes.clone(),
     };
     let watch = watch(session.clone(), processes.clone(), Arc::new(face))
@@ -43,7 +43,7 @@ pub fn run(options: Options) -> Result<(), TutorError> {
         output: io::stdout().lock(),
         at: None,
     };
-    let result = dialogue.hold();
+    let result = dialogue.run_to_end();
     watch.done();
     let kept = session.close().map_err(TutorError::from);
     match result {
@@ -54,11 +54,11 @@ pub fn run(options: Options) -> Result<(), TutorError> {
 }
 
 /// The dialogue has no terminal state to restore. An interrupt ends the active run, or the tutor if there is none.
-struct Lines {
+struct LineMode {
     processes: Processes,
 }
 
-impl Face for Lines {
+impl Face for LineMode {
     fn restore(&self) {}
 
     fn continued(&self) {}

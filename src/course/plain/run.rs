@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use super::dialogue::Dialogue;
 use crate::analysis::metric::Statistic;
-use crate::lesson::{Case, Deed, Runs, Step, StepKind};
+use crate::lesson::{Case, CaseMove, Runs, Step, StepKind};
 use crate::profiler::read::import;
 use crate::recording::{Library, RecordingError, label};
-use crate::run::{Control, Line, Speed, Start, Told, supervise};
-use crate::session::turns::{self, MOST_ROUNDS, Turn};
-use crate::session::{Checked, Standing};
+use crate::run::{Control, Line, RunStart, RunUpdate, Speed, supervise};
+use crate::session::turns::{self, MOST_ROUNDS, TurnAction};
+use crate::session::{CheckResultText, Standing};
 use crate::tutor::profile::{prepare, tables};
 use crate::tutor::{
-    Ending, Job, Recorded, TutorError, folder_for, gpu, note_profile, own_flags, recorded, say,
-    tape,
+    Job, JobRecording, RunEnding, TutorError, folder_for, gpu, note_profile, own_flags, recorded,
+    say, tape,
 };
 use tinyllama_contract::Body;
 
@@ -31,21 +31,21 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         };
         let flags = flags.unwrap_or_else(|| own_flags(step).to_vec());
         let checked = self.start(&flags)?;
-        self.in_turns(step, checked, false)
+        self.run_in_turns(step, checked, false)
     }
 
     /// Repeats runs until the step's effects are decided, or this machine scatters too much to decide them.
-    pub(super) fn in_turns(
+    pub(super) fn run_in_turns(
         &mut self,
         step: &Step,
-        mut checked: Vec<Checked>,
+        mut checked: Vec<CheckResultText>,
         asked: bool,
     ) -> Result<(), TutorError> {
         while let Some(turn) = self.turn(step, &checked, asked)? {
             match turn {
-                Turn::Enough(words) => return self.say(&words),
-                Turn::Again { runs, round, .. } => {
-                    self.say(&format!(
+                TurnAction::Enough(text) => return self.print(&text),
+                TurnAction::Again { runs, round, .. } => {
+                    self.print(&format!(
                         "Not decided yet: both run again, in turns (round {round} of at most {MOST_ROUNDS}). Ctrl-C ends it."
                     ))?;
                     let here = self.at.clone();
@@ -61,8 +61,13 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 }
             }
         }
-        if !asked && matches!(self.turn(step, &checked, true)?, Some(Turn::Again { .. })) {
-            return self.say(&format!(
+        if !asked
+            && matches!(
+                self.turn(step, &checked, true)?,
+                Some(TurnAction::Again { .. })
+            )
+        {
+            return self.print(&format!(
                 "One effect is undecided, and not required here. `check` repeats both runs in turns, at most {MOST_ROUNDS} rounds."
             ));
         }
@@ -72,18 +77,18 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     fn turn(
         &self,
         step: &Step,
-        checked: &[Checked],
+        checked: &[CheckResultText],
         asked: bool,
-    ) -> Result<Option<Turn>, TutorError> {
+    ) -> Result<Option<TurnAction>, TutorError> {
         let measured = self.measured()?;
         self.state(|state| turns::next(self.course, state, &measured, step, checked, asked))
     }
 
     /// Starts the step's job with these flags.
-    pub(super) fn start(&mut self, flags: &[String]) -> Result<Vec<Checked>, TutorError> {
-        let job = self.current().and_then(|(_, step)| Job::of(step));
+    pub(super) fn start(&mut self, flags: &[String]) -> Result<Vec<CheckResultText>, TutorError> {
+        let job = self.current().and_then(|(_, step)| Job::from_step(step));
         let Some(job) = job else {
-            self.say("This step starts no run.")?;
+            self.print("This step starts no run.")?;
             return Ok(Vec::new());
         };
         let start = job.start(&self.options, flags);
@@ -92,9 +97,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
 
     /// Plays the recording for the open step.
     pub(super) fn play(&mut self, speed: Speed) -> Result<(), TutorError> {
-        let job = self.current().and_then(|(_, step)| Job::of(step));
+        let job = self.current().and_then(|(_, step)| Job::from_step(step));
         let Some(job) = job else {
-            return self.say("Recordings can only be played at a step that starts a run.");
+            return self.print("Recordings can only be played at a step that starts a run.");
         };
         let found = self.recording(self.measured_last()?);
         let found = found.and_then(|(library, recorded)| match recorded {
@@ -102,11 +107,11 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             None => Ok(None),
         });
         match found {
-            Ok(None) => self.say("There is no recording of this run."),
-            Err(error) => self.say(&format!("{error}. {}", error.remedy())),
+            Ok(None) => self.print("There is no recording of this run."),
+            Err(error) => self.print(&format!("{error}. {}", error.remedy())),
             Ok(Some((tape, recorded))) => {
-                self.say(&label(&recorded.origin))?;
-                let start = Ok(Start::Recording(tape));
+                self.print(&label(&recorded.origin))?;
+                let start = Ok(RunStart::Recording(tape));
                 self.see(job.name(), start, Some(&recorded.origin), speed)
                     .map(drop)
             }
@@ -117,63 +122,63 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     fn see(
         &mut self,
         target: &str,
-        start: anyhow::Result<Start>,
+        start: anyhow::Result<RunStart>,
         origin: Option<&str>,
         speed: Speed,
-    ) -> Result<Vec<Checked>, TutorError> {
+    ) -> Result<Vec<CheckResultText>, TutorError> {
         let control = self.processes.control();
         control.set_speed(speed);
-        let ended = start.and_then(|start| self.tell(target, &start, origin, &control));
+        let ended = start.and_then(|start| self.on_update(target, &start, origin, &control));
         let ending = match ended {
             Ok(ending) => ending,
             Err(error) => match error.downcast::<TutorError>() {
                 Ok(error) => return Err(error),
-                Err(error) => Ending::not_started(&error, origin.is_some()),
+                Err(error) => RunEnding::not_started(&error, origin.is_some()),
             },
         };
-        self.say(&ending.words)?;
+        self.print(&ending.message)?;
         if let Some(remedy) = &ending.remedy {
-            self.say(remedy)?;
+            self.print(remedy)?;
         }
         if ending.is_success() {
             return self.check();
         }
         if !ending.stderr.is_empty() {
-            self.say(&format!("Its last lines:\n{}", ending.stderr))?;
+            self.print(&format!("Its last lines:\n{}", ending.stderr))?;
         }
         Ok(Vec::new())
     }
 
-    fn tell(
+    fn on_update(
         &mut self,
         target: &str,
-        start: &Start,
+        start: &RunStart,
         origin: Option<&str>,
         control: &Control,
-    ) -> anyhow::Result<Ending> {
-        let (root, at) = (self.options.place.folder.clone(), self.at.clone());
+    ) -> anyhow::Result<RunEnding> {
+        let (root, at) = (self.options.location.folder.clone(), self.at.clone());
         let mut said = None;
         let mut silence = Silence::default();
-        let ended = supervise(start, &root, control, &mut |told| {
-            match told {
-                Told::Started { run, command } => {
-                    self.with(|session| {
+        let ended = supervise(start, &root, control, &mut |update| {
+            match update {
+                RunUpdate::Started { run, command } => {
+                    self.with_session(|session| {
                         session.start_run(&run, at.clone(), target, command)?;
                         origin.map_or(Ok(()), |origin| session.mark_recording(&run, origin))
                     })?;
                 }
-                Told::Line(line) => self.say_line(&line, &mut said)?,
-                Told::Clock { silent, .. } => {
-                    if let Some(words) = silence.words(silent) {
-                        self.say(&words)?;
+                RunUpdate::Line(line) => self.say_line(&line, &mut said)?,
+                RunUpdate::Clock { silent, .. } => {
+                    if let Some(text) = silence.message(silent) {
+                        self.print(&text)?;
                     }
                 }
             }
             Ok(())
         })?;
-        let ending = Ending::of(&ended);
+        let ending = RunEnding::from_run(&ended);
         let run = ended.run.id();
-        self.with(|session| {
+        self.with_session(|session| {
             session.runs.add(ended.run);
             session.run_ended(&run, ended.exit)
         })?;
@@ -190,13 +195,13 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             }
             *said = Some(Instant::now());
         }
-        say::event(event).map_or(Ok(()), |words| self.say(&words))
+        say::event(event).map_or(Ok(()), |text| self.print(&text))
     }
 
     /// Offers the recording at a step with a run. Empty if there is a GPU, or no recording.
     pub(super) fn offer(&self) -> String {
-        let deed = Some(Deed::Measure(0));
-        match self.recording(deed) {
+        let case_move = Some(CaseMove::Measure(0));
+        match self.recording(case_move) {
             Ok((_, Some(recorded))) if !gpu::may_be_found(&self.options) => format!(
                 "\nNo GPU was found on this machine; `recording` plays {} instead ({}).",
                 recorded.what,
@@ -206,16 +211,19 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         }
     }
 
-    /// The recording of the step; for an investigation, the recording of `deed`.
-    fn recording(&self, deed: Option<Deed>) -> Result<(Library, Option<Recorded>), RecordingError> {
+    /// The recording of the step; for an investigation, the recording of `case_move`.
+    fn recording(
+        &self,
+        case_move: Option<CaseMove>,
+    ) -> Result<(Library, Option<JobRecording>), RecordingError> {
         let library = Library::load(self.options.recordings.clone())?;
         let step = self.current().map(|(_, step)| step);
-        let found = step.and_then(|step| recorded(&library, step, own_flags(step), deed));
+        let found = step.and_then(|step| recorded(&library, step, own_flags(step), case_move));
         Ok((library, found))
     }
 
     /// The first measurement of an investigation that the learner has not taken; `recording` plays it.
-    fn measured_last(&self) -> Result<Option<Deed>, TutorError> {
+    fn measured_last(&self) -> Result<Option<CaseMove>, TutorError> {
         let Some((_, step)) = self.current() else {
             return Ok(None);
         };
@@ -224,14 +232,14 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         };
         let standing = self.standing(case)?;
         let left = (0..case.measurements.len()).find(|index| !standing.taken.contains(index));
-        let fix = standing.suspect.map(Deed::Fix);
-        Ok(left.map(Deed::Measure).or(fix))
+        let fix = standing.suspect.map(CaseMove::Fix);
+        Ok(left.map(CaseMove::Measure).or(fix))
     }
 
     /// The state of the open case.
     pub(super) fn standing(&self, case: &Case) -> Result<Standing, TutorError> {
         let progress = self.progress()?;
-        self.state(|state| Standing::of(case, &progress, state))
+        self.state(|state| Standing::from_progress(case, &progress, state))
     }
 
     /// The runs of a comparison, one line per metric.
@@ -245,7 +253,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             // Writing to a string cannot fail.
             let _ = write!(text, "{metric}:");
             for name in runs {
-                let newest = measured.of(name).pop();
+                let newest = measured.measurements(name).pop();
                 let value = newest.and_then(|run| run.value(*metric, Statistic::Median));
                 let value = value.map_or("not reported".into(), |value| metric.unit().show(value));
                 let _ = write!(text, " {} {value};", name.step);
@@ -268,7 +276,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         else {
             return String::new();
         };
-        let folder = folder_for(&self.options.place.folder, at);
+        let folder = folder_for(&self.options.location.folder, at);
         let prepared = match prepare(&self.options, task, target, flags, folder) {
             Ok(prepared) => prepared,
             Err(error) => return format!("{error:#}"),
@@ -295,15 +303,15 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             return Ok(());
         };
         let StepKind::Profile { target, .. } = &step.kind else {
-            return self.say("Profiles can only be imported at a profile step.");
+            return self.print("Profiles can only be imported at a profile step.");
         };
         let found = match import(Path::new(path)) {
             Ok(found) => found,
-            Err(error) => return self.say(&error.to_string()),
+            Err(error) => return self.print(&error.to_string()),
         };
-        self.say(&tables(&found))?;
+        self.print(&tables(&found))?;
         let command = ["profile", "import", path].map(str::to_owned).to_vec();
-        self.with(|session| note_profile(session, at, target, command))?;
+        self.with_session(|session| note_profile(session, at, target, command))?;
         self.check().map(drop)
     }
 }
@@ -317,7 +325,7 @@ struct Silence {
 
 impl Silence {
     /// Called once a second. Returns the line to print for a run that has been silent for `silent` seconds.
-    fn words(&mut self, silent: Option<f64>) -> Option<String> {
+    fn message(&mut self, silent: Option<f64>) -> Option<String> {
         let Some(seconds) = silent else {
             self.next = 0.0;
             return None;
@@ -336,14 +344,14 @@ mod tests {
     #[test]
     fn silence_is_told_when_it_begins_when_it_doubles_and_when_it_comes_back() {
         let mut silence = Silence::default();
-        let mut told = |seconds: &[Option<f64>]| {
-            let words = seconds.iter().filter_map(|silent| silence.words(*silent));
-            words.collect::<Vec<_>>()
+        let mut update = |seconds: &[Option<f64>]| {
+            let text = seconds.iter().filter_map(|silent| silence.message(*silent));
+            text.collect::<Vec<_>>()
         };
-        let first = told(&[None, Some(60.0), Some(61.0), Some(119.0)]);
+        let first = update(&[None, Some(60.0), Some(61.0), Some(119.0)]);
         assert_eq!(first.len(), 1);
         assert!(first[0].contains("for 60 s") && first[0].contains("Ctrl-C ends it"));
-        assert_eq!(told(&[Some(120.0), Some(121.0)]).len(), 1);
-        assert_eq!(told(&[None, Some(60.0)]).len(), 1);
+        assert_eq!(update(&[Some(120.0), Some(121.0)]).len(), 1);
+        assert_eq!(update(&[None, Some(60.0)]).len(), 1);
     }
 }

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 
-use super::dialogue::{Dialogue, Then};
-use crate::lesson::{Answer, Case, Deed, Outputs, Quiz, Runs, Step, StepKind, live};
+use super::dialogue::{Dialogue, NextStep};
+use crate::lesson::{Case, CaseMove, CommandOutputs, Quiz, QuizAnswer, Runs, Step, StepKind, live};
 use crate::plain::markdown;
 use crate::recording::label;
 use crate::session::progress::progress;
-use crate::session::{Checked, Status, StepRef, Tried, kernel};
+use crate::session::{CheckResultText, CheckedKernel, StepRef, StepStatus, kernel};
 use crate::tutor::{Job, TutorError, output, own_flags, say};
 use crate::workbench::Exercise;
 
@@ -16,18 +16,18 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     /// Enters the open step and prints it.
     pub(super) fn say_step(&mut self) -> Result<(), TutorError> {
         let Some((lesson, step)) = self.current() else {
-            return self.say("Everything that is open is done. `outline` lists it.");
+            return self.print("Everything that is open is done. `outline` lists it.");
         };
         let state = match self.progress()?.status {
-            Status::Done => ", done",
-            Status::Skipped(_) => ", skipped",
-            Status::Open if step.optional => ", may be left out",
-            Status::Open => "",
+            StepStatus::Done => ", done",
+            StepStatus::Skipped(_) => ", skipped",
+            StepStatus::Open if step.optional => ", may be left out",
+            StepStatus::Open => "",
         };
-        self.with(|session| session.enter(lesson, step))?;
+        self.with_session(|session| session.enter(lesson, step))?;
         let place = lesson.steps.iter().position(|other| other.id == step.id);
         let minutes = self.state(|state| say::minutes(&progress(state, lesson), lesson.minutes))?;
-        self.say(&format!(
+        self.print(&format!(
             "\n== {}. Step {} of {}: {}{state} ({minutes})\n",
             lesson.title,
             place.map_or(1, |index| index + 1),
@@ -35,9 +35,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             step.title
         ))?;
         let text = self.filled(&step.text, &lesson.id)?;
-        self.say(&markdown(&self.options, &text))?;
+        self.print(&markdown(&self.options, &text))?;
         let asked = self.what_is_asked(&step.kind)?;
-        self.say(&format!("\n{asked}"))
+        self.print(&format!("\n{asked}"))
     }
 
     /// A text with its figures filled in.
@@ -110,17 +110,19 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 let lines = ordered.map(|(letter, choice)| format!("{letter}) {}\n", choice.text));
                 lines.chain([last]).collect()
             }
-            StepKind::Quiz(Quiz::Number(number)) if number.unit.is_empty() => {
+            StepKind::Quiz(Quiz::NumberQuestion(number)) if number.unit.is_empty() => {
                 "Type a number.".into()
             }
-            StepKind::Quiz(Quiz::Number(number)) => format!("Type a number, in {}.", number.unit),
+            StepKind::Quiz(Quiz::NumberQuestion(number)) => {
+                format!("Type a number, in {}.", number.unit)
+            }
             StepKind::Investigate(case) => self.case(case)?,
             StepKind::Run { .. } | StepKind::Command { .. } => {
                 let step = self.current().map(|(_, step)| step);
-                let line = step.and_then(|step| Some(Job::of(step)?.line(own_flags(step))));
+                let line = step.and_then(|step| Some(Job::from_step(step)?.line(own_flags(step))));
                 let said = self.said()?;
                 let then = match progress.status {
-                    Status::Done => "goes on; `run` runs it again",
+                    StepStatus::Done => "goes on; `run` runs it again",
                     _ => "starts it",
                 };
                 let offer = self.offer();
@@ -132,7 +134,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             StepKind::Compare { .. } => self.comparison(kind)?,
             StepKind::Profile { .. } => self.profile_command(kind),
             StepKind::Kernel { exercise } => {
-                let path = self.options.place.workbench().join(exercise.file_name());
+                let path = self.options.location.workbench().join(exercise.file_name());
                 let heads = exercise
                     .launches
                     .iter()
@@ -154,58 +156,63 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     }
 
     /// Enter: does what the step waits for.
-    pub(super) fn act(&mut self) -> Result<Then, TutorError> {
+    pub(super) fn act(&mut self) -> Result<NextStep, TutorError> {
         let Some((_, step)) = self.current() else {
-            return Ok(Then::Stay);
+            return Ok(NextStep::Stay);
         };
         match step.kind {
-            _ if self.progress()?.status != Status::Open => self.go_on(),
+            _ if self.progress()?.status != StepStatus::Open => self.next_step(),
             StepKind::Run { .. } => {
                 self.run(None)?;
-                Ok(Then::Stay)
+                Ok(NextStep::Stay)
             }
             StepKind::Command { .. } => {
                 self.run(None)?;
                 let said = self.said()?;
-                self.stay(said.trim_end())
+                self.stay_with_text(said.trim_end())
             }
-            StepKind::Investigate(_) => self.stay("This step waits for a letter from its list."),
+            StepKind::Investigate(_) => {
+                self.stay_with_text("This step waits for a letter from its list.")
+            }
             StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect => self
-                .stay("This step waits for your answer; `hint` helps, `skip` goes on without it."),
+                .stay_with_text(
+                    "This step waits for your answer; `hint` helps, `skip` goes on without it.",
+                ),
             StepKind::Compare { .. } => {
                 self.check()?;
-                self.go_on()
+                self.next_step()
             }
             StepKind::Kernel { .. } => {
                 self.check()?;
-                Ok(Then::Stay)
+                Ok(NextStep::Stay)
             }
             StepKind::Profile { .. } => {
-                self.stay("This step is not done; `skip` goes on without it.")
+                self.stay_with_text("This step is not done; `skip` goes on without it.")
             }
-            StepKind::Read => self.go_on(),
+            StepKind::Read => self.next_step(),
         }
     }
 
     /// Handles text that is no command.
-    pub(super) fn answer(&mut self, text: &str) -> Result<Then, TutorError> {
+    pub(super) fn answer(&mut self, text: &str) -> Result<NextStep, TutorError> {
         let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
-            return Ok(Then::Stay);
+            return Ok(NextStep::Stay);
         };
         let course = self.course;
-        let words = match &step.kind {
+        let message = match &step.kind {
             StepKind::Predict { measure } => match say::number(text) {
                 Some(value) => {
-                    self.with(|session| session.predict(at, value))?;
+                    self.with_session(|session| session.predict(at, value))?;
                     let progress = self.progress()?;
                     say::guess(measure, Some(&progress), &self.measured()?).unwrap_or_default()
                 }
                 None => format!("`{text}` is not a number."),
             },
             StepKind::Investigate(case) => return self.investigate(at, step, case, text),
-            StepKind::Quiz(quiz) => match understand(quiz, &self.order(quiz)?, text) {
+            StepKind::Quiz(quiz) => match parse_answer(quiz, &self.order(quiz)?, text) {
                 Some(answer) => {
-                    let marked = self.with(|session| session.answer(at, course, step, answer))?;
+                    let marked =
+                        self.with_session(|session| session.answer(at, course, step, answer))?;
                     match marked.flatten() {
                         Some(marked) if marked.correct => format!("Right. {}", marked.because),
                         Some(marked) => format!("Not so. {}", marked.because),
@@ -214,16 +221,16 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                         }
                     }
                 }
-                None if matches!(quiz, Quiz::Number(_)) => "Type a number.".into(),
+                None if matches!(quiz, Quiz::NumberQuestion(_)) => "Type a number.".into(),
                 None => "Type the letter of a choice.".into(),
             },
             StepKind::Reflect => {
-                self.with(|session| session.reflect(at, text))?;
+                self.with_session(|session| session.reflect(at, text))?;
                 "Saved for your report.".into()
             }
             _ => format!("`{text}` is not a command; `help` lists them."),
         };
-        self.stay(&words)
+        self.stay_with_text(&message)
     }
 
     /// Carries out the action that a letter of a case's list names.
@@ -233,43 +240,43 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         step: &Step,
         case: &Case,
         text: &str,
-    ) -> Result<Then, TutorError> {
+    ) -> Result<NextStep, TutorError> {
         let menu = self.standing(case)?.menu(case);
         let item = place(text).and_then(|place| menu.get(place));
         let Some(item) = item else {
-            return self.stay("Type the letter of a line.");
+            return self.stay_with_text("Type the letter of a line.");
         };
         match item.deed {
-            Deed::Suspect(index) => {
+            CaseMove::Suspect(index) => {
                 let id = case.suspects.get(index).map(|suspect| suspect.id.as_str());
-                self.with(|session| session.suspect(at, step, id.unwrap_or_default()))?;
+                self.with_session(|session| session.suspect(at, step, id.unwrap_or_default()))?;
             }
-            deed => {
-                let checked = self.start(&case.flags_of(deed).unwrap_or_default())?;
-                self.in_turns(step, checked, false)?;
+            case_move => {
+                let checked = self.start(&case.flags_of(case_move).unwrap_or_default())?;
+                self.run_in_turns(step, checked, false)?;
             }
         }
-        let told = self.case(case)?;
-        self.stay(&told)
+        let update = self.case(case)?;
+        self.stay_with_text(&update)
     }
 
     pub(super) fn hint(&mut self) -> Result<(), TutorError> {
         let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(());
         };
-        let hint = self.with(|session| session.next_hint(at, step))?;
+        let hint = self.with_session(|session| session.next_hint(at, step))?;
         match hint.flatten() {
-            Some(hint) => self.say(&format!(
+            Some(hint) => self.print(&format!(
                 "Hint {} of {}: {}",
                 hint.number,
                 hint.of,
                 hint.text.trim()
             )),
-            None => self.say("There are no more hints for now."),
+            None => self.print("There are no more hints for now."),
         }
     }
 
-    pub(super) fn check(&mut self) -> Result<Vec<Checked>, TutorError> {
+    pub(super) fn check(&mut self) -> Result<Vec<CheckResultText>, TutorError> {
         let Some((lesson, step)) = self.current() else {
             return Ok(Vec::new());
         };
@@ -278,14 +285,14 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             return Ok(Vec::new());
         }
         let course = self.course;
-        let outcomes = self.with(|session| session.check(course, lesson, step))?;
+        let outcomes = self.with_session(|session| session.check(course, lesson, step))?;
         let outcomes = outcomes.unwrap_or_default();
         for checked in &outcomes {
-            let words = checked.words();
-            self.say(&format!("{}: {words}. {}", checked.check, checked.text))?;
+            let message = checked.text();
+            self.print(&format!("{}: {message}. {}", checked.check, checked.text))?;
         }
-        self.say(match self.progress()?.status {
-            Status::Done => "This step is done. Enter goes on.",
+        self.print(match self.progress()?.status {
+            StepStatus::Done => "This step is done. Enter goes on.",
             _ => "This step is not done yet.",
         })?;
         Ok(outcomes)
@@ -293,26 +300,26 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
 
     /// Checks the learner's kernel, or creates its file if it is missing.
     fn check_kernel(&mut self, exercise: &'static Exercise, at: StepRef) -> Result<(), TutorError> {
-        let tried = match kernel::begun(exercise, &self.options.place.workbench()) {
+        let tried = match kernel::start_exercise(exercise, &self.options.location.workbench()) {
             Ok((path, true)) => {
                 let path = path.display();
-                return self.say(&format!(
+                return self.print(&format!(
                     "{path} is written. Open it in an editor, then Enter checks it."
                 ));
             }
             Ok((path, false)) => {
-                self.say("Checking ...")?;
-                Tried::on_stand_in(exercise, &path)
+                self.print("Checking ...")?;
+                CheckedKernel::on_stand_in(exercise, &path)
             }
             Err(error) => Err(error),
         };
         let tried = match tried {
             Ok(tried) => tried,
-            Err(error) => return self.say(&format!("{error:#}")),
+            Err(error) => return self.print(&format!("{error:#}")),
         };
-        self.with(|session| session.check_kernel(at, &tried))?;
-        self.say(&tried.lines().join("\n"))?;
-        self.say(match tried.checked.passed {
+        self.with_session(|session| session.check_kernel(at, &tried))?;
+        self.print(&tried.lines().join("\n"))?;
+        self.print(match tried.checked.passed {
             true => "\nThis step is done. Enter goes on.",
             false => "\nThis step is not done yet.",
         })
@@ -320,10 +327,10 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
 }
 
 /// Parses an answer: a letter or a number from 1 for a choice, a number for a numeric question.
-fn understand(quiz: &Quiz, order: &[usize], text: &str) -> Option<Answer> {
+fn parse_answer(quiz: &Quiz, order: &[usize], text: &str) -> Option<QuizAnswer> {
     match quiz {
-        Quiz::Choices(_) => Some(Answer::Choice(*order.get(place(text)?)?)),
-        Quiz::Number(_) => say::number(text).map(Answer::Number),
+        Quiz::Choices(_) => Some(QuizAnswer::QuizChoice(*order.get(place(text)?)?)),
+        Quiz::NumberQuestion(_) => say::number(text).map(QuizAnswer::NumberQuestion),
     }
 }
 

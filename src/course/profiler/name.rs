@@ -35,7 +35,7 @@ pub fn with_template(name: &str) -> &str {
 
 /// Returns the shortest unique form of each name: the function, the function with its template arguments, or the whole
 /// name.
-pub fn apart<'a>(names: &[&'a str]) -> Vec<&'a str> {
+pub fn distinct_names<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let forms = [short, with_template, strip_suffix];
     let counts = forms.map(|form| names.iter().copied().map(form).counts());
     let shortest = |name: &'a str| {
@@ -99,7 +99,7 @@ fn is_return_type_ahead(signature: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{apart, short};
+    use super::{distinct_names, short};
 
     #[test]
     fn instances_of_a_template_are_told_apart_by_what_differs() {
@@ -110,14 +110,14 @@ mod tests {
             "add<1>(int)",
             "add<1>(float)",
         ];
-        let told = [
+        let update = [
             "norm",
             "mul<(type)2, true>",
             "mul<(type)8, true>",
             "add<1>(int)",
             "add<1>(float)",
         ];
-        assert_eq!(apart(&names), told);
+        assert_eq!(distinct_names(&names), update);
     }
 
     #[test]

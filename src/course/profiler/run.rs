@@ -13,14 +13,14 @@ use signal_hook::consts::SIGINT;
 use signal_hook::low_level;
 
 use super::commands::line::CommandLine;
-use tinyllama_base::ends_with_this;
+use tinyllama_base::die_with_parent;
 
 pub mod remedy;
 
 use self::remedy::{Remedy, remedies};
 
 /// Destination of the child's output in addition to the log.
-pub enum Output<'a> {
+pub enum ProfilerOutput<'a> {
     /// To this process's terminal. The child has it while it runs, and there is no log then.
     Terminal,
     /// Line by line to a panel or a plain listing.
@@ -29,7 +29,7 @@ pub enum Output<'a> {
 
 /// How a run ended. A profiler that failed is also a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ProfilerEnding {
     Success,
     /// The child's exit code.
     Failed(i32),
@@ -38,8 +38,8 @@ pub enum Ending {
 }
 
 #[derive(Clone, Debug)]
-pub struct Finished {
-    pub ending: Ending,
+pub struct FinishedProfiler {
+    pub ending: ProfilerEnding,
     /// Log of the child's output. `None` if it had the terminal.
     pub log: Option<PathBuf>,
     /// Known troubles in its output.
@@ -63,9 +63,9 @@ pub enum RunError {
 ///
 /// # Errors
 /// Fails if the program is not installed or cannot be started, or if a file cannot be written.
-pub fn run(line: &CommandLine, output: Output<'_>) -> Result<Finished, RunError> {
+pub fn run(line: &CommandLine, output: ProfilerOutput<'_>) -> Result<FinishedProfiler, RunError> {
     prepare(line)?;
-    let words = line.words();
+    let words = line.args();
     let Some((program, arguments)) = words.split_first() else {
         return Err(RunError::NotInstalled {
             program: PathBuf::new(),
@@ -74,17 +74,17 @@ pub fn run(line: &CommandLine, output: Output<'_>) -> Result<Finished, RunError>
     let mut command = Command::new(program);
     command.args(arguments);
     match output {
-        Output::Terminal => {
+        ProfilerOutput::Terminal => {
             let interrupts = Interrupts::start();
             let status = interrupts.child(command)?.wait();
             let status = status.map_err(|error| start_error(program, error))?;
-            Ok(Finished {
+            Ok(FinishedProfiler {
                 ending: ending(status),
                 log: None,
                 remedies: Vec::new(),
             })
         }
-        Output::Lines(each) => run_logged(line, command, each),
+        ProfilerOutput::Lines(each) => run_logged(line, command, each),
     }
 }
 
@@ -112,7 +112,7 @@ fn run_logged(
     line: &CommandLine,
     mut command: Command,
     each: &mut dyn FnMut(&str),
-) -> Result<Finished, RunError> {
+) -> Result<FinishedProfiler, RunError> {
     let path = line.folder.join("profiler.log");
     let file_error = |error| RunError::File {
         path: path.clone(),
@@ -140,7 +140,7 @@ fn run_logged(
     if text.len() >= KEPT {
         text.push_str(&tail(&path).unwrap_or_default());
     }
-    Ok(Finished {
+    Ok(FinishedProfiler {
         remedies: remedies(&text, &ending),
         ending,
         log: Some(path),
@@ -185,12 +185,12 @@ fn tail(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn ending(status: ExitStatus) -> Ending {
+fn ending(status: ExitStatus) -> ProfilerEnding {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
-        (Some(0), _) => Ending::Success,
-        (Some(code), _) => Ending::Failed(code),
-        (None, signal) => Ending::Killed(signal.unwrap_or(0)),
+        (Some(0), _) => ProfilerEnding::Success,
+        (Some(code), _) => ProfilerEnding::Failed(code),
+        (None, signal) => ProfilerEnding::Killed(signal.unwrap_or(0)),
     }
 }
 
@@ -225,7 +225,7 @@ impl Interrupts {
         if self.child.is_some() {
             command.process_group(0);
         }
-        ends_with_this(&mut command, libc::SIGTERM);
+        die_with_parent(&mut command, libc::SIGTERM);
         let started = command.spawn();
         let started = started.map_err(|error| start_error(command.get_program(), error))?;
         if let (Some(child), Ok(group)) = (&self.child, i32::try_from(started.id())) {

@@ -13,7 +13,7 @@ static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/analysis")
 
 /// A document and its origin.
 #[derive(Debug, Deserialize)]
-pub struct Document {
+pub struct RecordedDocument {
     pub id: String,
     /// The command line after the program's name.
     pub command: String,
@@ -24,11 +24,11 @@ pub struct Document {
     pub value: Value,
 }
 
-static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
+static DOCUMENTS: LazyLock<Vec<RecordedDocument>> = LazyLock::new(|| {
     // The files are part of this program, and a test reads every one of them.
     let text = |name: &str| BUILT_IN.get_file(name)?.contents_utf8();
     let index = text("INDEX.yaml").unwrap_or_default();
-    let mut documents: Vec<Document> = serde_yaml::from_str(index).unwrap_or_default();
+    let mut documents: Vec<RecordedDocument> = serde_yaml::from_str(index).unwrap_or_default();
     for document in &mut documents {
         let file = text(&format!("{}.json", document.id)).unwrap_or_default();
         document.value = serde_json::from_str(file).unwrap_or_default();
@@ -37,11 +37,11 @@ static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
 });
 
 /// Finds the document with this id.
-pub fn find(id: &str) -> Option<&'static Document> {
+pub fn find(id: &str) -> Option<&'static RecordedDocument> {
     DOCUMENTS.iter().find(|document| document.id == id)
 }
 
-impl Document {
+impl RecordedDocument {
     /// `NVIDIA H200, 21 November 2026`, in the form that recordings use.
     pub fn origin(&self) -> String {
         super::origin(&self.machine, self.date)

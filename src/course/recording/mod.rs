@@ -22,7 +22,7 @@ use time::macros::format_description;
 
 pub use self::error::RecordingError;
 use crate::run::{FinishedRun, Flag, Line, Measurements, Tape, read_line, split};
-use tinyllama_base::foreign;
+use tinyllama_base::untrusted;
 use tinyllama_contract::targets::Target;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/recordings");
@@ -77,7 +77,7 @@ pub struct Recording {
 
 /// Origin of the recordings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Source {
+pub enum RecordingSource {
     /// The recordings inside the program.
     #[default]
     BuiltIn,
@@ -87,7 +87,7 @@ pub enum Source {
 /// All recordings of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Library {
-    source: Source,
+    source: RecordingSource,
     /// In the order of the index.
     pub recordings: Vec<Recording>,
 }
@@ -108,8 +108,8 @@ impl Recording {
     }
 
     fn flags(&self) -> Vec<Flag> {
-        let words = shlex::split(&self.command).unwrap_or_default();
-        split(words.iter().skip_while(|word| !word.starts_with('-')))
+        let args = shlex::split(&self.command).unwrap_or_default();
+        split(args.iter().skip_while(|word| !word.starts_with('-')))
     }
 
     fn switches(&self) -> Vec<String> {
@@ -117,16 +117,16 @@ impl Recording {
     }
 }
 
-impl Source {
+impl RecordingSource {
     /// Takes `folder` if there is one, otherwise the built-in recordings.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        folder.map_or(Source::BuiltIn, Source::Folder)
+        folder.map_or(RecordingSource::BuiltIn, RecordingSource::Folder)
     }
 
     fn place(&self, file: &str) -> String {
         match self {
-            Source::BuiltIn => format!("assets/recordings/{file}"),
-            Source::Folder(folder) => folder.join(file).display().to_string(),
+            RecordingSource::BuiltIn => format!("assets/recordings/{file}"),
+            RecordingSource::Folder(folder) => folder.join(file).display().to_string(),
         }
     }
 
@@ -136,10 +136,10 @@ impl Source {
             source,
         };
         match self {
-            Source::Folder(folder) => {
-                foreign::read(&folder.join(file), foreign::MOST_BYTES).map_err(failed)
+            RecordingSource::Folder(folder) => {
+                untrusted::read(&folder.join(file), untrusted::MOST_BYTES).map_err(failed)
             }
-            Source::BuiltIn => BUILT_IN
+            RecordingSource::BuiltIn => BUILT_IN
                 .get_file(file)
                 .map(|file| file.contents().to_vec())
                 .ok_or_else(|| failed(std::io::ErrorKind::NotFound.into())),
@@ -152,7 +152,7 @@ impl Library {
     ///
     /// # Errors
     /// Fails if it is missing or cannot be understood.
-    pub fn load(source: Source) -> Result<Self, RecordingError> {
+    pub fn load(source: RecordingSource) -> Result<Self, RecordingError> {
         let wrong = |problem: String| RecordingError::Index {
             place: source.place(INDEX),
             problem,
@@ -211,13 +211,13 @@ impl Library {
         static HEARD: Mutex<BTreeMap<String, (Measurements, String)>> = Mutex::new(BTreeMap::new());
         let mut heard = HEARD.lock();
         if !heard.contains_key(id) {
-            let library = Library::load(Source::BuiltIn).ok()?;
+            let library = Library::load(RecordingSource::BuiltIn).ok()?;
             let recording = library.find(id).ok()?;
             let tape = library.tape(recording).ok()?;
             let mut run = FinishedRun::default();
             for (_, line) in &tape.lines {
                 if let Line::Event(event) = read_line(line) {
-                    run.hear(&event);
+                    run.on_event(&event);
                 }
             }
             heard.insert(id.into(), (run.measurements, recording.origin()));
@@ -243,7 +243,8 @@ impl Library {
                 source,
             },
         };
-        let bytes = foreign::read_from(GzDecoder::new(&packed[..]), MOST_BYTES).map_err(failed)?;
+        let bytes =
+            untrusted::read_from(GzDecoder::new(&packed[..]), MOST_BYTES).map_err(failed)?;
         let not_text = |error| io::Error::new(ErrorKind::InvalidData, error);
         let text = String::from_utf8(bytes).map_err(|error| failed(not_text(error)))?;
         let mut lines = Vec::new();

@@ -23,7 +23,7 @@ fn folder(index: &str) -> tempfile::TempDir {
 }
 
 fn load(folder: &Path) -> Result<Library, RecordingError> {
-    Library::load(Source::Folder(folder.to_path_buf()))
+    Library::load(RecordingSource::Folder(folder.to_path_buf()))
 }
 
 fn pack(path: &Path, text: &[u8]) {
@@ -39,7 +39,7 @@ fn flags(text: &str) -> Vec<String> {
 /// Every built-in recording has its target and a summary, keeps its times in order, and names no folder of its machine.
 #[test]
 fn every_built_in_recording_is_whole() {
-    let library = Library::load(Source::BuiltIn).unwrap();
+    let library = Library::load(RecordingSource::BuiltIn).unwrap();
     for recording in &library.recordings {
         let lines = library.tape(recording).unwrap().lines;
         let events: Vec<Event> = lines
@@ -87,8 +87,8 @@ fn a_run_is_offered_the_recording_of_the_same_switches_and_of_no_others() {
     .concat();
     let folder = folder(&index);
     let library = load(folder.path()).unwrap();
-    let found = |target: &str, words: &str| {
-        let found = library.of_run(target, &flags(words));
+    let found = |target: &str, args: &str| {
+        let found = library.of_run(target, &flags(args));
         found.map(|recording| recording.id.as_str())
     };
     assert_eq!(found("v1", "--config tiny --num-steps 30"), Some("new"));
@@ -196,19 +196,19 @@ fn a_change_of_speed_counts_from_where_one_is() {
     let mut head = Playhead::new(Speed::Real, at(100));
     assert_eq!(head.wait(30.0, at(100)), at(30));
     assert_eq!(head.wait(30.0, at(110)), at(20));
-    head.turn_to(Speed::Four, at(110));
+    head.set_speed_at(Speed::Four, at(110));
     assert_eq!(head.position(at(110)), 10.0);
     assert_eq!(head.wait(30.0, at(110)), at(5));
     assert_eq!(head.wait(30.0, at(200)), Duration::ZERO);
-    head.turn_to(Speed::End, at(112));
+    head.set_speed_at(Speed::End, at(112));
     assert_eq!(
         head.position(at(500)),
         18.0,
         "at the end nothing is waited for"
     );
     assert_eq!(head.wait(1e9, at(112)), Duration::ZERO);
-    head.reached(1000.0, at(112));
-    head.turn_to(Speed::Sixteen, at(112));
+    head.advance_to(1000.0, at(112));
+    head.set_speed_at(Speed::Sixteen, at(112));
     assert_eq!(head.wait(1016.0, at(112)), at(1));
     assert_eq!(Speed::Real.faster().faster().faster().faster(), Speed::End);
     assert_eq!(Speed::Four.slower().slower(), Speed::Real);

@@ -23,7 +23,7 @@ pub fn strip(report: &mut Report) {
     let clean = |text: &mut String| {
         *text = without_folders(text);
         for name in &names {
-            *text = without(text, name);
+            *text = without_name(text, name);
         }
     };
     report.anonymous = true;
@@ -90,7 +90,7 @@ fn in_texts(value: &mut Value, change: &impl Fn(&mut String)) {
 }
 
 /// Removes `name` from `text` in upper and lower case, but only as a separate word: `ada` stays inside `adam`.
-fn without(text: &str, name: &str) -> String {
+fn without_name(text: &str, name: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     // ASCII lower case keeps all byte positions.
@@ -151,12 +151,12 @@ mod tests {
     #[test]
     fn a_name_is_taken_out_as_a_word_only() {
         assert_eq!(
-            without("ada's /home/ada/x, adamw and Kada by ada", "ada"),
+            without_name("ada's /home/ada/x, adamw and Kada by ada", "ada"),
             format!("{SOMEBODY}'s /home/{SOMEBODY}/x, adamw and Kada by {SOMEBODY}")
         );
-        assert_eq!(without("", "ada"), "");
+        assert_eq!(without_name("", "ada"), "");
         assert_eq!(
-            without("Ä Ada, ADA and bo@host", "ada"),
+            without_name("Ä Ada, ADA and bo@host", "ada"),
             format!("Ä {SOMEBODY}, {SOMEBODY} and bo@host")
         );
     }
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn of_a_document_only_texts_are_changed() {
         let mut document = serde_json::json!({"ms": 3, "by": ["ms", {"text": "for ms 7"}]});
-        in_texts(&mut document, &|text| *text = without(text, "ms"));
+        in_texts(&mut document, &|text| *text = without_name(text, "ms"));
         let expected =
             serde_json::json!({"ms": 3, "by": [SOMEBODY, {"text": format!("for {SOMEBODY} 7")}]});
         assert_eq!(document, expected);

@@ -17,9 +17,10 @@ use crate::session::earlier::logs;
 use crate::session::runs::events_file;
 use crate::session::state::KernelAttempt;
 use crate::session::{
-    Event, KernelDid, MOST_LOG_BYTES, MeasuredRuns, Place, Record, Scan, SessionError, State, scan,
+    KernelAttemptResult, MOST_LOG_BYTES, MeasuredRuns, Record, Scan, SessionError, SessionEvent,
+    SessionLocation, SessionState, scan,
 };
-use tinyllama_base::{foreign, now};
+use tinyllama_base::{now, untrusted};
 
 /// The largest event stream that a report includes. Real ones have some hundred kilobytes.
 pub const MOST_STREAM_BYTES: u64 = 4 << 20;
@@ -30,7 +31,7 @@ const MOST_STREAMS_BYTES: usize = 64 << 20;
 
 /// Choices for a report.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct CollectOptions {
     /// True to remove names of people and machines.
     pub anonymous: bool,
 }
@@ -38,13 +39,17 @@ pub struct Options {
 /// Reads a session and all its runs. It writes nothing, and the session may be open in another process.
 ///
 /// # Errors
-/// Fails if there is no session at `place` or its log cannot be read. A run that cannot be read becomes a warning.
-pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Report, SessionError> {
-    let scan = scan(&place.events())?.begun(&place.folder)?;
-    let state = State::of(&scan.records);
-    let files = FinishedRuns::new(place.runs());
+/// Fails if there is no session at `location` or its log cannot be read. A run that cannot be read becomes a warning.
+pub fn collect(
+    location: &SessionLocation,
+    course: &Course,
+    options: CollectOptions,
+) -> Result<Report, SessionError> {
+    let scan = scan(&location.events())?.begun(&location.folder)?;
+    let state = SessionState::from_records(&scan.records);
+    let files = FinishedRuns::new(location.runs());
     let measured = MeasuredRuns::read(course, &state, &files)?;
-    let calibrations = ceilings::calibrations(place);
+    let calibrations = ceilings::calibrations(location);
     let (mut runs, devices) = runs::collect(&state, &files, &calibrations);
     ratios::compare_with_baselines(&mut runs);
     let lessons = lessons::collect(&state, course, &measured);
@@ -71,9 +76,9 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
         chain: Chain {
             records: scan.records.len(),
             last_hash: scan.last_hash.clone(),
-            lines: Some(log_lines(place, &scan)?),
-            streams: Some(streams(place, &state)),
-            earlier: earlier_lines(place)?,
+            lines: Some(log_lines(location, &scan)?),
+            streams: Some(streams(location, &state)),
+            earlier: earlier_lines(location)?,
         },
     };
     report.warnings = warnings::collect(&report, &scan);
@@ -83,7 +88,7 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
     Ok(report)
 }
 
-fn facts(scan: &Scan, state: &State) -> SessionFacts {
+fn facts(scan: &Scan, state: &SessionState) -> SessionFacts {
     let time =
         |record: Option<&Record>| record.map_or_else(String::new, |record| record.time.clone());
     let mut facts = SessionFacts {
@@ -98,8 +103,8 @@ fn facts(scan: &Scan, state: &State) -> SessionFacts {
         ..SessionFacts::default()
     };
     for record in &scan.records {
-        if let Event::Created { version, host, .. } | Event::Opened { version, host, .. } =
-            &record.event
+        if let SessionEvent::Created { version, host, .. }
+        | SessionEvent::Opened { version, host, .. } = &record.event
         {
             add_new(&mut facts.tutor_versions, version);
             add_new(&mut facts.hosts, host);
@@ -131,14 +136,14 @@ fn totals(lessons: &[LessonReport], course: &Course) -> Totals {
 }
 
 /// Event streams of all runs that have one. A reader can derive the report's figures from them.
-fn streams(place: &Place, state: &State) -> BTreeMap<String, Option<String>> {
+fn streams(location: &SessionLocation, state: &SessionState) -> BTreeMap<String, Option<String>> {
     let mut room = MOST_STREAMS_BYTES;
     let stream = |id: &String| {
-        let path = events_file(&place.runs(), id);
+        let path = events_file(&location.runs(), id);
         if !path.exists() {
             return None;
         }
-        let bytes = foreign::read(&path, MOST_STREAM_BYTES).ok();
+        let bytes = untrusted::read(&path, MOST_STREAM_BYTES).ok();
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         let text = text.filter(|text| text.len() <= room);
         room -= text.as_ref().map_or(0, String::len);
@@ -148,9 +153,10 @@ fn streams(place: &Place, state: &State) -> BTreeMap<String, Option<String>> {
 }
 
 /// The log up to the records that were read. Torn lines and lines written meanwhile are left out.
-fn log_lines(place: &Place, scan: &Scan) -> Result<Vec<String>, SessionError> {
-    let path = place.events();
-    let bytes = foreign::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
+fn log_lines(location: &SessionLocation, scan: &Scan) -> Result<Vec<String>, SessionError> {
+    let path = location.events();
+    let bytes =
+        untrusted::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
     Ok(lines(bytes.get(..scan.whole_bytes).unwrap_or(&bytes)))
 }
 
@@ -164,8 +170,8 @@ fn lines(log: &[u8]) -> Vec<String> {
 }
 
 /// Lines of the compacted logs, oldest first. Empty if they are too large to travel with a report.
-fn earlier_lines(place: &Place) -> Result<Vec<Vec<String>>, SessionError> {
-    let logs = logs(&place.folder)?;
+fn earlier_lines(location: &SessionLocation) -> Result<Vec<Vec<String>>, SessionError> {
+    let logs = logs(&location.folder)?;
     let earlier = logs.get(1..).unwrap_or_default();
     let bytes: usize = earlier.iter().map(|log| log.bytes.len()).sum();
     Ok(match bytes > MOST_EARLIER_BYTES {
@@ -182,11 +188,11 @@ fn kernel(attempt: &KernelAttempt) -> KernelReport {
         ..KernelReport::default()
     };
     match &attempt.did {
-        KernelDid::Checked { passed, findings } => {
+        KernelAttemptResult::Checked { passed, findings } => {
             report.passed = Some(*passed);
             report.findings.clone_from(findings);
         }
-        KernelDid::Timed(timed) => {
+        KernelAttemptResult::Timed(timed) => {
             report.device = Some(timed.device.clone());
             report.milliseconds = Some(timed.milliseconds);
             report.gigabytes_per_s = Some(timed.gigabytes_per_s);

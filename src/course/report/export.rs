@@ -11,7 +11,7 @@ use tinyllama_base::{file, named};
 named! {
     /// A format of a report, and its file.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-    pub enum Format {
+    pub enum ReportFormat {
         /// session.json: everything, with raw samples
         Json = "session.json",
         /// report.md
@@ -24,13 +24,13 @@ named! {
     }
 }
 
-impl Format {
+impl ReportFormat {
     fn render(self, report: &Report) -> Result<String> {
         Ok(match self {
-            Format::Json => serde_json::to_string_pretty(report)?,
-            Format::Markdown => markdown::render(report),
-            Format::Html => html::render(report),
-            Format::Junit => junit::render(report),
+            ReportFormat::Json => serde_json::to_string_pretty(report)?,
+            ReportFormat::Markdown => markdown::render(report),
+            ReportFormat::Html => html::render(report),
+            ReportFormat::Junit => junit::render(report),
         })
     }
 }
@@ -42,7 +42,7 @@ impl Format {
 pub fn write(
     report: &Report,
     folder: &Path,
-    formats: impl IntoIterator<Item = Format>,
+    formats: impl IntoIterator<Item = ReportFormat>,
 ) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for format in formats {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tinyllama_base::{Html, plain};
+use tinyllama_base::{HtmlWriter, plain};
 
 use crate::lesson::Verdict;
 use crate::report::{CheckReport, Report};
@@ -101,5 +101,5 @@ fn push_case(xml: &mut String, case: &TestCase) {
 /// Escapes text for double quotes. Characters that XML cannot contain are removed.
 fn attribute(text: &str) -> String {
     let text = plain(text).replace(['\u{fffe}', '\u{ffff}'], "");
-    Html(&text).to_string()
+    HtmlWriter(&text).to_string()
 }

@@ -7,10 +7,10 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior};
 use serde::Serialize;
 
-use super::words::{ENERGY_NOTE, RATIO_NOTE, minutes, moment, times};
+use super::text::{ENERGY_NOTE, RATIO_NOTE, minutes, moment, times};
 use crate::report::{NOT_PROVEN, milliseconds};
-use tinyllama_base::foreign::{code, markdown};
-use tinyllama_base::{Html, plural};
+use tinyllama_base::untrusted::{code, markdown};
+use tinyllama_base::{HtmlWriter, plural};
 
 macro_rules! asset {
     ($name:literal) => {
@@ -71,7 +71,7 @@ fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error
     let text = value.to_string();
     match (value.is_safe(), state.auto_escape()) {
         (true, _) => out.write_str(&text)?,
-        (false, AutoEscape::Html) => write!(out, "{}", Html(&text))?,
+        (false, AutoEscape::Html) => write!(out, "{}", HtmlWriter(&text))?,
         (false, AutoEscape::Custom(of)) if of == "csv" => out.write_str(&field(&text))?,
         (false, _) => out.write_str(&markdown(&text))?,
     }
@@ -119,7 +119,7 @@ mod tests {
             let evil = minijinja::context! { evil };
             LAYOUTS.render_named_str(name, text, evil).unwrap()
         };
-        assert_eq!(shown("x.html"), Html(evil).to_string());
+        assert_eq!(shown("x.html"), HtmlWriter(evil).to_string());
         assert_eq!(shown("x.md"), markdown(evil));
         assert_eq!(field("=1+\"2\""), "\"'=1+\"\"2\"\"\"");
     }

@@ -16,17 +16,17 @@ mod ratios;
 mod roofline;
 mod shown;
 mod table;
-pub mod words;
+pub mod text;
 
 pub use class::document::{CheckRow, ClassReport};
 pub use document::{
     AnswerReport, CaseReport, CheckReport, Device, HotspotRow, KernelReport, LessonReport,
     Prediction, ProfileReport, Ratio, RunReport, StageRow, StepReport, StepTime, Work,
 };
-pub use hand_in::{Findings, HandInError, NOT_PROVEN};
-pub use shown::Limits;
-pub use table::Table;
-pub use words::{milliseconds, some_of};
+pub use hand_in::{HandInError, HandInFindings, NOT_PROVEN};
+pub use shown::ListLimits;
+pub use table::ReportTable;
+pub use text::{milliseconds, some_of};
 
-pub use collect::{Options, collect};
+pub use collect::{CollectOptions, collect};
 pub use document::Report;

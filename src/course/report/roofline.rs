@@ -2,7 +2,7 @@
 
 use crate::analysis::roofline::{has_products, named};
 use crate::report::Work;
-use tinyllama_base::roofline::{Grain, Source};
+use tinyllama_base::roofline::{CeilingSource, Grain};
 use tinyllama_base::{Ceilings, Point, Roofline};
 
 impl Work {
@@ -11,8 +11,8 @@ impl Work {
         let mut ceilings = Ceilings::default();
         for line in &self.ceilings {
             let source = match line.source.as_str() {
-                "measured" => Source::Measured,
-                _ => Source::DataSheet,
+                "measured" => CeilingSource::Measured,
+                _ => CeilingSource::DataSheet,
             };
             ceilings.add(
                 named(&line.label),

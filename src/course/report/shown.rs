@@ -6,38 +6,38 @@ use serde_json::{Value, json};
 use super::html::pictures;
 use crate::analysis::Metric;
 use crate::report::{
-    AnswerReport, CheckReport, LessonReport, ProfileReport, Report, RunReport, StepReport, Table,
-    Work, words,
+    AnswerReport, CheckReport, LessonReport, ProfileReport, Report, ReportTable, RunReport,
+    StepReport, Work, text,
 };
 use tinyllama_base::{NOT_REPORTED, or_not_reported};
 
 /// How much of a long session is shown. The JSON document has all of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ListLimits {
     pub runs: usize,
     /// Characters of a reflection.
     pub reflection: usize,
 }
 
-impl Limits {
-    pub const NONE: Limits = Limits {
+impl ListLimits {
+    pub const NONE: ListLimits = ListLimits {
         runs: usize::MAX,
         reflection: usize::MAX,
     };
 }
 
-pub fn shown(report: &Report, limits: Limits) -> Value {
+pub fn shown(report: &Report, limits: ListLimits) -> Value {
     let earlier = report.runs.len().saturating_sub(limits.runs);
     let runs = &report.runs[earlier..];
     let started = |run: &RunReport| {
-        let remarks: Vec<String> = words::remarks(run).collect();
+        let remarks: Vec<String> = text::remarks(run).collect();
         json!({"id": run.id, "command": run.command, "remarks": remarks})
     };
     let device = |run: &&RunReport| match run.device.and_then(|at| report.devices.get(at)) {
         Some(device) => device.name.clone(),
         None => NOT_REPORTED.into(),
     };
-    let begun = report.steps().map(|(lesson, step)| Begun {
+    let begun = report.steps().map(|(lesson, step)| BegunStep {
         lesson: &lesson.title,
         step,
     });
@@ -46,8 +46,8 @@ pub fn shown(report: &Report, limits: Limits) -> Value {
         "course": report.course,
         "session": report.session,
         "totals": report.totals,
-        "steps_done": words::steps_done(report),
-        "devices": report.devices.iter().map(words::device).collect::<Vec<_>>(),
+        "steps_done": text::steps_done(report),
+        "devices": report.devices.iter().map(text::device).collect::<Vec<_>>(),
         "warnings": report.warnings,
         "written": report.written,
         "program": report.program,
@@ -55,22 +55,22 @@ pub fn shown(report: &Report, limits: Limits) -> Value {
         "last_hash": report.chain.last_hash,
         "most_of_a_reflection": limits.reflection,
         "steps": begun.collect::<Vec<_>>(),
-        "lessons": words::lessons(report),
-        "lessons_alone": words::lessons(report).without("Session"),
-        "predictions": words::predictions(report),
+        "lessons": text::lessons(report),
+        "lessons_alone": text::lessons(report).without_column("Session"),
+        "predictions": text::predictions(report),
         "earlier_runs": earlier,
-        "runs": words::runs(runs),
-        "runs_on_devices": words::runs(runs).text("Device", device),
+        "runs": text::runs(runs),
+        "runs_on_devices": text::runs(runs).text("Device", device),
         "started": runs.iter().map(started).collect::<Vec<_>>(),
-        "energy": words::energy(&report.runs),
-        "stages": words::stages(report),
+        "energy": text::energy(&report.runs),
+        "stages": text::stages(report),
         "counted": counted(report),
         "profiles": profiles(report),
         "checks": checks(report),
         "checks_by_path": checks_by_path(report),
         "answers": answers(report),
-        "cases": words::cases(report),
-        "kernels": words::kernels(report),
+        "cases": text::cases(report),
+        "kernels": text::kernels(report),
         "charts": {
             "time": pictures::time(report),
             "steps": pictures::steps(runs),
@@ -82,7 +82,7 @@ pub fn shown(report: &Report, limits: Limits) -> Value {
 
 /// A step, with the title of its lesson.
 #[derive(Serialize)]
-struct Begun<'a> {
+struct BegunStep<'a> {
     lesson: &'a str,
     #[serde(flatten)]
     step: &'a StepReport,
@@ -97,36 +97,37 @@ fn each<'a, T: 'a, I: IntoIterator<Item = T> + 'a>(
     steps.flat_map(move |(lesson, step)| of(step).into_iter().map(move |one| (lesson, step, one)))
 }
 
-type Check<'a> = (&'a LessonReport, &'a StepReport, &'a CheckReport);
+type CheckWithStep<'a> = (&'a LessonReport, &'a StepReport, &'a CheckReport);
 
 /// Adds columns for the result of each check.
-fn went<'a>(checks: Table<Check<'a>>) -> Table<Check<'a>> {
+fn went<'a>(checks: ReportTable<CheckWithStep<'a>>) -> ReportTable<CheckWithStep<'a>> {
     checks
         .verdict("Verdict", |(.., check)| check.verdict.name())
         .number("Missed", |(.., check)| check.missed)
         .text("Measured", |(.., check)| check.explanation.clone())
 }
 
-fn checks(report: &Report) -> Table<Check<'_>> {
-    let checks = Table::of(each(report, |step| &step.checks))
+fn checks(report: &Report) -> ReportTable<CheckWithStep<'_>> {
+    let checks = ReportTable::new(each(report, |step| &step.checks))
         .text("Step", |(lesson, step, _)| title(lesson, step))
         .code("Check", |(.., check)| check.id.clone());
     went(checks)
 }
 
-fn checks_by_path(report: &Report) -> Table<Check<'_>> {
-    let path =
-        |(lesson, step, check): &Check| format!("{} / {} / {}", lesson.id, step.id, check.id);
-    went(Table::of(each(report, |step| &step.checks)).code("Check", path))
+fn checks_by_path(report: &Report) -> ReportTable<CheckWithStep<'_>> {
+    let path = |(lesson, step, check): &CheckWithStep| {
+        format!("{} / {} / {}", lesson.id, step.id, check.id)
+    };
+    went(ReportTable::new(each(report, |step| &step.checks)).code("Check", path))
 }
 
 fn title(lesson: &LessonReport, step: &StepReport) -> String {
     format!("{}: {}", lesson.title, step.title)
 }
 
-fn answers(report: &Report) -> Table<(&LessonReport, &StepReport, &AnswerReport)> {
+fn answers(report: &Report) -> ReportTable<(&LessonReport, &StepReport, &AnswerReport)> {
     let right = |given: &AnswerReport| if given.correct { "right" } else { "wrong" };
-    Table::of(each(report, |step| &step.answers))
+    ReportTable::new(each(report, |step| &step.answers))
         .text("Question", |(lesson, step, _)| title(lesson, step))
         .text("Answer", |(.., given)| given.text.clone())
         .verdict("Right", move |(.., given)| right(given))
@@ -143,16 +144,16 @@ fn counted(report: &Report) -> Vec<Value> {
             "achieved": or_not_reported(work.achieved_flops_per_s.map(rate)),
             "source": work.source,
             "chart": pictures::roofline(work),
-            "ceilings": words::ceilings(work),
-            "parts": words::work(work),
+            "ceilings": text::ceilings(work),
+            "parts": text::work(work),
         })
     };
-    words::counted(report).map(one).collect()
+    text::counted(report).map(one).collect()
 }
 
 fn profiles(report: &Report) -> Vec<Value> {
     let one = |profile: &ProfileReport| {
-        let hotspots = words::hotspots(profile);
+        let hotspots = text::hotspots(profile);
         json!({"run": profile.run, "folder": profile.folder, "hotspots": hotspots, "notes": profile.notes})
     };
     report.profiles.iter().map(one).collect()

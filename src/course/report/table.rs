@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Style of a cell, for formats that have styles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cell {
+pub enum ColumnStyle {
     Text,
     /// Aligned to the right, for figures that are compared.
     Number,
@@ -17,18 +17,18 @@ pub enum Cell {
 }
 
 #[derive(Serialize)]
-pub struct Table<T> {
+pub struct ReportTable<T> {
     #[serde(skip)]
     things: Vec<T>,
-    pub columns: Vec<(&'static str, Cell)>,
+    pub columns: Vec<(&'static str, ColumnStyle)>,
     pub rows: Vec<Vec<String>>,
 }
 
-impl<T> Table<T> {
+impl<T> ReportTable<T> {
     /// Builds a row for each of `things`, in their order.
-    pub fn of(things: impl IntoIterator<Item = T>) -> Self {
+    pub fn new(things: impl IntoIterator<Item = T>) -> Self {
         let things: Vec<T> = things.into_iter().collect();
-        Table {
+        ReportTable {
             rows: vec![vec![]; things.len()],
             columns: vec![],
             things,
@@ -36,29 +36,29 @@ impl<T> Table<T> {
     }
 
     pub fn text<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
-        self.column(name, Cell::Text, cell)
+        self.column(name, ColumnStyle::Text, cell)
     }
 
     pub fn number<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
-        self.column(name, Cell::Number, cell)
+        self.column(name, ColumnStyle::Number, cell)
     }
 
     pub fn code<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
-        self.column(name, Cell::Code, cell)
+        self.column(name, ColumnStyle::Code, cell)
     }
 
     pub fn id<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
-        self.column(name, Cell::Id, cell)
+        self.column(name, ColumnStyle::Id, cell)
     }
 
     pub fn verdict<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
-        self.column(name, Cell::Verdict, cell)
+        self.column(name, ColumnStyle::Verdict, cell)
     }
 
     fn column<C: ToString>(
         mut self,
         name: &'static str,
-        kind: Cell,
+        kind: ColumnStyle,
         cell: impl Fn(&T) -> C,
     ) -> Self {
         self.columns.push((name, kind));
@@ -68,7 +68,7 @@ impl<T> Table<T> {
         self
     }
 
-    pub fn without(mut self, name: &str) -> Self {
+    pub fn without_column(mut self, name: &str) -> Self {
         if let Some(at) = self.columns.iter().position(|(of, _)| *of == name) {
             self.columns.remove(at);
             self.rows.iter_mut().for_each(|row| drop(row.remove(at)));

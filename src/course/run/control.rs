@@ -11,25 +11,25 @@ use super::play::Speed;
 /// Remote control of a run. The supervisor shares it with everything that may end the run. A stop is permanent: no further
 /// run starts under the same control.
 #[derive(Clone, Debug, Default)]
-pub struct Control(Arc<Shared>);
+pub struct Control(Arc<SharedControl>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    asked: Mutex<Asked>,
+struct SharedControl {
+    asked: Mutex<ControlState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct ControlState {
     /// The signal that asked for the end.
     stop: Option<i32>,
     speed: Speed,
-    going: Option<Going>,
+    activity: Option<RunActivity>,
 }
 
 /// The source of a run in progress: a child or a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Going {
+pub(super) enum RunActivity {
     /// A child that leads a process group, and the pipe that the group writes to.
     Child {
         leader: u32,
@@ -66,9 +66,9 @@ impl Control {
     }
 
     /// Notes what is running now. It also receives a stop that was requested earlier.
-    pub(super) fn goes(&self, going: Option<Going>) {
+    pub(super) fn set_activity(&self, activity: Option<RunActivity>) {
         let mut asked = self.0.asked.lock();
-        asked.going = going;
+        asked.activity = activity;
         if asked.stop.is_some() {
             asked.signal(libc::SIGTERM);
         }
@@ -87,9 +87,9 @@ impl Control {
     }
 }
 
-impl Asked {
+impl ControlState {
     fn signal(&self, signal: i32) {
-        if let Some(Going::Child { leader, output }) = &self.going {
+        if let Some(RunActivity::Child { leader, output }) = &self.activity {
             signal_group(*leader, signal);
             if let Some(output) = output {
                 signal_writers(output, *leader, signal);
@@ -145,24 +145,32 @@ impl Processes {
 
     /// Asks every run to end. Returns false if there is none.
     pub fn ask_to_end(&self) -> bool {
-        let going = self.going(|_| true);
-        going.iter().for_each(|run| run.stop(libc::SIGTERM));
-        !going.is_empty()
+        let activity = self.controls_of(|_| true);
+        activity.iter().for_each(|run| run.stop(libc::SIGTERM));
+        !activity.is_empty()
     }
 
     /// Asks every run to end. After `grace`, kills the processes that are left.
-    pub fn end(&self, grace: Duration) {
+    pub fn end_all(&self, grace: Duration) {
         self.ask_to_end();
-        let processes = self.going(|going| *going != Going::Recording);
+        let processes = self.controls_of(|activity| *activity != RunActivity::Recording);
         if !processes.is_empty() {
             std::thread::sleep(grace);
             processes.iter().for_each(Control::kill);
         }
     }
 
-    fn going(&self, wanted: impl Fn(&Going) -> bool) -> Vec<Control> {
+    fn controls_of(&self, wanted: impl Fn(&RunActivity) -> bool) -> Vec<Control> {
         let controls = self.0.lock();
-        let going = |control: &&Control| control.0.asked.lock().going.as_ref().is_some_and(&wanted);
-        controls.iter().filter(going).cloned().collect()
+        let activity = |control: &&Control| {
+            control
+                .0
+                .asked
+                .lock()
+                .activity
+                .as_ref()
+                .is_some_and(&wanted)
+        };
+        controls.iter().filter(activity).cloned().collect()
     }
 }

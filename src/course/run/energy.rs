@@ -68,14 +68,14 @@ impl RunEnergy {
     }
 
     pub fn per_step(&self) -> Option<Joules> {
-        self.per(self.steps)
+        self.divided_by(self.steps)
     }
 
     pub fn per_sample(&self) -> Option<Joules> {
-        self.per(self.samples)
+        self.divided_by(self.samples)
     }
 
-    fn per(&self, count: u64) -> Option<Joules> {
+    fn divided_by(&self, count: u64) -> Option<Joules> {
         let count = (count > 0).then_some(count as f64)?;
         Some(Joules {
             joules: self.joules / count,
@@ -107,11 +107,11 @@ impl EnergyMeter {
     pub fn start(is_local: bool) -> Self {
         Self {
             is_local,
-            ..Self::with(Monitor::start(find_source, PERIOD))
+            ..Self::from_monitor(Monitor::start(find_source, PERIOD))
         }
     }
 
-    fn with(monitor: Monitor) -> Self {
+    fn from_monitor(monitor: Monitor) -> Self {
         Self {
             monitor,
             is_local: true,
@@ -130,7 +130,7 @@ impl EnergyMeter {
     }
 
     /// Takes an event as it arrives.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn on_event(&mut self, event: &Event) {
         self.zero = self.zero.min(self.begin.elapsed().as_secs_f64() - event.t);
         match &event.body {
             Body::Hello(hello) => self.run = (hello.backend != "cpu").then(|| hello.clone()),
@@ -171,12 +171,12 @@ impl EnergyMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profiler::live::Source;
+    use crate::profiler::live::GpuStatusSource;
     use crate::run::{Line, read_line};
 
     struct Steady(usize);
 
-    impl Source for Steady {
+    impl GpuStatusSource for Steady {
         fn read(&mut self) -> Vec<GpuStatus> {
             let gpu = |number| GpuStatus {
                 id: format!("{number}"),
@@ -219,10 +219,10 @@ mod tests {
 
     /// Two steps, far enough apart for some readings between them.
     fn measure(backend: &str, gpus: usize) -> (Option<RunEnergy>, f64) {
-        let source = move || Some(Box::new(Steady(gpus)) as Box<dyn Source>);
-        let mut meter = EnergyMeter::with(Monitor::start(source, Duration::from_millis(1)));
+        let source = move || Some(Box::new(Steady(gpus)) as Box<dyn GpuStatusSource>);
+        let mut meter = EnergyMeter::from_monitor(Monitor::start(source, Duration::from_millis(1)));
         let count = |meter: &EnergyMeter| meter.monitor.readings().len();
-        meter.hear(&hello(backend));
+        meter.on_event(&hello(backend));
         // In this test, the run's clock is that of the meter.
         let zero = meter.zero;
         let now = |meter: &EnergyMeter| meter.begin.elapsed().as_secs_f64() - zero;
@@ -231,13 +231,13 @@ mod tests {
             std::thread::yield_now();
         }
         let first = now(&meter);
-        meter.hear(&step(first, (first - start) * 1e3));
+        meter.on_event(&step(first, (first - start) * 1e3));
         let before = count(&meter);
         while count(&meter) < before + 5 {
             std::thread::yield_now();
         }
         let second = now(&meter);
-        meter.hear(&step(second, (second - first) * 1e3));
+        meter.on_event(&step(second, (second - first) * 1e3));
         (meter.finish(), second - start)
     }
 

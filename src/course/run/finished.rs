@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::run::{Line, Measurements, Metric, RunEnergy, RunRecord, Statistic, read_line};
-use tinyllama_base::foreign::Lines;
 use tinyllama_base::if_there;
+use tinyllama_base::untrusted::BoundedLines;
 use tinyllama_contract::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
 
 /// File of the event stream in a run's folder.
@@ -47,7 +47,7 @@ pub struct FinishedRun {
 
 impl FinishedRun {
     /// Takes an event.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn on_event(&mut self, event: &Event) {
         self.measurements.add(&event.body);
         match &event.body {
             Body::Hello(hello) => self.hello = Some((**hello).clone()),
@@ -84,13 +84,13 @@ impl FinishedRun {
             energy: record.and_then(|record| record.energy),
             ..FinishedRun::default()
         };
-        let mut stream = Lines::open(&stream_of(path))?;
+        let mut stream = BoundedLines::open(&stream_of(path))?;
         let mut digest = Sha256::new();
         let mut line = Vec::new();
         while stream.next_into(&mut line)? {
             digest.update(&line);
             if let Line::Event(event) = read_line(String::from_utf8_lossy(&line).trim_end()) {
-                run.hear(&event);
+                run.on_event(&event);
                 see(&event);
             }
         }

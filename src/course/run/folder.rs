@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::run::{EVENTS, FinishedRun, Line, RunEnergy, read_line};
-use tinyllama_base::{create_private, create_private_file, foreign, replace, since_1970};
+use tinyllama_base::{create_private, create_private_file, replace, unix_time, untrusted};
 use tinyllama_contract::{Failure, Hello, Summary};
 
 const RECORD: &str = "run.json";
@@ -64,7 +64,7 @@ pub struct RunRecord {
 impl RunRecord {
     /// Reads the record of the run in `folder`. Returns `None` if there is no such file, or if it holds something else.
     pub fn read(folder: &Path) -> Option<Self> {
-        foreign::read_json(&folder.join(RECORD), MOST_RECORD_BYTES).ok()
+        untrusted::read_json(&folder.join(RECORD), MOST_RECORD_BYTES).ok()
     }
 }
 
@@ -85,7 +85,7 @@ impl RunFolder {
     /// # Errors
     /// Fails with the file system's message and the path.
     pub fn create(root: &Path, command: Vec<String>) -> Result<Self> {
-        let now = since_1970();
+        let now = unix_time();
         let runs = root.join("runs");
         create_private(&runs).with_context(|| format!("cannot create {}", runs.display()))?;
         let prefix = format!("{:010}-{:03}-", now.as_secs(), now.subsec_millis());
@@ -120,7 +120,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// Fails if the copy cannot be written.
-    pub fn keep(&mut self, bytes: &[u8]) -> Result<Line> {
+    pub fn append(&mut self, bytes: &[u8]) -> Result<Line> {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_end_matches(['\n', '\r']);
         let kept = format!("{text}\n");
@@ -130,7 +130,7 @@ impl RunFolder {
             .with_context(|| format!("cannot write in {}", self.run.path.display()))?;
         let line = read_line(text);
         if let Line::Event(event) = &line {
-            self.run.hear(event);
+            self.run.on_event(event);
         }
         Ok(line)
     }
@@ -173,7 +173,7 @@ mod tests {
         let mut a = RunFolder::create(root.path(), vec!["run".into()]).unwrap();
         let b = RunFolder::create(root.path(), vec!["run".into()]).unwrap();
         assert_ne!(a.run.path, b.run.path);
-        a.keep(b"{}\r\n").unwrap();
+        a.append(b"{}\r\n").unwrap();
         let run = a.finish("exit status: 0", None).unwrap();
         let record = RunRecord::read(&run.path).unwrap();
         assert_eq!(record.exit.as_deref(), Some("exit status: 0"));

@@ -18,13 +18,13 @@ pub enum Line {
 /// Parses a line. It never fails: a line that is not understood is a log line.
 pub fn read_line(line: &str) -> Line {
     #[derive(Deserialize)]
-    struct Kind {
+    struct AnyEvent {
         #[serde(rename = "event")]
         _event: IgnoredAny,
     }
     match serde_json::from_str(line) {
         Ok(event) => Line::Event(Box::new(event)),
-        Err(_) if serde_json::from_str::<Kind>(line).is_ok() => Line::Unknown,
+        Err(_) if serde_json::from_str::<AnyEvent>(line).is_ok() => Line::Unknown,
         Err(_) => Line::Log(line.to_string()),
     }
 }

@@ -38,7 +38,7 @@ named! {
 
 /// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MetricUnit {
     Milliseconds,
     Bytes,
     /// Rate of the named things.
@@ -51,25 +51,27 @@ pub enum Unit {
 }
 
 impl Metric {
-    pub fn unit(self) -> Unit {
+    pub fn unit(self) -> MetricUnit {
         match self {
             Metric::TotalMs
             | Metric::ForwardMs
             | Metric::BackwardMs
             | Metric::OptimizerMs
-            | Metric::FirstStepMs => Unit::Milliseconds,
-            Metric::SamplesPerS => Unit::PerSecond("samples"),
-            Metric::TokensPerS => Unit::PerSecond("tokens"),
-            Metric::LaunchesPerStep => Unit::Count("launches"),
+            | Metric::FirstStepMs => MetricUnit::Milliseconds,
+            Metric::SamplesPerS => MetricUnit::PerSecond("samples"),
+            Metric::TokensPerS => MetricUnit::PerSecond("tokens"),
+            Metric::LaunchesPerStep => MetricUnit::Count("launches"),
             Metric::PeakBytesInUse | Metric::PeakBytesReserved | Metric::BytesPerStep => {
-                Unit::Bytes
+                MetricUnit::Bytes
             }
-            Metric::FirstLoss | Metric::FinalLoss => Unit::Nats,
-            Metric::Parameters => Unit::Count("parameters"),
-            Metric::ParameterTensors | Metric::ParametersWithGradient => Unit::Count("tensors"),
-            Metric::LossDifference | Metric::GradientDifference => Unit::One,
-            Metric::FlopsPerStep => Unit::Count("FLOP"),
-            Metric::AchievedFlopsPerS => Unit::PerSecond("FLOP"),
+            Metric::FirstLoss | Metric::FinalLoss => MetricUnit::Nats,
+            Metric::Parameters => MetricUnit::Count("parameters"),
+            Metric::ParameterTensors | Metric::ParametersWithGradient => {
+                MetricUnit::Count("tensors")
+            }
+            Metric::LossDifference | Metric::GradientDifference => MetricUnit::One,
+            Metric::FlopsPerStep => MetricUnit::Count("FLOP"),
+            Metric::AchievedFlopsPerS => MetricUnit::PerSecond("FLOP"),
         }
     }
 
@@ -189,15 +191,15 @@ named! {
     }
 }
 
-impl Unit {
+impl MetricUnit {
     /// Formats `value` with its unit, rounded for reading.
     pub fn show(self, value: f64) -> String {
         match self {
-            Unit::Milliseconds => format!("{} ms", rounded(value)),
-            Unit::Bytes => human_bytes(value.max(0.0).round() as u64),
-            Unit::PerSecond(things) => format!("{} {things}/s", scaled(value)),
-            Unit::Count(things) => format!("{} {things}", scaled(value)),
-            Unit::Nats | Unit::One => rounded(value),
+            MetricUnit::Milliseconds => format!("{} ms", rounded(value)),
+            MetricUnit::Bytes => human_bytes(value.max(0.0).round() as u64),
+            MetricUnit::PerSecond(things) => format!("{} {things}/s", scaled(value)),
+            MetricUnit::Count(things) => format!("{} {things}", scaled(value)),
+            MetricUnit::Nats | MetricUnit::One => rounded(value),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Runs: starting them, following them to their end, storing their files, and reading their figures.
 //!
-//! A run's start is a value ([`Start`]): a command behind a launcher, or a recording to play. [`supervise`] turns either
+//! A run's start is a value ([`RunStart`]): a command behind a launcher, or a recording to play. [`supervise`] turns either
 //! into a [`FinishedRun`] with its own folder, for any observer.
 
 pub mod children;
@@ -23,9 +23,9 @@ pub use children::each_line;
 pub use energy::{Joules, RunEnergy};
 pub use finished::{ENERGY, EVENTS, stream_of};
 pub use folder::{RunRecord, state_folder};
-pub use launcher::Kind;
+pub use launcher::LauncherKind;
 pub use play::{Player, Speed};
-pub use tinyllama_base::ends_with_this;
+pub use tinyllama_base::die_with_parent;
 pub use tinyllama_contract::flags::{Flag, RankArgs, TrainingArgs, merged, split};
 
 pub use control::{Control, Processes, signal_group};
@@ -35,7 +35,7 @@ pub use folder::RunFolder;
 pub use launcher::Launcher;
 pub use line::{Line, read_line};
 pub use measurements::Measurements;
-pub use metric::{Metric, Statistic, Unit};
-pub use start::{NotStarted, Start, Tape};
-pub use supervise::{Ended, Told, last_words, supervise};
+pub use metric::{Metric, MetricUnit, Statistic};
+pub use start::{NotStarted, RunStart, Tape};
+pub use supervise::{EndedRun, RunUpdate, stderr_tail, supervise};
 pub use tinyllama_contract::flags::{RunSpec, UsageError};

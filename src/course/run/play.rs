@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use super::control::Going;
-use super::supervise::Next;
+use super::control::RunActivity;
+use super::supervise::NextLine;
 use crate::run::Control;
 use tinyllama_base::named;
 
@@ -82,14 +82,14 @@ impl Playhead {
         self.position + elapsed * self.speed.factor().unwrap_or(0.0)
     }
 
-    pub fn turn_to(&mut self, speed: Speed, now: Duration) {
+    pub fn set_speed_at(&mut self, speed: Speed, now: Duration) {
         self.position = self.position(now);
         self.since = now;
         self.speed = speed;
     }
 
     /// Notes that the line recorded at `t` is shown. Moves the position forward to `t` if the wait was cut short.
-    pub fn reached(&mut self, t: f64, now: Duration) {
+    pub fn advance_to(&mut self, t: f64, now: Duration) {
         if self.position(now) < t {
             self.position = t;
             self.since = now;
@@ -117,7 +117,7 @@ pub struct Player<'a> {
 
 impl<'a> Player<'a> {
     pub fn new(lines: &'a [(f64, String)], control: &'a Control) -> Self {
-        control.goes(Some(Going::Recording));
+        control.set_activity(Some(RunActivity::Recording));
         Self {
             rest: lines.iter(),
             control,
@@ -137,30 +137,30 @@ impl<'a> Player<'a> {
     }
 
     /// Waits for the next line, at most until `until` or a change of speed.
-    pub(super) fn next_before(&mut self, until: Instant) -> Next<&'a str> {
+    pub(super) fn next_before(&mut self, until: Instant) -> NextLine<&'a str> {
         let Some((t, text)) = self.rest.as_slice().first() else {
-            return Next::End;
+            return NextLine::End;
         };
         if self.control.stopped().is_some() {
-            return Next::End;
+            return NextLine::End;
         }
         let (now, speed) = (self.begun.elapsed(), self.control.speed());
-        self.head.turn_to(speed, now);
+        self.head.set_speed_at(speed, now);
         let wait = self.head.wait(*t, now);
         if !wait.is_zero() {
             let left = until.saturating_duration_since(Instant::now());
             self.control.wait(wait.min(left), speed);
-            return Next::Nothing;
+            return NextLine::Nothing;
         }
-        self.head.reached(*t, now);
+        self.head.advance_to(*t, now);
         self.rest.next();
-        Next::Line(text)
+        NextLine::Line(text)
     }
 }
 
 impl Drop for Player<'_> {
     fn drop(&mut self) {
-        self.control.goes(None);
+        self.control.set_activity(None);
     }
 }
 
@@ -170,9 +170,9 @@ impl<'a> Iterator for Player<'a> {
     fn next(&mut self) -> Option<&'a str> {
         loop {
             match self.next_before(Instant::now() + Duration::from_secs(1)) {
-                Next::Line(text) => return Some(text),
-                Next::Nothing => {}
-                Next::End => return None,
+                NextLine::Line(text) => return Some(text),
+                NextLine::Nothing => {}
+                NextLine::End => return None,
             }
         }
     }

@@ -9,25 +9,25 @@ use anyhow::{Context, Result};
 use parking_lot::Mutex;
 
 use super::start::printable;
-use super::supervise::Process;
+use super::supervise::ChildProcess;
 use crate::run::{Control, RunFolder};
 use tinyllama_contract::turns;
 
 /// One of the two runs. The second starts together with the first. Its output is kept until it is supervised, too.
 #[derive(Clone, Debug)]
-pub struct Turn {
-    pub(super) words: Vec<OsString>,
+pub struct RoundRun {
+    pub(super) argv: Vec<OsString>,
     /// Command line of the second run, if this is the first.
     second: Option<Vec<OsString>>,
-    started: Arc<Mutex<Option<(RunFolder, Process)>>>,
+    started: Arc<Mutex<Option<(RunFolder, ChildProcess)>>>,
 }
 
-impl Turn {
+impl RoundRun {
     /// Creates both runs from their command lines. The first has to be supervised first.
-    pub(super) fn of_both(first: Vec<OsString>, second: Vec<OsString>) -> [Turn; 2] {
+    pub(super) fn of_both(first: Vec<OsString>, second: Vec<OsString>) -> [RoundRun; 2] {
         let started = Arc::default();
-        let turn = |words, second| Turn {
-            words,
+        let turn = |argv, second| RoundRun {
+            argv,
             second,
             started: Arc::clone(&started),
         };
@@ -38,20 +38,24 @@ impl Turn {
     ///
     /// # Errors
     /// Fails if a folder cannot be written or a program cannot be started.
-    pub(super) fn process(&self, root: &Path, control: &Control) -> Result<(RunFolder, Process)> {
-        let begin = |words: &[OsString], control: &Control, turn| {
-            let folder = RunFolder::create(root, printable(words))?;
-            let process = Process::start(words, &folder, control, turn)?;
+    pub(super) fn process(
+        &self,
+        root: &Path,
+        control: &Control,
+    ) -> Result<(RunFolder, ChildProcess)> {
+        let begin = |argv: &[OsString], control: &Control, turn| {
+            let folder = RunFolder::create(root, printable(argv))?;
+            let process = ChildProcess::start(argv, &folder, control, turn)?;
             anyhow::Ok((folder, process))
         };
         let Some(second) = &self.second else {
             return match self.started.lock().take() {
-                Some((folder, process)) => Ok((folder, process.under(control))),
-                None => begin(&self.words, control, None),
+                Some((folder, process)) => Ok((folder, process.with_control(control))),
+                None => begin(&self.argv, control, None),
             };
         };
         let (one, other) = UnixStream::pair().context("cannot connect two runs")?;
-        let first = begin(&self.words, control, Some((turns::FIRST, one)))?;
+        let first = begin(&self.argv, control, Some((turns::FIRST, one)))?;
         let turn = Some((turns::SECOND, other));
         *self.started.lock() = Some(begin(second, &Control::default(), turn)?);
         Ok(first)

@@ -5,7 +5,7 @@ use std::io;
 
 use thiserror::Error;
 
-use super::round::Turn;
+use super::round::RoundRun;
 
 /// A program that this machine cannot start. Most often it belongs to a launcher.
 #[derive(Debug, Error)]
@@ -16,7 +16,7 @@ pub struct NotStarted {
 }
 
 impl NotStarted {
-    pub fn of(program: &OsStr) -> impl FnOnce(io::Error) -> NotStarted {
+    pub fn from_program(program: &OsStr) -> impl FnOnce(io::Error) -> NotStarted {
         let program = program.to_string_lossy().into_owned();
         move |why| NotStarted { program, why }
     }
@@ -28,16 +28,16 @@ impl NotStarted {
 
 /// A way to start a run.
 #[derive(Clone, Debug)]
-pub enum Start {
+pub enum RunStart {
     /// A child process, for three reasons. Fusion is a setting of the whole process. A driver's crash ends only the child.
     /// A profiler or a scheduler can be put in front of it.
     Command {
-        words: Vec<OsString>,
+        argv: Vec<OsString>,
         /// True if it runs on this machine, so that its power can be read.
         is_local: bool,
     },
     /// A child process of this machine that takes turns with another.
-    InTurns(Turn),
+    InTurns(RoundRun),
     /// The stream of an earlier run, played with its timing.
     Recording(Tape),
 }
@@ -51,25 +51,27 @@ pub struct Tape {
     pub lines: Vec<(f64, String)>,
 }
 
-impl Start {
+impl RunStart {
     /// The command line of a run that this machine starts.
-    pub fn words(&self) -> Option<&[OsString]> {
+    pub fn argv(&self) -> Option<&[OsString]> {
         match self {
-            Start::Command { words, .. } | Start::InTurns(Turn { words, .. }) => Some(words),
-            Start::Recording(_) => None,
+            RunStart::Command { argv, .. } | RunStart::InTurns(RoundRun { argv, .. }) => Some(argv),
+            RunStart::Recording(_) => None,
         }
     }
 
     /// The command line as a record stores it.
     pub(super) fn printable(&self) -> Vec<String> {
         match self {
-            Start::Command { words, .. } | Start::InTurns(Turn { words, .. }) => printable(words),
-            Start::Recording(tape) => tape.command.clone(),
+            RunStart::Command { argv, .. } | RunStart::InTurns(RoundRun { argv, .. }) => {
+                printable(argv)
+            }
+            RunStart::Recording(tape) => tape.command.clone(),
         }
     }
 }
 
-pub(super) fn printable(words: &[OsString]) -> Vec<String> {
+pub(super) fn printable(argv: &[OsString]) -> Vec<String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
-    words.iter().map(text).collect()
+    argv.iter().map(text).collect()
 }

@@ -1,11 +1,11 @@
 //! The steps of a run as a table.
 
-use tinyllama_base::{Columns, human_bytes, number};
+use tinyllama_base::{TableColumns, human_bytes, number};
 use tinyllama_contract::Step;
 
 /// Builds a table of what each step reported, in the given order. Columns that no step has are left out.
-pub fn table(title: String, steps: &[Step]) -> Columns<'_, Step> {
-    Columns::of(title, steps)
+pub fn table(title: String, steps: &[Step]) -> TableColumns<'_, Step> {
+    TableColumns::titled(title, steps)
         .right("step", |step| step.n.to_string())
         .right("loss", |step| format!("{:.4}", step.loss))
         .right("ms", |step| format!("{:.2}", step.total_ms))

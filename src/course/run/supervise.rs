@@ -13,22 +13,22 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::control::Going;
+use super::control::RunActivity;
 use super::energy::EnergyMeter;
 use super::folder::STDERR;
 use crate::profiler::live::GpuStatus;
 use crate::run::{
-    Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, Start, each_line,
-    ends_with_this,
+    Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, RunStart, die_with_parent,
+    each_line,
 };
 use tinyllama_base::create_private_file;
 use tinyllama_contract::{Body, turns};
 
 /// How long a child may take to end after it was asked to.
-const PATIENCE: Duration = Duration::from_secs(10);
+const KILL_GRACE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
 /// A silence is reported after this time, and after this many times the run's step time, whichever is longer.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE_WARNING: Duration = Duration::from_secs(60);
 const SILENT_STEPS: f64 = 20.0;
 /// Lines of a child that are buffered for the observer. A child that prints faster has to wait.
 const LINES_AHEAD: usize = 64;
@@ -41,7 +41,7 @@ pub(super) const STOPPED: i32 = 128 + libc::SIGTERM;
 
 /// A message about a run in progress.
 #[derive(Debug)]
-pub enum Told {
+pub enum RunUpdate {
     /// The run has a folder.
     Started {
         run: String,
@@ -61,7 +61,7 @@ pub enum Told {
 
 /// A run that has ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedRun {
     pub run: Arc<FinishedRun>,
     pub exit: RunExit,
     /// True if it was asked to end.
@@ -75,32 +75,32 @@ pub struct Ended {
 /// group. It is asked to end if this thread or process is killed, and ended if an error is returned.
 ///
 /// # Errors
-/// Fails if the folder cannot be written, the program cannot be started or read, or `tell` fails.
+/// Fails if the folder cannot be written, the program cannot be started or read, or `on_update` fails.
 pub fn supervise(
-    start: &Start,
+    start: &RunStart,
     root: &Path,
     control: &Control,
-    tell: &mut dyn FnMut(Told) -> Result<()>,
-) -> Result<Ended> {
+    on_update: &mut dyn FnMut(RunUpdate) -> Result<()>,
+) -> Result<EndedRun> {
     let create = || RunFolder::create(root, start.printable());
-    let (mut folder, mut source): (_, Box<dyn Source>) = match start {
-        Start::Command { words, .. } => {
+    let (mut folder, mut source): (_, Box<dyn LineSource>) = match start {
+        RunStart::Command { argv, .. } => {
             let folder = create()?;
-            let process = Process::start(words, &folder, control, None)?;
+            let process = ChildProcess::start(argv, &folder, control, None)?;
             (folder, Box::new(process))
         }
-        Start::InTurns(turn) => {
+        RunStart::InTurns(turn) => {
             let (folder, process) = turn.process(root, control)?;
             (folder, Box::new(process))
         }
-        Start::Recording(tape) => (create()?, Box::new(Player::new(&tape.lines, control))),
+        RunStart::Recording(tape) => (create()?, Box::new(Player::new(&tape.lines, control))),
     };
     let mut meter = match start {
-        Start::Command { is_local, .. } => Some(EnergyMeter::start(*is_local)),
+        RunStart::Command { is_local, .. } => Some(EnergyMeter::start(*is_local)),
         // Runs that take turns share the device, so its power belongs to both.
-        Start::InTurns(_) | Start::Recording(_) => None,
+        RunStart::InTurns(_) | RunStart::Recording(_) => None,
     };
-    tell(Told::Started {
+    on_update(RunUpdate::Started {
         run: folder.run.id(),
         command: folder.command.clone(),
     })?;
@@ -108,23 +108,23 @@ pub fn supervise(
     let (mut heard, mut step_ms) = (Instant::now(), 0.0);
     loop {
         match source.next_before(tick)? {
-            Next::Line(bytes) => {
-                let line = folder.keep(&bytes)?;
+            NextLine::Line(bytes) => {
+                let line = folder.append(&bytes)?;
                 heard = Instant::now();
                 if let (Line::Event(event), Some(meter)) = (&line, &mut meter) {
-                    meter.hear(event);
+                    meter.on_event(event);
                     if let Body::Step(step) = &event.body {
                         step_ms = step.total_ms;
                     }
                 }
-                tell(Told::Line(line))?;
+                on_update(RunUpdate::Line(line))?;
             }
-            Next::Nothing => {}
-            Next::End => break,
+            NextLine::Nothing => {}
+            NextLine::End => break,
         }
         if Instant::now() >= tick {
             let gpus = meter.as_ref().and_then(EnergyMeter::gpus);
-            tell(Told::Clock {
+            on_update(RunUpdate::Clock {
                 seconds: source.seconds(),
                 // A recording pauses when its run did, so its silence is not reported.
                 silent: meter.as_ref().and(silent(heard.elapsed(), step_ms)),
@@ -133,14 +133,14 @@ pub fn supervise(
             tick = Instant::now() + SECOND;
         }
     }
-    let exit = source.end(&folder.run)?;
+    let exit = source.finish(&folder.run)?;
     let stderr = tail(&folder.stderr_path(), STDERR_LINES);
     let energy = meter.and_then(EnergyMeter::finish);
-    Ok(Ended {
+    Ok(EndedRun {
         run: Arc::new(folder.finish(&exit.to_string(), energy)?),
         exit,
         stopped: control.stopped().is_some(),
-        is_recording: matches!(start, Start::Recording(_)),
+        is_recording: matches!(start, RunStart::Recording(_)),
         stderr,
     })
 }
@@ -148,13 +148,15 @@ pub fn supervise(
 /// Returns the seconds of silence if they are unusual for a run with steps of this length.
 fn silent(quiet: Duration, step_ms: f64) -> Option<f64> {
     let seconds = quiet.as_secs_f64();
-    let usual = SILENCE.as_secs_f64().max(SILENT_STEPS * step_ms / 1e3);
+    let usual = SILENCE_WARNING
+        .as_secs_f64()
+        .max(SILENT_STEPS * step_ms / 1e3);
     (seconds >= usual).then_some(seconds)
 }
 
 /// The next item of a source.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next<T> {
+pub(super) enum NextLine<T> {
     Line(T),
     /// No line yet.
     Nothing,
@@ -162,22 +164,22 @@ pub(super) enum Next<T> {
 }
 
 /// A source of output lines: a child or a recording.
-trait Source {
+trait LineSource {
     /// Waits until there is a line, but not longer than to `until`.
-    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>>;
+    fn next_before(&mut self, until: Instant) -> Result<NextLine<Vec<u8>>>;
 
     fn seconds(&self) -> f64;
 
     /// Waits for the end of the process that reported `run`.
-    fn end(&mut self, run: &FinishedRun) -> Result<RunExit>;
+    fn finish(&mut self, run: &FinishedRun) -> Result<RunExit>;
 }
 
-impl Source for Player<'_> {
-    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>> {
+impl LineSource for Player<'_> {
+    fn next_before(&mut self, until: Instant) -> Result<NextLine<Vec<u8>>> {
         Ok(match Player::next_before(self, until) {
-            Next::Line(text) => Next::Line(text.as_bytes().to_vec()),
-            Next::Nothing => Next::Nothing,
-            Next::End => Next::End,
+            NextLine::Line(text) => NextLine::Line(text.as_bytes().to_vec()),
+            NextLine::Nothing => NextLine::Nothing,
+            NextLine::End => NextLine::End,
         })
     }
 
@@ -185,7 +187,7 @@ impl Source for Player<'_> {
         Player::seconds(self)
     }
 
-    fn end(&mut self, run: &FinishedRun) -> Result<RunExit> {
+    fn finish(&mut self, run: &FinishedRun) -> Result<RunExit> {
         Ok(RunExit::Status(match &run.failure {
             _ if !self.is_over() => STOPPED,
             Some(_) => 1,
@@ -196,9 +198,9 @@ impl Source for Player<'_> {
 
 /// A running child. Dropping it ends the child and everything it started.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ChildProcess {
     child: Child,
-    going: Going,
+    activity: RunActivity,
     is_over: bool,
     lines: Receiver<std::io::Result<Vec<u8>>>,
     control: Control,
@@ -207,18 +209,18 @@ pub(super) struct Process {
     deadline: Option<Instant>,
 }
 
-impl Process {
+impl ChildProcess {
     /// Starts a child. `turn` says which turn it takes, and connects it to the other run.
     ///
     /// # Errors
     /// Fails if it cannot be started.
     pub(super) fn start(
-        words: &[OsString],
+        argv: &[OsString],
         folder: &RunFolder,
         control: &Control,
         turn: Option<(&str, UnixStream)>,
     ) -> Result<Self> {
-        let (program, arguments) = words
+        let (program, arguments) = argv
             .split_first()
             .ok_or_else(|| anyhow!("nothing to start"))?;
         let stderr = folder.stderr_path();
@@ -238,18 +240,18 @@ impl Process {
             // A run that waits for its reader would also delay the other run.
             ahead = LINES_OF_A_RUN;
         }
-        ends_with_this(&mut command, libc::SIGTERM);
-        let mut child = command.spawn().map_err(NotStarted::of(program))?;
+        die_with_parent(&mut command, libc::SIGTERM);
+        let mut child = command.spawn().map_err(NotStarted::from_program(program))?;
         let stdout = child.stdout.take();
         let (sender, lines) = sync_channel(ahead);
-        let going = Going::Child {
+        let activity = RunActivity::Child {
             leader: child.id(),
             output: stdout.as_ref().and_then(pipe_of),
         };
-        control.goes(Some(going.clone()));
-        let process = Process {
+        control.set_activity(Some(activity.clone()));
+        let process = ChildProcess {
             child,
-            going,
+            activity,
             is_over: false,
             lines,
             control: control.clone(),
@@ -262,33 +264,35 @@ impl Process {
     }
 
     /// Puts the child under another control.
-    pub(super) fn under(mut self, control: &Control) -> Self {
+    pub(super) fn with_control(mut self, control: &Control) -> Self {
         self.control = control.clone();
-        self.control.goes(Some(self.going.clone()));
+        self.control.set_activity(Some(self.activity.clone()));
         self
     }
 
     /// Kills the child if the request to end did not help in time.
-    fn insist(&mut self) {
+    fn kill_if_overdue(&mut self) {
         if self.control.stopped().is_none() {
             return;
         }
         let now = Instant::now();
-        if now >= *self.deadline.get_or_insert(now + PATIENCE) {
+        if now >= *self.deadline.get_or_insert(now + KILL_GRACE) {
             self.control.kill();
-            self.deadline = Some(now + PATIENCE);
+            self.deadline = Some(now + KILL_GRACE);
         }
     }
 }
 
-impl Source for Process {
-    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>> {
-        self.insist();
+impl LineSource for ChildProcess {
+    fn next_before(&mut self, until: Instant) -> Result<NextLine<Vec<u8>>> {
+        self.kill_if_overdue();
         let left = until.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
-            Ok(line) => Ok(Next::Line(line.context("reading the run's output failed")?)),
-            Err(RecvTimeoutError::Timeout) => Ok(Next::Nothing),
-            Err(RecvTimeoutError::Disconnected) => Ok(Next::End),
+            Ok(line) => Ok(NextLine::Line(
+                line.context("reading the run's output failed")?,
+            )),
+            Err(RecvTimeoutError::Timeout) => Ok(NextLine::Nothing),
+            Err(RecvTimeoutError::Disconnected) => Ok(NextLine::End),
         }
     }
 
@@ -296,19 +300,19 @@ impl Source for Process {
         self.begun.elapsed().as_secs_f64()
     }
 
-    fn end(&mut self, _: &FinishedRun) -> Result<RunExit> {
+    fn finish(&mut self, _: &FinishedRun) -> Result<RunExit> {
         let status = self.child.wait().context("waiting for the run failed")?;
         self.is_over = true;
         Ok(status.into())
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         if !self.is_over {
             self.control.kill();
         }
-        self.control.goes(None);
+        self.control.set_activity(None);
         if self.is_over {
             return;
         }
@@ -323,7 +327,7 @@ fn pipe_of(stdout: &ChildStdout) -> Option<PathBuf> {
 }
 
 /// The last lines that a stored run wrote to its error stream.
-pub fn last_words(folder: &Path) -> String {
+pub fn stderr_tail(folder: &Path) -> String {
     tail(&folder.join(STDERR), STDERR_LINES)
 }
 
@@ -351,13 +355,13 @@ mod tests {
     fn played(
         lines: Vec<(f64, String)>,
         control: &Control,
-        mut look: impl FnMut(&Told),
-    ) -> (Ended, usize) {
+        mut look: impl FnMut(&RunUpdate),
+    ) -> (EndedRun, usize) {
         let root = tempfile::tempdir().unwrap();
         let command = ["recordings", "play", "a"].map(str::to_owned).to_vec();
-        let start = Start::Recording(Tape { command, lines });
-        let ended = supervise(&start, root.path(), control, &mut |told| {
-            look(&told);
+        let start = RunStart::Recording(Tape { command, lines });
+        let ended = supervise(&start, root.path(), control, &mut |update| {
+            look(&update);
             Ok(())
         });
         let ended = ended.unwrap();
@@ -380,8 +384,8 @@ mod tests {
     #[test]
     fn a_change_of_speed_takes_effect_while_a_line_is_waited_for() {
         let control = Control::default();
-        let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |told| {
-            if matches!(told, Told::Line(_)) {
+        let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |update| {
+            if matches!(update, RunUpdate::Line(_)) {
                 let control = control.clone();
                 thread::spawn(move || control.set_speed(Speed::End));
             }
@@ -393,8 +397,8 @@ mod tests {
     #[test]
     fn a_recording_that_is_stopped_keeps_what_was_played() {
         let control = Control::default();
-        let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |told| {
-            if matches!(told, Told::Line(_)) {
+        let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |update| {
+            if matches!(update, RunUpdate::Line(_)) {
                 let control = control.clone();
                 thread::spawn(move || control.stop(libc::SIGINT));
             }

@@ -10,8 +10,8 @@ use flate2::write::GzEncoder;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::run::EVENTS;
-use crate::session::{Place, SessionError, log};
-use tinyllama_base::{file, foreign, if_there, inside};
+use crate::session::{SessionError, SessionLocation, log};
+use tinyllama_base::{file, if_there, inside, untrusted};
 
 /// The parts of a session that travel. The lock and the cache stay.
 const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];
@@ -26,9 +26,9 @@ const DEEPEST: usize = 12;
 const LONGEST_PATH: u64 = 1 << 12;
 
 /// Writes the session to a new `.tar.gz`. An existing file is not overwritten.
-pub fn export(place: &Place, to: &Path) -> Result<(), SessionError> {
+pub fn export(location: &SessionLocation, to: &Path) -> Result<(), SessionError> {
     let file = File::create_new(to).map_err(SessionError::io("creating", to))?;
-    let written = write(place, file, to);
+    let written = write(location, file, to);
     if written.is_err() {
         // Half an archive would block the next try.
         drop(fs::remove_file(to));
@@ -36,11 +36,11 @@ pub fn export(place: &Place, to: &Path) -> Result<(), SessionError> {
     written
 }
 
-fn write(place: &Place, file: File, to: &Path) -> Result<(), SessionError> {
+fn write(location: &SessionLocation, file: File, to: &Path) -> Result<(), SessionError> {
     let io = |action| SessionError::io(action, to);
     let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
     for part in PARTS {
-        add(&mut archive, &place.folder, Path::new(part))?;
+        add(&mut archive, &location.folder, Path::new(part))?;
     }
     let file = archive
         .into_inner()
@@ -76,17 +76,20 @@ fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<()
         .map_err(io("packing"))
 }
 
-/// Unpacks an archive as the session at `place`, where there must be none yet. Returns its damaged lines.
+/// Unpacks an archive as the session at `location`, where there must be none yet. Returns its damaged lines.
 ///
 /// The archive is first unpacked and read in a temporary folder, so a bad archive leaves nothing behind.
-pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionError> {
-    if place.events().exists() {
+pub fn import(
+    from: &Path,
+    location: &SessionLocation,
+) -> Result<Vec<log::LogDamage>, SessionError> {
+    if location.events().exists() {
         return Err(SessionError::Exists {
-            path: place.folder.clone(),
+            path: location.folder.clone(),
         });
     }
-    let parent = place.folder.parent().unwrap_or(Path::new("."));
-    super::place::create_private(parent)?;
+    let parent = location.folder.parent().unwrap_or(Path::new("."));
+    super::location::create_private(parent)?;
     let unpacked = tempfile::Builder::new()
         .prefix(".import-")
         .tempdir_in(parent)
@@ -100,10 +103,10 @@ pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionErr
             why,
         });
     }
-    place.create()?;
+    location.create()?;
     // The events come last, because a session exists as soon as they do.
     for part in PARTS.iter().rev() {
-        let (source, target) = (unpacked.path().join(part), place.folder.join(part));
+        let (source, target) = (unpacked.path().join(part), location.folder.join(part));
         if source.is_dir() {
             fs::remove_dir(&target).map_err(SessionError::io("replacing", &target))?;
         }
@@ -111,19 +114,19 @@ pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionErr
             fs::rename(&source, &target).map_err(SessionError::io("moving to", &target))?;
         }
     }
-    file::sync_folder(&place.events()).map_err(SessionError::io("saving", &place.folder))?;
-    share(place)?;
+    file::sync_folder(&location.events()).map_err(SessionError::io("saving", &location.folder))?;
+    share(location)?;
     Ok(scan.damage)
 }
 
 /// Lets the instructors of a shared class read the parts that they could read if the session had begun there.
-fn share(place: &Place) -> Result<(), SessionError> {
-    let runs = place.runs();
+fn share(location: &SessionLocation) -> Result<(), SessionError> {
+    let runs = location.runs();
     let made = inside(&runs).map_err(SessionError::io("reading", &runs))?;
     let streams = made.iter().map(|run| run.join(EVENTS));
-    let mut all = [place.events(), runs].into_iter().chain(streams);
-    all.try_for_each(|path| place.share(&path))?;
-    made.iter().try_for_each(|run| place.share(run))
+    let mut all = [location.events(), runs].into_iter().chain(streams);
+    all.try_for_each(|path| location.share(&path))?;
+    made.iter().try_for_each(|run| location.share(run))
 }
 
 fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
@@ -133,7 +136,7 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
         why,
     };
     let open = || {
-        let file = foreign::open(from).map_err(io("opening"))?;
+        let file = untrusted::open(from).map_err(io("opening"))?;
         // The limit is doubled for headers and padding.
         Ok(Archive::new(GzDecoder::new(file).take(2 * MOST_BYTES)))
     };

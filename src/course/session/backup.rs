@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::location::create_private;
 use super::log::{replace, replace_json};
-use super::place::create_private;
-use crate::session::{Event, Scope, Session, SessionError, check_name};
-use tinyllama_base::{foreign, now};
+use crate::session::{Scope, Session, SessionError, SessionEvent, check_name};
+use tinyllama_base::{now, untrusted};
 
 const MANIFEST: &str = "backup.json";
 
@@ -43,15 +43,15 @@ impl Session {
         scope: Scope,
         workbench: &[String],
         by: &str,
-    ) -> Result<(Event, String), SessionError> {
+    ) -> Result<(SessionEvent, String), SessionError> {
         let name = format!("reset-{}", self.state().backups.len() + 1);
-        let folder = self.place.backups().join(&name);
+        let folder = self.location.backups().join(&name);
         create_private(&folder)?;
         let mut kept = Vec::new();
         for file in workbench {
             check_name(file)?;
-            if self.place.workbench().join(file).is_file() {
-                copy(&self.place.workbench(), &folder, file)?;
+            if self.location.workbench().join(file).is_file() {
+                copy(&self.location.workbench(), &folder, file)?;
                 kept.push(file.clone());
             }
         }
@@ -62,7 +62,7 @@ impl Session {
             workbench: kept,
         };
         replace_json(&folder.join(MANIFEST), &manifest)?;
-        let event = Event::Reset {
+        let event = SessionEvent::Reset {
             backup: name.clone(),
             scope,
             by: by.into(),
@@ -73,14 +73,14 @@ impl Session {
     /// Removes the workbench files of the newest reset, if they still equal their copies.
     pub(super) fn finish_resets(&mut self) -> Result<(), SessionError> {
         let newest = format!("reset-{}", self.state().backups.len());
-        let folder = self.place.backups().join(&newest);
+        let folder = self.location.backups().join(&newest);
         let known = self.state().backups.get(&newest);
         if known.is_none_or(|known| known.restored) {
             return Ok(());
         }
         for file in read_manifest(&folder)?.workbench {
             check_name(&file)?;
-            let path = self.place.workbench().join(&file);
+            let path = self.location.workbench().join(&file);
             let (Ok(now), Ok(copied)) = (fs::read(&path), fs::read(folder.join(&file))) else {
                 continue;
             };
@@ -98,7 +98,11 @@ impl Session {
     }
 
     /// Restores the workbench files of a backup. Recording the event does the rest.
-    pub(super) fn prepare_restore(&self, backup: &str, by: &str) -> Result<Event, SessionError> {
+    pub(super) fn prepare_restore(
+        &self,
+        backup: &str,
+        by: &str,
+    ) -> Result<SessionEvent, SessionError> {
         let known = self
             .state()
             .backups
@@ -107,18 +111,18 @@ impl Session {
         if known.restored {
             return Err(SessionError::AlreadyRestored(backup.into()));
         }
-        let folder = self.place.backups().join(backup);
+        let folder = self.location.backups().join(backup);
         let manifest = read_manifest(&folder)?;
         let replaced = folder.join("replaced");
         for file in &manifest.workbench {
             check_name(file)?;
-            if self.place.workbench().join(file).exists() {
+            if self.location.workbench().join(file).exists() {
                 create_private(&replaced)?;
-                copy(&self.place.workbench(), &replaced, file)?;
+                copy(&self.location.workbench(), &replaced, file)?;
             }
-            copy(&folder, &self.place.workbench(), file)?;
+            copy(&folder, &self.location.workbench(), file)?;
         }
-        Ok(Event::Restored {
+        Ok(SessionEvent::Restored {
             backup: backup.into(),
             by: by.into(),
         })
@@ -127,12 +131,12 @@ impl Session {
 
 fn read_manifest(folder: &Path) -> Result<Manifest, SessionError> {
     let path = folder.join(MANIFEST);
-    foreign::read_json(&path, foreign::MOST_BYTES).map_err(SessionError::io("reading", &path))
+    untrusted::read_json(&path, untrusted::MOST_BYTES).map_err(SessionError::io("reading", &path))
 }
 
 fn copy(from: &Path, to: &Path, file: &str) -> Result<(), SessionError> {
     let (from, to) = (from.join(file), to.join(file));
-    let content =
-        foreign::read(&from, foreign::MOST_BYTES).map_err(SessionError::io("reading", &from))?;
+    let content = untrusted::read(&from, untrusted::MOST_BYTES)
+        .map_err(SessionError::io("reading", &from))?;
     replace(&to, &content)
 }

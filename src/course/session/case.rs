@@ -1,7 +1,7 @@
 //! The state of an investigation: the measurements, the suspect, and the fixes that ran.
 
-use crate::lesson::{Case, Deed};
-use crate::session::{State, StepProgress, StepRef};
+use crate::lesson::{Case, CaseMove};
+use crate::session::{SessionState, StepProgress, StepRef};
 use tinyllama_base::plural;
 
 /// A learner's progress in a case.
@@ -16,7 +16,7 @@ pub struct Standing {
     /// Indices of the suspects whose fixes ran, oldest first.
     pub fixed: Vec<usize>,
     /// Measurements and fixes with their runs, oldest first.
-    told: Vec<(Deed, String)>,
+    told: Vec<(CaseMove, String)>,
 }
 
 /// The result of a measurement or a fix.
@@ -30,15 +30,15 @@ pub struct Evidence<'a> {
 
 /// One line of a case's menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    pub deed: Deed,
+pub struct CaseItem {
+    pub deed: CaseMove,
     pub text: String,
     /// True if it was done already.
     pub done: bool,
 }
 
 impl Standing {
-    pub fn of(case: &Case, progress: &StepProgress, state: &State) -> Self {
+    pub fn from_progress(case: &Case, progress: &StepProgress, state: &SessionState) -> Self {
         let mut standing = Self {
             suspect: progress
                 .suspicions
@@ -49,11 +49,13 @@ impl Standing {
         let runs = progress.runs.iter();
         let runs = runs.filter_map(|id| Some((id, state.runs.get(id)?)));
         for (id, run) in runs.filter(|(_, run)| run.exit.is_some_and(|exit| exit.is_success())) {
-            let deed = case.deed_of(&run.command);
-            standing.told.extend(deed.map(|deed| (deed, id.clone())));
-            match deed {
-                Some(Deed::Fix(index)) => standing.fixed.push(index),
-                Some(Deed::Measure(index)) => {
+            let case_move = case.move_of(&run.command);
+            standing
+                .told
+                .extend(case_move.map(|case_move| (case_move, id.clone())));
+            match case_move {
+                Some(CaseMove::Fix(index)) => standing.fixed.push(index),
+                Some(CaseMove::Measure(index)) => {
                     standing.measurements += usize::from(!standing.is_closed(case));
                     standing.taken.push(index);
                 }
@@ -97,23 +99,23 @@ impl Standing {
     }
 
     /// The menu: all measurements, all suspects, and the fix of the current suspect.
-    pub fn menu(&self, case: &Case) -> Vec<Item> {
+    pub fn menu(&self, case: &Case) -> Vec<CaseItem> {
         let measurements = case.measurements.iter().enumerate();
-        let measurements = measurements.map(|(index, measurement)| Item {
-            deed: Deed::Measure(index),
+        let measurements = measurements.map(|(index, measurement)| CaseItem {
+            deed: CaseMove::Measure(index),
             text: format!("Measure: {}", measurement.text),
             done: self.taken.contains(&index),
         });
         let suspects = case.suspects.iter().enumerate();
-        let suspects = suspects.map(|(index, suspect)| Item {
-            deed: Deed::Suspect(index),
+        let suspects = suspects.map(|(index, suspect)| CaseItem {
+            deed: CaseMove::Suspect(index),
             text: format!("Suspect: {}", suspect.text),
             done: self.suspect == Some(index),
         });
         let fix = self.suspect.and_then(|index| {
             let suspect = case.suspects.get(index)?;
-            Some(Item {
-                deed: Deed::Fix(index),
+            Some(CaseItem {
+                deed: CaseMove::Fix(index),
                 text: format!("Fix it: run {} --fix {}", case.target, suspect.fix),
                 done: self.fixed.contains(&index),
             })
@@ -123,16 +125,16 @@ impl Standing {
 
     /// The results of measurements and fixes so far, in the order of their first runs.
     pub fn evidence<'c>(&'c self, case: &'c Case) -> Vec<Evidence<'c>> {
-        let text = |deed| match deed {
-            Deed::Measure(index) => Some(&*case.measurements.get(index)?.shows),
-            Deed::Fix(index) => Some(&*case.suspects.get(index)?.because),
-            Deed::Suspect(_) => None,
+        let text = |case_move| match case_move {
+            CaseMove::Measure(index) => Some(&*case.measurements.get(index)?.shows),
+            CaseMove::Fix(index) => Some(&*case.suspects.get(index)?.because),
+            CaseMove::Suspect(_) => None,
         };
-        let is_fix = |(deed, _): &&(Deed, String)| matches!(deed, Deed::Fix(_));
+        let is_fix = |(case_move, _): &&(CaseMove, String)| matches!(case_move, CaseMove::Fix(_));
         let (fixes, measurements): (Vec<_>, Vec<_>) = self.told.iter().partition(is_fix);
         let mut evidence: Vec<Evidence> = Vec::new();
-        for (deed, run) in measurements.into_iter().chain(fixes) {
-            let Some(text) = text(*deed) else {
+        for (case_move, run) in measurements.into_iter().chain(fixes) {
+            let Some(text) = text(*case_move) else {
                 continue;
             };
             match evidence.iter_mut().find(|known| known.text == text) {
@@ -145,16 +147,16 @@ impl Standing {
 }
 
 /// The learner's suspicions as text, each with the number of runs before it.
-pub fn suspicions(case: &Case, state: &State, at: &StepRef) -> Vec<String> {
+pub fn suspicions(case: &Case, state: &SessionState, at: &StepRef) -> Vec<String> {
     let progress = state.progress(at);
-    let told = progress.suspicions.iter().map(|suspicion| {
+    let update = progress.suspicions.iter().map(|suspicion| {
         let suspect = case
             .suspect(&suspicion.suspect)
             .and_then(|index| case.suspects.get(index));
         let text = suspect.map_or(suspicion.suspect.as_str(), |suspect| &suspect.text);
         format!("{text} (after {})", plural(suspicion.after_runs, "run"))
     });
-    told.collect()
+    update.collect()
 }
 
 #[cfg(test)]
@@ -163,7 +165,7 @@ mod tests {
 
     use super::*;
     use crate::lesson::case::{Measurement, Suspect};
-    use crate::session::event::{Event, Record, RunExit};
+    use crate::session::event::{Record, RunExit, SessionEvent};
 
     fn case() -> Case {
         let suspect = |id: &str, guilty| Suspect {
@@ -194,21 +196,21 @@ mod tests {
     }
 
     /// Progress of a learner after these actions, recorded as a session records them.
-    fn after(deeds: &[&str]) -> Standing {
+    fn standing_after(case_moves: &[&str]) -> Standing {
         let (case, at) = (case(), StepRef::new("stages", "stage2"));
-        let mut state = State::default();
+        let mut state = SessionState::default();
         let mut n = 0;
         let mut record = |event| {
             n += 1;
             let time = String::new();
             state.apply(&Record { n, time, event });
         };
-        for (index, deed) in deeds.iter().enumerate() {
-            let (what, which) = deed.split_once(' ').unwrap();
+        for (index, case_move) in case_moves.iter().enumerate() {
+            let (what, which) = case_move.split_once(' ').unwrap();
             let command = match what {
                 "suspect" => {
                     let suspect = which.to_string();
-                    record(Event::Suspected {
+                    record(SessionEvent::Suspected {
                         at: at.clone(),
                         suspect,
                     });
@@ -216,41 +218,41 @@ mod tests {
                 }
                 "play" => vec!["recordings".into(), "play".into(), which.to_string()],
                 "fix" => case
-                    .flags_of(Deed::Fix(case.suspect(which).unwrap()))
+                    .flags_of(CaseMove::Fix(case.suspect(which).unwrap()))
                     .unwrap(),
                 _ => {
                     let index = case.measurements.iter().position(|it| it.id == which);
-                    case.flags_of(Deed::Measure(index.unwrap())).unwrap()
+                    case.flags_of(CaseMove::Measure(index.unwrap())).unwrap()
                 }
             };
             let run = format!("run-{index}");
-            record(Event::RunStarted {
+            record(SessionEvent::RunStarted {
                 run: run.clone(),
                 at: Some(at.clone()),
                 target: "stage2".into(),
                 command,
                 host: String::new(),
             });
-            record(Event::RunFinished {
+            record(SessionEvent::RunFinished {
                 run,
                 exit: RunExit::SUCCESS,
                 values: BTreeMap::new(),
             });
         }
-        Standing::of(&case, &state.progress(&at), &state)
+        Standing::from_progress(&case, &state.progress(&at), &state)
     }
 
     #[test]
     fn a_case_is_solved_by_name_conviction_and_fix_and_by_nothing_less() {
         let case = case();
-        let solved = |deeds: &[&str]| after(deeds).is_solved(&case);
+        let solved = |case_moves: &[&str]| standing_after(case_moves).is_solved(&case);
         assert!(solved(&["measure kernels", "suspect layout", "fix layout"]));
         assert!(solved(&[
             "play kernels-recorded",
             "suspect layout",
             "fix layout"
         ]));
-        for deeds in [
+        for case_moves in [
             &["suspect layout", "fix layout"][..],
             &["measure plain", "suspect layout", "fix layout"],
             &["measure kernels", "suspect layout"],
@@ -263,7 +265,7 @@ mod tests {
                 "suspect init",
             ],
         ] {
-            assert!(!solved(deeds), "{deeds:?}");
+            assert!(!solved(case_moves), "{case_moves:?}");
         }
     }
 
@@ -272,25 +274,26 @@ mod tests {
         let case = case();
         let convicted = ["measure kernels", "suspect layout", "fix layout"];
         let more = [&convicted[..], &["measure kernels", "measure plain"]].concat();
-        let (solved, curious) = (after(&convicted), after(&more));
+        let (solved, curious) = (standing_after(&convicted), standing_after(&more));
         assert_eq!((solved.measurements, curious.measurements), (1, 1));
         assert_eq!(curious.taken, [1, 1, 0]);
-        let standing = after(&["measure plain", "measure plain", "suspect init", "fix init"]);
+        let standing =
+            standing_after(&["measure plain", "measure plain", "suspect init", "fix init"]);
         assert_eq!(
             (standing.measurements, &standing.taken[..]),
             (2, &[0, 0][..])
         );
         let evidence = standing.evidence(&case);
-        let told: Vec<_> = evidence.iter().map(|it| (it.text, it.run)).collect();
+        let update: Vec<_> = evidence.iter().map(|it| (it.text, it.run)).collect();
         assert_eq!(
-            told,
+            update,
             [("what plain shows", "run-1"), ("what init showed", "run-3")]
         );
         assert!(standing.missing(&case).contains("changed nothing"));
         let menu = standing.menu(&case);
         assert!(menu.last().unwrap().text.contains("run stage2 --fix init"));
         assert!(
-            !after(&[])
+            !standing_after(&[])
                 .menu(&case)
                 .iter()
                 .any(|item| item.text.contains("--fix"))

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::log::replace_json;
-use crate::session::{Place, SessionError};
-use tinyllama_base::foreign;
+use crate::session::{SessionError, SessionLocation};
+use tinyllama_base::untrusted;
 
 /// No learner can have this name, because names do not begin with a dot.
 const NAME: &str = ".class.json";
@@ -41,8 +41,8 @@ pub fn write(class: &Path, pin: &Pin) -> Result<(), SessionError> {
 /// The pin of the class that contains this session; `None` outside a class or without a pin.
 ///
 /// Others may write into a class folder, so the file only counts if the folder's owner owns it.
-pub(super) fn read_for(place: &Place) -> Result<Option<Pin>, SessionError> {
-    place.folder.parent().map_or(Ok(None), read)
+pub(super) fn read_for(location: &SessionLocation) -> Result<Option<Pin>, SessionError> {
+    location.folder.parent().map_or(Ok(None), read)
 }
 
 /// The pin of a class.
@@ -66,7 +66,7 @@ pub fn read(class: &Path) -> Result<Option<Pin>, SessionError> {
     if !found.is_file() || found.len() > MOST_BYTES || found.uid() != owner {
         return Ok(None);
     }
-    let text = foreign::read(&path, MOST_BYTES).map_err(SessionError::io("reading", &path))?;
+    let text = untrusted::read(&path, MOST_BYTES).map_err(SessionError::io("reading", &path))?;
     // A damaged file, or one of a newer program, must not stop a learner.
     Ok(serde_json::from_slice(&text).ok())
 }

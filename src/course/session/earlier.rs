@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::log::scan_bytes;
-use crate::session::{Event, MOST_LOG_BYTES, Scan, SessionError};
-use tinyllama_base::foreign;
+use crate::session::{MOST_LOG_BYTES, Scan, SessionError, SessionEvent};
+use tinyllama_base::untrusted;
 
 /// The content of a log.
 #[derive(Debug)]
-pub struct KeptLog {
+pub struct StoredLog {
     pub bytes: Vec<u8>,
     pub scan: Scan,
 }
@@ -24,25 +24,25 @@ pub struct Replaced<'a> {
     pub state: &'a Value,
 }
 
-impl KeptLog {
+impl StoredLog {
     /// Scans the bytes of a log.
     ///
     /// # Errors
     /// If a newer program wrote it.
-    pub fn of(bytes: Vec<u8>, path: &Path) -> Result<Self, SessionError> {
+    pub fn parse(bytes: Vec<u8>, path: &Path) -> Result<Self, SessionError> {
         let scan = scan_bytes(&bytes, path)?;
         Ok(Self { bytes, scan })
     }
 
     fn read(path: &Path) -> Result<Self, SessionError> {
-        let bytes = foreign::read(path, MOST_LOG_BYTES);
-        Self::of(bytes.map_err(SessionError::io("reading", path))?, path)
+        let bytes = untrusted::read(path, MOST_LOG_BYTES);
+        Self::parse(bytes.map_err(SessionError::io("reading", path))?, path)
     }
 
     /// `None` for a log that began with its session.
-    pub fn replaced(&self) -> Option<Replaced<'_>> {
+    pub fn replaced_log(&self) -> Option<Replaced<'_>> {
         match &self.scan.records.first()?.event {
-            Event::Compacted {
+            SessionEvent::Compacted {
                 previous_hash,
                 previous_records,
                 state,
@@ -67,17 +67,17 @@ pub fn file(folder: &Path, records: u64) -> PathBuf {
 ///
 /// # Errors
 /// If one of them cannot be read.
-pub fn logs(folder: &Path) -> Result<Vec<KeptLog>, SessionError> {
-    let mut logs = vec![KeptLog::read(&folder.join("events.jsonl"))?];
+pub fn logs(folder: &Path) -> Result<Vec<StoredLog>, SessionError> {
+    let mut logs = vec![StoredLog::read(&folder.join("events.jsonl"))?];
     let mut before = u64::MAX;
-    while let Some(replaced) = logs.last().and_then(KeptLog::replaced) {
+    while let Some(replaced) = logs.last().and_then(StoredLog::replaced_log) {
         let path = file(folder, replaced.records);
         // Each log has to end before the next one. A log that leads to itself would go on forever.
         if replaced.records >= before || !path.is_file() {
             break;
         }
         before = replaced.records;
-        logs.push(KeptLog::read(&path)?);
+        logs.push(StoredLog::read(&path)?);
     }
     Ok(logs)
 }

@@ -81,7 +81,7 @@ impl SessionError {
     }
 
     /// Returns whether the session may still be read if this error prevents writing.
-    pub(super) fn lets_look(&self) -> bool {
+    pub(super) fn allows_reading(&self) -> bool {
         matches!(
             self,
             SessionError::Io { .. } | SessionError::TooLarge { .. }

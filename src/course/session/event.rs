@@ -20,26 +20,28 @@ pub struct Record {
     pub n: u64,
     /// UTC, RFC 3339. It is for people: a clock may be set back, so nothing is computed from it.
     pub time: String,
-    pub event: Event,
+    pub event: SessionEvent,
 }
 
 impl Record {
-    /// Reads a record. An event that only a newer program knows becomes [`Event::Unknown`].
+    /// Reads a record. An event that only a newer program knows becomes [`SessionEvent::Unknown`].
     pub(super) fn read(text: &str) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
-        struct Outside {
+        struct RecordEnvelope {
             n: u64,
             time: String,
             event: BTreeMap<String, IgnoredAny>,
         }
         serde_json::from_str(text).or_else(|error| match serde_json::from_str(text) {
-            Ok(Outside { n, time, event })
-                if !event.keys().any(|kind| Event::VARIANTS.contains(&&**kind)) =>
+            Ok(RecordEnvelope { n, time, event })
+                if !event
+                    .keys()
+                    .any(|kind| SessionEvent::VARIANTS.contains(&&**kind)) =>
             {
                 Ok(Self {
                     n,
                     time,
-                    event: Event::Unknown,
+                    event: SessionEvent::Unknown,
                 })
             }
             _ => Err(error),
@@ -51,7 +53,7 @@ impl Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
-pub enum Event {
+pub enum SessionEvent {
     /// First record of every log.
     Created {
         format: u32,
@@ -193,7 +195,7 @@ pub enum Event {
     /// a process is killed in between.
     Ordered {
         order: String,
-        events: Vec<Event>,
+        events: Vec<SessionEvent>,
     },
     /// An event of a newer program. It stays in the log and is otherwise ignored.
     #[serde(skip)]
@@ -201,24 +203,24 @@ pub enum Event {
     Unknown,
 }
 
-impl Event {
+impl SessionEvent {
     /// Returns whether an instructor's order may contain this event: it resets, restores, unlocks or writes, or does
     /// part of a step for a learner.
     pub fn may_be_ordered(&self) -> bool {
         matches!(
             self,
-            Event::Reset { .. }
-                | Event::Restored { .. }
-                | Event::Unlocked { .. }
-                | Event::Message { .. }
-                | Event::Solved { .. }
-                | Event::Predicted { .. }
-                | Event::Answered { .. }
-                | Event::Suspected { .. }
-                | Event::Reflected { .. }
-                | Event::RunStarted { .. }
-                | Event::RunFinished { .. }
-                | Event::Sealed { .. }
+            SessionEvent::Reset { .. }
+                | SessionEvent::Restored { .. }
+                | SessionEvent::Unlocked { .. }
+                | SessionEvent::Message { .. }
+                | SessionEvent::Solved { .. }
+                | SessionEvent::Predicted { .. }
+                | SessionEvent::Answered { .. }
+                | SessionEvent::Suspected { .. }
+                | SessionEvent::Reflected { .. }
+                | SessionEvent::RunStarted { .. }
+                | SessionEvent::RunFinished { .. }
+                | SessionEvent::Sealed { .. }
         )
     }
 }

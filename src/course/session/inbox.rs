@@ -5,26 +5,27 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::location::create_folder;
 use super::order::FORMAT;
-use super::place::create_folder;
 use super::runs::events_file;
 use crate::session::{
-    Action, Event, Notice, Order, Place, Session, SessionError, SolvedRun, check_name, class_file,
+    InstructorOrder, OrderAction, OutsideChange, Session, SessionError, SessionEvent,
+    SessionLocation, SolvedRun, check_name, class_file,
 };
-use tinyllama_base::{foreign, if_there, inside, since_1970};
+use tinyllama_base::{if_there, inside, unix_time, untrusted};
 
 /// A larger file is no order.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Puts an order into the inbox of a session. The learner's tutor takes it within two seconds, or when it next opens.
 /// Returns the order's name.
-pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
-    let inbox = place.inbox();
+pub fn send(location: &SessionLocation, order: &InstructorOrder) -> Result<String, SessionError> {
+    let inbox = location.inbox();
     let io = |action| SessionError::io(action, &inbox);
-    if !place.events().exists() {
-        return Err(SessionError::no_events(&place.folder));
+    if !location.events().exists() {
+        return Err(SessionError::no_events(&location.folder));
     }
-    place.create_inbox()?;
+    location.create_inbox()?;
     let name = new_name();
     let text = serde_json::to_vec(order).map_err(|error| io("writing")(error.into()))?;
     let mut file = tempfile::NamedTempFile::new_in(&inbox).map_err(io("writing in"))?;
@@ -42,7 +43,7 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
 /// A name for an order or a session. Names sort by the time they were made. Two names of the same moment differ in
 /// the process or the nanosecond.
 pub fn new_name() -> String {
-    let now = since_1970();
+    let now = unix_time();
     format!(
         "{:012}-{:09}-{}",
         now.as_secs(),
@@ -52,8 +53,8 @@ pub fn new_name() -> String {
 }
 
 /// Names of the waiting orders, oldest first.
-pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
-    let inbox = place.inbox();
+pub fn waiting(location: &SessionLocation) -> Result<Vec<String>, SessionError> {
+    let inbox = location.inbox();
     let files = inside(&inbox).map_err(SessionError::io("reading", &inbox))?;
     let names = files.iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?.strip_suffix(".json")?;
@@ -63,14 +64,15 @@ pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
 }
 
 /// Reads an order. The error is a text that says why the file is no order.
-fn read(path: &Path) -> Result<Order, String> {
+fn read(path: &Path) -> Result<InstructorOrder, String> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     if is_link {
         return Err("it is a link".into());
     }
-    let order: Order = foreign::read_json(path, MOST_BYTES).map_err(|error| error.to_string())?;
-    if let Action::Solve { events, .. } = &order.action
-        && !events.iter().all(Event::may_be_ordered)
+    let order: InstructorOrder =
+        untrusted::read_json(path, MOST_BYTES).map_err(|error| error.to_string())?;
+    if let OrderAction::Solve { events, .. } = &order.action
+        && !events.iter().all(SessionEvent::may_be_ordered)
     {
         return Err("it does what an order cannot do".into());
     }
@@ -88,106 +90,110 @@ impl Session {
     ///
     /// # Errors
     /// If the disk fails. The order stays and is taken the next time.
-    pub fn poll_notices(&mut self) -> Result<Vec<Notice>, SessionError> {
+    pub fn poll_notices(&mut self) -> Result<Vec<OutsideChange>, SessionError> {
         // An order counts as taken only once its record is on the disk.
         self.save()?;
         let mut notices = Vec::new();
-        for name in waiting(&self.place)? {
-            let path = self.place.inbox().join(format!("{name}.json"));
+        for name in waiting(&self.location)? {
+            let path = self.location.inbox().join(format!("{name}.json"));
             match read(&path) {
                 Ok(order) => {
-                    notices.extend(self.take(&name, &path, &order)?);
+                    notices.extend(self.process_order(&name, &path, &order)?);
                     if_there(fs::remove_file(&path))
                         .map_err(SessionError::io("removing", &path))?;
                 }
-                Err(why) => notices.push(set_aside(&path, &why)?),
+                Err(why) => notices.push(quarantine(&path, &why)?),
             }
         }
         notices.extend(self.poll_pin()?);
         Ok(notices)
     }
 
-    fn take(
+    fn process_order(
         &mut self,
         name: &str,
         path: &Path,
-        order: &Order,
-    ) -> Result<Option<Notice>, SessionError> {
+        order: &InstructorOrder,
+    ) -> Result<Option<OutsideChange>, SessionError> {
         if self.state().orders.contains(name) {
             // The tutor was killed after writing the record and before finishing the order.
             self.finish_order(order)?;
             return Ok(None);
         }
-        match self.obey(name, order) {
+        match self.apply_order(name, order) {
             Ok(notice) => Ok(Some(notice)),
-            Err(error) if error.is_final() => set_aside(path, &error.to_string()).map(Some),
+            Err(error) if error.is_final() => quarantine(path, &error.to_string()).map(Some),
             Err(error) => Err(error),
         }
     }
 
     /// Carries out an order and records it as one event.
-    pub fn obey(&mut self, name: &str, order: &Order) -> Result<Notice, SessionError> {
+    pub fn apply_order(
+        &mut self,
+        name: &str,
+        order: &InstructorOrder,
+    ) -> Result<OutsideChange, SessionError> {
         let by = order.by.clone();
         let mut events = Vec::new();
         let done = match &order.action {
-            Action::Reset { scope, workbench } => {
+            OrderAction::Reset { scope, workbench } => {
                 self.prepare_reset(scope.clone(), workbench, &by)?.0
             }
-            Action::Restore { backup } => self.prepare_restore(backup, &by)?,
-            Action::Unlock { lesson } => Event::Unlocked {
+            OrderAction::Restore { backup } => self.prepare_restore(backup, &by)?,
+            OrderAction::Unlock { lesson } => SessionEvent::Unlocked {
                 lesson: lesson.clone(),
                 by,
             },
-            Action::Message { text } => Event::Message {
+            OrderAction::Message { text } => SessionEvent::Message {
                 from: by,
                 text: text.clone(),
             },
-            Action::Solve {
+            OrderAction::Solve {
                 at,
                 events: before,
                 run,
             } => {
                 if let Some(run) = run {
-                    keep_run(&self.place.runs(), run)?;
+                    store_run(&self.location.runs(), run)?;
                 }
                 events.clone_from(before);
-                Event::Solved { at: at.clone(), by }
+                SessionEvent::Solved { at: at.clone(), by }
             }
         };
         events.push(done.clone());
-        self.record(Event::Ordered {
+        self.record(SessionEvent::Ordered {
             order: name.into(),
             events,
         })?;
         self.finish_order(order)?;
-        Ok(Notice::Done(done))
+        Ok(OutsideChange::Done(done))
     }
 
     /// Does the work that follows the record of an order. Repeating it does no harm.
-    fn finish_order(&mut self, order: &Order) -> Result<(), SessionError> {
+    fn finish_order(&mut self, order: &InstructorOrder) -> Result<(), SessionError> {
         match &order.action {
-            Action::Reset { .. } => self.finish_resets(),
+            OrderAction::Reset { .. } => self.finish_resets(),
             _ => Ok(()),
         }
     }
 
-    fn poll_pin(&mut self) -> Result<Option<Notice>, SessionError> {
-        let Some(pin) = class_file::read_for(&self.place)? else {
+    fn poll_pin(&mut self) -> Result<Option<OutsideChange>, SessionError> {
+        let Some(pin) = class_file::read_for(&self.location)? else {
             return Ok(None);
         };
         if pin.lesson == self.state().pinned {
             return Ok(None);
         }
-        let pinned = Event::Pinned {
+        let pinned = SessionEvent::Pinned {
             lesson: pin.lesson,
             by: pin.by,
         };
         self.record(pinned.clone())?;
-        Ok(Some(Notice::Done(pinned)))
+        Ok(Some(OutsideChange::Done(pinned)))
     }
 }
 
-fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
+fn store_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
     check_name(&run.id)?;
     create_folder(&runs.join(&run.id), false)?;
     let path = events_file(runs, &run.id);
@@ -195,10 +201,10 @@ fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
 }
 
 /// Renames a file that is no order, so that it is reported once and kept.
-fn set_aside(path: &Path, why: &str) -> Result<Notice, SessionError> {
+fn quarantine(path: &Path, why: &str) -> Result<OutsideChange, SessionError> {
     let kept: PathBuf = path.with_extension("refused");
     fs::rename(path, &kept).map_err(SessionError::io("renaming", path))?;
-    Ok(Notice::Refused {
+    Ok(OutsideChange::Refused {
         why: format!("{why} (kept as {})", kept.display()),
     })
 }

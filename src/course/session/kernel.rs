@@ -4,42 +4,42 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::session::{Event, StepRef};
-use crate::workbench::check::{self, Checked};
-use crate::workbench::{Exercise, File, place, words};
+use crate::session::{SessionEvent, StepRef};
+use crate::workbench::check::{self, ExerciseCheck};
+use crate::workbench::{Exercise, KernelFile, exercise_file, text};
 
 /// A file and the result of its check.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tried {
+pub struct CheckedKernel {
     /// Empty if the file cannot be a kernel.
-    pub file: File,
-    pub checked: Checked,
+    pub file: KernelFile,
+    pub checked: ExerciseCheck,
 }
 
-impl Tried {
+impl CheckedKernel {
     /// Reads the file at `path` and calls `check` with it.
     ///
     /// # Errors
     /// If the file cannot be read, or `check` fails for another reason than the kernel.
-    pub fn by(
+    pub fn by_check(
         exercise: &Exercise,
         path: &Path,
-        check: impl FnOnce(&File) -> Result<Checked>,
-    ) -> Result<Tried> {
-        match File::read(path)? {
+        check: impl FnOnce(&KernelFile) -> Result<ExerciseCheck>,
+    ) -> Result<CheckedKernel> {
+        match KernelFile::read(path)? {
             Ok(file) => {
                 let checked = check(&file)?;
-                Ok(Tried { file, checked })
+                Ok(CheckedKernel { file, checked })
             }
-            Err(finding) => Ok(Tried {
-                file: File {
+            Err(finding) => Ok(CheckedKernel {
+                file: KernelFile {
                     path: path.to_owned(),
                     text: String::new(),
                 },
-                checked: Checked {
+                checked: ExerciseCheck {
                     exercise: exercise.name.clone(),
                     findings: vec![finding],
-                    ..Checked::default()
+                    ..ExerciseCheck::default()
                 },
             }),
         }
@@ -48,16 +48,16 @@ impl Tried {
     /// Checks the kernel on the stand-in, at every wave size.
     ///
     /// # Errors
-    /// The same as [`Tried::by`].
-    pub fn on_stand_in(exercise: &Exercise, path: &Path) -> Result<Tried> {
-        Tried::by(exercise, path, |file| {
+    /// The same as [`CheckedKernel::by_check`].
+    pub fn on_stand_in(exercise: &Exercise, path: &Path) -> Result<CheckedKernel> {
+        CheckedKernel::by_check(exercise, path, |file| {
             check::check(exercise, file, &check::WAVES, &mut |_| {})
         })
     }
 
     /// The event for the session.
-    pub fn event(&self, at: Option<StepRef>) -> Event {
-        Event::KernelChecked {
+    pub fn event(&self, at: Option<StepRef>) -> SessionEvent {
+        SessionEvent::KernelChecked {
             at,
             exercise: self.checked.exercise.clone(),
             passed: self.checked.passed,
@@ -67,7 +67,7 @@ impl Tried {
     }
 
     pub fn lines(&self) -> Vec<String> {
-        words::lines(&self.checked, &self.file)
+        text::lines(&self.checked, &self.file)
     }
 }
 
@@ -76,8 +76,8 @@ impl Tried {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn begun(exercise: &Exercise, workbench: &Path) -> Result<(PathBuf, bool)> {
+pub fn start_exercise(exercise: &Exercise, workbench: &Path) -> Result<(PathBuf, bool)> {
     let path = workbench.join(exercise.file_name());
-    let is_new = place::start(exercise, &path)?;
+    let is_new = exercise_file::start(exercise, &path)?;
     Ok((path, is_new))
 }

@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use crate::lesson::quiz::TRIES;
 use crate::lesson::{
-    Answer, Check, Course, Expect, Lesson, Marked, Quiz, Step, StepKind, Undecided, Verdict,
+    Check, Course, Expect, Lesson, MarkedAnswer, Quiz, QuizAnswer, Step, StepKind, Undecided,
+    Verdict,
 };
 use crate::session::{
-    AnswerGiven, CheckResult, Event, MeasuredRuns, Session, SessionError, Status, StepRef, Tried,
-    is_complete,
+    AnswerGiven, CheckResult, CheckedKernel, MeasuredRuns, Session, SessionError, SessionEvent,
+    StepRef, StepStatus, is_complete,
 };
 
 /// A longer pause is a break; only this much of it counts as attention.
@@ -28,7 +29,7 @@ pub struct HintStage {
 
 /// A check's verdict with its text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Checked {
+pub struct CheckResultText {
     /// Id of the check.
     #[serde(rename = "id")]
     pub check: String,
@@ -43,9 +44,9 @@ pub struct Checked {
     pub is_worth_rounds: bool,
 }
 
-impl Checked {
+impl CheckResultText {
     /// A text such as `passed`, or `not yet (not required here)`.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let name = self.verdict.name();
         if self.required || self.verdict == Verdict::Passed {
             name.to_string()
@@ -56,10 +57,10 @@ impl Checked {
 }
 
 /// Evaluates every check of a step on the runs and documents so far.
-fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
+fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<CheckResultText> {
     let of_run = |check: &Check| {
         let outcome = check.evaluate(measured);
-        Checked {
+        CheckResultText {
             check: check.id.clone(),
             required: check.required,
             verdict: outcome.verdict,
@@ -73,7 +74,7 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
     };
     let of_document = |expect: &Expect| {
         let found = expect.evaluate(measured);
-        Checked {
+        CheckResultText {
             check: expect.id.clone(),
             required: expect.required,
             verdict: found.verdict,
@@ -98,7 +99,7 @@ impl Session {
     /// Enters a step.
     pub fn turn_to(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
         let at = StepRef::new(&lesson.id, &step.id);
-        self.record(Event::StepEntered { at })
+        self.record(SessionEvent::StepEntered { at })
     }
 
     /// Notes that the learner has seen the end of the text. This completes a step without another task.
@@ -111,13 +112,13 @@ impl Session {
 
     /// Adds seconds of attention to a step, measured with a monotonic clock.
     pub fn spend(&mut self, at: StepRef, seconds: f64) -> Result<(), SessionError> {
-        self.record(Event::TimeSpent { at, seconds })
+        self.record(SessionEvent::TimeSpent { at, seconds })
     }
 
     /// Records a prediction. A later prediction does not replace the first one.
     pub fn predict(&mut self, at: StepRef, value: f64) -> Result<(), SessionError> {
         if self.state().progress(&at).prediction.is_none() {
-            self.record(Event::Predicted {
+            self.record(SessionEvent::Predicted {
                 at: at.clone(),
                 value,
             })?;
@@ -133,18 +134,18 @@ impl Session {
         at: StepRef,
         course: &Course,
         step: &Step,
-        answer: Answer,
-    ) -> Result<Option<Marked>, SessionError> {
+        answer: QuizAnswer,
+    ) -> Result<Option<MarkedAnswer>, SessionError> {
         let StepKind::Quiz(quiz) = &step.kind else {
             return Ok(None);
         };
-        let Some(quiz) = self.resolved(course, quiz)? else {
+        let Some(quiz) = self.answerable(course, quiz)? else {
             return Ok(None);
         };
-        let Some(mut marked) = quiz.mark(answer) else {
+        let Some(mut marked) = quiz.mark_answer(answer) else {
             return Ok(None);
         };
-        self.record(Event::Answered {
+        self.record(SessionEvent::Answered {
             at: at.clone(),
             given: AnswerGiven {
                 answer: answer.as_number(),
@@ -153,7 +154,7 @@ impl Session {
         })?;
         if marked.correct {
             self.complete(at)?;
-        } else if let Quiz::Number(number) = &quiz {
+        } else if let Quiz::NumberQuestion(number) = &quiz {
             let wrong = self.state().progress(&at).answers;
             let wrong = wrong.iter().filter(|given| !given.correct).count();
             if marked.because.is_empty() {
@@ -168,12 +169,12 @@ impl Session {
     }
 
     /// The question with its right answer filled in; `None` until the command with the answer has run.
-    pub(super) fn resolved(
+    pub(super) fn answerable(
         &self,
         course: &Course,
         quiz: &Quiz,
     ) -> Result<Option<Quiz>, SessionError> {
-        if quiz.asks_of().is_none() {
+        if quiz.asked_step().is_none() {
             return Ok(Some(quiz.clone()));
         }
         Ok(quiz.resolved(&self.measured(course)?))
@@ -193,7 +194,7 @@ impl Session {
 
     /// Names the suspect in an investigation.
     pub fn suspect(&mut self, at: StepRef, step: &Step, suspect: &str) -> Result<(), SessionError> {
-        self.record(Event::Suspected {
+        self.record(SessionEvent::Suspected {
             at: at.clone(),
             suspect: suspect.into(),
         })?;
@@ -209,7 +210,7 @@ impl Session {
 
     /// Records a reflection. An empty one leaves the step open.
     pub fn reflect(&mut self, at: StepRef, text: &str) -> Result<(), SessionError> {
-        self.record(Event::Reflected {
+        self.record(SessionEvent::Reflected {
             at: at.clone(),
             text: text.trim().into(),
         })?;
@@ -226,10 +227,10 @@ impl Session {
         course: &Course,
         lesson: &Lesson,
         step: &Step,
-    ) -> Result<Vec<Checked>, SessionError> {
+    ) -> Result<Vec<CheckResultText>, SessionError> {
         let at = StepRef::new(&lesson.id, &step.id);
         let checked = self.outcomes(course, step)?;
-        let events = checked.iter().map(|checked| Event::Checked {
+        let events = checked.iter().map(|checked| SessionEvent::Checked {
             at: at.clone(),
             check: checked.check.clone(),
             verdict: checked.verdict,
@@ -241,7 +242,7 @@ impl Session {
     }
 
     /// Records the check of a kernel. If it passed, it completes the step.
-    pub fn check_kernel(&mut self, at: StepRef, tried: &Tried) -> Result<(), SessionError> {
+    pub fn check_kernel(&mut self, at: StepRef, tried: &CheckedKernel) -> Result<(), SessionError> {
         self.record(tried.event(Some(at.clone())))?;
         match tried.checked.passed {
             true => self.complete(at),
@@ -250,7 +251,11 @@ impl Session {
     }
 
     /// Evaluates the checks of a step on the runs so far, without recording them.
-    pub fn outcomes(&self, course: &Course, step: &Step) -> Result<Vec<Checked>, SessionError> {
+    pub fn outcomes(
+        &self,
+        course: &Course,
+        step: &Step,
+    ) -> Result<Vec<CheckResultText>, SessionError> {
         Ok(evaluate(step, &self.measured(course)?))
     }
 
@@ -269,11 +274,14 @@ impl Session {
         let next = on_offer
             .iter()
             .enumerate()
-            .find(|(_, (place, _))| !progress.hints.contains(place));
-        let Some((index, (place, hint))) = next else {
+            .find(|(_, (location, _))| !progress.hints.contains(location));
+        let Some((index, (location, hint))) = next else {
             return Ok(None);
         };
-        self.record(Event::HintShown { at, hint: *place })?;
+        self.record(SessionEvent::HintShown {
+            at,
+            hint: *location,
+        })?;
         Ok(Some(HintStage {
             number: index + 1,
             of: on_offer.len(),
@@ -283,17 +291,17 @@ impl Session {
 
     /// Skips a step, with the learner's reason.
     pub fn skip(&mut self, at: StepRef, note: &str) -> Result<(), SessionError> {
-        self.record(Event::StepSkipped {
+        self.record(SessionEvent::StepSkipped {
             at,
             note: note.trim().into(),
         })
     }
 
     fn complete(&mut self, at: StepRef) -> Result<(), SessionError> {
-        if self.state().progress(&at).status == Status::Done {
+        if self.state().progress(&at).status == StepStatus::Done {
             Ok(())
         } else {
-            self.record(Event::StepDone { at })
+            self.record(SessionEvent::StepDone { at })
         }
     }
 }

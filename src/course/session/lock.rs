@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::session::SessionError;
-use tinyllama_base::{foreign, host_name, now};
+use tinyllama_base::{host_name, now, untrusted};
 
 /// The process that has a session open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ fn acquire_with(
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path);
     let mut file = open
-        .and_then(foreign::regular)
+        .and_then(untrusted::regular)
         .map_err(SessionError::io("opening", path))?;
     match try_lock(&file) {
         Ok(()) => {
@@ -96,7 +96,7 @@ fn acquire_with(
 
 /// The current holder of the session in `folder`; `None` if it is not open.
 pub fn holder(path: &Path) -> Option<Holder> {
-    let mut file = foreign::open(path).ok()?;
+    let mut file = untrusted::open(path).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => read_holder(&mut file),
         _ => None,

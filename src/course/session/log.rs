@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::chain::START;
 use super::event::FORMAT;
-use super::place::create_private;
-use crate::session::{Event, Record, SessionError, chain};
-use tinyllama_base::{file, foreign, if_there};
+use super::location::create_private;
+use crate::session::{Record, SessionError, SessionEvent, chain};
+use tinyllama_base::{file, if_there, untrusted};
 
 /// A larger log is neither written nor read. No session of this program comes near this size.
 pub const MOST_LOG_BYTES: u64 = 256 << 20;
@@ -21,7 +21,7 @@ const MOST_DAMAGE: usize = 1000;
 
 /// A changed line, or missing lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Damage {
+pub struct LogDamage {
     /// Line number, from 1.
     pub line: usize,
     pub why: String,
@@ -32,7 +32,7 @@ pub struct Damage {
 pub struct Scan {
     /// All intact records, in order.
     pub records: Vec<Record>,
-    pub damage: Vec<Damage>,
+    pub damage: Vec<LogDamage>,
     /// Hashes of all intact lines, in order.
     pub hashes: Vec<String>,
     /// Hash of the last intact line; [`START`] if there is none.
@@ -57,7 +57,7 @@ impl Scan {
 
 /// Reads a whole log. Damage is reported; only a format of a newer program is an error.
 pub fn scan(path: &Path) -> Result<Scan, SessionError> {
-    let bytes = if_there(foreign::read(path, MOST_LOG_BYTES));
+    let bytes = if_there(untrusted::read(path, MOST_LOG_BYTES));
     let bytes = bytes.map_err(SessionError::io("reading", path))?;
     scan_bytes(&bytes.unwrap_or_default(), path)
 }
@@ -71,7 +71,7 @@ pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError
     let mut more = 0;
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let content = line.strip_suffix(b"\n");
-        let damage = |why: String| Damage {
+        let damage = |why: String| LogDamage {
             line: index + 1,
             why,
         };
@@ -112,7 +112,7 @@ pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError
     if more > 0 {
         let line = bytes.split(|byte| *byte == b'\n').count();
         let why = format!("{more} more lines are damaged");
-        scan.damage.push(Damage { line, why });
+        scan.damage.push(LogDamage { line, why });
     }
     Ok(scan)
 }
@@ -120,7 +120,9 @@ pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError
 /// Converts a record of an older format to the current one. There is only one format so far.
 fn upgrade(record: Record, path: &Path) -> Result<Record, SessionError> {
     match record.event {
-        Event::Created { format, .. } | Event::Compacted { format, .. } if format > FORMAT => {
+        SessionEvent::Created { format, .. } | SessionEvent::Compacted { format, .. }
+            if format > FORMAT =>
+        {
             Err(SessionError::NewerFormat {
                 path: path.to_path_buf(),
                 found: format,
@@ -207,8 +209,10 @@ impl Log {
         for record in records {
             let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
             let (line, hash) = chain::encode(&last_hash, &text);
-            if line.len() as u64 > foreign::LONGEST_LINE {
-                return Err(self.too_large("would get a line of more than", foreign::LONGEST_LINE));
+            if line.len() as u64 > untrusted::LONGEST_LINE {
+                return Err(
+                    self.too_large("would get a line of more than", untrusted::LONGEST_LINE)
+                );
             }
             lines.push_str(&line);
             if self.bytes + lines.len() as u64 > MOST_LOG_BYTES {
@@ -318,7 +322,7 @@ mod tests {
         Record {
             n: 1,
             time: String::new(),
-            event: Event::Note { text: text.into() },
+            event: SessionEvent::Note { text: text.into() },
         }
     }
 

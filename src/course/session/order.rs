@@ -7,21 +7,21 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::{Event, Scope, StepRef};
+use crate::session::{Scope, SessionEvent, StepRef};
 
 /// Version of the files in the inbox.
 pub const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct InstructorOrder {
     pub format: u32,
     /// Name of the instructor.
     pub by: String,
-    pub action: Action,
+    pub action: OrderAction,
 }
 
-impl Order {
-    pub fn new(by: &str, action: Action) -> Self {
+impl InstructorOrder {
+    pub fn new(by: &str, action: OrderAction) -> Self {
         Self {
             format: FORMAT,
             by: by.into(),
@@ -32,7 +32,7 @@ impl Order {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum OrderAction {
     /// Resets the scope and the workbench files that belong to it.
     Reset {
         scope: Scope,
@@ -50,7 +50,7 @@ pub enum Action {
     /// Does a step with the results of its golden path.
     Solve {
         at: StepRef,
-        events: Vec<Event>,
+        events: Vec<SessionEvent>,
         run: Option<SolvedRun>,
     },
 }
@@ -66,53 +66,55 @@ pub struct SolvedRun {
 
 /// A change of the session from outside, reported to its learner.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
+pub enum OutsideChange {
     /// The event in the learner's log.
-    Done(Event),
+    Done(SessionEvent),
     /// An invalid file in the inbox; it was set aside.
     Refused { why: String },
 }
 
-impl Notice {
+impl OutsideChange {
     /// Returns whether the shown state of this step may be out of date.
     pub fn touches(&self, at: &StepRef) -> bool {
         match self {
-            Notice::Done(Event::Reset { scope, .. }) => scope.covers(&at.lesson, &at.step),
-            Notice::Done(Event::Solved { at: solved, .. }) => solved == at,
+            OutsideChange::Done(SessionEvent::Reset { scope, .. }) => {
+                scope.covers(&at.lesson, &at.step)
+            }
+            OutsideChange::Done(SessionEvent::Solved { at: solved, .. }) => solved == at,
             // Only the session knows the steps of a backup.
-            Notice::Done(Event::Restored { .. }) => true,
+            OutsideChange::Done(SessionEvent::Restored { .. }) => true,
             _ => false,
         }
     }
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for OutsideChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let event = match self {
-            Notice::Done(event) => event,
-            Notice::Refused { why } => {
+            OutsideChange::Done(event) => event,
+            OutsideChange::Refused { why } => {
                 return write!(f, "Something in the inbox was set aside: {why}.");
             }
         };
         match event {
-            Event::Reset { by, scope, backup } => {
+            SessionEvent::Reset { by, scope, backup } => {
                 write!(
                     f,
                     "{by} reset {}. A backup is kept as {backup}.",
                     describe(scope)
                 )
             }
-            Event::Restored { by, backup } => write!(f, "{by} restored what {backup} held."),
-            Event::Unlocked { by, lesson } => {
+            SessionEvent::Restored { by, backup } => write!(f, "{by} restored what {backup} held."),
+            SessionEvent::Unlocked { by, lesson } => {
                 write!(f, "{by} opened the lesson {lesson} for you.")
             }
-            Event::Message { from, text } => write!(f, "Message from {from}: {text}"),
-            Event::Solved { by, at } => write!(f, "{by} did the step {at} for you."),
-            Event::Pinned {
+            SessionEvent::Message { from, text } => write!(f, "Message from {from}: {text}"),
+            SessionEvent::Solved { by, at } => write!(f, "{by} did the step {at} for you."),
+            SessionEvent::Pinned {
                 by,
                 lesson: Some(lesson),
             } => write!(f, "{by} asks everyone to work on the lesson {lesson} now."),
-            Event::Pinned { by, lesson: None } => {
+            SessionEvent::Pinned { by, lesson: None } => {
                 write!(f, "{by} lets everyone work on any lesson again.")
             }
             other => write!(f, "{other:?}"),

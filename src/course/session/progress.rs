@@ -1,7 +1,7 @@
 //! Applies the course's rules to a learner's state: which lessons are open, what is done, and what comes next.
 
 use crate::lesson::{Course, Lesson, Step, StepKind, Verdict};
-use crate::session::{RunExit, Standing, State, Status, StepProgress, StepRef};
+use crate::session::{RunExit, SessionState, Standing, StepProgress, StepRef, StepStatus};
 
 /// True if a lesson can be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Access {
 pub struct LessonProgress {
     /// Steps done or skipped.
     pub finished: usize,
-    pub of: usize,
+    pub count: usize,
     pub skipped: usize,
     pub minutes: f64,
     pub attempts: u32,
@@ -25,13 +25,13 @@ pub struct LessonProgress {
 
 impl LessonProgress {
     /// The sum over the steps that were begun; `of` is the number of all steps.
-    pub fn of<'a>(steps: impl Iterator<Item = &'a StepProgress> + Clone, of: usize) -> Self {
-        let done = steps.clone().filter(|step| step.status == Status::Done);
-        let skipped = |step: &&StepProgress| matches!(step.status, Status::Skipped(_));
+    pub fn count<'a>(steps: impl Iterator<Item = &'a StepProgress> + Clone, count: usize) -> Self {
+        let done = steps.clone().filter(|step| step.status == StepStatus::Done);
+        let skipped = |step: &&StepProgress| matches!(step.status, StepStatus::Skipped(_));
         let skipped = steps.clone().filter(skipped).count();
         LessonProgress {
             finished: done.count() + skipped,
-            of,
+            count,
             skipped,
             minutes: steps.clone().map(|step| step.seconds).sum::<f64>() / 60.0,
             attempts: steps.clone().map(|step| step.attempts).sum(),
@@ -40,7 +40,7 @@ impl LessonProgress {
     }
 
     pub fn is_finished(&self) -> bool {
-        self.finished == self.of
+        self.finished == self.count
     }
 }
 
@@ -55,7 +55,7 @@ pub fn done_and_skipped(finished: usize, skipped: usize) -> String {
 
 /// A lesson opens when all its required lessons are finished, or when an instructor opened it or pinned the
 /// class to it.
-pub fn access(course: &Course, state: &State, lesson: &Lesson) -> Access {
+pub fn access(course: &Course, state: &SessionState, lesson: &Lesson) -> Access {
     if state.unlocked.contains_key(&lesson.id) || state.pinned.as_ref() == Some(&lesson.id) {
         return Access::Open;
     }
@@ -76,19 +76,19 @@ pub fn access(course: &Course, state: &State, lesson: &Lesson) -> Access {
     }
 }
 
-pub fn progress(state: &State, lesson: &Lesson) -> LessonProgress {
+pub fn progress(state: &SessionState, lesson: &Lesson) -> LessonProgress {
     let steps = lesson.steps.iter();
     let begun = steps
         .clone()
         .filter_map(|step| state.step(&lesson.id, &step.id));
     // An optional step counts only once it is done or skipped.
     let of = steps.filter(|step| !step.optional || is_finished(state, lesson, step));
-    LessonProgress::of(begun, of.count())
+    LessonProgress::count(begun, of.count())
 }
 
-fn is_finished(state: &State, lesson: &Lesson, step: &Step) -> bool {
+fn is_finished(state: &SessionState, lesson: &Lesson, step: &Step) -> bool {
     let progress = state.step(&lesson.id, &step.id);
-    progress.is_some_and(|progress| progress.status != Status::Open)
+    progress.is_some_and(|progress| progress.status != StepStatus::Open)
 }
 
 /// Returns whether every required check of a step passed at its last evaluation. A check that only a GPU can pass may be not
@@ -110,13 +110,13 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
 }
 
 /// Returns whether the step's task is done and its required checks have passed.
-pub fn is_complete(step: &Step, progress: &StepProgress, state: &State) -> bool {
+pub fn is_complete(step: &Step, progress: &StepProgress, state: &SessionState) -> bool {
     has_what_is_asked(step, progress, state) && checks_passed(step, progress)
 }
 
 /// Returns whether the records of a step agree with its status `done`. Quiz, prediction, reading and reflection steps
 /// are complete once done; a failed check afterwards does not reopen them.
-pub fn shows_done(step: &Step, progress: &StepProgress, state: &State) -> bool {
+pub fn shows_done(step: &Step, progress: &StepProgress, state: &SessionState) -> bool {
     match step.kind {
         StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect | StepKind::Read => {
             has_what_is_asked(step, progress, state)
@@ -125,7 +125,7 @@ pub fn shows_done(step: &Step, progress: &StepProgress, state: &State) -> bool {
     }
 }
 
-fn has_what_is_asked(step: &Step, progress: &StepProgress, state: &State) -> bool {
+fn has_what_is_asked(step: &Step, progress: &StepProgress, state: &SessionState) -> bool {
     let ran = || {
         let mut runs = progress.runs.iter().filter_map(|id| state.runs.get(id));
         runs.any(|run| run.exit == Some(RunExit::SUCCESS))
@@ -134,7 +134,9 @@ fn has_what_is_asked(step: &Step, progress: &StepProgress, state: &State) -> boo
         StepKind::Read | StepKind::Compare { .. } => true,
         StepKind::Predict { .. } => progress.prediction.is_some(),
         StepKind::Run { .. } | StepKind::Command { .. } => ran(),
-        StepKind::Investigate(case) => Standing::of(case, progress, state).is_solved(case),
+        StepKind::Investigate(case) => {
+            Standing::from_progress(case, progress, state).is_solved(case)
+        }
         StepKind::Profile { .. } => progress.attempts > 0,
         StepKind::Quiz(_) => progress.answers.iter().any(|answer| answer.correct),
         StepKind::Kernel { .. } => progress.kernel_passed,
@@ -147,7 +149,7 @@ fn has_what_is_asked(step: &Step, progress: &StepProgress, state: &State) -> boo
 
 /// The first unfinished step of the lesson to which the class is pinned, else of the first open lesson. `None` if
 /// everything open is finished.
-pub fn next(course: &Course, state: &State) -> Option<StepRef> {
+pub fn next(course: &Course, state: &SessionState) -> Option<StepRef> {
     let pinned = state.pinned.iter().filter_map(|id| course.lesson(id));
     pinned
         .chain(course.lessons())
@@ -156,16 +158,16 @@ pub fn next(course: &Course, state: &State) -> Option<StepRef> {
 }
 
 /// The first unfinished step of a lesson.
-pub fn unfinished(state: &State, lesson: &Lesson) -> Option<StepRef> {
+pub fn unfinished(state: &SessionState, lesson: &Lesson) -> Option<StepRef> {
     let steps = lesson.steps.iter().filter(|step| !step.optional);
     let mut steps = steps.map(|step| StepRef::new(&lesson.id, &step.id));
-    steps.find(|at| state.progress(at).status == Status::Open)
+    steps.find(|at| state.progress(at).status == StepStatus::Open)
 }
 
 /// The step `by` positions after this one in its lesson.
-pub fn beside(course: &Course, at: &StepRef, by: isize) -> Option<StepRef> {
+pub fn neighbour(course: &Course, at: &StepRef, by: isize) -> Option<StepRef> {
     let lesson = course.lesson(&at.lesson)?;
-    let place = lesson.steps.iter().position(|step| step.id == at.step)?;
-    let step = lesson.steps.get(place.checked_add_signed(by)?)?;
+    let location = lesson.steps.iter().position(|step| step.id == at.step)?;
+    let step = lesson.steps.get(location.checked_add_signed(by)?)?;
     Some(StepRef::new(&lesson.id, &step.id))
 }

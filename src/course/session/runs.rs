@@ -10,10 +10,10 @@ use itertools::Itertools;
 use serde_json::Value;
 
 use crate::lesson::case::fix_of;
-use crate::lesson::{Course, Deed, FIXED, Outputs, RunName, Runs, Step, StepKind, live};
+use crate::lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, StepKind, live};
 use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
 use crate::session::turns::MOST_ROUNDS;
-use crate::session::{Run, SessionError, Standing, State, StepRef};
+use crate::session::{RunEntry, SessionError, SessionState, Standing, StepRef};
 use tinyllama_contract::flags::USUAL_STEPS;
 
 /// Path of the event stream of `run` below the session's `runs`.
@@ -60,9 +60,13 @@ struct Repeats {
 impl MeasuredRuns {
     /// Takes the newest finished run of each step, with the earlier ones of the same command on the same machine.
     /// A run whose files were removed counts as not run.
-    pub fn read(course: &Course, state: &State, runs: &FinishedRuns) -> Result<Self, SessionError> {
+    pub fn read(
+        course: &Course,
+        state: &SessionState,
+        runs: &FinishedRuns,
+    ) -> Result<Self, SessionError> {
         // The runs' names begin with the time.
-        let reader = Reader {
+        let reader = MeasurementReader {
             state,
             runs,
             places: state.runs.keys().zip(0..).collect(),
@@ -72,7 +76,9 @@ impl MeasuredRuns {
             reader.read(&mut measured, &lesson.id, step, None)?;
             if let StepKind::Investigate(case) = &step.kind {
                 let at = StepRef::new(&lesson.id, &step.id);
-                for evidence in Standing::of(case, &state.progress(&at), state).evidence(case) {
+                for evidence in
+                    Standing::from_progress(case, &state.progress(&at), state).evidence(case)
+                {
                     let mut seen = Self::default();
                     for name in live::runs(evidence.text, &lesson.id) {
                         let id = name.step.strip_suffix(FIXED).unwrap_or(&name.step);
@@ -112,14 +118,14 @@ impl MeasuredRuns {
 }
 
 /// The sources of measurements.
-struct Reader<'a> {
-    state: &'a State,
+struct MeasurementReader<'a> {
+    state: &'a SessionState,
     runs: &'a FinishedRuns,
     /// Index of each run, in the order in which they started.
     places: HashMap<&'a String, usize>,
 }
 
-impl Reader<'_> {
+impl MeasurementReader<'_> {
     /// Adds the runs of a step that started no later than `last`.
     fn read(
         &self,
@@ -163,21 +169,21 @@ impl Reader<'_> {
 }
 
 /// Selects the runs of a step that count under a name.
-type Wanted<'a> = Box<dyn Fn(&Run) -> bool + 'a>;
+type RunFilter<'a> = Box<dyn Fn(&RunEntry) -> bool + 'a>;
 
 /// The names for runs of a step. In an investigation, runs with a fix have a different name from the others.
-fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, Wanted<'a>)> {
+fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, RunFilter<'a>)> {
     let name = |id: String| RunName::new(lesson, id);
-    let all: Wanted = Box::new(|_| true);
+    let all: RunFilter = Box::new(|_| true);
     match &step.kind {
         StepKind::Investigate(case) => {
-            let is_fixed = |run: &Run| match case.deed_of(&run.command) {
-                Some(deed) => matches!(deed, Deed::Fix(_)),
+            let is_fixed = |run: &RunEntry| match case.move_of(&run.command) {
+                Some(case_move) => matches!(case_move, CaseMove::Fix(_)),
                 None => fix_of(&run.command).is_some(),
             };
             let guilty = case.guilty().map_or("", |suspect| suspect.fix.as_str());
-            let of_guilty = move |run: &Run| match case.deed_of(&run.command) {
-                Some(Deed::Fix(index)) => case.suspects[index].fix == guilty,
+            let of_guilty = move |run: &RunEntry| match case.move_of(&run.command) {
+                Some(CaseMove::Fix(index)) => case.suspects[index].fix == guilty,
                 _ => false,
             };
             vec![
@@ -196,14 +202,14 @@ fn output(folder: &Path) -> Option<Value> {
     serde_json::from_reader(BufReader::new(stream.take(MOST_BYTES))).ok()
 }
 
-impl Outputs for MeasuredRuns {
+impl CommandOutputs for MeasuredRuns {
     fn document(&self, name: &RunName) -> Option<&Value> {
         self.outputs.get(name)
     }
 }
 
 impl Runs for MeasuredRuns {
-    fn of(&self, name: &RunName) -> Vec<&Measurements> {
+    fn measurements(&self, name: &RunName) -> Vec<&Measurements> {
         let repeats = self.runs.get(name).into_iter();
         let runs = repeats.flat_map(|repeats| &repeats.runs);
         runs.map(|run| &run.measurements).collect()
@@ -212,7 +218,7 @@ impl Runs for MeasuredRuns {
     fn rounds(&self, above: &RunName, below: &RunName) -> usize {
         let places = |name| {
             let repeats = self.runs.get(name).into_iter();
-            repeats.flat_map(|repeats| repeats.ids.iter().rev().map(|(place, _)| *place))
+            repeats.flat_map(|repeats| repeats.ids.iter().rev().map(|(location, _)| *location))
         };
         in_turns(places(above), places(below))
     }
@@ -237,11 +243,11 @@ fn in_turns(a: impl Iterator<Item = usize>, b: impl Iterator<Item = usize>) -> u
 
 /// The finished runs of a step, newest first.
 fn finished<'a>(
-    state: &'a State,
+    state: &'a SessionState,
     lesson: &str,
     step: &str,
-    wanted: &Wanted,
-) -> impl Iterator<Item = (&'a String, &'a Run)> {
+    wanted: &RunFilter,
+) -> impl Iterator<Item = (&'a String, &'a RunEntry)> {
     let ids = state.step(lesson, step).map_or(&[][..], |step| &step.runs);
     ids.iter().rev().filter_map(move |id| {
         let run = state.runs.get(id)?;
@@ -250,9 +256,9 @@ fn finished<'a>(
 }
 
 /// Number of counted steps that a run was started with.
-fn steps_asked(run: &Run) -> usize {
-    let mut words = run.flags().flat_map(|word| word.split('=')).tuple_windows();
-    let number = words.find_map(|(flag, number)| (flag == "--num-steps").then_some(number));
+fn steps_asked(run: &RunEntry) -> usize {
+    let mut args = run.flags().flat_map(|word| word.split('=')).tuple_windows();
+    let number = args.find_map(|(flag, number)| (flag == "--num-steps").then_some(number));
     number
         .and_then(|number| number.parse().ok())
         .unwrap_or(USUAL_STEPS)
@@ -260,9 +266,9 @@ fn steps_asked(run: &Run) -> usize {
 
 /// Selects the runs with the same command as the newest. The input has the newest first, the result the oldest first.
 fn repeats<'a>(
-    finished: impl Iterator<Item = (&'a String, &'a Run)>,
-) -> Vec<(&'a String, &'a Run)> {
-    let circumstances = |run: &'a Run| (&run.command, &run.host, &run.recording);
+    finished: impl Iterator<Item = (&'a String, &'a RunEntry)>,
+) -> Vec<(&'a String, &'a RunEntry)> {
+    let circumstances = |run: &'a RunEntry| (&run.command, &run.host, &run.recording);
     let mut newest = None;
     let mut same: Vec<_> = finished
         .take_while(|(_, run)| *newest.get_or_insert(circumstances(run)) == circumstances(run))

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::lesson::Verdict;
-use crate::session::{AnswerGiven, Event, KernelTime, Record, RunExit, Scope, StepRef};
+use crate::session::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef};
 
 /// The result of all events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct SessionState {
     pub learner: String,
     /// Identifies the session by its learner, machine and start time.
     #[serde(default)]
@@ -26,9 +26,9 @@ pub struct State {
     /// Lessons that an instructor opened, with the instructor's name.
     pub unlocked: BTreeMap<String, String>,
     /// Runs by id.
-    pub runs: BTreeMap<String, Run>,
+    pub runs: BTreeMap<String, RunEntry>,
     pub backups: BTreeMap<String, Backup>,
-    pub messages: Vec<Message>,
+    pub messages: Vec<InstructorMessage>,
     /// Attempts at kernels, oldest first.
     #[serde(default)]
     pub kernels: Vec<KernelAttempt>,
@@ -52,7 +52,7 @@ pub struct State {
 /// A learner's progress at one step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepProgress {
-    pub status: Status,
+    pub status: StepStatus,
     pub seconds: f64,
     /// Runs started and answers given.
     pub attempts: u32,
@@ -84,12 +84,12 @@ pub struct KernelAttempt {
     /// Hash of the file at that time.
     pub sha256: String,
     #[serde(flatten)]
-    pub did: KernelDid,
+    pub did: KernelAttemptResult,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KernelDid {
+pub enum KernelAttemptResult {
     Checked {
         passed: bool,
         /// Kinds of the findings.
@@ -100,7 +100,7 @@ pub enum KernelDid {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum StepStatus {
     #[default]
     Open,
     Done,
@@ -126,7 +126,7 @@ pub struct CheckResult {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunEntry {
     pub target: String,
     pub command: Vec<String>,
     pub host: String,
@@ -144,7 +144,7 @@ pub struct Run {
     pub sha256: Option<String>,
 }
 
-impl Run {
+impl RunEntry {
     /// Returns whether it succeeded but has no seal of its event stream. The tutor itself never leaves such a run.
     pub fn is_unsealed(&self) -> bool {
         self.exit == Some(RunExit::SUCCESS) && self.sha256.is_none()
@@ -152,8 +152,8 @@ impl Run {
 
     /// The flags that it was started with.
     pub fn flags(&self) -> impl Iterator<Item = &String> {
-        let words = self.command.iter();
-        words.skip_while(|word| *word != "--events").skip(1)
+        let args = self.command.iter();
+        args.skip_while(|word| *word != "--events").skip(1)
     }
 }
 
@@ -168,14 +168,14 @@ pub struct Backup {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct InstructorMessage {
     pub from: String,
     pub text: String,
     pub time: String,
 }
 
-impl State {
-    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+impl SessionState {
+    pub fn from_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
         let mut state = Self::default();
         for record in records {
             state.apply(record);
@@ -198,15 +198,18 @@ impl State {
         self.last_time.clone_from(&record.time);
         if !matches!(
             record.event,
-            Event::Ordered { .. } | Event::Pinned { .. } | Event::Note { .. } | Event::Unknown
+            SessionEvent::Ordered { .. }
+                | SessionEvent::Pinned { .. }
+                | SessionEvent::Note { .. }
+                | SessionEvent::Unknown
         ) {
             self.last_active.clone_from(&record.time);
         }
     }
 
-    fn apply_event(&mut self, event: &Event, time: &str) {
+    fn apply_event(&mut self, event: &SessionEvent, time: &str) {
         match event {
-            Event::Created {
+            SessionEvent::Created {
                 learner,
                 host,
                 session,
@@ -216,28 +219,30 @@ impl State {
                 self.session.clone_from(session);
                 self.identity = format!("{learner} {host} {time}");
             }
-            Event::Compacted { state, .. } => match serde_json::from_value(*state.clone()) {
+            SessionEvent::Compacted { state, .. } => match serde_json::from_value(*state.clone()) {
                 Ok(earlier) => *self = earlier,
                 Err(error) => self.notes.push(format!(
                     "The state before compacting cannot be understood: {error}"
                 )),
             },
-            Event::Opened {
+            SessionEvent::Opened {
                 course,
                 course_version,
                 ..
             } => {
                 self.course = Some((course.clone(), course_version.clone()));
             }
-            Event::StepEntered { at } => self.position = Some(at.clone()),
-            Event::TimeSpent { at, seconds } => {
+            SessionEvent::StepEntered { at } => self.position = Some(at.clone()),
+            SessionEvent::TimeSpent { at, seconds } => {
                 // A negative or unknown time would falsify the sum permanently.
                 if seconds.is_finite() && *seconds > 0.0 {
-                    self.at(at).seconds += seconds;
+                    self.progress_mut(at).seconds += seconds;
                 }
             }
-            Event::Predicted { at, value } => self.at(at).prediction = Some(*value),
-            Event::RunStarted {
+            SessionEvent::Predicted { at, value } => {
+                self.progress_mut(at).prediction = Some(*value)
+            }
+            SessionEvent::RunStarted {
                 run,
                 at,
                 target,
@@ -245,44 +250,48 @@ impl State {
                 host,
             } => {
                 if let Some(at) = at {
-                    let step = self.at(at);
+                    let step = self.progress_mut(at);
                     step.attempts += 1;
                     step.runs.push(run.clone());
                 }
-                let started = Run {
+                let started = RunEntry {
                     target: target.clone(),
                     command: command.clone(),
                     host: host.clone(),
                     at: at.clone(),
                     started: time.into(),
-                    ..Run::default()
+                    ..RunEntry::default()
                 };
                 self.runs.insert(run.clone(), started);
             }
-            Event::RunFinished { run, exit, values } => {
+            SessionEvent::RunFinished { run, exit, values } => {
                 if let Some(run) = self.runs.get_mut(run) {
                     run.exit = Some(*exit);
                     run.values.clone_from(values);
                 }
             }
-            Event::Checked {
+            SessionEvent::Checked {
                 at,
                 check,
                 verdict,
                 value,
             } => {
-                let result = self.at(at).checks.entry(check.clone()).or_default();
+                let result = self
+                    .progress_mut(at)
+                    .checks
+                    .entry(check.clone())
+                    .or_default();
                 result.verdict = *verdict;
                 result.value = *value;
                 result.missed += u32::from(*verdict == Verdict::NotYet);
             }
-            Event::Answered { at, given } => {
-                let step = self.at(at);
+            SessionEvent::Answered { at, given } => {
+                let step = self.progress_mut(at);
                 step.attempts += 1;
                 step.answers.push(given.clone());
             }
-            Event::Suspected { at, suspect } => {
-                let step = self.at(at);
+            SessionEvent::Suspected { at, suspect } => {
+                let step = self.progress_mut(at);
                 let after_runs = step.runs.len();
                 step.attempts += 1;
                 step.suspicions.push(Suspicion {
@@ -290,39 +299,43 @@ impl State {
                     after_runs,
                 });
             }
-            Event::HintShown { at, hint } => drop(self.at(at).hints.insert(*hint)),
-            Event::Reflected { at, text } => self.at(at).reflection = Some(text.clone()),
-            Event::StepDone { at } => self.at(at).status = Status::Done,
-            Event::StepSkipped { at, note } => self.at(at).status = Status::Skipped(note.clone()),
-            Event::Unlocked { lesson, by } => {
+            SessionEvent::HintShown { at, hint } => drop(self.progress_mut(at).hints.insert(*hint)),
+            SessionEvent::Reflected { at, text } => {
+                self.progress_mut(at).reflection = Some(text.clone())
+            }
+            SessionEvent::StepDone { at } => self.progress_mut(at).status = StepStatus::Done,
+            SessionEvent::StepSkipped { at, note } => {
+                self.progress_mut(at).status = StepStatus::Skipped(note.clone())
+            }
+            SessionEvent::Unlocked { lesson, by } => {
                 drop(self.unlocked.insert(lesson.clone(), by.clone()))
             }
-            Event::Reset { backup, scope, by } => self.reset(time, backup, scope, by),
-            Event::Restored { backup, .. } => self.restore(backup),
-            Event::Message { from, text } => {
-                self.messages.push(Message {
+            SessionEvent::Reset { backup, scope, by } => self.reset(time, backup, scope, by),
+            SessionEvent::Restored { backup, .. } => self.restore(backup),
+            SessionEvent::Message { from, text } => {
+                self.messages.push(InstructorMessage {
                     from: from.clone(),
                     text: text.clone(),
                     time: time.into(),
                 });
             }
-            Event::Note { text } => self.notes.push(text.clone()),
-            Event::Recorded { run, machine } => {
+            SessionEvent::Note { text } => self.notes.push(text.clone()),
+            SessionEvent::Recorded { run, machine } => {
                 if let Some(run) = self.runs.get_mut(run) {
                     run.recording = Some(machine.clone());
                 }
             }
-            Event::Sealed { run, sha256 } => {
+            SessionEvent::Sealed { run, sha256 } => {
                 if let Some(run) = self.runs.get_mut(run) {
                     run.sha256 = Some(sha256.clone());
                 }
             }
-            Event::Solved { at, by } => {
-                let step = self.at(at);
-                step.status = Status::Done;
+            SessionEvent::Solved { at, by } => {
+                let step = self.progress_mut(at);
+                step.status = StepStatus::Done;
                 step.solved_by = Some(by.clone());
             }
-            Event::KernelChecked {
+            SessionEvent::KernelChecked {
                 at,
                 exercise,
                 passed,
@@ -330,7 +343,7 @@ impl State {
                 sha256,
             } => {
                 if let Some(at) = at {
-                    let step = self.at(at);
+                    let step = self.progress_mut(at);
                     step.attempts += 1;
                     step.kernel_passed |= passed;
                 }
@@ -338,13 +351,13 @@ impl State {
                     exercise: exercise.clone(),
                     time: time.into(),
                     sha256: sha256.clone(),
-                    did: KernelDid::Checked {
+                    did: KernelAttemptResult::Checked {
                         passed: *passed,
                         findings: findings.clone(),
                     },
                 });
             }
-            Event::KernelTimed {
+            SessionEvent::KernelTimed {
                 exercise,
                 timed,
                 sha256,
@@ -352,20 +365,20 @@ impl State {
                 exercise: exercise.clone(),
                 time: time.into(),
                 sha256: sha256.clone(),
-                did: KernelDid::Timed(timed.clone()),
+                did: KernelAttemptResult::Timed(timed.clone()),
             }),
-            Event::Pinned { lesson, .. } => self.pinned.clone_from(lesson),
-            Event::Ordered { order, events } => {
+            SessionEvent::Pinned { lesson, .. } => self.pinned.clone_from(lesson),
+            SessionEvent::Ordered { order, events } => {
                 for event in events {
                     self.apply_event(event, time);
                 }
                 self.orders.insert(order.clone());
             }
-            Event::Unknown => self.unknown_events += 1,
+            SessionEvent::Unknown => self.unknown_events += 1,
         }
     }
 
-    fn at(&mut self, at: &StepRef) -> &mut StepProgress {
+    fn progress_mut(&mut self, at: &StepRef) -> &mut StepProgress {
         self.lessons
             .entry(at.lesson.clone())
             .or_default()

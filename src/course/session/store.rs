@@ -13,16 +13,16 @@ use super::runs::{events_file, known};
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
 use crate::session::{
-    Damage, Event, MeasuredRuns, Place, Record, Run, RunExit, SessionError, State, StepRef, chain,
-    check_name, earlier, lock, log,
+    LogDamage, MeasuredRuns, Record, RunEntry, RunExit, SessionError, SessionEvent,
+    SessionLocation, SessionState, StepRef, chain, check_name, earlier, lock, log,
 };
 use tinyllama_base::{host_name, now};
 
 /// A session that this process has locked. Dropping it writes the cache and releases the lock.
 #[derive(Debug)]
 pub struct Session {
-    pub place: Place,
-    state: State,
+    pub location: SessionLocation,
+    state: SessionState,
     /// Its finished runs, as far as this process has followed or read them.
     pub runs: Arc<FinishedRuns>,
     log: Log,
@@ -31,33 +31,33 @@ pub struct Session {
     /// Records since the last call of [`Session::news`]; `None` before the first call.
     news: Option<Vec<Record>>,
     /// Damaged lines of the log; all others were kept.
-    pub damage: Vec<Damage>,
+    pub damage: Vec<LogDamage>,
     /// The lock must outlive the log; fields are dropped in this order.
     _lock: Lock,
 }
 
 impl Session {
-    /// Opens the session at `place`, or begins one there. Repairs are recorded in the session itself.
-    pub fn open(place: Place) -> Result<Self, SessionError> {
-        place.create()?;
-        let (lock, crashed) = lock::acquire(&place.lock())?;
-        place.share(&place.lock())?;
-        let scan = log::scan(&place.events())?;
-        let (log, repaired) = Log::open(&place.events(), &scan, &place.backups())?;
-        place.share(&place.events())?;
+    /// Opens the session at `location`, or begins one there. Repairs are recorded in the session itself.
+    pub fn open(location: SessionLocation) -> Result<Self, SessionError> {
+        location.create()?;
+        let (lock, crashed) = lock::acquire(&location.lock())?;
+        location.share(&location.lock())?;
+        let scan = log::scan(&location.events())?;
+        let (log, repaired) = Log::open(&location.events(), &scan, &location.backups())?;
+        location.share(&location.events())?;
         let mut session = Self {
-            state: State::of(&scan.records),
-            runs: Arc::new(FinishedRuns::new(place.runs())),
+            state: SessionState::from_records(&scan.records),
+            runs: Arc::new(FinishedRuns::new(location.runs())),
             log,
             unsaved: Vec::new(),
             news: None,
             damage: scan.damage,
             _lock: lock,
-            place,
+            location,
         };
         let first = scan.records.is_empty().then(|| session.created());
-        let repaired = repaired.map(|text| Event::Note { text });
-        let crashed = crashed.map(|holder| Event::Note {
+        let repaired = repaired.map(|text| SessionEvent::Note { text });
+        let crashed = crashed.map(|holder| SessionEvent::Note {
             text: format!("The previous tutor ({holder}) did not exit cleanly."),
         });
         let lost = session
@@ -65,7 +65,7 @@ impl Session {
             .runs
             .iter()
             .filter(|(_, run)| run.exit.is_none())
-            .map(|(run, _)| Event::RunFinished {
+            .map(|(run, _)| SessionEvent::RunFinished {
                 run: run.clone(),
                 exit: RunExit::Lost,
                 values: BTreeMap::new(),
@@ -81,34 +81,34 @@ impl Session {
         match session.record_all(found) {
             // A full disk or log must not keep a learner from reading. Records that are not written yet count
             // as unsaved.
-            Err(error) if is_new || !error.lets_look() => Err(error),
+            Err(error) if is_new || !error.allows_reading() => Err(error),
             _ => Ok(session),
         }
     }
 
     /// Seals for runs that succeeded before a power cut lost their seal.
-    fn unsealed(&self) -> Vec<Event> {
+    fn unsealed(&self) -> Vec<SessionEvent> {
         let runs = self.state.runs.iter();
         let open = runs.filter(|(_, run)| run.is_unsealed());
-        let seal = |(run, _): (&String, &Run)| {
+        let seal = |(run, _): (&String, &RunEntry)| {
             let sha256 = self.runs.get(run).ok()??.sha256.clone();
             let run = run.clone();
-            Some(Event::Sealed { run, sha256 })
+            Some(SessionEvent::Sealed { run, sha256 })
         };
         open.filter_map(seal).collect()
     }
 
-    fn created(&self) -> Event {
-        Event::Created {
+    fn created(&self) -> SessionEvent {
+        SessionEvent::Created {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
-            learner: self.place.learner.clone(),
+            learner: self.location.learner.clone(),
             host: host_name(),
             session: new_name(),
         }
     }
 
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &SessionState {
         &self.state
     }
 
@@ -117,7 +117,7 @@ impl Session {
         MeasuredRuns::read(course, &self.state, &self.runs)
     }
 
-    /// Records since the last call, for a caller that keeps another [`State`] up to date.
+    /// Records since the last call, for a caller that keeps another [`SessionState`] up to date.
     pub fn news(&mut self) -> Vec<Record> {
         self.news.replace(Vec::new()).unwrap_or_default()
     }
@@ -130,12 +130,12 @@ impl Session {
     /// Records an event. When this returns `Ok`, the event is on the disk.
     ///
     /// After an error the event still counts and is kept in memory; the next write includes it.
-    pub fn record(&mut self, event: Event) -> Result<(), SessionError> {
+    pub fn record(&mut self, event: SessionEvent) -> Result<(), SessionError> {
         self.record_all(vec![event])
     }
 
     /// Records several events with one write, or none of them if the log would become too large to read.
-    pub fn record_all(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
+    pub fn record_all(&mut self, events: Vec<SessionEvent>) -> Result<(), SessionError> {
         for event in &events {
             reads_back(event)?;
         }
@@ -169,8 +169,12 @@ impl Session {
     }
 
     /// Records that a tutor has opened the session with this course.
-    pub fn opened(&mut self, course: &str, course_version: &str) -> Result<(), SessionError> {
-        let opened = Event::Opened {
+    pub fn record_opening(
+        &mut self,
+        course: &str,
+        course_version: &str,
+    ) -> Result<(), SessionError> {
+        let opened = SessionEvent::Opened {
             version: env!("CARGO_PKG_VERSION").into(),
             host: host_name(),
             pid: std::process::id(),
@@ -179,7 +183,7 @@ impl Session {
         };
         match self.record(opened) {
             // See [`Session::open`].
-            Err(error) if error.lets_look() => Ok(()),
+            Err(error) if error.allows_reading() => Ok(()),
             done => done,
         }
     }
@@ -202,9 +206,9 @@ impl Session {
         command: Vec<String>,
     ) -> Result<(), SessionError> {
         check_name(run)?;
-        self.place.share(&self.place.runs().join(run))?;
+        self.location.share(&self.location.runs().join(run))?;
         let host = host_name();
-        self.record(Event::RunStarted {
+        self.record(SessionEvent::RunStarted {
             run: run.into(),
             at,
             target: target.into(),
@@ -227,13 +231,14 @@ impl Session {
         mut values: BTreeMap<String, f64>,
     ) -> Result<(), SessionError> {
         values.retain(|_, value| value.is_finite());
-        self.place.share(&events_file(&self.place.runs(), run))?;
-        let finished = Event::RunFinished {
+        self.location
+            .share(&events_file(&self.location.runs(), run))?;
+        let finished = SessionEvent::RunFinished {
             run: run.into(),
             exit,
             values,
         };
-        let sealed = known(&self.runs, run)?.map(|known| Event::Sealed {
+        let sealed = known(&self.runs, run)?.map(|known| SessionEvent::Sealed {
             run: run.into(),
             sha256: known.sha256.clone(),
         });
@@ -245,7 +250,7 @@ impl Session {
     /// Call it once the run is started. `machine` is the label of its figures: device and date. Reports do not
     /// compare such a run with runs of this machine or with this machine's ceilings.
     pub fn mark_recording(&mut self, run: &str, machine: &str) -> Result<(), SessionError> {
-        self.record(Event::Recorded {
+        self.record(SessionEvent::Recorded {
             run: run.into(),
             machine: machine.into(),
         })
@@ -253,16 +258,16 @@ impl Session {
 
     /// Writes `state.json` for other readers. Cheap enough for the end of a step, not for every event.
     pub fn write_cache(&self) -> Result<(), SessionError> {
-        log::replace_json(&self.place.state(), &self.state)
+        log::replace_json(&self.location.state(), &self.state)
     }
 
     /// Replaces the log by one that begins with the current state. The long log is kept in the backups.
     pub fn compact(mut self) -> Result<(), SessionError> {
         self.save()?;
-        let events = self.place.events();
+        let events = self.location.events();
         let state = serde_json::to_value(&self.state)
             .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
-        let kept = earlier::file(&self.place.folder, self.state.records);
+        let kept = earlier::file(&self.location.folder, self.state.records);
         fs::copy(&events, &kept).map_err(SessionError::io("copying to", &kept))?;
         File::open(&kept)
             .and_then(|file| file.sync_all())
@@ -270,7 +275,7 @@ impl Session {
         let first = Record {
             n: self.state.records + 1,
             time: now(),
-            event: Event::Compacted {
+            event: SessionEvent::Compacted {
                 format: FORMAT,
                 version: env!("CARGO_PKG_VERSION").into(),
                 previous_hash: self.log.last_hash.clone(),
@@ -292,8 +297,8 @@ impl Session {
 /// Refuses an event with NaN or infinity, which JSON does not have: it could not be read again, or only
 /// without the number.
 /// A test that compares the event after reading would be too strict, because a number's last digit may change.
-fn reads_back(event: &Event) -> Result<(), SessionError> {
-    if let Event::Checked {
+fn reads_back(event: &SessionEvent) -> Result<(), SessionError> {
+    if let SessionEvent::Checked {
         value: Some(value), ..
     } = event
         && !value.is_finite()
@@ -301,7 +306,7 @@ fn reads_back(event: &Event) -> Result<(), SessionError> {
         return Err(SessionError::NotRecordable("a number is not finite".into()));
     }
     serde_json::to_string(event)
-        .and_then(|text| serde_json::from_str::<Event>(&text))
+        .and_then(|text| serde_json::from_str::<SessionEvent>(&text))
         .map(drop)
         .map_err(|error| SessionError::NotRecordable(error.to_string()))
 }
@@ -315,7 +320,9 @@ impl Drop for Session {
 }
 
 /// Reads the state of a session that may be open elsewhere, from its events. Writes nothing.
-pub fn read_only(place: &Place) -> Result<(State, Vec<Damage>), SessionError> {
-    let scan = log::scan(&place.events())?.begun(&place.folder)?;
-    Ok((State::of(&scan.records), scan.damage))
+pub fn read_only(
+    location: &SessionLocation,
+) -> Result<(SessionState, Vec<LogDamage>), SessionError> {
+    let scan = log::scan(&location.events())?.begun(&location.folder)?;
+    Ok((SessionState::from_records(&scan.records), scan.damage))
 }

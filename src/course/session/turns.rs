@@ -1,8 +1,8 @@
 //! Repeats two runs in turns until it is clear which one is faster, or that the difference is too small to see.
 
-use super::{Checked, MeasuredRuns, Run, Standing, State, StepRef};
+use super::{CheckResultText, MeasuredRuns, RunEntry, SessionState, Standing, StepRef};
 use crate::lesson::{Course, FIXED, RunName, Runs, Step, StepKind};
-use crate::run::{Flag, Launcher, Metric, RunSpec, Start, UsageError};
+use crate::run::{Flag, Launcher, Metric, RunSpec, RunStart, UsageError};
 
 /// Most rounds for an undecided effect, and most repeats of a step that are compared.
 pub const MOST_ROUNDS: usize = 12;
@@ -15,7 +15,7 @@ const MOST_STEPS: f64 = 1000.0;
 
 /// The next action at a step whose effect is undecided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum TurnAction {
     /// Repeats both compared runs, in this order, as the round of this number.
     Again {
         runs: [Repeat; 2],
@@ -37,11 +37,11 @@ pub struct Repeat {
 
 impl Repeat {
     /// The same run with `steps` steps.
-    fn of(mut self, steps: usize) -> Self {
+    fn with_steps(mut self, steps: usize) -> Self {
         let steps = [format!("--num-steps={steps}")];
         let spec = RunSpec::parse(&self.target, &self.flags);
-        if let Ok(spec) = spec.and_then(|spec| spec.within(&[], &steps)) {
-            self.flags = spec.given().iter().flat_map(Flag::words).cloned().collect();
+        if let Ok(spec) = spec.and_then(|spec| spec.surrounded_by(&[], &steps)) {
+            self.flags = spec.given().iter().flat_map(Flag::args).cloned().collect();
         }
         self
     }
@@ -51,10 +51,10 @@ impl Repeat {
 ///
 /// # Errors
 /// If a target does not take its flags.
-pub fn starts(launcher: &Launcher, runs: &[Repeat; 2]) -> Result<[Start; 2], UsageError> {
+pub fn starts(launcher: &Launcher, runs: &[Repeat; 2]) -> Result<[RunStart; 2], UsageError> {
     let spec = |run: &Repeat| RunSpec::parse(&run.target, &run.flags);
     let [first, second] = runs;
-    Ok(launcher.in_turns([&spec(first)?, &spec(second)?]))
+    Ok(launcher.start_in_turns([&spec(first)?, &spec(second)?]))
 }
 
 /// Number of steps with which both runs measure long enough, or `None` if they do already.
@@ -66,7 +66,7 @@ pub(super) fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usi
         // A learner may have trained for an hour; a round need not be that long.
         return (a != b).then_some(a.max(b).min(MOST_STEPS as usize));
     }
-    let times = |name| measured.of(name).last()?.series(Metric::TotalMs);
+    let times = |name| measured.measurements(name).last()?.series(Metric::TotalMs);
     let [a, b] = [times(names[0])?, times(names[1])?];
     let slower = a.median().max(b.median());
     let made = a.values().len().max(b.values().len()) as f64;
@@ -78,12 +78,12 @@ pub(super) fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usi
 /// if the learner asked for them (`asked`), so that no one has to wait.
 pub fn next(
     course: &Course,
-    state: &State,
+    state: &SessionState,
     measured: &MeasuredRuns,
     step: &Step,
-    checked: &[Checked],
+    checked: &[CheckResultText],
     asked: bool,
-) -> Option<Turn> {
+) -> Option<TurnAction> {
     let mut enough = None;
     for (check, checked) in step.checks.iter().zip(checked) {
         let Some([above, below]) = check
@@ -97,25 +97,25 @@ pub fn next(
             true => (above, below),
             false => (below, above),
         };
-        let again = |name| again(course, state, measured, name);
+        let again = |name| newest_repeat(course, state, measured, name);
         let (Some(first), Some(second)) = (again(first), again(second)) else {
             continue;
         };
         let (rounds, runs) = match steps(measured, [above, below]) {
             // No runs of this length exist yet.
-            Some(steps) => (0, [first, second].map(|run| run.of(steps))),
+            Some(steps) => (0, [first, second].map(|run| run.with_steps(steps))),
             None => (measured.rounds(above, below), [first, second]),
         };
         if rounds < MOST_ROUNDS {
             let round = rounds + 1;
             let required = checked.required;
-            return Some(Turn::Again {
+            return Some(TurnAction::Again {
                 runs,
                 round,
                 required,
             });
         }
-        enough = Some(Turn::Enough(format!(
+        enough = Some(TurnAction::Enough(format!(
             "Undecided after {rounds} rounds in turns: on this machine the runs differ from each other by more than the effect."
         )));
     }
@@ -124,9 +124,9 @@ pub fn next(
 
 /// The newest run of a name, to repeat. `None` for a recording, for a run that failed at its last try, and in an
 /// unsolved case, where each run costs the learner.
-fn again(
+fn newest_repeat(
     course: &Course,
-    state: &State,
+    state: &SessionState,
     measured: &MeasuredRuns,
     name: &RunName,
 ) -> Option<Repeat> {
@@ -135,14 +135,14 @@ fn again(
     let target = match &course.step(&at.lesson, &at.step)?.kind {
         StepKind::Run { target, .. } => target,
         StepKind::Investigate(case)
-            if Standing::of(case, &state.progress(&at), state).is_solved(case) =>
+            if Standing::from_progress(case, &state.progress(&at), state).is_solved(case) =>
         {
             &case.target
         }
         _ => return None,
     };
     let newest = measured.newest(name)?;
-    let failed = |run: &Run| run.exit.is_none_or(|exit| !exit.is_success());
+    let failed = |run: &RunEntry| run.exit.is_none_or(|exit| !exit.is_success());
     let tries = state.step(&at.lesson, &at.step)?.runs.iter().rev();
     let failed_since = tries
         .take_while(|id| *id > newest)

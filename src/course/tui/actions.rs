@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::keys::Binding;
 use super::panels::{PANELS, help, welcome};
-use super::update::act::{act, again, check, edit, flags, hint, quit, redraw, shell, skip, view};
+use super::update::act::{
+    act, check, edit, flags, hint, quit, redraw, run_again, shell, skip, view,
+};
 use super::update::copy::copy;
 use super::update::kernel::{bench, reset, solution};
 use super::update::navigate::{forward, through_outline, through_step};
@@ -16,31 +18,31 @@ use super::update::profile::{import, in_terminal};
 use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
 use super::update::scroll::{close, next_match, panel, previous_match, search};
-use crate::tui::{Action, Area, Effect, Effects, Here, Key, KeyMap, Model, PanelAction};
+use crate::tui::{Action, Area, Effect, Effects, Key, KeyMap, Model, OpenStep, PanelAction};
 
 /// An action, its usual keys, its description, and its function.
-pub type Deed = (Action, &'static str, &'static str, Do);
+pub type KeyBinding = (Action, &'static str, &'static str, Handler);
 
 /// A movement through a list, a text or figures. Each area handles all its movements with one function.
 type Motion = (PanelAction, &'static str, &'static str);
 
 #[derive(Clone, Copy)]
-pub enum Do {
+pub enum Handler {
     Any(fn(&mut Model) -> Effects),
     /// Needs an open step.
-    Step(fn(&mut Model, &Here) -> Effects),
+    Step(fn(&mut Model, &OpenStep) -> Effects),
 }
 
 /// The actions of an area.
-struct Table {
+struct AreaActions {
     area: Area,
-    deeds: &'static [&'static [Deed]],
+    bindings: &'static [&'static [KeyBinding]],
     motions: &'static [&'static [Motion]],
     moved: fn(&mut Model, PanelAction) -> Effects,
 }
 
 use Action::*;
-use Do::{Any, Step};
+use Handler::{Any, Step};
 use PanelAction::{
     Bottom, Down, Left, NextSection, PageDown, PageUp, PreviousSection, Right, Select, Sort,
     Toggle, Top, Up,
@@ -56,7 +58,7 @@ const PAGES: &[Motion] = &[
 ];
 
 /// Actions on the text of a step or a page.
-const READING: &[Deed] = &[
+const READING: &[KeyBinding] = &[
     (Search, "/", "search the text", Any(search)),
     (NextMatch, ">", "next match", Any(next_match)),
     (PreviousMatch, "<", "previous match", Any(previous_match)),
@@ -64,14 +66,14 @@ const READING: &[Deed] = &[
     (Explain, "w", "explain a word", Any(explain)),
 ];
 
-static TABLES: [Table; 6] = [
-    Table {
+static TABLES: [AreaActions; 6] = [
+    AreaActions {
         area: Area::Step,
-        deeds: &[
+        bindings: &[
             &[
                 (Act, "enter", "do what the step asks", Step(act)),
                 (Forward, "space", "page down, then next step", Step(forward)),
-                (Again, "a", "run again", Step(again)),
+                (Again, "a", "run again", Step(run_again)),
                 (Back, "esc", "to the outline", Any(outline)),
                 (Next, "n right", "next step", Step(next)),
                 (Previous, "p left", "previous step", Step(previous)),
@@ -104,9 +106,9 @@ static TABLES: [Table; 6] = [
         ],
         moved: through_step,
     },
-    Table {
+    AreaActions {
         area: Area::Panel,
-        deeds: &[&[(Close, "esc v", "back to the text", Any(close))]],
+        bindings: &[&[(Close, "esc v", "back to the text", Any(close))]],
         motions: &[
             &[
                 (NextSection, "tab", "next section"),
@@ -121,9 +123,9 @@ static TABLES: [Table; 6] = [
         ],
         moved: panel,
     },
-    Table {
+    AreaActions {
         area: Area::Outline,
-        deeds: &[&[
+        bindings: &[&[
             (Open, "enter right", "open", Any(open_row)),
             (Continue, "c esc", "continue where you were", Any(proceed)),
         ]],
@@ -138,24 +140,24 @@ static TABLES: [Table; 6] = [
         ],
         moved: through_outline,
     },
-    Table {
+    AreaActions {
         area: Area::Page,
-        deeds: &[&[(Close, "esc enter", "close", Any(close))], READING],
+        bindings: &[&[(Close, "esc enter", "close", Any(close))], READING],
         motions: &[LINES, PAGES],
         moved: panel,
     },
-    Table {
+    AreaActions {
         area: Area::Welcome,
-        deeds: &[&[
+        bindings: &[&[
             (Begin, "enter", "train the model now", Any(welcome::begin)),
             (Close, "esc", "all lessons", Any(close)),
         ]],
         motions: &[LINES, PAGES],
         moved: panel,
     },
-    Table {
+    AreaActions {
         area: Area::Everywhere,
-        deeds: &[
+        bindings: &[
             &[
                 (Help, "? f1", "help", Any(help::open)),
                 (Palette, ": ctrl-p", "find a command or lesson", Any(find)),
@@ -183,11 +185,11 @@ static TABLES: [Table; 6] = [
 impl Default for KeyMap {
     fn default() -> Self {
         let bindings = TABLES.iter().flat_map(|table| {
-            let deeds = table.deeds.iter().copied().flatten();
-            let deeds = deeds.map(|(action, keys, does, _)| (*action, *keys, *does));
+            let case_moves = table.bindings.iter().copied().flatten();
+            let case_moves = case_moves.map(|(action, keys, does, _)| (*action, *keys, *does));
             let motions = table.motions.iter().copied().flatten();
             let motions = motions.map(|(motion, keys, does)| (Move(*motion), *keys, *does));
-            deeds
+            case_moves
                 .chain(motions)
                 .map(move |(action, keys, does)| Binding {
                     area: table.area,
@@ -209,12 +211,15 @@ pub fn carry_out(model: &mut Model, area: Area, action: Action) -> Effects {
     if let Move(motion) = action {
         return (table.moved)(model, motion);
     }
-    let mut deeds = table.deeds.iter().copied().flatten();
-    match deeds.find(|deed| deed.0 == action).map(|deed| deed.3) {
+    let mut case_moves = table.bindings.iter().copied().flatten();
+    match case_moves
+        .find(|case_move| case_move.0 == action)
+        .map(|case_move| case_move.3)
+    {
         Some(Any(act)) => act(model),
         Some(Step(act)) => {
             let course = Arc::clone(&model.course);
-            let here = model.here(&course)?;
+            let here = model.open_step(&course)?;
             act(model, &here)
         }
         None => None,

@@ -12,7 +12,7 @@ const MOST_LINES: usize = 2000;
 
 /// The role of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
+enum CodeToken {
     Plain,
     Comment,
     Text,
@@ -22,12 +22,12 @@ enum Token {
     Type,
 }
 
-type Tokens = Vec<Vec<(Token, String)>>;
+type Tokens = Vec<Vec<(CodeToken, String)>>;
 
 /// Holds the languages. Loading it is slow, and so is the first use of a language, so coloured code is cached.
 pub struct Highlighter {
     syntaxes: SyntaxSet,
-    selectors: Vec<(Scope, Token)>,
+    selectors: Vec<(Scope, CodeToken)>,
     known: Mutex<HashMap<(String, String), Tokens>>,
 }
 
@@ -37,19 +37,19 @@ impl std::fmt::Debug for Highlighter {
     }
 }
 
-const SCOPES: [(&str, Token); 12] = [
-    ("comment", Token::Comment),
-    ("string", Token::Text),
-    ("constant.numeric", Token::Number),
-    ("constant.language", Token::Number),
-    ("constant.character", Token::Text),
-    ("keyword.operator", Token::Plain),
-    ("keyword", Token::Keyword),
-    ("storage.type", Token::Type),
-    ("storage", Token::Keyword),
-    ("entity.name", Token::Name),
-    ("support.function", Token::Name),
-    ("support.type", Token::Type),
+const SCOPES: [(&str, CodeToken); 12] = [
+    ("comment", CodeToken::Comment),
+    ("string", CodeToken::Text),
+    ("constant.numeric", CodeToken::Number),
+    ("constant.language", CodeToken::Number),
+    ("constant.character", CodeToken::Text),
+    ("keyword.operator", CodeToken::Plain),
+    ("keyword", CodeToken::Keyword),
+    ("storage.type", CodeToken::Type),
+    ("storage", CodeToken::Keyword),
+    ("entity.name", CodeToken::Name),
+    ("support.function", CodeToken::Name),
+    ("support.type", CodeToken::Type),
 ];
 
 impl Highlighter {
@@ -84,7 +84,7 @@ impl Highlighter {
     }
 
     fn tokens(&self, code: &str, language: &str) -> Tokens {
-        let plain = |line: &str| vec![(Token::Plain, line.to_string())];
+        let plain = |line: &str| vec![(CodeToken::Plain, line.to_string())];
         let syntax = self.syntax(language);
         let Some(syntax) = syntax.filter(|_| code.lines().count() <= MOST_LINES) else {
             return code.lines().map(plain).collect();
@@ -104,7 +104,7 @@ impl Highlighter {
         line: &str,
         state: &mut ParseState,
         stack: &mut ScopeStack,
-    ) -> Option<Vec<(Token, String)>> {
+    ) -> Option<Vec<(CodeToken, String)>> {
         let changes = state
             .parse_line(&format!("{line}\n"), &self.syntaxes)
             .ok()?;
@@ -125,7 +125,7 @@ impl Highlighter {
     }
 
     /// The token of the innermost scope that has one.
-    fn token(&self, stack: &ScopeStack) -> Token {
+    fn token(&self, stack: &ScopeStack) -> CodeToken {
         stack
             .as_slice()
             .iter()
@@ -136,7 +136,7 @@ impl Highlighter {
                     .find(|(selector, _)| selector.is_prefix_of(*scope))
                     .map(|(_, token)| *token)
             })
-            .unwrap_or(Token::Plain)
+            .unwrap_or(CodeToken::Plain)
     }
 
     fn syntax(&self, language: &str) -> Option<&SyntaxReference> {
@@ -152,16 +152,16 @@ impl Highlighter {
     }
 }
 
-fn style(token: Token, theme: &Theme) -> Style {
+fn style(token: CodeToken, theme: &Theme) -> Style {
     match (theme.is_mono, token) {
-        (_, Token::Plain) => theme.text(),
-        (_, Token::Comment) => theme.muted(),
-        (_, Token::Keyword) => theme.emphasis(),
+        (_, CodeToken::Plain) => theme.text(),
+        (_, CodeToken::Comment) => theme.muted(),
+        (_, CodeToken::Keyword) => theme.emphasis(),
         (true, _) => theme.text(),
-        (false, Token::Text) => theme.series(3),
-        (false, Token::Number) => theme.series(2),
-        (false, Token::Name) => theme.series(0),
-        (false, Token::Type) => theme.series(1),
+        (false, CodeToken::Text) => theme.series(3),
+        (false, CodeToken::Number) => theme.series(2),
+        (false, CodeToken::Name) => theme.series(0),
+        (false, CodeToken::Type) => theme.series(1),
     }
 }
 

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
-use crate::lesson::{Answer, Marked};
+use crate::lesson::{MarkedAnswer, QuizAnswer};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
-use crate::profiler::show::parts::Parts;
-use crate::run::{Speed, Told};
+use crate::profiler::show::parts::KernelParts;
+use crate::run::{RunUpdate, Speed};
 use crate::session::turns::Repeat;
-use crate::session::{Checked, HintStage, MeasuredRuns, Record, RunExit, StepRef, Tried};
-use crate::tui::{Desk, Highlighter, Panel, Run, Work};
-use crate::tutor::{Ending, Job, Prepared};
+use crate::session::{
+    CheckResultText, CheckedKernel, HintStage, MeasuredRuns, Record, RunExit, StepRef,
+};
+use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};
+use crate::tutor::{Job, PreparedProfile, RunEnding};
 
 /// A run of this tutor. It gets its id when the learner asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,27 +26,27 @@ pub struct RunId(pub u64);
 pub enum Message {
     /// A key, a paste, a mouse wheel turn, or a new size.
     Input(Event),
-    /// The session answered a [`Request`], or reports something from outside.
+    /// The session answered a [`SessionRequest`], or reports something from outside.
     Session(Box<Reply>),
     /// Progress of a run.
-    Run(RunId, Told),
+    Run(RunId, RunUpdate),
     RunEnded {
         id: RunId,
         /// `None` if the run never started.
         run: Option<String>,
-        ending: Ending,
+        ending: RunEnding,
     },
     /// The last run of a step, read from its files.
-    RunRead(Box<Run>),
+    RunRead(Box<TutorRun>),
     Profile(StepRef, ProfileMessage),
     /// A learner's kernel was saved and checked, or could not be checked.
-    Kernel(StepRef, Result<Box<Tried>, String>),
+    Kernel(StepRef, Result<Box<CheckedKernel>, String>),
     /// The learner closed the editor; the text is their reflection.
     Edited(StepRef, Result<String, String>),
     /// A panel has read its files and can open.
     Opened(Result<Box<dyn Panel>, String>),
     /// The result of some work, as a text for the learner.
-    Told(Result<String, String>),
+    WorkDone(Result<String, String>),
     Highlighter(Arc<Highlighter>),
     /// The process goes on after a stop from outside, and the tutor has its terminal back.
     Continued,
@@ -55,20 +57,20 @@ pub enum Message {
 /// Messages of the profiler in a profile step.
 #[derive(Debug)]
 pub enum ProfileMessage {
-    Prepared(Result<Prepared, String>),
+    Prepared(Result<PreparedProfile, String>),
     Line(String),
     Finished {
         /// The profiler's own error messages, and how it ended.
-        words: Vec<String>,
+        lines: Vec<String>,
         succeeded: bool,
     },
-    /// `Parts` are the model parts that issued the kernels, if a run of the same target reported them.
-    Imported(Result<(Box<Import>, Parts), String>),
+    /// `KernelParts` are the model parts that issued the kernels, if a run of the same target reported them.
+    Imported(Result<(Box<Import>, KernelParts), String>),
 }
 
 /// A request to the session.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Request {
+pub enum SessionRequest {
     Enter(StepRef),
     /// The learner has seen the end of the text.
     Read(StepRef),
@@ -76,7 +78,7 @@ pub enum Request {
     Look(StepRef),
     Spend(StepRef, f64),
     Predict(StepRef, f64),
-    Answer(StepRef, Answer),
+    Answer(StepRef, QuizAnswer),
     /// The learner names the suspect with this id.
     Suspect(StepRef, String),
     Reflect(StepRef, String),
@@ -102,7 +104,7 @@ pub enum Request {
         command: Vec<String>,
     },
     /// A learner's kernel was checked.
-    Tried(StepRef, Box<Tried>),
+    Tried(StepRef, Box<CheckedKernel>),
     /// Reads what earlier runs measured.
     Measure,
 }
@@ -126,16 +128,16 @@ pub enum News {
     /// A step was skipped.
     Skipped(StepRef),
     /// `None` if the right answer depends on a command that has not run yet.
-    Marked(StepRef, Option<Marked>),
+    Marked(StepRef, Option<MarkedAnswer>),
     Checked {
         at: StepRef,
-        outcomes: Vec<Checked>,
+        outcomes: Vec<CheckResultText>,
         /// True if the learner asked for the checks; false if a finished run triggered them.
         asked: bool,
     },
     Looked {
         at: StepRef,
-        outcomes: Vec<Checked>,
+        outcomes: Vec<CheckResultText>,
     },
     Hint {
         at: StepRef,
@@ -152,7 +154,7 @@ pub enum News {
 /// An action for the runtime to carry out.
 #[derive(Debug)]
 pub enum Effect {
-    Session(Request),
+    Session(SessionRequest),
     StartRun {
         id: RunId,
         job: Job,
@@ -170,7 +172,7 @@ pub enum Effect {
     StopRun(RunId),
     /// Gives the terminal to another program until it ends.
     HandOver(HandOver),
-    Work(Work),
+    Work(BackgroundTask),
     /// Puts a text into the terminal's clipboard.
     Copy(String),
     Suspend,
@@ -181,18 +183,18 @@ pub enum Effect {
 pub type Effects = Option<Vec<Effect>>;
 
 /// Concatenates two lists of effects.
-pub fn both(first: Effects, second: Effects) -> Effects {
+pub fn both_effects(first: Effects, second: Effects) -> Effects {
     Some([first, second].into_iter().flatten().flatten().collect())
 }
 
 impl Effect {
     /// An effect for slow work whose result is one message.
-    pub fn work(
+    pub fn background_work(
         meanwhile: &'static str,
-        job: impl FnOnce(&Desk) -> Message + Send + 'static,
+        job: impl FnOnce(&TaskContext) -> Message + Send + 'static,
     ) -> Self {
-        let job = Box::new(|desk: &Desk| desk.tell(job(desk)));
-        Effect::Work(Work { meanwhile, job })
+        let job = Box::new(|context: &TaskContext| context.send(job(context)));
+        Effect::Work(BackgroundTask { meanwhile, job })
     }
 }
 

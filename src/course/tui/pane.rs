@@ -25,7 +25,7 @@ impl<'a> Pane<'a> {
     }
 
     /// A pane for another rectangle of the same frame.
-    pub fn at(&mut self, area: Rect) -> Pane<'_> {
+    pub fn sub_pane(&mut self, area: Rect) -> Pane<'_> {
         Pane {
             area,
             buffer: self.buffer,
@@ -43,7 +43,7 @@ impl<'a> Pane<'a> {
         };
         self.area.y += height;
         self.area.height -= height;
-        self.at(upper)
+        self.sub_pane(upper)
     }
 
     pub fn rows<const N: usize>(&self, rows: [Constraint; N]) -> [Rect; N] {

@@ -46,7 +46,7 @@ impl PanelAction {
 }
 
 /// An action that a panel offers now, with one or two words for the command bar.
-pub type Command = (PanelAction, &'static str);
+pub type PanelCommand = (PanelAction, &'static str);
 
 /// The state of a panel and how to draw it. A panel knows nothing of keys, files and clocks.
 pub trait Panel: fmt::Debug + Send {
@@ -72,7 +72,7 @@ pub trait Panel: fmt::Debug + Send {
     }
 
     /// Actions that are possible now, most useful first. Scrolling by lines and pages is not listed.
-    fn commands(&self) -> Vec<Command>;
+    fn commands(&self) -> Vec<PanelCommand>;
 
     /// Describes what Enter does, if it does more than close the panel.
     fn on_enter(&self) -> Option<&'static str> {
@@ -104,7 +104,7 @@ pub trait Panel: fmt::Debug + Send {
     fn draw(&self, mut pane: Pane) {
         let area = pane.area;
         self.paint(&mut pane);
-        pane.at(area).keep_to_character_set();
+        pane.sub_pane(area).keep_to_character_set();
     }
 }
 
@@ -175,10 +175,10 @@ impl Scroll {
 
     /// Moves. Returns false if nothing moved.
     pub fn act(&self, action: PanelAction, page: usize) -> bool {
-        self.to(moved(self.first.get(), action, page))
+        self.scroll_to(moved(self.first.get(), action, page))
     }
 
-    pub fn to(&self, line: usize) -> bool {
+    pub fn scroll_to(&self, line: usize) -> bool {
         let line = line.min(self.last.get().unwrap_or(usize::MAX));
         self.first.replace(line) != line
     }
@@ -194,7 +194,7 @@ impl Scroll {
                 before.unwrap_or(lines.len().saturating_sub(1))
             }
         };
-        self.to(*lines.get(chosen)?);
+        self.scroll_to(*lines.get(chosen)?);
         Some((chosen + 1, lines.len()))
     }
 

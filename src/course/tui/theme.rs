@@ -17,7 +17,7 @@ pub struct Theme {
 
 impl Theme {
     /// A theme without colours if `no_color`, and without characters outside ASCII if `ascii`.
-    pub fn of(no_color: bool, ascii: bool) -> Self {
+    pub fn new(no_color: bool, ascii: bool) -> Self {
         Self {
             is_mono: no_color,
             glyphs: match ascii {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn without_colour_no_style_names_one_and_all_still_differ_from_plain_text() {
-        let theme = Theme::of(true, true);
+        let theme = Theme::new(true, true);
         let styles = [
             theme.heading(),
             theme.emphasis(),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::run::{Ended, RunExit, UsageError, signal_name};
+use crate::run::{EndedRun, RunExit, UsageError, signal_name};
 use tinyllama_base::file::is_full;
 use tinyllama_contract::Failure;
 
@@ -10,11 +10,11 @@ const WRONG_FLAGS: &str = "The flags are not valid: change them and run it again
 
 /// The end of a run, described for its learner.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ending {
+pub struct RunEnding {
     /// `None` if the program could not even be started.
     pub exit: Option<RunExit>,
     /// Describes what happened, in a sentence.
-    pub words: String,
+    pub message: String,
     /// Remedy; `None` if the run succeeded.
     pub remedy: Option<String>,
     /// Last lines of the error stream; empty if the run wrote none.
@@ -23,10 +23,10 @@ pub struct Ending {
     pub stopped: bool,
 }
 
-impl Ending {
-    pub fn of(ended: &Ended) -> Self {
-        let said = |words: &str| (words.to_string(), None);
-        let (words, remedy) = match (ended.exit, ended.is_recording) {
+impl RunEnding {
+    pub fn from_run(ended: &EndedRun) -> Self {
+        let said = |message: &str| (message.to_string(), None);
+        let (message, remedy) = match (ended.exit, ended.is_recording) {
             (RunExit::SUCCESS, true) => said("The recording was played to its end."),
             (RunExit::SUCCESS, false) => said("The run ended as planned."),
             (_, true) if ended.stopped => said("The recording was stopped."),
@@ -36,7 +36,7 @@ impl Ending {
         };
         Self {
             exit: Some(ended.exit),
-            words,
+            message,
             remedy,
             stderr: ended.stderr.clone(),
             stopped: ended.stopped,
@@ -50,7 +50,7 @@ impl Ending {
             exit,
             RunExit::Status(130 | 143) | RunExit::Signal(libc::SIGINT | libc::SIGTERM)
         ) && failure.is_none();
-        let (words, remedy) = match exit {
+        let (message, remedy) = match exit {
             RunExit::SUCCESS => ("The run ended as planned.".into(), None),
             _ if stopped => ("The run was stopped.".into(), None),
             RunExit::Lost => (
@@ -61,7 +61,7 @@ impl Ending {
         };
         Self {
             exit: Some(exit),
-            words,
+            message,
             remedy,
             stderr,
             stopped,
@@ -70,7 +70,7 @@ impl Ending {
 
     /// Joins the description and the remedy.
     pub fn in_full(&self) -> String {
-        itertools::join([&self.words].into_iter().chain(&self.remedy), " ")
+        itertools::join([&self.message].into_iter().chain(&self.remedy), " ")
     }
 
     /// The ending of a run or a recording that could not be started, read or stored.
@@ -103,7 +103,7 @@ impl Ending {
         };
         Self {
             exit: None,
-            words: format!("The {what}: {error:#}."),
+            message: format!("The {what}: {error:#}."),
             remedy: Some(remedy.into()),
             ..Self::default()
         }
@@ -132,7 +132,7 @@ fn failed(exit: RunExit, failure: Option<&Failure>, stderr: &str) -> (String, Op
 /// The remedy that usually helps if the run died without reporting an error.
 fn guess(exit: RunExit, stderr: &str) -> &'static str {
     let lower = stderr.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let says = |message: &[&str]| message.iter().any(|word| lower.contains(word));
     if says(&[
         "out of memory",
         "outofmemory",
@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_as_one() {
         let error = anyhow::Error::from(io::Error::from_raw_os_error(libc::ENOSPC));
-        let ending = Ending::not_started(&error.context("cannot write in runs/1"), false);
-        assert!(!ending.words.contains("started"), "{}", ending.words);
+        let ending = RunEnding::not_started(&error.context("cannot write in runs/1"), false);
+        assert!(!ending.message.contains("started"), "{}", ending.message);
         assert!(
             ending
                 .remedy
@@ -184,14 +184,14 @@ mod tests {
                 .contains("disk or your quota is full")
         );
         let error = anyhow::Error::from(io::Error::from_raw_os_error(libc::ENOENT));
-        let ending = Ending::not_started(&error, false);
-        assert!(ending.words.contains("could not be started"));
+        let ending = RunEnding::not_started(&error, false);
+        assert!(ending.message.contains("could not be started"));
     }
 
     #[test]
     fn a_crash_is_named_with_what_usually_helps() {
-        let (words, remedy) = failed(RunExit::Signal(libc::SIGKILL), None, "");
-        assert!(words.contains("signal 9 (KILL)"), "{words}");
+        let (message, remedy) = failed(RunExit::Signal(libc::SIGKILL), None, "");
+        assert!(message.contains("signal 9 (KILL)"), "{message}");
         assert!(remedy.is_some_and(|text| text.contains("dmesg")));
         let (_, remedy) = failed(
             RunExit::Signal(libc::SIGABRT),
@@ -204,8 +204,8 @@ mod tests {
             message: "no room".into(),
             remedy: "Lower --batch-size.".into(),
         };
-        let (words, remedy) = failed(RunExit::Status(1), Some(&failure), "");
-        assert!(words.contains("no room"));
+        let (message, remedy) = failed(RunExit::Status(1), Some(&failure), "");
+        assert!(message.contains("no room"));
         assert_eq!(remedy.as_deref(), Some("Lower --batch-size."));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::tutor::Options;
+use crate::tutor::TutorOptions;
 
 /// Device files of GPUs: AMD's and NVIDIA's compute drivers, any graphics driver, and the GPU of a Windows host.
 const DEVICES: [&str; 4] = [
@@ -14,7 +14,7 @@ const DEVICES: [&str; 4] = [
 
 /// Returns whether runs may find a GPU. It only looks at device files: a driver call would load the driver, and the
 /// tutor itself uses no GPU. A launcher may start runs on a machine with a GPU, so the answer for it is yes.
-pub fn may_be_found(options: &Options) -> bool {
+pub fn may_be_found(options: &TutorOptions) -> bool {
     if !options.launcher.is_local() {
         return true;
     }

@@ -1,21 +1,21 @@
 //! The job that a step starts: a run of a target, or a command of the tutor.
 
-use crate::lesson::{Case, Command, Deed, Step, StepKind};
+use crate::lesson::{Case, CaseMove, LessonCommand, Step, StepKind};
 use crate::recording::{Library, RecordingError, documents};
-use crate::run::{Launcher, RunSpec, Start, Tape, UsageError};
-use crate::tutor::Options;
+use crate::run::{Launcher, RunSpec, RunStart, Tape, UsageError};
+use crate::tutor::TutorOptions;
 
 /// A run or a command that the tutor starts and watches until it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
     /// A run of this target.
     Run(String),
-    Command(Command),
+    Command(LessonCommand),
 }
 
 /// A recording of a job on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct JobRecording {
     pub id: String,
     /// Name of the target or command.
     pub what: String,
@@ -25,7 +25,7 @@ pub struct Recorded {
 
 impl Job {
     /// The job of a step; `None` if the step starts nothing.
-    pub fn of(step: &Step) -> Option<Self> {
+    pub fn from_step(step: &Step) -> Option<Self> {
         match &step.kind {
             StepKind::Run { target, .. } | StepKind::Investigate(Case { target, .. }) => {
                 Some(Job::Run(target.clone()))
@@ -57,24 +57,24 @@ impl Job {
     ///
     /// # Errors
     /// If the target or command does not take the flags.
-    pub fn start(&self, options: &Options, flags: &[String]) -> Result<Start, UsageError> {
+    pub fn start(&self, options: &TutorOptions, flags: &[String]) -> Result<RunStart, UsageError> {
         let launcher = &options.launcher;
         match self {
             Job::Run(target) => Ok(launcher.run(&RunSpec::parse(target, flags)?)),
             Job::Command(command) => {
-                let session = options.place.folder.to_string_lossy();
-                let mut words = command.words(flags, &session).map_err(UsageError)?;
+                let session = options.location.folder.to_string_lossy();
+                let mut argv = command.args(flags, &session).map_err(UsageError)?;
                 if command.name == "doctor" && !launcher.is_local() {
                     // The command sends its work to the other machine itself and shows both machines.
-                    words.push(format!("--launcher={}", launcher.json()));
+                    argv.push(format!("--launcher={}", launcher.json()));
                     let here = Launcher::local(launcher.program.clone());
-                    return Ok(Start::Command {
-                        words: here.command(words),
+                    return Ok(RunStart::Command {
+                        argv: here.command(argv),
                         is_local: false,
                     });
                 }
-                Ok(Start::Command {
-                    words: launcher.command(words),
+                Ok(RunStart::Command {
+                    argv: launcher.command(argv),
                     is_local: launcher.is_local(),
                 })
             }
@@ -93,14 +93,14 @@ pub fn own_flags(step: &Step) -> &[String] {
     }
 }
 
-/// The recording of a step with these flags. For an investigation, the recording of `deed`.
+/// The recording of a step with these flags. For an investigation, the recording of `case_move`.
 pub fn recorded(
     library: &Library,
     step: &Step,
     flags: &[String],
-    deed: Option<Deed>,
-) -> Option<Recorded> {
-    let of_run = |recording: &crate::recording::Recording| Recorded {
+    case_move: Option<CaseMove>,
+) -> Option<JobRecording> {
+    let of_run = |recording: &crate::recording::Recording| JobRecording {
         id: recording.id.clone(),
         what: format!("{} {}", recording.target, recording.config),
         origin: recording.origin(),
@@ -116,12 +116,12 @@ pub fn recorded(
             named.or_else(|| library.of_run(target, flags)).map(of_run)
         }
         StepKind::Investigate(case) => {
-            let id = case.recording_of(deed?)?;
+            let id = case.recording_of(case_move?)?;
             library.find(id).ok().map(of_run)
         }
         StepKind::Command { .. } => {
             let document = documents::find(step.recording.as_deref()?)?;
-            Some(Recorded {
+            Some(JobRecording {
                 id: document.id.clone(),
                 what: document.command.clone(),
                 origin: document.origin(),

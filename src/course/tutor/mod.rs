@@ -12,11 +12,11 @@ pub mod profile;
 pub mod say;
 pub mod signals;
 
-pub use job::{Recorded, own_flags, recorded, tape};
-pub use profile::{Prepared, folder_for, note_profile};
+pub use job::{JobRecording, own_flags, recorded, tape};
+pub use profile::{PreparedProfile, folder_for, note_profile};
 pub use signals::{Face, SharedSession, watch};
 
-pub use ending::Ending;
+pub use ending::RunEnding;
 pub use error::TutorError;
 pub use job::Job;
-pub use options::Options;
+pub use options::TutorOptions;

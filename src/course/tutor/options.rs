@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use crate::analysis::roofline::KernelWork;
-use crate::lesson::Source;
+use crate::lesson::CourseSource;
 use crate::recording;
 use crate::run::Launcher;
-use crate::session::Place;
+use crate::session::SessionLocation;
 use tinyllama_base::locale;
 use tinyllama_contract::model::ModelConfig;
 
 /// Options from the command line and the environment.
 #[derive(Clone, Debug)]
-pub struct Options {
-    pub course: Source,
-    pub place: Place,
+pub struct TutorOptions {
+    pub course: CourseSource,
+    pub location: SessionLocation,
     /// True if the session lies in a class folder, where an instructor may act on it.
     pub in_class: bool,
     /// Starts the runs.
@@ -28,12 +28,12 @@ pub struct Options {
     /// The file of keys; `None` for the default path.
     pub keys: Option<PathBuf>,
     /// Recordings of other machines that can be played.
-    pub recordings: recording::Source,
+    pub recordings: recording::RecordingSource,
     /// Returns the operations and bytes of this build's kernels in a model.
     pub works: fn(&ModelConfig) -> Vec<KernelWork>,
 }
 
-impl Options {
+impl TutorOptions {
     /// Adds what the environment asks for: `NO_COLOR`, `TERM=dumb`, and a locale that is not UTF-8.
     #[must_use]
     pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {

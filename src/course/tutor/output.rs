@@ -34,7 +34,7 @@ fn write_value(text: &mut String, name: &str, value: &Value, depth: usize, width
         Value::Object(map) => {
             let below = if name.is_empty() { depth } else { depth + 1 };
             if !name.is_empty() {
-                let _ = writeln!(text, "{indent}{}", words(name));
+                let _ = writeln!(text, "{indent}{}", label(name));
             }
             write_object(text, map, below, width);
         }
@@ -43,7 +43,7 @@ fn write_value(text: &mut String, name: &str, value: &Value, depth: usize, width
         }
         value => {
             if let Some(cell) = scalar(value) {
-                let _ = writeln!(text, "{indent}{}: {cell}", words(name));
+                let _ = writeln!(text, "{indent}{}: {cell}", label(name));
             }
         }
     }
@@ -74,7 +74,7 @@ fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width
     for column in columns {
         let widths = flat.iter().map(|row| cell(row, column).chars().count());
         let size = widths
-            .chain([words(column).chars().count()])
+            .chain([label(column).chars().count()])
             .max()
             .unwrap_or(0)
             + 2;
@@ -85,14 +85,14 @@ fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width
         shown.push((column, size));
     }
     if !name.is_empty() {
-        let _ = writeln!(text, "{indent}{} ({})", words(name), rows.len());
+        let _ = writeln!(text, "{indent}{} ({})", label(name), rows.len());
     }
     let line = |cells: Vec<String>| {
         let cells = cells.iter().zip(&shown);
         let cells = cells.map(|(cell, (_, size))| format!("{cell:<size$}"));
         cells.collect::<String>()
     };
-    let head = line(shown.iter().map(|(column, _)| words(column)).collect());
+    let head = line(shown.iter().map(|(column, _)| label(column)).collect());
     let _ = writeln!(text, "{indent}{}", head.trim_end());
     for row in flat.iter().take(MOST_ROWS) {
         let row = line(shown.iter().map(|(column, _)| cell(row, column)).collect());
@@ -152,7 +152,7 @@ fn short(number: f64) -> String {
 }
 
 /// Turns `step_ms` into `step ms`.
-fn words(name: &str) -> String {
+fn label(name: &str) -> String {
     name.replace('_', " ")
 }
 

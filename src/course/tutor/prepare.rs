@@ -40,10 +40,10 @@ pub fn targets(course: &Course, more: &[String]) -> Result<Vec<RunSpec>, UsageEr
         let kept = kept
             .iter()
             .filter(|flag| !CIRCUMSTANCES.contains(&flag.name()));
-        let kept: Vec<String> = kept.flat_map(|flag| flag.words().to_vec()).collect();
+        let kept: Vec<String> = kept.flat_map(|flag| flag.args().to_vec()).collect();
         let one = ONE_STEP.map(str::to_owned);
         let after: Vec<String> = more.iter().cloned().chain(one).collect();
-        let spec = RunSpec::parse(target, &kept)?.within(&[], &after)?;
+        let spec = RunSpec::parse(target, &kept)?.surrounded_by(&[], &after)?;
         if !specs.contains(&spec) {
             specs.push(spec);
         }
@@ -82,9 +82,9 @@ impl Background {
     }
 
     /// Pauses the process until the returned guard is dropped.
-    pub fn aside(&self) -> Aside {
-        self.say("pause\n");
-        Aside(self.clone())
+    pub fn pause_guard(&self) -> PauseGuard {
+        self.send("pause\n");
+        PauseGuard(self.clone())
     }
 
     /// Closes the process's input, which ends it, and waits for it.
@@ -96,7 +96,7 @@ impl Background {
         }
     }
 
-    fn say(&self, word: &str) {
+    fn send(&self, word: &str) {
         let mut child = self.0.lock();
         let stdin = child.as_mut().and_then(|child| child.stdin.as_mut());
         // Writing fails if the process has ended, and then it needs no command.
@@ -112,22 +112,22 @@ impl Background {
 
 /// Resumes a [`Background`] when it is dropped.
 #[derive(Debug)]
-pub struct Aside(Background);
+pub struct PauseGuard(Background);
 
-impl Drop for Aside {
+impl Drop for PauseGuard {
     fn drop(&mut self) {
-        self.0.say("go\n");
+        self.0.send("go\n");
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::Source;
+    use crate::lesson::CourseSource;
 
     #[test]
     fn each_program_of_the_course_is_prepared_once_and_runs_one_step() {
-        let course = Course::load(&Source::BuiltIn).unwrap();
+        let course = Course::load(&CourseSource::BuiltIn).unwrap();
         let more = ["--backend=cpu".to_string()];
         let specs = targets(&course, &more).unwrap();
         let runs = course.lessons().flat_map(|lesson| &lesson.steps);

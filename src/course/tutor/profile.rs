@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
-use crate::profiler::commands::{Request, Task, Tool, build};
+use crate::profiler::commands::{ProfileRequest, ProfileTask, Tool, build};
 use crate::profiler::live::sysfs;
 use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::GroupBy;
-use crate::profiler::show::parts::Parts;
+use crate::profiler::show::parts::KernelParts;
 use crate::profiler::show::report::{ReportOptions, report};
 use crate::run::{FinishedRuns, RunExit, RunFolder, RunRecord, RunSpec};
 use crate::session::{Session, SessionError, StepRef};
-use crate::tutor::Options;
+use crate::tutor::TutorOptions;
 use tinyllama_base::inside;
 
 /// Rows of each table of an import.
@@ -22,7 +22,7 @@ const TABLE_WIDTH: usize = 100;
 
 /// A profiler's command line, and whether its tool is installed.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedProfile {
     pub line: CommandLine,
     pub tool: Tool,
     pub is_installed: bool,
@@ -36,25 +36,25 @@ pub struct Prepared {
 /// # Errors
 /// If `run` does not take the flags, or the installed tool lacks a feature that the task needs.
 pub fn prepare(
-    options: &Options,
-    task: &Task,
+    options: &TutorOptions,
+    task: &ProfileTask,
     target: &str,
     flags: &[String],
     folder: PathBuf,
-) -> anyhow::Result<Prepared> {
+) -> anyhow::Result<PreparedProfile> {
     let tool = task.tool();
     let (installed, is_installed) = find_or_assume(tool);
-    let spec = RunSpec::parse(target, flags)?.within(&task.run_flags(), &[])?;
+    let spec = RunSpec::parse(target, flags)?.surrounded_by(&task.run_flags(), &[])?;
     let launcher = &options.launcher;
-    let request = Request {
+    let request = ProfileRequest {
         task: task.clone(),
-        target: launcher.program_for(spec.target.name, spec.words()),
-        launcher: launcher.before_a_profiler()?,
+        target: launcher.program_for(spec.target.name, spec.args()),
+        launcher: launcher.profiler_prefix()?,
         folder,
         name: target.into(),
         architecture: sysfs::architecture_here(),
     };
-    Ok(Prepared {
+    Ok(PreparedProfile {
         line: build(&request, &installed)?,
         tool,
         is_installed,
@@ -77,16 +77,16 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
 
 /// Maps kernels to the model part that issued them, from the newest run of `target` that timed its kernels. Empty
 /// without such a run. All runs of a target on one machine use the same kernel names.
-pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
+pub fn parts_of(runs: &FinishedRuns, target: &str) -> KernelParts {
     // The folders' names begin with the time.
     let folders = inside(&runs.folder).unwrap_or_default();
-    let told = folders.iter().rev().find_map(|folder| {
+    let update = folders.iter().rev().find_map(|folder| {
         let hello = RunRecord::read(folder)?.hello?;
         let id = folder.file_name()?.to_str()?;
         let run = (hello.target == target).then(|| runs.get(id))?.ok()??;
         run.kernels.is_some().then_some(run)
     });
-    Parts::of_kernels(told.iter().filter_map(|run| run.kernels.as_ref()))
+    KernelParts::of_kernels(update.iter().filter_map(|run| run.kernels.as_ref()))
 }
 
 /// Records a profile that was made or imported for a step. It counts as a run, and its folder names its origin.
@@ -96,7 +96,7 @@ pub fn note_profile(
     target: &str,
     command: Vec<String>,
 ) -> Result<(), SessionError> {
-    let folder = RunFolder::create(&session.place.folder, command.clone())
+    let folder = RunFolder::create(&session.location.folder, command.clone())
         .and_then(|folder| folder.finish(&RunExit::SUCCESS.to_string(), None));
     let run = folder.map_err(|error| SessionError::NoPlace {
         why: format!("{error:#}"),
@@ -112,7 +112,7 @@ pub fn tables(import: &Import) -> String {
         rows: TABLE_ROWS,
     };
     let mut text = String::new();
-    for table in report(&import.profile, &Parts::default(), options) {
+    for table in report(&import.profile, &KernelParts::default(), options) {
         text.push_str(&table.render(TABLE_WIDTH));
         text.push('\n');
     }

@@ -5,16 +5,16 @@ use std::fmt::Write;
 use crate::lesson::{Course, Quantity, Runs, exact, recorded};
 use crate::recording::label;
 use crate::session::progress::progress;
-use crate::session::{LessonProgress, State, StepProgress};
+use crate::session::{LessonProgress, SessionState, StepProgress};
 use tinyllama_contract::{Body, Event};
 
 /// A text such as `3 min of 9`, for a lesson.
 pub fn minutes(progress: &LessonProgress, planned: u32) -> String {
-    format!("{} of {planned} min", whole(progress.minutes))
+    format!("{} of {planned} min", whole_minutes(progress.minutes))
 }
 
 /// Whole minutes. Adding zero avoids `-0` for an empty sum.
-pub fn whole(minutes: f64) -> String {
+pub fn whole_minutes(minutes: f64) -> String {
     format!("{:.0}", minutes.max(0.0) + 0.0)
 }
 
@@ -72,7 +72,7 @@ pub fn requires(course: &Course, missing: &[String]) -> String {
 }
 
 /// For a course: minutes spent, minutes planned, lessons finished, number of lessons.
-pub fn course_progress(course: &Course, state: &State) -> (f64, u32, usize, usize) {
+pub fn course_progress(course: &Course, state: &SessionState) -> (f64, u32, usize, usize) {
     let lessons: Vec<_> = course.lessons().collect();
     let done: Vec<LessonProgress> = lessons
         .iter()

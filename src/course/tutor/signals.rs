@@ -26,7 +26,7 @@ impl SharedSession {
     }
 
     /// Calls `act` with the session; returns `None` once it is closed.
-    pub fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> Option<T> {
+    pub fn with_session<T>(&self, act: impl FnOnce(&mut Session) -> T) -> Option<T> {
         let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         session.as_mut().map(act)
     }
@@ -98,7 +98,7 @@ pub fn watch(
     let mut signals = Signals::new([SIGHUP, SIGTERM, SIGINT, SIGQUIT, SIGCONT])?;
     let end: Arc<dyn Fn(i32) + Send + Sync> = {
         let (watch, face) = (watch.clone(), Arc::clone(&face));
-        Arc::new(move |signal| end(signal, &watch, &session, &processes, &face))
+        Arc::new(move |signal| end_process(signal, &watch, &session, &processes, &face))
     };
     watch_terminal(Arc::clone(&end));
     thread::Builder::new()
@@ -152,7 +152,7 @@ fn wait_for_hang_up(terminal: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 /// Ends the children, saves the session, restores the terminal and exits.
-fn end(
+fn end_process(
     signal: i32,
     watch: &Watch,
     session: &SharedSession,
@@ -169,7 +169,7 @@ fn end(
     }
     let children = {
         let processes = processes.clone();
-        thread::spawn(move || processes.end(GRACE))
+        thread::spawn(move || processes.end_all(GRACE))
     };
     let until = Instant::now() + SAVING;
     let mut kept = session.try_close();

@@ -4,8 +4,8 @@
 use anyhow::Result;
 
 use super::exercise::Exercise;
-use super::file::File;
-use super::problem::Problem;
+use super::file::KernelFile;
+use super::problem::PreparedCase;
 use crate::compiled::assembly;
 use crate::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
 use crate::compiled::facts::{ARCHITECTURES, KernelFacts};
@@ -15,7 +15,7 @@ use crate::compiled::facts::{ARCHITECTURES, KernelFacts};
 ///
 /// # Errors
 /// Fails if the kernel does not compile for one of them, or files cannot be written.
-pub fn facts(exercise: &Exercise, file: &File) -> Result<Option<Vec<KernelFacts>>> {
+pub fn facts(exercise: &Exercise, file: &KernelFile) -> Result<Option<Vec<KernelFacts>>> {
     let compiler = match Compiler::find() {
         Ok(compiler) => compiler,
         Err(CompilerError::NoCompiler) => return Ok(None),
@@ -29,7 +29,7 @@ pub fn facts(exercise: &Exercise, file: &File) -> Result<Option<Vec<KernelFacts>
         } else {
             32
         };
-        let problem = Problem::shape(exercise, &exercise.bench, wave)?;
+        let problem = PreparedCase::shape(exercise, &exercise.bench, wave)?;
         let assembly = compiler.assembly(&exercise.name, &source, architecture)?;
         for launch in &problem.launches {
             let (resources, fixed) = assembly::resources(&assembly, launch.entry)?;
@@ -50,7 +50,7 @@ pub fn facts(exercise: &Exercise, file: &File) -> Result<Option<Vec<KernelFacts>
 }
 
 /// Builds the text for the compiler: declarations, then the file.
-fn source(file: &File) -> String {
+fn source(file: &KernelFile) -> String {
     format!(
         "{HAND_WRITTEN}\n#line 1 \"{}\"\n{}",
         super::compile::SOURCE,

@@ -5,12 +5,12 @@ use itertools::Itertools;
 use serde::Serialize;
 
 use super::compile;
-use super::exercise::{Exercise, Limits};
-use super::file::File;
-use super::finding::{Finding, Kind};
-use super::picture::Picture;
-use super::problem::Problem;
-use super::stand_in::{self, Answer, Output};
+use super::exercise::{ErrorLimits, Exercise};
+use super::file::KernelFile;
+use super::finding::{FindingKind, KernelFinding};
+use super::picture::AccessPicture;
+use super::problem::PreparedCase;
+use super::stand_in::{self, CaseResult, KernelOutput};
 use super::toolchain::Toolchain;
 
 /// Wave sizes of CDNA and RDNA. NVIDIA's warps have 32 lanes as well.
@@ -24,13 +24,13 @@ const TOLD: usize = 3;
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Checked {
+pub struct ExerciseCheck {
     pub exercise: String,
     pub passed: bool,
     /// Number of cases that ran, over all wave sizes.
     pub cases: usize,
-    pub findings: Vec<Finding>,
-    pub warnings: Vec<Finding>,
+    pub findings: Vec<KernelFinding>,
+    pub warnings: Vec<KernelFinding>,
     /// Pictures of the first case, for each wave size.
     pub pictures: Vec<WavePictures>,
 }
@@ -38,7 +38,7 @@ pub struct Checked {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WavePictures {
     pub wave: u32,
-    pub pictures: Vec<Picture>,
+    pub pictures: Vec<AccessPicture>,
 }
 
 /// Checks `file` as a solution of `exercise`. `say` receives a message before slow work.
@@ -48,13 +48,13 @@ pub struct WavePictures {
 /// Faults of the kernel are findings, not errors.
 pub fn check(
     exercise: &Exercise,
-    file: &File,
+    file: &KernelFile,
     waves: &[u32],
     say: &mut dyn FnMut(&str),
-) -> Result<Checked> {
-    let mut checked = Checked {
+) -> Result<ExerciseCheck> {
+    let mut checked = ExerciseCheck {
         exercise: exercise.name.clone(),
-        ..Checked::default()
+        ..ExerciseCheck::default()
     };
     let toolchain = Toolchain::ready(say)?;
     let module = match compile::compile(&toolchain, exercise, file)? {
@@ -69,7 +69,7 @@ pub fn check(
         // From the second wave size on, the numbers depend on the file, so that no file can contain the results.
         let salt = if turn == 0 { 0 } else { file.salt() };
         for (index, sizes) in exercise.cases.iter().enumerate() {
-            let problem = Problem::salted(exercise, sizes, wave, salt)?;
+            let problem = PreparedCase::salted(exercise, sizes, wave, salt)?;
             let first = index == 0;
             let answer = stand_in::run(&toolchain, &module, &problem, first)?;
             checked.cases += 1;
@@ -86,7 +86,7 @@ pub fn check(
             let endless = answer
                 .findings
                 .iter()
-                .any(|finding| finding.kind == Kind::Endless);
+                .any(|finding| finding.kind == FindingKind::Endless);
             let all = answer.findings.into_iter().chain(findings).collect();
             checked.add_all(all, wave, &problem);
             if first {
@@ -103,7 +103,7 @@ pub fn check(
     Ok(checked)
 }
 
-impl Checked {
+impl ExerciseCheck {
     /// Kinds of the findings, each once.
     pub fn kinds(&self) -> Vec<String> {
         let kinds = self.findings.iter().map(|finding| finding.kind.name());
@@ -111,12 +111,12 @@ impl Checked {
     }
 
     /// Adds findings. A mistake is kept once, with the first case that showed it.
-    pub fn add_all(&mut self, findings: Vec<Finding>, wave: u32, problem: &Problem<'_>) {
+    pub fn add_all(&mut self, findings: Vec<KernelFinding>, wave: u32, problem: &PreparedCase<'_>) {
         for mut finding in findings {
             let known = self
                 .findings
                 .iter_mut()
-                .find(|known| known.is_again(&finding));
+                .find(|known| known.is_same_finding(&finding));
             match known {
                 Some(known) if known.waves.contains(&wave) => {}
                 Some(known) => known.waves.push(wave),
@@ -131,7 +131,7 @@ impl Checked {
 }
 
 /// Finds wrong elements. There is one finding per output and line.
-fn wrong_results(problem: &Problem<'_>, answer: &Answer) -> Result<Vec<Finding>> {
+fn wrong_results(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<KernelFinding>> {
     let Some(outputs) = &answer.outputs else {
         return Ok(vec![]);
     };
@@ -145,7 +145,12 @@ fn wrong_results(problem: &Problem<'_>, answer: &Answer) -> Result<Vec<Finding>>
 }
 
 /// Compares an output with the expected elements.
-pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) -> Option<Finding> {
+pub fn compare(
+    name: &str,
+    output: &KernelOutput,
+    expected: &[f64],
+    tolerance: f64,
+) -> Option<KernelFinding> {
     let got = |i: usize| {
         output
             .words
@@ -166,9 +171,9 @@ pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) ->
         .iter()
         .copied()
         .find(|i| got(*i).is_nan() && written(*i) > 0);
-    let kind = nan.map_or(Kind::Wrong, |_| Kind::Nan);
-    let told = nan.into_iter().chain(wrong.iter().copied()).unique();
-    let told = told.take(TOLD).map(|i| match written(i) {
+    let kind = nan.map_or(FindingKind::Wrong, |_| FindingKind::Nan);
+    let update = nan.into_iter().chain(wrong.iter().copied()).unique();
+    let update = update.take(TOLD).map(|i| match written(i) {
         0 => format!(
             "{name}[{i}]: expected {}, never written",
             short(expected[i])
@@ -180,14 +185,14 @@ pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) ->
             short(got(i))
         ),
     });
-    let told = itertools::join(told, "; ");
+    let update = itertools::join(update, "; ");
     let line = written(nan.unwrap_or(first));
     let message = format!(
-        "{} of {} elements of {name} are wrong. {told}",
+        "{} of {} elements of {name} are wrong. {update}",
         wrong.len(),
         expected.len()
     );
-    Some(Finding::new(kind, Some(line), message))
+    Some(KernelFinding::new(kind, Some(line), message))
 }
 
 /// Formats six digits, as many as f32 holds.
@@ -208,21 +213,21 @@ fn short(value: f64) -> String {
 }
 
 /// Finds a load or store that needs more memory accesses than the exercise allows.
-fn over_limit(picture: &Picture, limits: &Limits) -> Option<Finding> {
+fn over_limit(picture: &AccessPicture, limits: &ErrorLimits) -> Option<KernelFinding> {
     let line = Some(picture.line);
-    let what = picture.what();
+    let what = picture.label();
     if picture.local {
         limits.conflicts.filter(|most| picture.degree > *most)?;
         let (degree, passes, groups) = (picture.degree, picture.passes, picture.groups);
         let message =
             format!("{what}: {degree}-way bank conflict, {passes} passes where {groups} would do");
-        return Some(Finding::new(Kind::BankConflict, line, message));
+        return Some(KernelFinding::new(FindingKind::BankConflict, line, message));
     }
     let most = limits.lines?;
     let [lines, fewest] = [picture.lines, picture.fewest].map(|many| picture.a_request(many));
     (lines > most * fewest).then(|| {
         let message = format!("{what}: a wavefront touches {lines:.0} cache lines of 128 bytes where {fewest:.0} would do");
-        Finding::new(Kind::Uncoalesced, line, message)
+        KernelFinding::new(FindingKind::Uncoalesced, line, message)
     })
 }
 
@@ -230,8 +235,8 @@ fn over_limit(picture: &Picture, limits: &Limits) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    fn output(values: &[f32], lines: &[u32]) -> Output {
-        Output {
+    fn output(values: &[f32], lines: &[u32]) -> KernelOutput {
+        KernelOutput {
             words: values.iter().map(|value| value.to_bits()).collect(),
             lines: lines.to_vec(),
         }
@@ -242,17 +247,17 @@ mod tests {
         let right = output(&[1.0, 2.0], &[4, 4]);
         assert_eq!(compare("y", &right, &[1.0, 2.000_001], 1e-5), None);
         let found = compare("y", &output(&[1.0, 2.5], &[4, 5]), &[1.0, 2.0], 1e-5).unwrap();
-        assert_eq!((found.kind, found.line), (Kind::Wrong, Some(5)));
+        assert_eq!((found.kind, found.line), (FindingKind::Wrong, Some(5)));
         assert!(
             found.message.contains("y[1]: expected 2, got 2.5"),
             "{}",
             found.message
         );
         let found = compare("y", &output(&[1.0, f32::NAN], &[4, 0]), &[1.0, 2.0], 1e-5).unwrap();
-        assert_eq!((found.kind, found.line), (Kind::Wrong, None));
+        assert_eq!((found.kind, found.line), (FindingKind::Wrong, None));
         assert!(found.message.contains("never written"), "{}", found.message);
         let found = compare("y", &output(&[0.0, f32::NAN], &[4, 7]), &[1.0, 2.0], 1e-5).unwrap();
-        assert_eq!((found.kind, found.line), (Kind::Nan, Some(7)));
+        assert_eq!((found.kind, found.line), (FindingKind::Nan, Some(7)));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 use super::child::{self, Ended};
 use super::exercise::Exercise;
-use super::file::{File, UNCHECKED_WORDS};
-use super::finding::{Finding, Kind};
+use super::file::{KernelFile, UNCHECKED_WORDS};
+use super::finding::{FindingKind, KernelFinding};
 use super::object_file;
 use super::toolchain::{self, Toolchain};
 
@@ -50,13 +50,13 @@ const CHECKED: &str = "\
 
 /// A kernel compiled for this machine. Its file is deleted with it.
 #[derive(Debug)]
-pub struct Module {
+pub struct HostModule {
     pub(super) folder: TempDir,
     /// The compiler's warnings.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<KernelFinding>,
 }
 
-impl Module {
+impl HostModule {
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("module.so")
     }
@@ -69,8 +69,8 @@ impl Module {
 pub fn compile(
     toolchain: &Toolchain,
     exercise: &Exercise,
-    file: &File,
-) -> Result<Result<Module, Vec<Finding>>> {
+    file: &KernelFile,
+) -> Result<Result<HostModule, Vec<KernelFinding>>> {
     if let Some(refused) = file.refused().or_else(|| file.refused_on_stand_in()) {
         return Ok(Err(vec![refused]));
     }
@@ -88,19 +88,27 @@ pub fn compile(
         };
         let why =
             format!("the compiler {why}, and was stopped: make the file simpler, templates first");
-        return Ok(Err(vec![Finding::new(Kind::Compile, None, why)]));
+        return Ok(Err(vec![KernelFinding::new(
+            FindingKind::Compile,
+            None,
+            why,
+        )]));
     }
     if !ended.status.success() {
         return Ok(Err(what_is_wrong(exercise, &log, messages("error"))));
     }
     let warnings = messages("warning");
-    let module = Module { folder, warnings };
+    let module = HostModule { folder, warnings };
     let compiled = std::fs::read(module.path())?;
     Ok(
         match object_file::refused(&compiled, toolchain::mathematics()?) {
             Some(refused) => {
                 let line = file.line_of(&refused.name);
-                Err(vec![Finding::new(Kind::Compile, line, refused.why)])
+                Err(vec![KernelFinding::new(
+                    FindingKind::Compile,
+                    line,
+                    refused.why,
+                )])
             }
             None => Ok(module),
         },
@@ -165,7 +173,7 @@ pub(super) fn build(
 
 /// Builds the module's text around the learner's text.
 pub(super) fn module_text(exercise: &Exercise, text: &str) -> String {
-    // Poisons the words that `File::refused_on_stand_in` refuses, in case the compiler reads the text differently.
+    // Poisons the words that `KernelFile::refused_on_stand_in` refuses, in case the compiler reads the text differently.
     let poisoned = UNCHECKED_WORDS.join(" ");
     let mut module = format!(
         "#undef __has_include\n#undef __has_include_next\n#undef __has_embed\n\
@@ -219,14 +227,18 @@ fn with_dynamic_local_memory(text: &str) -> String {
 }
 
 /// Collects the compiler's messages about the learner's file.
-fn messages(log: &str, severity: &str) -> Vec<Finding> {
+fn messages(log: &str, severity: &str) -> Vec<KernelFinding> {
     static START: LazyLock<String> = LazyLock::new(|| format!("{SOURCE}:"));
     let mark = format!(" {severity}: ");
     let of_line = |line: &str| {
         let at = line.find(START.as_str())?;
         let (place, message) = line[at + START.len()..].split_once(&mark)?;
         let number = place.split(':').next()?.parse().ok()?;
-        Some(Finding::new(Kind::Compile, Some(number), message))
+        Some(KernelFinding::new(
+            FindingKind::Compile,
+            Some(number),
+            message,
+        ))
     };
     log.lines()
         .filter_map(of_line)
@@ -235,11 +247,11 @@ fn messages(log: &str, severity: &str) -> Vec<Finding> {
 }
 
 /// Returns errors in the learner's lines. Without any, explains what the surrounding parts report.
-fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Finding> {
+fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<KernelFinding>) -> Vec<KernelFinding> {
     if !errors.is_empty() {
         return errors;
     }
-    let missing: Vec<Finding> = log.lines().filter_map(undefined).collect();
+    let missing: Vec<KernelFinding> = log.lines().filter_map(undefined).collect();
     if !missing.is_empty() {
         return missing;
     }
@@ -247,7 +259,7 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
     if log.contains("truncated to fit") || log.contains("relocation R_X86_64_PC32 out of range") {
         let why =
             "the file's own variables are too large: use the arguments or `__shared__` memory";
-        return vec![Finding::new(Kind::Compile, None, why)];
+        return vec![KernelFinding::new(FindingKind::Compile, None, why)];
     }
     for launch in &exercise.launches {
         let signature = exercise.signature(launch);
@@ -256,13 +268,13 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
             let why = format!(
                 "there is no kernel `{entry}` in the file; it begins with\n    {signature}"
             );
-            return vec![Finding::new(Kind::Compile, None, why)];
+            return vec![KernelFinding::new(FindingKind::Compile, None, why)];
         }
         if log.contains(&format!("signature of {entry}")) {
             let why = format!(
                 "`{entry}` does not take the arguments that it is called with; it has to begin with\n    {signature}"
             );
-            return vec![Finding::new(Kind::Compile, None, why)];
+            return vec![KernelFinding::new(FindingKind::Compile, None, why)];
         }
     }
     // An error in a header that a line of the file caused.
@@ -274,19 +286,19 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
         .or(log.lines().next())
         .unwrap_or("the compiler ended without a message: it took too long or too much memory");
     let line = messages(log, "note").first().and_then(|note| note.line);
-    vec![Finding::new(Kind::Compile, line, said)]
+    vec![KernelFinding::new(FindingKind::Compile, line, said)]
 }
 
 /// Finds a call of a function that kernels cannot call.
-fn undefined(line: &str) -> Option<Finding> {
+fn undefined(line: &str) -> Option<KernelFinding> {
     let (before, after) = line
         .split_once("undefined reference to ")
         .or_else(|| line.split_once("undefined symbol: "))?;
     let name = after.trim().trim_matches(['`', '\'', '"']);
     let number = before.rsplit_once(&format!("{SOURCE}:"));
     let number = number.and_then(|(_, number)| number.split(':').next()?.parse().ok());
-    Some(Finding::new(
-        Kind::Compile,
+    Some(KernelFinding::new(
+        FindingKind::Compile,
         number,
         format!(
             "calls `{name}`, which does not exist on a GPU: a kernel reaches its arguments and local memory, no files and no system"

@@ -13,7 +13,7 @@ use tinyllama_base::named;
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/workbench");
 
 /// Names of sizes and their values.
-pub type Sizes = BTreeMap<String, f64>;
+pub type NamedSizes = BTreeMap<String, f64>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,17 +29,17 @@ pub struct Exercise {
     /// The task as Markdown.
     pub text: String,
     pub launches: Vec<LaunchText>,
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<KernelParameter>,
     /// Limit of the error: |got - expected| <= tolerance · (|expected| + rms(expected)).
     pub tolerance: f64,
     /// The first case is a regular one. Access pictures show it.
-    pub cases: Vec<Sizes>,
-    pub bench: Sizes,
+    pub cases: Vec<NamedSizes>,
+    pub bench: NamedSizes,
     /// The least bytes to move; `flops` are the operations to compute.
     pub bytes: Expression,
     pub flops: Expression,
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: ErrorLimits,
     pub hints: Vec<String>,
     pub question: String,
     pub answer: String,
@@ -61,7 +61,7 @@ pub struct LaunchText {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Argument {
+pub struct KernelParameter {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: ArgumentType,
@@ -115,7 +115,7 @@ impl ArgumentType {
 /// Limits on the access picture of the first case.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct ErrorLimits {
     /// Largest number of cache lines for each line that is needed.
     pub lines: Option<f64>,
     /// Largest number of lanes that use one bank.
@@ -127,7 +127,7 @@ pub struct Limits {
 #[serde(deny_unknown_fields)]
 pub struct Wrong {
     pub file: String,
-    pub shows: super::Kind,
+    pub shows: super::FindingKind,
     #[serde(default)]
     pub waves: Option<Vec<u32>>,
     #[serde(default)]
@@ -184,7 +184,7 @@ impl Exercise {
         format!("{}.hip", self.name)
     }
 
-    pub fn argument(&self, name: &str) -> Option<&Argument> {
+    pub fn argument(&self, name: &str) -> Option<&KernelParameter> {
         self.arguments.iter().find(|argument| argument.name == name)
     }
 
@@ -197,11 +197,11 @@ impl Exercise {
         let earlier: Vec<&String> = earlier.flat_map(|one| &one.arguments).collect();
         let parameter = |name: &String| {
             let kind = self.argument(name).map(|argument| argument.kind);
-            let words = kind.map_or("", ArgumentType::name);
+            let type_name = kind.map_or("", ArgumentType::name);
             let reads = kind.is_some_and(ArgumentType::is_buffer) && earlier.contains(&name);
-            let is_const = words.starts_with("const");
+            let is_const = type_name.starts_with("const");
             let before = if reads && !is_const { "const " } else { "" };
-            format!("{before}{words}{name}")
+            format!("{before}{type_name}{name}")
         };
         let parameters = itertools::join(launch.arguments.iter().map(parameter), ", ");
         format!(

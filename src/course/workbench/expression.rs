@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_said() {
-        for (text, words) in [
+        for (text, expected) in [
             ("m", "`m` is not a size"),
             ("ceil(n", "`ceil(n`: syntax error"),
             ("n n", "unexpected input"),
@@ -107,7 +107,7 @@ mod tests {
             ("1 / 0", "unable to calculate"),
         ] {
             let error = value(text).unwrap_err();
-            assert!(error.contains(words), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

@@ -5,27 +5,27 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
-use super::finding::{Finding, Kind};
+use super::finding::{FindingKind, KernelFinding};
 use super::tokens::{LinePlace, Token, TokenKind, tokens};
-use tinyllama_base::foreign;
+use tinyllama_base::untrusted;
 
 /// A kernel is far smaller.
 const MOST_BYTES: u64 = 256 << 10;
 
 /// The text of a kernel and its path.
 #[derive(Clone, Debug, PartialEq)]
-pub struct File {
+pub struct KernelFile {
     pub path: PathBuf,
     pub text: String,
 }
 
-impl File {
+impl KernelFile {
     /// Reads a file. A file that cannot be a kernel is a finding.
     ///
     /// # Errors
     /// Fails if it cannot be read at all.
-    pub fn read(path: &Path) -> Result<Result<File, Finding>> {
-        let refuse = |why: String| Ok(Err(Finding::new(Kind::Compile, None, why)));
+    pub fn read(path: &Path) -> Result<Result<KernelFile, KernelFinding>> {
+        let refuse = |why: String| Ok(Err(KernelFinding::new(FindingKind::Compile, None, why)));
         let size = std::fs::metadata(path)
             .with_context(|| format!("{}", path.display()))?
             .len();
@@ -38,7 +38,7 @@ impl File {
         }
         // Reads with a limit, because a pipe or a device has no length.
         let bytes =
-            foreign::read(path, MOST_BYTES).with_context(|| format!("{}", path.display()))?;
+            untrusted::read(path, MOST_BYTES).with_context(|| format!("{}", path.display()))?;
         match String::from_utf8(bytes) {
             Ok(text) if text.contains('\0') => {
                 refuse("the file is binary, not the text of a kernel".into())
@@ -46,7 +46,7 @@ impl File {
             Ok(text) if text.trim().is_empty() => {
                 refuse("the file is empty: `workbench reset` brings the starter back".into())
             }
-            Ok(text) => Ok(Ok(File {
+            Ok(text) => Ok(Ok(KernelFile {
                 path: path.to_owned(),
                 text,
             })),
@@ -75,10 +75,10 @@ impl File {
 
     /// Finds directives that reach outside the file. A kernel needs none, and a compiler that shows lines of any file
     /// could leak it.
-    pub fn refused(&self) -> Option<Finding> {
+    pub fn refused(&self) -> Option<KernelFinding> {
         let refuse = |line: u32, why: String| {
             let why = format!("{why} is refused: a kernel of the workbench {REMEDY}");
-            Some(Finding::new(Kind::Compile, Some(line), why))
+            Some(KernelFinding::new(FindingKind::Compile, Some(line), why))
         };
         // Compilers read these in different ways.
         for (part, what) in [
@@ -114,7 +114,7 @@ impl File {
     }
 
     /// Finds words that bypass the stand-in's checks or reach the program that runs the kernel.
-    pub fn refused_on_stand_in(&self) -> Option<Finding> {
+    pub fn refused_on_stand_in(&self) -> Option<KernelFinding> {
         let refuses = |token: &Token| {
             let word = &*token.text;
             let is_word = token.kind == TokenKind::Word;
@@ -134,8 +134,8 @@ impl File {
                 }
                 _ => return None,
             };
-            Some(Finding::new(
-                Kind::Compile,
+            Some(KernelFinding::new(
+                FindingKind::Compile,
                 Some(token.line),
                 format!("`{word}` is refused: it {why}"),
             ))
@@ -198,18 +198,18 @@ const OF_THE_STAND_IN: [&str; 7] = [
 fn refused_directive(tokens: &[Token]) -> Option<String> {
     let line = tokens.iter().enumerate();
     let line = line.take_while(|(index, token)| *index == 0 || token.place == LinePlace::Later);
-    let words: Vec<&str> = line.map(|(_, token)| &*token.text).collect();
-    let shown = || format!("`#{} {}`", words[0], words[1..].concat());
-    match *words.first()? {
+    let directive: Vec<&str> = line.map(|(_, token)| &*token.text).collect();
+    let shown = || format!("`#{} {}`", directive[0], directive[1..].concat());
+    match *directive.first()? {
         "include" => {
             let is_known = HEADERS
                 .iter()
-                .any(|header| words[1..].concat() == format!("<hip/{header}>"));
+                .any(|header| directive[1..].concat() == format!("<hip/{header}>"));
             (!is_known).then(shown)
         }
         "include_next" | "import" | "embed" | "line" | "ident" | "sccs" => Some(shown()),
         "pragma"
-            if words
+            if directive
                 .get(1)
                 .is_some_and(|word| ["unroll", "nounroll", "once"].contains(word)) =>
         {
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> Option<(u32, String)> {
-        let file = File {
+        let file = KernelFile {
             path: "k.hip".into(),
             text: text.into(),
         };
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn words_that_leave_the_checks_are_refused() {
         let refused = |text: &str| {
-            let file = File {
+            let file = KernelFile {
                 path: "k.hip".into(),
                 text: text.into(),
             };

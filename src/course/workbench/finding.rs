@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use tinyllama_base::foreign::plain_lines;
 use tinyllama_base::named;
+use tinyllama_base::untrusted::plain_lines;
 
 named! {
     /// The kind of a mistake.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
-    pub enum Kind {
+    pub enum FindingKind {
         /// The file is refused or does not compile.
         Compile = "does not compile",
         OutOfBounds = "out of bounds",
@@ -29,8 +29,8 @@ named! {
 
 /// One mistake: its place, and the wave sizes and cases that showed it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
-    pub kind: Kind,
+pub struct KernelFinding {
+    pub kind: FindingKind,
     /// Line in the file, from 1.
     pub line: Option<u32>,
     /// Line of the other side of a race, or of the other barrier.
@@ -42,9 +42,9 @@ pub struct Finding {
     pub case: Option<String>,
 }
 
-impl Finding {
-    pub fn new(kind: Kind, line: Option<u32>, message: impl Into<String>) -> Finding {
-        Finding {
+impl KernelFinding {
+    pub fn new(kind: FindingKind, line: Option<u32>, message: impl Into<String>) -> KernelFinding {
+        KernelFinding {
             kind,
             line: line.filter(|line| *line > 0),
             other_line: None,
@@ -56,14 +56,14 @@ impl Finding {
     }
 
     /// Returns whether `other` is the same mistake.
-    pub fn is_again(&self, other: &Finding) -> bool {
+    pub fn is_same_finding(&self, other: &KernelFinding) -> bool {
         let same = self.kind == other.kind && self.line == other.line;
         same && self.other_line == other.other_line
     }
 }
 
 /// Reads a finding from a message of the stand-in. Returns `None` for other messages.
-pub fn of_stand_in(said: &Value) -> Option<Finding> {
+pub fn of_stand_in(said: &Value) -> Option<KernelFinding> {
     let text = |name: &str| said[name].as_str().unwrap_or_default();
     let number = |name: &str| said[name].as_i64().unwrap_or_default();
     let line = |name: &str| u32::try_from(number(name)).ok().filter(|line| *line > 0);
@@ -75,14 +75,14 @@ pub fn of_stand_in(said: &Value) -> Option<Finding> {
     let (verb, element) = (verb(text("access")), element(said));
     let (kind, message) = match text("kind") {
         "out-of-bounds" => (
-            Kind::OutOfBounds,
+            FindingKind::OutOfBounds,
             match said["array"].is_string() {
                 true => format!("{who} {verb} {element} of {} elements", number("size") / 4),
                 false => format!("{who} {verb} memory that belongs to no array"),
             },
         ),
         "index" => (
-            Kind::OutOfBounds,
+            FindingKind::OutOfBounds,
             format!("{who} uses {}", text("words").replace('\'', "")),
         ),
         "race" => {
@@ -102,16 +102,16 @@ pub fn of_stand_in(said: &Value) -> Option<Finding> {
                 false => "nothing orders the two",
             };
             (
-                Kind::Race,
+                FindingKind::Race,
                 format!("{who} {verb} {element}, which {other} {did}{where_to}: {between}"),
             )
         }
         "unwritten" => (
-            Kind::Unwritten,
+            FindingKind::Unwritten,
             format!("{who} {verb} {element}, which was never written"),
         ),
         "barrier" => (
-            Kind::Barrier,
+            FindingKind::Barrier,
             match line("other_line") {
                 Some(other) => format!(
                     "threads of block {} wait at different barriers: in line {} and in line {other}",
@@ -127,30 +127,33 @@ pub fn of_stand_in(said: &Value) -> Option<Finding> {
             },
         ),
         "shuffle" => (
-            Kind::Shuffle,
+            FindingKind::Shuffle,
             format!(
                 "{who} takes the value of lane {}, which does not take part",
                 number("count")
             ),
         ),
-        "division" => (Kind::Crash, format!("{who} divides an integer by zero")),
+        "division" => (
+            FindingKind::Crash,
+            format!("{who} divides an integer by zero"),
+        ),
         "endless" => (
-            Kind::Endless,
+            FindingKind::Endless,
             format!("the kernel {}; {who} was here", text("words")),
         ),
-        "crash" => (Kind::Crash, format!("{who} {}", text("words"))),
+        "crash" => (FindingKind::Crash, format!("{who} {}", text("words"))),
         "too-much-lds" => (
-            Kind::Crash,
+            FindingKind::Crash,
             format!(
                 "a workgroup has {} bytes of local memory (LDS), and the kernel asks for {}",
                 number("missing"),
                 number("count")
             ),
         ),
-        "machine" => (Kind::Crash, text("words").to_owned()),
+        "machine" => (FindingKind::Crash, text("words").to_owned()),
         _ => return None,
     };
-    let mut finding = Finding::new(kind, line("line"), message);
+    let mut finding = KernelFinding::new(kind, line("line"), message);
     finding.other_line = line("other_line");
     Some(finding)
 }

@@ -10,23 +10,23 @@ pub mod check;
 mod child;
 pub mod compile;
 pub mod exercise;
+pub mod exercise_file;
 mod expression;
 pub mod file;
 pub mod finding;
 mod object_file;
 pub mod picture;
-pub mod place;
 pub mod problem;
 mod reference;
 pub mod stand_in;
 #[cfg(test)]
 mod tests;
+pub mod text;
 mod tokens;
 pub mod toolchain;
-pub mod words;
 
 pub use exercise::{Exercise, exercises, find};
-pub use file::File;
-pub use finding::{Finding, Kind};
-pub use problem::Problem;
+pub use file::KernelFile;
+pub use finding::{FindingKind, KernelFinding};
+pub use problem::PreparedCase;
 pub use toolchain::ToolchainError;

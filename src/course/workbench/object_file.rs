@@ -65,7 +65,7 @@ const IFUNC: u8 = 10;
 const IRELATIVE: u32 = 37;
 
 #[derive(Debug)]
-struct Section {
+struct ObjectSection {
     name: String,
     kind: u32,
     flags: u64,
@@ -86,29 +86,29 @@ struct Symbol {
 
 /// A name in the file and its fault.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedSymbol {
     /// The name in the source, if it has one there.
     pub name: String,
     pub why: String,
 }
 
-impl Refused {
-    fn new(symbol: &str, why: impl FnOnce(&str) -> String) -> Option<Refused> {
+impl RefusedSymbol {
+    fn new(symbol: &str, why: impl FnOnce(&str) -> String) -> Option<RefusedSymbol> {
         let name = plain_name(symbol);
         let why = why(&name);
-        Some(Refused { name, why })
+        Some(RefusedSymbol { name, why })
     }
 }
 
 struct ObjectFile<'a> {
     bytes: &'a [u8],
-    sections: Vec<Section>,
+    sections: Vec<ObjectSection>,
 }
 
 /// Finds a reason not to run the module. `list` names the functions that it may call.
-pub fn refused(bytes: &[u8], list: &File<'_>) -> Option<Refused> {
+pub fn refused(bytes: &[u8], list: &File<'_>) -> Option<RefusedSymbol> {
     let Some(file) = ObjectFile::read(bytes) else {
-        return Refused::new("", |_| {
+        return RefusedSymbol::new("", |_| {
             "the compiled file cannot be read: use another clang (17 or later)".into()
         });
     };
@@ -132,7 +132,7 @@ impl<'a> ObjectFile<'a> {
         let (table, count, names) = (file.u64(40)?, file.u16(60)?, file.u16(62)?);
         let raw = (0..u64::from(count)).map(|index| {
             let at = table.checked_add(index * 64)?;
-            let section = Section {
+            let section = ObjectSection {
                 name: file.u32(at)?.to_string(),
                 kind: file.u32(at + 4)?,
                 flags: file.u64(at + 8)?,
@@ -143,7 +143,7 @@ impl<'a> ObjectFile<'a> {
             };
             Some(section)
         });
-        let mut sections = raw.collect::<Option<Vec<Section>>>()?;
+        let mut sections = raw.collect::<Option<Vec<ObjectSection>>>()?;
         let strings = sections.get(usize::from(names))?.offset;
         for section in &mut sections {
             section.name = file.text(strings, section.name.parse().ok()?)?;
@@ -152,7 +152,7 @@ impl<'a> ObjectFile<'a> {
         Some(file)
     }
 
-    fn at<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
+    fn read_bytes<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
         let start = usize::try_from(offset).ok()?;
         self.bytes
             .get(start..start.checked_add(N)?)?
@@ -161,15 +161,15 @@ impl<'a> ObjectFile<'a> {
     }
 
     fn u16(&self, offset: u64) -> Option<u16> {
-        self.at(offset).map(u16::from_le_bytes)
+        self.read_bytes(offset).map(u16::from_le_bytes)
     }
 
     fn u32(&self, offset: u64) -> Option<u32> {
-        self.at(offset).map(u32::from_le_bytes)
+        self.read_bytes(offset).map(u32::from_le_bytes)
     }
 
     fn u64(&self, offset: u64) -> Option<u64> {
-        self.at(offset).map(u64::from_le_bytes)
+        self.read_bytes(offset).map(u64::from_le_bytes)
     }
 
     fn text(&self, table: u64, offset: u32) -> Option<String> {
@@ -179,7 +179,7 @@ impl<'a> ObjectFile<'a> {
     }
 
     /// Offsets of a section's entries of `size` bytes each.
-    fn entries(&self, section: &Section, size: u64) -> impl Iterator<Item = u64> + use<> {
+    fn entries(&self, section: &ObjectSection, size: u64) -> impl Iterator<Item = u64> + use<> {
         let (start, count) = (
             section.offset,
             section.size.min(self.bytes.len() as u64) / size,
@@ -197,7 +197,7 @@ impl<'a> ObjectFile<'a> {
         let symbol = |at: u64| {
             Some(Symbol {
                 name: self.text(names.offset, self.u32(at)?)?,
-                kind: self.at::<1>(at + 4)?[0] & 15,
+                kind: self.read_bytes::<1>(at + 4)?[0] & 15,
                 section: self.u16(at + 6)?,
                 value: self.u64(at + 8)?,
                 size: self.u64(at + 16)?,
@@ -232,12 +232,12 @@ impl<'a> ObjectFile<'a> {
             .map_or(String::new(), |symbol| symbol.name.clone())
     }
 
-    fn calls_the_host(&self, known: &[String]) -> Option<Refused> {
+    fn calls_the_host(&self, known: &[String]) -> Option<RefusedSymbol> {
         let all = self.symbols(DYNSYM);
         let unknown = all
             .iter()
             .find(|symbol| symbol.section == 0 && !known.contains(&symbol.name))?;
-        Refused::new(&unknown.name, |name| {
+        RefusedSymbol::new(&unknown.name, |name| {
             format!(
                 "uses `{name}`, which does not exist on a GPU: a kernel reaches its arguments and local \
                  memory, no files and no system. Remove it; functions such as `sinf` need no declaration"
@@ -245,8 +245,8 @@ impl<'a> ObjectFile<'a> {
         })
     }
 
-    fn runs_by_itself(&self) -> Option<Refused> {
-        let is_one = |section: &&Section| {
+    fn runs_by_itself(&self) -> Option<RefusedSymbol> {
+        let is_one = |section: &&ObjectSection| {
             section.size > 0 && RUN_BY_ITSELF.contains(&base_name(&section.name))
         };
         let section = self.sections.iter().find(is_one)?;
@@ -256,7 +256,7 @@ impl<'a> ObjectFile<'a> {
             .into_iter()
             .find(|(offset, _, _)| inside(*offset));
         let function = first.map_or(String::new(), |(_, _, addend)| self.symbol_at(addend));
-        Refused::new(&function, |name| {
+        RefusedSymbol::new(&function, |name| {
             let what = match name {
                 "" => "a function".to_owned(),
                 name if function.starts_with("_GLOBAL__") => {
@@ -271,7 +271,7 @@ impl<'a> ObjectFile<'a> {
         })
     }
 
-    fn is_chosen_when_loaded(&self) -> Option<Refused> {
+    fn is_chosen_when_loaded(&self) -> Option<RefusedSymbol> {
         let of_symbol = self
             .symbols(SYMTAB)
             .into_iter()
@@ -281,21 +281,21 @@ impl<'a> ObjectFile<'a> {
             let one = all.iter().find(|(_, kind, _)| *kind == IRELATIVE)?;
             Some(self.symbol_at(one.2))
         })?;
-        Refused::new(&name, |name| {
+        RefusedSymbol::new(&name, |name| {
             format!(
                 "a function would choose between versions of `{name}` before the kernel runs (ifunc, target_clones): write one function"
             )
         })
     }
 
-    fn is_misplaced(&self) -> Option<Refused> {
+    fn is_misplaced(&self) -> Option<RefusedSymbol> {
         let all = self.symbols(SYMTAB);
         for symbol in &all {
             let Some(section) = self.sections.get(usize::from(symbol.section)) else {
                 continue;
             };
             if section.flags & EXECUTABLE != 0 && symbol.kind == OBJECT {
-                return Refused::new(&symbol.name, |name| {
+                return RefusedSymbol::new(&symbol.name, |name| {
                     format!(
                         "`{name}` is data in the place of code (section `{}`): leave the attribute out",
                         section.name
@@ -303,7 +303,7 @@ impl<'a> ObjectFile<'a> {
                 });
             }
         }
-        let unknown = |section: &&Section| {
+        let unknown = |section: &&ObjectSection| {
             let known = KNOWN_SECTIONS.contains(&base_name(&section.name));
             let is_code = section.flags & EXECUTABLE != 0;
             let both = is_code
@@ -317,7 +317,7 @@ impl<'a> ObjectFile<'a> {
                 .get(usize::from(symbol.section))
                 .is_some_and(|of| of.name == section.name)
         });
-        Refused::new(inside.map_or("", |symbol| &symbol.name), |name| {
+        RefusedSymbol::new(inside.map_or("", |symbol| &symbol.name), |name| {
             format!(
                 "`{name}` is put into section `{}`, which a kernel does not have: leave the attribute, or `thread_local`, out",
                 section.name
@@ -325,7 +325,7 @@ impl<'a> ObjectFile<'a> {
         })
     }
 
-    fn is_too_large(&self) -> Option<Refused> {
+    fn is_too_large(&self) -> Option<RefusedSymbol> {
         let in_memory = self
             .sections
             .iter()
@@ -336,7 +336,7 @@ impl<'a> ObjectFile<'a> {
         if bytes <= MOST_BYTES {
             return None;
         }
-        Refused::new(&largest.name, |name| {
+        RefusedSymbol::new(&largest.name, |name| {
             format!(
                 "the file's own variables take {} MiB, most of it `{name}`, and a kernel's may take {}: use the arguments or \
                  `__shared__` memory",

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::file::File;
+use super::file::KernelFile;
 use super::finding::verb;
-use tinyllama_base::foreign::plain;
+use tinyllama_base::untrusted::plain;
 
 /// Bytes of a cache line, and of the cells that a drawing has.
 const LINE: u64 = 128;
@@ -19,7 +19,7 @@ const MOST_ROWS: usize = 8;
 /// One load or store of the kernel, over all wavefronts that were recorded.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
-pub struct Picture {
+pub struct AccessPicture {
     pub line: u32,
     /// `read`, `write` or `update`.
     pub access: String,
@@ -44,26 +44,26 @@ pub struct Picture {
 }
 
 /// The characters of a drawing.
-pub(super) struct Glyphs {
+pub(super) struct DrawingGlyphs {
     pub free: char,
     pub once: char,
     pub often: char,
 }
 
-pub(super) const UNICODE: Glyphs = Glyphs {
+pub(super) const UNICODE: DrawingGlyphs = DrawingGlyphs {
     free: '·',
     once: '█',
     often: '▓',
 };
-pub(super) const ASCII: Glyphs = Glyphs {
+pub(super) const ASCII: DrawingGlyphs = DrawingGlyphs {
     free: '.',
     once: '#',
     often: '+',
 };
 
-impl Picture {
+impl AccessPicture {
     /// Reads a picture from a message of the stand-in. Returns `None` for other messages.
-    pub fn of_stand_in(said: &Value) -> Option<Picture> {
+    pub fn of_stand_in(said: &Value) -> Option<AccessPicture> {
         if said["kind"] != "picture" {
             return None;
         }
@@ -72,11 +72,11 @@ impl Picture {
             said["array"] = "".into();
         }
         said["array"] = said["array"].as_str().map(plain).into();
-        Picture::deserialize(said).ok()
+        AccessPicture::deserialize(said).ok()
     }
 
     /// Formats `line 12 reads x`.
-    pub fn what(&self) -> String {
+    pub fn label(&self) -> String {
         let verb = verb(&self.access);
         let array = if self.array.is_empty() {
             "local memory"
@@ -116,9 +116,9 @@ impl Picture {
     }
 
     /// Draws the whole picture in at most 80 columns.
-    pub fn draw(&self, file: Option<&File>, unicode: bool) -> Vec<String> {
+    pub fn draw(&self, file: Option<&KernelFile>, unicode: bool) -> Vec<String> {
         let glyphs = if unicode { &UNICODE } else { &ASCII };
-        let mut drawn = vec![format!("{}: {}", self.what(), self.summary())];
+        let mut drawn = vec![format!("{}: {}", self.label(), self.summary())];
         let source = file
             .and_then(|file| file.line(self.line))
             .map(|text| plain(text.trim()));
@@ -141,7 +141,7 @@ impl Picture {
             .map(|offset| self.first + offset)
     }
 
-    fn draw_lines(&self, glyphs: &Glyphs, drawn: &mut Vec<String>) {
+    fn draw_lines(&self, glyphs: &DrawingGlyphs, drawn: &mut Vec<String>) {
         let mut rows: Vec<(u64, [u32; (LINE / CELL) as usize])> = vec![];
         let mut starts: Vec<u64> = self.touched().collect();
         starts.sort_unstable();
@@ -174,7 +174,7 @@ impl Picture {
     }
 
     /// Draws the group of lanes with the worst conflict among those that are served together. A row is one pass.
-    fn draw_banks(&self, glyphs: &Glyphs, drawn: &mut Vec<String>) {
+    fn draw_banks(&self, glyphs: &DrawingGlyphs, drawn: &mut Vec<String>) {
         let together = (BANKS * CELL / self.width.max(CELL)).max(1) as usize;
         let words_of = |group: &[Option<u64>]| {
             let mut banks: Vec<Vec<u64>> = vec![vec![]; BANKS as usize];
@@ -228,8 +228,8 @@ fn count(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn picture(local: bool, step: u64) -> Picture {
-        Picture {
+    fn picture(local: bool, step: u64) -> AccessPicture {
+        AccessPicture {
             line: 3,
             access: "read".into(),
             array: "x".into(),

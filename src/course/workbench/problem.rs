@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
 use tinyllama_kernel_catalog::check::Random;
 
-use super::exercise::{Argument, Exercise, LaunchText, Sizes};
+use super::exercise::{Exercise, KernelParameter, LaunchText, NamedSizes};
 use super::expression::Expression;
 use super::reference;
 use tinyllama_contract::LaunchShape;
@@ -14,21 +14,21 @@ const MOST_ELEMENTS: usize = 1 << 30;
 
 /// A case that is ready to run.
 #[derive(Debug)]
-pub struct Problem<'a> {
+pub struct PreparedCase<'a> {
     pub exercise: &'a Exercise,
     pub wave: u32,
-    pub sizes: Sizes,
-    pub buffers: Vec<Buffer<'a>>,
+    pub sizes: NamedSizes,
+    pub buffers: Vec<CaseBuffer<'a>>,
     pub launches: Vec<Planned<'a>>,
 }
 
 /// An array of words of four bytes.
 #[derive(Debug)]
-pub struct Buffer<'a> {
-    pub argument: &'a Argument,
+pub struct CaseBuffer<'a> {
+    pub argument: &'a KernelParameter,
     pub elements: usize,
     /// Bits of each element. `None` if it starts unwritten.
-    pub words: Option<Vec<u32>>,
+    pub bits_of: Option<Vec<u32>>,
 }
 
 /// A launch with its numbers.
@@ -38,14 +38,14 @@ pub struct Planned<'a> {
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub shared: u32,
-    pub arguments: Vec<Passed>,
+    pub arguments: Vec<KernelArgument>,
 }
 
 /// An argument of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passed {
+pub enum KernelArgument {
     /// Index of a buffer.
-    Buffer(usize),
+    CaseBuffer(usize),
     /// Bits of a number.
     Word(u32),
 }
@@ -58,38 +58,42 @@ fn bits(value: f64, float: bool) -> u32 {
     }
 }
 
-impl<'a> Problem<'a> {
+impl<'a> PreparedCase<'a> {
     /// Builds a case with filled buffers.
     ///
     /// # Errors
     /// Fails if a formula of the exercise does not give a valid value.
-    pub fn new(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
-        Problem::with(exercise, sizes, wave, Some(0))
+    pub fn new(exercise: &'a Exercise, sizes: &NamedSizes, wave: u32) -> Result<PreparedCase<'a>> {
+        PreparedCase::with_sizes(exercise, sizes, wave, Some(0))
     }
 
-    /// As [`Problem::new`], with different numbers in the buffers for every `salt`.
+    /// As [`PreparedCase::new`], with different numbers in the buffers for every `salt`.
     ///
     /// # Errors
-    /// Fails like [`Problem::new`].
+    /// Fails like [`PreparedCase::new`].
     pub fn salted(
         exercise: &'a Exercise,
-        sizes: &Sizes,
+        sizes: &NamedSizes,
         wave: u32,
         salt: u64,
-    ) -> Result<Problem<'a>> {
-        Problem::with(exercise, sizes, wave, Some(salt))
+    ) -> Result<PreparedCase<'a>> {
+        PreparedCase::with_sizes(exercise, sizes, wave, Some(salt))
     }
 
-    /// As [`Problem::new`], with empty buffers, for callers that only need shapes.
+    /// As [`PreparedCase::new`], with empty buffers, for callers that only need shapes.
     ///
     /// # Errors
-    /// Fails like [`Problem::new`].
-    pub fn shape(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
-        Problem::with(exercise, sizes, wave, None)
+    /// Fails like [`PreparedCase::new`].
+    pub fn shape(
+        exercise: &'a Exercise,
+        sizes: &NamedSizes,
+        wave: u32,
+    ) -> Result<PreparedCase<'a>> {
+        PreparedCase::with_sizes(exercise, sizes, wave, None)
     }
 
-    fn empty(exercise: &'a Exercise, sizes: Sizes, wave: u32) -> Problem<'a> {
-        Problem {
+    fn empty(exercise: &'a Exercise, sizes: NamedSizes, wave: u32) -> PreparedCase<'a> {
+        PreparedCase {
             exercise,
             wave,
             sizes,
@@ -98,13 +102,13 @@ impl<'a> Problem<'a> {
         }
     }
 
-    fn with(
+    fn with_sizes(
         exercise: &'a Exercise,
-        sizes: &Sizes,
+        sizes: &NamedSizes,
         wave: u32,
         salt: Option<u64>,
-    ) -> Result<Problem<'a>> {
-        let mut problem = Problem::empty(exercise, sizes.clone(), wave);
+    ) -> Result<PreparedCase<'a>> {
+        let mut problem = PreparedCase::empty(exercise, sizes.clone(), wave);
         for (index, argument) in exercise.arguments.iter().enumerate() {
             if argument.kind.is_buffer() {
                 let buffer = problem.buffer(argument, salt.map(|salt| salt ^ index as u64))?;
@@ -113,7 +117,7 @@ impl<'a> Problem<'a> {
         }
         for launch in &exercise.launches {
             let arguments = launch.arguments.iter().map(|name| problem.passed(name));
-            let arguments = arguments.collect::<Result<Vec<Passed>>>()?;
+            let arguments = arguments.collect::<Result<Vec<KernelArgument>>>()?;
             let (grid, block, shared) = problem.shape_of(launch)?;
             problem.launches.push(Planned {
                 entry: &launch.entry,
@@ -131,7 +135,7 @@ impl<'a> Problem<'a> {
         for (planned, launch) in self.launches.iter_mut().zip(&self.exercise.launches) {
             for (passed, argument) in planned.arguments.iter_mut().zip(&launch.arguments) {
                 if argument == name {
-                    *passed = Passed::Word(value.to_bits());
+                    *passed = KernelArgument::Word(value.to_bits());
                 }
             }
         }
@@ -141,8 +145,8 @@ impl<'a> Problem<'a> {
     ///
     /// # Errors
     /// Fails if a formula cannot be computed.
-    pub fn launch_shape(exercise: &Exercise, sizes: Sizes, wave: u32) -> Result<LaunchShape> {
-        let problem = Problem::empty(exercise, sizes, wave);
+    pub fn launch_shape(exercise: &Exercise, sizes: NamedSizes, wave: u32) -> Result<LaunchShape> {
+        let problem = PreparedCase::empty(exercise, sizes, wave);
         let launch = exercise.launches.first();
         let launch = launch.ok_or_else(|| anyhow!("{}: no launch", exercise.name))?;
         problem.shape_of(launch)
@@ -177,7 +181,7 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// Fails if this exercise has no reference.
     pub fn expected(&self) -> Result<Vec<(&'static str, Vec<f64>)>> {
-        let compute = reference::of(&self.exercise.name)
+        let compute = reference::find_reference(&self.exercise.name)
             .ok_or_else(|| anyhow!("no reference computes `{}`", self.exercise.name))?;
         Ok(compute(self))
     }
@@ -202,15 +206,15 @@ impl<'a> Problem<'a> {
         Ok(three)
     }
 
-    pub fn passed(&self, name: &str) -> Result<Passed> {
+    pub fn passed(&self, name: &str) -> Result<KernelArgument> {
         let mut buffers = self.buffers.iter();
         if let Some(index) = buffers.position(|buffer| buffer.argument.name == name) {
-            return Ok(Passed::Buffer(index));
+            return Ok(KernelArgument::CaseBuffer(index));
         }
         let value = self.number(name)?;
         let argument = self.exercise.argument(name);
         let is_float = argument.is_some_and(|one| one.kind.is_float());
-        Ok(Passed::Word(bits(value, is_float)))
+        Ok(KernelArgument::Word(bits(value, is_float)))
     }
 
     /// Returns a number among the arguments.
@@ -224,7 +228,7 @@ impl<'a> Problem<'a> {
         value.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
     }
 
-    fn buffer(&self, argument: &'a Argument, seed: Option<u64>) -> Result<Buffer<'a>> {
+    fn buffer(&self, argument: &'a KernelParameter, seed: Option<u64>) -> Result<CaseBuffer<'a>> {
         let name = &argument.name;
         let size = argument.size.as_ref();
         let size = size.ok_or_else(|| anyhow!("{}: `{name}` has no size", self.exercise.name))?;
@@ -239,10 +243,10 @@ impl<'a> Problem<'a> {
             self.values(values, elements, seed, argument.kind.is_float())
                 .map_err(|error| anyhow!("{}: values of `{name}`: {error}", self.exercise.name))
         });
-        Ok(Buffer {
+        Ok(CaseBuffer {
             argument,
             elements,
-            words: words.transpose()?,
+            bits_of: words.transpose()?,
         })
     }
 
@@ -307,21 +311,24 @@ impl<'a> Problem<'a> {
         })
     }
 
-    fn words(&self, name: &str) -> &[u32] {
+    fn bits_of(&self, name: &str) -> &[u32] {
         let mut buffers = self.buffers.iter();
         let buffer = buffers.find(|buffer| buffer.argument.name == name);
-        let words = buffer.and_then(|buffer| buffer.words.as_deref());
+        let words = buffer.and_then(|buffer| buffer.bits_of.as_deref());
         words.unwrap_or_default()
     }
 
     /// Initial floats of a buffer. Empty if it starts unwritten.
     pub(super) fn floats(&self, name: &str) -> Vec<f64> {
-        let words = self.words(name).iter();
+        let words = self.bits_of(name).iter();
         words.map(|bits| f64::from(f32::from_bits(*bits))).collect()
     }
 
     pub(super) fn indices(&self, name: &str) -> Vec<usize> {
-        self.words(name).iter().map(|bits| *bits as usize).collect()
+        self.bits_of(name)
+            .iter()
+            .map(|bits| *bits as usize)
+            .collect()
     }
 
     /// Returns a size of the case, or 0 if the case has none of that name.

@@ -2,10 +2,10 @@
 
 use tinyllama_kernel_catalog::{add_rmsnorm, cross_entropy, rmsnorm, swiglu};
 
-use super::Problem;
+use super::PreparedCase;
 
-type Outputs = Vec<(&'static str, Vec<f64>)>;
-type Reference = fn(&Problem<'_>) -> Outputs;
+type ReferenceOutputs = Vec<(&'static str, Vec<f64>)>;
+type Reference = fn(&PreparedCase<'_>) -> ReferenceOutputs;
 
 const REFERENCES: &[(&str, Reference)] = &[
     ("elementwise", elementwise),
@@ -25,28 +25,28 @@ const REFERENCES: &[(&str, Reference)] = &[
 ];
 
 /// Finds the reference of an exercise by its name.
-pub fn of(name: &str) -> Option<Reference> {
+pub fn find_reference(name: &str) -> Option<Reference> {
     let found = REFERENCES.iter().find(|(known, _)| *known == name);
     found.map(|(_, reference)| *reference)
 }
 
-fn number(problem: &Problem<'_>, name: &str) -> f64 {
+fn number(problem: &PreparedCase<'_>, name: &str) -> f64 {
     // The kernel receives it in f32.
     f64::from(problem.number(name).unwrap_or(f64::NAN) as f32)
 }
 
-fn elementwise(problem: &Problem<'_>) -> Outputs {
+fn elementwise(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let a = number(problem, "a");
     let (x, y) = (problem.floats("x"), problem.floats("y"));
     vec![("out", x.iter().zip(&y).map(|(x, y)| a * x + y).collect())]
 }
 
-fn silu(problem: &Problem<'_>) -> Outputs {
+fn silu(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let x = problem.floats("x");
     vec![("out", x.iter().map(|x| x / (1.0 + (-x).exp())).collect())]
 }
 
-fn add_bias(problem: &Problem<'_>) -> Outputs {
+fn add_bias(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (x, bias) = (problem.floats("x"), problem.floats("bias"));
     let out = x.iter().zip(bias.iter().cycle());
     vec![("out", out.map(|(x, bias)| x + bias).collect())]
@@ -58,15 +58,15 @@ fn sums(x: &[f64], length: usize) -> Vec<f64> {
         .collect()
 }
 
-fn wave_sums(problem: &Problem<'_>) -> Outputs {
+fn wave_sums(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("sums", sums(&problem.floats("x"), problem.wave as usize))]
 }
 
-fn row_sums(problem: &Problem<'_>) -> Outputs {
+fn row_sums(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("sums", sums(&problem.floats("x"), problem.extent("width")))]
 }
 
-fn transpose(problem: &Problem<'_>) -> Outputs {
+fn transpose(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let x = problem.floats("x");
     let [rows, columns] = ["rows", "columns"].map(|name| problem.extent(name));
     let places = (0..columns).flat_map(|column| (0..rows).map(move |row| row * columns + column));
@@ -81,14 +81,14 @@ fn scales(x: &[f64], width: usize, epsilon: f64) -> Vec<f64> {
         .collect()
 }
 
-fn rmsnorm_forward(problem: &Problem<'_>) -> Outputs {
+fn rmsnorm_forward(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (x, weight) = (problem.floats("x"), problem.floats("weight"));
     let epsilon = number(problem, "epsilon");
     let y = rmsnorm::reference_forward(&x, &weight, epsilon);
     vec![("y", y), ("scale", scales(&x, weight.len(), epsilon))]
 }
 
-fn add_rmsnorm_both(problem: &Problem<'_>) -> Outputs {
+fn add_rmsnorm_both(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let epsilon = number(problem, "epsilon");
     let weight = problem.floats("weight");
     let (x, residual) = (problem.floats("x"), problem.floats("residual"));
@@ -106,7 +106,7 @@ fn add_rmsnorm_both(problem: &Problem<'_>) -> Outputs {
     ]
 }
 
-fn rope(problem: &Problem<'_>) -> Outputs {
+fn rope(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (mut y, table) = (problem.floats("x"), problem.floats("table"));
     let [heads, width, sequence] =
         ["heads", "head_dim", "sequence"].map(|name| problem.extent(name));
@@ -119,7 +119,7 @@ fn rope(problem: &Problem<'_>) -> Outputs {
     vec![("y", y)]
 }
 
-fn swiglu_forward(problem: &Problem<'_>) -> Outputs {
+fn swiglu_forward(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let width = problem.extent("width").max(1);
     let gate_up = problem.floats("gate_up");
     let rows = gate_up.chunks(2 * width);
@@ -127,7 +127,7 @@ fn swiglu_forward(problem: &Problem<'_>) -> Outputs {
     vec![("out", out.collect())]
 }
 
-fn cross_entropy_both(problem: &Problem<'_>) -> Outputs {
+fn cross_entropy_both(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (logits, targets) = (problem.floats("logits"), problem.indices("targets"));
     let classes = problem.extent("classes");
     let (losses, _) = cross_entropy::reference_forward(&logits, &targets, classes);
@@ -136,7 +136,7 @@ fn cross_entropy_both(problem: &Problem<'_>) -> Outputs {
     vec![("losses", losses), ("gradient", gradient)]
 }
 
-fn matmul(problem: &Problem<'_>) -> Outputs {
+fn matmul(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (a, b) = (problem.floats("a"), problem.floats("b"));
     let [m, n, k] = ["m", "n", "k"].map(|name| problem.extent(name));
     let mut c = vec![0.0; m * n];
@@ -151,7 +151,7 @@ fn matmul(problem: &Problem<'_>) -> Outputs {
     vec![("c", c)]
 }
 
-fn attention(problem: &Problem<'_>) -> Outputs {
+fn attention(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let [q, k, v] = ["q", "k", "v"].map(|name| problem.floats(name));
     let [sequence, width] = ["sequence", "head_dim"].map(|name| problem.extent(name));
     let scale = number(problem, "scale");
@@ -179,7 +179,7 @@ fn attention(problem: &Problem<'_>) -> Outputs {
     vec![("out", out)]
 }
 
-fn adamw(problem: &Problem<'_>) -> Outputs {
+fn adamw(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let f = problem.floats("factors");
     let [mut weights, gradients, mut first, mut second] =
         ["weights", "gradients", "first", "second"].map(|name| problem.floats(name));

@@ -10,10 +10,10 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::child::{self, Ended, Stopped};
-use super::compile::{Module, SOURCE};
-use super::finding::{self, Finding, Kind};
-use super::picture::Picture;
-use super::problem::{Passed, Problem};
+use super::compile::{HostModule, SOURCE};
+use super::finding::{self, FindingKind, KernelFinding};
+use super::picture::AccessPicture;
+use super::problem::{KernelArgument, PreparedCase};
 use super::toolchain::Toolchain;
 
 /// Computing time of a case in seconds: a hundred times that of the slowest solution.
@@ -27,16 +27,16 @@ const LONGEST: Duration = Duration::from_secs(30 * SECONDS as u64);
 
 /// The result of a case.
 #[derive(Debug, Default)]
-pub struct Answer {
-    pub findings: Vec<Finding>,
-    pub pictures: Vec<Picture>,
+pub struct CaseResult {
+    pub findings: Vec<KernelFinding>,
+    pub pictures: Vec<AccessPicture>,
     /// The outputs by name. `None` if the kernel did not return.
-    pub outputs: Option<BTreeMap<String, Output>>,
+    pub outputs: Option<BTreeMap<String, KernelOutput>>,
 }
 
 /// An output after the kernel.
 #[derive(Debug)]
-pub struct Output {
+pub struct KernelOutput {
     /// Bits of the elements.
     pub words: Vec<u32>,
     /// For each element, the line that wrote it last. 0 means that no line did.
@@ -49,10 +49,10 @@ pub struct Output {
 /// Fails if the process cannot be started, or communication with it fails.
 pub fn run(
     toolchain: &Toolchain,
-    module: &Module,
-    problem: &Problem<'_>,
+    module: &HostModule,
+    problem: &PreparedCase<'_>,
     pictures: bool,
-) -> Result<Answer> {
+) -> Result<CaseResult> {
     let secret = secret();
     let job = job(problem, pictures, &secret);
     let mut command = Command::new(toolchain.program());
@@ -76,11 +76,11 @@ pub fn run(
 }
 
 /// Explains the end of the process. Returns `None` if its own messages explain it.
-fn early_end(ended: &Ended) -> Option<Finding> {
+fn early_end(ended: &Ended) -> Option<KernelFinding> {
     let endless = || {
         let why =
             format!("the kernel did not end within {SECONDS} s of computing, and was stopped");
-        Finding::new(Kind::Endless, None, why)
+        KernelFinding::new(FindingKind::Endless, None, why)
     };
     match (ended.stopped, ended.status.signal()) {
         (Some(Stopped::TooMuch), _) => Some(crash(&format!(
@@ -100,8 +100,8 @@ fn early_end(ended: &Ended) -> Option<Finding> {
     }
 }
 
-fn crash(why: &str) -> Finding {
-    Finding::new(Kind::Crash, None, why)
+fn crash(why: &str) -> KernelFinding {
+    KernelFinding::new(FindingKind::Crash, None, why)
 }
 
 /// A secret for one run, shared by this process and the one that runs the kernel. The standard library seeds the keys of
@@ -111,7 +111,7 @@ fn secret() -> String {
     format!("{:016x}{:016x}", half(), half())
 }
 
-fn job(problem: &Problem<'_>, pictures: bool, secret: &str) -> Vec<u8> {
+fn job(problem: &PreparedCase<'_>, pictures: bool, secret: &str) -> Vec<u8> {
     let mut head = format!(
         "job {SOURCE} {} {SECONDS} {} {secret}\n",
         problem.wave,
@@ -119,7 +119,7 @@ fn job(problem: &Problem<'_>, pictures: bool, secret: &str) -> Vec<u8> {
     );
     for buffer in &problem.buffers {
         let (name, bytes) = (&buffer.argument.name, buffer.elements * 4);
-        let [filled, output] = [buffer.words.is_some(), buffer.argument.output].map(u8::from);
+        let [filled, output] = [buffer.bits_of.is_some(), buffer.argument.output].map(u8::from);
         head += &format!("buffer {name} {bytes} {filled} {output}\n");
     }
     for launch in &problem.launches {
@@ -128,8 +128,8 @@ fn job(problem: &Problem<'_>, pictures: bool, secret: &str) -> Vec<u8> {
         head += &format!("launch {} {sides} {}\n", launch.entry, launch.shared);
         for passed in &launch.arguments {
             head += &match passed {
-                Passed::Buffer(index) => format!("b {index}\n"),
-                Passed::Word(bits) => format!("w {bits}\n"),
+                KernelArgument::CaseBuffer(index) => format!("b {index}\n"),
+                KernelArgument::Word(bits) => format!("w {bits}\n"),
             };
         }
     }
@@ -138,26 +138,26 @@ fn job(problem: &Problem<'_>, pictures: bool, secret: &str) -> Vec<u8> {
     for words in problem
         .buffers
         .iter()
-        .filter_map(|buffer| buffer.words.as_ref())
+        .filter_map(|buffer| buffer.bits_of.as_ref())
     {
         job.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
     }
     job
 }
 
-fn read(said: &[u8], problem: &Problem<'_>, secret: &str) -> Answer {
+fn read(said: &[u8], problem: &PreparedCase<'_>, secret: &str) -> CaseResult {
     // The last line before the buffers.
     let end = format!("{{\"kind\":\"end\",\"secret\":\"{secret}\"}}\n");
     let (lines, data) = match memchr::memmem::find(said, end.as_bytes()) {
         Some(at) => (&said[..at], Some(&said[at + end.len()..])),
         None => (said, None),
     };
-    let mut answer = Answer::default();
+    let mut answer = CaseResult::default();
     for line in lines.split(|byte| *byte == b'\n') {
         let Ok(value) = serde_json::from_slice::<Value>(line) else {
             continue;
         };
-        answer.pictures.extend(Picture::of_stand_in(&value));
+        answer.pictures.extend(AccessPicture::of_stand_in(&value));
         answer.findings.extend(finding::of_stand_in(&value));
     }
     answer.outputs = data.map(|mut data| {
@@ -175,7 +175,7 @@ fn read(said: &[u8], problem: &Problem<'_>, secret: &str) -> Answer {
             .filter(|buffer| buffer.argument.output);
         let outputs = outputs.map(|buffer| {
             let [words, lines] = [take(buffer.elements), take(buffer.elements)];
-            (buffer.argument.name.clone(), Output { words, lines })
+            (buffer.argument.name.clone(), KernelOutput { words, lines })
         });
         outputs.collect()
     });

@@ -6,12 +6,12 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::check;
-use super::compile::{Module, build};
+use super::compile::{HostModule, build};
 use super::exercise::find;
-use super::file::File;
-use super::finding::Kind;
-use super::problem::Problem;
-use super::stand_in::{self, Answer};
+use super::file::KernelFile;
+use super::finding::FindingKind;
+use super::problem::PreparedCase;
+use super::stand_in::{self, CaseResult};
 use super::toolchain::{Toolchain, ToolchainError};
 
 /// A system call with up to four arguments, made by a kernel.
@@ -40,7 +40,7 @@ fn toolchain() -> Option<Toolchain> {
 }
 
 /// Compiles without the checks that refuse text, and with assembly allowed.
-fn compiled(toolchain: &Toolchain, before: &str, body: &str) -> Module {
+fn compiled(toolchain: &Toolchain, before: &str, body: &str) -> HostModule {
     let folder = TempDir::new().unwrap();
     let text = format!(
         "{CALL}{before}\nextern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {{\n\
@@ -53,15 +53,15 @@ fn compiled(toolchain: &Toolchain, before: &str, body: &str) -> Module {
         "{}",
         String::from_utf8_lossy(&ended.stderr)
     );
-    Module {
+    HostModule {
         folder,
         warnings: vec![],
     }
 }
 
-fn run(toolchain: &Toolchain, before: &str, body: &str) -> Answer {
+fn run(toolchain: &Toolchain, before: &str, body: &str) -> CaseResult {
     let exercise = find("elementwise").unwrap();
-    let problem = Problem::new(exercise, &exercise.cases[0], 64).unwrap();
+    let problem = PreparedCase::new(exercise, &exercise.cases[0], 64).unwrap();
     stand_in::run(
         toolchain,
         &compiled(toolchain, before, body),
@@ -71,14 +71,14 @@ fn run(toolchain: &Toolchain, before: &str, body: &str) -> Answer {
     .unwrap()
 }
 
-fn is_finding(answer: &Answer, kind: Kind, words: &str) {
+fn is_finding(answer: &CaseResult, kind: FindingKind, phrase: &str) {
     let found = answer
         .findings
         .iter()
-        .any(|finding| finding.kind == kind && finding.message.contains(words));
+        .any(|finding| finding.kind == kind && finding.message.contains(phrase));
     assert!(
         found && answer.outputs.is_none(),
-        "`{words}` is not in {answer:?}"
+        "`{phrase}` is not in {answer:?}"
     );
 }
 
@@ -120,7 +120,7 @@ fn a_kernel_that_calls_the_system_is_ended() {
     ] {
         is_finding(
             &run(&toolchain, "", &body),
-            Kind::Crash,
+            FindingKind::Crash,
             "called the system",
         );
     }
@@ -133,7 +133,7 @@ fn a_kernel_cannot_say_that_it_came_to_its_end() {
     let exit = format!("call({}, 0, 0, 0, 0);", libc::SYS_exit_group);
     is_finding(
         &run(&toolchain, "", &exit),
-        Kind::Crash,
+        FindingKind::Crash,
         "before its results were written",
     );
     // A forged last line, without a secret or with an invented one, followed by the right results.
@@ -147,14 +147,14 @@ fn a_kernel_cannot_say_that_it_came_to_its_end() {
         );
         is_finding(
             &run(&toolchain, "", &body),
-            Kind::Crash,
+            FindingKind::Crash,
             "before its results were written",
         );
     }
     let endless = "for (;;) call(1, 1, (long)y, 1024, 0);";
     is_finding(
         &run(&toolchain, "", endless),
-        Kind::Crash,
+        FindingKind::Crash,
         "wrote more than 4 MiB",
     );
 }
@@ -183,7 +183,7 @@ fn memory_is_bounded_and_what_runs_by_itself_does_not_run() {
     let weak = "extern \"C\" __attribute__((weak)) void _exit(int);";
     is_finding(
         &run(&toolchain, weak, "_exit(0);"),
-        Kind::Crash,
+        FindingKind::Crash,
         "calls `_exit`",
     );
 }
@@ -197,7 +197,7 @@ fn results_from_a_table_do_not_pass() {
     let exercise = find("elementwise").unwrap();
     let (mut tables, mut uses) = (String::new(), String::new());
     for sizes in &exercise.cases {
-        let problem = Problem::new(exercise, sizes, 64).unwrap();
+        let problem = PreparedCase::new(exercise, sizes, 64).unwrap();
         let (_, values) = problem.expected().unwrap().remove(0);
         let count = values.len();
         let values = itertools::join(values.iter().map(|value| format!("{value:e}f")), ",");
@@ -208,7 +208,7 @@ fn results_from_a_table_do_not_pass() {
     let text = format!(
         "{tables}{head} {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n{uses}}}\n"
     );
-    let file = File {
+    let file = KernelFile {
         path: "kernel.hip".into(),
         text,
     };
@@ -222,7 +222,7 @@ fn results_from_a_table_do_not_pass() {
     assert!(
         found
             .iter()
-            .any(|one| one.kind == Kind::Wrong && one.waves == [32]),
+            .any(|one| one.kind == FindingKind::Wrong && one.waves == [32]),
         "{found:?}"
     );
 }

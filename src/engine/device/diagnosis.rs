@@ -8,13 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::driver::Vendor;
-use super::finding::{Finding, Status};
+use super::finding::{DeviceFinding, FindingStatus};
 use super::{Backend, DeviceError, driver, is_compiled_in, library, unserved, vendor_of, vulkan};
 use tinyllama_base::units::human_bytes;
 use tinyllama_base::{kfd, process, rocm};
 
 /// Looks for everything that concerns devices, without opening one.
-pub fn examine() -> Vec<Finding> {
+pub fn examine() -> Vec<DeviceFinding> {
     let mut findings = Vec::new();
     for one in Backend::ALL {
         findings.extend(in_time("backend", one.name(), move || vec![backend(one)]));
@@ -33,17 +33,17 @@ pub fn examine() -> Vec<Finding> {
 fn in_time(
     topic: &'static str,
     name: &str,
-    look: impl FnOnce() -> Vec<Finding> + Send + 'static,
-) -> Vec<Finding> {
+    look: impl FnOnce() -> Vec<DeviceFinding> + Send + 'static,
+) -> Vec<DeviceFinding> {
     let (said, heard) = mpsc::channel();
     thread::spawn(move || said.send(look()));
     heard.recv_timeout(TIMEOUT).unwrap_or_else(|error| {
         let (status, detail) = match error {
-            RecvTimeoutError::Timeout => (Status::Hangs, no_answer()),
-            RecvTimeoutError::Disconnected => (Status::Broken, "the check failed".into()),
+            RecvTimeoutError::Timeout => (FindingStatus::Hangs, no_answer()),
+            RecvTimeoutError::Disconnected => (FindingStatus::Broken, "the check failed".into()),
         };
         let remedy = "The driver hangs: look for the fault in dmesg, then restart the machine. Until then use --backend cpu.";
-        vec![Finding::ok(topic, name, detail).needs(status, remedy)]
+        vec![DeviceFinding::ok(topic, name, detail).needs(status, remedy)]
     })
 }
 
@@ -51,12 +51,12 @@ fn no_answer() -> String {
     format!("gave no answer in {} s", TIMEOUT.as_secs())
 }
 
-fn backend(backend: Backend) -> Finding {
+fn backend(backend: Backend) -> DeviceFinding {
     let topic = "backend";
     match devices(backend) {
-        Ok(detail) => Finding::ok(topic, backend.name(), detail),
-        Err(error) => Finding::ok(topic, backend.name(), error.to_string())
-            .needs(Status::Absent, error.remedy()),
+        Ok(detail) => DeviceFinding::ok(topic, backend.name(), detail),
+        Err(error) => DeviceFinding::ok(topic, backend.name(), error.to_string())
+            .needs(FindingStatus::Absent, error.remedy()),
     }
 }
 
@@ -91,43 +91,45 @@ fn devices(backend: Backend) -> Result<String, DeviceError> {
     }
 }
 
-fn adapters() -> Vec<Finding> {
+fn adapters() -> Vec<DeviceFinding> {
     let adapters = vulkan::adapters();
     if adapters.is_empty() {
         let error = DeviceError::NoDevice {
             backend: Backend::Vulkan,
             detail: None,
         };
-        let finding = Finding::ok("adapter", "vulkan", "no Vulkan adapter");
-        return vec![finding.needs(Status::Absent, error.remedy())];
+        let finding = DeviceFinding::ok("adapter", "vulkan", "no Vulkan adapter");
+        return vec![finding.needs(FindingStatus::Absent, error.remedy())];
     }
     adapters.into_iter().map(adapter).collect()
 }
 
 /// Describes an adapter. Software adapters get another topic: no run takes one by default, so they do not count as adapters.
-fn adapter(found: vulkan::Adapter) -> Finding {
+fn adapter(found: vulkan::Adapter) -> DeviceFinding {
     let (topic, taken) = match found.software {
         true => ("software adapter", " (used only when named with --device)"),
         false => ("adapter", ""),
     };
-    Finding::ok(topic, found.name, format!("{}{taken}", found.driver))
+    DeviceFinding::ok(topic, found.name, format!("{}{taken}", found.driver))
 }
 
 /// `/dev/kfd`, the render nodes and the topology behind them.
-fn kfd_devices(dev: &Path, topology: &Path) -> Vec<Finding> {
+fn kfd_devices(dev: &Path, topology: &Path) -> Vec<DeviceFinding> {
     let kfd_device = dev.join("kfd");
     let mut findings = vec![access("kfd", &kfd_device)];
     match kfd::gpus(topology) {
-        Err(error) => findings.push(Finding::ok("kfd", "topology", error.to_string()).needs(
-            Status::Broken,
-            "Driver and kernel may disagree; reinstall amdgpu-dkms.",
-        )),
+        Err(error) => findings.push(
+            DeviceFinding::ok("kfd", "topology", error.to_string()).needs(
+                FindingStatus::Broken,
+                "Driver and kernel may disagree; reinstall amdgpu-dkms.",
+            ),
+        ),
         Ok(gpus) => {
             for gpu in gpus {
                 let vram = gpu.vram.map_or("VRAM not reported".into(), human_bytes);
                 let (arch, units, wave) = (&gpu.arch, gpu.compute_units, gpu.wave_size);
                 let lds = human_bytes(u64::from(gpu.lds_bytes));
-                findings.push(Finding::ok(
+                findings.push(DeviceFinding::ok(
                     "kfd",
                     format!("node {}", gpu.node),
                     format!("{arch}, {units} compute units, wave {wave}, {lds} LDS, {vram}"),
@@ -141,15 +143,15 @@ fn kfd_devices(dev: &Path, topology: &Path) -> Vec<Finding> {
 }
 
 /// Checks whether a device node can be opened for reading and writing, and names a missing group.
-fn access(topic: &'static str, path: &Path) -> Finding {
+fn access(topic: &'static str, path: &Path) -> DeviceFinding {
     let name = path.display().to_string();
     let error = match OpenOptions::new().read(true).write(true).open(path) {
-        Ok(_) => return Finding::ok(topic, name, "can be opened"),
+        Ok(_) => return DeviceFinding::ok(topic, name, "can be opened"),
         Err(error) => error,
     };
     let (status, detail, remedy) = match error.kind() {
         ErrorKind::NotFound => (
-            Status::Absent,
+            FindingStatus::Absent,
             "not there".to_owned(),
             "On a machine with an AMD GPU, load the amdgpu driver; in a container, pass --device=/dev/kfd --device=/dev/dri.".to_owned(),
         ),
@@ -157,18 +159,18 @@ fn access(topic: &'static str, path: &Path) -> Finding {
             let group = kfd::closed_to(path).unwrap_or_else(|| "render".into());
             let remedy = format!("`sudo usermod -aG {group} $USER`, then log in again.");
             let detail = format!("no permission: it belongs to group `{group}`");
-            (Status::Broken, detail, remedy)
+            (FindingStatus::Broken, detail, remedy)
         }
         _ => {
             let remedy = "See `dmesg | grep amdgpu`.".to_owned();
-            (Status::Broken, error.to_string(), remedy)
+            (FindingStatus::Broken, error.to_string(), remedy)
         }
     };
-    Finding::ok(topic, name, detail).needs(status, remedy)
+    DeviceFinding::ok(topic, name, detail).needs(status, remedy)
 }
 
 /// Finds the version of the installed ROCm. A distribution's library comes without an installation; then its path is named.
-fn rocm_version(roots: &[PathBuf], loaded: Option<PathBuf>) -> Finding {
+fn rocm_version(roots: &[PathBuf], loaded: Option<PathBuf>) -> DeviceFinding {
     let installed = roots.iter().find_map(|root| {
         let version = std::fs::read_to_string(root.join(".info").join("version"));
         Some(format!("{} in {}", version.ok()?.trim(), root.display()))
@@ -178,11 +180,11 @@ fn rocm_version(roots: &[PathBuf], loaded: Option<PathBuf>) -> Finding {
         Some(format!("a distribution's: {}", file.display()))
     };
     if let Some(detail) = installed.or_else(packaged) {
-        return Finding::ok("rocm", "ROCm", detail);
+        return DeviceFinding::ok("rocm", "ROCm", detail);
     }
     let looked = itertools::join(roots.iter().map(|root| root.display()), ", ");
-    Finding::ok("rocm", "ROCm", format!("no installation in {looked}")).needs(
-        Status::Absent,
+    DeviceFinding::ok("rocm", "ROCm", format!("no installation in {looked}")).needs(
+        FindingStatus::Absent,
         "For AMD GPUs install ROCm, or set ROCM_PATH to its folder; on a cluster try `module load rocm`.",
     )
 }
@@ -217,20 +219,20 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | Comes with th
 /// A hanging command, for example on a broken driver, must not hang the doctor.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-fn tool(line: &str) -> Finding {
+fn tool(line: &str) -> DeviceFinding {
     let topic = "tool";
     let (command, remedy) = line.split_once(" | ").unwrap_or((line, ""));
-    let words: Vec<&str> = command.split(' ').collect();
-    let name = words[0];
+    let args: Vec<&str> = command.split(' ').collect();
+    let name = args[0];
     // The tutor looks for profilers in the folders of ROCm's packages; all other tools have to be on the PATH.
     let found = rocm::locate(name).filter(|_| name.starts_with("rocprof"));
-    match first_line(&found.unwrap_or_else(|| name.into()), &words[1..]) {
-        Ok(said) if name == "hipconfig" => Finding::ok(topic, name, with_bindings(said)),
-        Ok(said) => Finding::ok(topic, name, said),
+    match first_line(&found.unwrap_or_else(|| name.into()), &args[1..]) {
+        Ok(said) if name == "hipconfig" => DeviceFinding::ok(topic, name, with_bindings(said)),
+        Ok(said) => DeviceFinding::ok(topic, name, said),
         Err(detail) if detail.is_empty() => {
-            Finding::ok(topic, name, "not on PATH").needs(Status::Absent, remedy)
+            DeviceFinding::ok(topic, name, "not on PATH").needs(FindingStatus::Absent, remedy)
         }
-        Err(detail) => Finding::ok(topic, name, detail).needs(Status::Broken, remedy),
+        Err(detail) => DeviceFinding::ok(topic, name, detail).needs(FindingStatus::Broken, remedy),
     }
 }
 
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_cpu_backend_is_found() {
-        assert_eq!(backend(Backend::Cpu).status, Status::Ok);
+        assert_eq!(backend(Backend::Cpu).status, FindingStatus::Ok);
     }
 
     #[test]
@@ -284,7 +286,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let findings = kfd_devices(folder.path(), folder.path());
         assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].status, Status::Absent);
+        assert_eq!(findings[0].status, FindingStatus::Absent);
         assert!(
             findings[0]
                 .remedy
@@ -299,10 +301,10 @@ mod tests {
         let roots = [root.path().join("opt"), root.path().join("opt/core")];
         let library = PathBuf::from("/usr/lib/libamdhip64.so.6");
         let packaged = rocm_version(&roots, Some(library.clone()));
-        assert_eq!(packaged.status, Status::Ok);
+        assert_eq!(packaged.status, FindingStatus::Ok);
         assert!(packaged.detail.contains("/usr/lib/libamdhip64.so.6"));
         let absent = rocm_version(&roots, None);
-        assert_eq!(absent.status, Status::Absent);
+        assert_eq!(absent.status, FindingStatus::Absent);
         std::fs::create_dir_all(roots[1].join(".info")).unwrap();
         std::fs::write(roots[1].join(".info/version"), "10.2.0\n").unwrap();
         let installed = rocm_version(&roots, Some(library));
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_fails_is_told_from_one_that_is_missing() {
-        let ask = |program: &str, words: &[&str]| first_line(Path::new(program), words);
+        let ask = |program: &str, args: &[&str]| first_line(Path::new(program), args);
         assert_eq!(ask("no-such-tool-here", &[]), Err(String::new()));
         assert_eq!(ask("echo", &["1.2.3"]), Ok("1.2.3".into()));
         let rule = "----\nrocprofiler-compute version: 3.2.0 (release)\n----";

@@ -82,8 +82,8 @@ fn read(text: &str, folder: Option<&Path>) -> Option<BackendFailure> {
     // Covers messages of cubecl's pools, wgpu, CUDA and other drivers.
     let is_full = |line: &&str| {
         let line = line.to_lowercase();
-        let words = "out of memory|outofmemory|out_of_memory|out of device memory|can't allocate";
-        words.split('|').any(|words| line.contains(words))
+        let phrase = "out of memory|outofmemory|out_of_memory|out of device memory|can't allocate";
+        phrase.split('|').any(|phrase| line.contains(phrase))
     };
     if let Some(line) = text.lines().find(is_full) {
         let before = "Unknown error happened during execution: ";

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The status of one examined thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum FindingStatus {
     /// It exists and is usable.
     Ok,
     /// It is missing; the workshop works without it.
@@ -19,29 +19,29 @@ pub enum Status {
 
 /// One examined thing.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Finding {
+pub struct DeviceFinding {
     pub topic: &'static str,
     pub name: String,
-    pub status: Status,
+    pub status: FindingStatus,
     pub detail: String,
     /// The remedy; null if none is needed.
     pub remedy: Option<String>,
 }
 
-impl Finding {
+impl DeviceFinding {
     pub fn ok(topic: &'static str, name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Finding {
+        DeviceFinding {
             topic,
             name: name.into(),
-            status: Status::Ok,
+            status: FindingStatus::Ok,
             detail: detail.into(),
             remedy: None,
         }
     }
 
     /// Sets a status that is not `Ok`, and the remedy.
-    pub fn needs(self, status: Status, remedy: impl Into<String>) -> Self {
-        Finding {
+    pub fn needs(self, status: FindingStatus, remedy: impl Into<String>) -> Self {
+        DeviceFinding {
             status,
             remedy: Some(remedy.into()),
             ..self

@@ -26,4 +26,4 @@ pub use select::{
 };
 pub use tinyllama_contract::{Backend, BackendChoice, FORGET_TUNING, Tuning};
 pub use tuning::{forget_decisions, tuned_operations};
-pub use unserved::passed_over;
+pub use unserved::explain_passed_over;

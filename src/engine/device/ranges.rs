@@ -14,7 +14,7 @@ use tinyllama_contract::ranges::COUNTED;
 
 /// The library's functions. The library is never closed.
 #[derive(Clone, Copy)]
-struct Marks {
+struct MarkerFunctions {
     push: unsafe extern "C" fn(*const c_char) -> c_int,
     pop: unsafe extern "C" fn() -> c_int,
     /// For one thread, or for all with 0. Only newer AMD libraries have these functions.
@@ -23,12 +23,12 @@ struct Marks {
 }
 
 /// A vendor, its library's names, and the names of the functions that begin and end a range.
-pub(super) type Names = (Vendor, &'static [&'static str], [&'static CStr; 2]);
+pub(super) type MarkerLibrary = (Vendor, &'static [&'static str], [&'static CStr; 2]);
 
 /// The first library found for a vendor counts. rocprofv3 reads AMD's first one, older profilers the second. NVTX 3 is
 /// a header without a library. NVIDIA's profilers therefore see ranges only with an earlier library, such as CUDA 12
 /// and before install.
-pub(super) const LIBRARIES: [Names; 3] = [
+pub(super) const LIBRARIES: [MarkerLibrary; 3] = [
     (
         Vendor::Amd,
         &[
@@ -50,18 +50,18 @@ pub(super) const LIBRARIES: [Names; 3] = [
     ),
 ];
 
-fn marks() -> Option<Marks> {
-    static MARKS: OnceLock<Option<Marks>> = OnceLock::new();
+fn marks() -> Option<MarkerFunctions> {
+    static MARKS: OnceLock<Option<MarkerFunctions>> = OnceLock::new();
     *MARKS.get_or_init(|| LIBRARIES.iter().find_map(load))
 }
 
-fn load((vendor, names, [push, pop]): &Names) -> Option<Marks> {
+fn load((vendor, names, [push, pop]): &MarkerLibrary) -> Option<MarkerFunctions> {
     let mut found = candidates(*vendor, names).into_iter();
     // SAFETY: this is the vendor's own library, which only notifies a profiler.
     let library = found.find_map(|path| unsafe { Library::new(path) }.ok())?;
     // SAFETY: the signatures are those of roctx.h and nvToolsExt.h; library and functions stay loaded.
     let marks = unsafe {
-        Marks {
+        MarkerFunctions {
             push: *library.get(push.to_bytes()).ok()?,
             pop: *library.get(pop.to_bytes()).ok()?,
             resume: library.get(b"roctxProfilerResume").ok().map(|found| *found),
@@ -74,22 +74,22 @@ fn load((vendor, names, [push, pop]): &Names) -> Option<Marks> {
 
 /// A range that ends when the guard is dropped, on the same thread.
 #[must_use = "the range ends as soon as the guard is dropped"]
-pub struct Range(Option<Marks>);
+pub struct ProfilerRange(Option<MarkerFunctions>);
 
 /// Begins a range. It calls `name` only if a profiler may read it.
-pub fn range(name: impl FnOnce() -> String) -> Range {
+pub fn range(name: impl FnOnce() -> String) -> ProfilerRange {
     let marks = marks();
     if let Some(marks) = marks
         && let Ok(name) = CString::new(name())
     {
         // SAFETY: the string ends in a zero, and the library copies it.
         unsafe { (marks.push)(name.as_ptr()) };
-        return Range(Some(marks));
+        return ProfilerRange(Some(marks));
     }
-    Range(None)
+    ProfilerRange(None)
 }
 
-impl Drop for Range {
+impl Drop for ProfilerRange {
     fn drop(&mut self) {
         if let Some(marks) = self.0 {
             // SAFETY: this guard began the range that is ended.
@@ -100,25 +100,25 @@ impl Drop for Range {
 
 /// A region that a profiler records if it is limited to selected regions. It ends when the guard is dropped.
 #[must_use = "the region ends as soon as the guard is dropped"]
-pub struct Region {
-    range: Range,
+pub struct ProfilerRegion {
+    range: ProfilerRange,
 }
 
 /// Begins the region of the counted steps.
-pub fn counted() -> Region {
+pub fn begin_counted_region() -> ProfilerRegion {
     if let Some(resume) = marks().and_then(|marks| marks.resume) {
         // SAFETY: 0 stands for every thread.
         unsafe { resume(0) };
     }
-    Region {
+    ProfilerRegion {
         range: range(|| COUNTED.to_owned()),
     }
 }
 
-impl Drop for Region {
+impl Drop for ProfilerRegion {
     fn drop(&mut self) {
         // Ends the range while the profiler still records, so that the range is complete.
-        self.range = Range(None);
+        self.range = ProfilerRange(None);
         if let Some(pause) = marks().and_then(|marks| marks.pause) {
             // SAFETY: 0 stands for every thread.
             unsafe { pause(0) };

@@ -21,7 +21,11 @@ pub fn check(device: &ListedDevice) -> Result<(), DeviceError> {
 }
 
 /// Returns a note on AMD GPUs of this machine that were skipped when `choice` selected `taken`.
-pub fn passed_over(choice: BackendChoice, wanted: Option<&str>, taken: Backend) -> Option<String> {
+pub fn explain_passed_over(
+    choice: BackendChoice,
+    wanted: Option<&str>,
+    taken: Backend,
+) -> Option<String> {
     let why = || {
         let by_driver = open_driver(Backend::Rocm, wanted).err();
         by_driver.or_else(|| open_backend(Backend::Rocm, wanted).err())

@@ -7,7 +7,7 @@ use burn::module::{Module, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::{log_softmax, silu, softmax};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
-use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 pub use tinyllama_kernels::binding::LibraryChoice as LibraryKernels;
 use tinyllama_kernels::binding::product;
 use tinyllama_kernels::flash_attention::{self, KeyValueLayout};
@@ -15,7 +15,7 @@ use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu, swiglu_naive};
 
 use super::part;
 use super::rotary::RotaryTable;
-use super::weights::{Matrix, Weights};
+use super::weights::{WeightMatrix, Weights};
 use tinyllama_contract::Tuning;
 use tinyllama_contract::model::{
     Attention, Backward, KeyValue, ModelConfig, Operations, Part, Projection, Recipe, Swiglu,
@@ -28,7 +28,7 @@ pub const NORM_EPSILON: f64 = 1e-6;
 #[derive(Module, Debug)]
 pub struct Llama {
     embedding: Param<Tensor<2>>,
-    blocks: Vec<Block>,
+    blocks: Vec<TransformerBlock>,
     final_norm: Param<Tensor<1>>,
 }
 
@@ -37,7 +37,7 @@ pub type Probe<'a> = dyn FnMut(Part, &Tensor<2>) + 'a;
 
 /// One transformer block.
 #[derive(Module, Debug)]
-struct Block {
+struct TransformerBlock {
     attention_norm: Param<Tensor<1>>,
     /// Query, key and value; a single matrix if the recipe fuses them.
     qkv: Vec<Param<Tensor<2>>>,
@@ -50,17 +50,17 @@ struct Block {
 
 /// Number types of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Precision {
+pub struct ModelPrecision {
     /// Type of parameters, activations and the loss.
     pub storage: FloatDType,
     /// Type of the operands of matrix products.
     pub operands: FloatDType,
 }
 
-impl Precision {
+impl ModelPrecision {
     /// Uses f32 for everything except the operands of matrix products.
     pub fn with_operands(operands: FloatDType) -> Self {
-        Precision {
+        ModelPrecision {
             storage: FloatDType::F32,
             operands,
         }
@@ -68,7 +68,7 @@ impl Precision {
 
     /// Uses f64 for everything, on the CPU. Other precisions are compared with it.
     pub fn reference() -> Self {
-        Precision {
+        ModelPrecision {
             storage: FloatDType::F64,
             operands: FloatDType::F64,
         }
@@ -80,9 +80,9 @@ impl Precision {
 }
 
 /// Describes a model to the attention kernels, for a batch of `[samples, tokens]`.
-pub fn attention_shape(config: &ModelConfig, [batch, sequence]: [usize; 2]) -> Shape {
+pub fn attention_shape(config: &ModelConfig, [batch, sequence]: [usize; 2]) -> AttentionShape {
     let (heads, kv_heads) = (config.heads, config.kv_heads);
-    Shape::new(batch, sequence, heads, kv_heads, config.head_dim())
+    AttentionShape::new(batch, sequence, heads, kv_heads, config.head_dim())
 }
 
 /// Returns the library's kernels that `tuning` selects.
@@ -99,7 +99,7 @@ pub fn library_kernels(tuning: Tuning) -> LibraryKernels {
 pub struct Context {
     pub config: ModelConfig,
     pub recipe: Recipe,
-    pub precision: Precision,
+    pub precision: ModelPrecision,
     library: LibraryKernels,
     rotary: RotaryTable,
     /// 0 on and below the diagonal, -inf above: `[1, 1, S, S]`.
@@ -107,7 +107,12 @@ pub struct Context {
 }
 
 impl Context {
-    pub fn new(config: ModelConfig, recipe: Recipe, precision: Precision, device: &Device) -> Self {
+    pub fn new(
+        config: ModelConfig,
+        recipe: Recipe,
+        precision: ModelPrecision,
+        device: &Device,
+    ) -> Self {
         let s = config.sequence_length;
         let hidden = f32::NEG_INFINITY;
         let values = (0..s * s).map(|i| if i % s > i / s { hidden } else { 0.0 });
@@ -147,17 +152,17 @@ impl Llama {
         config: &ModelConfig,
         weights: &Weights,
         recipe: &Recipe,
-        precision: Precision,
+        precision: ModelPrecision,
         device: &Device,
     ) -> Self {
         let dtype = precision.storage();
-        let matrix = |matrix: &Matrix| {
+        let matrix = |matrix: &WeightMatrix| {
             let data = TensorData::new(matrix.values.clone(), [matrix.rows, matrix.columns]);
             Param::from_tensor(Tensor::<2>::from_data(data, (device, dtype)))
         };
-        let matrices = |parts: &[Matrix], projection: Projection| match projection {
+        let matrices = |parts: &[WeightMatrix], projection: Projection| match projection {
             Projection::Separate => parts.iter().map(matrix).collect(),
-            Projection::Fused => vec![matrix(&Matrix::beside(parts))],
+            Projection::Fused => vec![matrix(&WeightMatrix::concat_columns(parts))],
         };
         let ones = || Param::from_tensor(Tensor::<1>::ones([config.hidden], (device, dtype)));
         Llama {
@@ -165,7 +170,7 @@ impl Llama {
             blocks: weights
                 .blocks
                 .iter()
-                .map(|block| Block {
+                .map(|block| TransformerBlock {
                     attention_norm: ones(),
                     qkv: matrices(&block.qkv, recipe.qkv),
                     output: matrix(&block.output),
@@ -292,7 +297,7 @@ impl NamedParameter {
     }
 }
 
-impl Block {
+impl TransformerBlock {
     /// Maps `[tokens, D]` to `[tokens, D]`, without the residual.
     fn attention(
         &self,
@@ -306,11 +311,11 @@ impl Block {
         let qkv = project(context, normed, &self.qkv);
         let mixed = match context.recipe.attention {
             Attention::Materialised => {
-                let [q, k, v] = apart(qkv, [config.hidden, kv_width, kv_width]);
+                let [q, k, v] = split_columns(qkv, [config.hidden, kv_width, kv_width]);
                 materialised_attention(context, q, k, v, [batch, sequence])
             }
             Attention::Kernel => flash_attention::rotary_attention(
-                context.kernel_input(side_by_side(qkv)),
+                context.kernel_input(concat_columns(qkv)),
                 context.rotary.for_kernels(sequence),
                 attention_shape(config, [batch, sequence]),
                 match context.recipe.key_value {
@@ -335,11 +340,11 @@ impl Block {
             ),
             (Swiglu::Kernel, weights) => {
                 let gate_up = project(context, normed, weights);
-                swiglu::swiglu(context.kernel_input(side_by_side(gate_up)))
+                swiglu::swiglu(context.kernel_input(concat_columns(gate_up)))
             }
             (_, weights) => {
                 let gate_up = project(context, normed, weights);
-                let [gate, up] = apart(gate_up, [ffn, ffn]);
+                let [gate, up] = split_columns(gate_up, [ffn, ffn]);
                 silu(gate) * up
             }
         };
@@ -368,7 +373,7 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
 
 /// Multiplies matrices with operands and result in the context's types.
 fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
-    let Precision { storage, operands } = context.precision;
+    let ModelPrecision { storage, operands } = context.precision;
     let choice = context.library;
     if operands == storage {
         return product(a, b, choice);
@@ -385,11 +390,11 @@ fn project(context: &Context, x: Tensor<2>, weights: &[Param<Tensor<2>>]) -> Vec
 }
 
 /// Splits the result of [`project`] into one tensor per projection, of these widths.
-fn apart<const N: usize>(projected: Vec<Tensor<2>>, widths: [usize; N]) -> [Tensor<2>; N] {
+fn split_columns<const N: usize>(projected: Vec<Tensor<2>>, widths: [usize; N]) -> [Tensor<2>; N] {
     match <[Tensor<2>; N]>::try_from(projected) {
         Ok(apart) => apart,
         Err(projected) => {
-            let all = side_by_side(projected);
+            let all = concat_columns(projected);
             let mut start = 0;
             widths.map(|width| {
                 start += width;
@@ -400,7 +405,7 @@ fn apart<const N: usize>(projected: Vec<Tensor<2>>, widths: [usize; N]) -> [Tens
 }
 
 /// Joins the result of [`project`] into one matrix.
-fn side_by_side(projected: Vec<Tensor<2>>) -> Tensor<2> {
+fn concat_columns(projected: Vec<Tensor<2>>) -> Tensor<2> {
     match <[Tensor<2>; 1]>::try_from(projected) {
         Ok([all]) => all,
         Err(apart) => Tensor::cat(apart, 1),

@@ -6,7 +6,7 @@ mod rotary;
 mod weights;
 
 pub use llama::{
-    Context, LibraryKernels, Llama, NORM_EPSILON, Precision, attention_shape, library_kernels,
+    Context, LibraryKernels, Llama, ModelPrecision, NORM_EPSILON, attention_shape, library_kernels,
 };
 pub use rotary::rotary_table;
 pub use tinyllama_contract::model::{
@@ -14,4 +14,4 @@ pub use tinyllama_contract::model::{
     Part, Preset, Projection, ROTARY_BASE, Recipe, Swiglu,
 };
 pub use tinyllama_contract::model::{kernels, work};
-pub use weights::{Matrix, Weights};
+pub use weights::{WeightMatrix, Weights};

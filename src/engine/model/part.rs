@@ -7,13 +7,13 @@ use std::sync::Mutex;
 
 use tinyllama_contract::model::Part;
 
-use crate::device::ranges::{self, Range};
+use crate::device::ranges::{self, ProfilerRange};
 
-type Listener = Box<dyn Fn(Part) + Send>;
+type PartListener = Box<dyn Fn(Part) + Send>;
 
 struct Scopes {
     stack: Vec<Part>,
-    listener: Option<Listener>,
+    listener: Option<PartListener>,
 }
 
 static SCOPES: Mutex<Scopes> = Mutex::new(Scopes {
@@ -30,13 +30,13 @@ fn with_scopes<T>(f: impl FnOnce(&mut Scopes) -> T) -> T {
 
 /// Leaves the part when dropped.
 #[must_use = "the part is left as soon as the guard is dropped"]
-pub struct PartGuard(#[allow(dead_code, reason = "ends when dropped")] Range);
+pub struct PartGuard(#[allow(dead_code, reason = "ends when dropped")] ProfilerRange);
 
 /// Enters `part` until the guard is dropped.
 pub fn enter(part: Part) -> PartGuard {
     with_scopes(|scopes| {
         scopes.stack.push(part);
-        scopes.announce();
+        scopes.notify();
     });
     PartGuard(ranges::range(|| part.to_string()))
 }
@@ -45,13 +45,13 @@ impl Drop for PartGuard {
     fn drop(&mut self) {
         with_scopes(|scopes| {
             scopes.stack.pop();
-            scopes.announce();
+            scopes.notify();
         });
     }
 }
 
 impl Scopes {
-    fn announce(&self) {
+    fn notify(&self) {
         if let Some(listener) = &self.listener {
             listener(self.stack.last().copied().unwrap_or(Part::Other));
         }

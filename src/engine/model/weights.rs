@@ -13,15 +13,15 @@ const STANDARD_DEVIATION: f32 = 0.02;
 
 /// A matrix in row-major order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Matrix {
+pub struct WeightMatrix {
     pub rows: usize,
     pub columns: usize,
     pub values: Vec<f32>,
 }
 
-impl Matrix {
+impl WeightMatrix {
     /// Joins matrices with the same number of rows side by side.
-    pub fn beside(parts: &[Matrix]) -> Matrix {
+    pub fn concat_columns(parts: &[WeightMatrix]) -> WeightMatrix {
         let rows = parts.first().map_or(0, |part| part.rows);
         let columns = parts.iter().map(|part| part.columns).sum();
         let mut values = Vec::with_capacity(rows * columns);
@@ -30,7 +30,7 @@ impl Matrix {
                 values.extend_from_slice(&part.values[row * part.columns..][..part.columns]);
             }
         }
-        Matrix {
+        WeightMatrix {
             rows,
             columns,
             values,
@@ -42,27 +42,27 @@ impl Matrix {
 #[derive(Clone, Debug)]
 pub struct BlockWeights {
     /// Query, key and value projections: D x D, D x (kv heads x head width) twice.
-    pub qkv: [Matrix; 3],
+    pub qkv: [WeightMatrix; 3],
     /// D x D.
-    pub output: Matrix,
+    pub output: WeightMatrix,
     /// Gate and up projections, D x F each.
-    pub gate_up: [Matrix; 2],
+    pub gate_up: [WeightMatrix; 2],
     /// F x D.
-    pub down: Matrix,
+    pub down: WeightMatrix,
 }
 
 /// Initial weights of the whole model. Norm weights start at 1 and are not listed.
 #[derive(Clone, Debug)]
 pub struct Weights {
     /// V x D, also the transposed output head.
-    pub embedding: Matrix,
+    pub embedding: WeightMatrix,
     pub blocks: Vec<BlockWeights>,
 }
 
 impl Weights {
     /// Draws the weights that `initialisation` describes from `seed`: the same values for every version on every machine.
     pub fn new(config: &ModelConfig, seed: u64, initialisation: Initialisation) -> Weights {
-        let mut source = Source {
+        let mut source = WeightInitializer {
             random: ChaCha8Rng::seed_from_u64(seed),
             initialisation,
         };
@@ -87,13 +87,13 @@ impl Weights {
     }
 }
 
-struct Source {
+struct WeightInitializer {
     random: ChaCha8Rng,
     initialisation: Initialisation,
 }
 
-impl Source {
-    fn embedding(&mut self, rows: usize, columns: usize) -> Matrix {
+impl WeightInitializer {
+    fn embedding(&mut self, rows: usize, columns: usize) -> WeightMatrix {
         match self.initialisation {
             Initialisation::Small => self.normal(STANDARD_DEVIATION, rows, columns),
             Initialisation::Default => self.normal(1.0, rows, columns),
@@ -101,7 +101,7 @@ impl Source {
     }
 
     /// Draws a matrix with `rows` inputs and `columns` outputs. Common frameworks default to uniform values within ±1/√inputs.
-    fn linear(&mut self, rows: usize, columns: usize) -> Matrix {
+    fn linear(&mut self, rows: usize, columns: usize) -> WeightMatrix {
         match self.initialisation {
             Initialisation::Small => self.normal(STANDARD_DEVIATION, rows, columns),
             Initialisation::Default => {
@@ -112,7 +112,7 @@ impl Source {
         }
     }
 
-    fn normal(&mut self, deviation: f32, rows: usize, columns: usize) -> Matrix {
+    fn normal(&mut self, deviation: f32, rows: usize, columns: usize) -> WeightMatrix {
         let normal = Normal::new(0.0, deviation).expect("the deviation is positive");
         self.matrix(normal, rows, columns)
     }
@@ -122,9 +122,9 @@ impl Source {
         distribution: impl Distribution<f32>,
         rows: usize,
         columns: usize,
-    ) -> Matrix {
+    ) -> WeightMatrix {
         let values = distribution.sample_iter(&mut self.random);
-        Matrix {
+        WeightMatrix {
             rows,
             columns,
             values: values.take(rows * columns).collect(),
@@ -156,17 +156,17 @@ mod tests {
 
     #[test]
     fn matrices_side_by_side_keep_their_rows() {
-        let left = Matrix {
+        let left = WeightMatrix {
             rows: 2,
             columns: 1,
             values: vec![1.0, 4.0],
         };
-        let right = Matrix {
+        let right = WeightMatrix {
             rows: 2,
             columns: 2,
             values: vec![2.0, 3.0, 5.0, 6.0],
         };
-        let both = Matrix::beside(&[left, right]);
+        let both = WeightMatrix::concat_columns(&[left, right]);
         assert_eq!((both.rows, both.columns), (2, 3));
         assert_eq!(both.values, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     }

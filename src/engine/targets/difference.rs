@@ -92,15 +92,15 @@ pub struct Excerpt {
 struct Setting {
     name: &'static str,
     /// Describes the setting of a target.
-    words: fn(Target) -> &'static str,
+    describe: fn(Target) -> &'static str,
     /// Returns the passages worth reading about it.
     passages: fn(Target) -> &'static [Passage],
 }
 
 /// Builds settings from a name, a description per target, and the passages worth reading.
 macro_rules! settings {
-    ($($name:literal: $words:expr, $passages:expr;)+) => {
-        &[$(Setting { name: $name, words: $words, passages: $passages }),+]
+    ($($name:literal: $describe:expr, $passages:expr;)+) => {
+        &[$(Setting { name: $name, describe: $describe, passages: $passages }),+]
     };
 }
 
@@ -150,7 +150,7 @@ const SETTINGS: &[Setting] = settings! {
         HostRead::Gradients => "every gradient in every step, for a norm that is never used; each read waits for the device",
     }, |_| &[passage!("src/engine/targets/autodiff/mod.rs", "    fn read_gradients(")];
     "neighbouring operations": |target| match engine_text(target.engine).neighbours {
-        Some(words) => words,
+        Some(text) => text,
         None if target.recipe.graph_fusion => "fused into one kernel where burn can",
         None => "one kernel each",
     }, |_| &[];
@@ -166,16 +166,16 @@ const SETTINGS: &[Setting] = settings! {
 /// Returns every setting in which `left` and `right` differ.
 pub fn differences(left: Target, right: Target) -> Vec<Difference> {
     let of = |setting: &Setting| {
-        let [words, others] = [left, right].map(setting.words);
+        let [text, others] = [left, right].map(setting.describe);
         let mut passages = (setting.passages)(left).to_vec();
         for passage in (setting.passages)(right) {
             if !passages.contains(passage) {
                 passages.push(*passage);
             }
         }
-        (words != others).then(|| Difference {
+        (text != others).then(|| Difference {
             setting: setting.name,
-            left: words,
+            left: text,
             right: others,
             source: passages.iter().filter_map(excerpt).collect(),
         })

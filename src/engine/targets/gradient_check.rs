@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::{Target, autodiff};
 use crate::device::Backend;
 use crate::model::{LibraryKernels, ModelConfig, Weights};
-use crate::train::{Data, Evaluation, Options, Synchronize};
+use crate::train::{Data, Evaluation, Synchronize, TrainingOptions};
 use tinyllama_base::statistics::relative_difference;
 
 /// One target's loss and gradients, compared with the reference's.
 #[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
+pub struct GradientComparison {
     pub target: String,
     /// Relative difference of the losses, |a-b|/|b|.
     pub loss_difference: f64,
@@ -24,7 +24,7 @@ pub struct Comparison {
     pub worst_parameter: String,
 }
 
-impl Comparison {
+impl GradientComparison {
     /// Returns whether all differences are within `tolerance`. A value that is not finite never passes.
     pub fn passes(&self, tolerance: f64) -> bool {
         self.with_gradient == self.tensors
@@ -69,10 +69,10 @@ fn rounds(backend: Backend, library: LibraryKernels) -> bool {
 /// # Errors
 /// Errors of a device.
 pub fn against_reference(
-    entrants: &[(Target, Options)],
+    entrants: &[(Target, TrainingOptions)],
     config: &ModelConfig,
     seed: u64,
-) -> Result<Vec<Comparison>> {
+) -> Result<Vec<GradientComparison>> {
     let weights = Weights::small(config, seed);
     let batch = Data::synthetic(config, seed).next_batch();
     let reference = autodiff::reference(config, &weights, &batch)?;
@@ -94,8 +94,8 @@ fn compare(
     config: &ModelConfig,
     result: &Evaluation,
     reference: &Evaluation<f64>,
-) -> Comparison {
-    let mut comparison = Comparison {
+) -> GradientComparison {
+    let mut comparison = GradientComparison {
         target: target.to_string(),
         loss_difference: relative_difference(&[result.loss], &[reference.loss]),
         with_gradient: 0,
@@ -158,7 +158,7 @@ pub struct Losses {
 ///
 /// # Errors
 /// Errors of a device.
-pub fn train_side_by_side(entrants: &[(Target, Options)]) -> Result<Vec<Losses>> {
+pub fn train_side_by_side(entrants: &[(Target, TrainingOptions)]) -> Result<Vec<Losses>> {
     entrants
         .iter()
         .map(|(target, options)| {

@@ -8,7 +8,7 @@ mod tests;
 pub mod v4;
 
 use anyhow::Result;
-use tinyllama_contract::Options;
+use tinyllama_contract::TrainingOptions;
 use tinyllama_contract::targets::engine_kind::EngineKind;
 pub use tinyllama_contract::targets::*;
 
@@ -18,7 +18,7 @@ use crate::train::EngineDevice;
 ///
 /// # Errors
 /// Names what is missing on this machine, or an element type that the engine cannot compute with.
-pub fn open(target: Target, options: &Options) -> Result<Box<dyn EngineDevice>> {
+pub fn open(target: Target, options: &TrainingOptions) -> Result<Box<dyn EngineDevice>> {
     match target.engine {
         EngineKind::Autodiff => autodiff::open(options),
         EngineKind::Scheduled => Ok(Box::new(v4::open(options)?)),

@@ -21,12 +21,12 @@ impl EventSink for Collected {
     }
 }
 
-pub fn options_of(target: Target) -> Options {
+pub fn options_of(target: Target) -> TrainingOptions {
     let mut config = Preset::Tiny.config();
     (config.hidden, config.layers, config.ffn) = (32, 2, 48);
     (config.heads, config.kv_heads) = (4, 2);
     (config.sequence_length, config.batch_size, config.vocabulary) = (8, 2, 61);
-    Options {
+    TrainingOptions {
         target: target.name,
         recipe: target.recipe,
         config,
@@ -60,7 +60,7 @@ pub fn options_of(target: Target) -> Options {
 #[test]
 fn what_is_tried_out_is_what_was_asked_for_or_fits_the_backend() {
     let tried = |backend, tuning| {
-        let options = Options {
+        let options = TrainingOptions {
             backend,
             tuning,
             ..options_of(v1::TARGET)
@@ -81,7 +81,7 @@ fn what_is_tried_out_is_what_was_asked_for_or_fits_the_backend() {
     }
 }
 
-fn run(target: Target, options: &Options) -> (TrainingEnd, Vec<Event>) {
+fn run(target: Target, options: &TrainingOptions) -> (TrainingEnd, Vec<Event>) {
     let device = open(target, options).unwrap();
     let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
     let data = Data::synthetic(&options.config, options.seed);

@@ -37,7 +37,7 @@ impl CompileProgress {
         launches: impl Fn() -> u64 + Send + 'static,
     ) -> Self {
         let started = Instant::now();
-        let expected = History::load().expected_seconds(&key);
+        let expected = CompileTimes::load().expected_seconds(&key);
         let report = move || {
             let elapsed = started.elapsed().as_secs_f64();
             let tuned = device::tuned_operations().unwrap_or(0);
@@ -77,7 +77,7 @@ impl CompileProgress {
     /// Call it after the first step: stores how long the step took for the next estimate.
     pub fn finish(self) {
         device::forget_decisions();
-        let mut history = History::load();
+        let mut history = CompileTimes::load();
         history.record(&self.key, self.started.elapsed().as_secs_f64());
         history.save();
     }
@@ -96,11 +96,11 @@ impl Drop for CompileProgress {
 /// Seconds that the first step took before, by key. This is a cache: an unreadable file counts as empty, a failed write
 /// is ignored.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct History {
+struct CompileTimes {
     seconds: BTreeMap<String, f64>,
 }
 
-impl History {
+impl CompileTimes {
     fn path() -> Option<PathBuf> {
         file::cached("first-step.json")
     }
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn an_unknown_first_step_has_no_estimate() {
-        let mut history = History::default();
+        let mut history = CompileTimes::default();
         assert_eq!(history.expected_seconds("v1 tiny"), None);
         history.record("v1 tiny", 12.5);
         assert_eq!(history.expected_seconds("v1 tiny"), Some(12.5));

@@ -58,14 +58,14 @@ pub struct Batch {
 /// A source of batches. The same seed gives the same batches.
 #[derive(Debug)]
 pub struct Data {
-    kind: Kind,
+    kind: DataKind,
     random: ChaCha8Rng,
     batch_size: usize,
     sequence_length: usize,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum DataKind {
     Synthetic(Batch),
     Text { path: PathBuf, bytes: Vec<u8> },
 }
@@ -84,7 +84,7 @@ impl Data {
             targets.extend_from_slice(&sample[1..]);
         }
         Data {
-            kind: Kind::Synthetic(Batch { tokens, targets }),
+            kind: DataKind::Synthetic(Batch { tokens, targets }),
             random,
             batch_size: config.batch_size,
             sequence_length: config.sequence_length,
@@ -108,7 +108,7 @@ impl Data {
         let needed = config.sequence_length + 1;
         check_text(path, &bytes, needed)?;
         Ok(Data {
-            kind: Kind::Text {
+            kind: DataKind::Text {
                 path: path.into(),
                 bytes,
             },
@@ -121,8 +121,8 @@ impl Data {
     /// Returns the next batch.
     pub fn next_batch(&mut self) -> Batch {
         match &self.kind {
-            Kind::Synthetic(batch) => batch.clone(),
-            Kind::Text { bytes, .. } => {
+            DataKind::Synthetic(batch) => batch.clone(),
+            DataKind::Text { bytes, .. } => {
                 let length = self.sequence_length;
                 let (mut tokens, mut targets) = (Vec::new(), Vec::new());
                 for _ in 0..self.batch_size {
@@ -139,8 +139,8 @@ impl Data {
     /// Describes the data for the event stream.
     pub fn source(&self) -> DataSource {
         match &self.kind {
-            Kind::Synthetic(_) => DataSource::Synthetic,
-            Kind::Text { path, bytes } => DataSource::Text {
+            DataKind::Synthetic(_) => DataSource::Synthetic,
+            DataKind::Text { path, bytes } => DataSource::Text {
                 path: path.display().to_string(),
                 bytes: bytes.len() as u64,
                 order_0_entropy: order_0_entropy(bytes),
@@ -151,8 +151,8 @@ impl Data {
     /// Returns the beginning of the text as a prompt for sampling; `None` for random tokens.
     pub fn prompt(&self, length: usize) -> Option<&[u8]> {
         match &self.kind {
-            Kind::Synthetic(_) => None,
-            Kind::Text { bytes, .. } => Some(&bytes[..length.min(bytes.len())]),
+            DataKind::Synthetic(_) => None,
+            DataKind::Text { bytes, .. } => Some(&bytes[..length.min(bytes.len())]),
         }
     }
 }

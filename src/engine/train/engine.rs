@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::device::Backend;
 use crate::model::Weights;
 use crate::train::{
-    Activations, Batch, Body, LaunchCount, MatrixProducts, MemoryUse, Options, RankCheck,
-    StopSignal, Synchronize, Trace,
+    Activations, Batch, Body, LaunchCount, MatrixProducts, PoolMemory, RankCheck, StopSignal,
+    Synchronize, Trace, TrainingOptions,
 };
 use tinyllama_base::DeviceFacts;
 
@@ -17,7 +17,7 @@ pub trait EngineDevice {
     fn backend(&self) -> Backend;
 
     /// Describes how this device computes matrix products.
-    fn matrix_products(&self, options: &Options) -> MatrixProducts;
+    fn matrix_products(&self, options: &TrainingOptions) -> MatrixProducts;
 
     /// Describes the slow part of [`engine`](Self::engine); `None` if it is fast.
     fn preparation(&self) -> Option<&'static str> {
@@ -28,7 +28,7 @@ pub trait EngineDevice {
     ///
     /// # Errors
     /// Errors of the device, and options that this device does not support.
-    fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>>;
+    fn engine(&self, options: &TrainingOptions, weights: &Weights) -> Result<Box<dyn Engine>>;
 
     /// Compares another way to compute with the one that was trained, if the options ask for it.
     ///
@@ -36,7 +36,7 @@ pub trait EngineDevice {
     /// Errors of the device.
     fn experiment(
         &self,
-        _options: &Options,
+        _options: &TrainingOptions,
         _weights: &Weights,
         _batch: &Batch,
     ) -> Result<Option<Body>> {
@@ -134,7 +134,7 @@ pub struct StepResult {
     /// Kernels of a replayed graph; `None` without graphs.
     pub captured: Option<u64>,
     /// Memory between the phases of the step, the larger of the values seen. Peaks inside a phase are not seen.
-    pub memory: MemoryUse,
+    pub memory: PoolMemory,
     /// Parameter tensors that received a gradient; `None` if only [`Engine::gradients`] counts them.
     pub with_gradient: Option<usize>,
     /// Milliseconds during which only sums over ranks were running; `None` without ranks or if the engine does not

@@ -15,12 +15,12 @@ mod trace;
 mod training;
 pub mod turns;
 
-pub use telemetry::{KernelLaunch, LaunchCount, MemoryUse, Trace, process_peak};
+pub use telemetry::{KernelLaunch, LaunchCount, PoolMemory, Trace, process_peak};
 pub use tinyllama_contract::{
     Activations, Arrays, BlockForm, Body, DataSource, Event, Failure, FailureCode, Gemm, Hello,
     Kernel, KernelInPlace, Kernels, LaunchShape, MatmulPrecision, MatrixProducts, Note, Operands,
-    Options, PartWork, Parts, Phase, PhaseName, RankCheck, RankOptions, Repeatability, Sample,
-    Spread, Step, Summary, Synchronize, adamw, event,
+    PartWork, Parts, Phase, PhaseName, RankCheck, RankOptions, Repeatability, Sample, Spread, Step,
+    Summary, Synchronize, TrainingOptions, adamw, event,
 };
 
 pub use data::{Batch, Data, DataError};

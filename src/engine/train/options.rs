@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use burn::tensor::FloatDType;
 use tinyllama_base::{DeviceFacts, locale};
 use tinyllama_contract::event::{self, Hello, RankPlan};
-use tinyllama_contract::{Backend, ElementType, MatrixProducts, Options, RankOptions, Tuning};
+use tinyllama_contract::{
+    Backend, ElementType, MatrixProducts, RankOptions, TrainingOptions, Tuning,
+};
 
 use crate::device;
 use crate::model::{LibraryKernels, library_kernels};
@@ -21,12 +23,12 @@ pub fn float_dtype(element: ElementType) -> FloatDType {
 }
 
 /// Returns how burn chooses its kernels on `backend`.
-pub fn library_on(options: &Options, backend: Backend) -> LibraryKernels {
+pub fn library_on(options: &TrainingOptions, backend: Backend) -> LibraryKernels {
     library_kernels(tuning_on(options, backend))
 }
 
 /// Returns the tuning before a device is open. `auto` may still select an AMD GPU if the build supports them.
-pub fn tuning_ahead(options: &Options) -> Tuning {
+pub fn tuning_ahead(options: &TrainingOptions) -> Tuning {
     let auto = match device::is_compiled_in(Backend::Rocm) {
         true => Backend::Rocm,
         false => Backend::Vulkan,
@@ -35,7 +37,7 @@ pub fn tuning_ahead(options: &Options) -> Tuning {
 }
 
 /// AMD GPUs tune by trying, unless the options say otherwise: only a trial shows which kernels compile there.
-fn tuning_on(options: &Options, backend: Backend) -> Tuning {
+fn tuning_on(options: &TrainingOptions, backend: Backend) -> Tuning {
     options.tuning.unwrap_or(match backend {
         Backend::Cuda | Backend::Vulkan => Tuning::Rules,
         Backend::Rocm | Backend::Cpu => Tuning::Full,
@@ -69,7 +71,7 @@ pub enum TrainingEnd {
 
 /// Returns the first event of a run.
 pub fn hello(
-    options: &Options,
+    options: &TrainingOptions,
     device: &DeviceFacts,
     data: &Data,
     matmul_precision: MatrixProducts,

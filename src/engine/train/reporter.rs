@@ -23,12 +23,12 @@ pub trait EventSink: Send {
 /// Emits events and keeps the tally; clones share both.
 #[derive(Clone)]
 pub struct Reporter {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ReporterState>>,
     started: Instant,
     stop: StopSignal,
 }
 
-struct Shared {
+struct ReporterState {
     sink: Box<dyn EventSink>,
     tally: Tally,
     /// True once the last event is out: nothing follows a summary or an error.
@@ -38,7 +38,7 @@ struct Shared {
 impl Reporter {
     pub fn new(sink: Box<dyn EventSink>, tally: Tally, stop: StopSignal) -> Self {
         Reporter {
-            shared: Arc::new(Mutex::new(Shared {
+            shared: Arc::new(Mutex::new(ReporterState {
                 sink,
                 tally,
                 closed: false,
@@ -54,7 +54,7 @@ impl Reporter {
         self.emit_locked(&mut shared, body);
     }
 
-    fn emit_locked(&self, shared: &mut Shared, body: Body) {
+    fn emit_locked(&self, shared: &mut ReporterState, body: Body) {
         if shared.closed {
             return;
         }

@@ -38,7 +38,7 @@ impl Tally {
     /// Returns the spread of a figure over the measured steps that report it.
     fn spread(&self, figure: impl Fn(&Step) -> Option<f64>) -> Option<Spread> {
         let reported: Vec<f64> = self.measured().filter_map(figure).collect();
-        Spread::of(&reported)
+        Spread::from_values(&reported)
     }
 
     /// Returns the median total of the measured steps, in milliseconds.
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn quantiles_interpolate_and_refuse_what_is_not_finite() {
-        let spread = Spread::of(&[4.0, 1.0, 3.0, 2.0]).unwrap();
+        let spread = Spread::from_values(&[4.0, 1.0, 3.0, 2.0]).unwrap();
         assert_eq!((spread.median, spread.mean), (2.5, 2.5));
         assert!((spread.p10 - 1.3).abs() < 1e-12 && (spread.p90 - 3.7).abs() < 1e-12);
-        assert_eq!(Spread::of(&[]), None);
-        assert_eq!(Spread::of(&[1.0, f64::NAN]), None);
+        assert_eq!(Spread::from_values(&[]), None);
+        assert_eq!(Spread::from_values(&[1.0, f64::NAN]), None);
     }
 }

@@ -8,9 +8,9 @@ use super::turns::Turns;
 use crate::device::ranges;
 use crate::model::{Weights, work};
 use crate::train::{
-    Batch, Body, Data, Engine, EngineDevice, Options, PhaseName, Profiling, Reporter, Step,
-    StepResult, StopSignal, Synchronize, Trace, TrainingEnd, kernel_table, repeatability, sample,
-    trace,
+    Batch, Body, Data, Engine, EngineDevice, PhaseName, Profiling, Reporter, Step, StepResult,
+    StopSignal, Synchronize, Trace, TrainingEnd, TrainingOptions, kernel_table, repeatability,
+    sample, trace,
 };
 use tinyllama_contract::ranges::STEP;
 
@@ -19,7 +19,7 @@ use tinyllama_contract::ranges::STEP;
 /// # Errors
 /// Errors of the device, and a trace file that cannot be written.
 pub fn train(
-    options: &Options,
+    options: &TrainingOptions,
     device: &dyn EngineDevice,
     weights: &Weights,
     mut data: Data,
@@ -29,7 +29,7 @@ pub fn train(
     if let Some(message) = device.preparation() {
         reporter.phase(PhaseName::Compile, message.into());
     }
-    let mut run = Run {
+    let mut run = TrainingRun {
         options,
         device,
         reporter,
@@ -38,7 +38,7 @@ pub fn train(
         counts_gradients: false,
     };
     let total = options.warmup + options.steps;
-    let mut turns = Turns::of_this_process()?;
+    let mut turns = Turns::from_environment()?;
     // A profiler that is limited to this region records nothing else: no warm-up, no tuning, no repeatability check.
     let mut region = None;
     let mut ranks_agree = true;
@@ -48,7 +48,7 @@ pub fn train(
         }
         run.announce_phase(n);
         if n == options.warmup + 1 {
-            region = Some(ranges::counted());
+            region = Some(ranges::begin_counted_region());
         }
         let batch = data.next_batch();
         if n == 1 {
@@ -78,7 +78,7 @@ pub fn train(
     }
     drop(region);
     if let Some(turns) = turns {
-        turns.end(stop);
+        turns.finish(stop);
     }
     if let Some(reason) = stop.reason() {
         return Ok(TrainingEnd::Stopped(reason));
@@ -98,8 +98,8 @@ pub fn train(
     Ok(end)
 }
 
-struct Run<'a> {
-    options: &'a Options,
+struct TrainingRun<'a> {
+    options: &'a TrainingOptions,
     device: &'a dyn EngineDevice,
     reporter: &'a Reporter,
     stop: &'a StopSignal,
@@ -108,9 +108,9 @@ struct Run<'a> {
     counts_gradients: bool,
 }
 
-impl Run<'_> {
+impl TrainingRun<'_> {
     fn announce_phase(&self, n: usize) {
-        let Options { warmup, steps, .. } = *self.options;
+        let TrainingOptions { warmup, steps, .. } = *self.options;
         // A step that compiles does not count as warm-up.
         let first = if self.engine.compiles_in_first_step() {
             2

@@ -33,7 +33,7 @@ impl Turns {
     ///
     /// # Errors
     /// Fails if the other run cannot be reached.
-    pub fn of_this_process() -> Result<Option<Self>> {
+    pub fn from_environment() -> Result<Option<Self>> {
         let Some(turn) = std::env::var_os(TURN) else {
             return Ok(None);
         };
@@ -59,10 +59,10 @@ impl Turns {
     pub fn wait(&mut self, stop: &StopSignal) {
         if self.turn.is_none() {
             if !self.begins {
-                self.hand_on();
+                self.pass_turn();
                 self.begins = true;
             }
-            self.hear(stop);
+            self.wait_for_turn(stop);
         }
         let (_, steps) = self.turn.get_or_insert((Instant::now(), 0));
         *steps += 1;
@@ -75,26 +75,26 @@ impl Turns {
         };
         if self.turn.is_some_and(is_over) {
             self.turn = None;
-            self.hand_on();
+            self.pass_turn();
         }
     }
 
     /// Call it after the last step. It waits for the other run to end, because this run's later work would disturb the
     /// other's steps.
-    pub fn end(mut self, stop: &StopSignal) {
+    pub fn finish(mut self, stop: &StopSignal) {
         // This fails if the other run has ended, and then there is nothing to wait for.
         if self.other.shutdown(Shutdown::Write).is_ok() {
-            while self.hear(stop) {}
+            while self.wait_for_turn(stop) {}
         }
     }
 
-    fn hand_on(&mut self) {
+    fn pass_turn(&mut self) {
         // The write fails if the other run has ended, which does not matter here.
         drop(self.other.write_all(b"."));
     }
 
     /// Waits for the other run's byte. Returns false if the other run has ended or this one has to stop.
-    fn hear(&mut self, stop: &StopSignal) -> bool {
+    fn wait_for_turn(&mut self, stop: &StopSignal) -> bool {
         while stop.reason().is_none() {
             match self.other.read(&mut [0]) {
                 Err(error)
@@ -132,7 +132,7 @@ mod tests {
                     made.send(name).unwrap();
                     turns.step_over();
                 }
-                turns.end(&stop);
+                turns.finish(&stop);
                 made.send("|").unwrap();
             })
         });
@@ -159,10 +159,10 @@ mod tests {
             alone.wait(&stop);
             alone.step_over();
         }
-        alone.end(&stop);
+        alone.finish(&stop);
         let [mut stopped, _silent] = pair();
         stop.request(crate::train::StopReason::Signal(libc::SIGTERM));
         stopped.wait(&stop);
-        stopped.end(&stop);
+        stopped.finish(&stop);
     }
 }

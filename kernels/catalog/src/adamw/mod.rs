@@ -15,12 +15,12 @@ mod reference;
 
 pub use reference::reference;
 
-use crate::kernel::{Budget, Kernel, Role, Sizes, UNITS_PER_CUBE};
+use crate::kernel::{KernelDescriptor, ResourceBudget, Role, StepSizes, UNITS_PER_CUBE};
 
 /// Elements to whose multiples a tensor's moments are padded, so that the next tensor's are aligned to 16 bytes.
 pub const STATE_ALIGNMENT: usize = 4;
 
-pub const KERNEL: Kernel = Kernel {
+pub const KERNEL: KernelDescriptor = KernelDescriptor {
     name: "adamw",
     summary: "updates every parameter in place with one launch",
     launches: "1",
@@ -31,13 +31,13 @@ pub const KERNEL: Kernel = Kernel {
     ),
     block_size: Some(UNITS_PER_CUBE),
     block: AdamwBlock::FIELDS,
-    budgets: &[Budget::new("adamw_step", 64, 0)],
+    budgets: &[ResourceBudget::new("adamw_step", 64, 0)],
 };
 
 /// Returns the lengths of v3's parameters: the embedding; per layer norm, joint query-key-value, output, norm, joint
 /// gate-up and down; the last norm.
-pub fn lengths(sizes: &Sizes) -> Vec<usize> {
-    let Sizes { hidden, ffn, .. } = *sizes;
+pub fn lengths(sizes: &StepSizes) -> Vec<usize> {
+    let StepSizes { hidden, ffn, .. } = *sizes;
     let qkv = hidden * (sizes.heads + 2 * sizes.key_heads) * sizes.head_dim();
     let layer = [
         hidden,

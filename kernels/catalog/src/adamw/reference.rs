@@ -1,13 +1,13 @@
 //! AdamW's step in plain Rust.
 
 use super::Hyperparameters;
-use crate::number::Number;
+use crate::number::Scalar;
 
 /// Does one step in place; `step` counts from 1.
 ///
 /// # Panics
 /// Panics if the slices differ in length.
-pub fn reference<N: Number>(
+pub fn reference<N: Scalar>(
     parameter: &mut [N],
     first_moment: &mut [N],
     second_moment: &mut [N],

@@ -16,9 +16,9 @@ mod reference;
 pub use reference::{reference_backward, reference_forward};
 
 use crate::block::TeamBlock;
-use crate::kernel::{Budget, Kernel, Role, UNITS_PER_ROW};
+use crate::kernel::{KernelDescriptor, ResourceBudget, Role, UNITS_PER_ROW};
 
-pub const KERNEL: Kernel = Kernel {
+pub const KERNEL: KernelDescriptor = KernelDescriptor {
     name: "cross_entropy",
     summary: "softmax, loss and gradient from one reading of the logits",
     launches: "2 forward with the gradient, 0 backward",
@@ -37,15 +37,15 @@ pub const KERNEL: Kernel = Kernel {
     block_size: Some(UNITS_PER_ROW),
     block: TeamBlock::FIELDS,
     budgets: &[
-        Budget::new("cross_entropy_rows", 72, 256),
-        Budget::new("cross_entropy_backward", 48, 0),
-        Budget::new("mean_of", 16, 64),
+        ResourceBudget::new("cross_entropy_rows", 72, 256),
+        ResourceBudget::new("cross_entropy_backward", 48, 0),
+        ResourceBudget::new("mean_of", 16, 64),
     ],
 };
 
 /// Shape: `rows` tokens of `classes` logits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct CrossEntropyShape {
     pub rows: usize,
     pub classes: usize,
 }

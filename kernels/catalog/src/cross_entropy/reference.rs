@@ -1,10 +1,10 @@
 //! The reference in plain Rust and f64, with which the kernels are compared.
 
-use crate::number::Number;
+use crate::number::Scalar;
 
 /// Computes loss and log-sum-exp of every row of `logits`, `[targets.len(), classes]`. A target outside the classes
 /// makes its loss NaN.
-pub fn reference_forward<N: Number>(
+pub fn reference_forward<N: Scalar>(
     logits: &[N],
     targets: &[usize],
     classes: usize,

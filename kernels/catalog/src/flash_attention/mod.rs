@@ -21,9 +21,9 @@ mod tile;
 
 pub use tile::{AttentionTile, tile_candidates};
 
-use crate::kernel::{BlockSize, Budget, Kernel, Role, Sizes, Spill};
+use crate::kernel::{BlockSizeOption, KernelDescriptor, ResourceBudget, Role, Spill, StepSizes};
 
-pub const KERNEL: Kernel = Kernel {
+pub const KERNEL: KernelDescriptor = KernelDescriptor {
     name: "flash_attention",
     summary: "causal attention over grouped heads; scores never leave the chip",
     launches: "1 forward, 2 backward",
@@ -32,13 +32,13 @@ pub const KERNEL: Kernel = Kernel {
             of a query and a key it sees",
     // By convention the softmax (about 5 operations per pair) does not count. Backward needs five products per pair;
     // the kernels compute two of them twice, which does not count either.
-    passes: passes!(|sizes| { queries = Shape::from_sizes(sizes).query_elements(), keys = Shape::from_sizes(sizes).key_elements(), rows = Shape::from_sizes(sizes).statistics(), pairs = Shape::from_sizes(sizes).pairs(), head_dim = sizes.head_dim(), s = 4 } =>
+    passes: passes!(|sizes| { queries = AttentionShape::from_sizes(sizes).query_elements(), keys = AttentionShape::from_sizes(sizes).key_elements(), rows = AttentionShape::from_sizes(sizes).statistics(), pairs = AttentionShape::from_sizes(sizes).pairs(), head_dim = sizes.head_dim(), s = 4 } =>
         ("forward", runs: sizes.layers, reads: (queries + 2 * keys) * s, writes: queries * s + 4 * rows,
          flops: 4 * head_dim * pairs),
         ("backward", runs: sizes.layers, reads: (3 * queries + 2 * keys) * s + 4 * rows, writes: (queries + 2 * keys) * s,
          flops: 10 * head_dim * pairs),
     ),
-    block_size: Some(BlockSize {
+    block_size: Some(BlockSizeOption {
         counts: "rows of a score tile",
         sizes: &[4, 8, 16, 32, 64],
         compiled: tile::compiled,
@@ -46,24 +46,24 @@ pub const KERNEL: Kernel = Kernel {
     }),
     block: AttentionTile::FIELDS,
     budgets: &[
-        Budget {
+        ResourceBudget {
             spills: &[Spill {
                 case: "small, tile of 8x16 units, 2 rows and 4 columns each",
                 vgpr_spills: 1,
                 scratch_bytes: 8,
                 reason: "this check found it on gfx90a and gfx942; a device uses this tile only on request",
             }],
-            ..Budget::new("flash_attention_forward", 152, 55044)
+            ..ResourceBudget::new("flash_attention_forward", 152, 55044)
         },
-        Budget::new("flash_attention_query_gradient", 136, 52868),
-        Budget::new("flash_attention_key_gradient", 136, 55040),
+        ResourceBudget::new("flash_attention_query_gradient", 136, 52868),
+        ResourceBudget::new("flash_attention_key_gradient", 136, 55040),
     ],
 };
 
 /// Sizes of an attention: `batch` sequences of `seq` positions. `heads` query heads share `key_heads` key and value
 /// heads, of `head_dim` values each.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape {
+pub struct AttentionShape {
     pub batch: usize,
     pub seq: usize,
     pub heads: usize,
@@ -73,10 +73,16 @@ pub struct Shape {
     pub scale: f32,
 }
 
-impl Shape {
+impl AttentionShape {
     /// Creates a shape with the usual scale, one over the square root of `head_dim`.
-    pub fn new(batch: usize, seq: usize, heads: usize, key_heads: usize, head_dim: usize) -> Shape {
-        Shape {
+    pub fn new(
+        batch: usize,
+        seq: usize,
+        heads: usize,
+        key_heads: usize,
+        head_dim: usize,
+    ) -> AttentionShape {
+        AttentionShape {
             batch,
             seq,
             heads,
@@ -87,15 +93,15 @@ impl Shape {
     }
 
     /// Returns the attention of one layer of a model.
-    pub fn from_sizes(sizes: &Sizes) -> Shape {
-        let Sizes {
+    pub fn from_sizes(sizes: &StepSizes) -> AttentionShape {
+        let StepSizes {
             batch,
             sequence,
             heads,
             key_heads,
             ..
         } = *sizes;
-        Shape::new(batch, sequence, heads, key_heads, sizes.head_dim())
+        AttentionShape::new(batch, sequence, heads, key_heads, sizes.head_dim())
     }
 
     /// Returns sequences, positions per sequence, query heads, key heads and values per head.

@@ -1,11 +1,11 @@
 //! The same mathematics in plain Rust and f64, with every row of scores written out.
 
-use super::Shape;
-use crate::number::Number;
+use super::AttentionShape;
+use crate::number::Scalar;
 
 /// Result of [`forward`].
 #[derive(Clone, Debug)]
-pub struct Forward<N = f64> {
+pub struct AttentionOutput<N = f64> {
     /// `[batch, seq, heads, head_dim]`.
     pub output: Vec<N>,
     /// `[batch, heads, seq]`.
@@ -14,7 +14,7 @@ pub struct Forward<N = f64> {
 
 /// Result of [`backward`], each in the layout of its tensor.
 #[derive(Clone, Debug)]
-pub struct Backward<N = f64> {
+pub struct AttentionGradients<N = f64> {
     pub query: Vec<N>,
     pub key: Vec<N>,
     pub value: Vec<N>,
@@ -25,7 +25,12 @@ pub struct Backward<N = f64> {
 ///
 /// # Panics
 /// Panics if a slice is shorter than the shape says.
-pub fn forward<N: Number>(shape: Shape, query: &[N], key: &[N], value: &[N]) -> Forward<N> {
+pub fn forward<N: Scalar>(
+    shape: AttentionShape,
+    query: &[N],
+    key: &[N],
+    value: &[N],
+) -> AttentionOutput<N> {
     let mut output = vec![N::from(0.0); shape.query_elements()];
     let mut log_sum_exp = vec![N::from(0.0); shape.statistics()];
     each_query(shape, |row| {
@@ -38,7 +43,7 @@ pub fn forward<N: Number>(shape: Shape, query: &[N], key: &[N], value: &[N]) -> 
         }
         log_sum_exp[row.statistic] = lse;
     });
-    Forward {
+    AttentionOutput {
         output,
         log_sum_exp,
     }
@@ -48,15 +53,15 @@ pub fn forward<N: Number>(shape: Shape, query: &[N], key: &[N], value: &[N]) -> 
 ///
 /// # Panics
 /// Panics if a slice is shorter than the shape says.
-pub fn backward<N: Number>(
-    shape: Shape,
+pub fn backward<N: Scalar>(
+    shape: AttentionShape,
     query: &[N],
     key: &[N],
     value: &[N],
     output_gradient: &[N],
-) -> Backward<N> {
+) -> AttentionGradients<N> {
     let zeros = |count: usize| vec![N::from(0.0); count];
-    let mut gradients = Backward {
+    let mut gradients = AttentionGradients {
         query: zeros(shape.query_elements()),
         key: zeros(shape.key_elements()),
         value: zeros(shape.key_elements()),
@@ -84,7 +89,7 @@ pub fn backward<N: Number>(
 }
 
 /// One query vector: its start, and the keys that it may see.
-struct Row {
+struct QueryRow {
     at: usize,
     statistic: usize,
     sequence: usize,
@@ -92,17 +97,17 @@ struct Row {
     position: usize,
 }
 
-impl Row {
-    fn key_at(&self, shape: Shape, position: usize) -> usize {
+impl QueryRow {
+    fn key_at(&self, shape: AttentionShape, position: usize) -> usize {
         ((self.sequence * shape.seq + position) * shape.key_heads + self.key_head) * shape.head_dim
     }
 }
 
-fn each_query(shape: Shape, mut visit: impl FnMut(Row)) {
+fn each_query(shape: AttentionShape, mut visit: impl FnMut(QueryRow)) {
     for sequence in 0..shape.batch {
         for position in 0..shape.seq {
             for head in 0..shape.heads {
-                visit(Row {
+                visit(QueryRow {
                     at: ((sequence * shape.seq + position) * shape.heads + head) * shape.head_dim,
                     statistic: (sequence * shape.heads + head) * shape.seq + position,
                     sequence,
@@ -115,7 +120,12 @@ fn each_query(shape: Shape, mut visit: impl FnMut(Row)) {
 }
 
 /// Returns the weights of the keys that a query sees, and the logarithm of the sum that divided them.
-fn softmax_row<N: Number>(shape: Shape, query: &[N], key: &[N], row: &Row) -> (Vec<N>, N) {
+fn softmax_row<N: Scalar>(
+    shape: AttentionShape,
+    query: &[N],
+    key: &[N],
+    row: &QueryRow,
+) -> (Vec<N>, N) {
     let dim = shape.head_dim;
     let query = &query[row.at..][..dim];
     let scale = N::from(f64::from(shape.scale));
@@ -134,7 +144,7 @@ fn softmax_row<N: Number>(shape: Shape, query: &[N], key: &[N], row: &Row) -> (V
     (weights, largest + sum.ln())
 }
 
-fn dot<N: Number>(left: &[N], right: &[N]) -> N {
+fn dot<N: Scalar>(left: &[N], right: &[N]) -> N {
     left.iter().zip(right).map(|(l, r)| *l * *r).sum()
 }
 
@@ -147,8 +157,8 @@ mod tests {
         Random::new(seed).uniforms(count)
     }
 
-    fn shape() -> Shape {
-        Shape::new(2, 5, 6, 3, 4)
+    fn shape() -> AttentionShape {
+        AttentionShape::new(2, 5, 6, 3, 4)
     }
 
     #[test]
@@ -174,7 +184,7 @@ mod tests {
 
     #[test]
     fn later_keys_do_not_change_earlier_outputs() {
-        let shape = Shape::new(1, 5, 6, 3, 4);
+        let shape = AttentionShape::new(1, 5, 6, 3, 4);
         let query = values(shape.query_elements(), 1);
         let mut key = values(shape.key_elements(), 2);
         let value = values(shape.key_elements(), 3);

@@ -1,6 +1,6 @@
 //! The tile of scores on which a cube works, and the candidates for it.
 
-use crate::kernel::Sizes;
+use crate::kernel::StepSizes;
 
 block! {
     /// Layout of a cube, and the share of each of its units.
@@ -24,7 +24,7 @@ impl AttentionTile {
 }
 
 /// Returns the number and description of every candidate.
-pub(super) fn compiled(sizes: &Sizes) -> Vec<(usize, String)> {
+pub(super) fn compiled(sizes: &StepSizes) -> Vec<(usize, String)> {
     let described = |tile: AttentionTile| {
         format!(
             "tile of {}x{} units, {} rows and {} columns each",

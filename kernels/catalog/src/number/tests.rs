@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::*;
 use crate::{
-    Cost, KERNELS, Sizes, adamw, cross_entropy, flash_attention, rmsnorm, rope, swiglu,
+    Cost, KERNELS, StepSizes, adamw, cross_entropy, flash_attention, rmsnorm, rope, swiglu,
     swiglu_naive,
 };
 
@@ -70,7 +70,7 @@ impl Sum for Counted {
     }
 }
 
-impl Number for Counted {
+impl Scalar for Counted {
     fn exp(self) -> Self {
         counted(self.0.exp())
     }
@@ -116,7 +116,7 @@ fn assert_bytes(stated: Cost, inputs: &[usize], outputs: &[usize]) {
     );
 }
 
-const SIZES: Sizes = Sizes {
+const SIZES: StepSizes = StepSizes {
     batch: 1,
     sequence: 5,
     hidden: 300,
@@ -127,7 +127,7 @@ const SIZES: Sizes = Sizes {
     vocabulary: 500,
 };
 
-fn stated(kernel: &str, pass: &str, sizes: Sizes) -> Cost {
+fn stated(kernel: &str, pass: &str, sizes: StepSizes) -> Cost {
     let kernel = KERNELS.iter().find(|one| one.name == kernel).unwrap();
     let pass = kernel.passes.iter().find(|one| one.name == pass).unwrap();
     (pass.cost)(&sizes)
@@ -160,7 +160,7 @@ fn the_activation_costs_what_its_reference_does() {
     let read = [gate.len(), up.len(), dy.len()];
     assert_bytes(backward, &read, &[dg.len(), du.len()]);
 
-    let shape = swiglu_naive::Shape {
+    let shape = swiglu_naive::SwigluNaiveShape {
         rows: 5,
         width: 300,
         hidden: 50,
@@ -175,7 +175,7 @@ fn the_activation_costs_what_its_reference_does() {
 
 #[test]
 fn attention_costs_its_products_and_the_softmax_is_little_beside_them() {
-    let sizes = Sizes {
+    let sizes = StepSizes {
         batch: 2,
         sequence: 33,
         hidden: 256,
@@ -183,7 +183,7 @@ fn attention_costs_its_products_and_the_softmax_is_little_beside_them() {
         key_heads: 2,
         ..SIZES
     };
-    let shape = flash_attention::Shape::new(2, 33, 4, 2, 64);
+    let shape = flash_attention::AttentionShape::new(2, 33, 4, 2, 64);
     let (queries, keys, rows) = (
         shape.query_elements(),
         shape.key_elements(),
@@ -205,13 +205,14 @@ fn attention_costs_its_products_and_the_softmax_is_little_beside_them() {
 
 #[test]
 fn rope_the_loss_and_the_update_cost_what_their_references_do() {
-    let sizes = Sizes {
+    let sizes = StepSizes {
         batch: 2,
         sequence: 3,
         hidden: 16,
         ..SIZES
     };
-    let shape = rope::Shape::from_attention(crate::flash_attention::Shape::new(2, 3, 2, 1, 8));
+    let shape =
+        rope::RopeShape::from_attention(crate::flash_attention::AttentionShape::new(2, 3, 2, 1, 8));
     let x = values(2 * 3 * 4 * 8);
     let (done, _) = operations(|| rope::reference(&x, shape, 1e4, false));
     let turned = 2 * 3 * 3 * 8;

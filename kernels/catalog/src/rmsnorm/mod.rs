@@ -16,12 +16,12 @@ mod reference;
 pub use reference::{reference_backward, reference_forward};
 
 use crate::block::TeamBlock;
-use crate::kernel::{Budget, Kernel, Role, Sizes, UNITS_PER_ROW};
+use crate::kernel::{KernelDescriptor, ResourceBudget, Role, StepSizes, UNITS_PER_ROW};
 
 /// ε for timings and emitted sources of the kernel. The engine's model passes its own value, 1e-6.
 pub const EPSILON: f32 = 1e-5;
 
-pub const KERNEL: Kernel = Kernel {
+pub const KERNEL: KernelDescriptor = KernelDescriptor {
     name: "rmsnorm",
     summary: "x / sqrt(mean(x²) + ε) · weight, one team of units a row",
     launches: "1 forward, 2 backward",
@@ -39,23 +39,23 @@ pub const KERNEL: Kernel = Kernel {
     block_size: Some(UNITS_PER_ROW),
     block: RmsNormBlock::FIELDS,
     budgets: &[
-        Budget::new("rmsnorm_forward", 56, 128),
-        Budget::new("rmsnorm_backward", 128, 256),
-        Budget::new("column_sums", 16, 4096),
+        ResourceBudget::new("rmsnorm_forward", 56, 128),
+        ResourceBudget::new("rmsnorm_backward", 128, 256),
+        ResourceBudget::new("column_sums", 16, 4096),
     ],
 };
 
 /// Shape: `rows` tokens of `width` features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct RmsNormShape {
     pub rows: usize,
     pub width: usize,
 }
 
-impl Shape {
+impl RmsNormShape {
     /// Returns all tokens of a model's step.
-    pub fn from_sizes(sizes: &Sizes) -> Shape {
-        Shape {
+    pub fn from_sizes(sizes: &StepSizes) -> RmsNormShape {
+        RmsNormShape {
             rows: sizes.tokens(),
             width: sizes.hidden,
         }

@@ -1,9 +1,9 @@
 //! The reference in plain Rust and f64, with which the kernels are compared.
 
-use crate::number::Number;
+use crate::number::Scalar;
 
 /// Computes `y`, `[rows, width]`.
-pub fn reference_forward<N: Number>(x: &[N], weight: &[N], epsilon: f64) -> Vec<N> {
+pub fn reference_forward<N: Scalar>(x: &[N], weight: &[N], epsilon: f64) -> Vec<N> {
     x.chunks(weight.len().max(1))
         .flat_map(|row| {
             let scale = inverse_rms(row, epsilon);
@@ -13,7 +13,7 @@ pub fn reference_forward<N: Number>(x: &[N], weight: &[N], epsilon: f64) -> Vec<
 }
 
 /// Computes the gradients of `x`, `[rows, width]`, and of `weight`, `[width]`, from that of `y`.
-pub fn reference_backward<N: Number>(
+pub fn reference_backward<N: Scalar>(
     x: &[N],
     weight: &[N],
     y_gradient: &[N],
@@ -35,7 +35,7 @@ pub fn reference_backward<N: Number>(
     (x_gradient, weight_gradient)
 }
 
-fn inverse_rms<N: Number>(row: &[N], epsilon: f64) -> N {
+fn inverse_rms<N: Scalar>(row: &[N], epsilon: f64) -> N {
     let squares: N = row.iter().map(|x| *x * *x).sum();
     N::from(1.0) / (squares / N::from(row.len() as f64) + N::from(epsilon)).sqrt()
 }

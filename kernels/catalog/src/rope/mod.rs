@@ -18,9 +18,9 @@ pub use reference::{reference, table};
 
 use crate::block::CubeBlock;
 use crate::flash_attention as attention;
-use crate::kernel::{Budget, Kernel, Role, UNITS_PER_CUBE};
+use crate::kernel::{KernelDescriptor, ResourceBudget, Role, UNITS_PER_CUBE};
 
-pub const KERNEL: Kernel = Kernel {
+pub const KERNEL: KernelDescriptor = KernelDescriptor {
     name: "rope",
     summary: "turns pairs of queries and keys by their position, in place",
     launches: "1 forward, 1 backward",
@@ -33,12 +33,12 @@ pub const KERNEL: Kernel = Kernel {
     ),
     block_size: Some(UNITS_PER_CUBE),
     block: CubeBlock::FIELDS,
-    budgets: &[Budget::new("rope_turn", 40, 0)],
+    budgets: &[ResourceBudget::new("rope_turn", 40, 0)],
 };
 
 /// Which dimension comes first after the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Layout {
+pub enum RopeLayout {
     /// `[batch, seq, heads, head_dim]`, as matrix products write it.
     TokenMajor,
     /// `[batch, heads, seq, head_dim]`.
@@ -47,7 +47,7 @@ pub enum Layout {
 
 /// Shape of x and y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct RopeShape {
     pub batch: usize,
     pub seq: usize,
     /// Heads per token, including those that are not rotated.
@@ -56,19 +56,19 @@ pub struct Shape {
     pub turned: usize,
     /// Features per head; an even number.
     pub head_dim: usize,
-    pub layout: Layout,
+    pub layout: RopeLayout,
 }
 
-impl Shape {
+impl RopeShape {
     /// Returns the shape of a joint projection: queries and keys to rotate, then values to keep.
-    pub fn from_attention(shape: attention::Shape) -> Shape {
-        Shape {
+    pub fn from_attention(shape: attention::AttentionShape) -> RopeShape {
+        RopeShape {
             batch: shape.batch,
             seq: shape.seq,
             heads: shape.heads + 2 * shape.key_heads,
             turned: shape.heads + shape.key_heads,
             head_dim: shape.head_dim,
-            layout: Layout::TokenMajor,
+            layout: RopeLayout::TokenMajor,
         }
     }
 
@@ -81,8 +81,8 @@ impl Shape {
     pub(crate) fn position(&self, element: usize) -> Option<usize> {
         let vector = element / self.head_dim;
         let (head, position) = match self.layout {
-            Layout::TokenMajor => (vector % self.heads, vector / self.heads % self.seq),
-            Layout::HeadMajor => (vector / self.seq % self.heads, vector % self.seq),
+            RopeLayout::TokenMajor => (vector % self.heads, vector / self.heads % self.seq),
+            RopeLayout::HeadMajor => (vector / self.seq % self.heads, vector % self.seq),
         };
         (head < self.turned).then_some(position)
     }

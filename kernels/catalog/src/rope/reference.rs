@@ -1,7 +1,7 @@
 //! The reference in plain Rust and f64, with which the kernels are compared.
 
-use super::Shape;
-use crate::number::Number;
+use super::RopeShape;
+use crate::number::Scalar;
 
 /// Computes cosine and sine of every pair's angle in f64, `[seq, head_dim / 2, 2]`.
 pub fn table(seq: usize, head_dim: usize, theta: f64) -> Vec<f32> {
@@ -17,7 +17,7 @@ pub fn table(seq: usize, head_dim: usize, theta: f64) -> Vec<f32> {
 
 /// Rotates the first `turned` heads of `x` and copies the others; the result has the shape of `x`. `inverse` rotates
 /// backwards, which is the backward pass.
-pub fn reference<N: Number>(x: &[N], shape: Shape, theta: f64, inverse: bool) -> Vec<N> {
+pub fn reference<N: Scalar>(x: &[N], shape: RopeShape, theta: f64, inverse: bool) -> Vec<N> {
     let mut turned = x.to_vec();
     for (index, pair) in turned.as_chunks_mut::<2>().0.iter_mut().enumerate() {
         let element = index * 2;
@@ -38,22 +38,22 @@ pub fn reference<N: Number>(x: &[N], shape: Shape, theta: f64, inverse: bool) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Layout, *};
+    use super::{super::RopeLayout, *};
     use crate::check::{Random, finite_difference, relative_error, weighted_sum};
 
-    const SHAPE: Shape = Shape {
+    const SHAPE: RopeShape = RopeShape {
         batch: 2,
         seq: 5,
         heads: 3,
         turned: 2,
         head_dim: 6,
-        layout: Layout::TokenMajor,
+        layout: RopeLayout::TokenMajor,
     };
 
     #[test]
     fn turning_back_restores_the_input() {
-        for layout in [Layout::TokenMajor, Layout::HeadMajor] {
-            let shape = Shape { layout, ..SHAPE };
+        for layout in [RopeLayout::TokenMajor, RopeLayout::HeadMajor] {
+            let shape = RopeShape { layout, ..SHAPE };
             let x = Random::new(1).uniforms(shape.elements().iter().product());
             let turned = reference(&x, shape, 100.0, false);
             assert!(relative_error(&turned, &x) > 0.1);
@@ -65,7 +65,7 @@ mod tests {
     fn layouts_agree_up_to_their_order() {
         let x = Random::new(2).uniforms(SHAPE.elements().iter().product());
         let by_head = |values: &[f64]| -> Vec<f64> {
-            let Shape {
+            let RopeShape {
                 batch,
                 seq,
                 heads,
@@ -83,8 +83,8 @@ mod tests {
             }
             moved
         };
-        let head_major = Shape {
-            layout: Layout::HeadMajor,
+        let head_major = RopeShape {
+            layout: RopeLayout::HeadMajor,
             ..SHAPE
         };
         let expected = by_head(&reference(&x, SHAPE, 100.0, false));

@@ -12,9 +12,9 @@ mod reference;
 pub use reference::{reference_backward, reference_forward};
 
 use crate::block::CubeBlock;
-use crate::kernel::{Budget, Kernel, Role, UNITS_PER_CUBE};
+use crate::kernel::{KernelDescriptor, ResourceBudget, Role, UNITS_PER_CUBE};
 
-pub const KERNEL: Kernel = Kernel {
+pub const KERNEL: KernelDescriptor = KernelDescriptor {
     name: "swiglu",
     summary: "silu(gate) · up, element by element",
     launches: "1 forward, 1 backward",
@@ -29,14 +29,14 @@ pub const KERNEL: Kernel = Kernel {
     block_size: Some(UNITS_PER_CUBE),
     block: CubeBlock::FIELDS,
     budgets: &[
-        Budget::new("swiglu_forward", 72, 0),
-        Budget::new("swiglu_backward", 80, 0),
+        ResourceBudget::new("swiglu_forward", 72, 0),
+        ResourceBudget::new("swiglu_backward", 80, 0),
     ],
 };
 
 /// Shape: `rows` tokens of `hidden` features after the activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct SwigluShape {
     pub rows: usize,
     pub hidden: usize,
 }

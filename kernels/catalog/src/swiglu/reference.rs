@@ -1,13 +1,13 @@
 //! The reference in plain Rust and f64, with which the kernels are compared.
 
-use crate::number::Number;
+use crate::number::Scalar;
 
-fn sigmoid<N: Number>(z: N) -> N {
+fn sigmoid<N: Scalar>(z: N) -> N {
     N::from(1.0) / (N::from(1.0) + (-z).exp())
 }
 
 /// Computes `y` from separate `gate` and `up` of the same shape.
-pub fn reference_forward<N: Number>(gate: &[N], up: &[N]) -> Vec<N> {
+pub fn reference_forward<N: Scalar>(gate: &[N], up: &[N]) -> Vec<N> {
     gate.iter()
         .zip(up)
         .map(|(g, u)| *g * sigmoid(*g) * *u)
@@ -15,7 +15,7 @@ pub fn reference_forward<N: Number>(gate: &[N], up: &[N]) -> Vec<N> {
 }
 
 /// Computes the gradients of `gate` and `up` from that of `y`.
-pub fn reference_backward<N: Number>(gate: &[N], up: &[N], y_gradient: &[N]) -> (Vec<N>, Vec<N>) {
+pub fn reference_backward<N: Scalar>(gate: &[N], up: &[N], y_gradient: &[N]) -> (Vec<N>, Vec<N>) {
     let one = N::from(1.0);
     gate.iter()
         .zip(up)

@@ -12,12 +12,12 @@
 
 mod reference;
 
-pub use reference::{Outputs, reference_forward};
+pub use reference::{ForwardOutputs, reference_forward};
 
 use crate::block::CubeBlock;
-use crate::kernel::{Budget, Kernel, Role, UNITS_PER_CUBE};
+use crate::kernel::{KernelDescriptor, ResourceBudget, Role, UNITS_PER_CUBE};
 
-pub const KERNEL: Kernel = Kernel {
+pub const KERNEL: KernelDescriptor = KernelDescriptor {
     name: "swiglu_naive",
     summary: "the mistake of stage 4: one unit computes a whole output's dot products",
     launches: "1 forward, 1 backward by swiglu",
@@ -31,12 +31,12 @@ pub const KERNEL: Kernel = Kernel {
     ),
     block_size: Some(UNITS_PER_CUBE),
     block: CubeBlock::FIELDS,
-    budgets: &[Budget::new("swiglu_naive_forward", 24, 0)],
+    budgets: &[ResourceBudget::new("swiglu_naive_forward", 24, 0)],
 };
 
 /// Shape: `rows` tokens of `width` features, `hidden` features between the products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct SwigluNaiveShape {
     pub rows: usize,
     pub width: usize,
     pub hidden: usize,

@@ -1,23 +1,23 @@
 //! The reference in plain Rust and f64, with which the kernels are compared.
 
-use super::Shape;
-use crate::number::Number;
+use super::SwigluNaiveShape;
+use crate::number::Scalar;
 use crate::swiglu;
 
 /// Results of the forward pass; all are `[rows, hidden]`.
-pub struct Outputs<N = f64> {
+pub struct ForwardOutputs<N = f64> {
     pub gate: Vec<N>,
     pub up: Vec<N>,
     pub y: Vec<N>,
 }
 
 /// Computes the forward pass; `x` is `[rows, width]`, the weights are `[width, hidden]`.
-pub fn reference_forward<N: Number>(
+pub fn reference_forward<N: Scalar>(
     x: &[N],
     gate_weight: &[N],
     up_weight: &[N],
-    shape: Shape,
-) -> Outputs<N> {
+    shape: SwigluNaiveShape,
+) -> ForwardOutputs<N> {
     let product = |weight: &[N]| -> Vec<N> {
         let mut product = vec![N::from(0.0); shape.rows * shape.hidden];
         for (sums, row) in product.chunks_mut(shape.hidden).zip(x.chunks(shape.width)) {
@@ -31,5 +31,5 @@ pub fn reference_forward<N: Number>(
     };
     let (gate, up) = (product(gate_weight), product(up_weight));
     let y = swiglu::reference_forward(&gate, &up);
-    Outputs { gate, up, y }
+    ForwardOutputs { gate, up, y }
 }

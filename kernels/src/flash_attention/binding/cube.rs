@@ -2,8 +2,8 @@
 
 use burn::tensor::DType;
 
-use tinyllama_kernel_catalog::flash_attention::Shape;
-use tinyllama_kernel_catalog::rope::Shape as RopeShape;
+use tinyllama_kernel_catalog::flash_attention::AttentionShape;
+use tinyllama_kernel_catalog::rope::RopeShape;
 
 use super::repeated::{fuse, transposed_heads};
 use super::{KeyValueLayout, RotaryAttention, RotaryAttentionGradient};
@@ -16,7 +16,7 @@ impl RotaryAttention for CubeBackend {
     fn rotary_attention(
         qkv: CubeTensor,
         table: CubeTensor,
-        shape: Shape,
+        shape: AttentionShape,
         layout: KeyValueLayout,
     ) -> (CubeTensor, CubeTensor, CubeTensor) {
         let [qkv, table] = [qkv, table].map(into_contiguous);
@@ -27,7 +27,7 @@ impl RotaryAttention for CubeBackend {
         } else {
             qkv.copy()
         };
-        turn(&turned, &table, shape, false);
+        rotate(&turned, &table, shape, false);
 
         let output = [shape.tokens(), shape.heads * shape.head_dim];
         let output = empty(&turned, output, turned.dtype);
@@ -49,7 +49,7 @@ impl RotaryAttentionGradient for CubeBackend {
         output: CubeTensor,
         log_sum_exp: CubeTensor,
         gradient: CubeTensor,
-        shape: Shape,
+        shape: AttentionShape,
         layout: KeyValueLayout,
     ) -> CubeTensor {
         let [turned, table, output, gradient] =
@@ -81,20 +81,24 @@ impl RotaryAttentionGradient for CubeBackend {
             Ok(parts) => into_contiguous(fuse::<CubeBackend>(parts, shape)),
             Err(mut fused) => fused.remove(0),
         };
-        turn(&gradient, &table, shape, true);
+        rotate(&gradient, &table, shape, true);
         gradient
     }
 }
 
 /// Returns the inputs of the attention kernels, and the shape in which they read them.
-fn inputs(turned: &CubeTensor, shape: Shape, layout: KeyValueLayout) -> ([HeadView; 3], Shape) {
+fn inputs(
+    turned: &CubeTensor,
+    shape: AttentionShape,
+    layout: KeyValueLayout,
+) -> ([HeadView; 3], AttentionShape) {
     let [query, key, value] = HeadView::fused(&turned.handle, shape);
     if layout == KeyValueLayout::Shared {
         return ([query, key, value], shape);
     }
     let [key, value] = transposed_heads::<CubeBackend>(turned.clone(), shape)
         .map(|heads| HeadView::transposed(&into_contiguous(heads).handle, shape, shape.heads));
-    let repeated = Shape {
+    let repeated = AttentionShape {
         key_heads: shape.heads,
         ..shape
     };
@@ -102,12 +106,12 @@ fn inputs(turned: &CubeTensor, shape: Shape, layout: KeyValueLayout) -> ([HeadVi
 }
 
 /// Views attention results or their gradients: one row per token.
-fn rows(output: &CubeTensor, shape: Shape) -> HeadView {
+fn rows(output: &CubeTensor, shape: AttentionShape) -> HeadView {
     HeadView::rows_first(&output.handle, shape, shape.heads)
 }
 
 /// Rotates queries and keys of `x` in place.
-fn turn(x: &CubeTensor, table: &CubeTensor, shape: Shape, inverse: bool) {
+fn rotate(x: &CubeTensor, table: &CubeTensor, shape: AttentionShape, inverse: bool) {
     let shape = RopeShape::from_attention(shape);
     let (client, buffers) = (&x.client, [&x.handle, &table.handle]);
     let (dtype, block) = (element(x), cube_block(rope::NAME, client, None));

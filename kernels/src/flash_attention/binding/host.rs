@@ -3,7 +3,7 @@
 use burn::backend::Flex;
 use burn::tensor::{Tensor, TensorData};
 
-use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 
 use super::{KeyValueLayout, RotaryAttention, RotaryAttentionGradient};
 use crate::binding::{Float, primitive, tensor};
@@ -13,10 +13,10 @@ impl RotaryAttention for Flex {
     fn rotary_attention(
         qkv: Float<Self>,
         table: Float<Self>,
-        shape: Shape,
+        shape: AttentionShape,
         _layout: KeyValueLayout,
     ) -> (Float<Self>, Float<Self>, Float<Self>) {
-        let turned = turn(tensor(qkv), tensor(table), shape, false);
+        let turned = rotate(tensor(qkv), tensor(table), shape, false);
         let (output, log_sum_exp) = attend(split(turned.clone(), shape));
         (
             primitive(rows(output, shape)),
@@ -34,7 +34,7 @@ impl RotaryAttentionGradient for Flex {
         output: Float<Self>,
         log_sum_exp: Float<Self>,
         gradient: Float<Self>,
-        shape: Shape,
+        shape: AttentionShape,
         _layout: KeyValueLayout,
     ) -> Float<Self> {
         let inputs = split(tensor(turned), shape);
@@ -45,7 +45,7 @@ impl RotaryAttentionGradient for Flex {
             rows(group(key, shape), shape),
             rows(group(value, shape), shape),
         ];
-        primitive(turn(Tensor::cat(parts, 1), tensor(table), shape, true))
+        primitive(rotate(Tensor::cat(parts, 1), tensor(table), shape, true))
     }
 }
 
@@ -85,7 +85,7 @@ fn scale(heads: &Tensor<4>) -> f32 {
 }
 
 /// Rotates the query and key heads of every row by its position, or back.
-fn turn(qkv: Tensor<2>, table: Tensor<3>, shape: Shape, back: bool) -> Tensor<2> {
+fn rotate(qkv: Tensor<2>, table: Tensor<3>, shape: AttentionShape, back: bool) -> Tensor<2> {
     let [batch, sequence, heads, key_heads, head_dim] = shape.sides();
     let all = heads + 2 * key_heads;
     let turned = heads + key_heads;
@@ -104,7 +104,7 @@ fn turn(qkv: Tensor<2>, table: Tensor<3>, shape: Shape, back: bool) -> Tensor<2>
 
 /// Returns queries, keys and values as `[batch, heads, sequence, head_dim]`; keys and values are repeated for their
 /// query heads.
-fn split(qkv: Tensor<2>, shape: Shape) -> [Tensor<4>; 3] {
+fn split(qkv: Tensor<2>, shape: AttentionShape) -> [Tensor<4>; 3] {
     let [batch, sequence, heads, key_heads, head_dim] = shape.sides();
     let grid = qkv
         .reshape([batch, sequence, heads + 2 * key_heads, head_dim])
@@ -132,20 +132,20 @@ fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {
 }
 
 /// Reshapes `[tokens, heads · head_dim]` to `[batch, heads, sequence, head_dim]`.
-fn heads(rows: Tensor<2>, shape: Shape) -> Tensor<4> {
+fn heads(rows: Tensor<2>, shape: AttentionShape) -> Tensor<4> {
     rows.reshape([shape.batch, shape.seq, shape.heads, shape.head_dim])
         .swap_dims(1, 2)
 }
 
 /// The inverse of [`heads`], for any number of heads.
-fn rows(heads: Tensor<4>, shape: Shape) -> Tensor<2> {
+fn rows(heads: Tensor<4>, shape: AttentionShape) -> Tensor<2> {
     let width = heads.dims()[1] * shape.head_dim;
     heads.swap_dims(1, 2).reshape([shape.tokens(), width])
 }
 
 /// Adds the query heads that share a key head.
-fn group(per_query_head: Tensor<4>, shape: Shape) -> Tensor<4> {
-    let Shape {
+fn group(per_query_head: Tensor<4>, shape: AttentionShape) -> Tensor<4> {
+    let AttentionShape {
         batch,
         seq,
         key_heads,

@@ -10,7 +10,7 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
 use burn::tensor::{DType, Tensor};
-use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 
 use crate::binding::{Float, constant, record};
 
@@ -33,7 +33,7 @@ pub(crate) trait RotaryAttention: Backend {
     fn rotary_attention(
         qkv: Float<Self>,
         table: Float<Self>,
-        shape: Shape,
+        shape: AttentionShape,
         layout: KeyValueLayout,
     ) -> (Float<Self>, Float<Self>, Float<Self>);
 }
@@ -47,7 +47,7 @@ pub(crate) trait RotaryAttentionGradient: Backend {
         output: Float<Self>,
         log_sum_exp: Float<Self>,
         gradient: Float<Self>,
-        shape: Shape,
+        shape: AttentionShape,
         layout: KeyValueLayout,
     ) -> Float<Self>;
 }
@@ -57,7 +57,7 @@ pub(crate) trait RotaryAttentionGradient: Backend {
 pub fn rotary_attention(
     qkv: Tensor<2>,
     table: Tensor<3>,
-    shape: Shape,
+    shape: AttentionShape,
     layout: KeyValueLayout,
 ) -> Tensor<2> {
     rotary_attention_saved(qkv, table, shape, layout).0
@@ -68,7 +68,7 @@ pub fn rotary_attention(
 pub fn rotary_attention_saved(
     qkv: Tensor<2>,
     table: Tensor<3>,
-    shape: Shape,
+    shape: AttentionShape,
     layout: KeyValueLayout,
 ) -> (Tensor<2>, Tensor<2>, Tensor<3>) {
     let (qkv, table) = (qkv.into_dispatch(), table.into_dispatch());
@@ -87,7 +87,7 @@ pub fn rotary_attention_gradient(
     output: Tensor<2>,
     log_sum_exp: Tensor<3>,
     gradient: Tensor<2>,
-    shape: Shape,
+    shape: AttentionShape,
     layout: KeyValueLayout,
 ) -> Tensor<2> {
     Tensor::from_dispatch(Dispatch::rotary_attention_gradient(
@@ -108,7 +108,7 @@ where
     fn rotary_attention(
         qkv: Float<Self>,
         table: Float<Self>,
-        shape: Shape,
+        shape: AttentionShape,
         layout: KeyValueLayout,
     ) -> (Float<Self>, Float<Self>, Float<Self>) {
         let nodes = [qkv.node()];

@@ -6,7 +6,7 @@
 use burn::backend::Backend;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{Shape, Slice};
-use tinyllama_kernel_catalog::flash_attention::Shape as Sizes;
+use tinyllama_kernel_catalog::flash_attention::AttentionShape as Sizes;
 
 /// Returns keys and values of a fused projection `[tokens, width]`, each `[batch, heads, head_dim, sequence]`.
 pub(super) fn transposed_heads<B: Backend>(

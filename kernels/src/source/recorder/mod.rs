@@ -14,7 +14,7 @@ use cubecl_runtime::memory_management::ManagedMemoryId;
 
 #[cfg(feature = "rocm")]
 use super::CodeObject;
-use super::{Argument, Launch, SourceError, Target};
+use super::{SourceArgument, SourceError, SourceLaunch, Target};
 use crate::KernelError;
 use server::RecordingServer;
 #[cfg(feature = "rocm")]
@@ -30,7 +30,7 @@ const DEVICE_TYPE: u16 = 0x7EC0;
 pub fn record(
     target: &Target,
     launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
-) -> Result<Vec<Launch>, SourceError> {
+) -> Result<Vec<SourceLaunch>, SourceError> {
     let device = Offline::open(target)?;
     device
         .tape(false, launches)?
@@ -111,7 +111,7 @@ impl Offline {
         &self,
         lowered: bool,
         launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
-    ) -> Result<Vec<Result<Recorded, SourceError>>, SourceError> {
+    ) -> Result<Vec<Result<UnnamedLaunch, SourceError>>, SourceError> {
         // Each device records one at a time, because launches from any thread reach its tape.
         let _alone = lock(&self.recorder.recording);
         self.recorder.lowered.store(lowered, Ordering::Relaxed);
@@ -121,13 +121,13 @@ impl Offline {
         Ok(lock(&self.recorder.tape).drain(..).collect())
     }
 
-    fn finish(&self, recorded: Recorded) -> Result<Launch, SourceError> {
+    fn finish(&self, recorded: UnnamedLaunch) -> Result<SourceLaunch, SourceError> {
         let names = lock(&self.names);
-        let mut arguments: Vec<Argument> = recorded
+        let mut arguments: Vec<SourceArgument> = recorded
             .buffers
             .iter()
             .enumerate()
-            .map(|(position, (id, offset))| Argument::Buffer {
+            .map(|(position, (id, offset))| SourceArgument::Buffer {
                 name: names
                     .get(id)
                     .cloned()
@@ -136,12 +136,12 @@ impl Offline {
             })
             .collect();
         if !recorded.info.is_empty() {
-            arguments.push(Argument::Info {
+            arguments.push(SourceArgument::Info {
                 words: recorded.info,
                 by: self.target.info_passing(),
             });
         }
-        Ok(Launch {
+        Ok(SourceLaunch {
             kernel: recorded.kernel,
             entry: recorded.entry,
             source: recorded.source,
@@ -157,14 +157,14 @@ impl Offline {
 #[derive(Debug, Default)]
 struct Recorder {
     recording: Mutex<()>,
-    tape: Mutex<Vec<Result<Recorded, SourceError>>>,
+    tape: Mutex<Vec<Result<UnnamedLaunch, SourceError>>>,
     /// True if kernels also become code objects, which needs a build with LLVM.
     lowered: AtomicBool,
 }
 
 /// A launch whose buffers have no names yet.
 #[derive(Debug)]
-struct Recorded {
+struct UnnamedLaunch {
     kernel: String,
     entry: String,
     source: String,
@@ -184,14 +184,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use tinyllama_kernel_catalog::swiglu::Shape;
+    use tinyllama_kernel_catalog::swiglu::SwigluShape;
 
     use super::*;
     use crate::launch::{F32, cube_block};
     use crate::source::InfoPassing;
     use crate::swiglu;
 
-    const SHAPE: Shape = Shape {
+    const SHAPE: SwigluShape = SwigluShape {
         rows: 3,
         hidden: 64,
     };
@@ -201,7 +201,7 @@ mod tests {
         swiglu::forward(device.client(), &[gate_up], y, SHAPE, F32, &block)
     }
 
-    fn packed(target: &str, first: usize) -> Result<Vec<Launch>, SourceError> {
+    fn packed(target: &str, first: usize) -> Result<Vec<SourceLaunch>, SourceError> {
         record(&Target::parse(target)?, |device| {
             let whole = device.buffer("gate_up", (first + 2 * 3 * 64) * 4);
             let y = device.buffer("y", 3 * 64 * 4);
@@ -226,19 +226,19 @@ mod tests {
         };
         assert_eq!(
             *gate_up,
-            Argument::Buffer {
+            SourceArgument::Buffer {
                 name: "gate_up".into(),
                 offset: 64
             }
         );
         assert_eq!(
             *y,
-            Argument::Buffer {
+            SourceArgument::Buffer {
                 name: "y".into(),
                 offset: 0
             }
         );
-        let Argument::Info {
+        let SourceArgument::Info {
             words,
             by: InfoPassing::Pointer,
         } = info

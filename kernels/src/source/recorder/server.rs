@@ -37,7 +37,7 @@ use cubecl_runtime::{
 use super::super::code_object::{CodeObject, lower};
 use super::super::target::Arch;
 use super::super::{InfoPassing, SourceError, Target};
-use super::{Recorded, Recorder, lock};
+use super::{Recorder, UnnamedLaunch, lock};
 
 /// Buffers have the alignment of real ones, in bytes.
 const ALIGNMENT: u64 = 256;
@@ -77,7 +77,7 @@ impl RecordingServer {
         kernel: &dyn CubeKernel,
         count: &CubeCount,
         arguments: KernelArguments,
-    ) -> Result<Recorded, String> {
+    ) -> Result<UnnamedLaunch, String> {
         let CubeCount::Static(x, y, z) = count else {
             return Err("its grid is only known on the device".to_string());
         };
@@ -107,7 +107,7 @@ impl RecordingServer {
                 KernelResource::TensorMap(_) => Err("it takes a tensor map".to_string()),
             })
             .collect::<Result<_, _>>()?;
-        Ok(Recorded {
+        Ok(UnnamedLaunch {
             kernel: short_name(kernel.name()),
             entry,
             cube_count: [*x, *y, *z],

@@ -120,12 +120,15 @@ fn one_round_of_two_switches_gives_no_interval_and_holes_are_refused() {
 #[test]
 fn combinations_are_written_as_flags() {
     let switches = switches(&["qkv-fusion", "graph-fusion"]);
-    let all: Vec<States> = States::all(2).collect();
+    let all: Vec<States> = States::all_states(2).collect();
     assert_eq!(all.len(), 4);
     assert_eq!(
         all[2].flags(&switches),
         ["--qkv-fusion=off", "--graph-fusion=on"]
     );
-    assert!(all[0].on(&switches).is_empty());
-    assert_eq!(all[3].on(&switches), ["qkv-fusion", "graph-fusion"]);
+    assert!(all[0].switched_on(&switches).is_empty());
+    assert_eq!(
+        all[3].switched_on(&switches),
+        ["qkv-fusion", "graph-fusion"]
+    );
 }

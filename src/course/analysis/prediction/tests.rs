@@ -10,7 +10,7 @@ fn observation(sequence: usize, batch: usize, time: impl Fn(&Features) -> f64) -
         batch_size: batch,
         ..Preset::Small.config()
     };
-    let features = Features::of(&config, &Recipe::BASELINE, Some(700.0), None);
+    let features = Features::from_model(&config, &Recipe::BASELINE, Some(700.0), None);
     Observation {
         config,
         features,
@@ -98,7 +98,7 @@ fn a_configuration_that_is_off_does_not_vouch_for_itself() {
         .filter(|(at, _)| *at != 5)
         .map(|(_, o)| o)
         .collect();
-    for shape in Shape::ALL {
+    for shape in ModelForm::ALL {
         let model = TimeModel::of_shape(shape, &observations).unwrap();
         let without = Coefficients::fitted(shape, &others).unwrap();
         let predicted = without.step_ms(&observations[5].features);
@@ -144,7 +144,7 @@ fn kernels_of_a_graph_and_scores_have_rates_of_their_own() {
                 ..observation.config
             };
             let captured = Some(20.0 * layers as f64);
-            let features = Features::of(&config, &v3::RECIPE, Some(0.0), captured);
+            let features = Features::from_model(&config, &v3::RECIPE, Some(0.0), captured);
             Observation {
                 config,
                 features,
@@ -154,7 +154,7 @@ fn kernels_of_a_graph_and_scores_have_rates_of_their_own() {
         })
         .collect();
     let model = TimeModel::fitted(&observations).unwrap();
-    assert_eq!(model.coefficients.shape, Shape::new(Form::Sum, true));
+    assert_eq!(model.coefficients.shape, ModelForm::new(Form::Sum, true));
     assert!(model.largest_error < 1e-3, "{model:#?}");
     let us = 1e3 * model.coefficients.ms_per_kernel;
     assert!((us - 2.0).abs() < 0.01, "{us}");

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::analysis::MeasuredRun;
-use crate::analysis::comparison::{Made, differing_facts, peak_bytes};
+use crate::analysis::comparison::{RunOrder, differing_facts, peak_bytes};
 use crate::analysis::store::write_json;
-use tinyllama_base::foreign;
+use tinyllama_base::untrusted;
 use tinyllama_contract::event::Hello;
 
 const VERSION: u32 = 1;
@@ -47,7 +47,7 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
-    pub fn of(run: &MeasuredRun) -> Self {
+    pub fn from_run(run: &MeasuredRun) -> Self {
         RunFigures {
             step_ms: run.steps.iter().map(|step| step.total_ms).collect(),
             batch_size: run.hello.config.batch_size,
@@ -101,7 +101,7 @@ impl Baseline {
         self.targets.push(BaselineTarget {
             entry,
             hello: first.hello.clone(),
-            runs: runs.iter().map(RunFigures::of).collect(),
+            runs: runs.iter().map(RunFigures::from_run).collect(),
         });
     }
 
@@ -118,7 +118,7 @@ impl Baseline {
             path: path.to_path_buf(),
             why,
         };
-        let text = foreign::read_text(path, foreign::MOST_BYTES)
+        let text = untrusted::read_text(path, untrusted::MOST_BYTES)
             .map_err(|error| cannot(error.to_string()))?;
         let any: serde_json::Value =
             serde_json::from_str(&text).map_err(|error| cannot(error.to_string()))?;
@@ -152,7 +152,7 @@ impl BaselineTarget {
     pub fn check_circumstances(&self, today: &Hello) -> Result<(), BaselineError> {
         let mut then = self.hello.clone();
         then.driver.clone_from(&today.driver);
-        let differing = differing_facts(&then, today, Made::Apart);
+        let differing = differing_facts(&then, today, RunOrder::Apart);
         if differing.is_empty() {
             return Ok(());
         }

@@ -17,7 +17,7 @@ fn runs(ms: f64, spread: f64) -> Vec<RunFigures> {
         .collect()
 }
 
-fn verdicts(today: &[RunFigures], baseline: &[RunFigures]) -> Vec<Verdict> {
+fn verdicts(today: &[RunFigures], baseline: &[RunFigures]) -> Vec<RegressionVerdict> {
     check("v1", today, baseline, 0.05, 0.95)
         .iter()
         .map(|outcome| outcome.verdict)
@@ -26,7 +26,7 @@ fn verdicts(today: &[RunFigures], baseline: &[RunFigures]) -> Vec<Verdict> {
 
 #[test]
 fn a_slow_run_is_caught_and_an_equal_one_passes() {
-    use Verdict::{Passed, Regression};
+    use RegressionVerdict::{Passed, Regression};
     let baseline = runs(10.0, 0.005);
     assert_eq!(verdicts(&runs(10.1, 0.005), &baseline), [Passed; 5]);
     assert_eq!(
@@ -40,7 +40,7 @@ fn a_slow_run_is_caught_and_an_equal_one_passes() {
 #[test]
 fn noise_larger_than_the_tolerance_is_inconclusive_and_not_a_regression() {
     let outcomes = check("v1", &runs(10.8, 0.1), &runs(10.0, 0.1), 0.05, 0.95);
-    assert_eq!(outcomes[0].verdict, Verdict::Inconclusive);
+    assert_eq!(outcomes[0].verdict, RegressionVerdict::Inconclusive);
     assert!(
         outcomes[0].message.contains("further steps"),
         "{}",
@@ -57,10 +57,17 @@ fn counts_and_losses_are_held_to_the_tolerance_and_nan_never_passes() {
     today[3].final_loss = Some(f64::NAN);
     assert_eq!(
         verdicts(&today, &baseline)[2..],
-        [Verdict::Passed, Verdict::Regression, Verdict::Regression]
+        [
+            RegressionVerdict::Passed,
+            RegressionVerdict::Regression,
+            RegressionVerdict::Regression
+        ]
     );
     today[0].launches = None;
-    assert_eq!(verdicts(&today, &baseline)[3], Verdict::NotCompared);
+    assert_eq!(
+        verdicts(&today, &baseline)[3],
+        RegressionVerdict::NotCompared
+    );
 }
 
 #[test]
@@ -82,9 +89,9 @@ fn a_speedup_is_asked_of_the_interval_not_of_the_median() {
         )
         .verdict
     };
-    assert_eq!(verdict(5.0, 0.01), Verdict::Passed);
-    assert_eq!(verdict(9.0, 0.01), Verdict::Regression);
-    assert_eq!(verdict(7.5, 0.2), Verdict::Inconclusive);
+    assert_eq!(verdict(5.0, 0.01), RegressionVerdict::Passed);
+    assert_eq!(verdict(9.0, 0.01), RegressionVerdict::Regression);
+    assert_eq!(verdict(7.5, 0.2), RegressionVerdict::Inconclusive);
 }
 
 #[test]

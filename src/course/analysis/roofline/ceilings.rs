@@ -1,8 +1,8 @@
 //! Ceilings of a device for a run's type of matrix products.
 
-use crate::analysis::calibration::{Calibration, Level, Unit};
+use crate::analysis::calibration::{Calibration, ComputeUnit, Level};
 use crate::analysis::gpus::DataSheet;
-use tinyllama_base::roofline::{Ceilings, Roof, Source};
+use tinyllama_base::roofline::{CeilingSource, Ceilings, Roof};
 use tinyllama_contract::MatrixProducts;
 
 const VECTOR: &str = "f32 vector";
@@ -28,21 +28,22 @@ pub fn ceilings(
     let mut ceilings = Ceilings::default();
     let label = |name: &str| format!("{name} products");
     if let Some(kept) = calibration {
-        let mut add = |roof, label: &str, value| ceilings.add(roof, label, value, Source::Measured);
+        let mut add =
+            |roof, label: &str, value| ceilings.add(roof, label, value, CeilingSource::Measured);
         for name in units.iter().rev() {
             add(Roof::Products, &label(name), kept.flops_per_s(name, None));
         }
         add(
             Roof::Vector,
             VECTOR,
-            kept.flops_per_s("f32", Some(Unit::Vector)),
+            kept.flops_per_s("f32", Some(ComputeUnit::Vector)),
         );
         add(Roof::Memory, MEMORY, kept.bytes_per_s(Level::Cold));
         add(Roof::Cache, CACHE, kept.bytes_per_s(Level::Warm));
     }
     if let Some(sheet) = sheet {
         let mut add =
-            |roof, label: &str, value| ceilings.add(roof, label, value, Source::DataSheet);
+            |roof, label: &str, value| ceilings.add(roof, label, value, CeilingSource::DataSheet);
         for name in units.iter().rev() {
             add(Roof::Products, &label(name), sheet.flops_per_s(name));
         }

@@ -28,7 +28,7 @@ pub fn of_run(
     let sheet = gpus::find(&hello.device);
     let ceilings = ceilings(&units, calibration, sheet.as_ref());
     let mut notes = Vec::new();
-    let points = points::of(run, works, &mut notes);
+    let points = points::points_of_run(run, works, &mut notes);
     let warnings = calibration.map_or(vec![], Calibration::warnings);
     notes.extend(
         warnings

@@ -32,7 +32,11 @@ pub fn has_products(kind: &str) -> bool {
     matches!(kind, "attention" | "ffn" | "head" | "backward")
 }
 
-pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String>) -> Vec<Point> {
+pub(super) fn points_of_run(
+    run: &MeasuredRun,
+    works: &[KernelWork],
+    notes: &mut Vec<String>,
+) -> Vec<Point> {
     let Some(parts) = &run.parts else {
         notes.push("This run did not count its work (--flops).".into());
         return vec![];
@@ -82,10 +86,10 @@ pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String
 }
 
 /// A phase, its time, and a test whether a part of the model belongs to it.
-type Phase = (&'static str, Metric, fn(&str) -> bool);
+type PhaseTime = (&'static str, Metric, fn(&str) -> bool);
 
 fn phases(parts: &Parts, median: impl Fn(Metric) -> Option<f64>) -> Vec<Point> {
-    let phases: [Phase; 3] = [
+    let phases: [PhaseTime; 3] = [
         ("forward", Metric::ForwardMs, is_forward),
         ("backward", Metric::BackwardMs, |part| part == "backward"),
         ("optimizer", Metric::OptimizerMs, |part| part == "optimizer"),
@@ -111,7 +115,7 @@ fn kernel_points(
     works: &[KernelWork],
     notes: &mut Vec<String>,
 ) -> Vec<Point> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: Vec<KernelGroup<'_>> = Vec::new();
     let (mut known, mut all) = (0.0, 0.0);
     for kernel in &kernels.kernels {
         let Some(ms) = kernel.device_ms_per_step else {
@@ -125,10 +129,10 @@ fn kernel_points(
         let Some(name) = name else { continue };
         known += ms;
         let pass = ["backward", "forward"][usize::from(is_forward(&kernel.part))];
-        let same = |group: &&mut Group<'_>| group.name == name && group.pass == pass;
+        let same = |group: &&mut KernelGroup<'_>| group.name == name && group.pass == pass;
         match groups.iter_mut().find(same) {
             Some(group) => group.kernels.push(kernel),
-            None => groups.push(Group {
+            None => groups.push(KernelGroup {
                 name,
                 pass,
                 kernels: vec![kernel],
@@ -156,13 +160,13 @@ fn kernel_points(
 }
 
 /// Kernels of one operation in one pass.
-struct Group<'a> {
+struct KernelGroup<'a> {
     name: String,
     pass: &'static str,
     kernels: Vec<&'a Kernel>,
 }
 
-impl Group<'_> {
+impl KernelGroup<'_> {
     /// FLOP and bytes a step: the run's own count if it has one, otherwise counted from shapes.
     fn work(
         &self,

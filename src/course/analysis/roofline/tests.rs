@@ -1,7 +1,7 @@
 use super::points::product_work;
 use super::*;
 use crate::analysis::calibration::tests::example;
-use tinyllama_base::roofline::{Bound, Grain, Point, Source, svg, text};
+use tinyllama_base::roofline::{CeilingSource, Grain, Point, RooflineLimit, svg, text};
 use tinyllama_contract::model::{Preset, work};
 use tinyllama_contract::targets::v3;
 
@@ -166,25 +166,25 @@ fn what_binds_follows_from_the_ridge_and_the_distance() {
     // 0.4 FLOP/byte under 4 TB/s: 1.6 TFLOP/s attainable, 0.16 reached.
     assert!((swiglu.attainable.unwrap() - 1.6e12).abs() < 1e6);
     assert!((swiglu.share.unwrap() - 0.1).abs() < 1e-9);
-    assert_eq!(swiglu.bound, Some(Bound::Overhead));
+    assert_eq!(swiglu.bound, Some(RooflineLimit::Overhead));
     let naive = point(&roofline, Grain::Kernel, "swiglu_naive forward");
     // 200 FLOP/byte: the vector units' 50 TFLOP/s are the limit. The kernel reaches 64, more than was calibrated.
     assert_eq!(
         (naive.bound, naive.attainable),
-        (Some(Bound::Arithmetic), Some(5e13))
+        (Some(RooflineLimit::Arithmetic), Some(5e13))
     );
     let norm = point(&roofline, Grain::Kernel, "rmsnorm backward");
     // 102 MB in 0.4 ms: 255 GB/s of 4 TB/s.
-    assert_eq!(norm.bound, Some(Bound::Overhead));
+    assert_eq!(norm.bound, Some(RooflineLimit::Overhead));
     assert!(norm.what_would_help.as_ref().unwrap().contains("occupancy"));
     // Measured ceilings come before those of the data sheet.
-    let lines: Vec<(&str, Source)> = roofline
+    let lines: Vec<(&str, CeilingSource)> = roofline
         .ceilings
         .iter()
         .map(|line| (line.label.as_str(), line.source))
         .collect();
-    assert_eq!(lines[0], ("f32 products", Source::Measured));
-    assert_eq!(lines.last(), Some(&("memory", Source::DataSheet)));
+    assert_eq!(lines[0], ("f32 products", CeilingSource::Measured));
+    assert_eq!(lines.last(), Some(&("memory", CeilingSource::DataSheet)));
 }
 
 /// V1 to V3 on a GPU say that tuning chose. It is not known whether a product's operands were rounded, unless the product

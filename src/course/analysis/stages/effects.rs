@@ -41,7 +41,7 @@ named! {
 named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum Shows {
+    pub enum EffectShown {
         Yes = "yes",
         No = "no",
         /// The spread is larger than the effect.
@@ -53,9 +53,9 @@ named! {
 
 /// An effect and the figures that decide it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Effect {
+pub struct StageEffect {
     pub id: EffectId,
-    pub shows: Shows,
+    pub shows: EffectShown,
     /// A ratio that is above 1 if the effect shows. Null if nothing was measured.
     pub ratio: Option<f64>,
     /// Ends of the interval. Null if a single number decides.
@@ -66,7 +66,7 @@ pub struct Effect {
 }
 
 /// Judges every effect from the runs of stages that took turns.
-pub fn effects(stages: &[Side], confidence: f64) -> Vec<Effect> {
+pub fn effects(stages: &[Side], confidence: f64) -> Vec<StageEffect> {
     let stages = Stages { stages, confidence };
     vec![
         stages.broken_loss(),
@@ -95,13 +95,13 @@ struct Stages<'a> {
 }
 
 impl Stages<'_> {
-    fn of(&self, target: &str) -> &[MeasuredRun] {
+    fn runs_of(&self, target: &str) -> &[MeasuredRun] {
         let stage = self.stages.iter().find(|stage| stage.name == target);
         stage.map_or(&[], |stage| stage.runs.as_slice())
     }
 
     fn series(&self, target: &str, metric: Metric) -> Vec<Series> {
-        self.of(target)
+        self.runs_of(target)
             .iter()
             .filter_map(|run| run.measurements.series(metric))
             .collect()
@@ -114,16 +114,16 @@ impl Stages<'_> {
         (slow, fast): (&str, &str),
         metric: Metric,
         what: &str,
-    ) -> Effect {
+    ) -> StageEffect {
         let [a, b] = [slow, fast].map(|target| self.series(target, metric));
-        let time = RelativeTime::in_rounds(&a, &b, self.confidence, USUAL_MARGIN);
+        let time = RelativeTime::from_rounds(&a, &b, self.confidence, USUAL_MARGIN);
         let text = |factor: &str| format!("{what} {factor} that of {fast}");
         relative(id, time, text)
     }
 
     /// Judges the attention kernel's own time if kernels were timed. In a whole step the host's work may hide the
     /// difference.
-    fn strided(&self) -> Effect {
+    fn strided(&self) -> StageEffect {
         let step = self.slower(
             EffectId::StridedKeyValue,
             ("stage2", "stage3"),
@@ -131,7 +131,7 @@ impl Stages<'_> {
             "a step with strided keys and values takes",
         );
         let of = |target| -> Vec<Series> {
-            self.of(target)
+            self.runs_of(target)
                 .iter()
                 .filter_map(|run| Series::new(vec![forward_kernels_ms(run, "attention")?]).ok())
                 .collect()
@@ -140,7 +140,7 @@ impl Stages<'_> {
         if strided.len().min(sound.len()) < LEAST_RUNS {
             return step;
         }
-        let time = RelativeTime::in_rounds(&strided, &sound, self.confidence, USUAL_MARGIN);
+        let time = RelativeTime::from_rounds(&strided, &sound, self.confidence, USUAL_MARGIN);
         relative(EffectId::StridedKeyValue, time, |factor| {
             format!(
                 "the attention kernel of the forward pass takes {factor} as long with strided keys and values as in stage3; {}",
@@ -149,14 +149,14 @@ impl Stages<'_> {
         })
     }
 
-    fn naive(&self) -> Effect {
+    fn naive(&self) -> StageEffect {
         let mut effect = self.slower(
             EffectId::NaiveSwiglu,
             ("stage4", "stage5"),
             Metric::ForwardMs,
             "the forward pass with the naive kernel takes",
         );
-        let share = self.of("stage4").last().and_then(|run| {
+        let share = self.runs_of("stage4").last().and_then(|run| {
             Some(100.0 * forward_kernels_ms(run, "swiglu")? / forward_kernels_ms(run, "")?)
         });
         if let Some(share) = share {
@@ -165,8 +165,8 @@ impl Stages<'_> {
         effect
     }
 
-    fn broken_loss(&self) -> Effect {
-        let first = |target| self.of(target).first()?.summary.first_loss;
+    fn broken_loss(&self) -> StageEffect {
+        let first = |target| self.runs_of(target).first()?.summary.first_loss;
         let judged = first("stage1").zip(first("stage2")).map(|(broken, sound)| {
             let text = format!("the first loss is {broken:.1} in stage1 and {sound:.2} in stage2");
             (broken / sound, broken > EXPLODED * sound, text)
@@ -175,13 +175,13 @@ impl Stages<'_> {
     }
 
     /// Time over the sum of its parts. It is above 1 if some time belongs to no part.
-    fn missing_time(&self) -> Effect {
+    fn missing_time(&self) -> StageEffect {
         let (total, sums): (Vec<Series>, Vec<Series>) = self
-            .of("stage3")
+            .runs_of("stage3")
             .iter()
             .filter_map(|run| Some((run.measurements.series(Metric::TotalMs)?, part_sums(run)?)))
             .unzip();
-        let time = RelativeTime::in_rounds(&total, &sums, self.confidence, 1.0 / ADDS_UP - 1.0);
+        let time = RelativeTime::from_rounds(&total, &sums, self.confidence, 1.0 / ADDS_UP - 1.0);
         let shares = middle(&sums).zip(middle(&total));
         let text = |_: &str| {
             let share = shares.map_or(0.0, |(sum, total)| 100.0 * (sum / total));
@@ -189,17 +189,17 @@ impl Stages<'_> {
         };
         let mut effect = relative(EffectId::MissingTime, time, text);
         // The loop itself takes a few per cent between the parts.
-        if effect.shows == Shows::Yes && effect.low.is_some_and(|low| low < 1.0 / ADDS_UP) {
+        if effect.shows == EffectShown::Yes && effect.low.is_some_and(|low| low < 1.0 / ADDS_UP) {
             effect.shows = match effect.high {
-                Some(high) if high < 1.0 / ADDS_UP => Shows::No,
-                _ => Shows::Unclear,
+                Some(high) if high < 1.0 / ADDS_UP => EffectShown::No,
+                _ => EffectShown::Unclear,
             };
         }
         effect
     }
 
-    fn no_gradients(&self) -> Effect {
-        let judged = self.of("stage6").last().and_then(|run| {
+    fn no_gradients(&self) -> StageEffect {
+        let judged = self.runs_of("stage6").last().and_then(|run| {
             let summary = &run.summary;
             let (tensors, with) = (summary.parameter_tensors, summary.parameters_with_gradient?);
             let losses = summary.first_loss.zip(summary.final_loss);
@@ -234,15 +234,19 @@ fn part_sums(run: &MeasuredRun) -> Option<Series> {
     Series::new(sums?).ok()
 }
 
-fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> String) -> Effect {
+fn relative(
+    id: EffectId,
+    time: Option<RelativeTime>,
+    text: impl Fn(&str) -> String,
+) -> StageEffect {
     let none = not_measured(id);
     let Some(time) = time else {
         return none;
     };
     let shows = match time.finding {
-        Some(Finding::Slower) => Shows::Yes,
-        Some(Finding::Faster | Finding::NoDifference) => Shows::No,
-        Some(Finding::TooNoisy { .. }) | None => Shows::Unclear,
+        Some(Finding::Slower) => EffectShown::Yes,
+        Some(Finding::Faster | Finding::NoDifference) => EffectShown::No,
+        Some(Finding::TooNoisy { .. }) | None => EffectShown::Unclear,
     };
     let settle = match (time.finding, &time.unknown) {
         (Some(Finding::TooNoisy { further }), _) => further.map_or(String::new(), |further| {
@@ -251,7 +255,7 @@ fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> Str
         (None, Some(why)) => format!("; {why}"),
         _ => String::new(),
     };
-    Effect {
+    StageEffect {
         shows,
         ratio: Some(time.ratio),
         low: time.interval.map(|interval| interval.low),
@@ -262,10 +266,14 @@ fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> Str
 }
 
 /// An effect that a number decides without a spread: its ratio, whether it shows, and its text.
-fn exact(id: EffectId, judged: Option<(f64, bool, String)>) -> Effect {
+fn exact(id: EffectId, judged: Option<(f64, bool, String)>) -> StageEffect {
     match judged {
-        Some((ratio, shows, text)) if ratio.is_finite() => Effect {
-            shows: if shows { Shows::Yes } else { Shows::No },
+        Some((ratio, shows, text)) if ratio.is_finite() => StageEffect {
+            shows: if shows {
+                EffectShown::Yes
+            } else {
+                EffectShown::No
+            },
             ratio: Some(ratio),
             text,
             ..not_measured(id)
@@ -274,10 +282,10 @@ fn exact(id: EffectId, judged: Option<(f64, bool, String)>) -> Effect {
     }
 }
 
-fn not_measured(id: EffectId) -> Effect {
-    Effect {
+fn not_measured(id: EffectId) -> StageEffect {
+    StageEffect {
         id,
-        shows: Shows::NotMeasured,
+        shows: EffectShown::NotMeasured,
         ratio: None,
         low: None,
         high: None,

@@ -4,24 +4,24 @@
 //! decide, because the candidates were chosen for their first ones. A candidate whose losses differ from the usual ones is
 //! wrong, however fast it is.
 
-mod kept;
+mod stored;
 
 use serde::Serialize;
 
-pub use kept::{BLOCK_SIZE, TakenOver, Tuned, TunedTarget};
+pub use stored::{BLOCK_SIZE, TakenOver, Tuned, TunedTarget};
 
 use super::runner::MeasuredRun;
 
 /// Alternatives for one choice, as flags such as `--block-size=rmsnorm=256`. A run takes one of them or none.
-pub type Choice = Vec<String>;
+pub type FlagChoice = Vec<String>;
 
 /// Flags to try together. Without any, the target runs as usual.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Candidate {
+pub struct FlagSet {
     pub flags: Vec<String>,
 }
 
-impl Candidate {
+impl FlagSet {
     pub fn name(&self) -> String {
         if self.flags.is_empty() {
             "as usual".into()
@@ -30,17 +30,17 @@ impl Candidate {
         }
     }
 
-    fn with(&self, flag: &str) -> Self {
+    fn with_flag(&self, flag: &str) -> Self {
         let mut flags = self.flags.clone();
         flags.push(flag.to_string());
-        Candidate { flags }
+        FlagSet { flags }
     }
 }
 
 /// How the search covers the choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Search {
+pub enum SearchStrategy {
     /// Every combination.
     Exhaustive,
     /// Every flag alone, then the best of each choice together. Block sizes of different kernels hardly depend on each
@@ -50,30 +50,30 @@ pub enum Search {
 
 /// Lists what to run first: the usual flags, then every combination if there are at most `most`, otherwise every flag
 /// alone.
-pub fn candidates(choices: &[Choice], most: usize) -> (Search, Vec<Candidate>) {
+pub fn candidates(choices: &[FlagChoice], most: usize) -> (SearchStrategy, Vec<FlagSet>) {
     let combinations = choices
         .iter()
         .try_fold(1_usize, |all, choice| all.checked_mul(choice.len() + 1));
-    let mut all = vec![Candidate::default()];
+    let mut all = vec![FlagSet::default()];
     if combinations.is_some_and(|combinations| combinations <= most) {
         for choice in choices {
             let without = all.clone();
             for flag in choice {
-                all.extend(without.iter().map(|candidate| candidate.with(flag)));
+                all.extend(without.iter().map(|candidate| candidate.with_flag(flag)));
             }
         }
-        return (Search::Exhaustive, all);
+        return (SearchStrategy::Exhaustive, all);
     }
     let alone = choices.iter().flatten();
-    all.extend(alone.map(|flag| Candidate::default().with(flag)));
-    (Search::OneByOne, all)
+    all.extend(alone.map(|flag| FlagSet::default().with_flag(flag)));
+    (SearchStrategy::OneByOne, all)
 }
 
 /// A candidate that ran once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tried {
+pub struct TriedCandidate {
     #[serde(flatten)]
-    pub candidate: Candidate,
+    pub candidate: FlagSet,
     /// Null if it did not run.
     pub step_ms: Option<f64>,
     /// Why the candidate cannot win. Null if it may.
@@ -84,7 +84,11 @@ pub struct Tried {
 const FINALISTS: usize = 3;
 
 /// Picks the candidates to measure again, in turns with the usual flags. Empty if none looked faster.
-pub fn finalists(search: Search, choices: &[Choice], tried: &[Tried]) -> Vec<Candidate> {
+pub fn finalists(
+    search: SearchStrategy,
+    choices: &[FlagChoice],
+    tried: &[TriedCandidate],
+) -> Vec<FlagSet> {
     let usual = tried
         .iter()
         .find(|tried| tried.candidate.flags.is_empty())
@@ -92,22 +96,22 @@ pub fn finalists(search: Search, choices: &[Choice], tried: &[Tried]) -> Vec<Can
     let Some(usual) = usual else {
         return vec![];
     };
-    let mut faster: Vec<(&Candidate, f64)> = tried
+    let mut faster: Vec<(&FlagSet, f64)> = tried
         .iter()
         .filter(|tried| tried.wrong.is_none() && !tried.candidate.flags.is_empty())
         .filter_map(|tried| Some((&tried.candidate, tried.step_ms?)))
         .filter(|(_, ms)| *ms < usual)
         .collect();
     faster.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let mut finalists: Vec<Candidate> = Vec::new();
-    if search == Search::OneByOne {
-        let best_of = |choice: &Choice| -> Option<String> {
+    let mut finalists: Vec<FlagSet> = Vec::new();
+    if search == SearchStrategy::OneByOne {
+        let best_of = |choice: &FlagChoice| -> Option<String> {
             let (best, _) = faster.iter().find(|(candidate, _)| {
                 matches!(candidate.flags.as_slice(), [flag] if choice.contains(flag))
             })?;
             best.flags.first().cloned()
         };
-        let together = Candidate {
+        let together = FlagSet {
             flags: choices.iter().filter_map(best_of).collect(),
         };
         if together.flags.len() > 1 {
@@ -166,16 +170,16 @@ fn tolerance(short: bool, n: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn choice(name: &str, sizes: &[usize]) -> Choice {
+    fn choice(name: &str, sizes: &[usize]) -> FlagChoice {
         sizes
             .iter()
             .map(|size| format!("--block-size={name}={size}"))
             .collect()
     }
 
-    fn tried(flags: &[&str], step_ms: f64, wrong: bool) -> Tried {
-        Tried {
-            candidate: Candidate {
+    fn tried(flags: &[&str], step_ms: f64, wrong: bool) -> TriedCandidate {
+        TriedCandidate {
+            candidate: FlagSet {
                 flags: flags.iter().map(ToString::to_string).collect(),
             },
             step_ms: Some(step_ms),
@@ -209,14 +213,14 @@ mod tests {
     fn small_spaces_are_gone_through_and_large_ones_flag_by_flag() {
         let choices = [choice("a", &[32, 64]), choice("b", &[32, 64, 128])];
         let (search, all) = candidates(&choices, 12);
-        assert_eq!((search, all.len()), (Search::Exhaustive, 12));
-        let mut names: Vec<String> = all.iter().map(Candidate::name).collect();
+        assert_eq!((search, all.len()), (SearchStrategy::Exhaustive, 12));
+        let mut names: Vec<String> = all.iter().map(FlagSet::name).collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), 12, "{names:?}");
         let (search, all) = candidates(&choices, 11);
-        assert_eq!((search, all.len()), (Search::OneByOne, 6));
-        assert_eq!(all[0], Candidate::default());
+        assert_eq!((search, all.len()), (SearchStrategy::OneByOne, 6));
+        assert_eq!(all[0], FlagSet::default());
     }
 
     #[test]
@@ -228,7 +232,7 @@ mod tests {
             tried(&["--block-size=a=64"], 5.0, true),
             tried(&["--block-size=b=32"], 9.5, false),
         ];
-        let best = finalists(Search::OneByOne, &choices, &runs);
+        let best = finalists(SearchStrategy::OneByOne, &choices, &runs);
         assert_eq!(best[0].flags, ["--block-size=a=32", "--block-size=b=32"]);
         assert_eq!(best.len(), 3);
         assert!(
@@ -236,9 +240,9 @@ mod tests {
                 .iter()
                 .any(|candidate| candidate.name().contains("a=64"))
         );
-        assert!(finalists(Search::OneByOne, &choices, &runs[..1]).is_empty());
+        assert!(finalists(SearchStrategy::OneByOne, &choices, &runs[..1]).is_empty());
         assert!(
-            finalists(Search::OneByOne, &choices, &runs[1..]).is_empty(),
+            finalists(SearchStrategy::OneByOne, &choices, &runs[1..]).is_empty(),
             "no usual run"
         );
     }

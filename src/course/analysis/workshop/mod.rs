@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::Row;
-use super::metric::Unit;
+use super::comparison::ComparisonRow;
+use super::metric::MetricUnit;
 use super::relative::factor;
 use tinyllama_base::units::or_not_reported;
 
@@ -22,7 +22,7 @@ pub static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
 #[serde(deny_unknown_fields)]
 pub struct Figures {
     versions: Vec<Claim>,
-    growth: Growth,
+    growth: ClaimedGrowth,
     /// The baseline, then the stages of the debugging scenario.
     pub stages: Vec<Stage>,
 }
@@ -36,12 +36,12 @@ struct Claim {
     claimed: [String; 4],
     /// Place in the workshop's documents.
     source: String,
-    figure: Figure,
+    figure: ClaimFigure,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Growth {
+struct ClaimedGrowth {
     time_by_batch: BTreeMap<usize, [f64; 4]>,
     time_with_length: Vec<String>,
     memory_with_length: Vec<String>,
@@ -55,13 +55,13 @@ pub struct Stage {
     pub target: String,
     /// The fault of the stage, for the summary at the end.
     pub issue: String,
-    pub workshop: OfStage,
+    pub workshop: StageClaims,
 }
 
 /// Figures that the guide states, each empty if it has none.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfStage {
+pub struct StageClaims {
     pub loss: String,
     pub samples_per_s: String,
     pub to_v1: String,
@@ -71,7 +71,7 @@ pub struct OfStage {
 /// The measured figure that a claim is compared with.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Figure {
+enum ClaimFigure {
     Forward,
     Attention,
     Ffn,
@@ -83,34 +83,34 @@ enum Figure {
     SamplesPerS,
 }
 
-impl Figure {
+impl ClaimFigure {
     /// Returns `None` if the run does not report it.
-    fn of(self, row: &Row) -> Option<f64> {
+    fn value_in(self, row: &ComparisonRow) -> Option<f64> {
         let part = |kind: &str| row.parts.iter().find(|part| part.part == kind)?.device_ms;
         match self {
-            Figure::Forward => row.phases.forward_ms,
-            Figure::Attention => part("attention"),
-            Figure::Ffn => part("ffn"),
-            Figure::Norm => part("norm"),
-            Figure::Nothing => None,
-            Figure::Memory => row.peak_bytes().map(|bytes| bytes as f64),
-            Figure::Launches => row.forward_launches,
-            Figure::SpeedUp => match &row.relative_time {
+            ClaimFigure::Forward => row.phases.forward_ms,
+            ClaimFigure::Attention => part("attention"),
+            ClaimFigure::Ffn => part("ffn"),
+            ClaimFigure::Norm => part("norm"),
+            ClaimFigure::Nothing => None,
+            ClaimFigure::Memory => row.peak_bytes().map(|bytes| bytes as f64),
+            ClaimFigure::Launches => row.forward_launches,
+            ClaimFigure::SpeedUp => match &row.relative_time {
                 Some(time) => Some(1.0 / time.ratio),
                 // The row that all others are compared with.
                 None => (row.target == "v1").then_some(1.0),
             },
-            Figure::SamplesPerS => row.samples_per_s,
+            ClaimFigure::SamplesPerS => row.samples_per_s,
         }
     }
 
     fn show(self, value: f64) -> String {
         match self {
-            Figure::SpeedUp => format!("{}x", factor(value)),
-            Figure::Memory => Unit::Bytes.show(value),
-            Figure::Launches => Unit::Count("launches").show(value),
-            Figure::SamplesPerS => Unit::One.show(value),
-            _ => Unit::Milliseconds.show(value),
+            ClaimFigure::SpeedUp => format!("{}x", factor(value)),
+            ClaimFigure::Memory => MetricUnit::Bytes.show(value),
+            ClaimFigure::Launches => MetricUnit::Count("launches").show(value),
+            ClaimFigure::SamplesPerS => MetricUnit::One.show(value),
+            _ => MetricUnit::Milliseconds.show(value),
         }
     }
 }
@@ -125,7 +125,7 @@ pub const NOTES: [&str; 4] = [
 
 /// A claim and the measurement of one version.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Confronted {
+pub struct ClaimComparison {
     pub what: String,
     pub version: String,
     pub workshop: String,
@@ -137,12 +137,12 @@ pub struct Confronted {
 }
 
 /// Compares every claim with the versions among `rows`, claim by claim.
-pub fn confront(rows: &[Row]) -> Vec<Confronted> {
-    let beside = |claim: &Claim, row: &Row| {
+pub fn compare_with_claims(rows: &[ComparisonRow]) -> Vec<ClaimComparison> {
+    let beside = |claim: &Claim, row: &ComparisonRow| {
         let workshop = &claim.claimed[version(&row.target)?];
-        let measured = claim.figure.of(row).filter(|value| value.is_finite());
+        let measured = claim.figure.value_in(row).filter(|value| value.is_finite());
         let text = measured.map(|value| claim.figure.show(value));
-        (!workshop.is_empty()).then(|| Confronted {
+        (!workshop.is_empty()).then(|| ClaimComparison {
             what: claim.what.clone(),
             version: row.name.clone(),
             workshop: workshop.clone(),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Confronted, FIGURES, version};
+use super::{ClaimComparison, FIGURES, version};
 use crate::analysis::relative::factor;
-use crate::analysis::scaling::{Axis, Growth, Measured, Size, TargetScale};
+use crate::analysis::scaling::{GrowthExponent, ScalingPoint, Size, SizeAxis, TargetScale};
 
 /// Notes next to the table.
 pub const NOTES: [&str; 3] = [
@@ -14,7 +14,7 @@ pub const NOTES: [&str; 3] = [
 ];
 
 /// Compares every claim that the measured sizes of `scales` allow.
-pub fn confront(scales: &[TargetScale]) -> Vec<Confronted> {
+pub fn compare_with_claims(scales: &[TargetScale]) -> Vec<ClaimComparison> {
     let stated = &FIGURES.growth;
     let mut confronted = Vec::new();
     for scale in scales {
@@ -25,7 +25,7 @@ pub fn confront(scales: &[TargetScale]) -> Vec<Confronted> {
             let at_the_end = last_exponent(&scale.growths, of);
             if let Some((claimed, exponent)) = claimed.get(version).zip(at_the_end) {
                 let what = format!("{of} with sequence length S");
-                confronted.push(Confronted {
+                confronted.push(ClaimComparison {
                     measured_text: format!("S^{exponent:.2}"),
                     ..times(what, scale, claimed.clone(), source, exponent)
                 });
@@ -46,8 +46,8 @@ fn times(
     workshop: String,
     source: &str,
     ratio: f64,
-) -> Confronted {
-    Confronted {
+) -> ClaimComparison {
+    ClaimComparison {
         what,
         version: scale.name.clone(),
         workshop,
@@ -58,10 +58,10 @@ fn times(
 }
 
 /// The exponent in the sequence length between the two largest sizes.
-fn last_exponent(growths: &[Growth], of: &str) -> Option<f64> {
+fn last_exponent(growths: &[GrowthExponent], of: &str) -> Option<f64> {
     let growth = growths
         .iter()
-        .find(|growth| growth.of == of && growth.axis == Axis::SequenceLength)?;
+        .find(|growth| growth.of == of && growth.axis == SizeAxis::SequenceLength)?;
     let last = growth
         .between_neighbours
         .iter()
@@ -70,7 +70,7 @@ fn last_exponent(growths: &[Growth], of: &str) -> Option<f64> {
 }
 
 /// Ratios of time from one batch size of the workshop's table to the next one that ran, at the same sequence length.
-fn batches(scale: &TargetScale, version: usize) -> Vec<Confronted> {
+fn batches(scale: &TargetScale, version: usize) -> Vec<ClaimComparison> {
     let measured = scale.measured();
     let at = |batch_size: usize, sequence_length: usize| {
         let size = Size {
@@ -99,13 +99,13 @@ fn batches(scale: &TargetScale, version: usize) -> Vec<Confronted> {
     found
 }
 
-fn ultra_over_baseline(scales: &[TargetScale]) -> Vec<Confronted> {
+fn ultra_over_baseline(scales: &[TargetScale]) -> Vec<ClaimComparison> {
     let find = |name: &str| scales.iter().find(|scale| scale.target == name);
     let (Some(baseline), Some(ultra)) = (find("v1"), find("v4")) else {
         return vec![];
     };
     let slow = baseline.measured();
-    let beside = |cell: &Measured| {
+    let beside = |cell: &ScalingPoint| {
         let (length, batch) = (cell.size.sequence_length, cell.size.batch_size);
         let slow = slow.iter().find(|slow| slow.size == cell.size)?;
         let mut stated = FIGURES.growth.v4_by_length.iter();
@@ -120,13 +120,13 @@ fn ultra_over_baseline(scales: &[TargetScale]) -> Vec<Confronted> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::scaling::{Cell, Size, growths};
+    use crate::analysis::scaling::{ScalingCell, Size, growths};
 
     fn scale(target: &str, ms: impl Fn(f64, f64) -> f64) -> TargetScale {
         let sizes = [(128, 1), (128, 4), (128, 5), (128, 16), (512, 1), (1024, 1)];
         let cells = sizes.map(|(sequence_length, batch_size)| {
             let step_ms = ms(f64::from(sequence_length), f64::from(batch_size));
-            Measured {
+            ScalingPoint {
                 size: Size {
                     sequence_length: sequence_length as usize,
                     batch_size: batch_size as usize,
@@ -145,7 +145,7 @@ mod tests {
         TargetScale {
             name: target.into(),
             target: target.into(),
-            cells: cells.into_iter().map(Cell::Measured).collect(),
+            cells: cells.into_iter().map(ScalingCell::ScalingPoint).collect(),
             growths,
         }
     }
@@ -157,7 +157,7 @@ mod tests {
             scale("v4", |length, batch| 0.25 * length.powf(1.5) * batch),
             scale("stage2", |length, batch| length * batch),
         ];
-        let found = confront(&scales);
+        let found = compare_with_claims(&scales);
         let measured = |what: &str, version: &str| {
             let claim = found
                 .iter()

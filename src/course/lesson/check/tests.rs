@@ -7,7 +7,7 @@ use tinyllama_contract::event::{Body, Event};
 struct Fixed(HashMap<RunName, Vec<Measurements>>);
 
 impl Runs for Fixed {
-    fn of(&self, name: &RunName) -> Vec<&Measurements> {
+    fn measurements(&self, name: &RunName) -> Vec<&Measurements> {
         self.0.get(name).into_iter().flatten().collect()
     }
 }
@@ -84,8 +84,8 @@ fn learning(first: f64, steps: i32) -> Measurements {
 fn losses_are_compared_at_the_last_step_that_all_have() {
     struct Asked(Fixed, usize);
     impl Runs for Asked {
-        fn of(&self, name: &RunName) -> Vec<&Measurements> {
-            self.0.of(name)
+        fn measurements(&self, name: &RunName) -> Vec<&Measurements> {
+            self.0.measurements(name)
         }
 
         fn shortest(&self, _: &RunName) -> usize {
@@ -228,7 +228,7 @@ fn three_runs_of_each_side_are_compared_by_run() {
         "{outcome:?}"
     );
     assert_eq!(
-        fixed.of(&name("a"))[0]
+        fixed.measurements(&name("a"))[0]
             .series(Metric::TotalMs)
             .unwrap()
             .values()
@@ -238,11 +238,11 @@ fn three_runs_of_each_side_are_compared_by_run() {
 }
 
 /// Runs, some of which were recorded on another machine.
-struct Played(Fixed, HashMap<RunName, &'static str>);
+struct RecordedElsewhere(Fixed, HashMap<RunName, &'static str>);
 
-impl Runs for Played {
-    fn of(&self, name: &RunName) -> Vec<&Measurements> {
-        self.0.of(name)
+impl Runs for RecordedElsewhere {
+    fn measurements(&self, name: &RunName) -> Vec<&Measurements> {
+        self.0.measurements(name)
     }
 
     fn recorded(&self, name: &RunName) -> Option<&str> {
@@ -272,7 +272,7 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
         not_yet: "It is not.".into(),
     };
     let origin = "NVIDIA H200, 21 November 2026";
-    let both = Played(runs(), [(name("a"), origin), (name("b"), origin)].into());
+    let both = RecordedElsewhere(runs(), [(name("a"), origin), (name("b"), origin)].into());
     let outcome = check.evaluate(&both);
     assert_eq!(outcome.verdict, Verdict::Passed);
     let text = outcome.explain(&check);
@@ -292,7 +292,7 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
         vec![(name("b"), origin)],
         vec![(name("a"), origin), (name("b"), "another, 1 May 2026")],
     ] {
-        let outcome = check.evaluate(&Played(runs(), mixed.into_iter().collect()));
+        let outcome = check.evaluate(&RecordedElsewhere(runs(), mixed.into_iter().collect()));
         assert!(
             matches!(&outcome.undecided, Some(Undecided::OtherMachine { .. })),
             "{outcome:?}"

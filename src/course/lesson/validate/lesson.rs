@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::id;
-use crate::lesson::file::File;
-use crate::lesson::impossible::{impossible, quiz_problems};
+use crate::lesson::contradictions::{contradictions, quiz_problems};
+use crate::lesson::file::CourseFile;
 use crate::lesson::{Case, Course, Lesson, Problem, Step, StepKind, is_id, live};
 use tinyllama_contract::targets;
 
@@ -16,12 +16,12 @@ const MOST_MINUTES: u32 = 25;
 pub(super) struct LessonCheck<'a> {
     pub course: &'a Course,
     pub lesson: &'a Lesson,
-    pub file: &'a File,
+    pub file: &'a CourseFile,
     pub problems: &'a mut Vec<Problem>,
 }
 
 impl LessonCheck<'_> {
-    pub fn all(mut self) {
+    pub fn check_all(mut self) {
         self.requires();
         self.length();
         let mut ids = BTreeSet::new();
@@ -74,7 +74,7 @@ impl LessonCheck<'_> {
         for (c, check) in step.checks.iter().enumerate() {
             let at = format!("{at}/checks/{c}");
             self.id(&check.id, &mut checks, "check", &format!("{at}/id"));
-            for message in impossible(check) {
+            for message in contradictions(check) {
                 self.refuse(&at, message);
             }
             self.measured_before(index + 1, &check.measure, &format!("{at}/measure"));
@@ -110,7 +110,7 @@ impl LessonCheck<'_> {
                 for (path, message) in quiz_problems(quiz) {
                     self.refuse(&format!("{at}/{path}"), message);
                 }
-                if let Some(of) = quiz.asks_of() {
+                if let Some(of) = quiz.asked_step() {
                     self.output_before(index, of, at);
                 }
             }
@@ -131,12 +131,14 @@ impl LessonCheck<'_> {
             .chain(shown.flat_map(|text| live::values(text).map(|value| (value, index + 1))))
             .collect();
         for (value, end) in values {
-            match live::Value::parse(value, &self.lesson.id) {
-                Ok(live::Value::Run(quantity)) => self.measured_before(end, &quantity, &path),
-                Ok(live::Value::Output(figure, _)) => {
+            match live::PlaceholderValue::parse(value, &self.lesson.id) {
+                Ok(live::PlaceholderValue::Run(quantity)) => {
+                    self.measured_before(end, &quantity, &path)
+                }
+                Ok(live::PlaceholderValue::Output(figure, _)) => {
                     self.output_before(index, &figure.step, &path)
                 }
-                Ok(live::Value::Known(_)) => {}
+                Ok(live::PlaceholderValue::KnownFigure(_)) => {}
                 Err(message) => self.refuse(&path, format!("`{{{{ {value} }}}}`: {message}")),
             }
         }

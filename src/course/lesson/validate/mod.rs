@@ -7,8 +7,8 @@ mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file::File;
-use crate::lesson::{Course, Problem, Source, WorkshopDocument};
+use super::file::CourseFile;
+use crate::lesson::{Course, CourseSource, Problem, WorkshopDocument};
 use lesson::LessonCheck;
 
 /// Lower-case letters, digits and hyphens; safe as a file's name.
@@ -26,8 +26,8 @@ const ID_RULE: &str =
 /// Adds the problems of workshop.yaml itself.
 pub(super) fn workshop(
     workshop: &WorkshopDocument,
-    source: &Source,
-    file: &File,
+    source: &CourseSource,
+    file: &CourseFile,
     problems: &mut Vec<Problem>,
 ) {
     let mut sessions = BTreeSet::new();
@@ -59,8 +59,8 @@ pub(super) fn workshop(
 /// Adds the problems that only show when all lessons are known.
 pub(super) fn course(
     course: &Course,
-    workshop: &File,
-    files: &BTreeMap<String, File>,
+    workshop: &CourseFile,
+    files: &BTreeMap<String, CourseFile>,
     problems: &mut Vec<Problem>,
 ) {
     for (s, session) in course.sessions.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(super) fn course(
             file,
             problems,
         }
-        .all();
+        .check_all();
     }
 }
 
@@ -96,7 +96,7 @@ fn id(
     id: &str,
     seen: &mut BTreeSet<String>,
     what: &str,
-    file: &File,
+    file: &CourseFile,
     path: &str,
 ) -> Option<Problem> {
     if !is_id(id) {

@@ -65,12 +65,12 @@ pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
 /// Divides counters into sets that fit into one run each. This simple packing tries to need few runs.
 pub fn passes(counters: &[String], architecture: Option<&str>) -> Vec<Vec<String>> {
     let is_cdna = architecture.is_none_or(|name| name.starts_with("gfx9"));
-    let mut passes: Vec<Pass> = Vec::new();
+    let mut passes: Vec<CounterPass> = Vec::new();
     for counter in counters.iter().unique() {
         let block = block_of(counter).filter(|_| is_cdna);
         let place = passes.iter().position(|pass| pass.has_room(block));
         let place = place.unwrap_or_else(|| {
-            passes.push(Pass::default());
+            passes.push(CounterPass::default());
             passes.len() - 1
         });
         passes[place].add(counter, block);
@@ -79,14 +79,14 @@ pub fn passes(counters: &[String], architecture: Option<&str>) -> Vec<Vec<String
 }
 
 #[derive(Default)]
-struct Pass {
+struct CounterPass {
     counters: Vec<String>,
     used: BTreeMap<&'static str, usize>,
     /// Set if the run has a counter with unknown needs. No other counter fits next to it.
     is_full: bool,
 }
 
-impl Pass {
+impl CounterPass {
     fn has_room(&self, block: Option<(&'static str, usize)>) -> bool {
         match block {
             Some((name, limit)) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Tool;
-use super::version::{Flag, Version};
+use super::version::{ToolFlag, ToolVersion};
 use tinyllama_base::{process, rocm};
 
 /// A tool that was found on this machine, or that is assumed.
@@ -13,25 +13,25 @@ pub struct Installed {
     pub program: PathBuf,
     /// For rocprofv3 and rocprof-sys the version of ROCm, for rocprof-compute its own version. `None` if the tool does not
     /// say.
-    pub version: Option<Version>,
+    pub version: Option<ToolVersion>,
     /// Output of `--help`. Empty if the tool could not be asked.
     pub help: String,
     /// The assumed version of ROCm, if no tool reported one.
-    pub assumed_rocm: Option<Version>,
+    pub assumed_rocm: Option<ToolVersion>,
 }
 
 /// The oldest version whose commands are known.
-pub const OLDEST_ROCM: Version = Version(6, 2);
+pub const OLDEST_ROCM: ToolVersion = ToolVersion(6, 2);
 
 /// Version for a command line if the tool is not installed and no version is requested.
-pub const ASSUMED_ROCM: Version = Version(7, 2);
+pub const ASSUMED_ROCM: ToolVersion = ToolVersion(7, 2);
 
 impl Installed {
     /// A tool that is not installed, with the flags of `rocm`, to show what its command line would be.
-    pub fn assumed(tool: Tool, rocm: Version) -> Self {
+    pub fn assumed(tool: Tool, rocm: ToolVersion) -> Self {
         let about = tool.about();
         // Before ROCm 6.3 the tools were called omnitrace and omniperf.
-        let old_names = rocm < Version(6, 3);
+        let old_names = rocm < ToolVersion(6, 3);
         let name = match old_names {
             true => about.programs.last(),
             false => about.programs.first(),
@@ -53,7 +53,7 @@ impl Installed {
     }
 
     /// Returns the tool's spelling of `flag`: from its help if it has one, otherwise from the table of versions.
-    pub fn spelling(&self, flag: &Flag) -> Option<&'static str> {
+    pub fn spelling(&self, flag: &ToolFlag) -> Option<&'static str> {
         let mut spellings = flag.spellings.iter();
         if names_flags(&self.help) {
             let named = spellings.find(|spelling| mentions(&self.help, spelling.word));
@@ -62,18 +62,18 @@ impl Installed {
         match self.version {
             Some(version) => flag.spelling_in(version),
             None => {
-                let of_today = spellings.find(|spelling| spelling.until.is_none());
+                let of_today = spellings.find(|spelling| spelling.removed_in.is_none());
                 of_today.map(|spelling| spelling.word)
             }
         }
     }
 
-    pub fn knows(&self, flag: &Flag) -> bool {
+    pub fn knows(&self, flag: &ToolFlag) -> bool {
         self.spelling(flag).is_some()
     }
 
     /// Returns whether the version is known to be at least `version`.
-    pub fn is_at_least(&self, version: Version) -> bool {
+    pub fn is_at_least(&self, version: ToolVersion) -> bool {
         self.version.is_some_and(|installed| installed >= version)
     }
 }
@@ -128,22 +128,22 @@ pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
 /// Returns the first answer that names flags. Some versions show all flags only for a special question, and others refuse
 /// that question.
 fn full_help(program: &Path, questions: &[&[&str]]) -> String {
-    let mut answers = questions.iter().filter_map(|words| ask(program, words));
+    let mut answers = questions.iter().filter_map(|args| ask(program, args));
     let full = answers.find(|(succeeded, text)| *succeeded && names_flags(text));
     full.map(|(_, text)| text).unwrap_or_default()
 }
 
 /// How long a tool may take to print its version. Python tools on a network file system are slow.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Returns whether a program succeeds, and its output. `None` if it cannot be started or does not end.
-fn ask(program: &Path, words: &[&str]) -> Option<(bool, String)> {
-    let (status, text) = process::ask(program, words, PATIENCE).ok()??;
+fn ask(program: &Path, args: &[&str]) -> Option<(bool, String)> {
+    let (status, text) = process::ask(program, args, ANSWER_TIMEOUT).ok()??;
     Some((status.success(), text))
 }
 
 /// Finds the version in the output of `--version`.
-fn version_in(tool: Tool, text: &str) -> Option<Version> {
+fn version_in(tool: Tool, text: &str) -> Option<ToolVersion> {
     let lower = text.to_lowercase();
     tool.about().version_labels.iter().find_map(|label| {
         let after = &lower[lower.find(label)? + label.len()..];
@@ -153,7 +153,7 @@ fn version_in(tool: Tool, text: &str) -> Option<Version> {
 
 /// Finds the version of the ROCm installation that contains the program. ROCm notes it in `.info/version`, next to `bin`
 /// and `libexec`.
-fn version_of_installation(tool: Tool, program: &Path) -> Option<Version> {
+fn version_of_installation(tool: Tool, program: &Path) -> Option<ToolVersion> {
     let real = std::fs::canonicalize(program).ok()?;
     let read = |root: &Path| std::fs::read_to_string(root.join(".info/version")).ok();
     let text = real.ancestors().skip(1).find_map(read)?;
@@ -169,14 +169,17 @@ mod tests {
     fn versions_are_found_in_what_tools_print() {
         let rocprofv3 =
             "             version: 1.0.0\n        git_revision: abc\n        rocm_version: 7.0.2\n";
-        assert_eq!(version_in(Tool::Rocprofv3, rocprofv3), Some(Version(7, 0)));
+        assert_eq!(
+            version_in(Tool::Rocprofv3, rocprofv3),
+            Some(ToolVersion(7, 0))
+        );
         let compute = "----\nrocprofiler-compute version: 3.2.0 (release)\nGit revision:     dc8dc2c3\n----\n";
         assert_eq!(
             version_in(Tool::RocprofCompute, compute),
-            Some(Version(3, 2))
+            Some(ToolVersion(3, 2))
         );
         let sys = "rocprof-sys-run v1.1.0 (rev: 1234, compiler: GNU v11.4.0, rocm: v7.0.0)";
-        assert_eq!(version_in(Tool::RocprofSys, sys), Some(Version(7, 0)));
+        assert_eq!(version_in(Tool::RocprofSys, sys), Some(ToolVersion(7, 0)));
         assert_eq!(
             version_in(Tool::Rocprofv3, "error: unrecognized arguments: --version"),
             None
@@ -185,13 +188,13 @@ mod tests {
 
     #[test]
     fn help_decides_over_the_table() {
-        const FLAG: Flag = Flag {
-            spellings: &[Spelling::new("--pmc", Version(6, 3))],
+        const FLAG: ToolFlag = ToolFlag {
+            spellings: &[Spelling::new("--pmc", ToolVersion(6, 3))],
             explanation: "",
         };
         let help = "usage: a --kernel-trace --stats --truncate-kernels --output-format --output-file --output-directory";
         let installed = Installed {
-            version: Some(Version(7, 0)),
+            version: Some(ToolVersion(7, 0)),
             help: help.to_owned(),
             ..Installed::default()
         };

@@ -5,22 +5,22 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::Request;
+use super::ProfileRequest;
 use super::installed::Installed;
-use super::version::Flag;
+use super::version::ToolFlag;
 use tinyllama_base::table::push_wrapped;
 
 /// A flag with its values, or another part of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    pub words: Vec<OsString>,
+pub struct LinePart {
+    pub args: Vec<OsString>,
     pub explanation: String,
 }
 
 /// A command line to print, edit or run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
-    pub parts: Vec<Part>,
+    pub parts: Vec<LinePart>,
     /// Files that have to exist before the command runs.
     pub files: Vec<(PathBuf, String)>,
     /// Folder of the output. It is created before the run.
@@ -31,23 +31,23 @@ pub struct CommandLine {
 
 impl CommandLine {
     /// All arguments, the program first.
-    pub fn words(&self) -> Vec<OsString> {
+    pub fn args(&self) -> Vec<OsString> {
         let parts = self.parts.iter();
-        parts.flat_map(|part| part.words.clone()).collect()
+        parts.flat_map(|part| part.args.clone()).collect()
     }
 
     /// The line in a shell's syntax.
     pub fn shell(&self) -> String {
-        quoted(&self.words())
+        quoted(&self.args())
     }
 
     /// Replaces the line by the user's edit. Returns `None` if a quotation mark is left open. An edited line has no
     /// explanations.
     pub fn edited(&self, shell: &str) -> Option<CommandLine> {
-        let words = shlex::split(shell)?;
+        let args = shlex::split(shell)?;
         Some(CommandLine {
-            parts: vec![Part {
-                words: words.into_iter().map(OsString::from).collect(),
+            parts: vec![LinePart {
+                args: args.into_iter().map(OsString::from).collect(),
                 explanation: "as you changed it".to_owned(),
             }],
             ..self.clone()
@@ -59,7 +59,7 @@ impl CommandLine {
         let mut text = format!("{}\n\n", self.shell());
         for part in &self.parts {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}", quoted(&part.words));
+            let _ = writeln!(text, "{}", quoted(&part.args));
             push_wrapped(&mut text, &part.explanation, width);
         }
         for (path, content) in &self.files {
@@ -76,9 +76,9 @@ impl CommandLine {
     }
 }
 
-fn quoted(words: &[OsString]) -> String {
+fn quoted(args: &[OsString]) -> String {
     // Only a zero byte cannot be quoted, and no command line can contain one.
-    let bytes = shlex::bytes::try_join(words.iter().map(|word| word.as_bytes()));
+    let bytes = shlex::bytes::try_join(args.iter().map(|word| word.as_bytes()));
     String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
 }
 
@@ -94,19 +94,19 @@ pub struct LacksFlag {
 }
 
 impl LacksFlag {
-    fn new(request: &Request, installed: &Installed, flag: &Flag) -> Self {
+    fn new(request: &ProfileRequest, installed: &Installed, flag: &ToolFlag) -> Self {
         let name = request.task.tool().name();
         let tool = match installed.version {
             Some(version) => format!("{name} {version}"),
             None => format!("{name} of an unknown version"),
         };
-        let why = match (flag.since(), installed.version) {
+        let why = match (flag.present_since(), installed.version) {
             (Some(since), Some(version)) if version < since => format!("it came with {since}"),
             _ => "its help does not name it".to_owned(),
         };
         LacksFlag {
             tool,
-            flag: flag.words(),
+            flag: flag.names(),
             does: flag.explanation,
             why,
             program: installed.program.clone(),
@@ -126,16 +126,21 @@ pub const NO_VALUE: [&str; 0] = [];
 
 /// Builds a line part by part. A flag that the installed version lacks never disappears silently: either the line ends
 /// with an error, or a note says how its output differs.
-pub struct Builder<'a> {
+pub struct LineBuilder<'a> {
     line: CommandLine,
-    request: &'a Request,
+    request: &'a ProfileRequest,
     installed: &'a Installed,
     lacking: Option<LacksFlag>,
 }
 
-impl<'a> Builder<'a> {
-    pub fn new(request: &'a Request, installed: &'a Installed, program: &Path, does: &str) -> Self {
-        let mut builder = Builder {
+impl<'a> LineBuilder<'a> {
+    pub fn new(
+        request: &'a ProfileRequest,
+        installed: &'a Installed,
+        program: &Path,
+        does: &str,
+    ) -> Self {
+        let mut builder = LineBuilder {
             line: CommandLine {
                 folder: request.folder.clone(),
                 ..CommandLine::default()
@@ -159,9 +164,9 @@ impl<'a> Builder<'a> {
         builder
     }
 
-    pub fn part(&mut self, words: Vec<OsString>, explanation: &str) {
-        self.line.parts.push(Part {
-            words,
+    pub fn part(&mut self, args: Vec<OsString>, explanation: &str) {
+        self.line.parts.push(LinePart {
+            args,
             explanation: explanation.to_owned(),
         });
     }
@@ -175,7 +180,11 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a flag that the task cannot do without.
-    pub fn need<V: Into<OsString>>(&mut self, flag: &Flag, values: impl IntoIterator<Item = V>) {
+    pub fn require<V: Into<OsString>>(
+        &mut self,
+        flag: &ToolFlag,
+        values: impl IntoIterator<Item = V>,
+    ) {
         match self.installed.spelling(flag) {
             Some(word) => self.flag(word, flag, values),
             None => {
@@ -186,22 +195,22 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds an optional flag. `without` says how the output differs if the tool lacks it.
-    pub fn want<V: Into<OsString>>(
+    pub fn add_if_supported<V: Into<OsString>>(
         &mut self,
-        flag: &Flag,
+        flag: &ToolFlag,
         values: impl IntoIterator<Item = V>,
         without: &str,
     ) {
         match self.installed.spelling(flag) {
             Some(word) => self.flag(word, flag, values),
-            None => self.note(format!("There is no {} here: {without}", flag.words())),
+            None => self.note(format!("There is no {} here: {without}", flag.names())),
         }
     }
 
     /// Adds a flag that is needed in the versions that have it. Others work without it.
-    pub fn need_where_it_exists<V: Into<OsString>>(
+    pub fn require_if_known<V: Into<OsString>>(
         &mut self,
-        flag: &Flag,
+        flag: &ToolFlag,
         values: impl IntoIterator<Item = V>,
     ) {
         let version = self.installed.version;
@@ -209,19 +218,19 @@ impl<'a> Builder<'a> {
             .and_then(|version| flag.spelling_in(version))
             .is_some();
         if exists || self.installed.knows(flag) {
-            self.need(flag, values);
+            self.require(flag, values);
         }
     }
 
     fn flag<V: Into<OsString>>(
         &mut self,
         word: &str,
-        flag: &Flag,
+        flag: &ToolFlag,
         values: impl IntoIterator<Item = V>,
     ) {
-        let mut words = vec![OsString::from(word)];
-        words.extend(values.into_iter().map(Into::into));
-        self.part(words, flag.explanation);
+        let mut args = vec![OsString::from(word)];
+        args.extend(values.into_iter().map(Into::into));
+        self.part(args, flag.explanation);
     }
 
     pub fn target(&mut self) {
@@ -250,8 +259,8 @@ mod tests {
     #[test]
     fn words_a_shell_would_take_apart_are_quoted() {
         let line = CommandLine {
-            parts: vec![Part {
-                words: ["rocprofv3", "-o", "a b", "it's", "$HOME", "--x=[1-2]"]
+            parts: vec![LinePart {
+                args: ["rocprofv3", "-o", "a b", "it's", "$HOME", "--x=[1-2]"]
                     .map(OsString::from)
                     .to_vec(),
                 explanation: String::new(),

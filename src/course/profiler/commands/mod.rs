@@ -1,7 +1,7 @@
 //! Command lines of AMD's profilers, built for the installed version.
 //!
 //! A new profiler needs a file with its [`About`], a variant of [`Tool`] and its lines in [`Tool::ALL`] and
-//! [`Tool::about`]. Its tasks are variants of [`Task`], with their steps and their descriptions.
+//! [`Tool::about`]. Its tasks are variants of [`ProfileTask`], with their steps and their descriptions.
 
 pub mod counters;
 pub mod installed;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use self::installed::Installed;
 use self::line::{CommandLine, LacksFlag};
-use self::version::Version;
+use self::version::ToolVersion;
 
 /// A profiler
 #[derive(
@@ -49,27 +49,27 @@ pub struct About {
     /// Text before the version in the output of `--version`, in lower case.
     version_labels: &'static [&'static str],
     /// Derives the version from the flags in the help, for versions whose `--version` does not say it.
-    version_by_help: fn(Offers<'_>) -> Option<Version>,
+    version_by_help: fn(Offers<'_>) -> Option<ToolVersion>,
     /// Returns the tool's version in a release of ROCm.
-    version_in: fn(Version) -> Version,
+    version_in: fn(ToolVersion) -> ToolVersion,
     /// Tasks of the tool, the usual one first.
-    pub kinds: &'static [Kind],
-    build: fn(&Request, &Installed) -> Result<CommandLine, LacksFlag>,
+    pub kinds: &'static [TaskOption],
+    build: fn(&ProfileRequest, &Installed) -> Result<CommandLine, LacksFlag>,
     /// Source of a few lines of published output, for machines without the tool.
     pub sample_from: &'static str,
     pub sample: &'static str,
 }
 
 /// A task of a profiler and its name on the command line.
-pub struct Kind {
+pub struct TaskOption {
     pub name: &'static str,
     pub help: &'static str,
-    pub task: Task,
+    pub task: ProfileTask,
 }
 
-impl Kind {
-    const fn new(name: &'static str, help: &'static str, task: Task) -> Self {
-        Kind { name, help, task }
+impl TaskOption {
+    const fn new(name: &'static str, help: &'static str, task: ProfileTask) -> Self {
+        TaskOption { name, help, task }
     }
 }
 
@@ -93,7 +93,7 @@ impl Tool {
     }
 
     /// Formats a version of ROCm, with the tool's own version if it differs.
-    pub fn release(self, rocm: Version) -> String {
+    pub fn release(self, rocm: ToolVersion) -> String {
         let own = (self.about().version_in)(rocm);
         match own == rocm {
             true => format!("ROCm {rocm}"),
@@ -105,7 +105,7 @@ impl Tool {
     ///
     /// # Errors
     /// Returns a sentence that lists the valid names.
-    pub fn task(self, kind: &str) -> Result<Task, String> {
+    pub fn task(self, kind: &str) -> Result<ProfileTask, String> {
         let kinds = self.about().kinds;
         let found = kinds.iter().find(|known| known.name == kind);
         found.map(|known| known.task.clone()).ok_or_else(|| {
@@ -118,7 +118,7 @@ impl Tool {
     }
 
     /// The task if none is named.
-    pub fn usual_task(self) -> &'static Task {
+    pub fn usual_task(self) -> &'static ProfileTask {
         &self.about().kinds[0].task
     }
 }
@@ -131,7 +131,7 @@ impl fmt::Display for Tool {
 
 /// A task for a profiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Task {
+pub enum ProfileTask {
     /// The time that each kernel takes.
     Hotspots,
     /// Kernels, copies and calls on one timeline, for Perfetto.
@@ -174,22 +174,29 @@ pub enum Task {
     Dispatch(u64),
 }
 
-impl Task {
+impl ProfileTask {
     /// The tool for the task, and the training steps that suffice. Tasks that run the program once per set of counters
     /// need few.
     fn tool_and_steps(&self) -> (Tool, Option<usize>) {
         match self {
-            Task::Hotspots | Task::Runtime | Task::Renamed | Task::InputFile(_) => {
-                (Tool::Rocprofv3, Some(10))
+            ProfileTask::Hotspots
+            | ProfileTask::Runtime
+            | ProfileTask::Renamed
+            | ProfileTask::InputFile(_) => (Tool::Rocprofv3, Some(10)),
+            ProfileTask::PcSampling => (Tool::Rocprofv3, Some(20)),
+            ProfileTask::Counters(_) | ProfileTask::ThreadTrace => (Tool::Rocprofv3, Some(2)),
+            ProfileTask::Attach(_) | ProfileTask::Summary(_) | ProfileTask::Query(..) => {
+                (Tool::Rocprofv3, None)
             }
-            Task::PcSampling => (Tool::Rocprofv3, Some(20)),
-            Task::Counters(_) | Task::ThreadTrace => (Tool::Rocprofv3, Some(2)),
-            Task::Attach(_) | Task::Summary(_) | Task::Query(..) => (Tool::Rocprofv3, None),
-            Task::SystemTrace | Task::Sample => (Tool::RocprofSys, Some(10)),
-            Task::Configuration => (Tool::RocprofSys, None),
-            Task::Profile | Task::Roofline | Task::MetricSet => (Tool::RocprofCompute, Some(2)),
-            Task::Multiplexed => (Tool::RocprofCompute, Some(20)),
-            Task::Analyze | Task::ListStats | Task::Dispatch(_) => (Tool::RocprofCompute, None),
+            ProfileTask::SystemTrace | ProfileTask::Sample => (Tool::RocprofSys, Some(10)),
+            ProfileTask::Configuration => (Tool::RocprofSys, None),
+            ProfileTask::Profile | ProfileTask::Roofline | ProfileTask::MetricSet => {
+                (Tool::RocprofCompute, Some(2))
+            }
+            ProfileTask::Multiplexed => (Tool::RocprofCompute, Some(20)),
+            ProfileTask::Analyze | ProfileTask::ListStats | ProfileTask::Dispatch(_) => {
+                (Tool::RocprofCompute, None)
+            }
         }
     }
 
@@ -200,49 +207,55 @@ impl Task {
     /// Describes what the task shows.
     pub fn shows(&self) -> &'static str {
         match self {
-            Task::Hotspots => {
+            ProfileTask::Hotspots => {
                 "which kernels the device's time goes to, how often each is launched and how long the device idles between them"
             }
-            Task::Runtime => {
+            ProfileTask::Runtime => {
                 "kernels, copies and API calls on one timeline; open the .pftrace file in ui.perfetto.dev"
             }
-            Task::Counters(_) => {
+            ProfileTask::Counters(_) => {
                 "hardware counters of every launch: waves, instructions, cache hits, bytes to and from memory"
             }
-            Task::Renamed => {
+            ProfileTask::Renamed => {
                 "which phases and parts of the model the device's time goes to, without a table of kernels"
             }
-            Task::PcSampling => {
+            ProfileTask::PcSampling => {
                 "at which instructions of a kernel its wavefronts are, and with stochastic sampling why they wait"
             }
-            Task::ThreadTrace => {
+            ProfileTask::ThreadTrace => {
                 "every instruction of a few wavefronts with its cycles, in ROCprof Compute Viewer"
             }
-            Task::Attach(_) => "the kernels that a running process launches, for ten seconds",
-            Task::Summary(_) => "calls and times of kernels, copies and API calls in the database",
-            Task::Query(..) => "the rows that your question selects from the database",
-            Task::InputFile(_) => "what your input file asks for",
-            Task::SystemTrace => {
+            ProfileTask::Attach(_) => {
+                "the kernels that a running process launches, for ten seconds"
+            }
+            ProfileTask::Summary(_) => {
+                "calls and times of kernels, copies and API calls in the database"
+            }
+            ProfileTask::Query(..) => "the rows that your question selects from the database",
+            ProfileTask::InputFile(_) => "what your input file asks for",
+            ProfileTask::SystemTrace => {
                 "a timeline of host and device, and a call tree with the time in each function"
             }
-            Task::Sample => "where the host spends its time, from call stacks taken at intervals",
-            Task::Configuration => {
+            ProfileTask::Sample => {
+                "where the host spends its time, from call stacks taken at intervals"
+            }
+            ProfileTask::Configuration => {
                 "a file with every setting of rocprof-sys, to edit and pass with --config"
             }
-            Task::Profile => {
+            ProfileTask::Profile => {
                 "every counter of the device for every kernel, each as a share of its peak"
             }
-            Task::MetricSet => "how busy the units that compute are, from a single run",
-            Task::Multiplexed => {
+            ProfileTask::MetricSet => "how busy the units that compute are, from a single run",
+            ProfileTask::Multiplexed => {
                 "every counter of the device for every kernel, from a single run; each launch counts a part of them"
             }
-            Task::Roofline => {
+            ProfileTask::Roofline => {
                 "kernels under the ceilings of memory and arithmetic that the tool measures on this GPU"
             }
-            Task::Analyze | Task::Dispatch(_) => {
+            ProfileTask::Analyze | ProfileTask::Dispatch(_) => {
                 "tables of every hardware block, each figure with the peak it can reach"
             }
-            Task::ListStats => {
+            ProfileTask::ListStats => {
                 "the kernels of the workload with the numbers that --kernel and --dispatch take"
             }
         }
@@ -258,8 +271,8 @@ impl Task {
 
 /// Everything that determines a command line.
 #[derive(Clone, Debug)]
-pub struct Request {
-    pub task: Task,
+pub struct ProfileRequest {
+    pub task: ProfileTask,
     /// The program to profile, with its arguments.
     pub target: Vec<OsString>,
     /// Arguments in front, such as `srun --gpus=1`.
@@ -276,6 +289,6 @@ pub struct Request {
 ///
 /// # Errors
 /// Fails if the tool lacks a flag that the task needs.
-pub fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+pub fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     (request.task.tool().about().build)(request, installed)
 }

@@ -2,30 +2,30 @@
 //! versions: 2.0 came with ROCm 6.2, 3.2 with 7.0, 3.7 with 7.14, 3.10 with 10.2.
 
 use super::installed::Installed;
-use super::line::{Builder, CommandLine, LacksFlag, NO_VALUE};
-use super::version::{Version, flags};
-use super::{About, Kind, Request, Task};
+use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
+use super::version::{ToolVersion, flags};
+use super::{About, ProfileRequest, ProfileTask, TaskOption};
 
-const V2_0: Version = Version(2, 0);
-const V3_3: Version = Version(3, 3);
-const V3_5: Version = Version(3, 5);
-const V3_8: Version = Version(3, 8);
-const V3_10: Version = Version(3, 10);
+const V2_0: ToolVersion = ToolVersion(2, 0);
+const V3_3: ToolVersion = ToolVersion(3, 3);
+const V3_5: ToolVersion = ToolVersion(3, 5);
+const V3_8: ToolVersion = ToolVersion(3, 8);
+const V3_10: ToolVersion = ToolVersion(3, 10);
 
 /// Versions of ROCm, each with the tool's version in it.
-const RELEASES: [(Version, Version); 12] = [
-    (Version(6, 2), V2_0),
-    (Version(6, 3), Version(3, 0)),
-    (Version(6, 4), Version(3, 1)),
-    (Version(7, 0), Version(3, 2)),
-    (Version(7, 1), V3_3),
-    (Version(7, 2), Version(3, 4)),
-    (Version(7, 12), V3_5),
-    (Version(7, 13), Version(3, 6)),
-    (Version(7, 14), Version(3, 7)),
-    (Version(10, 0), V3_8),
-    (Version(10, 1), Version(3, 9)),
-    (Version(10, 2), V3_10),
+const RELEASES: [(ToolVersion, ToolVersion); 12] = [
+    (ToolVersion(6, 2), V2_0),
+    (ToolVersion(6, 3), ToolVersion(3, 0)),
+    (ToolVersion(6, 4), ToolVersion(3, 1)),
+    (ToolVersion(7, 0), ToolVersion(3, 2)),
+    (ToolVersion(7, 1), V3_3),
+    (ToolVersion(7, 2), ToolVersion(3, 4)),
+    (ToolVersion(7, 12), V3_5),
+    (ToolVersion(7, 13), ToolVersion(3, 6)),
+    (ToolVersion(7, 14), ToolVersion(3, 7)),
+    (ToolVersion(10, 0), V3_8),
+    (ToolVersion(10, 1), ToolVersion(3, 9)),
+    (ToolVersion(10, 2), V3_10),
 ];
 
 flags! {
@@ -52,17 +52,21 @@ pub const ABOUT: About = About {
     version_by_help: |_| None,
     version_in,
     kinds: &[
-        Kind::new("profile", "Every counter", Task::Profile),
-        Kind::new("roofline", "Only what a roofline needs", Task::Roofline),
-        Kind::new(
+        TaskOption::new("profile", "Every counter", ProfileTask::Profile),
+        TaskOption::new(
+            "roofline",
+            "Only what a roofline needs",
+            ProfileTask::Roofline,
+        ),
+        TaskOption::new(
             "set",
             "One set of metrics, in a single run",
-            Task::MetricSet,
+            ProfileTask::MetricSet,
         ),
-        Kind::new(
+        TaskOption::new(
             "multiplexed",
             "Every counter in a single run, different ones at each launch",
-            Task::Multiplexed,
+            ProfileTask::Multiplexed,
         ),
     ],
     build,
@@ -77,55 +81,57 @@ pub const ABOUT: About = About {
 
 const WHAT_IT_IS: &str = "ROCm's tool for everything the hardware counts";
 
-fn version_in(rocm: Version) -> Version {
+fn version_in(rocm: ToolVersion) -> ToolVersion {
     let mut releases = RELEASES.iter().rev();
     let newest = releases.find(|(release, _)| *release <= rocm);
     newest.map_or(V2_0, |(_, own)| *own)
 }
 
-fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     match &request.task {
-        Task::Analyze | Task::ListStats | Task::Dispatch(_) => analyze(request, installed),
+        ProfileTask::Analyze | ProfileTask::ListStats | ProfileTask::Dispatch(_) => {
+            analyze(request, installed)
+        }
         _ => profile(request, installed),
     }
 }
 
-fn profile(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
-    let mut line = Builder::new(request, installed, &installed.program, WHAT_IT_IS);
+fn profile(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+    let mut line = LineBuilder::new(request, installed, &installed.program, WHAT_IT_IS);
     let does = "collects counters by running the program";
     line.part(vec!["profile".into()], does);
-    line.need(&NAME, [&request.name]);
-    line.need(&FOLDER, [&request.folder]);
-    line.need_where_it_exists(&OVERWRITE, NO_VALUE);
+    line.require(&NAME, [&request.name]);
+    line.require(&FOLDER, [&request.folder]);
+    line.require_if_known(&OVERWRITE, NO_VALUE);
     match request.task {
-        Task::Roofline => {
-            line.need(&ROOFLINE, NO_VALUE);
-            line.need_where_it_exists(&KERNEL_NAMES, NO_VALUE);
-            line.want(
+        ProfileTask::Roofline => {
+            line.require(&ROOFLINE, NO_VALUE);
+            line.require_if_known(&KERNEL_NAMES, NO_VALUE);
+            line.add_if_supported(
                 &DEVICE,
                 ["0"],
                 "the tool chooses the GPU whose ceilings it measures.",
             );
         }
-        Task::MetricSet => {
-            line.need(&SET, ["compute_thruput_util"]);
+        ProfileTask::MetricSet => {
+            line.require(&SET, ["compute_thruput_util"]);
             no_ceilings(&mut line);
         }
-        Task::Multiplexed => {
-            line.need(&MULTIPLEXING, NO_VALUE);
+        ProfileTask::Multiplexed => {
+            line.require(&MULTIPLEXING, NO_VALUE);
             no_ceilings(&mut line);
         }
         _ => no_ceilings(&mut line),
     }
     line.target();
     line.note(match request.task {
-        Task::Roofline => {
+        ProfileTask::Roofline => {
             "The program is run several times, once for each set of counters, so it is kept short."
         }
-        Task::MetricSet => {
+        ProfileTask::MetricSet => {
             "The program is run once. Change the name after --set for another set: `rocprof-compute profile --list-sets` lists those your GPU has."
         }
-        Task::Multiplexed => {
+        ProfileTask::Multiplexed => {
             "The program is run once, and each launch of a kernel counts different counters: figures are complete only for kernels that are launched at least 13 to 18 times."
         }
         _ => {
@@ -135,25 +141,25 @@ fn profile(request: &Request, installed: &Installed) -> Result<CommandLine, Lack
     line.finish()
 }
 
-fn no_ceilings(line: &mut Builder<'_>) {
-    line.want(
+fn no_ceilings(line: &mut LineBuilder<'_>) {
+    line.add_if_supported(
         &NO_ROOF,
         NO_VALUE,
         "the GPU's ceilings are measured as well, which takes minutes.",
     );
 }
 
-fn analyze(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+fn analyze(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     // The known help is that of `profile`, not of `analyze`.
     let installed = installed.without_help();
-    let mut line = Builder::new(request, &installed, &installed.program, WHAT_IT_IS);
+    let mut line = LineBuilder::new(request, &installed, &installed.program, WHAT_IT_IS);
     let does = "turns a workload folder into tables";
     line.part(vec!["analyze".into()], does);
-    line.need(&WORKLOAD, [&request.folder]);
+    line.require(&WORKLOAD, [&request.folder]);
     match &request.task {
-        Task::ListStats => line.need(&LIST_STATS, NO_VALUE),
-        Task::Dispatch(number) => {
-            line.need(&DISPATCH, [number.to_string()]);
+        ProfileTask::ListStats => line.require(&LIST_STATS, NO_VALUE),
+        ProfileTask::Dispatch(number) => {
+            line.require(&DISPATCH, [number.to_string()]);
             line.note("Dispatches are counted from 0 up to version 3.9 (ROCm 10.1) and from 1 since 3.10 (ROCm 10.2). The version that made the workload decides; --list-stats shows its numbers.");
         }
         _ => {}

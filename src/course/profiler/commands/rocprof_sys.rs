@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::installed::Installed;
-use super::line::{Builder, CommandLine, LacksFlag, NO_VALUE};
-use super::version::{Version, flags};
-use super::{About, Kind, Request, Task};
+use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
+use super::version::{ToolVersion, flags};
+use super::{About, ProfileRequest, ProfileTask, TaskOption};
 
-const V6_2: Version = Version(6, 2);
+const V6_2: ToolVersion = ToolVersion(6, 2);
 /// Since this version the tool also writes a database.
-const V10_1: Version = Version(10, 1);
+const V10_1: ToolVersion = ToolVersion(10, 1);
 
 flags! {
     TRACE = "--trace" V6_2: "writes a timeline for ui.perfetto.dev";
@@ -32,9 +32,13 @@ pub const ABOUT: About = About {
     version_by_help: |_| None,
     version_in: |rocm| rocm,
     kinds: &[
-        Kind::new("run", "Timeline and call tree", Task::SystemTrace),
-        Kind::new("sample", "Call stacks at intervals", Task::Sample),
-        Kind::new("config", "A file with every setting", Task::Configuration),
+        TaskOption::new("run", "Timeline and call tree", ProfileTask::SystemTrace),
+        TaskOption::new("sample", "Call stacks at intervals", ProfileTask::Sample),
+        TaskOption::new(
+            "config",
+            "A file with every setting",
+            ProfileTask::Configuration,
+        ),
     ],
     build,
     sample_from: "the call tree of a conjugate gradient solver, published in AMD's documentation; not measured here",
@@ -45,22 +49,22 @@ pub const ABOUT: About = About {
                    conj_grad                         0     76  10.641 s    1.0%\n",
 };
 
-fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     let (program, does) = match request.task {
-        Task::Configuration => return configuration(request, installed),
-        Task::Sample => (
+        ProfileTask::Configuration => return configuration(request, installed),
+        ProfileTask::Sample => (
             "sample",
             "takes the host's call stack at intervals instead of following every call",
         ),
         _ => ("run", "follows the program on host and device"),
     };
     let program = sibling(&installed.program, program);
-    let mut line = Builder::new(request, installed, &program, does);
-    line.need(&TRACE, NO_VALUE);
-    line.need(&PROFILE, NO_VALUE);
+    let mut line = LineBuilder::new(request, installed, &program, does);
+    line.require(&TRACE, NO_VALUE);
+    line.require(&PROFILE, NO_VALUE);
     let without = "the tool chooses the forms of the call tree, and the tutor reads text and JSON.";
-    line.want(&PROFILE_FORMAT, ["text", "json"], without);
-    line.need(&OUTPUT, [&request.folder]);
+    line.add_if_supported(&PROFILE_FORMAT, ["text", "json"], without);
+    line.require(&OUTPUT, [&request.folder]);
     line.target();
     if installed.is_at_least(V10_1) {
         line.note("A database, rocpd.db, is written besides: since ROCm 10.1 it is the tool's usual output. --output-format would replace --trace and --profile and cannot be combined with them.");
@@ -69,15 +73,18 @@ fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksF
     line.finish()
 }
 
-fn configuration(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+fn configuration(
+    request: &ProfileRequest,
+    installed: &Installed,
+) -> Result<CommandLine, LacksFlag> {
     let program = sibling(&installed.program, "avail");
     // The known help is that of `rocprof-sys-run`, not of this program.
     let installed = installed.without_help();
     let does = "lists settings and counters";
-    let mut line = Builder::new(request, &installed, &program, does);
+    let mut line = LineBuilder::new(request, &installed, &program, does);
     let path = request.folder.join("rocprof-sys.cfg");
-    line.need(&GENERATE, [&path]);
-    line.want(
+    line.require(&GENERATE, [&path]);
+    line.add_if_supported(
         &ALL,
         NO_VALUE,
         "the file has no descriptions of the settings.",

@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 
 use super::counters::{default_counters, passes};
 use super::installed::Installed;
-use super::line::{Builder, CommandLine, LacksFlag, NO_VALUE};
-use super::version::{Version, flags};
-use super::{About, Kind, Request, Task};
+use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
+use super::version::{ToolVersion, flags};
+use super::{About, ProfileRequest, ProfileTask, TaskOption};
 
-const V6_2: Version = Version(6, 2);
-const V6_3: Version = Version(6, 3);
-const V6_4: Version = Version(6, 4);
-const V7_0: Version = Version(7, 0);
-const V7_1: Version = Version(7, 1);
+const V6_2: ToolVersion = ToolVersion(6, 2);
+const V6_3: ToolVersion = ToolVersion(6, 3);
+const V6_4: ToolVersion = ToolVersion(6, 4);
+const V7_0: ToolVersion = ToolVersion(7, 0);
+const V7_1: ToolVersion = ToolVersion(7, 1);
 /// Since this version several `--pmc` are several passes, and input files in plain text are deprecated.
-const V7_13: Version = Version(7, 13);
+const V7_13: ToolVersion = ToolVersion(7, 13);
 /// Since this version the program can select what is counted. 7.13 crashed, and older versions counted everything.
-const V7_14: Version = Version(7, 14);
+const V7_14: ToolVersion = ToolVersion(7, 14);
 
 flags! {
     KERNEL_TRACE = "--kernel-trace" V6_2: "records every kernel the device runs, with start and end";
@@ -58,37 +58,41 @@ pub const ABOUT: About = About {
     version_by_help,
     version_in: |rocm| rocm,
     kinds: &[
-        Kind::new("hotspots", "Which kernels take the time", Task::Hotspots),
-        Kind::new("runtime", "A timeline for Perfetto", Task::Runtime),
-        Kind::new(
+        TaskOption::new(
+            "hotspots",
+            "Which kernels take the time",
+            ProfileTask::Hotspots,
+        ),
+        TaskOption::new("runtime", "A timeline for Perfetto", ProfileTask::Runtime),
+        TaskOption::new(
             "counters",
             "Hardware counters, in runs that fit",
-            Task::Counters(Vec::new()),
+            ProfileTask::Counters(Vec::new()),
         ),
-        Kind::new(
+        TaskOption::new(
             "renamed",
             "Time by the program's own ranges instead of kernels",
-            Task::Renamed,
+            ProfileTask::Renamed,
         ),
-        Kind::new(
+        TaskOption::new(
             "pc-sampling",
             "Which instructions of a kernel wavefronts wait at",
-            Task::PcSampling,
+            ProfileTask::PcSampling,
         ),
-        Kind::new(
+        TaskOption::new(
             "thread-trace",
             "Every instruction of a few wavefronts",
-            Task::ThreadTrace,
+            ProfileTask::ThreadTrace,
         ),
-        Kind::new(
+        TaskOption::new(
             "attach",
             "Follows a process that is running, --pid",
-            Task::Attach(0),
+            ProfileTask::Attach(0),
         ),
-        Kind::new(
+        TaskOption::new(
             "input",
             "What --input says",
-            Task::InputFile(PathBuf::new()),
+            ProfileTask::InputFile(PathBuf::new()),
         ),
     ],
     build,
@@ -102,11 +106,11 @@ pub const ABOUT: About = About {
 };
 
 /// Before 7.0 there was no `--version`. The flags in the help reveal the version.
-fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<Version> {
+fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<ToolVersion> {
     Some(if offers("--agent-index") {
-        Version(7, 0)
+        ToolVersion(7, 0)
     } else if offers("--collection-period") || offers("--list-avail") {
-        Version(6, 4)
+        ToolVersion(6, 4)
     } else if offers("--pmc") {
         V6_3
     } else {
@@ -114,62 +118,62 @@ fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<Version> {
     })
 }
 
-fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
-    if let Task::Summary(path) | Task::Query(path, _) = &request.task {
+fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+    if let ProfileTask::Summary(path) | ProfileTask::Query(path, _) = &request.task {
         return database(request, installed, path);
     }
     let does = "ROCm's tracer: follows the program and writes down what it does on the GPU";
-    let mut line = Builder::new(request, installed, &installed.program, does);
+    let mut line = LineBuilder::new(request, installed, &installed.program, does);
     let mut form = "csv";
     match &request.task {
-        Task::Runtime => {
+        ProfileTask::Runtime => {
             runtime_trace(&mut line, installed);
             counted_steps(&mut line);
             form = "pftrace";
         }
-        Task::Counters(counters) => {
+        ProfileTask::Counters(counters) => {
             count(&mut line, request, installed, counters);
             match installed.is_at_least(V7_14) {
                 true => counted_steps(&mut line),
                 false => line.note(EVERYTHING_COUNTED),
             }
         }
-        Task::InputFile(path) => {
-            line.need(&INPUT, [path]);
+        ProfileTask::InputFile(path) => {
+            line.require(&INPUT, [path]);
             if installed.is_at_least(V7_13)
                 && path.extension().is_some_and(|extension| extension == "txt")
             {
                 line.note("Since ROCm 7.13 rocprofv3 warns of input files in plain text, and AMD will remove them: convert yours to JSON or YAML with a list of `jobs`.");
             }
         }
-        Task::Renamed => {
-            line.need(&KERNEL_TRACE, NO_VALUE);
-            line.need(&MARKER_TRACE, NO_VALUE);
-            line.need(&KERNEL_RENAME, NO_VALUE);
+        ProfileTask::Renamed => {
+            line.require(&KERNEL_TRACE, NO_VALUE);
+            line.require(&MARKER_TRACE, NO_VALUE);
+            line.require(&KERNEL_RENAME, NO_VALUE);
             statistics(&mut line);
             counted_steps(&mut line);
         }
-        Task::PcSampling => sample(&mut line, request, installed),
-        Task::ThreadTrace => {
-            line.need(&THREAD_TRACE, NO_VALUE);
-            line.need(&THREAD_TRACE_UNIT, ["1"]);
+        ProfileTask::PcSampling => sample(&mut line, request, installed),
+        ProfileTask::ThreadTrace => {
+            line.require(&THREAD_TRACE, NO_VALUE);
+            line.require(&THREAD_TRACE_UNIT, ["1"]);
             line.note("The first launch of each kernel is followed; --kernel-include-regex NAME follows one kernel only. It needs AMD's library rocprof-trace-decoder, whose folder --att-library-path names. Open the folders it writes, ui_output_…, in ROCprof Compute Viewer.");
         }
-        Task::Attach(process) => {
-            line.need(&ATTACH, [process.to_string()]);
-            line.need(&ATTACH_DURATION, ["10000"]);
-            line.need(&KERNEL_TRACE, NO_VALUE);
+        ProfileTask::Attach(process) => {
+            line.require(&ATTACH, [process.to_string()]);
+            line.require(&ATTACH_DURATION, ["10000"]);
+            line.require(&KERNEL_TRACE, NO_VALUE);
             statistics(&mut line);
         }
         _ => {
-            line.need(&KERNEL_TRACE, NO_VALUE);
+            line.require(&KERNEL_TRACE, NO_VALUE);
             statistics(&mut line);
-            line.want(
+            line.add_if_supported(
                 &TRUNCATE,
                 NO_VALUE,
                 "kernels are listed with their whole names.",
             );
-            line.want(
+            line.add_if_supported(
                 &MARKER_TRACE,
                 NO_VALUE,
                 "the program's own ranges are not recorded.",
@@ -177,11 +181,11 @@ fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksF
             counted_steps(&mut line);
         }
     }
-    line.need(&OUTPUT_FORMAT, [form]);
-    line.need(&DIRECTORY, [&request.folder]);
-    line.need(&NAME, [&format!("{}_%pid%", request.name)]);
+    line.require(&OUTPUT_FORMAT, [form]);
+    line.require(&DIRECTORY, [&request.folder]);
+    line.require(&NAME, [&format!("{}_%pid%", request.name)]);
     // The process already runs, so there is no program to start.
-    if !matches!(request.task, Task::Attach(_)) {
+    if !matches!(request.task, ProfileTask::Attach(_)) {
         line.target();
     }
     line.finish()
@@ -189,23 +193,23 @@ fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksF
 
 /// Uses rocpd, which reads the databases. It is in the same folder as rocprofv3.
 fn database(
-    request: &Request,
+    request: &ProfileRequest,
     installed: &Installed,
     path: &Path,
 ) -> Result<CommandLine, LacksFlag> {
     // The known help is that of rocprofv3.
     let installed = installed.without_help();
     let program = installed.program.with_file_name("rocpd");
-    let mut line = Builder::new(request, &installed, &program, "ROCm's reader of databases");
+    let mut line = LineBuilder::new(request, &installed, &program, "ROCm's reader of databases");
     match &request.task {
-        Task::Query(_, question) => {
-            line.need(&QUERY, NO_VALUE);
-            line.need(&DATABASE, [path]);
-            line.need(&SQL, [question]);
+        ProfileTask::Query(_, question) => {
+            line.require(&QUERY, NO_VALUE);
+            line.require(&DATABASE, [path]);
+            line.require(&SQL, [question]);
         }
         _ => {
-            line.need(&SUMMARY, NO_VALUE);
-            line.need(&DATABASE, [path]);
+            line.require(&SUMMARY, NO_VALUE);
+            line.require(&DATABASE, [path]);
         }
     }
     line.note(
@@ -216,31 +220,31 @@ fn database(
 
 const EVERYTHING_COUNTED: &str = "--selected-regions is left out: before ROCm 7.14 counters do not follow it. Warm-up, tuning and the comparison of repeats are in these figures, so there are more launches than in the counted steps.";
 
-fn counted_steps(line: &mut Builder<'_>) {
-    line.want(&SELECTED_REGIONS, NO_VALUE, "it came with ROCm 7.0. Warm-up, tuning and the comparison of repeats are in these figures, so there are more calls than in the counted steps.");
+fn counted_steps(line: &mut LineBuilder<'_>) {
+    line.add_if_supported(&SELECTED_REGIONS, NO_VALUE, "it came with ROCm 7.0. Warm-up, tuning and the comparison of repeats are in these figures, so there are more calls than in the counted steps.");
 }
 
-fn statistics(line: &mut Builder<'_>) {
-    line.want(
+fn statistics(line: &mut LineBuilder<'_>) {
+    line.add_if_supported(
         &STATS,
         NO_VALUE,
         "the tool writes no sums, and the tutor adds up the trace.",
     );
 }
 
-fn runtime_trace(line: &mut Builder<'_>, installed: &Installed) {
+fn runtime_trace(line: &mut LineBuilder<'_>, installed: &Installed) {
     if installed.knows(&RUNTIME_TRACE) {
-        line.need(&RUNTIME_TRACE, NO_VALUE);
+        line.require(&RUNTIME_TRACE, NO_VALUE);
         return;
     }
     line.note("--runtime-trace came with ROCm 6.3; the flags it stands for are given one by one.");
     for flag in [&HIP_TRACE, &KERNEL_TRACE, &MEMORY_COPY_TRACE, &MARKER_TRACE] {
-        line.need(flag, NO_VALUE);
+        line.require(flag, NO_VALUE);
     }
 }
 
 /// Samples by hardware if the GPU can, otherwise by interrupts of the host.
-fn sample(line: &mut Builder<'_>, request: &Request, installed: &Installed) {
+fn sample(line: &mut LineBuilder<'_>, request: &ProfileRequest, installed: &Installed) {
     let architecture = request.architecture.as_deref().unwrap_or_default();
     let by_hardware = installed.is_at_least(V7_0)
         && (architecture.starts_with("gfx94") || architecture == "gfx950");
@@ -248,14 +252,19 @@ fn sample(line: &mut Builder<'_>, request: &Request, installed: &Installed) {
         true => ("stochastic", "cycles", "1048576"),
         false => ("host_trap", "time", "512"),
     };
-    line.need(&SAMPLING, NO_VALUE);
-    line.need(&SAMPLING_METHOD, [method]);
-    line.need(&SAMPLING_UNIT, [unit]);
-    line.need(&SAMPLING_INTERVAL, [interval]);
+    line.require(&SAMPLING, NO_VALUE);
+    line.require(&SAMPLING_METHOD, [method]);
+    line.require(&SAMPLING_UNIT, [unit]);
+    line.require(&SAMPLING_INTERVAL, [interval]);
     line.note("`rocprofv3 -L` lists the methods and intervals that your GPU takes. Build what you sample with line numbers to see sources next to the instructions.");
 }
 
-fn count(line: &mut Builder<'_>, request: &Request, installed: &Installed, counters: &[String]) {
+fn count(
+    line: &mut LineBuilder<'_>,
+    request: &ProfileRequest,
+    installed: &Installed,
+    counters: &[String],
+) {
     let architecture = request.architecture.as_deref();
     let defaults;
     let counters = if counters.is_empty() {
@@ -268,14 +277,14 @@ fn count(line: &mut Builder<'_>, request: &Request, installed: &Installed, count
     let takes_several = installed.is_at_least(V7_13);
     if installed.knows(&PMC) && (passes.len() <= 1 || takes_several) {
         for pass in &passes {
-            line.need(&PMC, pass);
+            line.require(&PMC, pass);
         }
     } else {
         let path = request.folder.join("counters.txt");
         let sets = passes.iter();
         let sets = sets.map(|pass| format!("pmc: {}\n", pass.join(" ")));
         line.file(path.clone(), sets.collect());
-        line.need(&INPUT, [path]);
+        line.require(&INPUT, [path]);
     }
     if passes.len() > 1 {
         line.note(format!(

@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 /// Major and minor number. Flags do not change with patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version(pub u32, pub u32);
+pub struct ToolVersion(pub u32, pub u32);
 
-impl fmt::Display for Version {
+impl fmt::Display for ToolVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.0, self.1)
     }
 }
 
-impl FromStr for Version {
+impl FromStr for ToolVersion {
     type Err = ();
 
     /// Parses `7.0.2-13`, `v6.4.1` or `3.2.0 (release)`.
@@ -21,7 +21,7 @@ impl FromStr for Version {
         let text = text.trim().trim_start_matches('v');
         let mut parts = text.split(|c: char| !c.is_ascii_digit());
         let mut next = || parts.next().and_then(|part| part.parse().ok()).ok_or(());
-        Ok(Version(next()?, next()?))
+        Ok(ToolVersion(next()?, next()?))
     }
 }
 
@@ -29,68 +29,71 @@ impl FromStr for Version {
 #[derive(Clone, Copy, Debug)]
 pub struct Spelling {
     pub word: &'static str,
-    pub since: Version,
+    pub present_since: ToolVersion,
     /// The first version without it.
-    pub until: Option<Version>,
+    pub removed_in: Option<ToolVersion>,
 }
 
 impl Spelling {
-    pub const fn new(word: &'static str, since: Version) -> Self {
+    pub const fn new(word: &'static str, present_since: ToolVersion) -> Self {
         Spelling {
             word,
-            since,
-            until: None,
+            present_since,
+            removed_in: None,
         }
     }
 
-    pub const fn until(mut self, version: Version) -> Self {
-        self.until = Some(version);
+    pub const fn removed_in(mut self, version: ToolVersion) -> Self {
+        self.removed_in = Some(version);
         self
     }
 
-    pub fn is_in(&self, version: Version) -> bool {
-        version >= self.since && self.until.is_none_or(|until| version < until)
+    pub fn is_in(&self, version: ToolVersion) -> bool {
+        version >= self.present_since && self.removed_in.is_none_or(|until| version < until)
     }
 }
 
 /// The meaning of a flag, independent of its spelling.
 #[derive(Clone, Copy, Debug)]
-pub struct Flag {
+pub struct ToolFlag {
     /// The newest spelling first.
     pub spellings: &'static [Spelling],
     /// One line for a learner.
     pub explanation: &'static str,
 }
 
-impl Flag {
-    pub fn words(&self) -> String {
-        let words: Vec<&str> = self
+impl ToolFlag {
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self
             .spellings
             .iter()
             .map(|spelling| spelling.word)
             .collect();
-        words.join(" or ")
+        names.join(" or ")
     }
 
     /// Returns the spelling in `version`.
-    pub fn spelling_in(&self, version: Version) -> Option<&'static str> {
+    pub fn spelling_in(&self, version: ToolVersion) -> Option<&'static str> {
         let spelling = self.spellings.iter().find(|one| one.is_in(version))?;
         Some(spelling.word)
     }
 
     /// The first version that had the flag, under any name.
-    pub fn since(&self) -> Option<Version> {
-        self.spellings.iter().map(|spelling| spelling.since).min()
+    pub fn present_since(&self) -> Option<ToolVersion> {
+        self.spellings
+            .iter()
+            .map(|spelling| spelling.present_since)
+            .min()
     }
 }
 
 /// Defines flags. Each has a constant, its spellings with the first version and the version that ends it (the newest
 /// spelling first), and an explanation.
 macro_rules! flags {
-    ($($(#[$about:meta])* $name:ident = $($word:literal $since:ident $(until $until:ident)?),+: $does:literal;)+) => {
-        $($(#[$about])* const $name: $crate::profiler::commands::version::Flag =
-            $crate::profiler::commands::version::Flag {
-                spellings: &[$($crate::profiler::commands::version::Spelling::new($word, $since)$(.until($until))?),+],
+    ($($(#[$about:meta])* $name:ident = $($word:literal $present_since:ident $(until $until:ident)?),+: $does:literal;)+) => {
+        $($(#[$about])* const $name: $crate::profiler::commands::version::ToolFlag =
+            $crate::profiler::commands::version::ToolFlag {
+                spellings: &[$($crate::profiler::commands::version::Spelling::new($word, $present_since)$(.removed_in($until))?),+],
                 explanation: $does,
             };)+
     };
@@ -104,24 +107,27 @@ mod tests {
 
     #[test]
     fn versions_are_read_as_tools_print_them() {
-        assert_eq!("7.0.2-13".parse(), Ok(Version(7, 0)));
-        assert_eq!("v6.4.1".parse(), Ok(Version(6, 4)));
-        assert_eq!("3.2.0 (release)".parse(), Ok(Version(3, 2)));
-        assert_eq!("release".parse::<Version>(), Err(()));
-        assert!(Version(7, 2) < Version(7, 13), "versions are no decimals");
+        assert_eq!("7.0.2-13".parse(), Ok(ToolVersion(7, 0)));
+        assert_eq!("v6.4.1".parse(), Ok(ToolVersion(6, 4)));
+        assert_eq!("3.2.0 (release)".parse(), Ok(ToolVersion(3, 2)));
+        assert_eq!("release".parse::<ToolVersion>(), Err(()));
+        assert!(
+            ToolVersion(7, 2) < ToolVersion(7, 13),
+            "versions are no decimals"
+        );
     }
 
     #[test]
     fn a_flag_is_written_as_its_version_writes_it() {
-        const FLAG: Flag = Flag {
+        const FLAG: ToolFlag = ToolFlag {
             spellings: &[
-                Spelling::new("--roofline", Version(3, 10)),
-                Spelling::new("--roof-only", Version(2, 0)).until(Version(3, 10)),
+                Spelling::new("--roofline", ToolVersion(3, 10)),
+                Spelling::new("--roof-only", ToolVersion(2, 0)).removed_in(ToolVersion(3, 10)),
             ],
             explanation: "",
         };
         let written =
-            [(1, 9), (2, 0), (3, 9), (3, 10)].map(|(a, b)| FLAG.spelling_in(Version(a, b)));
+            [(1, 9), (2, 0), (3, 9), (3, 10)].map(|(a, b)| FLAG.spelling_in(ToolVersion(a, b)));
         let old = Some("--roof-only");
         assert_eq!(written, [None, old, old, Some("--roofline")]);
     }

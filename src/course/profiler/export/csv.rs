@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use csv::Writer;
 
 use crate::profiler::model::{
-    ApiCall, CounterSample, Dispatch, Interval, MemoryCopy, Profile, Variant,
+    ApiCall, CounterSample, Dispatch, LaunchVariant, MemoryCopy, Profile, TimeSpan,
 };
-use tinyllama_base::table::Columns;
+use tinyllama_base::table::TableColumns;
 
 /// Writes one file for each kind of record in the profile into `folder`, and returns the files' paths.
 ///
@@ -31,7 +31,7 @@ pub fn write(profile: &Profile, folder: &Path) -> Result<Vec<PathBuf>, csv::Erro
 /// Writes the file that `columns` has as its title. Returns `None` if there is nothing to write.
 fn table<T>(
     folder: &Path,
-    columns: &Columns<'_, T>,
+    columns: &TableColumns<'_, T>,
     keep: impl Fn(&T) -> bool,
 ) -> Result<Option<PathBuf>, csv::Error> {
     if columns.things.is_empty() {
@@ -48,13 +48,13 @@ fn table<T>(
     Ok(Some(path))
 }
 
-fn kernel_trace(profile: &Profile) -> Columns<'_, Dispatch> {
+fn kernel_trace(profile: &Profile) -> TableColumns<'_, Dispatch> {
     let lane = |launch: &Dispatch| profile.lane(launch.lane);
     let variant = |launch: &Dispatch| profile.variant(launch.variant);
     let workgroup =
         move |launch: &Dispatch| variant(launch).workgroup.map(|axes| axes.map(u64::from));
     let grid = move |launch: &Dispatch| variant(launch).grid;
-    let columns = Columns::of("kernel_trace.csv", &profile.dispatches)
+    let columns = TableColumns::titled("kernel_trace.csv", &profile.dispatches)
         .left("Kind", |_| "KERNEL_DISPATCH".to_owned())
         .left("Agent_Id", move |launch| cell(lane(launch).agent))
         .left("Queue_Id", move |launch| cell(lane(launch).queue))
@@ -75,8 +75,8 @@ fn kernel_trace(profile: &Profile) -> Columns<'_, Dispatch> {
         .left("Grid_Size_Z", move |launch| axis(grid(launch), 2))
 }
 
-fn copies(profile: &Profile) -> Columns<'_, MemoryCopy> {
-    let columns = Columns::of("memory_copy_trace.csv", &profile.copies)
+fn copies(profile: &Profile) -> TableColumns<'_, MemoryCopy> {
+    let columns = TableColumns::titled("memory_copy_trace.csv", &profile.copies)
         .left("Kind", |_| "MEMORY_COPY".to_owned())
         .left("Direction", |copy| profile.name(copy.direction).to_owned())
         .left("Stream_Id", |copy| cell(profile.lane(copy.lane).stream))
@@ -87,9 +87,9 @@ fn copies(profile: &Profile) -> Columns<'_, MemoryCopy> {
     times(columns, |copy| Some(copy.time))
 }
 
-fn calls(profile: &Profile) -> Columns<'_, ApiCall> {
+fn calls(profile: &Profile) -> TableColumns<'_, ApiCall> {
     let lane = |call: &ApiCall| profile.lane(call.lane);
-    let columns = Columns::of("api_trace.csv", &profile.calls)
+    let columns = TableColumns::titled("api_trace.csv", &profile.calls)
         .left("Domain", |call| profile.name(call.domain).to_owned())
         .left("Function", |call| profile.name(call.function).to_owned())
         .left("Process", move |call| {
@@ -100,11 +100,11 @@ fn calls(profile: &Profile) -> Columns<'_, ApiCall> {
     times(columns, |call| Some(call.time))
 }
 
-fn counters(profile: &Profile) -> Columns<'_, CounterSample> {
+fn counters(profile: &Profile) -> TableColumns<'_, CounterSample> {
     let lane = |sample: &CounterSample| profile.lane(sample.lane);
     let variant = |sample: &CounterSample| profile.variant(sample.variant);
     let items = |grid: [u64; 3]| grid.iter().product();
-    let columns = Columns::of("counter_collection.csv", &profile.counters)
+    let columns = TableColumns::titled("counter_collection.csv", &profile.counters)
         .left("Dispatch_Id", |sample| cell(sample.dispatch))
         .left("Agent_Id", move |sample| cell(lane(sample).agent))
         .left("Queue_Id", move |sample| cell(lane(sample).queue))
@@ -129,7 +129,10 @@ fn counters(profile: &Profile) -> Columns<'_, CounterSample> {
     }
 }
 
-fn times<'a, T>(columns: Columns<'a, T>, time: fn(&T) -> Option<Interval>) -> Columns<'a, T>
+fn times<'a, T>(
+    columns: TableColumns<'a, T>,
+    time: fn(&T) -> Option<TimeSpan>,
+) -> TableColumns<'a, T>
 where
     T: 'a,
 {
@@ -144,9 +147,9 @@ where
 }
 
 fn resources<'a, T>(
-    columns: Columns<'a, T>,
-    variant: impl Fn(&T) -> &'a Variant + Copy + 'a,
-) -> Columns<'a, T> {
+    columns: TableColumns<'a, T>,
+    variant: impl Fn(&T) -> &'a LaunchVariant + Copy + 'a,
+) -> TableColumns<'a, T> {
     let figure = |figure: Option<u32>| cell(figure.map(u64::from));
     columns
         .left("LDS_Block_Size", move |thing| figure(variant(thing).lds))

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::profiler::model::Profile;
-use crate::profiler::show::comparison::Comparison;
+use crate::profiler::show::comparison::ProfileComparison;
 use crate::profiler::show::counters::counters;
 use crate::profiler::show::derived::DERIVED;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, hotspots};
 use crate::profiler::show::launches::launch_overhead;
-use crate::profiler::show::parts::Parts;
-use crate::profiler::show::report::{Called, api_calls, marked};
+use crate::profiler::show::parts::KernelParts;
+use crate::profiler::show::report::{CallTotals, api_calls, marked};
 use crate::profiler::show::{copies, occupancy, roofline, timeline};
 
 /// Version of the document. It increases if a reader of the old version would misread the new one.
@@ -21,7 +21,7 @@ fn list<T>(items: &[T], value: impl Fn(&T) -> Value) -> Vec<Value> {
     items.iter().map(value).collect()
 }
 
-pub fn document(profile: &Profile, group: GroupBy, parts: &Parts) -> Value {
+pub fn document(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Value {
     let hotspots = hotspots(profile, group, parts);
     json!({
         "version": VERSION,
@@ -62,8 +62,8 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &Parts) -> Value {
     })
 }
 
-fn called(calls: &[Called]) -> Vec<Value> {
-    let call = |(name, (calls, total_ns)): &Called| json!({"name": name, "calls": calls, "total_ns": total_ns});
+fn called(calls: &[CallTotals]) -> Vec<Value> {
+    let call = |(name, (calls, total_ns)): &CallTotals| json!({"name": name, "calls": calls, "total_ns": total_ns});
     list(calls, call)
 }
 
@@ -125,7 +125,7 @@ fn occupancies(profile: &Profile) -> Vec<Value> {
     })
 }
 
-pub fn comparison(comparison: &Comparison) -> Value {
+pub fn comparison(comparison: &ProfileComparison) -> Value {
     json!({
         "version": VERSION,
         "calls": comparison.calls,

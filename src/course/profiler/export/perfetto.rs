@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::profiler::model::Profile;
 use crate::profiler::name;
-use crate::profiler::show::timeline::{Row, device_label, rows};
+use crate::profiler::show::timeline::{TimelineRow, device_label, rows};
 
 /// Streams the trace, so that a profile of a million launches needs no second copy in memory.
 ///
@@ -53,17 +53,17 @@ fn microseconds(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-fn titles(profile: &Profile, row: &Row) -> (String, String) {
+fn titles(profile: &Profile, row: &TimelineRow) -> (String, String) {
     match *row {
-        Row::Kernels(process, agent, queue) => (
+        TimelineRow::Kernels(process, agent, queue) => (
             device_label(profile, process, agent),
             queue.map_or("kernels".to_owned(), |queue| format!("queue {queue}")),
         ),
-        Row::Copies(process) => (
+        TimelineRow::Copies(process) => (
             format!("copies, {}", profile.process(process).label),
             "copies".to_owned(),
         ),
-        Row::Calls(process, thread) => (
+        TimelineRow::Calls(process, thread) => (
             format!("host, {}", profile.process(process).label),
             thread.map_or("calls".to_owned(), |thread| format!("thread {thread}")),
         ),

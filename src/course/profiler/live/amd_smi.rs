@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{GpuStatus, Source};
+use super::{GpuStatus, GpuStatusSource};
 use tinyllama_base::rocm::locate;
 
 pub struct AmdSmi {
@@ -25,7 +25,7 @@ impl AmdSmi {
     }
 }
 
-impl Source for AmdSmi {
+impl GpuStatusSource for AmdSmi {
     fn read(&mut self) -> Vec<GpuStatus> {
         let words = match self.is_rocm_smi {
             true => "--showproductname --showuse --showmeminfo vram --showtemp --showpower --json",

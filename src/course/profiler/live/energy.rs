@@ -22,7 +22,7 @@ pub struct Energy {
 
 impl Energy {
     /// Energy of one of `count` equal pieces of work. `None` if `count` is 0.
-    pub fn per(&self, count: u64) -> Option<Energy> {
+    pub fn divided_by(&self, count: u64) -> Option<Energy> {
         let count = (count > 0).then_some(count as f64)?;
         Some(Energy {
             joules: self.joules / count,
@@ -96,9 +96,9 @@ mod tests {
         assert!((energy.joules - 2700.0).abs() < 1e-9, "{energy:?}");
         assert_eq!(energy.uncertainty, 0.0);
         assert_eq!(energy.samples, 9);
-        let step = energy.per(9).unwrap();
+        let step = energy.divided_by(9).unwrap();
         assert!((step.joules - 300.0).abs() < 1e-9);
-        assert_eq!(energy.per(0), None);
+        assert_eq!(energy.divided_by(0), None);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct GpuStatus {
 }
 
 /// A source for the state of all GPUs.
-pub trait Source: Send {
+pub trait GpuStatusSource: Send {
     fn read(&mut self) -> Vec<GpuStatus>;
 
     /// Name of the source, for a caption.
@@ -37,13 +37,13 @@ pub trait Source: Send {
 
 /// Finds the best source of this machine: the driver's files, then the vendors' libraries and programs. `None` without a
 /// GPU.
-pub fn find_source() -> Option<Box<dyn Source>> {
-    let sysfs = sysfs::Sysfs::of_this_machine();
+pub fn find_source() -> Option<Box<dyn GpuStatusSource>> {
+    let sysfs = sysfs::Sysfs::from_system();
     if !sysfs.is_empty() {
         return Some(Box::new(sysfs));
     }
     if let Some(nvidia) = nvidia::Nvidia::open() {
         return Some(Box::new(nvidia));
     }
-    amd_smi::AmdSmi::find().map(|tool| Box::new(tool) as Box<dyn Source>)
+    amd_smi::AmdSmi::find().map(|tool| Box::new(tool) as Box<dyn GpuStatusSource>)
 }

@@ -6,11 +6,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::energy::PowerSample;
-use super::{GpuStatus, Source};
+use super::{GpuStatus, GpuStatusSource};
 
 /// All GPUs at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct GpuReading {
     pub at: Instant,
     pub gpus: Vec<GpuStatus>,
 }
@@ -20,7 +20,7 @@ const MOST_READINGS: usize = 43_200;
 
 /// Takes readings until it is dropped.
 pub struct Monitor {
-    readings: Arc<Mutex<Vec<Reading>>>,
+    readings: Arc<Mutex<Vec<GpuReading>>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
     description: Arc<OnceLock<&'static str>>,
@@ -29,21 +29,21 @@ pub struct Monitor {
 impl Monitor {
     /// Starts the thread. It calls `find`, which may be slow, and ends if there is no source.
     pub fn start(
-        find: impl FnOnce() -> Option<Box<dyn Source>> + Send + 'static,
+        find: impl FnOnce() -> Option<Box<dyn GpuStatusSource>> + Send + 'static,
         period: Duration,
     ) -> Self {
         let readings = Arc::new(Mutex::new(Vec::new()));
         let description = Arc::new(OnceLock::new());
         let (stop, stopped) = mpsc::channel();
-        let (shared, told) = (readings.clone(), description.clone());
+        let (shared, update) = (readings.clone(), description.clone());
         let thread = thread::spawn(move || {
             let Some(mut source) = find() else {
                 return;
             };
-            told.get_or_init(|| source.describe());
+            update.get_or_init(|| source.describe());
             let mut due = Instant::now();
             loop {
-                let reading = Reading {
+                let reading = GpuReading {
                     at: Instant::now(),
                     gpus: source.read(),
                 };
@@ -72,12 +72,12 @@ impl Monitor {
         self.description.get().copied()
     }
 
-    pub fn latest(&self) -> Option<Reading> {
+    pub fn latest(&self) -> Option<GpuReading> {
         lock(&self.readings).last().cloned()
     }
 
     #[cfg(test)]
-    pub fn readings(&self) -> Vec<Reading> {
+    pub fn readings(&self) -> Vec<GpuReading> {
         lock(&self.readings).clone()
     }
 
@@ -106,7 +106,7 @@ impl Drop for Monitor {
     }
 }
 
-fn keep(readings: &Mutex<Vec<Reading>>, reading: Reading) {
+fn keep(readings: &Mutex<Vec<GpuReading>>, reading: GpuReading) {
     let mut readings = lock(readings);
     if readings.len() >= MOST_READINGS {
         readings.drain(..MOST_READINGS / 2);
@@ -114,7 +114,7 @@ fn keep(readings: &Mutex<Vec<Reading>>, reading: Reading) {
     readings.push(reading);
 }
 
-fn lock(readings: &Mutex<Vec<Reading>>) -> std::sync::MutexGuard<'_, Vec<Reading>> {
+fn lock(readings: &Mutex<Vec<GpuReading>>) -> std::sync::MutexGuard<'_, Vec<GpuReading>> {
     readings.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     struct Counting(u64);
 
-    impl Source for Counting {
+    impl GpuStatusSource for Counting {
         fn read(&mut self) -> Vec<GpuStatus> {
             self.0 += 1;
             vec![GpuStatus {

@@ -3,7 +3,7 @@
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
 
-use super::{GpuStatus, Source};
+use super::{GpuStatus, GpuStatusSource};
 
 pub struct Nvidia {
     library: Nvml,
@@ -34,7 +34,7 @@ impl Nvidia {
     }
 }
 
-impl Source for Nvidia {
+impl GpuStatusSource for Nvidia {
     fn read(&mut self) -> Vec<GpuStatus> {
         let count = self.library.device_count().unwrap_or(0);
         (0..count).filter_map(|index| self.status(index)).collect()

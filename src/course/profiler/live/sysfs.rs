@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{GpuStatus, Source};
+use super::{GpuStatus, GpuStatusSource};
 use tinyllama_base::inside;
 use tinyllama_base::kfd;
 
@@ -26,7 +26,7 @@ struct Card {
 }
 
 impl Sysfs {
-    pub fn of_this_machine() -> Self {
+    pub fn from_system() -> Self {
         Sysfs::below(Path::new("/sys"))
     }
 
@@ -62,7 +62,7 @@ impl Sysfs {
     }
 }
 
-impl Source for Sysfs {
+impl GpuStatusSource for Sysfs {
     fn read(&mut self) -> Vec<GpuStatus> {
         self.cards.iter().map(Card::status).collect()
     }

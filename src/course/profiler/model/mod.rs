@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use self::interned::Interned;
 pub use self::records::{
-    Agent, Allocation, ApiCall, CounterSample, Dispatch, InstructionSamples, Interval, Lane,
-    MeasuredCeiling, MemoryCopy, Metric, Pass, Process, Region, Statistic, StatisticKind, Variant,
+    Agent, ApiCall, CallRegion, CounterSample, Dispatch, InstructionSamples, LaunchVariant,
+    MeasuredCeiling, MemoryAllocation, MemoryCopy, ProfiledProcess, ProfilerMetric,
+    ProfilerStatistic, ReplayPass, StatisticKind, TimeSpan, TraceLane,
 };
 
 /// Index of a string in [`Profile::names`].
@@ -40,13 +41,13 @@ pub struct Profile {
     pub dispatches: Vec<Dispatch>,
     pub copies: Vec<MemoryCopy>,
     pub calls: Vec<ApiCall>,
-    pub allocations: Vec<Allocation>,
+    pub allocations: Vec<MemoryAllocation>,
     pub counters: Vec<CounterSample>,
-    pub statistics: Vec<Statistic>,
-    pub regions: Vec<Region>,
+    pub statistics: Vec<ProfilerStatistic>,
+    pub regions: Vec<CallRegion>,
     pub agents: Vec<Agent>,
     pub ceilings: Vec<MeasuredCeiling>,
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<ProfilerMetric>,
     pub instructions: Vec<InstructionSamples>,
     /// Facts about the machine from rocprof-compute, under its own keys.
     pub system: BTreeMap<String, String>,
@@ -55,9 +56,9 @@ pub struct Profile {
     /// The files that the profile comes from.
     pub sources: Vec<PathBuf>,
     names: Interned<Arc<str>>,
-    variants: Interned<Variant>,
-    lanes: Interned<Lane>,
-    processes: Interned<Process>,
+    variants: Interned<LaunchVariant>,
+    lanes: Interned<TraceLane>,
+    processes: Interned<ProfiledProcess>,
 }
 
 impl Profile {
@@ -74,20 +75,20 @@ impl Profile {
         NameId(self.names.number_of(name, |name| name.into()))
     }
 
-    pub fn variant_id(&mut self, variant: Variant) -> VariantId {
-        VariantId(self.variants.number_of(&variant, Variant::clone))
+    pub fn variant_id(&mut self, variant: LaunchVariant) -> VariantId {
+        VariantId(self.variants.number_of(&variant, LaunchVariant::clone))
     }
 
-    pub fn lane_id(&mut self, lane: Lane) -> LaneId {
-        LaneId(self.lanes.number_of(&lane, Lane::clone))
+    pub fn lane_id(&mut self, lane: TraceLane) -> LaneId {
+        LaneId(self.lanes.number_of(&lane, TraceLane::clone))
     }
 
-    pub fn process_id(&mut self, label: &str, pass: Option<Pass>) -> ProcessId {
-        let process = Process {
+    pub fn process_id(&mut self, label: &str, pass: Option<ReplayPass>) -> ProcessId {
+        let process = ProfiledProcess {
             label: label.to_owned(),
             pass,
         };
-        ProcessId(self.processes.number_of(&process, Process::clone))
+        ProcessId(self.processes.number_of(&process, ProfiledProcess::clone))
     }
 
     /// Rows of the profilers' summaries of a kind, for processes without a single record in `recorded`.
@@ -95,7 +96,7 @@ impl Profile {
         &self,
         kind: StatisticKind,
         recorded: impl Iterator<Item = LaneId>,
-    ) -> impl Iterator<Item = (&Statistic, &str)> {
+    ) -> impl Iterator<Item = (&ProfilerStatistic, &str)> {
         // Processes are compared by name, because several passes are one process.
         let label = |id| self.process(id).label.as_str();
         let known: HashSet<&str> = recorded
@@ -110,15 +111,15 @@ impl Profile {
         &self.names.values[id.0 as usize]
     }
 
-    pub fn variant(&self, id: VariantId) -> &Variant {
+    pub fn variant(&self, id: VariantId) -> &LaunchVariant {
         &self.variants.values[id.0 as usize]
     }
 
-    pub fn lane(&self, id: LaneId) -> &Lane {
+    pub fn lane(&self, id: LaneId) -> &TraceLane {
         &self.lanes.values[id.0 as usize]
     }
 
-    pub fn process(&self, id: ProcessId) -> &Process {
+    pub fn process(&self, id: ProcessId) -> &ProfiledProcess {
         &self.processes.values[id.0 as usize]
     }
 
@@ -135,7 +136,7 @@ impl Profile {
         (process, sample.dispatch, start.filter(|_| !is_numbered))
     }
 
-    pub fn processes(&self) -> &[Process] {
+    pub fn processes(&self) -> &[ProfiledProcess] {
         &self.processes.values
     }
 
@@ -169,13 +170,13 @@ impl Profile {
     }
 
     /// The launches that have a usable time.
-    pub fn timed(&self) -> impl Iterator<Item = (&Dispatch, Interval)> {
+    pub fn timed(&self) -> impl Iterator<Item = (&Dispatch, TimeSpan)> {
         let launches = self.dispatches.iter();
         launches.filter_map(|launch| Some((launch, launch.time?)))
     }
 
     /// Rows of one kind in the profiler's summaries.
-    pub fn summary(&self, kind: StatisticKind) -> impl Iterator<Item = &Statistic> {
+    pub fn summary(&self, kind: StatisticKind) -> impl Iterator<Item = &ProfilerStatistic> {
         self.statistics.iter().filter(move |row| row.kind == kind)
     }
 

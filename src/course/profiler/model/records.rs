@@ -6,15 +6,15 @@ use super::{LaneId, NameId, ProcessId, VariantId};
 
 /// Start and end in nanoseconds of the profiler's clock. The end is never before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
+pub struct TimeSpan {
     pub start: i64,
     pub end: i64,
 }
 
-impl Interval {
+impl TimeSpan {
     /// Returns `None` if the end is before the start.
     pub fn new(start: i64, end: i64) -> Option<Self> {
-        (end >= start).then_some(Interval { start, end })
+        (end >= start).then_some(TimeSpan { start, end })
     }
 
     /// Nanoseconds.
@@ -25,7 +25,7 @@ impl Interval {
 
 /// How a kernel was launched. `None` means that the format does not have the figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Variant {
+pub struct LaunchVariant {
     pub kernel: NameId,
     /// Work-items in a workgroup. Formats with a single figure put it first.
     pub workgroup: Option<[u32; 3]>,
@@ -43,12 +43,12 @@ pub struct Variant {
     pub sgpr: Option<u32>,
 }
 
-impl Variant {
+impl LaunchVariant {
     /// A launch with a known name and nothing else.
     pub fn unknown(kernel: NameId) -> Self {
-        Variant {
+        LaunchVariant {
             kernel,
-            ..Variant::default()
+            ..LaunchVariant::default()
         }
     }
 
@@ -60,7 +60,7 @@ impl Variant {
 
 /// A sequence of work: a device's queue or stream, or a host thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Lane {
+pub struct TraceLane {
     pub process: ProcessId,
     /// The profiler's number of the device.
     pub agent: Option<u64>,
@@ -72,16 +72,16 @@ pub struct Lane {
 
 /// One execution of a program: a rank, or a replay that collected other counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Process {
+pub struct ProfiledProcess {
     /// Label that the profiler gave its files, usually host and process id.
     pub label: String,
     /// The replay of the program, if the profiler made several.
-    pub pass: Option<Pass>,
+    pub pass: Option<ReplayPass>,
 }
 
 /// One of several replays of a program, each with other counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pass {
+pub struct ReplayPass {
     /// The folder that contains all replays of the program.
     pub workload: String,
     /// The profiler's name for the replay: `pass_1`, `pmc_perf_0`.
@@ -97,7 +97,7 @@ pub struct Dispatch {
     /// Number that connects a dispatch with the API call that made it.
     pub correlation: Option<u64>,
     /// `None` if the file has no usable time stamps.
-    pub time: Option<Interval>,
+    pub time: Option<TimeSpan>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +110,7 @@ pub struct MemoryCopy {
     /// `None` in CSV, which has no sizes.
     pub bytes: Option<u64>,
     pub correlation: Option<u64>,
-    pub time: Interval,
+    pub time: TimeSpan,
 }
 
 /// A host call into a library, or a marker of the program.
@@ -120,17 +120,17 @@ pub struct ApiCall {
     pub function: NameId,
     pub lane: LaneId,
     pub correlation: Option<u64>,
-    pub time: Interval,
+    pub time: TimeSpan,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Allocation {
+pub struct MemoryAllocation {
     pub operation: NameId,
     pub lane: LaneId,
     /// 0 for a release.
     pub bytes: Option<u64>,
     pub address: Option<u64>,
-    pub time: Interval,
+    pub time: TimeSpan,
 }
 
 /// A hardware counter's value for one dispatch.
@@ -142,7 +142,7 @@ pub struct CounterSample {
     pub counter: NameId,
     pub value: f64,
     /// Time of the dispatch. Collecting counters slows it down.
-    pub time: Option<Interval>,
+    pub time: Option<TimeSpan>,
 }
 
 /// The subject of a summary table.
@@ -151,13 +151,13 @@ pub enum StatisticKind {
     Kernel,
     Api,
     MemoryCopy,
-    Allocation,
+    MemoryAllocation,
     Domain,
 }
 
 /// A row of a summary that the profiler computed.
 #[derive(Clone, Copy, Debug)]
-pub struct Statistic {
+pub struct ProfilerStatistic {
     pub kind: StatisticKind,
     /// The process, if the file's name says which.
     pub process: Option<ProcessId>,
@@ -171,7 +171,7 @@ pub struct Statistic {
 
 /// A node of the call tree of rocprof-sys, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Region {
+pub struct CallRegion {
     pub label: String,
     pub thread: Option<u64>,
     pub depth: u32,
@@ -245,7 +245,7 @@ impl MeasuredCeiling {
 
 /// A figure that rocprof-compute derived.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Metric {
+pub struct ProfilerMetric {
     /// Table of the metric: `System Speed-of-Light`, ….
     pub table: String,
     pub name: String,

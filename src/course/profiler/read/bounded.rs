@@ -7,8 +7,8 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
 
-use super::damage::{Damage, Place};
-use tinyllama_base::foreign;
+use super::damage::{Damage, FileLocation};
+use tinyllama_base::untrusted;
 
 /// Limit of the bytes between two delimiters. Real names and messages are far shorter.
 const LONGEST: usize = 8 << 20;
@@ -52,22 +52,22 @@ impl<R: Read> Read for LongestRun<R> {
 const MOST_UNPACKED: u64 = 1 << 30;
 
 /// The content of a file, unpacked if it is compressed with gzip.
-pub enum Input {
+pub enum BoundedInput {
     Plain(File),
     Packed(Box<Unpacked>),
 }
 
-impl Input {
+impl BoundedInput {
     pub fn is_packed(&self) -> bool {
-        matches!(self, Input::Packed(_))
+        matches!(self, BoundedInput::Packed(_))
     }
 }
 
-impl Read for Input {
+impl Read for BoundedInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Input::Plain(file) => file.read(buffer),
-            Input::Packed(unpacked) => unpacked.read(buffer),
+            BoundedInput::Plain(file) => file.read(buffer),
+            BoundedInput::Packed(unpacked) => unpacked.read(buffer),
         }
     }
 }
@@ -97,21 +97,21 @@ impl Read for Unpacked {
 ///
 /// # Errors
 /// Fails if the file cannot be opened.
-pub fn open(path: &Path) -> Result<Input, Damage> {
+pub fn open(path: &Path) -> Result<BoundedInput, Damage> {
     input(path, MOST_UNPACKED).map_err(|error| Damage::io(path, &error))
 }
 
-fn input(path: &Path, most_unpacked: u64) -> io::Result<Input> {
-    let mut file = foreign::open(path)?;
+fn input(path: &Path, most_unpacked: u64) -> io::Result<BoundedInput> {
+    let mut file = untrusted::open(path)?;
     let mut start = Vec::new();
     file.by_ref().take(2).read_to_end(&mut start)?;
     file.rewind()?;
     Ok(match start.as_slice() {
-        b"\x1f\x8b" => Input::Packed(Box::new(Unpacked {
+        b"\x1f\x8b" => BoundedInput::Packed(Box::new(Unpacked {
             decoder: MultiGzDecoder::new(BufReader::new(file)),
             left: most_unpacked,
         })),
-        _ => Input::Plain(file),
+        _ => BoundedInput::Plain(file),
     })
 }
 
@@ -122,7 +122,7 @@ pub fn lines(path: &Path) -> Result<impl Iterator<Item = Result<(u64, String), D
         Ok(line) => Ok((number, line)),
         Err(error) => {
             let problem = format!("cannot be read: {error}");
-            Err(Damage::new(Place::line(path, number), problem))
+            Err(Damage::new(FileLocation::line(path, number), problem))
         }
     }))
 }
@@ -131,9 +131,9 @@ pub fn lines(path: &Path) -> Result<impl Iterator<Item = Result<(u64, String), D
 pub fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Damage> {
     let document = serde_json::from_reader(LongestRun::new(open(path)?, b'"'));
     document.map_err(|error| {
-        let place = Place {
+        let place = FileLocation {
             column: Some(error.column() as u64),
-            ..Place::line(path, error.line() as u64)
+            ..FileLocation::line(path, error.line() as u64)
         };
         let hint = match error.is_eof() {
             true => " (the file was cut off: profile again, and let the program finish)",

@@ -42,9 +42,9 @@ const BYTES_PER_ROW: u64 = 8;
 const TEXT: u64 = 64 << 20;
 
 /// The remaining budget of a database.
-pub struct Budget {
+pub struct QueryBudget {
     /// Made by [`Box::into_raw`], because SQLite keeps a pointer to it.
-    work: NonNull<Work>,
+    work: NonNull<QueryProgress>,
     rows: Cell<u64>,
     text: Cell<u64>,
     seen: RefCell<HashSet<u64>>,
@@ -52,7 +52,7 @@ pub struct Budget {
 }
 
 /// Counters of SQLite's callback.
-struct Work {
+struct QueryProgress {
     calls: Cell<u64>,
     deadline: Instant,
 }
@@ -61,12 +61,12 @@ struct Work {
 pub const TOO_MUCH: &str =
     "its views compute more than any profile needs: this is not a profiler's file";
 
-impl Budget {
+impl QueryBudget {
     /// Limits a connection to a file of this size. Drop the budget after the connection.
     pub fn limit(connection: &Connection, bytes: u64) -> rusqlite::Result<Self> {
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "hard_heap_limit", MOST_HEAP)?;
-        let work = Box::new(Work {
+        let work = Box::new(QueryProgress {
             calls: Cell::new(CALLS + bytes * CALLS_PER_BYTE),
             deadline: Instant::now() + TIME + Duration::from_millis(bytes / BYTES_PER_MS),
         });
@@ -82,7 +82,7 @@ impl Budget {
             let counter = work.as_ptr().cast();
             ffi::sqlite3_progress_handler(handle, STEPS, Some(is_spent), counter);
         }
-        Ok(Budget {
+        Ok(QueryBudget {
             work,
             rows: Cell::new(ROWS + bytes / BYTES_PER_ROW),
             text: Cell::new(TEXT + bytes),
@@ -111,7 +111,7 @@ fn take(left: &Cell<u64>, amount: u64) -> bool {
     rest.is_some()
 }
 
-impl Drop for Budget {
+impl Drop for QueryBudget {
     fn drop(&mut self) {
         // SAFETY: made by `Box::into_raw`, and the connection that had the pointer is closed.
         drop(unsafe { Box::from_raw(self.work.as_ptr()) });
@@ -121,7 +121,7 @@ impl Drop for Budget {
 /// Counts work. A result other than 0 interrupts SQLite.
 unsafe extern "C" fn is_spent(work: *mut c_void) -> c_int {
     // SAFETY: this pointer was registered together with the callback. The work outlives the connection.
-    let work = unsafe { &*work.cast::<Work>() };
+    let work = unsafe { &*work.cast::<QueryProgress>() };
     let is_left = take(&work.calls, 1) && Instant::now() < work.deadline;
     c_int::from(!is_left)
 }

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use tinyllama_base::foreign::plain;
+use tinyllama_base::untrusted::plain;
 
 /// A place in a file. Lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FileLocation {
     pub file: PathBuf,
     pub line: Option<u64>,
     /// Number of the field in CSV, of the character in JSON and text.
@@ -16,9 +16,9 @@ pub struct Place {
     pub name: Option<String>,
 }
 
-impl Place {
+impl FileLocation {
     pub fn file(path: &Path) -> Self {
-        Place {
+        FileLocation {
             file: path.to_owned(),
             line: None,
             column: None,
@@ -27,14 +27,14 @@ impl Place {
     }
 
     pub fn line(path: &Path, line: u64) -> Self {
-        Place {
+        FileLocation {
             line: Some(line),
-            ..Place::file(path)
+            ..FileLocation::file(path)
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FileLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", plain(&self.file.display().to_string()))?;
         if let Some(line) = self.line {
@@ -52,23 +52,23 @@ impl fmt::Display for Place {
 
 /// A file that breaks the rules of its format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {}", plain(problem))]
+#[error("{location}: {}", plain(problem))]
 pub struct Damage {
-    pub place: Place,
+    pub location: FileLocation,
     /// The fault and, if known, what to do.
     pub problem: String,
 }
 
 impl Damage {
-    pub fn new(place: Place, problem: impl Into<String>) -> Self {
+    pub fn new(location: FileLocation, problem: impl Into<String>) -> Self {
         Damage {
-            place,
+            location,
             problem: problem.into(),
         }
     }
 
     pub fn io(path: &Path, error: &std::io::Error) -> Self {
-        Damage::new(Place::file(path), format!("cannot be read: {error}"))
+        Damage::new(FileLocation::file(path), format!("cannot be read: {error}"))
     }
 }
 
@@ -88,9 +88,9 @@ impl DamageLog {
             self.found.push(damage);
             return Ok(());
         }
-        let Damage { place, problem } = damage;
+        let Damage { location, problem } = damage;
         let rest = "the rest of the file is not read after";
         let problem = format!("{problem}; {rest} {GIVE_UP_AFTER} damaged records");
-        Err(Damage { place, problem })
+        Err(Damage { location, problem })
     }
 }

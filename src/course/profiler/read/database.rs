@@ -7,10 +7,10 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
-use super::Reading;
-use super::budget::{Budget, TOO_MUCH};
-use super::damage::{Damage, Place};
-use super::fields::{self, Columns, Field};
+use super::FileImport;
+use super::budget::{QueryBudget, TOO_MUCH};
+use super::damage::{Damage, FileLocation};
+use super::fields::{self, Field, FieldColumns};
 use super::records::Records;
 
 /// A database. Errors name its file.
@@ -18,19 +18,19 @@ pub struct Database<'a> {
     // Fields are dropped in their order, so the connection is closed before its budget is dropped.
     pub connection: Connection,
     path: &'a Path,
-    budget: Budget,
+    budget: QueryBudget,
 }
 
 impl<'a> Database<'a> {
     pub fn open(path: &'a Path) -> Result<Self, Damage> {
-        let sql = |error| Damage::new(Place::file(path), explain(&error));
+        let sql = |error| Damage::new(FileLocation::file(path), explain(&error));
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(sql)?;
         // The views come with the file. They may compute, but must not call functions with an effect.
         let trust = connection.pragma_update(None, "trusted_schema", false);
         trust.map_err(sql)?;
         let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
-        let budget = Budget::limit(&connection, bytes).map_err(sql)?;
+        let budget = QueryBudget::limit(&connection, bytes).map_err(sql)?;
         Ok(Database {
             connection,
             path,
@@ -50,15 +50,15 @@ impl<'a> Database<'a> {
 
     /// Passes each row of a view to `add`, and returns how many it accepted. A missing column is not an error, because an
     /// older schema has fewer. A missing view has no rows.
-    pub fn each(
+    pub fn for_each_row(
         &self,
         view: &str,
-        reading: &mut Reading<'_>,
-        mut add: impl FnMut(&mut Records<'_>, &Row<'_, '_>) -> Result<(), String>,
+        reading: &mut FileImport<'_>,
+        mut add: impl FnMut(&mut Records<'_>, &DatabaseRow<'_, '_>) -> Result<(), String>,
     ) -> Result<u64, Damage> {
-        let place = |row: String| Place {
+        let place = |row: String| FileLocation {
             name: Some(format!("view {view}{row}")),
-            ..Place::file(self.path)
+            ..FileLocation::file(self.path)
         };
         let sql = |error| Damage::new(place(String::new()), explain(&error));
         let mut names = self.columns(view).map_err(sql)?;
@@ -66,7 +66,7 @@ impl<'a> Database<'a> {
         if names.is_empty() {
             return Ok(0);
         }
-        let columns = Columns::of(&names);
+        let columns = FieldColumns::from_names(&names);
         let query = format!("SELECT \"{}\" FROM \"{view}\"", names.join("\", \""));
         let mut statement = self.connection.prepare(&query).map_err(sql)?;
         let mut rows = statement.query([]).map_err(sql)?;
@@ -78,7 +78,7 @@ impl<'a> Database<'a> {
             if !self.budget.take_row() {
                 return Err(Damage::new(place(String::new()), TOO_MUCH));
             }
-            let row = Row {
+            let row = DatabaseRow {
                 row,
                 columns: &columns,
                 names: &names,
@@ -100,7 +100,7 @@ impl<'a> Database<'a> {
 
     /// Reads the first row of a view as texts by column, for facts that people read. Returns 0 if there is no such view.
     pub fn facts(&self, view: &str, into: &mut BTreeMap<String, String>) -> Result<u64, Damage> {
-        let sql = |error| Damage::new(Place::file(self.path), explain(&error));
+        let sql = |error| Damage::new(FileLocation::file(self.path), explain(&error));
         let columns = self.columns(view).map_err(sql)?;
         if columns.is_empty() {
             return Ok(0);
@@ -119,7 +119,7 @@ impl<'a> Database<'a> {
                 ValueRef::Null | ValueRef::Blob(_) => continue,
             };
             if !self.budget.take_text(&text) {
-                return Err(Damage::new(Place::file(self.path), TOO_MUCH));
+                return Err(Damage::new(FileLocation::file(self.path), TOO_MUCH));
             }
             match serde_json::from_str::<BTreeMap<String, Value>>(&text) {
                 // Some versions store these facts as a JSON document.
@@ -146,7 +146,7 @@ pub fn tables(path: &Path) -> Result<Vec<String>, Damage> {
     let names = "SELECT name FROM sqlite_master WHERE type IN ('view', 'table') AND name <> ?1";
     Database::open(path)?
         .strings(names, "")
-        .map_err(|error| Damage::new(Place::file(path), explain(&error)))
+        .map_err(|error| Damage::new(FileLocation::file(path), explain(&error)))
 }
 
 fn explain(error: &rusqlite::Error) -> String {
@@ -163,16 +163,16 @@ fn explain(error: &rusqlite::Error) -> String {
 }
 
 /// A row. SQLite may have stored its values under any type.
-pub struct Row<'a, 'stmt> {
+pub struct DatabaseRow<'a, 'stmt> {
     row: &'a rusqlite::Row<'stmt>,
-    columns: &'a Columns,
+    columns: &'a FieldColumns,
     names: &'a [String],
-    budget: &'a Budget,
+    budget: &'a QueryBudget,
 }
 
-impl Row<'_, '_> {
+impl DatabaseRow<'_, '_> {
     fn value(&self, field: Field) -> Result<ValueRef<'_>, String> {
-        match self.columns.at(field) {
+        match self.columns.column_of(field) {
             Some(column) => self
                 .row
                 .get_ref(column)
@@ -182,11 +182,11 @@ impl Row<'_, '_> {
     }
 }
 
-impl fields::Row for Row<'_, '_> {
+impl fields::FieldSource for DatabaseRow<'_, '_> {
     type Problem = String;
 
     fn has(&self, field: Field) -> bool {
-        self.columns.at(field).is_some()
+        self.columns.column_of(field).is_some()
     }
 
     fn text(&self, field: Field) -> Result<Option<&str>, String> {
@@ -204,7 +204,7 @@ impl fields::Row for Row<'_, '_> {
         }
     }
 
-    fn whole(&self, field: Field) -> Result<Option<u64>, String> {
+    fn unsigned(&self, field: Field) -> Result<Option<u64>, String> {
         let negative = |number| self.problem(field, format!("is negative: {number}"));
         self.stamp(field)?
             .map(|number| u64::try_from(number).map_err(|_| negative(number)))
@@ -236,7 +236,10 @@ impl fields::Row for Row<'_, '_> {
     }
 
     fn problem(&self, field: Field, problem: String) -> String {
-        let name = self.columns.at(field).map_or("?", |at| &self.names[at]);
+        let name = self
+            .columns
+            .column_of(field)
+            .map_or("?", |at| &self.names[at]);
         format!("{name} {problem}")
     }
 

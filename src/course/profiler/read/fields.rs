@@ -1,6 +1,6 @@
 //! Fields of rows: the column names that each tool and version gives them, and how to read a row.
 
-use crate::profiler::model::{Interval, Lane, ProcessId};
+use crate::profiler::model::{ProcessId, TimeSpan, TraceLane};
 
 macro_rules! fields {
     ($($field:ident: $($name:literal)+,)+) => {
@@ -73,28 +73,28 @@ pub fn is_known(column: &str) -> bool {
 
 /// Index of each field in a table.
 #[derive(Clone, Debug, Default)]
-pub struct Columns(Vec<Option<usize>>);
+pub struct FieldColumns(Vec<Option<usize>>);
 
-impl Columns {
-    pub fn of(names: &[String]) -> Self {
+impl FieldColumns {
+    pub fn from_names(names: &[String]) -> Self {
         let place = |known: &&str| names.iter().position(|name| name == known);
         let places = NAMES.iter().map(|known| known.iter().find_map(place));
-        Columns(places.collect())
+        FieldColumns(places.collect())
     }
 
-    pub fn at(&self, field: Field) -> Option<usize> {
+    pub fn column_of(&self, field: Field) -> Option<usize> {
         self.0.get(field as usize).copied().flatten()
     }
 }
 
 /// A row whose fields may be missing, empty or wrong.
-pub trait Row {
+pub trait FieldSource {
     /// A fault and its place.
     type Problem;
 
     fn has(&self, field: Field) -> bool;
     fn text(&self, field: Field) -> Result<Option<&str>, Self::Problem>;
-    fn whole(&self, field: Field) -> Result<Option<u64>, Self::Problem>;
+    fn unsigned(&self, field: Field) -> Result<Option<u64>, Self::Problem>;
     fn number(&self, field: Field) -> Result<Option<f64>, Self::Problem>;
     /// Returns a number that may be infinite or missing.
     fn any_number(&self, field: Field) -> Result<Option<f64>, Self::Problem> {
@@ -125,7 +125,7 @@ pub trait Row {
     }
 
     fn small(&self, field: Field) -> Result<Option<u32>, Self::Problem> {
-        let number = self.whole(field)?;
+        let number = self.unsigned(field)?;
         number.map(|number| self.fitting(field, number)).transpose()
     }
 
@@ -137,7 +137,7 @@ pub trait Row {
     fn axes<T: TryFrom<u64>>(&self, fields: [Field; 3]) -> Result<Option<[T; 3]>, Self::Problem> {
         let mut axes = [None; 3];
         for (axis, field) in axes.iter_mut().zip(fields) {
-            *axis = self.whole(field)?;
+            *axis = self.unsigned(field)?;
         }
         if axes == [None; 3] {
             return Ok(None);
@@ -153,7 +153,7 @@ pub trait Row {
     }
 
     /// Returns `None` if the row has no columns of times.
-    fn time(&self) -> Result<Option<Interval>, Self::Problem> {
+    fn time(&self) -> Result<Option<TimeSpan>, Self::Problem> {
         if !self.has(Field::Start) || !self.has(Field::End) {
             return Ok(None);
         }
@@ -162,24 +162,24 @@ pub trait Row {
             self.stamp(field)?.ok_or_else(missing)
         };
         let (start, end) = (stamp(Field::Start)?, stamp(Field::End)?);
-        match Interval::new(start, end) {
+        match TimeSpan::new(start, end) {
             Some(time) => Ok(Some(time)),
             None => Err(self.disorder(disorder(start, end))),
         }
     }
 
     /// Returns the time. `None` also if a spreadsheet rounded it, because rounded stamps say nothing about durations.
-    fn exact_time(&self) -> Result<Option<Interval>, Self::Problem> {
+    fn exact_time(&self) -> Result<Option<TimeSpan>, Self::Problem> {
         self.time()
     }
 
-    fn lane(&self, process: ProcessId) -> Result<Lane, Self::Problem> {
-        Ok(Lane {
+    fn lane(&self, process: ProcessId) -> Result<TraceLane, Self::Problem> {
+        Ok(TraceLane {
             process,
-            agent: self.whole(Field::Agent)?,
-            queue: self.whole(Field::Queue)?,
-            stream: self.whole(Field::Stream)?,
-            thread: self.whole(Field::Thread)?,
+            agent: self.unsigned(Field::Agent)?,
+            queue: self.unsigned(Field::Queue)?,
+            stream: self.unsigned(Field::Stream)?,
+            thread: self.unsigned(Field::Thread)?,
         })
     }
 }

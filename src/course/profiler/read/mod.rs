@@ -20,18 +20,18 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use self::damage::DamageLog;
-pub use self::damage::{Damage, Place};
-use self::formats::{FORMATS, Format};
+pub use self::damage::{Damage, FileLocation};
+use self::formats::{FORMATS, ProfileFormat};
 use self::records::Records;
-use self::sample::Sample;
-use self::table::{Row, Table};
+use self::sample::FileSample;
+use self::table::{CsvRow, CsvTable};
 use crate::profiler::model::{ProcessId, Profile};
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct FileRead {
     pub path: PathBuf,
-    pub format: &'static Format,
+    pub format: &'static ProfileFormat,
     pub rows: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct PassedOver {
 #[derive(Debug)]
 pub struct Import {
     pub profile: Profile,
-    pub taken: Vec<Taken>,
+    pub taken: Vec<FileRead>,
     pub passed_over: Vec<PassedOver>,
     /// Damaged places. Everything around them is in the profile.
     pub damage: Vec<Damage>,
@@ -88,7 +88,7 @@ pub fn import(path: &Path) -> Result<Import, ImportError> {
 
 impl Import {
     /// Returns whether a file of this format was read.
-    pub fn took(&self, format: &Format) -> bool {
+    pub fn took(&self, format: &ProfileFormat) -> bool {
         self.taken.iter().any(|taken| taken.format == format)
     }
 
@@ -100,10 +100,12 @@ impl Import {
         match outcome {
             Ok((format, rows)) => {
                 self.profile.sources.push(path.clone());
-                self.taken.push(Taken { path, format, rows });
+                self.taken.push(FileRead { path, format, rows });
             }
-            Err(Refusal::PassedOver(reason)) => self.passed_over.push(PassedOver { path, reason }),
-            Err(Refusal::Damaged(damage)) => self.damage.push(damage),
+            Err(ReadRefusal::PassedOver(reason)) => {
+                self.passed_over.push(PassedOver { path, reason })
+            }
+            Err(ReadRefusal::Damaged(damage)) => self.damage.push(damage),
         }
     }
 
@@ -111,14 +113,14 @@ impl Import {
         &mut self,
         path: &Path,
         log: &mut DamageLog,
-    ) -> Result<(&'static Format, u64), Refusal> {
+    ) -> Result<(&'static ProfileFormat, u64), ReadRefusal> {
         if let Some(reason) = selection::told_already(path, &self.taken) {
-            return Err(Refusal::PassedOver(reason));
+            return Err(ReadRefusal::PassedOver(reason));
         }
-        let sample = Sample::of(path)?;
+        let sample = FileSample::read(path)?;
         let known = FORMATS.iter().find(|format| (format.recognises)(&sample));
         let format = known.ok_or_else(|| sample.unknown())?;
-        let mut reading = Reading {
+        let mut reading = FileImport {
             path,
             profile: &mut self.profile,
             log,
@@ -130,22 +132,22 @@ impl Import {
 
 /// Why a file is not read, or not to its end.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum ReadRefusal {
     Damaged(Damage),
     PassedOver(String),
 }
 
-impl From<Damage> for Refusal {
+impl From<Damage> for ReadRefusal {
     fn from(damage: Damage) -> Self {
-        Refusal::Damaged(damage)
+        ReadRefusal::Damaged(damage)
     }
 }
 
 /// The number of rows that were read, or the reason why not.
-pub type Rows = Result<u64, Refusal>;
+pub type RowCount = Result<u64, ReadRefusal>;
 
 /// The state of reading one file into a profile.
-pub struct Reading<'a> {
+pub struct FileImport<'a> {
     pub path: &'a Path,
     pub profile: &'a mut Profile,
     pub log: &'a mut DamageLog,
@@ -153,7 +155,7 @@ pub struct Reading<'a> {
     pub guids: &'a mut Vec<String>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> FileImport<'a> {
     /// The lines of the file with their numbers.
     pub fn lines(
         &self,
@@ -172,9 +174,9 @@ impl<'a> Reading<'a> {
         column: Option<u64>,
         problem: String,
     ) -> Result<(), Damage> {
-        let place = Place {
+        let place = FileLocation {
             column,
-            ..Place::line(self.path, line)
+            ..FileLocation::line(self.path, line)
         };
         self.log.add(Damage::new(place, problem))
     }
@@ -186,9 +188,9 @@ impl<'a> Reading<'a> {
         at: usize,
         problem: impl Into<String>,
     ) -> Result<(), Damage> {
-        let place = Place {
+        let place = FileLocation {
             name: Some(format!("{array}[{at}]")),
-            ..Place::file(self.path)
+            ..FileLocation::file(self.path)
         };
         self.log.add(Damage::new(place, problem))
     }
@@ -202,18 +204,18 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     /// Fails if the file cannot be read, has no valid header, or was exported from such a database.
-    pub fn table(&self) -> Result<Table, Refusal> {
+    pub fn table(&self) -> Result<CsvTable, ReadRefusal> {
         if let Some(guid) = self.guid()?.filter(|guid| self.guids.contains(guid)) {
-            return Err(Refusal::PassedOver(format!(
+            return Err(ReadRefusal::PassedOver(format!(
                 "was exported from the database {guid}, which is read itself"
             )));
         }
-        Ok(Table::open(self.path)?)
+        Ok(CsvTable::open(self.path)?)
     }
 
     /// Id of the database that a file was exported from, in its first row.
     fn guid(&self) -> Result<Option<String>, Damage> {
-        let mut table = Table::open(self.path)?;
+        let mut table = CsvTable::open(self.path)?;
         let Some(column) = table.find("guid") else {
             return Ok(None);
         };
@@ -225,12 +227,12 @@ impl<'a> Reading<'a> {
     /// Passes every row of the CSV file to `add`, and returns how many it accepted.
     pub fn rows(
         &mut self,
-        mut add: impl FnMut(&mut Records<'_>, &Row<'_>) -> Result<(), Damage>,
-    ) -> Rows {
+        mut add: impl FnMut(&mut Records<'_>, &CsvRow<'_>) -> Result<(), Damage>,
+    ) -> RowCount {
         let mut table = self.table()?;
         let process = self.process();
         let mut records = Records::new(self.profile, process);
-        let rows = table.each(self.log, |row| add(&mut records, row))?;
+        let rows = table.for_each_row(self.log, |row| add(&mut records, row))?;
         self.profile.notes.extend(table.shortened());
         Ok(rows)
     }

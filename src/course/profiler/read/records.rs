@@ -1,9 +1,9 @@
 //! Turns rows into records, equally for every tabular format.
 
-use super::fields::{Field, Row};
+use super::fields::{Field, FieldSource};
 use crate::profiler::model::{
-    Agent, Allocation, ApiCall, CounterSample, Dispatch, LaneId, MemoryCopy, NameId, ProcessId,
-    Profile, Statistic, StatisticKind, Variant, VariantId,
+    Agent, ApiCall, CounterSample, Dispatch, LaneId, LaunchVariant, MemoryAllocation, MemoryCopy,
+    NameId, ProcessId, Profile, ProfilerStatistic, StatisticKind, VariantId,
 };
 use crate::profiler::name;
 
@@ -13,7 +13,7 @@ pub struct Records<'a> {
     pub process: ProcessId,
     /// The name in the row before. Traces repeat names, and a comparison is cheaper than a look-up.
     kernel: Option<(String, NameId)>,
-    variant: Option<(Variant, VariantId)>,
+    variant: Option<(LaunchVariant, VariantId)>,
 }
 
 impl<'a> Records<'a> {
@@ -27,13 +27,13 @@ impl<'a> Records<'a> {
     }
 
     /// Reads how and when a kernel was launched.
-    pub fn launch<R: Row>(&mut self, row: &R) -> Result<Dispatch, R::Problem> {
+    pub fn launch<R: FieldSource>(&mut self, row: &R) -> Result<Dispatch, R::Problem> {
         use Field::{GridX, GridY, GridZ, WorkgroupX, WorkgroupY, WorkgroupZ};
         let kernel = match row.text(Field::Kernel)? {
             Some(kernel) => kernel,
             None => row.needed_text(Field::Name)?,
         };
-        let variant = Variant {
+        let variant = LaunchVariant {
             kernel: self.kernel(kernel),
             workgroup: row.axes([WorkgroupX, WorkgroupY, WorkgroupZ])?,
             grid: row.axes([GridX, GridY, GridZ])?,
@@ -46,8 +46,8 @@ impl<'a> Records<'a> {
         Ok(Dispatch {
             time: row.exact_time()?,
             lane: self.lane(row)?,
-            id: row.whole(Field::Dispatch)?,
-            correlation: row.whole(Field::Correlation)?,
+            id: row.unsigned(Field::Dispatch)?,
+            correlation: row.unsigned(Field::Correlation)?,
             variant: self.variant(variant),
         })
     }
@@ -63,7 +63,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn variant(&mut self, variant: Variant) -> VariantId {
+    fn variant(&mut self, variant: LaunchVariant) -> VariantId {
         match self.variant {
             Some((last, id)) if last == variant => id,
             _ => {
@@ -74,18 +74,18 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn lane<R: Row>(&mut self, row: &R) -> Result<LaneId, R::Problem> {
+    fn lane<R: FieldSource>(&mut self, row: &R) -> Result<LaneId, R::Problem> {
         Ok(self.profile.lane_id(row.lane(self.process)?))
     }
 
-    pub fn dispatch<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+    pub fn dispatch<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
         let launch = self.launch(row)?;
         self.profile.dispatches.push(launch);
         Ok(())
     }
 
     /// Adds a counter of one launch. Adds none if the hardware could not collect it.
-    pub fn counter<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+    pub fn counter<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
         let launch = self.launch(row)?;
         let counter = row.needed_text(Field::Counter)?;
         if counter.is_empty() {
@@ -99,12 +99,12 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    pub fn call<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+    pub fn call<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
         let domain = row.text(Field::Domain)?.unwrap_or_default();
         let call = ApiCall {
             time: row.needed(Field::Start, row.time()?)?,
             lane: self.lane(row)?,
-            correlation: row.whole(Field::Correlation)?,
+            correlation: row.unsigned(Field::Correlation)?,
             domain: self.profile.name_id(domain),
             function: self.profile.name_id(row.needed_text(Field::Function)?),
         };
@@ -112,26 +112,26 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    pub fn copy<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+    pub fn copy<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
         let copy = MemoryCopy {
             time: row.needed(Field::Start, row.time()?)?,
             lane: self.lane(row)?,
-            correlation: row.whole(Field::Correlation)?,
-            source: row.whole(Field::Source)?,
-            destination: row.whole(Field::Destination)?,
-            bytes: row.whole(Field::Bytes)?,
+            correlation: row.unsigned(Field::Correlation)?,
+            source: row.unsigned(Field::Source)?,
+            destination: row.unsigned(Field::Destination)?,
+            bytes: row.unsigned(Field::Bytes)?,
             direction: self.profile.name_id(row.needed_text(Field::Direction)?),
         };
         self.profile.copies.push(copy);
         Ok(())
     }
 
-    pub fn allocation<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
-        let allocation = Allocation {
+    pub fn allocation<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let allocation = MemoryAllocation {
             time: row.needed(Field::Start, row.time()?)?,
             lane: self.lane(row)?,
-            bytes: row.whole(Field::Bytes)?,
-            address: row.whole(Field::Address)?,
+            bytes: row.unsigned(Field::Bytes)?,
+            address: row.unsigned(Field::Address)?,
             operation: self.profile.name_id(row.needed_text(Field::Operation)?),
         };
         self.profile.allocations.push(allocation);
@@ -139,17 +139,17 @@ impl<'a> Records<'a> {
     }
 
     /// Adds a row of a summary. `name` returns its kind and name, and `process` is its process if known.
-    pub fn statistic<R: Row>(
+    pub fn statistic<R: FieldSource>(
         &mut self,
         row: &R,
         process: Option<ProcessId>,
         name: impl FnOnce(&str) -> (StatisticKind, &str),
     ) -> Result<(), R::Problem> {
         let (kind, name) = name(row.needed_text(Field::Name)?);
-        let statistic = Statistic {
+        let statistic = ProfilerStatistic {
             kind,
             process,
-            calls: row.needed(Field::Calls, row.whole(Field::Calls)?)?,
+            calls: row.needed(Field::Calls, row.unsigned(Field::Calls)?)?,
             total_ns: row.amount(Field::Total)?,
             min_ns: row.number(Field::Least)?,
             max_ns: row.number(Field::Most)?,
@@ -161,7 +161,7 @@ impl<'a> Records<'a> {
     }
 
     /// Adds a processor or GPU. `figure` finds its figures by the names that all formats have for them.
-    pub fn agent<R: Row>(
+    pub fn agent<R: FieldSource>(
         &mut self,
         row: &R,
         figure: impl Fn(&str) -> Result<Option<u64>, R::Problem>,
@@ -169,7 +169,7 @@ impl<'a> Records<'a> {
         let figures = Agent::of_figures(figure)?;
         let text = |field| Ok(row.text(field)?.unwrap_or_default().to_owned());
         let agent = Agent {
-            number: row.whole(Field::Number)?,
+            number: row.unsigned(Field::Number)?,
             gpu: text(Field::Type)?.eq_ignore_ascii_case("gpu"),
             name: text(Field::Name)?,
             product: text(Field::Product)?,

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use super::damage::Damage;
-use super::table::Table;
-use super::{Refusal, bounded, database};
+use super::table::CsvTable;
+use super::{ReadRefusal, bounded, database};
 
 /// Length of the sample in bytes. A report of rocprof-compute begins with a logo and the machine's description before its
 /// first table.
@@ -41,14 +41,14 @@ const UTF_16: &str = "text in UTF-16: save it as UTF-8 and import the result";
 
 /// The beginning of a file.
 #[derive(Debug)]
-pub struct Sample<'a> {
+pub struct FileSample<'a> {
     path: &'a Path,
-    pub content: Content,
+    pub content: SampleContent,
     columns: OnceCell<Vec<String>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum SampleContent {
     Empty,
     /// The names of its tables and views.
     Database(Vec<String>),
@@ -59,8 +59,8 @@ pub enum Content {
     Text(String),
 }
 
-impl<'a> Sample<'a> {
-    pub fn of(path: &'a Path) -> Result<Self, Damage> {
+impl<'a> FileSample<'a> {
+    pub fn read(path: &'a Path) -> Result<Self, Damage> {
         let mut head = Vec::new();
         let input = bounded::open(path)?;
         let is_packed = input.is_packed();
@@ -69,11 +69,11 @@ impl<'a> Sample<'a> {
             .read_to_end(&mut head)
             .map_err(|error| Damage::io(path, &error))?;
         let content = match head.starts_with(b"SQLite format 3\0") {
-            true if is_packed => Content::Binary(PACKED_DATABASE),
-            true => Content::Database(database::tables(path)?),
+            true if is_packed => SampleContent::Binary(PACKED_DATABASE),
+            true => SampleContent::Database(database::tables(path)?),
             false => content(&head),
         };
-        Ok(Sample {
+        Ok(FileSample {
             path,
             content,
             columns: OnceCell::new(),
@@ -82,18 +82,18 @@ impl<'a> Sample<'a> {
 
     /// Returns whether it is text, not JSON, that contains all `parts`.
     pub fn says(&self, parts: &[&str]) -> bool {
-        matches!(&self.content, Content::Text(text) if parts.iter().all(|part| text.contains(part)))
+        matches!(&self.content, SampleContent::Text(text) if parts.iter().all(|part| text.contains(part)))
     }
 
     /// Returns whether it is JSON with all of `keys`.
     pub fn has_keys(&self, keys: &[&str]) -> bool {
         let has = |text: &str, key: &str| text.contains(&format!("\"{key}\""));
-        matches!(&self.content, Content::Json(text) if keys.iter().all(|key| has(text, key)))
+        matches!(&self.content, SampleContent::Json(text) if keys.iter().all(|key| has(text, key)))
     }
 
     /// Returns whether it is a database with this table.
     pub fn has_table(&self, name: &str) -> bool {
-        matches!(&self.content, Content::Database(tables) if tables.iter().any(|table| table == name))
+        matches!(&self.content, SampleContent::Database(tables) if tables.iter().any(|table| table == name))
     }
 
     /// Returns whether it is a table with commas and all of `columns`.
@@ -115,54 +115,54 @@ impl<'a> Sample<'a> {
     }
 
     pub fn is_csv(&self) -> bool {
-        matches!(&self.content, Content::Text(text) if text.lines().next().is_some_and(|line| line.contains(',')))
+        matches!(&self.content, SampleContent::Text(text) if text.lines().next().is_some_and(|line| line.contains(',')))
     }
 
     fn header(&self) -> Vec<String> {
-        let table = self.is_csv().then(|| Table::open(self.path));
+        let table = self.is_csv().then(|| CsvTable::open(self.path));
         let table = table.and_then(Result::ok);
         table.map_or_else(Vec::new, |table| table.columns)
     }
 
     /// The reason to refuse it if no format knows it.
-    pub fn unknown(&self) -> Refusal {
+    pub fn unknown(&self) -> ReadRefusal {
         let reason = match &self.content {
-            Content::Empty => "is empty".to_owned(),
-            Content::Binary(what) => format!("is {what}"),
-            Content::Database(_) => "is an SQLite database of an unknown form".to_owned(),
-            Content::Json(_) => "is JSON of an unknown form".to_owned(),
-            Content::Text(_) if self.is_csv() => match Table::open(self.path) {
+            SampleContent::Empty => "is empty".to_owned(),
+            SampleContent::Binary(what) => format!("is {what}"),
+            SampleContent::Database(_) => "is an SQLite database of an unknown form".to_owned(),
+            SampleContent::Json(_) => "is JSON of an unknown form".to_owned(),
+            SampleContent::Text(_) if self.is_csv() => match CsvTable::open(self.path) {
                 Ok(_) => "is CSV with columns that no profiler writes".to_owned(),
                 Err(damage) => return damage.into(),
             },
-            Content::Text(_) => "is text of an unknown form".to_owned(),
+            SampleContent::Text(_) => "is text of an unknown form".to_owned(),
         };
-        Refusal::PassedOver(reason)
+        ReadRefusal::PassedOver(reason)
     }
 }
 
-fn content(head: &[u8]) -> Content {
+fn content(head: &[u8]) -> SampleContent {
     if let Some((_, what)) = BINARIES.iter().find(|(start, _)| head.starts_with(start)) {
-        return Content::Binary(what);
+        return SampleContent::Binary(what);
     }
     if head
         .get(TAR.0..)
         .is_some_and(|head| head.starts_with(TAR.1))
     {
-        return Content::Binary("an archive of tar: unpack it and import the folder");
+        return SampleContent::Binary("an archive of tar: unpack it and import the folder");
     }
     if head.contains(&0) {
-        return Content::Binary(
+        return SampleContent::Binary(
             "binary; a Perfetto trace (.pftrace, .proto) opens in ui.perfetto.dev",
         );
     }
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.is_empty() {
-        Content::Empty
+        SampleContent::Empty
     } else if text.starts_with(['{', '[']) {
-        Content::Json(text.to_owned())
+        SampleContent::Json(text.to_owned())
     } else {
-        Content::Text(text.to_owned())
+        SampleContent::Text(text.to_owned())
     }
 }

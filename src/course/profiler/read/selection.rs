@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Taken;
+use super::FileRead;
 use super::formats::{HAVE_COUNTERS, TELL_ALL};
-use crate::profiler::model::{Pass, ProcessId, Profile};
+use crate::profiler::model::{ProcessId, Profile, ReplayPass};
 
 /// Deeper folders belong to something else.
 const DEEPEST: usize = 8;
@@ -122,11 +122,11 @@ fn form_of_counters(path: &Path) -> Option<u32> {
 }
 
 /// Why a file need not be read, given the files that were read.
-pub fn told_already(path: &Path, taken: &[Taken]) -> Option<String> {
+pub fn told_already(path: &Path, taken: &[FileRead]) -> Option<String> {
     let run = run_of(path);
     let plain = unpacked(path);
     let form = form_of_counters(path);
-    let tells_the_same = |one: &&Taken| {
+    let tells_the_same = |one: &&FileRead| {
         let is_fuller = || {
             let other = form_of_counters(&one.path);
             HAVE_COUNTERS.contains(one.format) && other.zip(form).is_some_and(|(a, b)| a < b)
@@ -135,9 +135,9 @@ pub fn told_already(path: &Path, taken: &[Taken]) -> Option<String> {
             || unpacked(&one.path) == plain
             || one.path.parent() == path.parent() && is_fuller()
     };
-    let told = taken.iter().find(tells_the_same)?;
-    let told = told.path.file_name().unwrap_or_default();
-    Some(format!("tells what {} told", told.to_string_lossy()))
+    let update = taken.iter().find(tells_the_same)?;
+    let update = update.path.file_name().unwrap_or_default();
+    Some(format!("tells what {} told", update.to_string_lossy()))
 }
 
 /// Finds the process of a file by its name, its folder and its replay.
@@ -158,7 +158,7 @@ pub fn process(path: &Path, profile: &mut Profile) -> ProcessId {
 
 /// The replay in the name of a folder above the file: `pass_1` of rocprofv3, `pmc_1` and `out/pmc_perf_0` of
 /// rocprof-compute.
-fn folder_of_pass(path: &Path) -> Option<Pass> {
+fn folder_of_pass(path: &Path) -> Option<ReplayPass> {
     let is_pass = |name: &str| {
         let mut starts = ["pass_", "pmc_"].into_iter();
         let number = starts.find_map(|start| name.strip_prefix(start));
@@ -172,12 +172,12 @@ fn folder_of_pass(path: &Path) -> Option<Pass> {
 }
 
 /// A replay below `folder`.
-fn pass(folder: &Path, name: &str) -> Pass {
+fn pass(folder: &Path, name: &str) -> ReplayPass {
     let workload = match folder.file_name() {
         Some(out) if out == "out" => folder.parent().unwrap_or(folder),
         _ => folder,
     };
-    Pass {
+    ReplayPass {
         workload: workload.to_string_lossy().into_owned(),
         name: name.to_owned(),
     }
@@ -196,7 +196,7 @@ mod tests {
         ];
         let ordered = in_order(files.iter().map(PathBuf::from).collect());
         assert_eq!(ordered[0], Path::new("out/a_results.db"));
-        let taken = [Taken {
+        let taken = [FileRead {
             path: ordered[0].clone(),
             format: &super::super::formats::rocpd::FORMAT,
             rows: 1,

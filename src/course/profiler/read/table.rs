@@ -3,19 +3,19 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::bounded::{self, Input};
-use super::damage::{Damage, DamageLog, Place};
-use super::fields::{self, Columns, Field};
-use crate::profiler::model::Interval;
+use super::bounded::{self, BoundedInput};
+use super::damage::{Damage, DamageLog, FileLocation};
+use super::fields::{self, Field, FieldColumns};
+use crate::profiler::model::TimeSpan;
 
 /// Limit of one row. Kernel names have up to kilobytes, and the widest rows 30 KB. A longer row has an open quote.
 const LONGEST_ROW: usize = 4 << 20;
 const MOST_COLUMNS: usize = 1 << 16;
 
 /// A CSV file with a header.
-pub struct Table {
+pub struct CsvTable {
     path: PathBuf,
-    input: BufReader<Input>,
+    input: BufReader<BoundedInput>,
     parser: csv_core::Reader,
     /// Fields of the current row, one after the other, and the end of each.
     bytes: Vec<u8>,
@@ -23,16 +23,16 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Names in the file's spelling.
     pub headers: Vec<String>,
-    fields: Columns,
+    fields: FieldColumns,
     /// Line of the next byte of `input`.
     line: u64,
     /// True if a line says that rows were left out.
     is_shortened: bool,
 }
 
-impl Table {
+impl CsvTable {
     pub fn open(path: &Path) -> Result<Self, Damage> {
-        let mut table = Table {
+        let mut table = CsvTable {
             path: path.to_owned(),
             input: BufReader::with_capacity(1 << 18, bounded::open(path)?),
             parser: csv_core::Reader::new(),
@@ -40,7 +40,7 @@ impl Table {
             ends: vec![0; 64],
             columns: Vec::new(),
             headers: Vec::new(),
-            fields: Columns::default(),
+            fields: FieldColumns::default(),
             line: 1,
             is_shortened: false,
         };
@@ -51,14 +51,14 @@ impl Table {
             None => Vec::new(),
         };
         table.columns = headers.iter().map(|header| normalised(header)).collect();
-        table.fields = Columns::of(&table.columns);
+        table.fields = FieldColumns::from_names(&table.columns);
         table.headers = headers;
         Ok(table)
     }
 
     /// Returns whether the rows have a field.
     pub fn has(&self, field: Field) -> bool {
-        self.fields.at(field).is_some()
+        self.fields.column_of(field).is_some()
     }
 
     /// Index of the column called `name`.
@@ -75,10 +75,10 @@ impl Table {
     }
 
     /// Passes every row of the header's width to `add`, and returns how many it accepted. The others are damage.
-    pub fn each(
+    pub fn for_each_row(
         &mut self,
         log: &mut DamageLog,
-        mut add: impl FnMut(&Row<'_>) -> Result<(), Damage>,
+        mut add: impl FnMut(&CsvRow<'_>) -> Result<(), Damage>,
     ) -> Result<u64, Damage> {
         let mut rows = 0;
         while let Some(row) = self.next_row()? {
@@ -95,10 +95,10 @@ impl Table {
     }
 
     /// Returns the next row, or `None` after the last. After an `Err` the rest of the file cannot be parsed.
-    pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Damage> {
+    pub fn next_row(&mut self) -> Result<Option<CsvRow<'_>>, Damage> {
         self.skip_line_ends()?;
         let line = self.line;
-        let too_large = |problem| Damage::new(Place::line(&self.path, line), problem);
+        let too_large = |problem| Damage::new(FileLocation::line(&self.path, line), problem);
         let (mut length, mut fields) = (0, 0);
         loop {
             let input = self.input.fill_buf();
@@ -125,7 +125,7 @@ impl Table {
                 csv_core::ReadRecordResult::End => return Ok(None),
             }
         }
-        Ok(Some(Row {
+        Ok(Some(CsvRow {
             path: &self.path,
             line,
             bytes: &self.bytes[..length],
@@ -160,17 +160,17 @@ fn normalised(header: &str) -> String {
     header.to_lowercase().replace([' ', '-'], "_")
 }
 
-/// A row of a [`Table`].
-pub struct Row<'a> {
+/// A row of a [`CsvTable`].
+pub struct CsvRow<'a> {
     path: &'a Path,
     line: u64,
     bytes: &'a [u8],
     ends: &'a [usize],
     pub columns: &'a [String],
-    fields: &'a Columns,
+    fields: &'a FieldColumns,
 }
 
-impl<'a> Row<'a> {
+impl<'a> CsvRow<'a> {
     /// Returns whether the row is a mark for rows that were left out in print.
     fn stands_for_others(&self) -> bool {
         let is_dots = |text: &str| matches!(text.trim(), "..." | "\u{2026}");
@@ -182,9 +182,9 @@ impl<'a> Row<'a> {
         if self.ends.len() == self.columns.len() {
             return Ok(());
         }
-        let place = Place {
+        let place = FileLocation {
             column: Some(self.ends.len() as u64),
-            ..Place::line(self.path, self.line)
+            ..FileLocation::line(self.path, self.line)
         };
         let (found, named) = (self.ends.len(), self.columns.len());
         let problem = match found < named {
@@ -264,44 +264,47 @@ impl<'a> Row<'a> {
 
     /// Returns whether a number has an exponent, as spreadsheets write it when they round.
     fn is_rounded(&self, field: Field) -> bool {
-        let bytes = self.fields.at(field).map(|column| self.bytes(column));
+        let bytes = self
+            .fields
+            .column_of(field)
+            .map(|column| self.bytes(column));
         bytes.is_some_and(|bytes| bytes.iter().any(|b| matches!(b, b'e' | b'E')))
     }
 
     pub fn damage(&self, column: usize, problem: String) -> Damage {
-        let place = Place {
+        let place = FileLocation {
             column: Some(column as u64 + 1),
             name: self.columns.get(column).cloned(),
-            ..Place::line(self.path, self.line)
+            ..FileLocation::line(self.path, self.line)
         };
         Damage::new(place, problem)
     }
 }
 
-impl fields::Row for Row<'_> {
+impl fields::FieldSource for CsvRow<'_> {
     type Problem = Damage;
 
     fn has(&self, field: Field) -> bool {
-        self.fields.at(field).is_some()
+        self.fields.column_of(field).is_some()
     }
 
     fn text(&self, field: Field) -> Result<Option<&str>, Damage> {
-        let column = self.fields.at(field);
+        let column = self.fields.column_of(field);
         column.map(|column| self.text_at(column)).transpose()
     }
 
-    fn whole(&self, field: Field) -> Result<Option<u64>, Damage> {
-        let column = self.fields.at(field);
+    fn unsigned(&self, field: Field) -> Result<Option<u64>, Damage> {
+        let column = self.fields.column_of(field);
         column.map_or(Ok(None), |column| self.whole_at(column))
     }
 
     fn number(&self, field: Field) -> Result<Option<f64>, Damage> {
-        let column = self.fields.at(field);
+        let column = self.fields.column_of(field);
         column.map_or(Ok(None), |column| self.number_at(column))
     }
 
     fn stamp(&self, field: Field) -> Result<Option<i64>, Damage> {
-        let stamp = self.whole(field)?;
+        let stamp = self.unsigned(field)?;
         let no_time =
             |stamp| self.problem(field, format!("`{stamp}` is not a time in nanoseconds"));
         stamp
@@ -310,10 +313,10 @@ impl fields::Row for Row<'_> {
     }
 
     fn problem(&self, field: Field, problem: String) -> Damage {
-        self.damage(self.fields.at(field).unwrap_or(0), problem)
+        self.damage(self.fields.column_of(field).unwrap_or(0), problem)
     }
 
-    fn exact_time(&self) -> Result<Option<Interval>, Damage> {
+    fn exact_time(&self) -> Result<Option<TimeSpan>, Damage> {
         let is_rounded = self.is_rounded(Field::Start) || self.is_rounded(Field::End);
         Ok(self.time()?.filter(|_| !is_rounded))
     }

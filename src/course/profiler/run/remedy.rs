@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Ending;
+use super::ProfilerEnding;
 
 /// A fault and its remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,10 +33,10 @@ is not empty ~ already exists and is not empty | failure | The folder for the wo
 cap_perfmon ~ perf_event_paranoid ~ could not be locked for profiling | harmless | Some counters may be missing: reading all of them needs more rights. | Harmless for traces of kernels. For counters an administrator can set kernel.perf_event_paranoid to 2 or less.";
 
 /// Finds known troubles in a profiler's output. After a success only harmless ones are searched.
-pub fn remedies(output: &str, ending: &Ending) -> Vec<Remedy> {
+pub fn remedies(output: &str, ending: &ProfilerEnding) -> Vec<Remedy> {
     let output = output.to_lowercase();
-    let succeeded = *ending == Ending::Success;
-    let told = KNOWN.lines().filter_map(|line| {
+    let succeeded = *ending == ProfilerEnding::Success;
+    let update = KNOWN.lines().filter_map(|line| {
         let [texts, kind, trouble, remedy] =
             line.split(" | ").collect::<Vec<_>>().try_into().ok()?;
         let harmless = kind == "harmless";
@@ -47,7 +47,7 @@ pub fn remedies(output: &str, ending: &Ending) -> Vec<Remedy> {
             harmless,
         })
     });
-    told.collect()
+    update.collect()
 }
 
 /// A run that succeeded but recorded no kernel.

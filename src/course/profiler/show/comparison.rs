@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::hotspots::{GroupBy, Hotspot, hotspots};
-use super::parts::Parts;
+use super::parts::KernelParts;
 use crate::profiler::model::Profile;
 use tinyllama_base::named;
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::time;
 
 named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Change {
+    pub enum KernelChange {
         Vanished = "vanished",
         Appeared = "appeared",
         /// In both profiles.
@@ -27,11 +27,11 @@ pub struct ComparedKernel {
 }
 
 impl ComparedKernel {
-    pub fn change(&self) -> Change {
+    pub fn change(&self) -> KernelChange {
         match (&self.before, &self.after) {
-            (Some(_), None) => Change::Vanished,
-            (None, Some(_)) => Change::Appeared,
-            _ => Change::Stayed,
+            (Some(_), None) => KernelChange::Vanished,
+            (None, Some(_)) => KernelChange::Appeared,
+            _ => KernelChange::Stayed,
         }
     }
 
@@ -51,14 +51,19 @@ impl ComparedKernel {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
+pub struct ProfileComparison {
     /// Largest difference first.
     pub kernels: Vec<ComparedKernel>,
     pub calls: [u64; 2],
     pub total_ns: [f64; 2],
 }
 
-pub fn compare(before: &Profile, after: &Profile, group: GroupBy, parts: &Parts) -> Comparison {
+pub fn compare(
+    before: &Profile,
+    after: &Profile,
+    group: GroupBy,
+    parts: &KernelParts,
+) -> ProfileComparison {
     let mut kernels: BTreeMap<String, ComparedKernel> = BTreeMap::new();
     let (mut calls, mut total_ns) = ([0; 2], [0.0; 2]);
     for (at, profile) in [before, after].into_iter().enumerate() {
@@ -79,14 +84,14 @@ pub fn compare(before: &Profile, after: &Profile, group: GroupBy, parts: &Parts)
     }
     let mut kernels: Vec<ComparedKernel> = kernels.into_values().collect();
     kernels.sort_by(|a, b| b.difference_ns().abs().total_cmp(&a.difference_ns().abs()));
-    Comparison {
+    ProfileComparison {
         kernels,
         calls,
         total_ns,
     }
 }
 
-impl Comparison {
+impl ProfileComparison {
     pub fn table(&self, limit: usize) -> TextTable {
         let cell = |side: &Option<Hotspot>, show: fn(&Hotspot) -> String| {
             side.as_ref().map_or("-".to_owned(), show)
@@ -97,11 +102,11 @@ impl Comparison {
         let title = format!(
             "Kernels before and after: {before} in {launches} launches, {after} in {others}"
         );
-        let columns = Columns::of(title, &self.kernels)
+        let columns = TableColumns::titled(title, &self.kernels)
             .first(limit)
             .left("kernel", |kernel| kernel.name.clone())
             .left("", |kernel| match kernel.change() {
-                Change::Stayed => String::new(),
+                KernelChange::Stayed => String::new(),
                 change => change.name().to_owned(),
             })
             .right("calls", |kernel| cell(&kernel.before, calls))

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::profiler::model::{Profile, Statistic, StatisticKind};
-use tinyllama_base::table::{Columns, TextTable};
+use crate::profiler::model::{Profile, ProfilerStatistic, StatisticKind};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{bytes, or_not_reported, time};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,7 +55,7 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
 }
 
 /// Rows of the profilers' own sums for processes without single copies.
-fn summarised(profile: &Profile) -> Vec<&Statistic> {
+fn summarised(profile: &Profile) -> Vec<&ProfilerStatistic> {
     let kind = StatisticKind::MemoryCopy;
     let lanes = profile.copies.iter().map(|copy| copy.lane);
     match profile.copies.is_empty() {
@@ -85,7 +85,7 @@ fn direction(name: &str) -> String {
 pub fn table(profile: &Profile) -> TextTable {
     let gigabytes = |rate: f64| format!("{:.1} GB/s", rate * 1e-9);
     let copies = copies(profile);
-    let columns = Columns::of("Memory copies", &copies)
+    let columns = TableColumns::titled("Memory copies", &copies)
         .left("direction", |copies| copies.direction.clone())
         .right("count", |copies| copies.count.to_string())
         .right("total", |copies| time(copies.total_ns as f64))

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::derived::{DERIVED, Derived, Good};
-use crate::profiler::model::{Pass, Profile};
+use super::derived::{DERIVED, Derived, GoodRange};
+use crate::profiler::model::{Profile, ReplayPass};
 use crate::profiler::name;
-use tinyllama_base::table::{Columns, TextTable, shortened};
+use tinyllama_base::table::{TableColumns, TextTable, shortened};
 use tinyllama_base::units::figure;
 
 /// A counter over the launches of a kernel.
@@ -49,7 +49,7 @@ impl KernelCounters {
 pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
     let mut kernels: BTreeMap<&str, KernelCounters> = BTreeMap::new();
     let mut seen = HashSet::new();
-    let mut launches: BTreeMap<(&str, Option<&Pass>), u64> = BTreeMap::new();
+    let mut launches: BTreeMap<(&str, Option<&ReplayPass>), u64> = BTreeMap::new();
     for sample in &profile.counters {
         let kernel = profile.kernel_name(sample.variant);
         let entry = kernels.entry(kernel).or_insert_with(|| KernelCounters {
@@ -65,7 +65,7 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
         match entry.counters.get_mut(counter) {
             Some(summary) => summary.add(sample.value),
             None => {
-                let first = CounterSummary::of(sample.value);
+                let first = CounterSummary::new(sample.value);
                 entry.counters.insert(counter.to_owned(), first);
             }
         }
@@ -86,7 +86,7 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
 }
 
 /// Counts a kernel's launches from those of each replay. Every replay of a program makes all of them.
-fn launched<'a>(passes: impl Iterator<Item = (Option<&'a Pass>, u64)>) -> u64 {
+fn launched<'a>(passes: impl Iterator<Item = (Option<&'a ReplayPass>, u64)>) -> u64 {
     let mut workloads: BTreeMap<Option<&str>, u64> = BTreeMap::new();
     for (pass, count) in passes {
         let workload = workloads.entry(pass.map(|pass| pass.workload.as_str()));
@@ -97,7 +97,7 @@ fn launched<'a>(passes: impl Iterator<Item = (Option<&'a Pass>, u64)>) -> u64 {
 }
 
 impl CounterSummary {
-    fn of(value: f64) -> Self {
+    fn new(value: f64) -> Self {
         CounterSummary {
             launches: 1,
             mean: value,
@@ -127,7 +127,7 @@ fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
 pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
     let kernels = counters(profile);
     let names: Vec<&str> = kernels.iter().map(|it| it.kernel.as_str()).collect();
-    let named = kernels.iter().zip(name::apart(&names)).take(limit);
+    let named = kernels.iter().zip(name::distinct_names(&names)).take(limit);
     let mut tables: Vec<TextTable> = named.map(|(kernel, name)| table(kernel, name)).collect();
     if let (Some(last), true) = (tables.last_mut(), kernels.len() > limit) {
         let more = kernels.len() - limit;
@@ -149,7 +149,7 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
         .collect();
     let shown = shortened(name, NAME_SHOWN);
     let title = format!("Counters of {shown} ({} launches)", kernel.launches);
-    let columns = Columns::of(title, &derived)
+    let columns = TableColumns::titled(title, &derived)
         .left("metric", |(metric, _)| metric.name.to_owned())
         .right("mean a launch", |(metric, value)| {
             let text = format!("{} {}", figure(*value), metric.unit);
@@ -190,10 +190,10 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
     table
 }
 
-fn verdict(good: Good, value: f64) -> String {
+fn verdict(good: GoodRange, value: f64) -> String {
     let (range, holds) = match (good, good.holds(value)) {
-        (Good::AtLeast(bound), Some(holds)) => (format!("from {bound}%"), holds),
-        (Good::AtMost(bound), Some(holds)) => (format!("up to {bound}%"), holds),
+        (GoodRange::AtLeast(bound), Some(holds)) => (format!("from {bound}%"), holds),
+        (GoodRange::AtMost(bound), Some(holds)) => (format!("up to {bound}%"), holds),
         _ => return "-".to_owned(),
     };
     format!("{} ({range})", if holds { "yes" } else { "no" })

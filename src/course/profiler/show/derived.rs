@@ -2,20 +2,20 @@
 
 /// The good values of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Good {
+pub enum GoodRange {
     AtLeast(f64),
     AtMost(f64),
     /// A quantity without good or bad values.
     Depends,
 }
 
-impl Good {
+impl GoodRange {
     /// Returns whether `value` is good. `None` if there is no range.
     pub fn holds(&self, value: f64) -> Option<bool> {
         match self {
-            Good::AtLeast(bound) => Some(value >= *bound),
-            Good::AtMost(bound) => Some(value <= *bound),
-            Good::Depends => None,
+            GoodRange::AtLeast(bound) => Some(value >= *bound),
+            GoodRange::AtMost(bound) => Some(value <= *bound),
+            GoodRange::Depends => None,
         }
     }
 }
@@ -30,7 +30,7 @@ pub struct Derived {
     /// Explains the metric, and what a bad value means.
     pub meaning: &'static str,
     pub formula: &'static str,
-    pub good: Good,
+    pub good: GoodRange,
     /// `None` if a counter of the formula was not collected.
     pub value: fn(Counters) -> Option<f64>,
 }
@@ -52,45 +52,45 @@ macro_rules! derived {
 /// Ranges are rules of thumb for kernels that should be fast, not limits of the hardware. A memory-bound kernel has idle
 /// arithmetic units, and that is no fault. AMD's counter descriptions name 0 % or 100 % as the ideal.
 pub const DERIVED: &[Derived] = derived! {
-    "Occupancy" in "%", Good::AtLeast(50.0), "OccupancyPercent"
+    "Occupancy" in "%", GoodRange::AtLeast(50.0), "OccupancyPercent"
         = |counter| counter("OccupancyPercent");
         "waves resident on the device, as a share of those it can hold; at low values there is nothing to switch to while waiting for memory"
-    "VALU busy" in "%", Good::Depends, "VALUBusy"
+    "VALU busy" in "%", GoodRange::Depends, "VALUBusy"
         = |counter| counter("VALUBusy");
         "time the vector units had an instruction; near 100 the kernel is bound by arithmetic"
-    "Active lanes" in "%", Good::AtLeast(90.0), "100 x SQ_THREAD_CYCLES_VALU / (64 x SQ_ACTIVE_INST_VALU)"
+    "Active lanes" in "%", GoodRange::AtLeast(90.0), "100 x SQ_THREAD_CYCLES_VALU / (64 x SQ_ACTIVE_INST_VALU)"
         = |counter| counter("VALUUtilization").or_else(|| {
             percent_of(counter("SQ_THREAD_CYCLES_VALU")?, 64.0 * counter("SQ_ACTIVE_INST_VALU")?)
         });
         "lanes that took part in vector instructions; branches within a wave and workgroups that are no multiple of it lower the share"
-    "L2 hits" in "%", Good::AtLeast(50.0), "100 x TCC_HIT_sum / (TCC_HIT_sum + TCC_MISS_sum)"
+    "L2 hits" in "%", GoodRange::AtLeast(50.0), "100 x TCC_HIT_sum / (TCC_HIT_sum + TCC_MISS_sum)"
         = |counter| counter("L2CacheHit").or_else(|| {
             let hits = counter("TCC_HIT_sum")?;
             percent_of(hits, hits + counter("TCC_MISS_sum")?)
         });
         "requests to the L2 cache that it could answer; a stream of data read once cannot do better than its line size allows"
-    "Memory unit stalled" in "%", Good::AtMost(10.0), "MemUnitStalled"
+    "Memory unit stalled" in "%", GoodRange::AtMost(10.0), "MemUnitStalled"
         = |counter| counter("MemUnitStalled");
         "time the memory units waited; access in larger, neighbouring pieces"
-    "Write unit stalled" in "%", Good::AtMost(10.0), "WriteUnitStalled"
+    "Write unit stalled" in "%", GoodRange::AtMost(10.0), "WriteUnitStalled"
         = |counter| counter("WriteUnitStalled");
         "time writes waited to leave; fewer or wider stores help"
-    "Stalled by LDS" in "%", Good::AtMost(5.0), "ALUStalledByLDS"
+    "Stalled by LDS" in "%", GoodRange::AtMost(5.0), "ALUStalledByLDS"
         = |counter| counter("ALUStalledByLDS");
         "time the arithmetic waited for local memory; 0 is ideal"
-    "LDS bank conflicts" in "%", Good::AtMost(5.0), "100 x SQ_LDS_BANK_CONFLICT / SQ_LDS_IDX_ACTIVE"
+    "LDS bank conflicts" in "%", GoodRange::AtMost(5.0), "100 x SQ_LDS_BANK_CONFLICT / SQ_LDS_IDX_ACTIVE"
         = |counter| { percent_of(counter("SQ_LDS_BANK_CONFLICT")?, counter("SQ_LDS_IDX_ACTIVE")?) };
         "cycles of local memory lost because lanes of a wave wanted the same bank; pad rows to an odd number of words"
-    "GPU busy" in "%", Good::AtLeast(90.0), "100 x GRBM_GUI_ACTIVE / GRBM_COUNT"
+    "GPU busy" in "%", GoodRange::AtLeast(90.0), "100 x GRBM_GUI_ACTIVE / GRBM_COUNT"
         = |counter| counter("GPUBusy").or_else(|| percent_of(counter("GRBM_GUI_ACTIVE")?, counter("GRBM_COUNT")?));
         "cycles in which the device had any work while counters ran"
-    "Vector instructions a wave" in "", Good::Depends, "SQ_INSTS_VALU / SQ_WAVES"
+    "Vector instructions a wave" in "", GoodRange::Depends, "SQ_INSTS_VALU / SQ_WAVES"
         = |counter| ratio(counter("SQ_INSTS_VALU")?, counter("SQ_WAVES")?);
         "length of the program in vector instructions"
-    "Memory traffic" in "bytes", Good::Depends, "bytes_from_memory + bytes_to_memory"
+    "Memory traffic" in "bytes", GoodRange::Depends, "bytes_from_memory + bytes_to_memory"
         = memory_bytes;
         "bytes between L2 and memory, per launch"
-    "Operations" in "FLOP", Good::Depends, "64 x (ADD + MUL + TRANS + 2 x FMA) + 512 x MFMA_MOPS, over F16, BF16, F32 and F64"
+    "Operations" in "FLOP", GoodRange::Depends, "64 x (ADD + MUL + TRANS + 2 x FMA) + 512 x MFMA_MOPS, over F16, BF16, F32 and F64"
         = operations;
         "floating-point operations as issued, per launch: every lane of a wave counts, also one that is switched off"
 };

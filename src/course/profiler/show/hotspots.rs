@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use clap::ValueEnum;
 
 use super::launches::is_marker;
-use super::parts::Parts;
+use super::parts::KernelParts;
 use crate::profiler::model::{
-    Interval, ProcessId, Profile, Statistic, StatisticKind, Variant, VariantId,
+    LaunchVariant, ProcessId, Profile, ProfilerStatistic, StatisticKind, TimeSpan, VariantId,
 };
 use crate::profiler::name;
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{figure, or_not_reported, percent, time};
 use tinyllama_contract::ranges;
 
@@ -34,7 +34,7 @@ pub struct Hotspot {
     /// Part of the model, if the run reported it.
     pub part: Option<String>,
     /// Launch shape, if kernels are grouped by it.
-    pub variant: Option<Variant>,
+    pub variant: Option<LaunchVariant>,
     pub calls: u64,
     /// Calls in each counted step. Set if the program marked its steps and the profiler recorded nothing else.
     pub calls_per_step: Option<f64>,
@@ -74,7 +74,7 @@ pub struct Hotspots {
 }
 
 /// Sums kernels, the longest total first. Uses single launches if the profile has them, otherwise the profiler's summary.
-pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
+pub fn hotspots(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Hotspots {
     let has_summary = || profile.summary(StatisticKind::Kernel).next().is_some();
     let mut found = if profile.is_timed() || !has_summary() {
         from_dispatches(profile, group)
@@ -90,7 +90,7 @@ pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
             total if total > 0.0 => 100.0 * kernel.total_ns / total,
             _ => 0.0,
         };
-        kernel.part = parts.of(&kernel.name);
+        kernel.part = parts.part_of(&kernel.name);
     }
     found.kernels.sort_by(|a, b| {
         b.total_ns
@@ -107,7 +107,7 @@ fn counted_steps(profile: &Profile) -> Option<usize> {
         let calls = profile.calls.iter();
         calls.filter(move |call| is_marker(profile, call) && profile.name(call.function) == name)
     };
-    let regions: Vec<(ProcessId, Interval)> = marked(ranges::COUNTED)
+    let regions: Vec<(ProcessId, TimeSpan)> = marked(ranges::COUNTED)
         .map(|call| (profile.lane(call.lane).process, call.time))
         .collect();
     let counted = |process: ProcessId, start: i64| {
@@ -130,7 +130,7 @@ fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
         let sums = by_variant.entry(launch.variant).or_default();
         sums.add(1, duration, Some(duration), Some(duration));
     }
-    let mut lines = Lines::new(group);
+    let mut lines = HotspotGroups::new(group);
     for (id, sums) in by_variant {
         let line = lines.line(profile.kernel_name(id), Some(*profile.variant(id)));
         line.add(sums.calls, sums.total_ns, sums.min_ns, sums.max_ns);
@@ -151,7 +151,7 @@ fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
 }
 
 fn from_summary(profile: &Profile, group: GroupBy) -> Hotspots {
-    let mut lines = Lines::new(group);
+    let mut lines = HotspotGroups::new(group);
     for statistic in profile.summary(StatisticKind::Kernel) {
         lines.summary(profile, statistic);
     }
@@ -163,27 +163,27 @@ fn from_summary(profile: &Profile, group: GroupBy) -> Hotspots {
 }
 
 /// Lines by what counts as one kernel.
-struct Lines {
+struct HotspotGroups {
     group: GroupBy,
     kernels: Vec<Hotspot>,
-    index: HashMap<(String, Option<Variant>), usize>,
+    index: HashMap<(String, Option<LaunchVariant>), usize>,
 }
 
-impl Lines {
+impl HotspotGroups {
     fn new(group: GroupBy) -> Self {
-        Lines {
+        HotspotGroups {
             group,
             kernels: Vec::new(),
             index: HashMap::new(),
         }
     }
 
-    fn summary(&mut self, profile: &Profile, row: &Statistic) {
+    fn summary(&mut self, profile: &Profile, row: &ProfilerStatistic) {
         let line = self.line(profile.name(row.name), None);
         line.add(row.calls, row.total_ns, row.min_ns, row.max_ns);
     }
 
-    fn line(&mut self, full_name: &str, variant: Option<Variant>) -> &mut Hotspot {
+    fn line(&mut self, full_name: &str, variant: Option<LaunchVariant>) -> &mut Hotspot {
         let (name, variant) = match self.group {
             GroupBy::FullName => (full_name, None),
             GroupBy::ShortName => (name::short(full_name), None),
@@ -209,7 +209,7 @@ impl Hotspots {
     pub fn table(&self, limit: usize) -> TextTable {
         let total = time(self.total_ns);
         let title = format!("Kernels by time on the device ({total} in all)");
-        let mut columns = Columns::of(title, &self.kernels)
+        let mut columns = TableColumns::titled(title, &self.kernels)
             .first(limit)
             .left("kernel", |kernel| kernel.name.clone())
             .right("calls", |kernel| kernel.calls.to_string())
@@ -225,7 +225,7 @@ impl Hotspots {
             });
         }
         if any(|kernel| kernel.variant.is_some()) {
-            let shape = |kernel: &Hotspot, of: fn(Variant) -> Option<String>| {
+            let shape = |kernel: &Hotspot, of: fn(LaunchVariant) -> Option<String>| {
                 or_not_reported(kernel.variant.and_then(of))
             };
             columns = columns

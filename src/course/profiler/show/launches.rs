@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::profiler::model::{ApiCall, Interval, ProcessId, Profile};
-use tinyllama_base::table::{Columns, TextTable};
+use crate::profiler::model::{ApiCall, ProcessId, Profile, TimeSpan};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{or_not_reported, percent, time};
 
 /// Median, spread and sum of a set of durations.
@@ -18,7 +18,7 @@ pub struct Durations {
 }
 
 impl Durations {
-    pub fn of(mut durations: Vec<i64>) -> Option<Self> {
+    pub fn from_nanoseconds(mut durations: Vec<i64>) -> Option<Self> {
         durations.sort_unstable();
         // The nearest rank, so that the result is a measured value.
         let at = |share: f64| {
@@ -65,15 +65,15 @@ pub fn is_marker(profile: &Profile, call: &ApiCall) -> bool {
 }
 
 /// Returns whether a profile has times of launches, or the calls that made them.
-pub fn is_told(profile: &Profile) -> bool {
+pub fn is_reported(profile: &Profile) -> bool {
     profile.is_timed() || !profile.calls.is_empty()
 }
 
 pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
     let (gaps, overlapping, span) = gaps_in_queues(profile);
-    let gaps = Durations::of(gaps);
+    let gaps = Durations::from_nanoseconds(gaps);
     let gap_share = gaps.filter(|_| span > 0.0).map(|gaps| gaps.total_ns / span);
-    let launching: Vec<(ProcessId, Option<u64>, Interval)> = profile
+    let launching: Vec<(ProcessId, Option<u64>, TimeSpan)> = profile
         .calls
         .iter()
         .filter(|call| !is_marker(profile, call) && launches_a_kernel(profile.name(call.function)))
@@ -85,14 +85,14 @@ pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
         gaps,
         overlapping,
         gap_share,
-        calls: Durations::of(durations.collect()),
-        queueing: Durations::of(queueing(profile, &launching)),
+        calls: Durations::from_nanoseconds(durations.collect()),
+        queueing: Durations::from_nanoseconds(queueing(profile, &launching)),
     }
 }
 
 /// Gaps, overlapping kernels, and the nanoseconds that all queues span.
 fn gaps_in_queues(profile: &Profile) -> (Vec<i64>, u64, f64) {
-    let mut queues: BTreeMap<_, Vec<Interval>> = BTreeMap::new();
+    let mut queues: BTreeMap<_, Vec<TimeSpan>> = BTreeMap::new();
     for (launch, time) in profile.timed() {
         let lane = profile.lane(launch.lane);
         let queue = (lane.process, lane.agent, lane.queue);
@@ -118,7 +118,7 @@ fn gaps_in_queues(profile: &Profile) -> (Vec<i64>, u64, f64) {
     (gaps, overlapping, span)
 }
 
-fn queueing(profile: &Profile, launching: &[(ProcessId, Option<u64>, Interval)]) -> Vec<i64> {
+fn queueing(profile: &Profile, launching: &[(ProcessId, Option<u64>, TimeSpan)]) -> Vec<i64> {
     let starts: HashMap<(ProcessId, u64), i64> = launching
         .iter()
         .filter_map(|(process, correlation, time)| Some(((*process, (*correlation)?), time.start)))
@@ -146,7 +146,7 @@ impl LaunchOverhead {
             or_not_reported(durations.map(of))
         };
         let title = format!("Launch overhead over {} launches", self.launches);
-        let columns = Columns::of(title, &lines)
+        let columns = TableColumns::titled(title, &lines)
             .left("", |line| line.0.to_owned())
             .right("count", |line| figure(line.1, |d| d.count.to_string()))
             .right("median", |line| figure(line.1, |d| time(d.median_ns)))

@@ -2,11 +2,11 @@
 
 use itertools::Itertools;
 
-use crate::profiler::model::{Profile, Variant, VariantId};
+use crate::profiler::model::{LaunchVariant, Profile, VariantId};
 use crate::profiler::name;
 use tinyllama_base::architecture::{self, Architecture, MAX_BARRIERS};
 use tinyllama_base::named;
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{or_not_reported, percent};
 
 named! {
@@ -41,7 +41,7 @@ impl Occupancy {
 }
 
 /// Theoretical occupancy. `None` if the launch's workgroup or registers are not reported, or if the workgroup cannot run.
-pub fn occupancy(variant: &Variant, architecture: &Architecture) -> Option<Occupancy> {
+pub fn occupancy(variant: &LaunchVariant, architecture: &Architecture) -> Option<Occupancy> {
     let size = u32::try_from(variant.workgroup_size()?).ok()?;
     let waves_per_workgroup = size.div_ceil(architecture.wave_size);
     let simds = architecture.simds_per_compute_unit;
@@ -72,7 +72,7 @@ pub fn occupancy(variant: &Variant, architecture: &Architecture) -> Option<Occup
     })
 }
 
-fn waves_by_vector_registers(variant: &Variant, architecture: &Architecture) -> Option<u32> {
+fn waves_by_vector_registers(variant: &LaunchVariant, architecture: &Architecture) -> Option<u32> {
     let vector = variant.vgpr?;
     let accumulation = variant.accum_vgpr.unwrap_or(0);
     let granule = architecture.vector_register_granule;
@@ -86,7 +86,7 @@ fn waves_by_vector_registers(variant: &Variant, architecture: &Architecture) -> 
     Some((architecture.vector_registers / used).min(architecture.max_waves_per_simd))
 }
 
-fn waves_by_scalar_registers(variant: &Variant, architecture: &Architecture) -> u32 {
+fn waves_by_scalar_registers(variant: &LaunchVariant, architecture: &Architecture) -> u32 {
     let (Some(file), Some(used)) = (architecture.scalar_registers, variant.sgpr) else {
         return architecture.max_waves_per_simd;
     };
@@ -95,7 +95,7 @@ fn waves_by_scalar_registers(variant: &Variant, architecture: &Architecture) -> 
     (file / used).min(architecture.max_waves_per_simd)
 }
 
-fn workgroups_by_local_memory(variant: &Variant, architecture: &Architecture) -> u32 {
+fn workgroups_by_local_memory(variant: &LaunchVariant, architecture: &Architecture) -> u32 {
     match variant.lds {
         None | Some(0) => u32::MAX,
         Some(bytes) => bytes
@@ -134,7 +134,7 @@ pub fn kernels(profile: &Profile) -> Vec<KernelOccupancy> {
     kernels.collect()
 }
 
-fn waves(variant: &Variant, occupancy: &Occupancy) -> Option<u64> {
+fn waves(variant: &LaunchVariant, occupancy: &Occupancy) -> Option<u64> {
     let items = variant
         .grid?
         .iter()
@@ -147,7 +147,7 @@ pub fn table(profile: &Profile, limit: usize) -> TextTable {
     let launch = |kernel: &KernelOccupancy| profile.variant(kernel.variant);
     let kernels = kernels(profile);
     let title = "Theoretical occupancy, from the registers and local memory of each launch";
-    let columns = Columns::of(title, &kernels)
+    let columns = TableColumns::titled(title, &kernels)
         .first(limit)
         .left("kernel", |kernel| {
             name::short(profile.kernel_name(kernel.variant)).to_owned()
@@ -186,19 +186,19 @@ mod tests {
     use super::*;
     use crate::profiler::model::Profile;
 
-    fn launch(workgroup: u32, lds: u32, vgpr: u32, accum: u32, sgpr: u32) -> Variant {
+    fn launch(workgroup: u32, lds: u32, vgpr: u32, accum: u32, sgpr: u32) -> LaunchVariant {
         let mut profile = Profile::default();
-        Variant {
+        LaunchVariant {
             workgroup: Some([workgroup, 1, 1]),
             lds: Some(lds),
             vgpr: Some(vgpr),
             accum_vgpr: Some(accum),
             sgpr: Some(sgpr),
-            ..Variant::unknown(profile.name_id("kernel"))
+            ..LaunchVariant::unknown(profile.name_id("kernel"))
         }
     }
 
-    fn of(variant: Variant, architecture: &str) -> (f64, Limiter) {
+    fn occupancy_of(variant: LaunchVariant, architecture: &str) -> (f64, Limiter) {
         let occupancy = occupancy(&variant, architecture::find(architecture).unwrap()).unwrap();
         (occupancy.percent(), occupancy.limiter)
     }
@@ -250,7 +250,7 @@ mod tests {
         for (variant, architecture, percent, limiter) in cases {
             let expected = (percent, limiter);
             assert_eq!(
-                of(variant, architecture),
+                occupancy_of(variant, architecture),
                 expected,
                 "{variant:?} on {architecture}"
             );

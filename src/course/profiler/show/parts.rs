@@ -7,11 +7,11 @@ use tinyllama_contract::event::Kernels;
 
 /// Kernel names with the parts of the model that issued them.
 #[derive(Clone, Debug, Default)]
-pub struct Parts {
+pub struct KernelParts {
     by_name: BTreeMap<String, Vec<String>>,
 }
 
-impl Parts {
+impl KernelParts {
     /// Adds a kernel under its bare function name, because profilers and compilers add different texts to it.
     pub fn add(&mut self, kernel: &str, part: &str) {
         let name = name::short(kernel).to_owned();
@@ -26,7 +26,7 @@ impl Parts {
     }
 
     /// Returns the parts that issued `kernel`. `None` if the run did not report it.
-    pub fn of(&self, kernel: &str) -> Option<String> {
+    pub fn part_of(&self, kernel: &str) -> Option<String> {
         const MOST_NAMED: usize = 3;
         let parts = self.by_name.get(name::short(kernel))?;
         let mut text = parts[..parts.len().min(MOST_NAMED)].join(", ");
@@ -38,7 +38,7 @@ impl Parts {
 
     /// Collects the kernels that runs timed.
     pub fn of_kernels<'a>(timed: impl IntoIterator<Item = &'a Kernels>) -> Self {
-        let mut parts = Parts::default();
+        let mut parts = KernelParts::default();
         for kernel in timed.into_iter().flat_map(|kernels| &kernels.kernels) {
             parts.add(&kernel.name, &kernel.part);
         }
@@ -52,13 +52,13 @@ mod tests {
 
     #[test]
     fn kernels_of_a_run_are_named_after_its_parts() {
-        let mut parts = Parts::default();
+        let mut parts = KernelParts::default();
         parts.add("rms_norm", "layer 0 attention");
         parts.add("rms_norm", "layer 1 attention");
         assert_eq!(
-            parts.of("void rms_norm<float>(float*)").as_deref(),
+            parts.part_of("void rms_norm<float>(float*)").as_deref(),
             Some("layer 0 attention, layer 1 attention")
         );
-        assert_eq!(parts.of("other"), None);
+        assert_eq!(parts.part_of("other"), None);
     }
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use super::hotspots::{GroupBy, hotspots};
 use super::launches::is_marker;
-use super::parts::Parts;
+use super::parts::KernelParts;
 use super::{copies, counters, launches, occupancy, roofline, timeline};
 use crate::profiler::model::{
-    ApiCall, InstructionSamples, Metric, Profile, Region, Statistic, StatisticKind,
+    ApiCall, CallRegion, InstructionSamples, Profile, ProfilerMetric, ProfilerStatistic,
+    StatisticKind,
 };
 use crate::profiler::name;
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{figure, or_not_reported, percent, time};
 
 /// How much to show.
@@ -22,14 +23,14 @@ pub struct ReportOptions {
 }
 
 /// Returns the tables that this profile has data for.
-pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<TextTable> {
+pub fn report(profile: &Profile, parts: &KernelParts, options: ReportOptions) -> Vec<TextTable> {
     let rows = options.rows;
     let mut tables = vec![
         hotspots(profile, options.group, parts).table(rows),
         untimed(profile, rows),
         timeline::table(profile, rows.min(3)),
     ];
-    if launches::is_told(profile) {
+    if launches::is_reported(profile) {
         tables.push(launches::launch_overhead(profile).table());
     }
     tables.extend([
@@ -72,7 +73,7 @@ pub fn untimed(profile: &Profile, limit: usize) -> TextTable {
         };
         itertools::join(first, ", ") + more
     };
-    let columns = Columns::of("Launches without times", &kernels)
+    let columns = TableColumns::titled("Launches without times", &kernels)
         .left("kernel", |(kernel, _)| (*kernel).to_owned())
         .right("launches", |(_, launches)| launches.len().to_string())
         .left("numbers", move |(_, launches)| numbers(launches));
@@ -83,15 +84,15 @@ pub fn untimed(profile: &Profile, limit: usize) -> TextTable {
 const NUMBERS_SHOWN: usize = 5;
 
 /// Name, calls and nanoseconds of an action of the host.
-pub type Called<'a> = (&'a str, (u64, f64));
+pub type CallTotals<'a> = (&'a str, (u64, f64));
 
 /// API calls by time, from single calls or from the profiler's summary.
-pub fn api_calls(profile: &Profile) -> Vec<Called<'_>> {
+pub fn api_calls(profile: &Profile) -> Vec<CallTotals<'_>> {
     let calls = || profile.calls.iter();
     let mut sums = by_name(profile, calls().filter(|call| !is_marker(profile, call)));
     let others = profile.only_summarised(StatisticKind::Api, calls().map(|call| call.lane));
 
-    let rows: Vec<&Statistic> = match profile.calls.is_empty() {
+    let rows: Vec<&ProfilerStatistic> = match profile.calls.is_empty() {
         true => profile.summary(StatisticKind::Api).collect(),
         false => others.map(|(row, _)| row).collect(),
     };
@@ -104,7 +105,7 @@ pub fn api_calls(profile: &Profile) -> Vec<Called<'_>> {
 }
 
 /// Ranges that the program marked, by time.
-pub fn marked(profile: &Profile) -> Vec<Called<'_>> {
+pub fn marked(profile: &Profile) -> Vec<CallTotals<'_>> {
     let marked = profile.calls.iter().filter(|call| is_marker(profile, call));
     longest_first(by_name(profile, marked))
 }
@@ -122,7 +123,7 @@ fn by_name<'a>(
     sums
 }
 
-fn longest_first<'a>(sums: BTreeMap<&'a str, (u64, f64)>) -> Vec<Called<'a>> {
+fn longest_first<'a>(sums: BTreeMap<&'a str, (u64, f64)>) -> Vec<CallTotals<'a>> {
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
     sums
@@ -140,7 +141,7 @@ pub fn markers(profile: &Profile, limit: usize) -> TextTable {
 /// Allocations and releases of memory, from single ones or from the profiler's summary.
 pub fn allocations(profile: &Profile, limit: usize) -> TextTable {
     let mut sums = match profile.allocations.is_empty() {
-        true => summed(profile, StatisticKind::Allocation),
+        true => summed(profile, StatisticKind::MemoryAllocation),
         false => BTreeMap::new(),
     };
     for allocation in &profile.allocations {
@@ -167,8 +168,8 @@ fn summed(profile: &Profile, kind: StatisticKind) -> BTreeMap<&str, (u64, f64)> 
     sums
 }
 
-fn called(title: &str, what: &'static str, calls: &[Called], limit: usize) -> TextTable {
-    let columns = Columns::of(title, calls)
+fn called(title: &str, what: &'static str, calls: &[CallTotals], limit: usize) -> TextTable {
+    let columns = TableColumns::titled(title, calls)
         .left(what, |(name, _)| (*name).to_owned())
         .right("calls", |(_, (count, _))| count.to_string())
         .right("total", |(_, (_, total))| time(*total))
@@ -181,14 +182,14 @@ fn called(title: &str, what: &'static str, calls: &[Called], limit: usize) -> Te
 /// Known facts about the profiled machine.
 pub fn machine(profile: &Profile, limit: usize) -> TextTable {
     let facts: Vec<_> = profile.system.iter().collect();
-    let columns = Columns::of("The machine, as rocprof-compute found it", &facts)
+    let columns = TableColumns::titled("The machine, as rocprof-compute found it", &facts)
         .left("", |(name, _)| (*name).clone())
         .left("", |(_, value)| (*value).clone());
     with_rest(columns, limit)
 }
 
 /// Builds a table with a note about the number of rows that it leaves out.
-fn with_rest<T>(columns: Columns<'_, T>, limit: usize) -> TextTable {
+fn with_rest<T>(columns: TableColumns<'_, T>, limit: usize) -> TextTable {
     let all = columns.things.len();
     let mut table = TextTable::from(columns.first(limit));
     if all > limit {
@@ -198,9 +199,9 @@ fn with_rest<T>(columns: Columns<'_, T>, limit: usize) -> TextTable {
 }
 
 pub fn regions(profile: &Profile, limit: usize) -> TextTable {
-    let mut regions: Vec<&Region> = profile.regions.iter().collect();
+    let mut regions: Vec<&CallRegion> = profile.regions.iter().collect();
     regions.sort_by(|a, b| b.total_s.total_cmp(&a.total_s));
-    let columns = Columns::of("Call tree of rocprof-sys, longest first", &regions)
+    let columns = TableColumns::titled("Call tree of rocprof-sys, longest first", &regions)
         .left("region", |region| region.label.clone())
         .right("thread", |region| {
             let thread = region.thread;
@@ -215,15 +216,15 @@ pub fn regions(profile: &Profile, limit: usize) -> TextTable {
 }
 
 pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
-    let mut metrics: Vec<&Metric> = profile
+    let mut metrics: Vec<&ProfilerMetric> = profile
         .metrics
         .iter()
         .filter(|metric| metric.value.is_some())
         .collect();
-    let share = |metric: &Metric| metric.percent_of_peak.unwrap_or(-1.0);
+    let share = |metric: &ProfilerMetric| metric.percent_of_peak.unwrap_or(-1.0);
     metrics.sort_by(|a, b| share(b).total_cmp(&share(a)));
     let title = "Metrics of rocprof-compute, nearest to their peak first";
-    let columns = Columns::of(title, &metrics)
+    let columns = TableColumns::titled(title, &metrics)
         .left("metric", |metric| {
             format!("{}: {}", metric.table, metric.name)
         })
@@ -247,7 +248,7 @@ pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
     samples.sort_by_key(|sample| std::cmp::Reverse(sample.samples));
     let total: u64 = samples.iter().map(|sample| sample.samples).sum();
     let title = format!("Instructions the program counter was seen at ({total} samples)");
-    let columns = Columns::of(title, &samples)
+    let columns = TableColumns::titled(title, &samples)
         .left("instruction", |sample| {
             name::strip_suffix(profile.name(sample.instruction)).to_owned()
         })

@@ -4,15 +4,15 @@ use super::counters::{KernelCounters, counters};
 use super::derived::{memory_bytes, operations};
 use crate::profiler::model::{MeasuredCeiling, Profile};
 use crate::profiler::name;
-use tinyllama_base::roofline::{Ceilings, Grain, Point, Roof, Roofline, Source};
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::roofline::{CeilingSource, Ceilings, Grain, Point, Roof, Roofline};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{bytes, figure, percent};
 
 /// Points of kernels with known time whose counters give operations and bytes.
 pub fn points(profile: &Profile) -> Vec<Point> {
     let kernels = counters(profile);
     let names: Vec<&str> = kernels.iter().map(|it| it.kernel.as_str()).collect();
-    let named = kernels.iter().zip(name::apart(&names));
+    let named = kernels.iter().zip(name::distinct_names(&names));
     named
         .filter_map(|(kernel, name)| point(kernel, name))
         .collect()
@@ -65,7 +65,12 @@ fn ceilings(profile: &Profile) -> Ceilings {
             _ => continue,
         };
         let per_second = Some(line.value * 1e9);
-        ceilings.add(roof, line.name.as_str(), per_second, Source::Measured);
+        ceilings.add(
+            roof,
+            line.name.as_str(),
+            per_second,
+            CeilingSource::Measured,
+        );
     }
     ceilings
 }
@@ -79,7 +84,7 @@ pub fn roofline(profile: &Profile) -> Roofline {
 
 pub fn table(profile: &Profile) -> TextTable {
     let roofline = roofline(profile);
-    let mut table: TextTable = Columns::of(
+    let mut table: TextTable = TableColumns::titled(
         "Roofline: operations and bytes from counters, per launch",
         &roofline.points,
     )

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::profiler::model::{Interval, Lane, NameId, ProcessId, Profile};
+use crate::profiler::model::{NameId, ProcessId, Profile, TimeSpan, TraceLane};
 use crate::profiler::name;
-use tinyllama_base::table::{Columns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{or_not_reported, percent, time};
 
 /// A bar of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Span {
+pub struct TimelineSpan {
     pub name: NameId,
-    pub time: Interval,
+    pub time: TimeSpan,
 }
 
 /// The content of a row of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Row {
+pub enum TimelineRow {
     /// Kernels of an agent's queue.
     Kernels(ProcessId, Option<u64>, Option<u64>),
     Copies(ProcessId),
@@ -25,22 +25,26 @@ pub enum Row {
 }
 
 /// Builds rows of bars, each sorted by start.
-pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
-    let mut rows: BTreeMap<Row, Vec<Span>> = BTreeMap::new();
+pub fn rows(profile: &Profile) -> BTreeMap<TimelineRow, Vec<TimelineSpan>> {
+    let mut rows: BTreeMap<TimelineRow, Vec<TimelineSpan>> = BTreeMap::new();
     for (lane, span) in kernels(profile) {
-        let row = Row::Kernels(lane.process, lane.agent, lane.queue);
+        let row = TimelineRow::Kernels(lane.process, lane.agent, lane.queue);
         rows.entry(row).or_default().push(span);
     }
     for copy in &profile.copies {
         let (name, time) = (copy.direction, copy.time);
-        let row = Row::Copies(profile.lane(copy.lane).process);
-        rows.entry(row).or_default().push(Span { name, time });
+        let row = TimelineRow::Copies(profile.lane(copy.lane).process);
+        rows.entry(row)
+            .or_default()
+            .push(TimelineSpan { name, time });
     }
     for call in &profile.calls {
         let lane = profile.lane(call.lane);
         let (name, time) = (call.function, call.time);
-        let row = Row::Calls(lane.process, lane.thread);
-        rows.entry(row).or_default().push(Span { name, time });
+        let row = TimelineRow::Calls(lane.process, lane.thread);
+        rows.entry(row)
+            .or_default()
+            .push(TimelineSpan { name, time });
     }
     for spans in rows.values_mut() {
         spans.sort_by_key(|span| (span.time.start, span.time.end));
@@ -49,17 +53,17 @@ pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
 }
 
 /// Returns the lane and the bar of each timed launch.
-fn kernels(profile: &Profile) -> impl Iterator<Item = (&Lane, Span)> {
+fn kernels(profile: &Profile) -> impl Iterator<Item = (&TraceLane, TimelineSpan)> {
     profile.timed().map(|(launch, time)| {
         let name = profile.variant(launch.variant).kernel;
-        (profile.lane(launch.lane), Span { name, time })
+        (profile.lane(launch.lane), TimelineSpan { name, time })
     })
 }
 
 /// A time in which nothing ran on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    pub time: Interval,
+    pub time: TimeSpan,
     /// Names of the work before and after.
     pub before: NameId,
     pub after: NameId,
@@ -70,7 +74,7 @@ pub struct Gap {
 pub struct Activity {
     pub process: ProcessId,
     pub agent: Option<u64>,
-    pub span: Interval,
+    pub span: TimeSpan,
     /// Nanoseconds in which at least one kernel or copy ran.
     pub busy_ns: u64,
     /// Longest first.
@@ -87,7 +91,7 @@ impl Activity {
 
 /// Activity of each device and process with timed kernels.
 pub fn activity(profile: &Profile) -> Vec<Activity> {
-    let mut work: BTreeMap<(ProcessId, Option<u64>), Vec<Span>> = BTreeMap::new();
+    let mut work: BTreeMap<(ProcessId, Option<u64>), Vec<TimelineSpan>> = BTreeMap::new();
     for (lane, span) in kernels(profile) {
         let device = work.entry((lane.process, lane.agent)).or_default();
         device.push(span);
@@ -98,7 +102,7 @@ pub fn activity(profile: &Profile) -> Vec<Activity> {
         for agent in [copy.source, copy.destination] {
             // A copy keeps the devices at both ends busy. Processors have no kernels and therefore no entry.
             if let Some(device) = work.get_mut(&(process, agent)) {
-                device.push(Span { name, time });
+                device.push(TimelineSpan { name, time });
             }
         }
     }
@@ -107,7 +111,11 @@ pub fn activity(profile: &Profile) -> Vec<Activity> {
         .collect()
 }
 
-fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> Option<Activity> {
+fn activity_of(
+    process: ProcessId,
+    agent: Option<u64>,
+    mut spans: Vec<TimelineSpan>,
+) -> Option<Activity> {
     spans.sort_by_key(|span| (span.time.start, span.time.end));
     let first = *spans.first()?;
     // The bar that ends last so far. A short kernel may run inside a long one.
@@ -117,7 +125,7 @@ fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> 
     for span in &spans[1..] {
         if span.time.start > last.time.end {
             gaps.push(Gap {
-                time: Interval {
+                time: TimeSpan {
                     start: last.time.end,
                     end: span.time.start,
                 },
@@ -134,7 +142,7 @@ fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> 
     Some(Activity {
         process,
         agent,
-        span: Interval {
+        span: TimeSpan {
             start: first.time.start,
             end: last.time.end,
         },
@@ -147,7 +155,7 @@ fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> 
 pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
     let activity = activity(profile);
     let title = "Device activity, from the first kernel to the last";
-    let columns = Columns::of(title, &activity)
+    let columns = TableColumns::titled(title, &activity)
         .left("device", |device| {
             device_label(profile, device.process, device.agent)
         })

@@ -6,7 +6,7 @@ use crate::report::{CheckRow, ClassReport, layout};
 
 /// Data of the page.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ClassPage<'a> {
     #[serde(flatten)]
     class: &'a ClassReport,
     missed_checks: Vec<&'a CheckRow>,
@@ -16,7 +16,7 @@ struct Shown<'a> {
 
 pub fn render(class: &ClassReport) -> String {
     let missed = |row: &&CheckRow| row.missed_by > 0 || row.passed < row.learners;
-    let shown = Shown {
+    let shown = ClassPage {
         class,
         missed_checks: class.checks.iter().filter(missed).collect(),
         most_rows: 40,

@@ -8,7 +8,7 @@ use itertools::Itertools;
 use super::document::{
     DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow, WrongAnswerRow,
 };
-use super::sources::{HandIn, Mark};
+use super::sources::{HandIn, IdentityMark};
 use crate::lesson::{Course, Verdict};
 use crate::report::{CheckRow, ClassReport, LessonReport, Report, RunReport, StepReport, some_of};
 use tinyllama_base::{Series, now, plural};
@@ -98,14 +98,14 @@ fn longest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<Han
 
 /// Finds hand-ins that share marks which no two sessions can share. Returns one sentence for each group.
 fn copies(hand_ins: &[(String, HandIn)]) -> Vec<String> {
-    let mut holders: BTreeMap<&Mark, Vec<usize>> = BTreeMap::new();
+    let mut holders: BTreeMap<&IdentityMark, Vec<usize>> = BTreeMap::new();
     for (index, (_, hand_in)) in hand_ins.iter().enumerate() {
         for mark in &hand_in.chain.marks {
             holders.entry(mark).or_default().push(index);
         }
     }
     holders.retain(|_, holders| holders.len() > 1);
-    let mut groups: Vec<(BTreeSet<usize>, Vec<&Mark>)> = Vec::new();
+    let mut groups: Vec<(BTreeSet<usize>, Vec<&IdentityMark>)> = Vec::new();
     for (mark, holders) in holders {
         let mut group = (BTreeSet::from_iter(holders), vec![mark]);
         let is_apart = |(others, _): &(BTreeSet<usize>, _)| others.is_disjoint(&group.0);
@@ -117,17 +117,20 @@ fn copies(hand_ins: &[(String, HandIn)]) -> Vec<String> {
         }
         groups.push(group);
     }
-    let sentence = |(holders, marks): (BTreeSet<usize>, Vec<&Mark>)| {
+    let sentence = |(holders, marks): (BTreeSet<usize>, Vec<&IdentityMark>)| {
         let names: Vec<&str> = holders
             .iter()
             .map(|index| hand_ins[*index].0.as_str())
             .collect();
-        let count = |is: fn(&Mark) -> bool| marks.iter().filter(|mark| is(mark)).count();
+        let count = |is: fn(&IdentityMark) -> bool| marks.iter().filter(|mark| is(mark)).count();
         let shared = [
-            (count(|mark| matches!(mark, Mark::Session(_))), "session"),
-            (count(|mark| matches!(mark, Mark::Run(_))), "run"),
             (
-                count(|mark| matches!(mark, Mark::Stream(_))),
+                count(|mark| matches!(mark, IdentityMark::Session(_))),
+                "session",
+            ),
+            (count(|mark| matches!(mark, IdentityMark::Run(_))), "run"),
+            (
+                count(|mark| matches!(mark, IdentityMark::Stream(_))),
                 "stream of a run",
             ),
         ];

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 
 use crate::lesson::Course;
 use crate::report::hand_in::{is_export, read_report, with_unpacked};
-use crate::report::{Findings, HandInError, Options, Report, collect, hand_in};
-use crate::session::earlier::{KeptLog, logs};
-use crate::session::{Place, Run, State, check_name};
+use crate::report::{CollectOptions, HandInError, HandInFindings, Report, collect, hand_in};
+use crate::session::earlier::{StoredLog, logs};
+use crate::session::{RunEntry, SessionLocation, SessionState, check_name};
 use tinyllama_base::inside;
 
 /// One learner's report, and whether its records are intact.
@@ -26,70 +26,75 @@ pub struct HandIn {
     pub unchecked: Vec<String>,
     /// Its folder in the class. The folder's name is the learner's name there, even if the records have another name.
     pub folder: Option<String>,
-    pub chain: Chain,
+    pub chain: SessionIdentity,
 }
 
 /// Data that identify a session independently of the name in it.
 #[derive(Clone, Debug, Default)]
-pub struct Chain {
+pub struct SessionIdentity {
     /// Hash of every record, in order. Empty if it has no records.
     pub hashes: Vec<String>,
     /// Hash of the last record of the log that this one replaced.
     pub continues: Option<String>,
     /// Marks that no two sessions share: the session's unique name, its runs, and the checksums of their streams.
-    pub marks: BTreeSet<Mark>,
+    pub marks: BTreeSet<IdentityMark>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mark {
+pub enum IdentityMark {
     Session(String),
     Run(String),
     Stream(String),
 }
 
 /// The marks of a session's records.
-fn marks(state: &State) -> impl Iterator<Item = Mark> {
+fn marks(state: &SessionState) -> impl Iterator<Item = IdentityMark> {
     let session = Some(state.session.clone()).filter(|name| !name.is_empty());
     // Documents of commands and recordings are equal on every machine.
     let is_training =
-        |run: &&Run| run.recording.is_none() && run.command.iter().any(|word| word == "run");
+        |run: &&RunEntry| run.recording.is_none() && run.command.iter().any(|word| word == "run");
     let streams = state.runs.values().filter(is_training);
     let streams = streams.filter_map(|run| run.sha256.clone());
-    let runs = state.runs.keys().cloned().map(Mark::Run);
-    let all = runs.chain(streams.map(Mark::Stream));
-    let all: Vec<Mark> = all.chain(session.map(Mark::Session)).collect();
+    let runs = state.runs.keys().cloned().map(IdentityMark::Run);
+    let all = runs.chain(streams.map(IdentityMark::Stream));
+    let all: Vec<IdentityMark> = all.chain(session.map(IdentityMark::Session)).collect();
     all.into_iter()
 }
 
-impl Chain {
+impl SessionIdentity {
     /// Collects the hashes of a session's log and the marks of its report.
-    fn of(log: Option<&KeptLog>, report: &Report) -> Self {
-        let runs = report.runs.iter().map(|run| Mark::Run(run.id.clone()));
+    fn from_log(log: Option<&StoredLog>, report: &Report) -> Self {
+        let runs = report
+            .runs
+            .iter()
+            .map(|run| IdentityMark::Run(run.id.clone()));
         let Some(log) = log else {
             return Self {
                 marks: runs.collect(),
                 ..Self::default()
             };
         };
-        let replaced = log.replaced();
+        let replaced = log.replaced_log();
         Self {
             hashes: log.scan.hashes.clone(),
             continues: replaced.map(|replaced| replaced.last_hash.to_string()),
-            marks: runs.chain(marks(&State::of(&log.scan.records))).collect(),
+            marks: runs
+                .chain(marks(&SessionState::from_records(&log.scan.records)))
+                .collect(),
         }
     }
 }
 
 /// The hand-ins, and messages about those that could not be read. One bad hand-in does not affect the others.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct HandIns {
     pub hand_ins: Vec<HandIn>,
     pub unreadable: Vec<String>,
 }
 
 /// Reads every hand-in in `paths`, and every one in folders among them.
-pub fn read(paths: &[PathBuf], course: &Course) -> Found {
-    let mut found = Found::default();
+pub fn read(paths: &[PathBuf], course: &Course) -> HandIns {
+    let mut found = HandIns::default();
     for path in paths {
         let candidates = match candidates(path) {
             Ok(candidates) => candidates,
@@ -192,30 +197,30 @@ fn read_one(path: &Path, is_class: bool, course: &Course) -> Result<HandIn, Hand
         problems: remarks(&findings),
         unchecked: findings.unchecked,
         folder: None,
-        chain: Chain::of(checked.logs.first(), &checked.report),
+        chain: SessionIdentity::from_log(checked.logs.first(), &checked.report),
         report: checked.report,
     })
 }
 
 fn from_session(folder: &Path, name: Option<&str>, course: &Course) -> Result<HandIn, HandInError> {
-    let place = Place {
+    let place = SessionLocation {
         folder: folder.to_path_buf(),
         learner: name.unwrap_or_default().into(),
     };
-    let report = collect(&place, course, Options::default())?;
+    let report = collect(&place, course, CollectOptions::default())?;
     let findings = hand_in::of_session(folder, "session", None, course)?;
     Ok(HandIn {
         intact: findings.intact(),
         problems: remarks(&findings),
         unchecked: findings.unchecked,
         folder: name.map(str::to_string),
-        chain: Chain::of(logs(folder)?.first(), &report),
+        chain: SessionIdentity::from_log(logs(folder)?.first(), &report),
         report,
     })
 }
 
 /// Findings of a check that an instructor should read.
-fn remarks(findings: &Findings) -> Vec<String> {
+fn remarks(findings: &HandInFindings) -> Vec<String> {
     let unusual = findings
         .unusual
         .iter()

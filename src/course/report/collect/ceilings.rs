@@ -5,15 +5,15 @@ use crate::analysis::gpus;
 use crate::analysis::roofline::{ceilings, product_units};
 use crate::report::document::{CeilingKind, CeilingLine};
 use crate::run::state_folder;
-use crate::session::Place;
+use crate::session::SessionLocation;
 use tinyllama_contract::Hello;
 
 /// Beginning of the warning about an outdated calibration.
 pub const STALE: &str = "The ceilings of its roofline were measured under other conditions";
 
 /// Calibrations of this user. For another user's session there are none, because this machine's do not apply to it.
-pub fn calibrations(place: &Place) -> Vec<Calibration> {
-    if !place.is_own() {
+pub fn calibrations(location: &SessionLocation) -> Vec<Calibration> {
+    if !location.is_own() {
         return Vec::new();
     }
     let kept = state_folder().and_then(|root| Calibration::load_all(&root));

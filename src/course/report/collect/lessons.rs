@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::lesson::{Check, Course, Expect, Lesson, Outputs, Quiz, RunName, Step, StepKind};
+use crate::lesson::{Check, CommandOutputs, Course, Expect, Lesson, Quiz, RunName, Step, StepKind};
 use crate::report::document::CommandReport;
 use crate::report::{AnswerReport, CaseReport, CheckReport, LessonReport, StepReport};
 use crate::session::case::suspicions;
 use crate::session::progress::progress;
 use crate::session::{
-    AnswerGiven, CheckResult, LessonProgress, MeasuredRuns, Standing, State, Status, StepProgress,
-    StepRef,
+    AnswerGiven, CheckResult, LessonProgress, MeasuredRuns, SessionState, Standing, StepProgress,
+    StepRef, StepStatus,
 };
 use tinyllama_base::same_number;
 
@@ -17,7 +17,7 @@ use tinyllama_base::same_number;
 const GONE: &str = "This check is no longer in the course.";
 
 /// Collects every lesson that was begun: first those of the course in its order, then those that it no longer has.
-pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<LessonReport> {
+pub fn collect(state: &SessionState, course: &Course, runs: &MeasuredRuns) -> Vec<LessonReport> {
     let begun = |lesson: &&Lesson| state.lessons.contains_key(&lesson.id);
     let known = course
         .lessons()
@@ -31,7 +31,12 @@ pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<Lesso
     known.chain(gone).collect()
 }
 
-fn of_course(state: &State, course: &Course, lesson: &Lesson, runs: &MeasuredRuns) -> LessonReport {
+fn of_course(
+    state: &SessionState,
+    course: &Course,
+    lesson: &Lesson,
+    runs: &MeasuredRuns,
+) -> LessonReport {
     let steps = lesson.steps.iter().filter_map(|step| {
         let done = state.step(&lesson.id, &step.id)?;
         let report = step_report(&step.id, Some(step), done, runs);
@@ -51,7 +56,7 @@ fn of_course(state: &State, course: &Course, lesson: &Lesson, runs: &MeasuredRun
 }
 
 fn no_longer(id: &str, steps: &BTreeMap<String, StepProgress>) -> LessonReport {
-    let sum = LessonProgress::of(steps.values(), steps.len());
+    let sum = LessonProgress::count(steps.values(), steps.len());
     let runs = MeasuredRuns::default();
     let reports = steps.iter();
     let reports = reports.map(|(id, done)| step_report(id, None, done, &runs));
@@ -71,7 +76,7 @@ fn lesson_report(
         planned_minutes: None,
         minutes: sum.minutes,
         finished: sum.finished,
-        of: sum.of,
+        of: sum.count,
         skipped: sum.skipped,
         attempts: sum.attempts,
         hints: sum.hints,
@@ -86,10 +91,10 @@ fn step_report(
     runs: &MeasuredRuns,
 ) -> StepReport {
     let (status, remark) = match (&done.status, &done.solved_by) {
-        (Status::Done, Some(by)) => ("solved", Some(format!("by {by}"))),
-        (Status::Done, None) => ("done", None),
-        (Status::Skipped(note), _) => ("skipped", Some(note.clone())),
-        (Status::Open, _) => ("open", None),
+        (StepStatus::Done, Some(by)) => ("solved", Some(format!("by {by}"))),
+        (StepStatus::Done, None) => ("done", None),
+        (StepStatus::Skipped(note), _) => ("skipped", Some(note.clone())),
+        (StepStatus::Open, _) => ("open", None),
     };
     StepReport {
         id: id.into(),
@@ -143,7 +148,7 @@ fn marked(answers: &[AnswerGiven]) -> Option<String> {
 }
 
 fn case_report(
-    state: &State,
+    state: &SessionState,
     lesson: &Lesson,
     step: &Step,
     done: &StepProgress,
@@ -151,7 +156,7 @@ fn case_report(
     let StepKind::Investigate(case) = &step.kind else {
         return None;
     };
-    let standing = Standing::of(case, done, state);
+    let standing = Standing::from_progress(case, done, state);
     let at = StepRef::new(&lesson.id, &step.id);
     let fixes = standing
         .fixed
@@ -166,7 +171,7 @@ fn case_report(
 }
 
 fn command_report(
-    state: &State,
+    state: &SessionState,
     lesson: &Lesson,
     step: &Step,
     done: &StepProgress,
@@ -179,10 +184,10 @@ fn command_report(
     let (id, run) = runs_of
         .filter_map(|id| Some((id, state.runs.get(id)?)))
         .find(|(_, run)| run.exit.is_some_and(|exit| exit.is_success()))?;
-    let words = run.command.iter().map(String::as_str);
+    let argv = run.command.iter().map(String::as_str);
     Some(CommandReport {
         run: id.clone(),
-        command: shlex::try_join(words).unwrap_or_default(),
+        command: shlex::try_join(argv).unwrap_or_default(),
         recording: run.recording.clone(),
         document: runs
             .document(&RunName::parse(&step.id, &lesson.id))
@@ -237,7 +242,9 @@ pub fn answer_text(step: Option<&Step>, answer: f64) -> String {
                 .and_then(|index| choices.get(index))
                 .map_or_else(number, |choice| choice.text.clone())
         }
-        Some(StepKind::Quiz(Quiz::Number(of))) => format!("{answer} {}", of.unit).trim_end().into(),
+        Some(StepKind::Quiz(Quiz::NumberQuestion(of))) => {
+            format!("{answer} {}", of.unit).trim_end().into()
+        }
         _ => number(),
     }
 }
@@ -246,7 +253,7 @@ fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> Chec
     // The explanation belongs to the recorded verdict. Later runs may have changed what the files give.
     let explanation = |result: &CheckResult| {
         let again = check.evaluate(runs);
-        match again.verdict == result.verdict && same(again.value, result.value) {
+        match again.verdict == result.verdict && same_value(again.value, result.value) {
             true => again.explain(check),
             false => in_short(check, result),
         }
@@ -258,7 +265,7 @@ fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> Chec
 }
 
 /// Compares a measured value with its recorded copy. Writing and reading may change the last digit.
-fn same(again: Option<f64>, recorded: Option<f64>) -> bool {
+fn same_value(again: Option<f64>, recorded: Option<f64>) -> bool {
     match (again, recorded) {
         (Some(again), Some(recorded)) => same_number(again, recorded),
         (again, recorded) => again == recorded,

@@ -3,9 +3,9 @@
 use crate::lesson::{Course, StepKind, exact, recorded};
 use crate::recording::label;
 use crate::report::Prediction;
-use crate::session::{MeasuredRuns, State};
+use crate::session::{MeasuredRuns, SessionState};
 
-pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<Prediction> {
+pub fn collect(state: &SessionState, course: &Course, runs: &MeasuredRuns) -> Vec<Prediction> {
     let predictions = course.steps().filter_map(|(lesson, step)| {
         let StepKind::Predict { measure } = &step.kind else {
             return None;

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use crate::profiler::read::import;
 use crate::profiler::show::hotspots::{GroupBy, hotspots};
-use crate::profiler::show::parts::Parts;
+use crate::profiler::show::parts::KernelParts;
 use crate::report::{HotspotRow, ProfileReport};
 use crate::run::FinishedRuns;
-use crate::session::State;
+use crate::session::SessionState;
 use tinyllama_base::inside;
 
 /// Largest number of kernels that are listed per profile.
 const MOST_KERNELS: usize = 10;
 
-pub fn collect(state: &State, runs: &FinishedRuns) -> Vec<ProfileReport> {
+pub fn collect(state: &SessionState, runs: &FinishedRuns) -> Vec<ProfileReport> {
     let folders = state.runs.keys().flat_map(|run| {
         let found = folders(&runs.folder.join(run).join("profiles"));
         found.into_iter().map(move |folder| (run, folder))
@@ -52,7 +52,7 @@ fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileRepor
     };
     let finished = runs.get(run).ok().flatten();
     let kernels = finished.iter().filter_map(|run| run.kernels.as_ref());
-    let parts = Parts::of_kernels(kernels);
+    let parts = KernelParts::of_kernels(kernels);
     let found = hotspots(&import.profile, GroupBy::ShortName, &parts);
     if found.kernels.is_empty() {
         return None;

@@ -6,11 +6,11 @@ use super::ceilings;
 use crate::analysis::Metric;
 use crate::analysis::calibration::Calibration;
 use crate::lesson::case::fix_of;
-use crate::recording::{Library, Source};
+use crate::recording::{Library, RecordingSource};
 use crate::report::document::Samples;
-use crate::report::{Device, RunReport, StepTime, Work, words};
+use crate::report::{Device, RunReport, StepTime, Work, text};
 use crate::run::{FinishedRun, FinishedRuns};
-use crate::session::{Run, RunExit, State};
+use crate::session::{RunEntry, RunExit, SessionState};
 use tinyllama_base::Series;
 use tinyllama_contract::{Hello, Parts};
 
@@ -19,7 +19,7 @@ const NOISY: f64 = 0.10;
 
 /// Collects the runs in the order of their start, and the devices that they name.
 pub fn collect(
-    state: &State,
+    state: &SessionState,
     files: &FinishedRuns,
     calibrations: &[Calibration],
 ) -> (Vec<RunReport>, Vec<Device>) {
@@ -35,7 +35,7 @@ pub fn collect(
 
 fn of_run(
     id: &str,
-    run: &Run,
+    run: &RunEntry,
     files: &FinishedRuns,
     calibrations: &[Calibration],
     devices: &mut Vec<Device>,
@@ -62,7 +62,7 @@ fn of_run(
     if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
         warnings.push(format!(
             "Noisy: the middle four fifths of its steps spread over {} of the median.",
-            words::percent(time.spread)
+            text::percent(time.spread)
         ));
     }
     let synchronized = finished.synchronized;
@@ -88,7 +88,7 @@ fn of_run(
         command: command_line(&run.command),
         started: run.started.clone(),
         host: Some(run.host.clone()),
-        exit: words::exit(run.exit.as_ref()),
+        exit: text::exit(run.exit.as_ref()),
         complete: run.exit == Some(RunExit::Status(0)),
         recording: run.recording.clone(),
         device: hello.map(|hello| device(hello, run.recording.is_some(), devices)),
@@ -121,7 +121,7 @@ fn fix(command: &[String]) -> Option<String> {
     if let [.., play, id] = command
         && play == "play"
     {
-        let recorded = &Library::load(Source::BuiltIn).ok()?;
+        let recorded = &Library::load(RecordingSource::BuiltIn).ok()?;
         let recorded = shlex::split(&recorded.find(id).ok()?.command)?;
         return fix_of(&recorded).map(str::to_owned);
     }
@@ -129,8 +129,8 @@ fn fix(command: &[String]) -> Option<String> {
 }
 
 /// Quotes a command line for a shell.
-fn command_line(words: &[String]) -> String {
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+fn command_line(argv: &[String]) -> String {
+    shlex::try_join(argv.iter().map(String::as_str)).unwrap_or_else(|_| argv.join(" "))
 }
 
 fn device(hello: &Hello, recording: bool, devices: &mut Vec<Device>) -> usize {
@@ -188,7 +188,7 @@ fn samples(run: &FinishedRun) -> Samples {
 fn work(
     parts: &Parts,
     finished: &FinishedRun,
-    run: &Run,
+    run: &RunEntry,
     calibrations: &[Calibration],
     warnings: &mut Vec<String>,
 ) -> Work {

@@ -80,8 +80,8 @@ impl Compared<'_> {
             return;
         };
         for (name, derived) in derived_names.iter().zip(derived) {
-            let place = said_names.iter().position(|other| other == name);
-            let said = place.map_or(Value::Null, |place| said[place].clone());
+            let location = said_names.iter().position(|other| other == name);
+            let said = location.map_or(Value::Null, |location| said[location].clone());
             self.below(path, name.clone(), &said, derived);
         }
         for (name, said) in said_names.iter().zip(said) {
@@ -107,12 +107,12 @@ impl Compared<'_> {
     }
 
     fn differ(&mut self, path: &[String], said: &Value, derived: &Value) {
-        let place = path.join("/");
+        let location = path.join("/");
         self.found.push(match (said, derived) {
-            (Value::Null, Value::Object(_)) => format!("{place} was recorded and is left out."),
-            (Value::Object(_), Value::Null) => format!("{place} is not among its records."),
+            (Value::Null, Value::Object(_)) => format!("{location} was recorded and is left out."),
+            (Value::Object(_), Value::Null) => format!("{location} is not among its records."),
             _ => format!(
-                "{place} says {}, and its records give {}.",
+                "{location} says {}, and its records give {}.",
                 quoted(said),
                 quoted(derived)
             ),

@@ -10,18 +10,18 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::difference::differences;
-use super::history::History;
+use super::history::EarlierRecords;
 use super::session::{log_up_to, no_stream};
-use super::{Document, records, unreadable};
+use super::{HandInDocument, records, unreadable};
 use crate::lesson::Course;
 use crate::report::collect::MOST_STREAM_BYTES;
 use crate::report::collect::ceilings::STALE;
-use crate::report::{Findings, HandInError, Options, Report, collect, some_of};
+use crate::report::{CollectOptions, HandInError, HandInFindings, Report, collect, some_of};
 use crate::run::{FinishedRuns, RunExit};
-use crate::session::earlier::{self, KeptLog};
+use crate::session::earlier::{self, StoredLog};
 use crate::session::runs::events_file;
-use crate::session::{Place, SessionError, State, check_name};
-use tinyllama_base::{foreign, plural};
+use crate::session::{SessionError, SessionLocation, SessionState, check_name};
+use tinyllama_base::{plural, untrusted};
 
 const ANONYMOUS: &str = "The report is anonymous and carries no records. Name the session it was made from with --against to check it.";
 
@@ -93,12 +93,12 @@ const OF_THE_COURSE: [&str; 19] = [
 
 /// A report after the comparison with its records.
 #[derive(Debug)]
-pub struct Checked {
-    pub findings: Findings,
+pub struct VerifiedHandIn {
+    pub findings: HandInFindings,
     /// The report from records and files. Without records, the document itself.
     pub report: Report,
     /// The records in the document, or else the last ones of the session it was compared with. The newest log comes first.
-    pub logs: Vec<KeptLog>,
+    pub logs: Vec<StoredLog>,
 }
 
 /// Derives the document again and compares all of it.
@@ -106,22 +106,22 @@ pub struct Checked {
 /// # Errors
 /// Fails if the session to compare with cannot be read, or there is no room for a copy.
 pub fn of_report(
-    document: &Document,
+    document: &HandInDocument,
     session: Option<&Path>,
     course: &Course,
-) -> Result<Checked, HandInError> {
+) -> Result<VerifiedHandIn, HandInError> {
     let said = &document.report;
-    let mut findings = Findings {
+    let mut findings = HandInFindings {
         kind: "report",
         learner: said.learner.clone(),
         records: said.chain.records,
         last_hash: said.chain.last_hash.clone(),
-        ..Findings::default()
+        ..HandInFindings::default()
     };
-    let unchecked = |mut findings: Findings, problem: Option<String>| {
+    let unchecked = |mut findings: HandInFindings, problem: Option<String>| {
         findings.problems.extend(problem);
         findings.not_compared.push("*".into());
-        Checked {
+        VerifiedHandIn {
             findings,
             report: said.clone(),
             logs: Vec::new(),
@@ -147,18 +147,18 @@ pub fn of_report(
         findings.unchecked.push(ANONYMOUS.into());
         return Ok(unchecked(findings, None));
     };
-    let again = match Again::new(logs, said, session, &mut findings) {
+    let again = match RebuiltSession::new(logs, said, session, &mut findings) {
         Ok(again) => again,
-        Err(Failed::Records(problem)) => return Ok(unchecked(findings, Some(problem))),
-        Err(Failed::Copy(error)) => return Err(unreadable(Path::new("a copy of it"), error)),
+        Err(CheckFailure::Records(problem)) => return Ok(unchecked(findings, Some(problem))),
+        Err(CheckFailure::Copy(error)) => return Err(unreadable(Path::new("a copy of it"), error)),
     };
-    let runs = FinishedRuns::new(again.place.runs());
+    let runs = FinishedRuns::new(again.location.runs());
     let records = records::check(&again.logs, course, &runs);
     findings.unchecked.extend(records.unchecked(course));
     findings.problems.extend(records.problems);
     findings.unusual.extend(records.unusual);
     let derived = again.compare(document, course, &mut findings)?;
-    Ok(Checked {
+    Ok(VerifiedHandIn {
         findings,
         report: derived,
         logs: again.logs,
@@ -166,76 +166,78 @@ pub fn of_report(
 }
 
 /// The log in a report and the earlier logs, newest first. `None` if it contains none.
-fn carried_logs(said: &Report) -> Result<Option<Vec<KeptLog>>, SessionError> {
+fn carried_logs(said: &Report) -> Result<Option<Vec<StoredLog>>, SessionError> {
     let Some(lines) = &said.chain.lines else {
         return Ok(None);
     };
     let logs = [lines].into_iter().chain(said.chain.earlier.iter().rev());
-    let read = |lines: &Vec<String>| KeptLog::of(lines.join("\n").into(), Path::new("a record"));
+    let read =
+        |lines: &Vec<String>| StoredLog::parse(lines.join("\n").into(), Path::new("a record"));
     logs.map(read).collect::<Result<_, _>>().map(Some)
 }
 
-enum Failed {
+enum CheckFailure {
     Records(String),
     Copy(io::Error),
 }
 
 /// A session that is built again from records and runs' files.
-struct Again {
-    place: Place,
+struct RebuiltSession {
+    location: SessionLocation,
     /// The newest log first, as far as the logs follow each other.
-    logs: Vec<KeptLog>,
+    logs: Vec<StoredLog>,
     /// True if the file of some run is missing that existed when the document was written.
     lacks_files: bool,
     _folder: TempDir,
 }
 
-impl Again {
+impl RebuiltSession {
     fn new(
-        mut logs: Vec<KeptLog>,
+        mut logs: Vec<StoredLog>,
         said: &Report,
         session: Option<&Path>,
-        findings: &mut Findings,
-    ) -> Result<Self, Failed> {
-        let folder = tempfile::tempdir().map_err(Failed::Copy)?;
-        let place = Place {
+        findings: &mut HandInFindings,
+    ) -> Result<Self, CheckFailure> {
+        let folder = tempfile::tempdir().map_err(CheckFailure::Copy)?;
+        let location = SessionLocation {
             folder: folder.path().to_path_buf(),
             learner: "derived".into(),
         };
-        let history = History::of(&logs);
+        let history = EarlierRecords::from_logs(&logs);
         findings.unchecked.extend(history.unchecked());
         findings.unseen_records = history.unseen;
         findings.problems.extend(history.problems);
         logs.truncate(history.logs);
         if logs.first().is_none_or(|log| log.scan.records.is_empty()) {
-            return Err(Failed::Records("It carries no records.".into()));
+            return Err(CheckFailure::Records("It carries no records.".into()));
         }
         let mut again = Self {
-            place,
+            location,
             logs,
             lacks_files: false,
             _folder: folder,
         };
-        again.copy_logs().map_err(Failed::Copy)?;
+        again.copy_logs().map_err(CheckFailure::Copy)?;
         again.copy_streams(said, session, findings)?;
         Ok(again)
     }
 
     /// Puts the log and the earlier logs into the session's folder.
     fn copy_logs(&self) -> io::Result<()> {
-        let earlier = self.logs.iter().filter_map(KeptLog::replaced);
-        let earlier = earlier.map(|replaced| earlier::file(&self.place.folder, replaced.records));
-        fs::create_dir_all(self.place.backups())?;
-        let mut files = [self.place.events()]
+        let earlier = self.logs.iter().filter_map(StoredLog::replaced_log);
+        let earlier =
+            earlier.map(|replaced| earlier::file(&self.location.folder, replaced.records));
+        fs::create_dir_all(self.location.backups())?;
+        let mut files = [self.location.events()]
             .into_iter()
             .chain(earlier)
             .zip(&self.logs);
         files.try_for_each(|(path, log)| fs::write(path, &log.bytes))
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> SessionState {
         let records = self.logs.first().map(|log| log.scan.records.as_slice());
-        State::of(records.unwrap_or_default())
+        SessionState::from_records(records.unwrap_or_default())
     }
 
     /// Puts the runs' event streams into the session's folder. A sealed stream comes from any source in which it still
@@ -244,8 +246,8 @@ impl Again {
         &mut self,
         said: &Report,
         session: Option<&Path>,
-        findings: &mut Findings,
-    ) -> Result<(), Failed> {
+        findings: &mut HandInFindings,
+    ) -> Result<(), CheckFailure> {
         let state = self.state();
         let nothing = BTreeMap::new();
         let carried = said.chain.streams.as_ref().unwrap_or(&nothing);
@@ -262,7 +264,7 @@ impl Again {
             let of_session = session
                 .filter(|_| run.exit.is_some())
                 .map(|folder| events_file(&folder.join("runs"), id))
-                .and_then(|path| foreign::read(&path, MOST_STREAM_BYTES).ok());
+                .and_then(|path| untrusted::read(&path, MOST_STREAM_BYTES).ok());
             let found = [of_document, of_session].into_iter().flatten();
             let stream = match &run.sha256 {
                 None => found.reduce(|first, _| first),
@@ -289,12 +291,12 @@ impl Again {
             if run.sha256.is_none() {
                 unsealed.push(id.as_str());
             }
-            let path = events_file(&self.place.runs(), id);
+            let path = events_file(&self.location.runs(), id);
             let write = || {
                 fs::create_dir_all(path.with_file_name(""))?;
                 fs::write(&path, stream)
             };
-            write().map_err(Failed::Copy)?;
+            write().map_err(CheckFailure::Copy)?;
         }
         for id in carried.keys().filter(|id| !state.runs.contains_key(*id)) {
             findings.problems.push(format!(
@@ -326,9 +328,9 @@ impl Again {
     /// Compares the document with the derived one and returns the latter.
     fn compare(
         &self,
-        document: &Document,
+        document: &HandInDocument,
         course: &Course,
-        findings: &mut Findings,
+        findings: &mut HandInFindings,
     ) -> Result<Report, HandInError> {
         let said = &document.report;
         let mut left_out: Vec<&str> = NEVER_TOLD.to_vec();
@@ -355,7 +357,7 @@ impl Again {
         findings.never_checked.extend(never_told(said));
         let anonymous = said.anonymous;
         let known = if same_course { course } else { &nothing };
-        let derived = collect(&self.place, known, Options { anonymous })?;
+        let derived = collect(&self.location, known, CollectOptions { anonymous })?;
         let mut value = serde_json::to_value(&derived)
             .map_err(|error| unreadable(Path::new("the derived report"), error))?;
         let mut said_value = document.value.clone();
@@ -374,12 +376,16 @@ impl Again {
         match same_course {
             true => Ok(derived),
             // Uses the texts of this program's course, as all reports of a class do.
-            false => Ok(collect(&self.place, course, Options { anonymous })?),
+            false => Ok(collect(
+                &self.location,
+                course,
+                CollectOptions { anonymous },
+            )?),
         }
     }
 }
 
-impl Findings {
+impl HandInFindings {
     /// Returns whether this path of the document was not compared.
     pub fn leaves(&self, path: &[String]) -> bool {
         self.not_compared.iter().any(|pattern| {

@@ -5,15 +5,15 @@ use serde_json::Value;
 use super::difference::differences;
 use super::session::damage;
 use crate::report::some_of;
-use crate::session::earlier::{KeptLog, Replaced};
-use crate::session::{Scan, State};
+use crate::session::earlier::{Replaced, StoredLog};
+use crate::session::{Scan, SessionState};
 
 /// Largest number of differences that are named per summary.
 const MOST: usize = 3;
 
 /// The history before a session's log.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct EarlierRecords {
     /// Number of given logs that follow each other.
     pub logs: usize,
     /// Number of missing records, at least one per missing log. Their summary cannot be checked.
@@ -21,14 +21,14 @@ pub(super) struct History {
     pub problems: Vec<String>,
 }
 
-impl History {
+impl EarlierRecords {
     /// Examines the log of a session and the earlier logs, newest first.
-    pub fn of(logs: &[KeptLog]) -> Self {
+    pub fn from_logs(logs: &[StoredLog]) -> Self {
         let mut history = Self::default();
         for (index, log) in logs.iter().enumerate() {
             history.logs += 1;
             history.problems.extend(damage(&log.scan));
-            let (replaced, earlier) = (log.replaced(), logs.get(index + 1));
+            let (replaced, earlier) = (log.replaced_log(), logs.get(index + 1));
             match (replaced, earlier) {
                 (None, None) => break,
                 (None, Some(_)) => {
@@ -70,19 +70,19 @@ impl History {
 
 /// Describes how a summary differs from the records that it sums up.
 fn other_sum(said: &Replaced, earlier: &Scan) -> Option<String> {
-    let place = format!("The sum of the records up to {}", said.records);
-    let Ok(state) = serde_json::from_value::<State>(said.state.clone()) else {
-        return Some(format!("{place} cannot be understood."));
+    let location = format!("The sum of the records up to {}", said.records);
+    let Ok(state) = serde_json::from_value::<SessionState>(said.state.clone()) else {
+        return Some(format!("{location} cannot be understood."));
     };
-    let value = |state: &State| serde_json::to_value(state).unwrap_or(Value::Null);
+    let value = |state: &SessionState| serde_json::to_value(state).unwrap_or(Value::Null);
     // Fields that an older program did not sum up yet.
     let is_unknown = |path: &[String]| {
         path.first()
             .is_some_and(|name| path.len() == 1 && said.state.get(name).is_none())
     };
-    let derived = value(&State::of(&earlier.records));
+    let derived = value(&SessionState::from_records(&earlier.records));
     let mut found = differences(&value(&state), &derived, &is_unknown);
     found.truncate(MOST);
     let found: Vec<&str> = found.iter().map(String::as_str).collect();
-    (!found.is_empty()).then(|| format!("{place} is not what they give: {}", some_of(&found)))
+    (!found.is_empty()).then(|| format!("{location} is not what they give: {}", some_of(&found)))
 }

@@ -18,10 +18,10 @@ use thiserror::Error;
 use super::document::FORMAT;
 use crate::lesson::Course;
 use crate::report::Report;
-use crate::session::{Place, SessionError, archive};
-use tinyllama_base::foreign;
+use crate::session::{SessionError, SessionLocation, archive};
+use tinyllama_base::untrusted;
 
-pub use document::{Checked, of_report};
+pub use document::{VerifiedHandIn, of_report};
 pub use session::of_session;
 
 /// The limits of checking a hand-in.
@@ -30,7 +30,7 @@ pub const NOT_PROVEN: &str = "This finds damage and careless edits. It does not 
      recompute every checksum. If it matters, compare with the session in the class folder.";
 
 /// A larger file is not a hand-in.
-const MOST_BYTES: u64 = foreign::MOST_BYTES;
+const MOST_BYTES: u64 = untrusted::MOST_BYTES;
 
 /// More values would take gigabytes of memory. A long course has some hundred thousand.
 const MOST_VALUES: usize = 4_000_000;
@@ -47,7 +47,7 @@ pub enum HandInError {
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Findings {
+pub struct HandInFindings {
     /// `report`, `export` or `session`.
     pub kind: &'static str,
     pub learner: Option<String>,
@@ -67,8 +67,8 @@ pub struct Findings {
     pub not_compared: Vec<String>,
 }
 
-impl Findings {
-    /// Returns whether all checked parts agree. If [`Findings::is_unchecked`], nothing was checked.
+impl HandInFindings {
+    /// Returns whether all checked parts agree. If [`HandInFindings::is_unchecked`], nothing was checked.
     pub fn is_intact(&self) -> bool {
         self.problems.is_empty()
     }
@@ -112,18 +112,20 @@ pub fn verify(
     file: &Path,
     against: Option<&Path>,
     course: &Course,
-) -> Result<Findings, HandInError> {
+) -> Result<HandInFindings, HandInError> {
     let check = |session: Option<&Path>| match kind(file)? {
-        Kind::Folder => of_session(file, "session", session, course),
-        Kind::Export => with_unpacked(file, |folder| of_session(folder, "export", session, course)),
-        Kind::Report => Ok(of_report(&read_report(file)?, session, course)?.findings),
+        HandInKind::Folder => of_session(file, "session", session, course),
+        HandInKind::Export => {
+            with_unpacked(file, |folder| of_session(folder, "export", session, course))
+        }
+        HandInKind::Report => Ok(of_report(&read_report(file)?, session, course)?.findings),
     };
     match against {
         None => check(None),
         Some(session) => match kind(session)? {
-            Kind::Export => with_unpacked(session, |folder| check(Some(folder))),
-            Kind::Folder => check(Some(session)),
-            Kind::Report => Err(unreadable(
+            HandInKind::Export => with_unpacked(session, |folder| check(Some(folder))),
+            HandInKind::Folder => check(Some(session)),
+            HandInKind::Report => Err(unreadable(
                 session,
                 "it is not a session: give an export or a session's folder",
             )),
@@ -131,20 +133,20 @@ pub fn verify(
     }
 }
 
-enum Kind {
+enum HandInKind {
     Folder,
     Export,
     Report,
 }
 
-fn kind(file: &Path) -> Result<Kind, HandInError> {
+fn kind(file: &Path) -> Result<HandInKind, HandInError> {
     if file.is_dir() {
-        return Ok(Kind::Folder);
+        return Ok(HandInKind::Folder);
     }
-    foreign::open(file).map_err(|error| unreadable(file, error))?;
+    untrusted::open(file).map_err(|error| unreadable(file, error))?;
     match is_export(file) {
-        true => Ok(Kind::Export),
-        false => Ok(Kind::Report),
+        true => Ok(HandInKind::Export),
+        false => Ok(HandInKind::Report),
     }
 }
 
@@ -157,7 +159,7 @@ fn unreadable(file: &Path, why: impl ToString) -> HandInError {
 
 /// A report from a hand-in.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub struct HandInDocument {
     pub report: Report,
     /// The same with all its fields, known or not.
     value: serde_json::Value,
@@ -167,8 +169,8 @@ pub struct Document {
 ///
 /// # Errors
 /// Fails if it cannot be read, is not a report, or has another version.
-pub fn read_report(file: &Path) -> Result<Document, HandInError> {
-    let bytes = foreign::read(file, MOST_BYTES).map_err(|error| unreadable(file, error))?;
+pub fn read_report(file: &Path) -> Result<HandInDocument, HandInError> {
+    let bytes = untrusted::read(file, MOST_BYTES).map_err(|error| unreadable(file, error))?;
     if values(&bytes) > MOST_VALUES {
         let why = format!("it has more than the {MOST_VALUES} values that are read of a report");
         return Err(unreadable(file, why));
@@ -192,7 +194,7 @@ pub fn read_report(file: &Path) -> Result<Document, HandInError> {
         }
     }
     match Report::deserialize(&value) {
-        Ok(report) => Ok(Document { report, value }),
+        Ok(report) => Ok(HandInDocument { report, value }),
         Err(error) => Err(unreadable(file, error)),
     }
 }
@@ -238,17 +240,17 @@ pub fn with_unpacked<T>(
     then: impl FnOnce(&Path) -> Result<T, HandInError>,
 ) -> Result<T, HandInError> {
     let folder = tempfile::tempdir().map_err(|error| unreadable(file, error))?;
-    let place = Place {
+    let location = SessionLocation {
         folder: folder.path().join("session"),
         learner: "unpacked".into(),
     };
-    archive::import(file, &place)?;
-    then(&place.folder)
+    archive::import(file, &location)?;
+    then(&location.folder)
 }
 
 /// Returns whether a file is a gzip stream. A truncated export fails only when it is unpacked.
 pub fn is_export(file: &Path) -> bool {
-    foreign::open(file).is_ok_and(|file| GzDecoder::new(file).header().is_some())
+    untrusted::open(file).is_ok_and(|file| GzDecoder::new(file).header().is_some())
 }
 
 #[cfg(test)]

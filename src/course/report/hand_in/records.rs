@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::lesson::{Answer, Course, Quiz, Step, StepKind};
+use crate::lesson::{Course, Quiz, QuizAnswer, Step, StepKind};
 use crate::report::some_of;
 use crate::run::FinishedRuns;
-use crate::session::earlier::KeptLog;
+use crate::session::earlier::StoredLog;
 use crate::session::progress::shows_done;
-use crate::session::{AnswerGiven, Event, MeasuredRuns, Record, Scan, State, StepRef};
+use crate::session::{
+    AnswerGiven, MeasuredRuns, Record, Scan, SessionEvent, SessionState, StepRef,
+};
 use tinyllama_base::plural;
 
 /// A corrected clock may go back this far without a remark.
@@ -23,7 +25,7 @@ const FIRST_YEAR: i32 = 2025;
 const MOST: usize = 10;
 
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct RecordFindings {
     /// Records that the program never writes.
     pub problems: Vec<String>,
     /// Records that a wrong clock can also explain.
@@ -32,7 +34,7 @@ pub struct Found {
     pub other_courses: BTreeSet<String>,
 }
 
-impl Found {
+impl RecordFindings {
     /// Explains what these other courses leave unchecked.
     pub fn unchecked(&self, course: &Course) -> Option<String> {
         let others: Vec<&str> = self.other_courses.iter().map(String::as_str).collect();
@@ -49,8 +51,8 @@ impl Found {
 
 /// Examines all records in order, the last of `logs` first. After damage some records are missing, so only the rest is
 /// judged. `runs` are the session's runs that are available.
-pub fn check(logs: &[KeptLog], course: &Course, runs: &FinishedRuns) -> Found {
-    let mut found = Found::default();
+pub fn check(logs: &[StoredLog], course: &Course, runs: &FinishedRuns) -> RecordFindings {
+    let mut found = RecordFindings::default();
     for log in logs.iter().rev() {
         let of_log = check_log(&log.scan, course, runs);
         found.problems.extend(of_log.problems);
@@ -67,11 +69,11 @@ pub fn check(logs: &[KeptLog], course: &Course, runs: &FinishedRuns) -> Found {
     found
 }
 
-fn check_log(scan: &Scan, course: &Course, runs: &FinishedRuns) -> Found {
+fn check_log(scan: &Scan, course: &Course, runs: &FinishedRuns) -> RecordFindings {
     let mut replay = Replay {
         course,
         runs,
-        state: State::default(),
+        state: SessionState::default(),
         whole: scan.damage.is_empty(),
         n: None,
         time: None,
@@ -79,7 +81,7 @@ fn check_log(scan: &Scan, course: &Course, runs: &FinishedRuns) -> Found {
         clock_was_set: false,
         started: None,
         ordered: BTreeSet::new(),
-        found: Found::default(),
+        found: RecordFindings::default(),
     };
     for record in &scan.records {
         replay.record(record);
@@ -91,7 +93,7 @@ fn check_log(scan: &Scan, course: &Course, runs: &FinishedRuns) -> Found {
 struct Replay<'a> {
     course: &'a Course,
     runs: &'a FinishedRuns,
-    state: State,
+    state: SessionState,
     /// True while no line is damaged or missing.
     whole: bool,
     n: Option<u64>,
@@ -102,7 +104,7 @@ struct Replay<'a> {
     started: Option<OffsetDateTime>,
     /// Runs that an instructor's order added.
     ordered: BTreeSet<String>,
-    found: Found,
+    found: RecordFindings,
 }
 
 impl Replay<'_> {
@@ -121,12 +123,12 @@ impl Replay<'_> {
         let n = record.n;
         let begins = matches!(
             record.event,
-            Event::Created { .. } | Event::Compacted { .. }
+            SessionEvent::Created { .. } | SessionEvent::Compacted { .. }
         );
         match self.n {
             None if !begins && self.whole => self.problem(n, "a session does not begin this way"),
             Some(_) if begins => self.problem(n, "a session begins only once"),
-            None if matches!(record.event, Event::Compacted { previous_records, .. }
+            None if matches!(record.event, SessionEvent::Compacted { previous_records, .. }
                 if previous_records.checked_add(1) != Some(n)) =>
             {
                 self.problem(n, "it does not follow the records that it replaces");
@@ -150,10 +152,10 @@ impl Replay<'_> {
         let begins = |is: &dyn Fn(OffsetDateTime) -> bool| is(now) && !before.is_some_and(is);
         let step = before.map_or(Duration::ZERO, |before| now - before);
         if step < -CLOCK_SET {
-            unusual(format!("the clock went back by {}", words(-step)));
+            unusual(format!("the clock went back by {}", duration_text(-step)));
         }
         if step > LONG_BREAK {
-            unusual(format!("{} after the one before", words(step)));
+            unusual(format!("{} after the one before", duration_text(step)));
         }
         if begins(&|time| time.year() < FIRST_YEAR) {
             unusual(format!(
@@ -170,8 +172,11 @@ impl Replay<'_> {
         self.started.get_or_insert(now);
     }
 
-    fn event(&mut self, n: u64, event: &Event) {
-        let is_judged = matches!(event, Event::StepDone { .. } | Event::Answered { .. });
+    fn event(&mut self, n: u64, event: &SessionEvent) {
+        let is_judged = matches!(
+            event,
+            SessionEvent::StepDone { .. } | SessionEvent::Answered { .. }
+        );
         if is_judged && !self.is_this_course() {
             let named = |(title, version): &(String, String)| format!("{title} ({version})");
             let name = self.state.course.as_ref().map(named);
@@ -180,21 +185,23 @@ impl Replay<'_> {
         }
         let known = |run: &String| self.state.runs.contains_key(run) || self.ordered.contains(run);
         match event {
-            Event::TimeSpent { seconds, .. } if !(seconds.is_finite() && *seconds >= 0.0) => {
+            SessionEvent::TimeSpent { seconds, .. }
+                if !(seconds.is_finite() && *seconds >= 0.0) =>
+            {
                 self.problem(n, format!("{seconds} seconds cannot be spent"));
             }
-            Event::TimeSpent { seconds, .. } => self.attention += seconds,
-            Event::RunStarted { run, .. } if known(run) => {
+            SessionEvent::TimeSpent { seconds, .. } => self.attention += seconds,
+            SessionEvent::RunStarted { run, .. } if known(run) => {
                 self.problem(n, format!("run {run} is started a second time"));
             }
-            Event::RunFinished { run, .. }
-            | Event::Sealed { run, .. }
-            | Event::Recorded { run, .. }
+            SessionEvent::RunFinished { run, .. }
+            | SessionEvent::Sealed { run, .. }
+            | SessionEvent::Recorded { run, .. }
                 if self.whole && !known(run) =>
             {
                 self.problem(n, format!("run {run} was never started"));
             }
-            Event::Sealed { run, .. }
+            SessionEvent::Sealed { run, .. }
                 if self
                     .state
                     .runs
@@ -203,15 +210,15 @@ impl Replay<'_> {
             {
                 self.problem(n, format!("run {run} is sealed a second time"));
             }
-            Event::Answered { at, given } => self.answer(n, at, given),
-            Event::HintShown { at, hint }
+            SessionEvent::Answered { at, given } => self.answer(n, at, given),
+            SessionEvent::HintShown { at, hint }
                 if self
                     .step(at)
                     .is_some_and(|step| *hint as usize > step.hints.len() || *hint == 0) =>
             {
                 self.problem(n, format!("{at} has no hint {hint}"));
             }
-            Event::StepDone { at } if self.whole => {
+            SessionEvent::StepDone { at } if self.whole => {
                 let shown = self
                     .step(at)
                     .is_none_or(|step| shows_done(step, &self.state.progress(at), &self.state));
@@ -222,11 +229,11 @@ impl Replay<'_> {
                     );
                 }
             }
-            Event::Ordered { events, .. } => {
+            SessionEvent::Ordered { events, .. } => {
                 for event in events {
                     if !event.may_be_ordered() {
                         self.problem(n, "it does what an order cannot do");
-                    } else if let Event::RunStarted { run, .. } = event {
+                    } else if let SessionEvent::RunStarted { run, .. } = event {
                         self.ordered.insert(run.clone());
                     } else {
                         self.event(n, event);
@@ -257,7 +264,7 @@ impl Replay<'_> {
             return;
         };
         // If a command's document decides, the one at the time of the answer counts.
-        let resolved = match quiz.asks_of() {
+        let resolved = match quiz.asked_step() {
             None => Some(quiz.clone()),
             Some(_) => MeasuredRuns::read(self.course, &self.state, self.runs)
                 .ok()
@@ -267,11 +274,11 @@ impl Replay<'_> {
             return;
         };
         let answer = match quiz {
-            Quiz::Number(_) => Answer::Number(given.answer),
+            Quiz::NumberQuestion(_) => QuizAnswer::NumberQuestion(given.answer),
             // An index. A number that is not an index matches no choice.
-            _ => Answer::Choice(given.answer as usize),
+            _ => QuizAnswer::QuizChoice(given.answer as usize),
         };
-        let marked = quiz.mark(answer).map(|marked| marked.correct);
+        let marked = quiz.mark_answer(answer).map(|marked| marked.correct);
         if marked != Some(given.correct) {
             let as_what = if given.correct { "right" } else { "wrong" };
             self.problem(n, format!("the answer to {at} is not {as_what}"));
@@ -302,7 +309,7 @@ impl Replay<'_> {
     }
 }
 
-fn words(duration: Duration) -> String {
+fn duration_text(duration: Duration) -> String {
     match duration.whole_days() {
         0 => format!("{} minutes", duration.whole_minutes()),
         days => format!("{days} days"),

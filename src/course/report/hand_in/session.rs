@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use super::document::{changed_stream, sha256};
-use super::history::History;
+use super::history::EarlierRecords;
 use super::records;
 use crate::lesson::Course;
-use crate::report::{Findings, HandInError, some_of};
+use crate::report::{HandInError, HandInFindings, some_of};
 use crate::run::{ENERGY, FinishedRun, FinishedRuns, RunExit};
-use crate::session::earlier::{KeptLog, logs};
+use crate::session::earlier::{StoredLog, logs};
 use crate::session::runs::events_file;
-use crate::session::{MOST_LOG_BYTES, Run, Scan, SessionError, State, chain};
-use tinyllama_base::{foreign, plural};
+use crate::session::{MOST_LOG_BYTES, RunEntry, Scan, SessionError, SessionState, chain};
+use tinyllama_base::{plural, untrusted};
 
 /// Largest relative difference between a median and the same median from another build.
 const ROUNDING: f64 = 1e-9;
@@ -25,15 +25,16 @@ pub fn of_session(
     kind: &'static str,
     against: Option<&Path>,
     course: &Course,
-) -> Result<Findings, HandInError> {
+) -> Result<HandInFindings, HandInError> {
     let logs = logs(folder)?;
-    let Some(KeptLog { scan, .. }) = logs.first().filter(|log| !log.scan.records.is_empty()) else {
+    let Some(StoredLog { scan, .. }) = logs.first().filter(|log| !log.scan.records.is_empty())
+    else {
         return Err(SessionError::no_events(folder).into());
     };
     let runs = FinishedRuns::new(folder.join("runs"));
-    let history = History::of(&logs);
+    let history = EarlierRecords::from_logs(&logs);
     let records = records::check(&logs[..history.logs], course, &runs);
-    let state = State::of(&scan.records);
+    let state = SessionState::from_records(&scan.records);
     let unseen = history.unchecked();
     let mut problems = history.problems;
     problems.extend(records.problems.iter().cloned());
@@ -63,7 +64,7 @@ pub fn of_session(
         named(&unsealed, "ended without a checksum"),
         named(&missing, "whose files are not there"),
     ];
-    Ok(Findings {
+    Ok(HandInFindings {
         kind,
         learner: Some(state.learner),
         records: scan.records.len(),
@@ -72,13 +73,13 @@ pub fn of_session(
         unusual: records.unusual,
         unchecked: unchecked.into_iter().flatten().collect(),
         unseen_records: history.unseen,
-        ..Findings::default()
+        ..HandInFindings::default()
     })
 }
 
 /// Describes a contradiction between a run's seal, its file and its recorded figures.
-fn changed(id: &str, run: &Run, sealed: &str, path: &Path) -> Option<String> {
-    match foreign::read(path, MOST_LOG_BYTES) {
+fn changed(id: &str, run: &RunEntry, sealed: &str, path: &Path) -> Option<String> {
+    match untrusted::read(path, MOST_LOG_BYTES) {
         Ok(bytes) if sha256(&bytes) == *sealed => {}
         Ok(_) => return Some(changed_stream(id)),
         Err(error) => {
@@ -123,16 +124,16 @@ pub(super) fn no_stream(id: &str) -> String {
 
 /// The log of a session up to the record with this hash, and the earlier logs, newest first. `None` if it has no such
 /// record. A log that was compacted since is among the backups, chained to the log that replaced it.
-pub(super) fn log_up_to(folder: &Path, hash: &str) -> Result<Option<Vec<KeptLog>>, HandInError> {
+pub(super) fn log_up_to(folder: &Path, hash: &str) -> Result<Option<Vec<StoredLog>>, HandInError> {
     let mut logs = logs(folder)?;
-    let holding = History::of(&logs).logs;
-    let has = |log: &KeptLog| log.scan.hashes.iter().any(|known| known == hash);
+    let holding = EarlierRecords::from_logs(&logs).logs;
+    let has = |log: &StoredLog| log.scan.hashes.iter().any(|known| known == hash);
     let Some(at) = logs[..holding].iter().position(has) else {
         return Ok(None);
     };
     let mut logs = logs.split_off(at);
     if let Some(bytes) = cut(&logs[0].bytes, hash) {
-        logs[0] = KeptLog::of(bytes.to_vec(), folder)?;
+        logs[0] = StoredLog::parse(bytes.to_vec(), folder)?;
     }
     Ok(Some(logs))
 }

@@ -19,7 +19,7 @@ impl LogAxis {
         }
     }
 
-    pub fn at(&self, value: f64) -> f64 {
+    pub fn position(&self, value: f64) -> f64 {
         let share = (value.log10() - self.low) / (self.high - self.low);
         self.from + share * (self.to - self.from)
     }
@@ -35,7 +35,7 @@ impl LogAxis {
         decades
             .flat_map(|decade| digits.iter().map(move |digit| digit * 10f64.powi(decade)))
             .filter(|value| (self.low..=self.high).contains(&value.log10()))
-            .map(|value| (value, self.at(value)))
+            .map(|value| (value, self.position(value)))
             .collect()
     }
 }
@@ -47,7 +47,10 @@ mod tests {
     #[test]
     fn values_lie_within_and_decades_are_marked() {
         let axis = LogAxis::new(3.0, 4000.0, 0.0, 100.0);
-        assert!((0.0..100.0).contains(&axis.at(3.0)) && (0.0..100.0).contains(&axis.at(4000.0)));
+        assert!(
+            (0.0..100.0).contains(&axis.position(3.0))
+                && (0.0..100.0).contains(&axis.position(4000.0))
+        );
         assert!(axis.ticks().iter().any(|(value, _)| *value == 100.0));
     }
 }

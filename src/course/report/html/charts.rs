@@ -24,7 +24,7 @@ fn fine(place: f64) -> String {
     format!("{place:.1}")
 }
 
-fn whole(place: f64) -> String {
+fn rounded(place: f64) -> String {
     format!("{place:.0}")
 }
 
@@ -52,7 +52,7 @@ pub fn bars(bars: &[Bar]) -> Value {
         json!({
             "name": short(&bar.name),
             "text": bar.text,
-            "label": whole(y + 16.0),
+            "label": rounded(y + 16.0),
             "bar": fine(y + 5.0),
             "width": width(bar.value),
             "outline": fine(y + 3.0),
@@ -60,11 +60,11 @@ pub fn bars(bars: &[Bar]) -> Value {
         })
     };
     let rows: Vec<Value> = bars.iter().enumerate().map(row).collect();
-    json!({"rows": rows, "height": whole(bars.len() as f64 * ROW + 4.0)})
+    json!({"rows": rows, "height": rounded(bars.len() as f64 * ROW + 4.0)})
 }
 
 /// One line of a chart of medians with their spread.
-pub struct Range {
+pub struct ChartRange {
     pub name: String,
     pub low: f64,
     pub median: f64,
@@ -72,9 +72,9 @@ pub struct Range {
     pub text: String,
 }
 
-pub fn ranges(ranges: &[Range]) -> Value {
-    let good = |range: &&Range| range.low > 0.0 && range.high.is_finite();
-    let ranges: Vec<&Range> = ranges.iter().filter(good).collect();
+pub fn ranges(ranges: &[ChartRange]) -> Value {
+    let good = |range: &&ChartRange| range.low > 0.0 && range.high.is_finite();
+    let ranges: Vec<&ChartRange> = ranges.iter().filter(good).collect();
     let least = ranges
         .iter()
         .map(|range| range.low)
@@ -89,26 +89,26 @@ pub fn ranges(ranges: &[Range]) -> Value {
         let value = (value * 1e6).round() / 1e6;
         json!({"x": fine(at), "value": value.to_string()})
     };
-    let row = |(row, range): (usize, &&Range)| {
+    let row = |(row, range): (usize, &&ChartRange)| {
         let y = row as f64 * ROW + 12.0;
         json!({
             "name": short(&range.name),
             "text": range.text,
-            "label": whole(y + 4.0),
-            "low": fine(axis.at(range.low)),
-            "median": fine(axis.at(range.median)),
-            "high": fine(axis.at(range.high)),
-            "y": whole(y),
-            "above": whole(y - 8.0),
-            "under": whole(y + 8.0),
+            "label": rounded(y + 4.0),
+            "low": fine(axis.position(range.low)),
+            "median": fine(axis.position(range.median)),
+            "high": fine(axis.position(range.high)),
+            "y": rounded(y),
+            "above": rounded(y - 8.0),
+            "under": rounded(y + 8.0),
         })
     };
     json!({
         "ticks": axis.ticks().into_iter().map(tick).collect::<Vec<_>>(),
         "rows": ranges.iter().enumerate().map(row).collect::<Vec<_>>(),
-        "bottom": whole(bottom),
-        "below": whole(bottom + 14.0),
-        "height": whole(bottom + 18.0),
+        "bottom": rounded(bottom),
+        "below": rounded(bottom + 14.0),
+        "height": rounded(bottom + 18.0),
     })
 }
 
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn charts_of_awkward_values_hold_no_nan_and_stay_inside() {
-        let range = |low, median, high| Range {
+        let range = |low, median, high| ChartRange {
             name: "x".into(),
             low,
             median,

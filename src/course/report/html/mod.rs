@@ -5,7 +5,7 @@ mod charts;
 pub(super) mod pictures;
 
 use super::shown::shown;
-use crate::report::{Limits, Report, layout};
+use crate::report::{ListLimits, Report, layout};
 
 /// Larger files are a burden in mail.
 pub const MOST_BYTES: usize = 500_000;
@@ -17,7 +17,10 @@ const LIMITS: [(usize, usize); 4] = [(300, 20_000), (150, 5_000), (60, 1_500), (
 pub fn render(report: &Report) -> String {
     let mut html = String::new();
     for (runs, reflection) in LIMITS {
-        html = layout::render("report.html", &shown(report, Limits { runs, reflection }));
+        html = layout::render(
+            "report.html",
+            &shown(report, ListLimits { runs, reflection }),
+        );
         if html.len() <= MOST_BYTES {
             break;
         }

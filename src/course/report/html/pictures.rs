@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::charts::{self, Bar, Range};
-use crate::report::{Report, RunReport, Work, milliseconds, words};
+use super::charts::{self, Bar, ChartRange};
+use crate::report::{Report, RunReport, Work, milliseconds, text};
 use tinyllama_base::roofline::svg;
 
 /// Minutes of attention per lesson, and planned minutes.
@@ -12,7 +12,7 @@ pub fn time(report: &Report) -> Value {
         name: lesson.title.clone(),
         value: lesson.minutes,
         plan: lesson.planned_minutes.map(f64::from),
-        text: words::minutes(lesson.minutes),
+        text: text::minutes(lesson.minutes),
     });
     charts::bars(&bars.collect::<Vec<_>>())
 }
@@ -23,10 +23,10 @@ pub fn steps(runs: &[RunReport]) -> Value {
     let newest = &runs[runs.len().saturating_sub(MOST_CHARTED)..];
     let ranges = newest.iter().filter_map(|run| {
         let time = run.step_time?;
-        Some(Range {
+        Some(ChartRange {
             name: match &run.step {
-                Some(step) => format!("{} ({step})", words::program(run)),
-                None => words::program(run),
+                Some(step) => format!("{} ({step})", text::program(run)),
+                None => text::program(run),
             },
             low: time.p10,
             median: time.median,

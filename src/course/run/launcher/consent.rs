@@ -11,7 +11,7 @@ use uzers::{get_effective_uid, get_user_by_uid};
 
 use super::Settings;
 use crate::run::{UsageError, state_folder};
-use tinyllama_base::{create_private, foreign, plain, replace};
+use tinyllama_base::{create_private, plain, replace, untrusted};
 
 /// A file in the state folder with one line for each settings file that was shown: its checksum.
 const SHOWN: &str = "site-files";
@@ -34,11 +34,11 @@ pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), Us
     });
     let file = plain(&path.display().to_string());
     eprintln!("note: {file}, a file of {name}, names programs that start here with your rights:");
-    for (key, words) in &programs {
-        eprintln!("       {key:<14} {}", plain(words));
+    for (key, argv) in &programs {
+        eprintln!("       {key:<14} {}", plain(argv));
     }
     if owner != get_effective_uid() {
-        agree(path)?;
+        ask_for_consent(path)?;
     }
     remember(&sum);
     Ok(())
@@ -46,9 +46,9 @@ pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), Us
 
 /// Lists every key that names a program or passes arguments to one.
 fn programs(settings: &Settings) -> Vec<(&'static str, String)> {
-    let joined = |words: &[String]| {
-        let words = shlex::try_join(words.iter().map(String::as_str));
-        words.unwrap_or_default()
+    let joined = |argv: &[String]| {
+        let argv = shlex::try_join(argv.iter().map(String::as_str));
+        argv.unwrap_or_default()
     };
     let launcher = settings.launcher.clone();
     let program = settings.program.as_ref();
@@ -60,13 +60,11 @@ fn programs(settings: &Settings) -> Vec<(&'static str, String)> {
         ("slurm.options", Some(joined(&settings.slurm.options))),
         ("ssh.options", Some(joined(&settings.ssh.options))),
     ];
-    let named = all
-        .into_iter()
-        .filter_map(|(key, words)| Some((key, words?)));
-    named.filter(|(_, words)| !words.is_empty()).collect()
+    let named = all.into_iter().filter_map(|(key, argv)| Some((key, argv?)));
+    named.filter(|(_, argv)| !argv.is_empty()).collect()
 }
 
-fn agree(path: &Path) -> Result<(), UsageError> {
+fn ask_for_consent(path: &Path) -> Result<(), UsageError> {
     let refused = |why: &str| {
         UsageError(format!(
             "{}: {why}; it names programs that start with your rights. Ask the owner of the class, or leave out --class",
@@ -95,7 +93,7 @@ fn shown_file() -> Option<PathBuf> {
 }
 
 fn read_shown() -> String {
-    let text = shown_file().and_then(|path| foreign::read_text(&path, MOST_BYTES).ok());
+    let text = shown_file().and_then(|path| untrusted::read_text(&path, MOST_BYTES).ok());
     text.unwrap_or_default()
 }
 

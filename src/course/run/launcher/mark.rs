@@ -7,7 +7,7 @@ const BEFORE: &str = r#"{"tinyllama_launch":"#;
 /// A message of the far end about the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Mark {
+pub(super) enum StreamMark {
     /// The first line.
     Begins { node: String },
     /// The last line, with the run's status in a shell's numbering.
@@ -17,13 +17,13 @@ pub(super) enum Mark {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Marked {
-    tinyllama_launch: Mark,
+struct StreamMarkLine {
+    tinyllama_launch: StreamMark,
 }
 
-impl Mark {
+impl StreamMark {
     pub(super) fn line(self) -> String {
-        let marked = Marked {
+        let marked = StreamMarkLine {
             tinyllama_launch: self,
         };
         // A name and a number always serialize.
@@ -34,7 +34,7 @@ impl Mark {
     /// Returns `None` if the line belongs to the run itself.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
         line.starts_with(BEFORE.as_bytes())
-            .then(|| serde_json::from_slice::<Marked>(line).ok())?
+            .then(|| serde_json::from_slice::<StreamMarkLine>(line).ok())?
             .map(|marked| marked.tinyllama_launch)
     }
 }
@@ -46,16 +46,16 @@ mod tests {
     #[test]
     fn marks_read_back_and_lines_of_a_run_are_none() {
         for mark in [
-            Mark::Begins {
+            StreamMark::Begins {
                 node: "n 1\"".into(),
             },
-            Mark::Ends { status: 143 },
-            Mark::Lost,
+            StreamMark::Ends { status: 143 },
+            StreamMark::Lost,
         ] {
-            assert_eq!(Mark::read(mark.clone().line().as_bytes()), Some(mark));
+            assert_eq!(StreamMark::read(mark.clone().line().as_bytes()), Some(mark));
         }
         assert_eq!(
-            Mark::read(br#"{"t":1.0,"event":"note","message":""}"#),
+            StreamMark::read(br#"{"t":1.0,"event":"note","message":""}"#),
             None
         );
     }

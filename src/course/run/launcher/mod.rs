@@ -2,17 +2,17 @@
 //! ssh.
 //!
 //! Callers get a command line and need not know the difference. For Slurm and ssh the command is this program. It connects
-//! to the scheduler or the host, starts the run there, and passes its stream on ([`near`], [`far`]).
+//! to the scheduler or the host, starts the run there, and passes its stream on ([`near`], [`remote_end`]).
 
 mod consent;
-pub mod far;
+mod error;
+pub mod local_end;
 mod mark;
-pub mod near;
+pub mod remote_end;
 mod settings;
 mod slurm;
 mod ssh;
 mod stream;
-mod trouble;
 
 use std::env;
 use std::ffi::OsString;
@@ -21,8 +21,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::round::Turn;
-use crate::run::{RunSpec, Start, UsageError};
+use super::round::RoundRun;
+use crate::run::{RunSpec, RunStart, UsageError};
 pub use settings::Settings;
 pub use slurm::{array, keeper};
 use tinyllama_contract::Synchronize;
@@ -34,7 +34,7 @@ const CLASS: &str = "TINYLLAMA_CLASS";
 /// The place in which a run executes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum LauncherKind {
     Local,
     Slurm,
     Ssh(String),
@@ -47,7 +47,7 @@ pub enum Kind {
 pub struct Launcher {
     /// Path of this program on this machine.
     pub program: PathBuf,
-    pub kind: Kind,
+    pub kind: LauncherKind,
     pub settings: Settings,
     /// Who chose the launcher, as text.
     pub why: String,
@@ -62,7 +62,7 @@ impl Launcher {
     pub fn local(program: PathBuf) -> Self {
         Launcher {
             program,
-            kind: Kind::Local,
+            kind: LauncherKind::Local,
             settings: Settings::default(),
             why: "nothing says otherwise".into(),
             variables: Vec::new(),
@@ -71,7 +71,7 @@ impl Launcher {
     }
 
     /// Launches this program on this machine.
-    pub fn of_this_program() -> Self {
+    pub fn local_program() -> Self {
         // If the system does not tell the path, the shell finds the program by name.
         Self::local(env::current_exe().unwrap_or_else(|_| "tinyllama-tutor".into()))
     }
@@ -80,8 +80,8 @@ impl Launcher {
     ///
     /// # Errors
     /// Fails if a setting cannot be understood. The error names its place.
-    pub fn choose(flag: Option<&str>, class: Option<&Path>) -> Result<Self, UsageError> {
-        let launcher = Self::of_this_program();
+    pub fn from_settings(flag: Option<&str>, class: Option<&Path>) -> Result<Self, UsageError> {
+        let launcher = Self::local_program();
         if let Some(json) = flag.filter(|flag| flag.starts_with('{')) {
             return launcher.of_json(json);
         }
@@ -103,7 +103,7 @@ impl Launcher {
             }
         };
         Ok(Launcher {
-            kind: Kind::parse(&name)?,
+            kind: LauncherKind::parse(&name)?,
             settings: found.settings,
             why,
             ..launcher
@@ -113,7 +113,7 @@ impl Launcher {
     /// Reads a launcher that [`Launcher::json`] wrote.
     fn of_json(self, json: &str) -> Result<Self, UsageError> {
         let wrong = |error: serde_json::Error| UsageError(format!("--launcher {json}: {error}"));
-        let (kind, settings) = serde_json::from_str::<Passed>(json)
+        let (kind, settings) = serde_json::from_str::<PassedFlags>(json)
             .map(|it| (it.to, it.with))
             .map_err(wrong)?;
         Ok(Launcher {
@@ -126,7 +126,7 @@ impl Launcher {
 
     /// Writes the launcher for another process of this program. `--launcher` accepts it.
     pub fn json(&self) -> String {
-        let passed = Passed {
+        let passed = PassedFlags {
             to: self.kind.clone(),
             with: self.settings.clone(),
         };
@@ -136,7 +136,7 @@ impl Launcher {
 
     /// Returns whether this machine makes the runs, so that devices and power can be read.
     pub fn is_local(&self) -> bool {
-        self.kind == Kind::Local
+        self.kind == LauncherKind::Local
     }
 
     /// Sets an environment variable for every run.
@@ -151,40 +151,40 @@ impl Launcher {
         &self,
         arguments: impl IntoIterator<Item = A>,
     ) -> Vec<OsString> {
-        let mut words = match &self.kind {
-            Kind::Local => Vec::new(),
-            Kind::Command(before) => before.iter().map(OsString::from).collect(),
-            Kind::Slurm | Kind::Ssh(_) => self.near(),
+        let mut argv = match &self.kind {
+            LauncherKind::Local => Vec::new(),
+            LauncherKind::Command(before) => before.iter().map(OsString::from).collect(),
+            LauncherKind::Slurm | LauncherKind::Ssh(_) => self.launch_arguments(),
         };
         if !self.variables.is_empty() {
-            words.push("env".into());
-            words.extend(self.variables.iter().map(OsString::from));
+            argv.push("env".into());
+            argv.extend(self.variables.iter().map(OsString::from));
         }
-        words.push(self.program_there().into());
-        words.extend(arguments.into_iter().map(Into::into));
-        words
+        argv.push(self.remote_program().into());
+        argv.extend(arguments.into_iter().map(Into::into));
+        argv
     }
 
     /// Path of this program on the machine that makes the runs.
-    fn program_there(&self) -> PathBuf {
+    fn remote_program(&self) -> PathBuf {
         let named = self.settings.program.clone();
         named.unwrap_or_else(|| self.program.clone())
     }
 
     /// Command line of the near end, which connects to that machine and reads the run.
-    fn near(&self) -> Vec<OsString> {
-        let mut words = launch(&self.program, "near");
-        words.push(format!("--launcher={}", self.json()).into());
+    fn launch_arguments(&self) -> Vec<OsString> {
+        let mut argv = launch(&self.program, "near");
+        argv.push(format!("--launcher={}", self.json()).into());
         if let Some(keeper) = self.keeper() {
-            words.extend(["--allocation".into(), keeper.folder.clone().into()]);
+            argv.extend(["--allocation".into(), keeper.folder.clone().into()]);
         }
-        words.push("--".into());
-        words
+        argv.push("--".into());
+        argv
     }
 
     /// Process that holds the allocations of this process and gives them back. `None` if this process requests none.
     fn keeper(&self) -> Option<&keeper::Keeper> {
-        if self.kind != Kind::Slurm || slurm::is_inside() {
+        if self.kind != LauncherKind::Slurm || slurm::is_inside() {
             return None;
         }
         let keeper = self.keeper.get_or_init(|| keeper::Keeper::start(self).ok());
@@ -197,11 +197,11 @@ impl Launcher {
     /// Fails if they would share one.
     pub fn check_several(&self) -> Result<(), UsageError> {
         match &self.kind {
-            Kind::Slurm | Kind::Command(_) => Ok(()),
-            Kind::Local | Kind::Ssh(_) => Err(UsageError(format!(
+            LauncherKind::Slurm | LauncherKind::Command(_) => Ok(()),
+            LauncherKind::Local | LauncherKind::Ssh(_) => Err(UsageError(format!(
                 "--jobs: runs at a time on one machine ({}) would slow each other down; use --launcher \
                  slurm, or a command that gives each run its own resources, such as \"srun --gres=gpu:1\"",
-                self.kind.words()
+                self.kind.name()
             ))),
         }
     }
@@ -210,22 +210,26 @@ impl Launcher {
     ///
     /// # Errors
     /// Fails if the array cannot be submitted.
-    pub fn several(&self, specs: &[&RunSpec], at_once: usize) -> anyhow::Result<Vec<Start>> {
+    pub fn start_several(
+        &self,
+        specs: &[&RunSpec],
+        at_once: usize,
+    ) -> anyhow::Result<Vec<RunStart>> {
         self.check_several()?;
-        if self.kind != Kind::Slurm || slurm::is_inside() || specs.is_empty() {
+        if self.kind != LauncherKind::Slurm || slurm::is_inside() || specs.is_empty() {
             return Ok(specs.iter().map(|spec| self.run(spec)).collect());
         }
         let here = Launcher {
-            kind: Kind::Local,
+            kind: LauncherKind::Local,
             ..self.clone()
         };
         let pieces = specs
             .iter()
-            .map(|spec| here.words(spec))
+            .map(|spec| here.run_command(spec))
             .collect::<Vec<_>>();
         let waiting = array::submit(self, &pieces, at_once)?;
-        let start = |words| Start::Command {
-            words,
+        let start = |argv| RunStart::Command {
+            argv,
             is_local: false,
         };
         Ok(waiting.into_iter().map(start).collect())
@@ -235,12 +239,14 @@ impl Launcher {
     ///
     /// # Errors
     /// Fails if the program's arguments would pass through a shell.
-    pub fn before_a_profiler(&self) -> Result<Vec<OsString>, UsageError> {
+    pub fn profiler_prefix(&self) -> Result<Vec<OsString>, UsageError> {
         match &self.kind {
-            Kind::Local => Ok(Vec::new()),
-            Kind::Command(before) => Ok(before.iter().map(OsString::from).collect()),
-            Kind::Slurm => Ok([slurm::alone(&self.settings), wrap(&self.settings)].concat()),
-            Kind::Ssh(host) => Err(UsageError(format!(
+            LauncherKind::Local => Ok(Vec::new()),
+            LauncherKind::Command(before) => Ok(before.iter().map(OsString::from).collect()),
+            LauncherKind::Slurm => {
+                Ok([slurm::job_flags(&self.settings), wrap(&self.settings)].concat())
+            }
+            LauncherKind::Ssh(host) => Err(UsageError(format!(
                 "profilers do not run through ssh: log in to {host} and profile there, then `profile import` reads the files here"
             ))),
         }
@@ -252,22 +258,22 @@ impl Launcher {
         target: &str,
         flags: impl IntoIterator<Item = String>,
     ) -> Vec<OsString> {
-        let mut words = vec![self.program_there().into(), "run".into(), target.into()];
-        words.extend(flags.into_iter().map(OsString::from));
-        words
+        let mut argv = vec![self.remote_program().into(), "run".into(), target.into()];
+        argv.extend(flags.into_iter().map(OsString::from));
+        argv
     }
 
     /// Prepares a run with its events on standard output.
-    pub fn run(&self, spec: &RunSpec) -> Start {
-        Start::Command {
-            words: self.words(spec),
+    pub fn run(&self, spec: &RunSpec) -> RunStart {
+        RunStart::Command {
+            argv: self.run_command(spec),
             is_local: self.is_local(),
         }
     }
 
     /// Prepares two runs as one round. If both are single processes on this machine that wait for the device, they are
     /// alive at once and take turns. Otherwise they run one after the other.
-    pub fn in_turns(&self, runs: [&RunSpec; 2]) -> [Start; 2] {
+    pub fn start_in_turns(&self, runs: [&RunSpec; 2]) -> [RunStart; 2] {
         let takes_turns = |spec: &RunSpec| {
             let options = spec.flags.options(spec.target);
             let waits = options.is_ok_and(|options| options.synchronize != Synchronize::Never);
@@ -276,58 +282,60 @@ impl Launcher {
         if !self.is_local() || !runs.into_iter().all(takes_turns) {
             return runs.map(|spec| self.run(spec));
         }
-        let [first, second] = runs.map(|spec| self.words(spec));
-        Turn::of_both(first, second).map(Start::InTurns)
+        let [first, second] = runs.map(|spec| self.run_command(spec));
+        RoundRun::of_both(first, second).map(RunStart::InTurns)
     }
 
-    fn words(&self, spec: &RunSpec) -> Vec<OsString> {
+    fn run_command(&self, spec: &RunSpec) -> Vec<OsString> {
         let before = ["run", spec.target.name, "--events"].map(str::to_owned);
-        self.command(before.into_iter().chain(spec.words()))
+        self.command(before.into_iter().chain(spec.args()))
     }
 }
 
 /// The settings that one process of this program passes to the next.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Passed {
-    to: Kind,
+struct PassedFlags {
+    to: LauncherKind,
     #[serde(default)]
     with: Settings,
 }
 
-impl Kind {
+impl LauncherKind {
     /// Parses a launcher's name.
     ///
     /// # Errors
     /// Fails if the name cannot be parsed.
     fn parse(name: &str) -> Result<Self, UsageError> {
         match name.trim() {
-            "" | "local" => Ok(Kind::Local),
-            "slurm" => Ok(Kind::Slurm),
+            "" | "local" => Ok(LauncherKind::Local),
+            "slurm" => Ok(LauncherKind::Slurm),
             name => match name.strip_prefix("ssh:") {
-                Some(host) => Kind::Ssh(host.into()).checked(),
-                None => shlex::split(name).map(Kind::Command).ok_or_else(|| {
-                    UsageError(format!("--launcher {name}: a quotation mark is not closed"))
-                }),
+                Some(host) => LauncherKind::Ssh(host.into()).checked(),
+                None => shlex::split(name)
+                    .map(LauncherKind::Command)
+                    .ok_or_else(|| {
+                        UsageError(format!("--launcher {name}: a quotation mark is not closed"))
+                    }),
             },
         }
     }
 
     fn checked(self) -> Result<Self, UsageError> {
-        if let Kind::Ssh(host) = &self {
+        if let LauncherKind::Ssh(host) = &self {
             ssh::check_host(host)?;
         }
         Ok(self)
     }
 
     /// Text for `doctor`.
-    pub fn words(&self) -> String {
+    pub fn name(&self) -> String {
         match self {
-            Kind::Local => "local".into(),
-            Kind::Slurm => "slurm".into(),
-            Kind::Ssh(host) => format!("ssh:{host}"),
-            Kind::Command(words) => {
-                shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()
+            LauncherKind::Local => "local".into(),
+            LauncherKind::Slurm => "slurm".into(),
+            LauncherKind::Ssh(host) => format!("ssh:{host}"),
+            LauncherKind::Command(argv) => {
+                shlex::try_join(argv.iter().map(String::as_str)).unwrap_or_default()
             }
         }
     }
@@ -343,14 +351,14 @@ fn wrap(settings: &Settings) -> Vec<OsString> {
     /// `module` is a function of the login shell. Names stay separate arguments.
     const LOAD: &str =
         "while [ \"$1\" != -- ]; do module load \"$1\" || exit 3; shift; done; shift; exec \"$@\"";
-    let mut words: Vec<OsString> = Vec::new();
+    let mut argv: Vec<OsString> = Vec::new();
     if !settings.modules.is_empty() {
-        words.extend(["bash", "-lc", LOAD, "modules"].map(OsString::from));
-        words.extend(settings.modules.iter().map(OsString::from));
-        words.push("--".into());
+        argv.extend(["bash", "-lc", LOAD, "modules"].map(OsString::from));
+        argv.extend(settings.modules.iter().map(OsString::from));
+        argv.push("--".into());
     }
-    words.extend(settings.container.iter().map(OsString::from));
-    words
+    argv.extend(settings.container.iter().map(OsString::from));
+    argv
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::consent;
 use crate::run::UsageError;
-use tinyllama_base::foreign;
+use tinyllama_base::untrusted;
 
 /// File in a class folder. No learner can have this name, because learners' names do not begin with a dot.
 const SITE: &str = ".site.toml";
@@ -56,7 +56,7 @@ pub struct SshSettings {
 
 /// Settings, and the file that named the launcher.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct LoadedSettings {
     pub settings: Settings,
     pub named_in: Option<PathBuf>,
 }
@@ -65,8 +65,8 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// Fails if a file has a fault, with its place, or if the learner does not agree to a site's file.
-pub(super) fn find(class: Option<&Path>) -> Result<Found, UsageError> {
-    let mut found = Found::default();
+pub(super) fn find(class: Option<&Path>) -> Result<LoadedSettings, UsageError> {
+    let mut found = LoadedSettings::default();
     let mut together = toml::Table::new();
     let files = [class.map(|class| class.join(SITE)), users_file()];
     for (path, is_site) in files.into_iter().zip([true, false]) {
@@ -81,7 +81,7 @@ pub(super) fn find(class: Option<&Path>) -> Result<Found, UsageError> {
         if settings.launcher.is_some() {
             found.named_in = Some(path.clone());
         }
-        put_over(&mut together, text.parse().unwrap_or_default());
+        override_with(&mut together, text.parse().unwrap_or_default());
     }
     // Each file was checked alone.
     found.settings = together.try_into().unwrap_or_default();
@@ -100,14 +100,14 @@ fn text(path: &Path, is_site: bool) -> Result<Option<String>, UsageError> {
     if fs::symlink_metadata(path).is_err() {
         return Ok(None);
     }
-    if is_site && !foreign::is_of_the_folders_owner(path) {
+    if is_site && !untrusted::is_of_the_folders_owner(path) {
         return Err(wrong(
             "it names programs to run, so it has to belong to the owner of the class folder, and only the \
              owner may write it: `chmod go-w` it, or remove it"
                 .into(),
         ));
     }
-    let bytes = foreign::read(path, MOST_BYTES).map_err(|error| wrong(error.to_string()))?;
+    let bytes = untrusted::read(path, MOST_BYTES).map_err(|error| wrong(error.to_string()))?;
     String::from_utf8(bytes)
         .map(Some)
         .map_err(|_| wrong("it is not UTF-8 text".into()))
@@ -132,10 +132,12 @@ fn parse(path: &Path, text: &str) -> Result<Settings, UsageError> {
 }
 
 /// Merges tables key by key. Other values are replaced.
-fn put_over(under: &mut toml::Table, over: toml::Table) {
+fn override_with(under: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
-            (Some(toml::Value::Table(under)), toml::Value::Table(over)) => put_over(under, over),
+            (Some(toml::Value::Table(under)), toml::Value::Table(over)) => {
+                override_with(under, over)
+            }
             (_, value) => drop(under.insert(key, value)),
         }
     }
@@ -220,7 +222,7 @@ mod tests {
             "launcher = \"slurm\"\nmodules = [\"a\"]\n[slurm]\npartition = \"gpu\"\ntime = \"10\""
                 .parse()
                 .unwrap();
-        put_over(
+        override_with(
             &mut together,
             "modules = []\n[slurm]\ntime = \"20\"".parse().unwrap(),
         );

@@ -6,9 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::near::{Again, Teller, Way};
+use super::error::LaunchError;
+use super::local_end::{EventWriter, Reconnect, Transport};
 use super::settings::Settings;
-use super::trouble::Trouble;
 use crate::run::UsageError;
 
 /// How long a host may be unreachable during a run.
@@ -47,24 +47,24 @@ pub(super) struct Ssh<'a> {
 impl Ssh<'_> {
     /// Builds the command line of `ssh`. It joins arguments with spaces, and a shell on the other side splits them again,
     /// so every argument is quoted.
-    pub(super) fn words(&self, there: &[OsString]) -> Vec<OsString> {
-        let mut words = vec![OsString::from("ssh")];
-        words.extend(USUAL.map(OsString::from));
-        words.extend(self.settings.ssh.options.iter().map(OsString::from));
-        words.push("--".into());
-        words.push(self.host.into());
-        words.push(for_a_shell(there));
-        words
+    pub(super) fn argv(&self, there: &[OsString]) -> Vec<OsString> {
+        let mut argv = vec![OsString::from("ssh")];
+        argv.extend(USUAL.map(OsString::from));
+        argv.extend(self.settings.ssh.options.iter().map(OsString::from));
+        argv.push("--".into());
+        argv.push(self.host.into());
+        argv.push(quoted_for_shell(there));
+        argv
     }
 }
 
-fn for_a_shell(words: &[OsString]) -> OsString {
+fn quoted_for_shell(argv: &[OsString]) -> OsString {
     let quote = |word: &OsString| {
         // Only a zero byte cannot be quoted, and arguments do not contain one.
         shlex::bytes::try_quote(word.as_bytes()).map_or_else(|_| Vec::new(), |it| it.into_owned())
     };
-    let words: Vec<Vec<u8>> = words.iter().map(quote).collect();
-    OsString::from_vec(words.join(&b' '))
+    let argv: Vec<Vec<u8>> = argv.iter().map(quote).collect();
+    OsString::from_vec(argv.join(&b' '))
 }
 
 /// Passes this program's environment variables on, because ssh does not.
@@ -85,49 +85,49 @@ fn variables() -> Vec<OsString> {
     all
 }
 
-impl Way for Ssh<'_> {
+impl Transport for Ssh<'_> {
     fn name(&self) -> String {
         self.host.to_string()
     }
 
-    fn ready(&mut self, teller: &mut Teller) -> Result<(), Trouble> {
-        teller.phase(&format!("connecting to {}", self.host), None);
+    fn wait_until_ready(&mut self, events: &mut EventWriter) -> Result<(), LaunchError> {
+        events.phase(&format!("connecting to {}", self.host), None);
         Ok(())
     }
 
-    fn start(&self, far: Vec<OsString>) -> Vec<OsString> {
-        self.words(&[variables(), far].concat())
+    fn command(&self, far: Vec<OsString>) -> Vec<OsString> {
+        self.argv(&[variables(), far].concat())
     }
 
-    fn has_a_line(&self) -> bool {
+    fn has_stdin(&self) -> bool {
         true
     }
 
     /// The message on standard input is enough.
-    fn end(&self) {}
+    fn cancel(&self) {}
 
-    fn again(&mut self, follow: &[OsString], _: &Path, _: &str) -> Again {
+    fn reconnect(&mut self, follow: &[OsString], _: &Path, _: &str) -> Reconnect {
         let since = *self.away.get_or_insert_with(Instant::now);
         match since.elapsed() > PATIENCE {
-            true => Again::Never(Trouble::Lost),
-            false => Again::With(self.words(follow)),
+            true => Reconnect::Never(LaunchError::Lost),
+            false => Reconnect::With(self.argv(follow)),
         }
     }
 
-    fn is_back(&mut self) {
+    fn on_output(&mut self) {
         self.away = None;
     }
 
-    fn trouble(&self, said: &str) -> Trouble {
+    fn trouble(&self, said: &str) -> LaunchError {
         let lower = said.to_lowercase();
-        let says = |words: &[&str]| words.iter().any(|words| lower.contains(words));
+        let says = |argv: &[&str]| argv.iter().any(|argv| lower.contains(argv));
         let host = self.host.to_string();
         if says(&[
             "permission denied",
             "host key verification",
             "too many authentication",
         ]) {
-            Trouble::Login(host)
+            LaunchError::Login(host)
         } else if says(&[
             "could not resolve",
             "connection refused",
@@ -135,11 +135,11 @@ impl Way for Ssh<'_> {
             "no route",
             "unreachable",
         ]) {
-            Trouble::Host(host)
+            LaunchError::Host(host)
         } else if says(&["command not found", "no such file", "not found"]) {
-            Trouble::Program
+            LaunchError::Program
         } else {
-            Trouble::other(said)
+            LaunchError::from_stderr(said)
         }
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn no_word_is_taken_apart_or_obeyed_by_the_other_sides_shell() {
         let folder = tempfile::tempdir().unwrap();
-        let words = [
+        let argv = [
             "printf",
             "%s\\n",
             "a b",
@@ -175,14 +175,14 @@ mod tests {
             "é\u{202e}",
         ]
         .map(OsString::from);
-        let line = for_a_shell(&words);
+        let line = quoted_for_shell(&argv);
         let shell = Command::new("sh")
             .arg("-c")
             .arg(&line)
             .current_dir(folder.path())
             .output();
         let said = String::from_utf8(shell.unwrap().stdout).unwrap();
-        let expected: Vec<String> = words[2..]
+        let expected: Vec<String> = argv[2..]
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();

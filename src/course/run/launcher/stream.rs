@@ -12,10 +12,10 @@ const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The files that belong to a stream.
 #[derive(Clone, Debug)]
-pub struct Stream(PathBuf);
+pub struct RunStream(PathBuf);
 
 /// The next part of a stream.
-pub(super) enum Piece {
+pub(super) enum StreamPiece {
     /// A whole line with its newline.
     Line(Vec<u8>),
     /// No further line yet.
@@ -24,7 +24,7 @@ pub(super) enum Piece {
     End(i32),
 }
 
-impl Stream {
+impl RunStream {
     pub(super) fn new(path: PathBuf) -> Self {
         Self(path)
     }
@@ -51,32 +51,32 @@ impl Stream {
         create_private_file(&self.0)
     }
 
-    fn beside(&self, name: &str) -> PathBuf {
+    fn sibling(&self, name: &str) -> PathBuf {
         self.0.with_extension(name)
     }
 
     /// Notes which process writes the stream.
     pub(super) fn is_written_by(&self, process: u32) -> io::Result<()> {
-        replace(&self.beside("pid"), process.to_string().as_bytes())
+        replace(&self.sibling("pid"), process.to_string().as_bytes())
     }
 
     pub(super) fn writer(&self) -> Option<u32> {
-        fs::read_to_string(self.beside("pid")).ok()?.parse().ok()
+        fs::read_to_string(self.sibling("pid")).ok()?.parse().ok()
     }
 
     /// Notes that a process reads the stream.
     pub(super) fn is_read(&self) -> io::Result<()> {
-        replace(&self.beside("seen"), b"")
+        replace(&self.sibling("seen"), b"")
     }
 
     /// Time since the stream was last read.
     pub(super) fn unread_for(&self) -> Option<Duration> {
-        let seen = fs::metadata(self.beside("seen")).ok()?.modified().ok()?;
+        let seen = fs::metadata(self.sibling("seen")).ok()?.modified().ok()?;
         SystemTime::now().duration_since(seen).ok()
     }
 
     pub(super) fn ends(&self, status: i32) -> io::Result<()> {
-        replace(&self.beside("end"), status.to_string().as_bytes())
+        replace(&self.sibling("end"), status.to_string().as_bytes())
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -84,22 +84,22 @@ impl Stream {
     }
 
     fn end(&self) -> Option<i32> {
-        fs::read_to_string(self.beside("end")).ok()?.parse().ok()
+        fs::read_to_string(self.sibling("end")).ok()?.parse().ok()
     }
 
     /// Removes all files of the stream.
     pub(super) fn remove(&self) {
-        let files = ["pid", "seen", "end"].map(|name| self.beside(name));
+        let files = ["pid", "seen", "end"].map(|name| self.sibling(name));
         for file in files.iter().chain([&self.0]) {
             // If the other machine has its own disk, the files are not here.
             drop(fs::remove_file(file));
         }
     }
 
-    pub(super) fn reader(&self, from: u64) -> io::Result<Reader> {
+    pub(super) fn reader(&self, from: u64) -> io::Result<StreamReader> {
         let mut file = File::open(&self.0)?;
         file.seek(SeekFrom::Start(from))?;
-        Ok(Reader {
+        Ok(StreamReader {
             stream: self.clone(),
             file,
             ahead: Vec::new(),
@@ -108,20 +108,20 @@ impl Stream {
 }
 
 /// Reads a stream that may still grow.
-pub(super) struct Reader {
-    stream: Stream,
+pub(super) struct StreamReader {
+    stream: RunStream,
     file: File,
     ahead: Vec<u8>,
 }
 
-impl Reader {
-    pub(super) fn next(&mut self) -> io::Result<Piece> {
+impl StreamReader {
+    pub(super) fn next(&mut self) -> io::Result<StreamPiece> {
         // The end is read first. Nothing is written after it, so the rest is then complete.
         let end = self.stream.end();
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.ahead) {
                 let rest = self.ahead.split_off(at + 1);
-                return Ok(Piece::Line(std::mem::replace(&mut self.ahead, rest)));
+                return Ok(StreamPiece::Line(std::mem::replace(&mut self.ahead, rest)));
             }
             let mut more = [0; 1 << 14];
             match self.file.read(&mut more)? {
@@ -129,7 +129,7 @@ impl Reader {
                 read => self.ahead.extend_from_slice(&more[..read]),
             }
         }
-        Ok(end.map_or(Piece::Nothing, Piece::End))
+        Ok(end.map_or(StreamPiece::Nothing, StreamPiece::End))
     }
 }
 
@@ -142,16 +142,16 @@ mod tests {
     #[test]
     fn a_growing_stream_is_read_by_whole_lines_from_any_place_to_its_end() {
         let folder = tempfile::tempdir().unwrap();
-        let stream = Stream::new(folder.path().join("it's/a run"));
+        let stream = RunStream::new(folder.path().join("it's/a run"));
         let mut file = stream.create().unwrap();
         file.write_all(b"one\ntwo\nth").unwrap();
         let mut reader = stream.reader(4).unwrap();
-        assert!(matches!(reader.next().unwrap(), Piece::Line(line) if line == b"two\n"));
-        assert!(matches!(reader.next().unwrap(), Piece::Nothing));
+        assert!(matches!(reader.next().unwrap(), StreamPiece::Line(line) if line == b"two\n"));
+        assert!(matches!(reader.next().unwrap(), StreamPiece::Nothing));
         file.write_all(b"ree\n").unwrap();
         stream.ends(3).unwrap();
-        assert!(matches!(reader.next().unwrap(), Piece::Line(line) if line == b"three\n"));
-        assert!(matches!(reader.next().unwrap(), Piece::End(3)));
+        assert!(matches!(reader.next().unwrap(), StreamPiece::Line(line) if line == b"three\n"));
+        assert!(matches!(reader.next().unwrap(), StreamPiece::End(3)));
         stream.remove();
         assert!(!stream.path().exists());
     }

@@ -7,21 +7,21 @@ use anyhow::{Result, anyhow};
 use super::flags::shrinking;
 use super::training::failure;
 use super::visit::Visit;
-use super::walk::Walk;
-use crate::lesson::command::Takes;
-use crate::lesson::{Case, Command, Deed, Expect, Verdict};
+use super::walk::LessonWalker;
+use crate::lesson::command::AcceptedFlags;
+use crate::lesson::{Case, CaseMove, Expect, LessonCommand, Verdict};
 use crate::recording::documents;
-use crate::run::{Ended, Start, merged, split};
-use crate::session::{Standing, Status, StepRef};
+use crate::run::{EndedRun, RunStart, merged, split};
+use crate::session::{Standing, StepRef, StepStatus};
 
 /// Flags that select the device.
 const DEVICE: [&str; 2] = ["--backend", "--device"];
 
-impl Walk<'_> {
+impl LessonWalker<'_> {
     pub(super) fn command(
         &mut self,
         visit: &mut Visit,
-        command: Command,
+        command: LessonCommand,
         flags: &[String],
         editable: bool,
         expects: &[Expect],
@@ -43,8 +43,8 @@ impl Walk<'_> {
             visit
                 .notes
                 .push(format!("{}; its recording was played", failure(&ended)));
-            let start = Start::Recording(document.tape());
-            let played = self.supervised(visit.at(), command.name, &start)?;
+            let start = RunStart::Recording(document.tape());
+            let played = self.supervise_step(visit.step_ref(), command.name, &start)?;
             self.session
                 .mark_recording(&played.run.id(), &document.origin())?;
         }
@@ -56,8 +56,8 @@ impl Walk<'_> {
                 && expect.accepts(f64::MAX)
                 && expect.accepts(0.0)
             {
-                let place = format!("checks/{index}/measure");
-                visit.problem(&place, "no number could miss this bound");
+                let location = format!("checks/{index}/measure");
+                visit.problem(&location, "no number could miss this bound");
             }
         }
         Ok(None)
@@ -66,50 +66,51 @@ impl Walk<'_> {
     pub(super) fn command_run(
         &mut self,
         at: StepRef,
-        command: Command,
+        command: LessonCommand,
         flags: &[String],
-    ) -> Result<Ended> {
+    ) -> Result<EndedRun> {
         let given = split(&self.options.flags);
         let given = given.iter().filter(|flag| match command.takes {
-            Takes::All => true,
-            Takes::Device => DEVICE.contains(&flag.name()),
-            Takes::None => false,
+            AcceptedFlags::All => true,
+            AcceptedFlags::Device => DEVICE.contains(&flag.name()),
+            AcceptedFlags::None => false,
         });
         let small = match (self.options.fast, command.takes) {
-            (true, Takes::All) => shrinking(),
+            (true, AcceptedFlags::All) => shrinking(),
             _ => Vec::new(),
         };
-        let given = given.flat_map(|flag| flag.words().to_vec());
+        let given = given.flat_map(|flag| flag.args().to_vec());
         // The lesson's own sizes stay, because its text is about them.
         let own = flags.iter().cloned();
         let flags = merged(small.into_iter().chain(own).chain(given));
-        let folder = self.session.place.folder.to_string_lossy().into_owned();
-        let words = command
-            .words(&flags, &folder)
+        let folder = self.session.location.folder.to_string_lossy().into_owned();
+        let argv = command
+            .args(&flags, &folder)
             .map_err(|message| anyhow!(message))?;
-        let start = Start::Command {
-            words: self.options.launcher.command(words),
+        let start = RunStart::Command {
+            argv: self.options.launcher.command(argv),
             is_local: true,
         };
-        self.supervised(at, command.name, &start)
+        self.supervise_step(at, command.name, &start)
     }
 
     /// Checks that every measurement can be taken, that no wrong suspect's fix solves the case, and that the
     /// guilty one's does.
     pub(super) fn investigate(&mut self, visit: &mut Visit, case: &Case) -> Result<Option<String>> {
         for index in 0..case.measurements.len() {
-            self.deed(visit, case, Deed::Measure(index))?;
+            self.deed(visit, case, CaseMove::Measure(index))?;
         }
         let (wrong, guilty): (Vec<usize>, Vec<usize>) =
             (0..case.suspects.len()).partition(|index| !case.suspects[*index].guilty);
         for index in wrong.into_iter().chain(guilty) {
             let suspect = &case.suspects[index];
-            self.session.suspect(visit.at(), visit.step, &suspect.id)?;
-            self.deed(visit, case, Deed::Fix(index))?;
+            self.session
+                .suspect(visit.step_ref(), visit.step, &suspect.id)?;
+            self.deed(visit, case, CaseMove::Fix(index))?;
             self.session.check(self.course, visit.lesson, visit.step)?;
             let state = self.session.state();
-            let progress = state.progress(&visit.at());
-            let solved = Standing::of(case, &progress, state).is_solved(case);
+            let progress = state.progress(&visit.step_ref());
+            let solved = Standing::from_progress(case, &progress, state).is_solved(case);
             if solved != suspect.guilty {
                 let message = match suspect.guilty {
                     true => "the guilty one was named and fixed, and the case is not solved",
@@ -117,11 +118,11 @@ impl Walk<'_> {
                 };
                 visit.problem("suspects", message);
             }
-            if !suspect.guilty && progress.status == Status::Done {
+            if !suspect.guilty && progress.status == StepStatus::Done {
                 visit.problem("suspects", "a wrong fix completes the step");
             }
         }
-        let checked = self.in_turns(visit)?;
+        let checked = self.run_in_turns(visit)?;
         for (index, checked) in checked.iter().enumerate() {
             let needed = checked.required && !self.options.fast;
             visit.judge(index, checked, needed, ("measure", "a fixed case"));
@@ -129,10 +130,10 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    fn deed(&mut self, visit: &mut Visit, case: &Case, deed: Deed) -> Result<()> {
+    fn deed(&mut self, visit: &mut Visit, case: &Case, case_move: CaseMove) -> Result<()> {
         let started = Instant::now();
-        let flags = case.flags_of(deed).unwrap_or_default();
-        let ended = self.start(visit.at(), &case.target, &flags)?;
+        let flags = case.flags_of(case_move).unwrap_or_default();
+        let ended = self.start(visit.step_ref(), &case.target, &flags)?;
         visit.seconds += started.elapsed().as_secs_f64();
         if !ended.exit.is_success() {
             visit.problem("flags", failure(&ended));

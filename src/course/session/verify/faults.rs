@@ -30,7 +30,7 @@ pub(super) fn faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
 }
 
 /// The faults that the check accepts although it should not.
-pub(super) fn accepted(check: &Check, golden: Option<f64>) -> Vec<Fault> {
+pub(super) fn accepted_faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
     let mut faults = faults(check, golden);
     faults.retain(|fault| check.accepts(fault.value));
     faults
@@ -48,7 +48,7 @@ fn of_ratio(
             vec![fault(0.99, "a parameter without a gradient")]
         }
         (above, below) if above.unit() == below.unit() => match (check.at_least, check.at_most) {
-            (Some(_), Some(_)) => around(check, numerator, golden),
+            (Some(_), Some(_)) => faults_around(check, numerator, golden),
             (Some(_), None) => vec![fault(1.0, "no difference at all")],
             (None, Some(bound)) if bound < 1.0 => vec![fault(1.0, "no difference at all")],
             _ => vec![fault(2.0, "twice as much")],
@@ -62,7 +62,7 @@ fn of_figure(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
         return vec![fault(2.0, "steps that differ by twice their median")];
     }
     match (term.metric, check.at_least, check.at_most) {
-        (_, Some(_), Some(_)) => around(check, term, golden),
+        (_, Some(_), Some(_)) => faults_around(check, term, golden),
         (Metric::FirstLoss | Metric::FinalLoss, ..) => {
             vec![fault(
                 IGNORANT_LOSS,
@@ -98,7 +98,7 @@ fn is_counted(metric: Metric) -> bool {
 
 /// Values a little above and below the right one. The right one is the value of a good run; for times it is the
 /// middle of the bounds, because times depend as much on the machine.
-fn around(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
+fn faults_around(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
     let middle = check
         .at_least
         .zip(check.at_most)
@@ -203,7 +203,8 @@ mod tests {
                 (None, Some(2.5)),
             ),
         ] {
-            let accepted = |(least, most)| accepted(&check(measure, least, most), Some(golden));
+            let accepted =
+                |(least, most)| accepted_faults(&check(measure, least, most), Some(golden));
             assert_eq!(accepted(right), [], "{measure}");
             assert!(
                 check(measure, right.0, right.1).accepts(golden),

@@ -31,7 +31,7 @@ pub(super) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
         "--batch-size" => Some((given.batch_size?, tiny.batch_size)),
         _ => None,
     };
-    spec.within(&[], &small(changed))
+    spec.surrounded_by(&[], &small(changed))
 }
 
 /// The small sizes, each scaled by the factor by which a lesson changed it. `changed` returns (the lesson's size, the
@@ -58,13 +58,13 @@ pub(super) fn resizes(flags: &[String]) -> bool {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Vec<String> {
+    fn args(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_string).collect()
     }
 
     #[test]
     fn a_shrunk_run_keeps_what_its_lesson_changed() {
-        let given = words("--config tiny --num-steps 30 --batch-size 16 --flops");
+        let given = args("--config tiny --num-steps 30 --batch-size 16 --flops");
         let spec = RunSpec::parse("v1", given).unwrap();
         let line = shrunk(&spec).unwrap().line();
         assert!(
@@ -84,9 +84,9 @@ mod tests {
 
     #[test]
     fn flags_of_another_size_are_told_from_others() {
-        assert!(resizes(&words("--backend cuda --config small")));
-        assert!(resizes(&words("--seq-len=64")));
-        assert!(!resizes(&words(
+        assert!(resizes(&args("--backend cuda --config small")));
+        assert!(resizes(&args("--seq-len=64")));
+        assert!(!resizes(&args(
             "--backend cuda --num-steps 60 --dtype bf16"
         )));
     }

@@ -21,16 +21,16 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 
-use crate::lesson::{Course, FIXED, Lesson, RunName, Source, Step, StepKind, live};
+use crate::lesson::{Course, CourseSource, FIXED, Lesson, RunName, Step, StepKind, live};
 use crate::run::Launcher;
-use crate::session::{Place, Session};
+use crate::session::{Session, SessionLocation};
 
-pub use report::{Report, StepReport, StepResult};
-use walk::Walk;
+pub use report::{WalkOutcome, WalkReport, WalkedStep};
+use walk::LessonWalker;
 
 /// Options of a verification.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct VerifyOptions {
     /// Starts the runs.
     pub launcher: Launcher,
     /// Shrinks the model until a run takes under a second. Checks that depend on its size are then left out.
@@ -53,10 +53,10 @@ pub enum Progress<'a> {
         step: &'a str,
     },
     Run {
-        words: &'a [OsString],
+        argv: &'a [OsString],
     },
     Step {
-        step: &'a StepReport,
+        step: &'a WalkedStep,
     },
 }
 
@@ -67,21 +67,21 @@ pub enum Progress<'a> {
 /// part of the report.
 pub fn verify(
     course: &Course,
-    source: &Source,
+    source: &CourseSource,
     chosen: &[String],
-    options: &Options,
+    options: &VerifyOptions,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Report> {
+) -> Result<WalkReport> {
     let folder = tempfile::tempdir().context("creating a folder for the session")?;
-    let place = Place {
+    let location = SessionLocation {
         folder: folder.path().join("session"),
         learner: "verify".into(),
     };
-    let mut walk = Walk {
+    let mut walk = LessonWalker {
         course,
         source,
         options,
-        session: Session::open(place)?,
+        session: Session::open(location)?,
         walked: BTreeSet::new(),
         progress,
     };
@@ -92,7 +92,7 @@ pub fn verify(
     for (lesson, step) in needed(course, &lessons) {
         walk.needed(lesson, step)?;
     }
-    let mut report = Report::default();
+    let mut report = WalkReport::default();
     for (index, lesson) in lessons.iter().enumerate() {
         (walk.progress)(Progress::Lesson {
             id: &lesson.id,
@@ -133,7 +133,7 @@ fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
     match &step.kind {
         StepKind::Predict { measure } => runs.extend(measure.runs().cloned()),
         StepKind::Compare { runs: compared, .. } => runs.extend(compared.iter().cloned()),
-        StepKind::Quiz(quiz) => runs.extend(quiz.asks_of().cloned()),
+        StepKind::Quiz(quiz) => runs.extend(quiz.asked_step().cloned()),
         _ => {}
     }
     runs.extend(live::runs(&step.text, &lesson.id));

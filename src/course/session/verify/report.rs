@@ -3,31 +3,31 @@
 use serde::Serialize;
 
 use crate::lesson::Problem;
-use crate::session::Checked;
+use crate::session::CheckResultText;
 
 /// Reports of all lessons that were verified.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    pub lessons: Vec<LessonReport>,
+pub struct WalkReport {
+    pub lessons: Vec<WalkedLesson>,
 }
 
 #[derive(Clone, Debug)]
-pub struct LessonReport {
+pub struct WalkedLesson {
     pub id: String,
-    pub steps: Vec<StepReport>,
+    pub steps: Vec<WalkedStep>,
     /// Problems of the lesson as a whole.
     pub problems: Vec<Problem>,
 }
 
 #[derive(Clone, Debug)]
-pub struct StepReport {
+pub struct WalkedStep {
     pub id: String,
     pub kind: &'static str,
-    pub result: StepResult,
+    pub result: WalkOutcome,
     /// Tasks that a learner could not do, or texts that would be wrong; empty if there are none.
     pub problems: Vec<Problem>,
     /// Results of its checks after the golden path.
-    pub checks: Vec<Checked>,
+    pub checks: Vec<CheckResultText>,
     /// Points that could not be judged here, with the reasons.
     pub notes: Vec<String>,
     /// Seconds that its runs took.
@@ -37,7 +37,7 @@ pub struct StepReport {
 /// True if a step's golden path was walked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "result", content = "why")]
-pub enum StepResult {
+pub enum WalkOutcome {
     Done,
     /// Walked, but some of its checks could not be judged this way.
     InPart(String),
@@ -46,7 +46,7 @@ pub enum StepResult {
     Failed,
 }
 
-impl Report {
+impl WalkReport {
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.lessons.iter().flat_map(|lesson| {
             let steps = lesson.steps.iter().flat_map(|step| &step.problems);
@@ -54,7 +54,7 @@ impl Report {
         })
     }
 
-    pub fn steps(&self) -> impl Iterator<Item = (&str, &StepReport)> {
+    pub fn steps(&self) -> impl Iterator<Item = (&str, &WalkedStep)> {
         self.lessons
             .iter()
             .flat_map(|lesson| lesson.steps.iter().map(|step| (lesson.id.as_str(), step)))

@@ -4,18 +4,18 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::visit::Visit;
-use super::walk::Walk;
+use super::walk::LessonWalker;
 use crate::analysis::{Metric, Statistic};
-use crate::lesson::{Answer, Outputs, Quiz, RunName, Runs, live};
+use crate::lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
 use crate::profiler::read;
 use crate::recording::documents;
 
-impl Walk<'_> {
+impl LessonWalker<'_> {
     /// Checks that every live value is measured before a learner reads it.
     pub(super) fn text(&self, visit: &mut Visit) -> Result<()> {
         let runs = self.measured()?;
         for run in live::runs(&visit.step.text, &visit.lesson.id) {
-            if runs.of(&run).is_empty() {
+            if runs.measurements(&run).is_empty() {
                 let message = format!("it shows figures of `{run}`, which did not run");
                 visit.problem("text", message);
             }
@@ -25,36 +25,36 @@ impl Walk<'_> {
 
     pub(super) fn predict(&mut self, visit: &Visit) -> Result<Option<String>> {
         if let Some(guess) = visit.step.golden.number {
-            self.session.predict(visit.at(), guess)?;
+            self.session.predict(visit.step_ref(), guess)?;
         }
         Ok(None)
     }
 
     pub(super) fn reflect(&mut self, visit: &Visit) -> Result<Option<String>> {
         let text = visit.step.golden.text.as_deref().unwrap_or_default();
-        self.session.reflect(visit.at(), text)?;
+        self.session.reflect(visit.step_ref(), text)?;
         Ok(None)
     }
 
     /// Checks that every wrong answer is refused with a reason, and that the right one is accepted.
     pub(super) fn quiz(&mut self, visit: &mut Visit, quiz: &Quiz) -> Result<Option<String>> {
-        let Some(resolved) = self.session.resolved(self.course, quiz)? else {
+        let Some(resolved) = self.session.answerable(self.course, quiz)? else {
             visit.problem("", "the command's document does not say what is right");
             return Ok(None);
         };
         self.recorded(visit, quiz);
-        let (at, course, step) = (visit.at(), self.course, visit.step);
+        let (at, course, step) = (visit.step_ref(), self.course, visit.step);
         let mut give = |answer| self.session.answer(at.clone(), course, step, answer);
-        for (answer, place) in wrong_answers(&resolved) {
+        for (answer, location) in wrong_answers(&resolved) {
             match give(answer)? {
                 Some(marked) if marked.correct => {
-                    visit.problem(&place, "this wrong answer is accepted");
+                    visit.problem(&location, "this wrong answer is accepted");
                 }
                 Some(marked) if marked.because.trim().is_empty() => {
-                    visit.problem(&place, "this wrong answer is refused without a reason");
+                    visit.problem(&location, "this wrong answer is refused without a reason");
                 }
                 Some(_) => {}
-                None => visit.problem(&place, "this answer cannot be given"),
+                None => visit.problem(&location, "this answer cannot be given"),
             }
         }
         let right = match resolved.solution() {
@@ -70,12 +70,12 @@ impl Walk<'_> {
     /// Checks that a question about a command's document can be answered from the recorded document, too.
     fn recorded(&self, visit: &mut Visit, quiz: &Quiz) {
         struct Recorded<'a>(&'a RunName, &'a Value);
-        impl Outputs for Recorded<'_> {
+        impl CommandOutputs for Recorded<'_> {
             fn document(&self, name: &RunName) -> Option<&Value> {
                 (name == self.0).then_some(self.1)
             }
         }
-        let Some(of) = quiz.asks_of() else {
+        let Some(of) = quiz.asked_step() else {
             return;
         };
         let step = self.course.step(&of.lesson, &of.step);
@@ -99,12 +99,15 @@ impl Walk<'_> {
         metrics: &[Metric],
     ) -> Result<Option<String>> {
         let measured = self.measured()?;
-        for run in runs.iter().filter(|run| measured.of(run).is_empty()) {
+        for run in runs
+            .iter()
+            .filter(|run| measured.measurements(run).is_empty())
+        {
             visit.problem("runs", format!("`{run}` did not run"));
         }
         for metric in metrics {
             let reported = |run: &RunName| {
-                let newest = measured.of(run).pop();
+                let newest = measured.measurements(run).pop();
                 newest.is_some_and(|run| run.value(*metric, Statistic::Median).is_some())
             };
             if !runs.iter().any(reported) {
@@ -142,7 +145,7 @@ impl Walk<'_> {
 
     /// Checks that a learner who missed every check gets all hints.
     pub(super) fn hints(&mut self, visit: &mut Visit) -> Result<()> {
-        let at = visit.at();
+        let at = visit.step_ref();
         let missed = visit
             .step
             .checks
@@ -160,8 +163,8 @@ impl Walk<'_> {
         }
         // The first hint is requested as a learner does.
         let unconditional = visit.step.hints.iter().any(|hint| hint.after.is_none());
-        let told = !self.session.state().progress(&at).hints.is_empty();
-        if self.session.next_hint(at, visit.step)?.is_none() && unconditional && !told {
+        let update = !self.session.state().progress(&at).hints.is_empty();
+        if self.session.next_hint(at, visit.step)?.is_none() && unconditional && !update {
             visit.problem("hints", "no hint is given to someone who asks");
         }
         Ok(())
@@ -169,15 +172,15 @@ impl Walk<'_> {
 }
 
 /// All wrong choices, or wrong numbers.
-fn wrong_answers(quiz: &Quiz) -> Vec<(Answer, String)> {
+fn wrong_answers(quiz: &Quiz) -> Vec<(QuizAnswer, String)> {
     match quiz {
         Quiz::Choices(choices) => choices
             .iter()
             .enumerate()
             .filter(|(_, choice)| !choice.correct)
-            .map(|(index, _)| (Answer::Choice(index), format!("choices/{index}")))
+            .map(|(index, _)| (QuizAnswer::QuizChoice(index), format!("choices/{index}")))
             .collect(),
-        Quiz::Number(number) => {
+        Quiz::NumberQuestion(number) => {
             // A number that is off by a fifth is a wrong answer.
             let off = if number.answer == 0.0 {
                 1.0
@@ -186,7 +189,7 @@ fn wrong_answers(quiz: &Quiz) -> Vec<(Answer, String)> {
             };
             [number.answer + off, number.answer - off]
                 .into_iter()
-                .map(|wrong| (Answer::Number(wrong), "number/tolerance".into()))
+                .map(|wrong| (QuizAnswer::NumberQuestion(wrong), "number/tolerance".into()))
                 .collect()
         }
     }

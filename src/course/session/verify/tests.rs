@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Options, Progress, Report, StepResult, verify};
-use crate::lesson::{Course, Problem, Source, StepKind, Verdict};
+use super::{Progress, VerifyOptions, WalkOutcome, WalkReport, verify};
+use crate::lesson::{Course, CourseSource, Problem, StepKind, Verdict};
 use crate::run::Launcher;
 
 /// Prints the events of a good run of a target, at a hundred milliseconds a step; work follows from batch and length.
@@ -51,11 +51,11 @@ echo "{\"t\":1,\"event\":\"summary\",\"complete\":true,\"steps\":12,\"measured_s
 "#;
 
 /// A folder with the stand-in and a copy of the built-in course.
-struct Bench(TempDir);
+struct TestCourse(TempDir);
 
-impl Bench {
+impl TestCourse {
     fn new() -> Self {
-        let bench = Bench(TempDir::new().unwrap());
+        let bench = TestCourse(TempDir::new().unwrap());
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
         fs::write(bench.program(), STAND_IN.replace('@', root)).unwrap();
         fs::set_permissions(bench.program(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -86,10 +86,15 @@ impl Bench {
         line
     }
 
-    fn verify(&self, lessons: &[&str], fast: bool, flags: &[&str]) -> Result<Report, Vec<Problem>> {
-        let source = Source::Folder(self.course());
+    fn verify(
+        &self,
+        lessons: &[&str],
+        fast: bool,
+        flags: &[&str],
+    ) -> Result<WalkReport, Vec<Problem>> {
+        let source = CourseSource::Folder(self.course());
         let course = Course::load(&source).map_err(|problems| problems.0)?;
-        let options = Options {
+        let options = VerifyOptions {
             launcher: self.launcher(),
             fast,
             flags: flags.iter().map(ToString::to_string).collect(),
@@ -104,8 +109,8 @@ impl Bench {
             Ok(report) => report.problems().cloned().collect(),
             Err(problems) => problems,
         };
-        let place = |problem: &Problem| (problem.line.unwrap_or(0), problem.message.clone());
-        problems.iter().map(place).collect()
+        let location = |problem: &Problem| (problem.line.unwrap_or(0), problem.message.clone());
+        problems.iter().map(location).collect()
     }
 }
 
@@ -124,14 +129,14 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn the_built_in_course_can_be_walked_from_end_to_end() {
-    let bench = Bench::new();
+    let bench = TestCourse::new();
     let report = bench.verify(&[], false, &[]).unwrap();
     let problems: Vec<String> = report
         .problems()
         .map(|problem| format!("{}:{:?}: {problem}", problem.file, problem.line))
         .collect();
     assert!(problems.is_empty(), "{problems:#?}");
-    let course = Course::load(&Source::Folder(bench.course())).unwrap();
+    let course = Course::load(&CourseSource::Folder(bench.course())).unwrap();
     let elsewhere = |kind: &StepKind| matches!(kind, StepKind::Profile { .. });
     for lesson in course.lessons() {
         for step in &lesson.steps {
@@ -139,7 +144,7 @@ fn the_built_in_course_can_be_walked_from_end_to_end() {
                 .steps()
                 .find(|(id, found)| *id == lesson.id && found.id == step.id)
                 .unwrap_or_else(|| panic!("{}/{} was not walked", lesson.id, step.id));
-            let skipped = matches!(found.result, StepResult::Skipped(_));
+            let skipped = matches!(found.result, WalkOutcome::Skipped(_));
             // A kernel's solution is checked if there is a compiler.
             if !matches!(step.kind, StepKind::Kernel { .. }) {
                 assert_eq!(skipped, elsewhere(&step.kind), "{}/{}", lesson.id, step.id);
@@ -241,7 +246,7 @@ fn a_spoiled_course_is_reported_with_the_line() {
             "no such file",
         ),
     ] {
-        let bench = Bench::new();
+        let bench = TestCourse::new();
         let (file_to_spoil, from) = match what {
             // No step of this lesson has this key.
             "an unknown key" => ("foundation/bottleneck.yaml", from),
@@ -260,7 +265,7 @@ fn a_spoiled_course_is_reported_with_the_line() {
 
 #[test]
 fn a_lesson_planned_far_too_long_is_reported() {
-    let bench = Bench::new();
+    let bench = TestCourse::new();
     bench.spoil(
         "workshop.yaml",
         "title: Foundation\n    minutes: 63",
@@ -276,7 +281,7 @@ fn a_lesson_planned_far_too_long_is_reported() {
 
 #[test]
 fn a_fast_walk_leaves_out_what_depends_on_the_size_and_says_so() {
-    let bench = Bench::new();
+    let bench = TestCourse::new();
     let report = bench.verify(&["first-baseline"], true, &[]).unwrap();
     assert!(
         report.is_sound(),
@@ -287,7 +292,7 @@ fn a_fast_walk_leaves_out_what_depends_on_the_size_and_says_so() {
         .steps()
         .find(|(_, step)| step.id == "baseline")
         .unwrap();
-    assert!(matches!(step.result, StepResult::InPart(_)));
+    assert!(matches!(step.result, WalkOutcome::InPart(_)));
     assert!(
         step.notes
             .iter()
@@ -299,10 +304,10 @@ fn a_fast_walk_leaves_out_what_depends_on_the_size_and_says_so() {
 
 #[test]
 fn what_other_lessons_measured_is_run_first_and_flags_are_put_in_place() {
-    let bench = Bench::new();
-    let source = Source::Folder(bench.course());
+    let bench = TestCourse::new();
+    let source = CourseSource::Folder(bench.course());
     let course = Course::load(&source).unwrap();
-    let options = Options {
+    let options = VerifyOptions {
         launcher: bench.launcher(),
         fast: false,
         flags: vec!["--config".into(), "small".into()],
@@ -311,9 +316,9 @@ fn what_other_lessons_measured_is_run_first_and_flags_are_put_in_place() {
     let mut lines = Vec::new();
     let mut listen = |progress: Progress| match progress {
         Progress::Needed { lesson, step } => needed.push(format!("{lesson}/{step}")),
-        Progress::Run { words } => {
-            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-            lines.push(words.join(" "));
+        Progress::Run { argv } => {
+            let argv: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
+            lines.push(argv.join(" "));
         }
         _ => {}
     };
@@ -330,19 +335,19 @@ fn what_other_lessons_measured_is_run_first_and_flags_are_put_in_place() {
 }
 
 /// The report of a lesson's walk, and the commands that ran.
-fn runs_of(bench: &Bench, lesson: &str) -> (Report, Vec<String>) {
-    let source = Source::Folder(bench.course());
+fn runs_of(bench: &TestCourse, lesson: &str) -> (WalkReport, Vec<String>) {
+    let source = CourseSource::Folder(bench.course());
     let course = Course::load(&source).unwrap();
     let (launcher, flags) = (bench.launcher(), vec![]);
-    let options = Options {
+    let options = VerifyOptions {
         launcher,
         fast: false,
         flags,
     };
     let mut runs = Vec::new();
     let mut listen = |progress: Progress| {
-        if let Progress::Run { words } = progress {
-            runs.push(words.join(OsStr::new(" ")).to_string_lossy().into_owned());
+        if let Progress::Run { argv } = progress {
+            runs.push(argv.join(OsStr::new(" ")).to_string_lossy().into_owned());
         }
     };
     let report = verify(&course, &source, &[lesson.into()], &options, &mut listen).unwrap();
@@ -350,7 +355,7 @@ fn runs_of(bench: &Bench, lesson: &str) -> (Report, Vec<String>) {
 }
 
 /// The verdict of a check at the first step with this id.
-fn verdict(report: &Report, step: &str, check: &str) -> Verdict {
+fn verdict(report: &WalkReport, step: &str, check: &str) -> Verdict {
     let mut steps = report.steps();
     let (_, step) = steps.find(|(_, found)| found.id == step).unwrap();
     let mut checks = step.checks.iter();
@@ -359,7 +364,7 @@ fn verdict(report: &Report, step: &str, check: &str) -> Verdict {
 
 #[test]
 fn an_undecided_effect_is_measured_again_in_turns_and_a_decided_one_is_not() {
-    let bench = Bench::new();
+    let bench = TestCourse::new();
     let split = |runs: &[String]| {
         let long = |run: &&String| run.contains("--seq-len");
         let long = runs.iter().filter(long).count();
@@ -383,13 +388,13 @@ fn an_undecided_effect_is_measured_again_in_turns_and_a_decided_one_is_not() {
 fn an_undecided_case_goes_on_in_turns_once_it_is_solved() {
     let of_stage = |runs: &[String]| {
         let of_stage = runs.iter().filter(|run| run.contains(" stage2 "));
-        let deed = |run: &String| match run.contains("--fix") {
+        let case_move = |run: &String| match run.contains("--fix") {
             true => 'f',
             false => 'm',
         };
-        of_stage.map(deed).collect::<String>()
+        of_stage.map(case_move).collect::<String>()
     };
-    let bench = Bench::new();
+    let bench = TestCourse::new();
     let (report, runs) = runs_of(&bench, "five-stages");
     let decided = verdict(&report, "stage2", "layout-mattered");
     assert_eq!(
@@ -425,7 +430,7 @@ fn an_undecided_case_goes_on_in_turns_once_it_is_solved() {
 
 #[test]
 fn goals_whose_flags_are_for_one_size_are_left_out_in_another_and_it_is_said() {
-    let bench = Bench::new();
+    let bench = TestCourse::new();
     let goal = |flags: &[&str]| {
         let report = bench
             .verify(&["precision-and-batch"], false, flags)
@@ -436,8 +441,8 @@ fn goals_whose_flags_are_for_one_size_are_left_out_in_another_and_it_is_said() {
             .unwrap();
         (step.result.clone(), step.notes.join(" "))
     };
-    assert_eq!(goal(&[]).0, StepResult::Done);
+    assert_eq!(goal(&[]).0, WalkOutcome::Done);
     let (result, notes) = goal(&["--config", "small"]);
-    assert!(matches!(result, StepResult::InPart(_)), "{result:?}");
+    assert!(matches!(result, WalkOutcome::InPart(_)), "{result:?}");
     assert!(notes.contains("`within` is left out"), "{notes}");
 }

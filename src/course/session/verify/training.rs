@@ -9,15 +9,15 @@ use super::Progress;
 use super::faults;
 use super::flags::{resizes, shrunk};
 use super::visit::Visit;
-use super::walk::Walk;
+use super::walk::LessonWalker;
 use crate::analysis::Metric;
 use crate::lesson::{Check, Verdict};
-use crate::recording::{Library, Source};
-use crate::run::{Control, Ended, RunSpec, Speed, Start, Told, supervise};
-use crate::session::turns::{self, Turn};
-use crate::session::{Checked, StepRef, is_complete};
+use crate::recording::{Library, RecordingSource};
+use crate::run::{Control, EndedRun, RunSpec, RunStart, RunUpdate, Speed, supervise};
+use crate::session::turns::{self, TurnAction};
+use crate::session::{CheckResultText, StepRef, is_complete};
 
-impl Walk<'_> {
+impl LessonWalker<'_> {
     pub(super) fn run(
         &mut self,
         visit: &mut Visit,
@@ -29,9 +29,9 @@ impl Walk<'_> {
         let before = self.session.check(self.course, lesson, step)?;
         for (index, outcome) in before.iter().enumerate() {
             if outcome.verdict == Verdict::Passed {
-                let place = format!("checks/{index}/measure");
+                let location = format!("checks/{index}/measure");
                 visit.problem(
-                    &place,
+                    &location,
                     "this check passes before the step's run was started",
                 );
             }
@@ -53,7 +53,7 @@ impl Walk<'_> {
         let golden = step.golden.flags.as_deref().unwrap_or(flags);
         let mut ended = self.timed(visit, |walk, at| walk.start(at, target, golden))?;
         if !ended.exit.is_success()
-            && let Some(played) = self.played(visit, target, golden, &ended)?
+            && let Some(played) = self.play_recording(visit, target, golden, &ended)?
         {
             ended = played;
         }
@@ -66,7 +66,7 @@ impl Walk<'_> {
             visit.problem(key, failure(&ended));
             return Ok(None);
         }
-        let outcomes = self.in_turns(visit)?;
+        let outcomes = self.run_in_turns(visit)?;
         for (index, (check, outcome)) in step.checks.iter().zip(&outcomes).enumerate() {
             if without_sizes && depends_on_size(check) {
                 let note = format!("`{}` is left out", check.id);
@@ -86,19 +86,20 @@ impl Walk<'_> {
     }
 
     /// The checks' verdicts. For an undecided effect it repeats both runs again and again, as the tutor does.
-    pub(super) fn in_turns(&mut self, visit: &mut Visit) -> Result<Vec<Checked>> {
+    pub(super) fn run_in_turns(&mut self, visit: &mut Visit) -> Result<Vec<CheckResultText>> {
         let (lesson, step) = (visit.lesson, visit.step);
         loop {
             let checked = self.session.check(self.course, lesson, step)?;
             let (state, measured) = (self.session.state(), self.measured()?);
             let turn = turns::next(self.course, state, &measured, step, &checked, true);
-            let Some(Turn::Again { runs, .. }) = turn.filter(|_| !self.options.fast) else {
+            let Some(TurnAction::Again { runs, .. }) = turn.filter(|_| !self.options.fast) else {
                 return Ok(checked);
             };
             let starts = turns::starts(&self.options.launcher, &runs)?;
             for (run, start) in runs.into_iter().zip(&starts) {
-                let ended =
-                    self.timed(visit, |walk, _| walk.supervised(run.at, &run.target, start))?;
+                let ended = self.timed(visit, |walk, _| {
+                    walk.supervise_step(run.at, &run.target, start)
+                })?;
                 if !ended.exit.is_success() {
                     visit.problem("flags", failure(&ended));
                 }
@@ -110,31 +111,31 @@ impl Walk<'_> {
     pub(super) fn refuse_unchanged(&mut self, visit: &mut Visit) -> Result<()> {
         self.session.check(self.course, visit.lesson, visit.step)?;
         let state = self.session.state();
-        if is_complete(visit.step, &state.progress(&visit.at()), state) {
+        if is_complete(visit.step, &state.progress(&visit.step_ref()), state) {
             visit.problem("flags", "its checks pass with the flags unchanged");
         }
         Ok(())
     }
 
     /// Plays the recording of a run on several GPUs, as a learner with too few GPUs does.
-    fn played(
+    fn play_recording(
         &mut self,
         visit: &mut Visit,
         target: &str,
         flags: &[String],
-        failed: &Ended,
-    ) -> Result<Option<Ended>> {
-        let several = RunSpec::parse(target, flags)?.flags.ranks.several();
+        failed: &EndedRun,
+    ) -> Result<Option<EndedRun>> {
+        let several = RunSpec::parse(target, flags)?.flags.ranks.gpu_count();
         let (Some(_), Some(id)) = (several, &visit.step.recording) else {
             return Ok(None);
         };
-        let library = Library::load(Source::BuiltIn)?;
+        let library = Library::load(RecordingSource::BuiltIn)?;
         let recording = library.find(id)?;
         visit
             .notes
             .push(format!("{}; its recording was played", failure(failed)));
-        let start = Start::Recording(library.tape(recording)?);
-        let played = self.supervised(visit.at(), target, &start)?;
+        let start = RunStart::Recording(library.tape(recording)?);
+        let played = self.supervise_step(visit.step_ref(), target, &start)?;
         self.session
             .mark_recording(&played.run.id(), &recording.origin())?;
         Ok(Some(played))
@@ -144,36 +145,46 @@ impl Walk<'_> {
     pub(super) fn timed(
         &mut self,
         visit: &mut Visit,
-        run: impl FnOnce(&mut Self, StepRef) -> Result<Ended>,
-    ) -> Result<Ended> {
+        run: impl FnOnce(&mut Self, StepRef) -> Result<EndedRun>,
+    ) -> Result<EndedRun> {
         let started = Instant::now();
-        let ended = run(self, visit.at())?;
+        let ended = run(self, visit.step_ref())?;
         visit.seconds += started.elapsed().as_secs_f64();
         Ok(ended)
     }
 
-    pub(super) fn start(&mut self, at: StepRef, target: &str, flags: &[String]) -> Result<Ended> {
+    pub(super) fn start(
+        &mut self,
+        at: StepRef,
+        target: &str,
+        flags: &[String],
+    ) -> Result<EndedRun> {
         let mut spec = RunSpec::parse(target, flags)?;
         if self.options.fast {
             spec = shrunk(&spec)?;
         }
-        spec = spec.within(&[], &self.options.flags)?;
+        spec = spec.surrounded_by(&[], &self.options.flags)?;
         let start = self.options.launcher.run(&spec);
-        self.supervised(at, target, &start)
+        self.supervise_step(at, target, &start)
     }
 
     /// Watches something until it ends and records it in the session.
-    pub(super) fn supervised(&mut self, at: StepRef, name: &str, start: &Start) -> Result<Ended> {
+    pub(super) fn supervise_step(
+        &mut self,
+        at: StepRef,
+        name: &str,
+        start: &RunStart,
+    ) -> Result<EndedRun> {
         let mut command = Vec::new();
-        if let Some(words) = start.words() {
-            (self.progress)(Progress::Run { words });
+        if let Some(argv) = start.argv() {
+            (self.progress)(Progress::Run { argv });
         }
         let control = Control::default();
         control.set_speed(Speed::End);
-        let folder = self.session.place.folder.clone();
-        let ended = supervise(start, &folder, &control, &mut |told| {
-            if let Told::Started { command: words, .. } = told {
-                command = words;
+        let folder = self.session.location.folder.clone();
+        let ended = supervise(start, &folder, &control, &mut |update| {
+            if let RunUpdate::Started { command: argv, .. } = update {
+                command = argv;
             }
             Ok(())
         })?;
@@ -187,7 +198,7 @@ impl Walk<'_> {
 
 /// Reports every fault that the check accepts.
 fn refuse_faults(visit: &mut Visit, index: usize, check: &Check, golden: Option<f64>) {
-    for fault in faults::accepted(check, golden) {
+    for fault in faults::accepted_faults(check, golden) {
         let too_low = golden.is_some_and(|golden| fault.value < golden);
         let key = match (check.at_least, check.at_most) {
             (Some(_), Some(_)) if too_low => "at_least",
@@ -237,7 +248,7 @@ fn depends_on_size(check: &Check) -> bool {
     counted || absolute
 }
 
-pub(super) fn failure(ended: &Ended) -> String {
+pub(super) fn failure(ended: &EndedRun) -> String {
     let why = match &ended.run.failure {
         Some(error) => &error.message,
         None => ended.stderr.lines().last().unwrap_or_default(),

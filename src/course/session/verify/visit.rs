@@ -1,21 +1,21 @@
 //! A step, and the findings about it so far.
 
-use crate::lesson::{Lesson, Problem, Source, Step, Verdict, problem_in};
-use crate::session::{Checked, StepRef};
+use crate::lesson::{CourseSource, Lesson, Problem, Step, Verdict, problem_in};
+use crate::session::{CheckResultText, StepRef};
 
 pub(super) struct Visit<'a> {
-    pub source: &'a Source,
+    pub source: &'a CourseSource,
     pub lesson: &'a Lesson,
     pub step: &'a Step,
     pub index: usize,
     pub problems: Vec<Problem>,
-    pub checks: Vec<Checked>,
+    pub checks: Vec<CheckResultText>,
     pub notes: Vec<String>,
     pub seconds: f64,
 }
 
 impl Visit<'_> {
-    pub(super) fn at(&self) -> StepRef {
+    pub(super) fn step_ref(&self) -> StepRef {
         StepRef::new(&self.lesson.id, &self.step.id)
     }
 
@@ -31,7 +31,7 @@ impl Visit<'_> {
     pub(super) fn judge(
         &mut self,
         index: usize,
-        checked: &Checked,
+        checked: &CheckResultText,
         needed: bool,
         (key, complaint): (&'static str, &str),
     ) {

@@ -4,30 +4,30 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use super::report::{LessonReport, StepReport, StepResult};
+use super::report::{WalkOutcome, WalkedLesson, WalkedStep};
 use super::visit::Visit;
-use super::{Options, Progress};
+use super::{Progress, VerifyOptions};
 use crate::lesson::{
-    Course, Deed, Lesson, Problem, Source, Step, StepKind, Undecided, exact, problem_in,
+    CaseMove, Course, CourseSource, Lesson, Problem, Step, StepKind, Undecided, exact, problem_in,
 };
 use crate::session::progress::progress;
-use crate::session::{Access, MeasuredRuns, Session, Status, StepRef, Tried, access};
+use crate::session::{Access, CheckedKernel, MeasuredRuns, Session, StepRef, StepStatus, access};
 use crate::workbench::Exercise;
 
 /// A lesson whose planned time exceeds this multiple of its estimate counts as a mistake.
 const MOST_SLACK: f64 = 2.5;
 
-pub(super) struct Walk<'a> {
+pub(super) struct LessonWalker<'a> {
     pub course: &'a Course,
-    pub source: &'a Source,
-    pub options: &'a Options,
+    pub source: &'a CourseSource,
+    pub options: &'a VerifyOptions,
     pub session: Session,
     /// Lessons that were walked from end to end.
     pub walked: BTreeSet<String>,
     pub progress: &'a mut dyn FnMut(Progress),
 }
 
-impl Walk<'_> {
+impl LessonWalker<'_> {
     /// Makes a run that other lessons refer to.
     pub fn needed(&mut self, lesson: &Lesson, step: &Step) -> Result<()> {
         (self.progress)(Progress::Needed {
@@ -46,7 +46,7 @@ impl Walk<'_> {
             }
             StepKind::Investigate(case) => {
                 let guilty = case.suspects.iter().position(|suspect| suspect.guilty);
-                let fix = guilty.and_then(|index| case.flags_of(Deed::Fix(index)));
+                let fix = guilty.and_then(|index| case.flags_of(CaseMove::Fix(index)));
                 self.start(at.clone(), &case.target, &case.flags)?;
                 self.start(at, &case.target, &fix.unwrap_or_default())
                     .map(drop)
@@ -55,8 +55,8 @@ impl Walk<'_> {
         }
     }
 
-    pub fn lesson(&mut self, lesson: &Lesson) -> Result<LessonReport> {
-        let mut problems = self.before(lesson);
+    pub fn lesson(&mut self, lesson: &Lesson) -> Result<WalkedLesson> {
+        let mut problems = self.needed_before(lesson);
         let mut steps = Vec::new();
         for (index, step) in lesson.steps.iter().enumerate() {
             let report = self.step(lesson, index, step)?;
@@ -70,7 +70,7 @@ impl Walk<'_> {
             problems.push(problem_in(self.source, lesson, "steps", message));
         }
         self.walked.insert(lesson.id.clone());
-        Ok(LessonReport {
+        Ok(WalkedLesson {
             id: lesson.id.clone(),
             steps,
             problems,
@@ -78,7 +78,7 @@ impl Walk<'_> {
     }
 
     /// Problems that are visible before the lesson is walked.
-    fn before(&self, lesson: &Lesson) -> Vec<Problem> {
+    fn needed_before(&self, lesson: &Lesson) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut refuse = |key, message: String| {
             problems.push(problem_in(self.source, lesson, key, message));
@@ -103,7 +103,7 @@ impl Walk<'_> {
         problems
     }
 
-    fn step(&mut self, lesson: &Lesson, index: usize, step: &Step) -> Result<StepReport> {
+    fn step(&mut self, lesson: &Lesson, index: usize, step: &Step) -> Result<WalkedStep> {
         let mut visit = Visit {
             source: self.source,
             lesson,
@@ -143,20 +143,20 @@ impl Walk<'_> {
         };
         self.hints(&mut visit)?;
         if let Some(why) = &skipped {
-            self.session.skip(visit.at(), why)?;
+            self.session.skip(visit.step_ref(), why)?;
         }
-        let status = self.session.state().progress(&visit.at()).status;
-        if visit.problems.is_empty() && status == Status::Open {
+        let status = self.session.state().progress(&visit.step_ref()).status;
+        if visit.problems.is_empty() && status == StepStatus::Open {
             visit.problem("", "everything it asks for was done, and it is still open");
         }
-        Ok(StepReport {
+        Ok(WalkedStep {
             id: step.id.clone(),
             kind: step.kind.kind().name(),
             result: match (skipped, &step.kind) {
-                _ if !visit.problems.is_empty() => StepResult::Failed,
-                (Some(why), StepKind::Run { .. }) => StepResult::InPart(why),
-                (Some(why), _) => StepResult::Skipped(why),
-                (None, _) => StepResult::Done,
+                _ if !visit.problems.is_empty() => WalkOutcome::Failed,
+                (Some(why), StepKind::Run { .. }) => WalkOutcome::InPart(why),
+                (Some(why), _) => WalkOutcome::Skipped(why),
+                (None, _) => WalkOutcome::Done,
             },
             problems: visit.problems,
             checks: visit.checks,
@@ -170,9 +170,9 @@ impl Walk<'_> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join(exercise.file_name());
         std::fs::write(&path, exercise.solution()?)?;
-        match Tried::on_stand_in(exercise, &path) {
+        match CheckedKernel::on_stand_in(exercise, &path) {
             Ok(tried) => {
-                self.session.check_kernel(visit.at(), &tried)?;
+                self.session.check_kernel(visit.step_ref(), &tried)?;
                 Ok(None)
             }
             Err(error) => Ok(Some(format!("{error:#}"))),
@@ -180,7 +180,7 @@ impl Walk<'_> {
     }
 
     /// Checks that every predicted quantity has been measured by the end of the lesson.
-    fn predictions(&self, lesson: &Lesson, steps: &mut [StepReport]) -> Result<()> {
+    fn predictions(&self, lesson: &Lesson, steps: &mut [WalkedStep]) -> Result<()> {
         let runs = self.measured()?;
         for (index, (step, report)) in lesson.steps.iter().zip(steps).enumerate() {
             let StepKind::Predict { measure } = &step.kind else {
@@ -196,7 +196,7 @@ impl Walk<'_> {
                     let message = "what is guessed here was not measured in this lesson";
                     let problem = problem_in(self.source, lesson, &path, message);
                     report.problems.push(problem);
-                    report.result = StepResult::Failed;
+                    report.result = WalkOutcome::Failed;
                 }
             }
         }

@@ -56,15 +56,16 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
         Constraint::Length(3),
         Constraint::Length(2),
     ]);
-    pane.at(head)
+    pane.sub_pane(head)
         .put([Line::styled(title.to_string(), theme.heading())]);
     match dashboard.in_figures {
-        true => draw_figures(dashboard, pane.at(list)),
-        false => grid::draw(dashboard, course, pane.at(list)),
+        true => draw_figures(dashboard, pane.sub_pane(list)),
+        false => grid::draw(dashboard, course, pane.sub_pane(list)),
     }
     let rule = theme.glyphs.horizontal.repeat(usize::from(line.width));
-    pane.at(line).put([Line::styled(rule, theme.muted())]);
-    pane.at(lesson).remark(&grid::described(dashboard, course));
+    pane.sub_pane(line).put([Line::styled(rule, theme.muted())]);
+    pane.sub_pane(lesson)
+        .remark(&grid::described(dashboard, course));
     Paragraph::new(said(dashboard, theme))
         .wrap(Wrap { trim: true })
         .render(detail, pane.buffer);

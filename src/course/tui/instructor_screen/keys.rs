@@ -2,14 +2,14 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::instructor::{Dashboard, Deed, Entry, LearnerView};
+use crate::instructor::{Dashboard, InstructorAction, LearnerView, Prompt};
 use crate::lesson::{Course, StepKind};
 
 /// The result of a key.
 #[derive(Debug, PartialEq)]
-pub(super) enum Answer {
+pub(super) enum KeyOutcome {
     Nothing,
-    Do(Deed),
+    Do(InstructorAction),
     /// Shows the report of a learner.
     Report(String),
     Help,
@@ -48,9 +48,9 @@ pub(super) const HELP: [(&str, &str); 16] = [
     ("q", "quit; learners notice nothing"),
 ];
 
-pub(super) fn on_key(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
+pub(super) fn on_key(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> KeyOutcome {
     if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-        return Answer::Leave;
+        return KeyOutcome::Leave;
     }
     match dashboard.entry.clone() {
         Some(entry) if entry.asks_for_text() => in_text(dashboard, key, course),
@@ -58,14 +58,14 @@ pub(super) fn on_key(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) 
             KeyCode::Char('y' | 'Y') => accept(dashboard, course),
             _ => {
                 dashboard.cancel();
-                Answer::Nothing
+                KeyOutcome::Nothing
             }
         },
         None => in_list(dashboard, key, course),
     }
 }
 
-fn in_text(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
+fn in_text(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> KeyOutcome {
     match key.code {
         KeyCode::Enter => return accept(dashboard, course),
         KeyCode::Esc => dashboard.cancel(),
@@ -76,39 +76,39 @@ fn in_text(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
         }
         _ => {}
     }
-    Answer::Nothing
+    KeyOutcome::Nothing
 }
 
-fn accept(dashboard: &mut Dashboard, course: &Course) -> Answer {
-    let deed = dashboard.accept(course).unwrap_or_else(|error| {
+fn accept(dashboard: &mut Dashboard, course: &Course) -> KeyOutcome {
+    let case_move = dashboard.accept(course).unwrap_or_else(|error| {
         dashboard.news = error.to_string();
         None
     });
-    deed.map_or(Answer::Nothing, Answer::Do)
+    case_move.map_or(KeyOutcome::Nothing, KeyOutcome::Do)
 }
 
 /// Starts an input about the chosen learners.
-type Begin = fn(&[&LearnerView]) -> Option<Entry>;
+type Begin = fn(&[&LearnerView]) -> Option<Prompt>;
 
 const ENTRIES: [(char, Begin); 6] = [
     ('m', |views| {
         let to = names(views);
-        Some(Entry::Message { to })
+        Some(Prompt::Message { to })
     }),
-    ('M', |_| Some(Entry::MessageToAll)),
+    ('M', |_| Some(Prompt::MessageToAll)),
     ('u', |views| {
         let learners = names(views);
-        Some(Entry::Unlock { learners })
+        Some(Prompt::Unlock { learners })
     }),
-    ('p', |_| Some(Entry::Pin)),
+    ('p', |_| Some(Prompt::Pin)),
     ('r', |views| {
-        let of = each(views, step_name);
-        (!of.is_empty()).then_some(Entry::ResetStep { of })
+        let of = act_on_each(views, step_name);
+        (!of.is_empty()).then_some(Prompt::ResetStep { of })
     }),
     ('l', |views| {
         let lesson = |view: &LearnerView| Some(view.position.as_ref()?.at.lesson.clone());
-        let of = each(views, lesson);
-        (!of.is_empty()).then_some(Entry::ResetLesson { of })
+        let of = act_on_each(views, lesson);
+        (!of.is_empty()).then_some(Prompt::ResetLesson { of })
     }),
 ];
 
@@ -117,7 +117,7 @@ fn names(views: &[&LearnerView]) -> Vec<String> {
 }
 
 /// Pairs each learner who has a position with what `of` returns for them.
-fn each(
+fn act_on_each(
     views: &[&LearnerView],
     of: impl Fn(&LearnerView) -> Option<String>,
 ) -> Vec<(String, String)> {
@@ -127,12 +127,12 @@ fn each(
     each.collect()
 }
 
-fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
+fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> KeyOutcome {
     let name = dashboard.selected().map(|view| view.name.clone());
     match key.code {
-        KeyCode::Char('q') => return Answer::Leave,
-        KeyCode::Char('?') | KeyCode::F(1) => return Answer::Help,
-        KeyCode::Enter => return name.map_or(Answer::Nothing, Answer::Report),
+        KeyCode::Char('q') => return KeyOutcome::Leave,
+        KeyCode::Char('?') | KeyCode::F(1) => return KeyOutcome::Help,
+        KeyCode::Enter => return name.map_or(KeyOutcome::Nothing, KeyOutcome::Report),
         KeyCode::Tab => dashboard.in_figures = !dashboard.in_figures,
         KeyCode::Esc => {
             dashboard.news.clear();
@@ -147,8 +147,8 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
         KeyCode::PageDown => dashboard.move_by(10),
         KeyCode::Char('s') => begin_solving(dashboard, course),
         KeyCode::Char('b') => {
-            let deed = name.map(|learner| Deed::RestoreNewest { learner });
-            return deed.map_or(Answer::Nothing, Answer::Do);
+            let case_move = name.map(|learner| InstructorAction::RestoreNewest { learner });
+            return case_move.map_or(KeyOutcome::Nothing, KeyOutcome::Do);
         }
         KeyCode::Char(c) => match ENTRIES.iter().find(|(key, _)| *key == c) {
             Some((_, begin)) => dashboard.begin(begin),
@@ -156,7 +156,7 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
         },
         _ => {}
     }
-    Answer::Nothing
+    KeyOutcome::Nothing
 }
 
 fn step_name(view: &LearnerView) -> Option<String> {
@@ -180,7 +180,7 @@ fn begin_solving(dashboard: &mut Dashboard, course: &Course) {
         return;
     }
     let solve = |view: &LearnerView| {
-        Some(Entry::Solve {
+        Some(Prompt::Solve {
             learner: view.name.clone(),
             step: step_name(view)?,
         })

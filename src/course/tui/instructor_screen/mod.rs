@@ -28,24 +28,24 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use self::draw::{draw, title};
-use self::keys::{Answer, HELP, on_key};
-use super::panels::page::Page;
-use super::runtime::stage::{CHANNEL, Play, Stage};
+use self::keys::{HELP, KeyOutcome, on_key};
+use super::panels::page::TextPage;
+use super::runtime::event_loop::{App, CHANNEL, TerminalGuard};
 use super::runtime::{on_one_thread, set_up};
 use crate::instructor::carry_out::carry_out;
-use crate::instructor::{Class, Dashboard, Entry, views};
+use crate::instructor::{Class, Dashboard, Prompt, views};
 use crate::lesson::Course;
-use crate::report::{Options, collect, markdown};
+use crate::report::{CollectOptions, collect, markdown};
 use crate::run::Processes;
 use crate::session::class_file;
-use crate::tui::{Pane, Panel, PanelAction, Screenful, Text, Theme, Tone, view};
+use crate::tui::{PageText, Pane, Panel, PanelAction, Screenful, Theme, Tone, view};
 use crate::tutor::SharedSession;
 
 /// Interval at which the class folder is read.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Events other than keys.
-enum Message {
+enum BoardMessage {
     /// It is time to read the class folder.
     Look,
     /// The dashboard goes on after a stop from outside.
@@ -73,11 +73,11 @@ pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> 
         let (sender, mut messages) = mpsc::channel(CHANNEL);
         let face = Screenful::new(
             sender.clone(),
-            || Message::Continued,
+            || BoardMessage::Continued,
             Arc::<AtomicBool>::default(),
         );
         // The dashboard stores nothing, so a signal only has to restore the terminal and end it.
-        let (mut stage, signals) = set_up(
+        let (mut terminal, signals) = set_up(
             false,
             &SharedSession::default(),
             &Processes::default(),
@@ -87,18 +87,18 @@ pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> 
             while !sender.is_closed() {
                 sleep(INTERVAL).await;
                 // The receiver is gone once the dashboard ends.
-                let _ = sender.send(Message::Look).await;
+                let _ = sender.send(BoardMessage::Look).await;
             }
         });
-        let result = stage.hold(&mut board, &mut messages).await;
+        let result = terminal.event_loop(&mut board, &mut messages).await;
         signals.done();
-        stage.lend()?;
+        terminal.suspend()?;
         result
     })
 }
 
 /// Applies a key to a page. Returns `None` if the key closes it.
-fn turned(mut page: Page, key: KeyEvent) -> Option<Page> {
+fn turned(mut page: TextPage, key: KeyEvent) -> Option<TextPage> {
     let action = match key.code {
         KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q' | '?') => return None,
         KeyCode::Up | KeyCode::Char('k') => PanelAction::Up,
@@ -120,7 +120,7 @@ struct Board<'a> {
     theme: Theme,
     dashboard: Dashboard,
     /// A page over the dashboard.
-    page: Option<Page>,
+    page: Option<TextPage>,
     title: String,
     dirty: bool,
     is_over: bool,
@@ -140,13 +140,15 @@ impl Board<'_> {
     /// Opens the report of a learner.
     fn report(&mut self, name: &str) -> Result<()> {
         let place = self.class.place(name)?;
-        self.page = Some(match collect(&place, self.course, Options::default()) {
-            Ok(report) => Page::new(name, Text::Markdown(markdown::render(&report))),
-            Err(error) => {
-                let text = format!("{error}. {}", error.remedy());
-                Page::new(name, Text::Paragraphs(vec![(text, Tone::Warning)]))
-            }
-        });
+        self.page = Some(
+            match collect(&place, self.course, CollectOptions::default()) {
+                Ok(report) => TextPage::new(name, PageText::Markdown(markdown::render(&report))),
+                Err(error) => {
+                    let text = format!("{error}. {}", error.remedy());
+                    TextPage::new(name, PageText::Paragraphs(vec![(text, Tone::Warning)]))
+                }
+            },
+        );
         Ok(())
     }
 
@@ -163,33 +165,33 @@ impl Board<'_> {
             (text, Tone::Muted)
         });
         let text = plain.map(|text| (text, Tone::Plain)).chain(lessons);
-        self.page = Some(Page::new("Help", Text::Paragraphs(text.collect())));
+        self.page = Some(TextPage::new("Help", PageText::Paragraphs(text.collect())));
     }
 }
 
-impl Play for Board<'_> {
-    type Message = Message;
+impl App for Board<'_> {
+    type Message = BoardMessage;
     type Error = anyhow::Error;
 
-    fn hear(&mut self, event: Event, _: &mut Stage) -> Result<()> {
+    fn on_terminal_event(&mut self, event: Event, _: &mut TerminalGuard) -> Result<()> {
         self.dirty = true;
         let dashboard = &mut self.dashboard;
         match event {
             Event::Key(key) if !key.is_release() => match self.page.take() {
                 Some(page) => self.page = turned(page, key),
                 None => match on_key(dashboard, key, self.course) {
-                    Answer::Leave => self.is_over = true,
-                    Answer::Nothing => {}
-                    Answer::Help => self.help(),
-                    Answer::Report(name) => self.report(&name)?,
-                    Answer::Do(deed) => {
-                        let done = carry_out(deed, &mut self.class, self.course, self.by);
+                    KeyOutcome::Leave => self.is_over = true,
+                    KeyOutcome::Nothing => {}
+                    KeyOutcome::Help => self.help(),
+                    KeyOutcome::Report(name) => self.report(&name)?,
+                    KeyOutcome::Do(case_move) => {
+                        let done = carry_out(case_move, &mut self.class, self.course, self.by);
                         dashboard.news = done.unwrap_or_else(|error| format!("{error:#}"));
                         self.look()?;
                     }
                 },
             },
-            Event::Paste(text) if dashboard.entry.as_ref().is_some_and(Entry::asks_for_text) => {
+            Event::Paste(text) if dashboard.entry.as_ref().is_some_and(Prompt::asks_for_text) => {
                 dashboard
                     .text
                     .extend(text.chars().filter(|c| !c.is_control()));
@@ -200,12 +202,12 @@ impl Play for Board<'_> {
         Ok(())
     }
 
-    fn take_in(&mut self, message: Message, stage: &mut Stage) -> Result<()> {
+    fn on_message(&mut self, message: BoardMessage, terminal: &mut TerminalGuard) -> Result<()> {
         match message {
-            Message::Look => self.look(),
-            Message::Continued => {
+            BoardMessage::Look => self.look(),
+            BoardMessage::Continued => {
                 self.dirty = true;
-                Ok(stage.take_back()?)
+                Ok(terminal.resume()?)
             }
         }
     }

@@ -1,19 +1,19 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
-use crate::instructor::dashboard::{Deed, Entry};
+use crate::instructor::dashboard::{InstructorAction, Prompt};
 use crate::instructor::stuck::Sign;
-use crate::instructor::view::{LearnerView, LessonView, Position};
-use crate::lesson::Source;
+use crate::instructor::view::{LearnerPosition, LearnerView, LessonView};
+use crate::lesson::CourseSource;
 use crate::session::StepRef;
-use crate::session::order::Action;
+use crate::session::order::OrderAction;
 use crate::tui::sheet::sheet;
 
 fn view(name: &str, signs: Vec<Sign>) -> LearnerView {
     LearnerView {
         name: name.into(),
         problem: None,
-        position: Some(Position {
+        position: Some(LearnerPosition {
             at: StepRef::new("welcome", "doctor"),
             lesson: "What you will do, and on what".into(),
             step: "The doctor".into(),
@@ -54,9 +54,9 @@ fn dashboard() -> Dashboard {
     dashboard
 }
 
-fn press(dashboard: &mut Dashboard, keys: &str) -> Answer {
-    let course = Course::load(&Source::BuiltIn).unwrap();
-    let mut answer = Answer::Nothing;
+fn press(dashboard: &mut Dashboard, keys: &str) -> KeyOutcome {
+    let course = Course::load(&CourseSource::BuiltIn).unwrap();
+    let mut answer = KeyOutcome::Nothing;
     for c in keys.chars() {
         let code = match c {
             '\n' => KeyCode::Enter,
@@ -73,59 +73,61 @@ fn press(dashboard: &mut Dashboard, keys: &str) -> Answer {
 fn keys_come_to_the_deeds_they_name() {
     let mut shown = dashboard();
     let text = "Well done.".into();
-    let orders = vec![("ada".into(), Action::Message { text })];
+    let orders = vec![("ada".into(), OrderAction::Message { text })];
     assert_eq!(
         press(&mut shown, "jmWell done.\n"),
-        Answer::Do(Deed::To { orders })
+        KeyOutcome::Do(InstructorAction::To { orders })
     );
     // The selection stays with the learner when the order changes.
     shown.refresh(vec![view("ada", vec![]), view("eve", vec![])]);
     assert_eq!(shown.selected().unwrap().name, "ada");
 
-    assert_eq!(press(&mut shown, "rn"), Answer::Nothing);
+    assert_eq!(press(&mut shown, "rn"), KeyOutcome::Nothing);
     assert_eq!(shown.entry, None);
-    let Answer::Do(Deed::To { orders }) = press(&mut shown, "ry") else {
+    let KeyOutcome::Do(InstructorAction::To { orders }) = press(&mut shown, "ry") else {
         panic!("no reset");
     };
     assert!(
-        matches!(&orders[..], [(name, Action::Reset { .. })] if name == "ada"),
+        matches!(&orders[..], [(name, OrderAction::Reset { .. })] if name == "ada"),
         "{orders:?}"
     );
-    assert_eq!(press(&mut shown, "unowhere\n"), Answer::Nothing);
+    assert_eq!(press(&mut shown, "unowhere\n"), KeyOutcome::Nothing);
     assert!(shown.news.contains("no lesson `nowhere`"));
     let pinned = press(&mut shown, "pwelcome\n");
     assert_eq!(
         pinned,
-        Answer::Do(Deed::Pin {
+        KeyOutcome::Do(InstructorAction::Pin {
             lesson: Some("welcome".into())
         })
     );
-    assert_eq!(press(&mut shown, "umeas\t"), Answer::Nothing);
+    assert_eq!(press(&mut shown, "umeas\t"), KeyOutcome::Nothing);
     assert_eq!(shown.text, "measure-well", "the only lesson that begins so");
     let unlocked = press(&mut shown, "\n");
     assert!(
-        matches!(unlocked, Answer::Do(Deed::To { .. })),
+        matches!(unlocked, KeyOutcome::Do(InstructorAction::To { .. })),
         "{unlocked:?}"
     );
-    assert_eq!(press(&mut shown, "\n"), Answer::Report("ada".into()));
-    assert_eq!(press(&mut shown, "?"), Answer::Help);
+    assert_eq!(press(&mut shown, "\n"), KeyOutcome::Report("ada".into()));
+    assert_eq!(press(&mut shown, "?"), KeyOutcome::Help);
     assert_eq!(
         press(&mut shown, "\u{1b}"),
-        Answer::Nothing,
+        KeyOutcome::Nothing,
         "Esc leaves nothing but an entry"
     );
-    assert_eq!(press(&mut shown, "q"), Answer::Leave);
+    assert_eq!(press(&mut shown, "q"), KeyOutcome::Leave);
 }
 
 #[test]
 fn what_is_decided_is_for_every_marked_learner() {
-    let learners = |answer: Answer| match answer {
-        Answer::Do(Deed::To { orders }) => orders.into_iter().map(|(name, _)| name).collect(),
+    let learners = |answer: KeyOutcome| match answer {
+        KeyOutcome::Do(InstructorAction::To { orders }) => {
+            orders.into_iter().map(|(name, _)| name).collect()
+        }
         other => vec![format!("{other:?}")],
     };
     let mut shown = dashboard();
     for decision in ["mHello\n", "ry", "ly", "uwelcome\n"] {
-        assert_eq!(press(&mut shown, "  "), Answer::Nothing);
+        assert_eq!(press(&mut shown, "  "), KeyOutcome::Nothing);
         assert_eq!(
             learners(press(&mut shown, decision)),
             ["eve", "ada"],
@@ -140,7 +142,7 @@ fn what_is_decided_is_for_every_marked_learner() {
 
 /// The grid at a size, as text.
 fn grid(shown: &Dashboard, (width, height): (u16, u16)) -> String {
-    let course = Course::load(&Source::BuiltIn).unwrap();
+    let course = Course::load(&CourseSource::BuiltIn).unwrap();
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     let theme = Theme::default();
     draw(
@@ -217,8 +219,8 @@ fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
 
 #[test]
 fn everybody_is_seen_at_every_size_in_every_look() {
-    let course = Course::load(&Source::BuiltIn).unwrap();
-    for entry in [None, Some(Entry::Pin)] {
+    let course = Course::load(&CourseSource::BuiltIn).unwrap();
+    for entry in [None, Some(Prompt::Pin)] {
         let mut shown = dashboard();
         shown.entry = entry;
         let sheet = sheet(|pane| draw(&shown, &course, "Class x", pane));

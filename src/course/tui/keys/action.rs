@@ -34,7 +34,7 @@ impl Area {
 
     /// Returns whether a key could mean both. An inner area may redefine a key of the area around it, but no key that
     /// applies everywhere.
-    pub fn meets(self, other: Area) -> bool {
+    pub fn overlaps(self, other: Area) -> bool {
         self == other || self == Area::Everywhere || other == Area::Everywhere
     }
 }

@@ -60,7 +60,7 @@ fn read(text: &str, path: &Path) -> Result<KeyMap, String> {
             let mut bindings = map.bindings.iter_mut();
             let of_name = bindings.find(|it| it.area == area && it.action.name() == name);
             let Some(binding) = of_name else {
-                let known: Vec<_> = map.of(area).map(|it| it.action.name()).collect();
+                let known: Vec<_> = map.bindings_in(area).map(|it| it.action.name()).collect();
                 let known = known.join(", ");
                 let message = format!("{area_name} has no action `{name}`; it has: {known}");
                 return Err(at(line, message));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
-        for (text, place, words) in [
+        for (text, place, expected) in [
             (
                 "step:\n  next: p\n",
                 "keys.yaml:2",
@@ -147,7 +147,7 @@ mod tests {
         ] {
             let error = read_text(text).unwrap_err();
             assert!(error.starts_with(place), "{text}: {error}");
-            assert!(error.contains(words), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

@@ -60,7 +60,7 @@ impl Key {
     }
 
     /// The key of an event. Terminals report shift in different ways; the result is the same.
-    pub fn of(event: &KeyEvent) -> Self {
+    pub fn from_event(event: &KeyEvent) -> Self {
         let kept = KeyModifiers::CONTROL | KeyModifiers::ALT;
         let code = match event.code {
             KeyCode::Tab if event.modifiers.contains(KeyModifiers::SHIFT) => KeyCode::BackTab,
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn shift_belongs_to_the_letter_whatever_the_terminal_says() {
         let event = KeyEvent::new(KeyCode::Char('N'), KeyModifiers::SHIFT);
-        assert_eq!(Key::of(&event), Key::parse("N").unwrap());
+        assert_eq!(Key::from_event(&event), Key::parse("N").unwrap());
         let event = KeyEvent::new(KeyCode::Char('?'), KeyModifiers::SHIFT);
-        assert_eq!(Key::of(&event), Key::parse("?").unwrap());
+        assert_eq!(Key::from_event(&event), Key::parse("?").unwrap());
     }
 }

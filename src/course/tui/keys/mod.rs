@@ -31,7 +31,7 @@ impl KeyMap {
     }
 
     /// All bindings of an area.
-    pub fn of(&self, area: Area) -> impl Iterator<Item = &Binding> {
+    pub fn bindings_in(&self, area: Area) -> impl Iterator<Item = &Binding> {
         let bindings = self.bindings.iter();
         bindings.filter(move |binding| binding.area == area)
     }
@@ -39,13 +39,14 @@ impl KeyMap {
     /// The binding of `key` if `areas` are visible, the innermost first.
     pub fn find(&self, areas: &[Area], key: Key) -> Option<&Binding> {
         areas.iter().find_map(|area| {
-            let mut bindings = self.of(*area);
+            let mut bindings = self.bindings_in(*area);
             bindings.find(|binding| binding.keys.contains(&key))
         })
     }
 
     pub fn binding(&self, area: Area, action: Action) -> Option<&Binding> {
-        self.of(area).find(|binding| binding.action == action)
+        self.bindings_in(area)
+            .find(|binding| binding.action == action)
     }
 
     /// The key to show; empty if the action has none.
@@ -59,7 +60,7 @@ impl KeyMap {
     fn conflict(&self) -> Option<(Key, &Binding, &Binding)> {
         self.bindings.iter().enumerate().find_map(|(index, first)| {
             let others = self.bindings.iter().skip(index + 1);
-            let mut met = others.filter(|second| first.area.meets(second.area));
+            let mut met = others.filter(|second| first.area.overlaps(second.area));
             met.find_map(|second| {
                 let both = first.keys.iter().find(|key| second.keys.contains(key));
                 both.map(|key| (*key, first, second))
@@ -81,7 +82,7 @@ mod tests {
             let name = (binding.area, binding.action);
             assert!(!binding.keys.is_empty(), "{name:?}");
             let named: Vec<_> = map
-                .of(binding.area)
+                .bindings_in(binding.area)
                 .filter(|other| other.action.name() == binding.action.name())
                 .collect();
             assert_eq!(named.len(), 1, "{name:?}");

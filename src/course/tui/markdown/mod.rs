@@ -6,7 +6,7 @@ pub mod wrap;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::prelude::{Line, Modifier, Span, Style};
 
-use self::table::Table;
+use self::table::MarkdownTable;
 use self::wrap::hanging;
 use crate::tui::{Highlighter, Theme};
 
@@ -18,7 +18,7 @@ pub fn render(
     theme: &Theme,
     highlighter: Option<&Highlighter>,
 ) -> Vec<Line<'static>> {
-    let mut writer = Writer {
+    let mut writer = MarkdownWriter {
         theme,
         highlighter,
         width: usize::from(width),
@@ -60,7 +60,7 @@ pub fn links(text: &str) -> Vec<(String, String)> {
     links
 }
 
-struct Writer<'a> {
+struct MarkdownWriter<'a> {
     theme: &'a Theme,
     highlighter: Option<&'a Highlighter>,
     width: usize,
@@ -75,10 +75,10 @@ struct Writer<'a> {
     marker: Option<String>,
     /// Language and text of the current code block.
     code: Option<(String, String)>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
 }
 
-impl Writer<'_> {
+impl MarkdownWriter<'_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -146,9 +146,9 @@ impl Writer<'_> {
             }
             Tag::Table(alignments) => {
                 self.flush();
-                self.table = Some(Table {
+                self.table = Some(MarkdownTable {
                     alignments,
-                    ..Table::default()
+                    ..MarkdownTable::default()
                 });
             }
             _ => {}
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, width: u16) -> String {
-        let theme = Theme::of(true, false);
+        let theme = Theme::new(true, false);
         let lines = render(text, width, &theme, None);
         let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
         texts.join("\n")

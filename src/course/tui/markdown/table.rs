@@ -11,14 +11,14 @@ const GAP: usize = 2;
 const NARROWEST: usize = 5;
 
 #[derive(Default)]
-pub struct Table {
+pub struct MarkdownTable {
     pub alignments: Vec<Alignment>,
     pub rows: Vec<Vec<Vec<Span<'static>>>>,
     /// Cells of the current row.
     pub row: Vec<Vec<Span<'static>>>,
 }
 
-impl Table {
+impl MarkdownTable {
     pub fn end_row(&mut self) {
         self.rows.push(std::mem::take(&mut self.row));
     }

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 pub fn wrap(spans: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
     let width = width.max(1);
     let mut lines = Vec::new();
-    let mut line = Builder::default();
+    let mut line = LineWrapper::default();
     for word in words(&spans) {
         let columns: usize = word.iter().map(Span::width).sum();
         if line.width > 0 && line.width + 1 + columns > width {
@@ -57,12 +57,12 @@ pub fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> 
 }
 
 #[derive(Default)]
-struct Builder {
+struct LineWrapper {
     spans: Vec<Span<'static>>,
     width: usize,
 }
 
-impl Builder {
+impl LineWrapper {
     fn push(&mut self, text: &str, style: Style) {
         self.width += text.width();
         match self.spans.last_mut() {

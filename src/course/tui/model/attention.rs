@@ -8,12 +8,12 @@ use crate::session::LONGEST_LOOK;
 const NOTE_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attention {
+pub struct AttentionTimer {
     last: Duration,
     spent: Duration,
 }
 
-impl Attention {
+impl AttentionTimer {
     /// Counts the time since the last key. Returns the seconds to record once enough have come together.
     pub fn key(&mut self, now: Duration) -> Option<f64> {
         self.spent += now.saturating_sub(self.last).min(LONGEST_LOOK);
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_break_counts_two_minutes_and_work_counts_in_full() {
-        let mut attention = Attention::default();
+        let mut attention = AttentionTimer::default();
         assert_eq!(attention.key(Duration::from_secs(30)), None);
         assert_eq!(attention.key(Duration::from_secs(70)), Some(70.0));
         assert_eq!(attention.turn(Duration::from_secs(4000)), Some(120.0));

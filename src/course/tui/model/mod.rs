@@ -10,17 +10,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::attention::Attention;
+use self::attention::AttentionTimer;
 use self::outline::OutlineView;
 use self::overlay::Overlay;
-use self::run::{Phase, Run};
+use self::run::{RunPhase, TutorRun};
 use self::step::StepView;
-use crate::lesson::{Course, Deed, Lesson, Step, StepKind};
+use crate::lesson::{CaseMove, Course, Lesson, Step, StepKind};
 use crate::recording::Library;
-use crate::session::case::Item;
-use crate::session::{MeasuredRuns, Standing, State, StepProgress, StepRef};
-use crate::tui::{Desk, Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, Theme};
-use crate::tutor::{Recorded, own_flags, recorded};
+use crate::session::case::CaseItem;
+use crate::session::{MeasuredRuns, SessionState, Standing, StepProgress, StepRef};
+use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};
+use crate::tutor::{JobRecording, own_flags, recorded};
 
 /// On a smaller terminal the tutor asks for more room.
 pub const SMALLEST: (u16, u16) = (60, 20);
@@ -32,7 +32,7 @@ pub const WIDEST: u16 = 120;
 #[derive(Debug)]
 pub struct Model {
     pub course: Arc<Course>,
-    pub state: Arc<State>,
+    pub state: Arc<SessionState>,
     pub measured: Arc<MeasuredRuns>,
     /// Recordings of other machines that the learner can play.
     pub recordings: Arc<Library>,
@@ -48,17 +48,17 @@ pub struct Model {
     pub highlighter: Option<Arc<Highlighter>>,
     /// Time since the tutor started, by a monotonic clock. The loop updates it.
     pub now: Duration,
-    pub screen: Screen,
+    pub screen: FocusedScreen,
     pub outline: OutlineView,
     pub step: Option<StepView>,
     pub overlay: Option<Overlay>,
     /// Panels that lie under the overlay, the latest last. Closing the overlay shows the last one again.
-    pub behind: Vec<Box<dyn Panel>>,
+    pub covered_panels: Vec<Box<dyn Panel>>,
     /// One line for the learner; the next key removes it.
-    pub notice: Option<Notice>,
+    pub notice: Option<NoticeLine>,
     /// Runs in the order in which the learner asked for them.
-    pub runs: Vec<Run>,
-    pub attention: Attention,
+    pub runs: Vec<TutorRun>,
+    pub attention: AttentionTimer,
     /// Events that are not on the disk yet.
     pub unsaved: usize,
     /// Number of instructors' messages that the learner has opened.
@@ -70,14 +70,14 @@ pub struct Model {
 
 /// The screen that gets the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Screen {
+pub enum FocusedScreen {
     Outline,
     Step,
 }
 
 /// The open step as the course has it. It borrows the course, so the model can change meanwhile.
 #[derive(Clone, Debug)]
-pub struct Here<'a> {
+pub struct OpenStep<'a> {
     pub lesson: &'a Lesson,
     pub step: &'a Step,
     pub at: StepRef,
@@ -85,14 +85,14 @@ pub struct Here<'a> {
 
 /// A line for the learner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct NoticeLine {
     pub text: String,
     pub is_trouble: bool,
 }
 
 impl Model {
     /// A model that opens at the learner's last position.
-    pub fn new(course: Arc<Course>, state: Arc<State>, keys: KeyMap, theme: Theme) -> Self {
+    pub fn new(course: Arc<Course>, state: Arc<SessionState>, keys: KeyMap, theme: Theme) -> Self {
         let mut model = Self {
             measured: Arc::default(),
             recordings: Arc::default(),
@@ -103,14 +103,14 @@ impl Model {
             size: (80, 24),
             highlighter: None,
             now: Duration::ZERO,
-            screen: Screen::Outline,
+            screen: FocusedScreen::Outline,
             outline: OutlineView::default(),
             step: None,
             overlay: None,
-            behind: Vec::new(),
+            covered_panels: Vec::new(),
             notice: None,
             runs: Vec::new(),
-            attention: Attention::default(),
+            attention: AttentionTimer::default(),
             unsaved: 0,
             messages_seen: state.messages.len(),
             dirty: true,
@@ -142,35 +142,35 @@ impl Model {
     }
 
     /// The open step.
-    pub fn here<'a>(&self, course: &'a Course) -> Option<Here<'a>> {
+    pub fn open_step<'a>(&self, course: &'a Course) -> Option<OpenStep<'a>> {
         let at = self.step.as_ref()?.at.clone();
-        let (lesson, step) = course.at(&at)?;
-        Some(Here { lesson, step, at })
+        let (lesson, step) = course.find_run(&at)?;
+        Some(OpenStep { lesson, step, at })
     }
 
     /// The latest run of a step.
-    pub fn run_at(&self, at: &StepRef) -> Option<&Run> {
+    pub fn run_at(&self, at: &StepRef) -> Option<&TutorRun> {
         self.runs.iter().rev().find(|run| run.at == *at)
     }
 
-    pub fn run_mut(&mut self, id: RunId) -> Option<&mut Run> {
+    pub fn run_mut(&mut self, id: RunId) -> Option<&mut TutorRun> {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
     /// The run whose process is alive.
-    pub fn running(&self) -> Option<&Run> {
+    pub fn running(&self) -> Option<&TutorRun> {
         self.runs.iter().find(|run| run.phase.is_alive())
     }
 
     pub fn queued(&self) -> usize {
         self.runs
             .iter()
-            .filter(|run| run.phase == Phase::Queued)
+            .filter(|run| run.phase == RunPhase::Queued)
             .count()
     }
 
     /// Shows a line to the learner and returns no effects.
-    pub fn tell(&mut self, text: impl Into<String>) -> Effects {
+    pub fn notify(&mut self, text: impl Into<String>) -> Effects {
         self.note(text.into(), false)
     }
 
@@ -179,7 +179,7 @@ impl Model {
     }
 
     fn note(&mut self, text: String, is_trouble: bool) -> Effects {
-        self.notice = Some(Notice { text, is_trouble });
+        self.notice = Some(NoticeLine { text, is_trouble });
         None
     }
 
@@ -187,47 +187,47 @@ impl Model {
         self.state.messages.len().saturating_sub(self.messages_seen)
     }
 
-    pub fn lay(&mut self, overlay: Overlay) -> Effects {
+    pub fn push_overlay(&mut self, overlay: Overlay) -> Effects {
         if let Some(Overlay::Panel(panel)) = self.overlay.replace(overlay) {
-            self.behind.push(panel);
+            self.covered_panels.push(panel);
         }
         None
     }
 
     /// Closes the overlay and shows the panel under it again. Returns false if there was no overlay.
-    pub fn lift(&mut self) -> bool {
+    pub fn pop_overlay(&mut self) -> bool {
         let was_there = self.overlay.is_some();
-        self.overlay = self.behind.pop().map(Overlay::Panel);
+        self.overlay = self.covered_panels.pop().map(Overlay::Panel);
         was_there
     }
 
     /// Closes all overlays.
-    pub fn lift_all(&mut self) {
+    pub fn clear_overlays(&mut self) {
         self.overlay = None;
-        self.behind.clear();
+        self.covered_panels.clear();
     }
 
     /// The panel over the screen, also if another overlay covers it.
-    pub fn panel_over(&self) -> Option<&dyn Panel> {
+    pub fn top_panel(&self) -> Option<&dyn Panel> {
         match &self.overlay {
             Some(Overlay::Panel(panel)) => Some(panel.as_ref()),
-            _ => self.behind.last().map(Box::as_ref),
+            _ => self.covered_panels.last().map(Box::as_ref),
         }
     }
 
     /// Opens a panel over the screen.
     pub fn open(&mut self, panel: impl Panel + 'static) -> Effects {
-        self.lay(Overlay::Panel(Box::new(panel)))
+        self.push_overlay(Overlay::Panel(Box::new(panel)))
     }
 
     /// Opens a panel that has to read files first.
     pub fn open_later(
         &mut self,
         meanwhile: &'static str,
-        load: impl FnOnce(&Desk) -> Result<Box<dyn Panel>, String> + Send + 'static,
+        load: impl FnOnce(&TaskContext) -> Result<Box<dyn Panel>, String> + Send + 'static,
     ) -> Effects {
-        Some(vec![Effect::work(meanwhile, |desk| {
-            Message::Opened(load(desk))
+        Some(vec![Effect::background_work(meanwhile, |context| {
+            Message::Opened(load(context))
         })])
     }
 
@@ -275,9 +275,9 @@ impl Model {
     }
 
     /// The recording of the run that a step would start with its current flags.
-    pub fn recording_at(&self, at: &StepRef) -> Option<Recorded> {
+    pub fn recording_at(&self, at: &StepRef) -> Option<JobRecording> {
         let step = self.course.step(&at.lesson, &at.step)?;
-        recorded(&self.recordings, step, &self.flags_at(at), self.deed())
+        recorded(&self.recordings, step, &self.flags_at(at), self.case_move())
     }
 
     /// The choices of the question at a step, in the order that this learner sees.
@@ -289,18 +289,18 @@ impl Model {
     }
 
     /// The menu of the open case.
-    pub fn menu(&self) -> Vec<Item> {
-        let here = self.here(&self.course);
+    pub fn menu(&self) -> Vec<CaseItem> {
+        let here = self.open_step(&self.course);
         match here.map(|here| (&here.step.kind, here.at)) {
             Some((StepKind::Investigate(case), at)) => {
-                Standing::of(case, &self.progress_at(&at), &self.state).menu(case)
+                Standing::from_progress(case, &self.progress_at(&at), &self.state).menu(case)
             }
             _ => Vec::new(),
         }
     }
 
     /// The action under the cursor in the menu of a case.
-    pub fn deed(&self) -> Option<Deed> {
+    pub fn case_move(&self) -> Option<CaseMove> {
         let place = self.step.as_ref()?.choice?;
         self.menu().get(place).map(|item| item.deed)
     }

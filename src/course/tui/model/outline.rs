@@ -1,9 +1,9 @@
 //! The outline: one row per session, lesson or step.
 
 use crate::lesson::document::PlannedDocument;
-use crate::lesson::{Course, Lesson, Session};
+use crate::lesson::{Course, Lesson, SessionDocument};
 use crate::session::progress::progress;
-use crate::session::{Access, LessonProgress, State, Status, StepRef, access};
+use crate::session::{Access, LessonProgress, SessionState, StepRef, StepStatus, access};
 use crate::tui::Cursor;
 
 /// The state of the outline.
@@ -16,9 +16,9 @@ pub struct OutlineView {
 
 /// A row of the outline.
 #[derive(Clone, Debug)]
-pub enum Row<'a> {
+pub enum OutlineRow<'a> {
     Session {
-        session: &'a Session,
+        session: &'a SessionDocument,
         finished: usize,
         of: usize,
     },
@@ -31,7 +31,7 @@ pub enum Row<'a> {
     Step {
         at: StepRef,
         title: &'a str,
-        status: Status,
+        status: StepStatus,
         is_here: bool,
     },
     /// Announced, but not written yet.
@@ -57,7 +57,7 @@ impl OutlineView {
     }
 
     /// All rows, top to bottom.
-    pub fn rows<'a>(&self, course: &'a Course, state: &State) -> Vec<Row<'a>> {
+    pub fn rows<'a>(&self, course: &'a Course, state: &SessionState) -> Vec<OutlineRow<'a>> {
         let mut rows = Vec::new();
         for session in &course.sessions {
             let lessons = session.lessons.iter().filter_map(|id| course.lesson(id));
@@ -66,13 +66,13 @@ impl OutlineView {
             let finished = lessons
                 .iter()
                 .filter(|(_, progress)| progress.is_finished());
-            rows.push(Row::Session {
+            rows.push(OutlineRow::Session {
                 session,
                 finished: finished.count(),
                 of: lessons.len() + session.planned.len(),
             });
             for (lesson, progress) in lessons {
-                rows.push(Row::Lesson {
+                rows.push(OutlineRow::Lesson {
                     lesson,
                     progress,
                     missing: match access(course, state, lesson) {
@@ -84,19 +84,19 @@ impl OutlineView {
                     rows.extend(steps(lesson, state));
                 }
             }
-            rows.extend(session.planned.iter().map(Row::Planned));
+            rows.extend(session.planned.iter().map(OutlineRow::Planned));
         }
         rows
     }
 }
 
-fn steps<'a>(lesson: &'a Lesson, state: &State) -> impl Iterator<Item = Row<'a>> {
+fn steps<'a>(lesson: &'a Lesson, state: &SessionState) -> impl Iterator<Item = OutlineRow<'a>> {
     lesson.steps.iter().map(move |step| {
         let at = StepRef::new(&lesson.id, &step.id);
         let progress = state.step(&at.lesson, &at.step);
-        Row::Step {
+        OutlineRow::Step {
             title: &step.title,
-            status: progress.map_or(Status::Open, |progress| progress.status.clone()),
+            status: progress.map_or(StepStatus::Open, |progress| progress.status.clone()),
             is_here: state.position.as_ref() == Some(&at),
             at,
         }

@@ -18,17 +18,17 @@ pub enum Overlay {
 pub struct Palette {
     pub query: TextArea<'static>,
     pub cursor: Cursor,
-    pub list: List,
+    pub list: ChoiceList,
 }
 
 /// The entries to choose from.
 #[derive(Debug, Default)]
-pub enum List {
+pub enum ChoiceList {
     /// Commands, lessons and pages.
     #[default]
     Everything,
     /// Pages, each under the name that its link has.
-    Pages(Vec<Shelved>),
+    Pages(Vec<PageEntry>),
     /// Texts that can be copied.
     Copies(Vec<Snippet>),
 }
@@ -52,7 +52,7 @@ impl Snippet {
 
 /// A page: its name and its Markdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shelved {
+pub struct PageEntry {
     pub name: String,
     pub text: String,
 }
@@ -66,14 +66,14 @@ pub struct Ask {
     /// True if the text may have several lines. Another key than Enter then ends the input.
     pub has_lines: bool,
     pub at: StepRef,
-    pub then: Then,
+    pub then: SubmitText,
     pub input: TextArea<'static>,
     /// The problem with the current input.
     pub problem: Option<String>,
 }
 
 /// Uses the text, or returns the problem with it.
-pub type Then = fn(&mut Model, StepRef, &str) -> Result<Effects, String>;
+pub type SubmitText = fn(&mut Model, StepRef, &str) -> Result<Effects, String>;
 
 /// A question before an action that cannot be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,12 @@ pub enum Confirm {
 }
 
 impl Ask {
-    pub fn new(at: StepRef, title: impl Into<String>, explain: &'static str, then: Then) -> Self {
+    pub fn new(
+        at: StepRef,
+        title: impl Into<String>,
+        explain: &'static str,
+        then: SubmitText,
+    ) -> Self {
         Self {
             title: title.into(),
             explain,
@@ -96,7 +101,7 @@ impl Ask {
     }
 
     /// Fills the input with `text` and puts the cursor at its end.
-    pub fn with(mut self, text: &str) -> Self {
+    pub fn with_text(mut self, text: &str) -> Self {
         self.input = TextArea::from(text.lines());
         self.input.move_cursor(CursorMove::Bottom);
         self.input.move_cursor(CursorMove::End);

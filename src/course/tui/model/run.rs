@@ -3,17 +3,17 @@
 use crate::run::Speed;
 use crate::session::StepRef;
 use crate::tui::{RunId, RunView};
-use crate::tutor::{Ending, Job};
+use crate::tutor::{Job, RunEnding};
 
 #[derive(Debug)]
-pub struct Run {
+pub struct TutorRun {
     pub id: RunId,
     pub at: StepRef,
     pub job: Job,
     pub flags: Vec<String>,
     /// `None` for a run of this machine.
-    pub played: Option<Played>,
-    pub phase: Phase,
+    pub played: Option<PlayedRecording>,
+    pub phase: RunPhase,
     /// Its id in the session; `None` before it starts.
     pub run: Option<String>,
     pub view: RunView,
@@ -21,7 +21,7 @@ pub struct Run {
 
 /// Describes a recording of another machine that plays as a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Played {
+pub struct PlayedRecording {
     /// Id of the recording.
     pub recording: String,
     /// A text such as `NVIDIA H200, 21 November 2026`.
@@ -31,17 +31,17 @@ pub struct Played {
 
 /// The phase of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Phase {
+pub enum RunPhase {
     /// Waits for the run before it.
     Queued,
     Running,
     /// The tutor asked the run to end.
     Stopping,
-    Over(Ending),
+    Over(RunEnding),
 }
 
-impl Phase {
+impl RunPhase {
     pub fn is_alive(&self) -> bool {
-        matches!(self, Phase::Running | Phase::Stopping)
+        matches!(self, RunPhase::Running | RunPhase::Stopping)
     }
 }

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::lesson::Marked;
+use crate::lesson::MarkedAnswer;
 use crate::profiler::commands::line::CommandLine;
-use crate::session::{Checked, HintStage, StepRef};
+use crate::session::{CheckResultText, HintStage, StepRef};
 use crate::tui::{Panel, Scroll};
-use crate::tutor::Prepared;
+use crate::tutor::PreparedProfile;
 
 #[derive(Debug, Default)]
 pub struct StepView {
@@ -22,10 +22,10 @@ pub struct StepView {
     /// True if the learner came back from the lesson's end. Going on from here leads to the next open step.
     pub is_leftover: bool,
     /// The last answer with its explanation.
-    pub marked: Option<Marked>,
+    pub marked: Option<MarkedAnswer>,
     pub hints: Vec<HintStage>,
     /// Verdicts of this step's checks that were asked for since it was opened.
-    pub outcomes: Vec<Checked>,
+    pub outcomes: Vec<CheckResultText>,
     /// Flags that the learner gave last; `None` while they are the step's default.
     pub flags: Option<Vec<String>>,
     pub search: Option<String>,
@@ -48,7 +48,7 @@ pub enum Reveal {
 /// The command of a profile step and its result.
 #[derive(Debug, Default)]
 pub struct ProfileView {
-    pub prepared: Option<Result<Prepared, String>>,
+    pub prepared: Option<Result<PreparedProfile, String>>,
     /// The command after the learner changed it.
     pub edited: Option<CommandLine>,
     pub is_running: bool,

@@ -5,18 +5,27 @@ use std::process::{Command, Stdio};
 use ratatui::text::Line;
 
 use crate::run::launcher;
-use crate::tui::{Action, Deed, Desk, Do, Effects, Model, Page, Panel, Text};
+use crate::tui::{
+    Action, Effects, Handler, KeyBinding, Model, PageText, Panel, TaskContext, TextPage,
+};
 use tinyllama_base::locale::SCREEN;
 use tinyllama_base::plain;
 
-pub const PANEL: Deed = (Action::Doctor, "D", "what this machine has", Do::Any(open));
+pub const PANEL: KeyBinding = (
+    Action::Doctor,
+    "D",
+    "what this machine has",
+    Handler::Any(open),
+);
 
 fn open(model: &mut Model) -> Effects {
     let size = model.size;
-    model.open_later("Checking this machine…", move |desk| examined(desk, size))
+    model.open_later("Checking this machine…", move |context| {
+        examined(context, size)
+    })
 }
 
-fn examined(desk: &Desk, (columns, rows): (u16, u16)) -> Result<Box<dyn Panel>, String> {
+fn examined(context: &TaskContext, (columns, rows): (u16, u16)) -> Result<Box<dyn Panel>, String> {
     let failed = |error| format!("`tinyllama-tutor doctor` could not be started: {error}.");
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
@@ -24,7 +33,7 @@ fn examined(desk: &Desk, (columns, rows): (u16, u16)) -> Result<Box<dyn Panel>, 
         .arg("doctor")
         .env(SCREEN, format!("{columns}x{rows}"))
         .stdin(Stdio::null());
-    let launcher = &desk.options.launcher;
+    let launcher = &context.options.launcher;
     if !launcher.is_local() {
         command.env(launcher::VARIABLE, launcher.json());
     }
@@ -38,8 +47,8 @@ fn examined(desk: &Desk, (columns, rows): (u16, u16)) -> Result<Box<dyn Panel>, 
         ));
     }
     let lines = text.lines().map(|line| Line::from(plain(line)));
-    Ok(Box::new(Page::new(
+    Ok(Box::new(TextPage::new(
         "Devices and tools of this machine",
-        Text::Lines(lines.collect()),
+        PageText::Lines(lines.collect()),
     )))
 }

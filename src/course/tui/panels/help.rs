@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use crate::tui::update::areas;
 use crate::tui::update::primary::primary;
-use crate::tui::{Area, Effects, Model, Page, Text, wrap_plain};
+use crate::tui::{Area, Effects, Model, PageText, TextPage, wrap_plain};
 
 const TITLE: &str = "Help";
 
@@ -16,14 +16,14 @@ const MARGIN: u16 = 6;
 
 pub fn open(model: &mut Model) -> Effects {
     if model
-        .panel_over()
+        .top_panel()
         .is_some_and(|panel| panel.title() == TITLE)
     {
         // The key that opened the page closes it, too.
-        model.lift();
+        model.pop_overlay();
         return None;
     }
-    let page = Page::new(TITLE, Text::Lines(lines(model)));
+    let page = TextPage::new(TITLE, PageText::Lines(lines(model)));
     model.open(page)
 }
 
@@ -39,7 +39,11 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     let others = Area::ALL.into_iter().filter(|area| !here.contains(area));
     for area in here.iter().copied().chain(others) {
         lines.push(Line::styled(area.title(), theme.heading()));
-        for binding in model.keys.of(area).filter(|it| !it.keys.is_empty()) {
+        for binding in model
+            .keys
+            .bindings_in(area)
+            .filter(|it| !it.keys.is_empty())
+        {
             let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
             let keys = format!("  {:<KEYS$} ", keys.join(", "));
             let does = Span::raw(binding.does);
@@ -62,8 +66,8 @@ fn about(area: Area, model: &Model) -> String {
                           when pressed again. A lesson marked \"later\" opens after others; the line below names them."
             .into(),
         Area::Step => {
-            let here = model.here(&model.course);
-            let does = here.and_then(|here| Some(primary(model, &here)?.does()));
+            let here = model.open_step(&model.course);
+            let does = here.and_then(|here| Some(primary(model, &here)?.label()));
             let does = does.unwrap_or("wait for what is running");
             format!(
                 "A step of a lesson. Space reads on. Enter does what the step needs now: {does}. Nothing \

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use ratatui::prelude::{Constraint, Line};
 
-use crate::session::Tried;
-use crate::tui::{Command, Pane, Panel, PanelAction, Scroll, Tabs, Theme, cut};
-use crate::workbench::{find, words};
+use crate::session::CheckedKernel;
+use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Scroll, Tabs, Theme, cut};
+use crate::workbench::{find, text};
 use tinyllama_base::{push_wrapped, wrapped};
 
 /// From this width on, the file and the results stand side by side.
@@ -40,7 +40,7 @@ impl KernelPanel {
     }
 
     /// Takes over the result of a check.
-    pub fn take(&mut self, tried: &Tried) {
+    pub fn take(&mut self, tried: &CheckedKernel) {
         self.results = tried.lines();
         self.passed = tried.checked.passed;
         if let (true, Ok(exercise)) = (self.passed, find(&tried.checked.exercise)) {
@@ -59,7 +59,7 @@ impl KernelPanel {
             .flat_map(|finding| finding.line.into_iter().chain(finding.other_line))
             .collect();
         self.picture =
-            [false, true].map(|unicode| words::pictures(&tried.checked, &tried.file, unicode));
+            [false, true].map(|unicode| text::pictures(&tried.checked, &tried.file, unicode));
     }
 
     fn lines(&self, tab: usize, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
@@ -114,8 +114,8 @@ impl Panel for KernelPanel {
             Constraint::Length(2),
             Constraint::Length(80),
         ]);
-        self.put(FILE, &mut pane.at(left));
-        self.put(self.tabs.at, &mut pane.at(right));
+        self.put(FILE, &mut pane.sub_pane(left));
+        self.put(self.tabs.at, &mut pane.sub_pane(right));
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
@@ -125,7 +125,7 @@ impl Panel for KernelPanel {
         }
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         vec![(PanelAction::NextSection, "file, memory")]
     }
 
@@ -140,35 +140,35 @@ mod tests {
     use ratatui::layout::Rect;
 
     use super::*;
-    use crate::workbench::check::{Checked, WavePictures};
-    use crate::workbench::picture::Picture;
-    use crate::workbench::{File, Finding, Kind};
+    use crate::workbench::check::{ExerciseCheck, WavePictures};
+    use crate::workbench::picture::AccessPicture;
+    use crate::workbench::{FindingKind, KernelFile, KernelFinding};
 
-    fn tried() -> Tried {
+    fn tried() -> CheckedKernel {
         let said = serde_json::json!({
             "kind": "picture", "line": 2, "access": "read", "array": "x", "local": false, "width": 4,
             "requests": 1, "lines": 4, "fewest": 1, "sectors": 4, "first": 0, "lanes": [0, 128, 256, 384],
         });
-        let mut finding = Finding::new(
-            Kind::Race,
+        let mut finding = KernelFinding::new(
+            FindingKind::Race,
             Some(2),
             "thread 0 writes y[1], which thread 1 reads in line 1",
         );
         finding.other_line = Some(1);
-        Tried {
-            file: File {
+        CheckedKernel {
+            file: KernelFile {
                 path: "rope.hip".into(),
                 text: "float a = y[1];\ny[i] = x[i];\n".into(),
             },
-            checked: Checked {
+            checked: ExerciseCheck {
                 exercise: "rope".into(),
                 findings: vec![finding],
                 cases: 2,
                 pictures: vec![WavePictures {
                     wave: 64,
-                    pictures: Picture::of_stand_in(&said).into_iter().collect(),
+                    pictures: AccessPicture::of_stand_in(&said).into_iter().collect(),
                 }],
-                ..Checked::default()
+                ..ExerciseCheck::default()
             },
         }
     }
@@ -189,7 +189,7 @@ mod tests {
     fn results_file_and_memory_stand_one_after_the_other_or_side_by_side() {
         let mut panel = KernelPanel::new("rope.hip".into());
         panel.take(&tried());
-        let theme = Theme::of(true, false);
+        let theme = Theme::new(true, false);
         let results = drawn(&panel, 80, 24, &theme);
         assert!(
             results.contains("race, line 2") && !results.contains("   1 float"),

@@ -2,15 +2,15 @@
 //! what comes next.
 
 use crate::lesson::{Lesson, StepKind};
-use crate::session::Status;
+use crate::session::StepStatus;
 use crate::session::progress::progress;
-use crate::tui::{Model, Page, Text};
+use crate::tui::{Model, PageText, TextPage};
 use crate::tutor::say;
 use tinyllama_base::plural;
 
-pub fn page(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> Page {
-    let text = Text::Markdown(text(model, lesson, following));
-    let page = Page::new("The end of a lesson", text);
+pub fn page(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> TextPage {
+    let text = PageText::Markdown(text(model, lesson, following));
+    let page = TextPage::new("The end of a lesson", text);
     match following {
         Some(_) => page.leading_to("go on"),
         None => page,
@@ -47,8 +47,8 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
     let notes = steps.filter_map(|(step, progress)| {
         let progress = progress?;
         let skipped = match &progress.status {
-            Status::Skipped(note) if note.is_empty() => Some("skipped".to_owned()),
-            Status::Skipped(note) => Some(format!("skipped: {note}")),
+            StepStatus::Skipped(note) if note.is_empty() => Some("skipped".to_owned()),
+            StepStatus::Skipped(note) => Some(format!("skipped: {note}")),
             _ => None,
         };
         let written = progress.reflection.clone();

@@ -1,10 +1,10 @@
 //! Shows messages of instructors, and notes of the tutor itself.
 
-use crate::tui::{Action, Deed, Do, Effects, Model, Page, Text};
+use crate::tui::{Action, Effects, Handler, KeyBinding, Model, PageText, TextPage};
 
 pub const ACTION: Action = Action::Panel("messages");
 
-pub const PANEL: Deed = (ACTION, "m", "messages", Do::Any(open));
+pub const PANEL: KeyBinding = (ACTION, "m", "messages", Handler::Any(open));
 
 fn open(model: &mut Model) -> Effects {
     let state = &model.state;
@@ -19,5 +19,5 @@ fn open(model: &mut Model) -> Effects {
     if text.is_empty() {
         text.push_str("You have no messages.");
     }
-    model.open(Page::new("Messages", Text::Markdown(text)))
+    model.open(TextPage::new("Messages", PageText::Markdown(text)))
 }

@@ -18,11 +18,11 @@ pub mod table;
 pub mod text;
 pub mod welcome;
 
-use crate::tui::Deed;
+use crate::tui::KeyBinding;
 
 /// The panels that open from anywhere. Their keys and their entries in the palette and on the help page follow from
 /// these lines.
-pub const PANELS: &[Deed] = &[
+pub const PANELS: &[KeyBinding] = &[
     messages::PANEL,
     kernels::PANEL,
     report::PANEL,

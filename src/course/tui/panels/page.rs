@@ -4,19 +4,19 @@ use std::cell::RefCell;
 
 use ratatui::text::Line;
 
-use crate::tui::{Area, Command, Pane, Panel, PanelAction, Scroll, Tone, paragraph};
+use crate::tui::{Area, Pane, Panel, PanelAction, PanelCommand, Scroll, Tone, paragraph};
 
 #[derive(Debug)]
-pub enum Text {
+pub enum PageText {
     Lines(Vec<Line<'static>>),
     Paragraphs(Vec<(String, Tone)>),
     Markdown(String),
 }
 
 #[derive(Debug)]
-pub struct Page {
+pub struct TextPage {
     title: String,
-    text: Text,
+    text: PageText,
     area: Area,
     scroll: Scroll,
     search: String,
@@ -26,8 +26,8 @@ pub struct Page {
     drawn: RefCell<Vec<String>>,
 }
 
-impl Page {
-    pub fn new(title: impl Into<String>, text: Text) -> Self {
+impl TextPage {
+    pub fn new(title: impl Into<String>, text: PageText) -> Self {
         Self {
             title: title.into(),
             text,
@@ -51,7 +51,7 @@ impl Page {
     }
 }
 
-impl Panel for Page {
+impl Panel for TextPage {
     fn title(&self) -> String {
         self.title.clone()
     }
@@ -62,26 +62,26 @@ impl Panel for Page {
 
     fn paint(&self, pane: &mut Pane) {
         let lines = match &self.text {
-            Text::Lines(lines) => lines.clone(),
-            Text::Paragraphs(paragraphs) => paragraphs
+            PageText::Lines(lines) => lines.clone(),
+            PageText::Paragraphs(paragraphs) => paragraphs
                 .iter()
                 .flat_map(|(text, tone)| paragraph(text, pane.area.width, tone.style(pane.theme)))
                 .collect(),
-            Text::Markdown(text) => pane.markdown(text),
+            PageText::Markdown(text) => pane.markdown(text),
         };
         let drawn = lines.iter().map(|line| line.to_string().to_lowercase());
         self.drawn.replace(drawn.collect());
         let first = self.scroll.first(lines.len(), pane.area.height.into());
         let area = pane.area;
         pane.put(lines.into_iter().skip(first));
-        pane.at(area).mark(&self.search);
+        pane.sub_pane(area).mark(&self.search);
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
         self.scroll.act(action, self.scroll.page())
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         match self.area {
             Area::Page => vec![(PanelAction::PageDown, "page down")],
             _ => Vec::new(),
@@ -94,7 +94,7 @@ impl Panel for Page {
 
     fn text(&self) -> Option<&str> {
         match &self.text {
-            Text::Markdown(text) => Some(text),
+            PageText::Markdown(text) => Some(text),
             _ => None,
         }
     }

@@ -3,46 +3,51 @@
 use crate::lesson::Verdict;
 use crate::recording::label;
 use crate::run::{FinishedRun, RunExit};
-use crate::session::kept::kept;
-use crate::session::{KeptRun, read_only};
+use crate::session::stored_runs::kept;
+use crate::session::{StoredRun, read_only};
 use crate::tui::{
-    Action, Cell, Command, ComparePanel, ComparedRun, Cursor, Deed, Desk, Do, Effect, Effects,
-    Message, Model, Pane, Panel, PanelAction, RunContext, RunView, Snippet, Table, Tone,
-    milliseconds, paragraph,
+    Action, Cell, ComparePanel, ComparedRun, Cursor, Effect, Effects, Handler, KeyBinding, Message,
+    Model, Pane, Panel, PanelAction, PanelCommand, RunContext, RunView, Snippet, TableView,
+    TaskContext, Tone, milliseconds, paragraph,
 };
 use tinyllama_base::Align;
 
-pub const PANEL: Deed = (Action::Panel("runs"), "H", "runs so far", Do::Any(open));
+pub const PANEL: KeyBinding = (
+    Action::Panel("runs"),
+    "H",
+    "runs so far",
+    Handler::Any(open),
+);
 
 #[derive(Debug, Default)]
 pub struct RunsPanel {
     /// Newest first.
-    runs: Vec<KeptRun>,
+    runs: Vec<StoredRun>,
     cursor: Cursor,
     /// The run that the next one is compared with.
     marked: Option<usize>,
 }
 
 impl RunsPanel {
-    pub fn new(runs: Vec<KeptRun>) -> Self {
+    pub fn new(runs: Vec<StoredRun>) -> Self {
         Self {
             runs,
             ..Self::default()
         }
     }
 
-    fn selected(&self) -> Option<&KeptRun> {
+    fn selected(&self) -> Option<&StoredRun> {
         self.runs.get(self.cursor.row)
     }
 
     /// The marked run and the selected one, if they are two different runs.
-    fn pair(&self) -> Option<(&KeptRun, &KeptRun)> {
+    fn pair(&self) -> Option<(&StoredRun, &StoredRun)> {
         let marked = self.marked.filter(|marked| *marked != self.cursor.row)?;
         Some((self.runs.get(marked)?, self.selected()?))
     }
 
-    fn table(&self) -> Table {
-        let mut table = Table::new(&[
+    fn table(&self) -> TableView {
+        let mut table = TableView::new(&[
             ("started (UTC)", Align::Left),
             ("target", Align::Left),
             ("step", Align::Right),
@@ -78,7 +83,7 @@ impl RunsPanel {
                 device.into(),
             ]);
         }
-        table.at(self.cursor)
+        table.with_cursor(self.cursor)
     }
 
     /// The machine and the command line of the selected run.
@@ -128,12 +133,15 @@ impl Panel for RunsPanel {
             (PanelAction::Toggle, _, Some((base, other))) => vec![base.clone(), other.clone()],
             _ => return None,
         };
-        Some(vec![Effect::work("Reading the run…", move |_| {
-            Message::Opened(match runs.as_slice() {
-                [run] => again(run),
-                runs => beside(runs),
-            })
-        })])
+        Some(vec![Effect::background_work(
+            "Reading the run…",
+            move |_| {
+                Message::Opened(match runs.as_slice() {
+                    [run] => rerun(run),
+                    runs => compare_pair(runs),
+                })
+            },
+        )])
     }
 
     fn copies(&self) -> Vec<Snippet> {
@@ -148,7 +156,7 @@ impl Panel for RunsPanel {
         ]
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         if self.runs.is_empty() {
             return Vec::new();
         }
@@ -162,18 +170,18 @@ impl Panel for RunsPanel {
 }
 
 fn open(model: &mut Model) -> Effects {
-    model.open_later("Looking for runs…", |desk| {
-        Ok(Box::new(RunsPanel::new(all(desk)?)))
+    model.open_later("Looking for runs…", |context| {
+        Ok(Box::new(RunsPanel::new(read_runs(context)?)))
     })
 }
 
-fn all(desk: &Desk) -> Result<Vec<KeptRun>, String> {
-    let (state, _) = read_only(&desk.options.place).map_err(|error| error.to_string())?;
-    kept(&desk.runs.folder, &state).map_err(|error| format!("The runs cannot be read: {error}."))
+fn read_runs(context: &TaskContext) -> Result<Vec<StoredRun>, String> {
+    let (state, _) = read_only(&context.options.location).map_err(|error| error.to_string())?;
+    kept(&context.runs.folder, &state).map_err(|error| format!("The runs cannot be read: {error}."))
 }
 
 /// A run as the learner saw it when it ended.
-fn again(run: &KeptRun) -> Result<Box<dyn Panel>, String> {
+fn rerun(run: &StoredRun) -> Result<Box<dyn Panel>, String> {
     let context = RunContext {
         target: run.target.clone().unwrap_or_default(),
         recording: run.recording.as_deref().map(label),
@@ -186,7 +194,7 @@ fn again(run: &KeptRun) -> Result<Box<dyn Panel>, String> {
 }
 
 /// Compares two runs side by side; the first is the base.
-fn beside(pair: &[KeptRun]) -> Result<Box<dyn Panel>, String> {
+fn compare_pair(pair: &[StoredRun]) -> Result<Box<dyn Panel>, String> {
     let compared = pair.iter().map(|run| {
         let read = FinishedRun::read(&run.path)
             .map_err(|error| format!("{} cannot be read: {error}.", run.path.display()))?;
@@ -209,8 +217,8 @@ mod tests {
     use crate::session::event::StepRef;
     use crate::tui::sheet;
 
-    fn run(at: u64, target: &str, exit: Option<RunExit>) -> KeptRun {
-        KeptRun {
+    fn run(at: u64, target: &str, exit: Option<RunExit>) -> StoredRun {
+        StoredRun {
             id: format!("{:010}-000-abcd", 1_790_000_000 + at * 3600),
             path: PathBuf::from("/nowhere"),
             command: ["tinyllama-tutor", "run", target].map(String::from).into(),
@@ -242,6 +250,6 @@ mod tests {
         assert!(panel.act(PanelAction::Toggle));
         assert!(panel.act(PanelAction::Down));
         assert!(panel.effects(PanelAction::Toggle).is_some());
-        assert!(beside(&[run(1, "v1", None), run(2, "v1", None)]).is_err());
+        assert!(compare_pair(&[run(1, "v1", None), run(2, "v1", None)]).is_err());
     }
 }

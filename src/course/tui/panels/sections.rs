@@ -1,19 +1,19 @@
 //! Several panels, one visible at a time, below a line of all names.
 
-use crate::tui::{Command, Effects, Pane, Panel, PanelAction, Snippet, Tabs};
+use crate::tui::{Effects, Pane, Panel, PanelAction, PanelCommand, Snippet, Tabs};
 
-pub type Section = (&'static str, Box<dyn Panel>);
+pub type PanelSection = (&'static str, Box<dyn Panel>);
 
 #[derive(Debug)]
 pub struct Sections {
-    sections: Vec<Section>,
+    sections: Vec<PanelSection>,
     tabs: Tabs,
     /// The text if there are no sections.
     nothing: &'static str,
 }
 
 impl Sections {
-    pub fn new(sections: Vec<Section>, nothing: &'static str) -> Self {
+    pub fn new(sections: Vec<PanelSection>, nothing: &'static str) -> Self {
         Self {
             sections,
             tabs: Tabs::default(),
@@ -48,7 +48,7 @@ impl Panel for Sections {
         inner.map_or(vec![], |(_, panel)| panel.copies())
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         let inner = self.sections.get(self.tabs.at);
         let inner = inner.map_or_else(Vec::new, |(_, panel)| panel.commands());
         let mut commands = vec![(PanelAction::NextSection, "next section")];

@@ -75,7 +75,7 @@ const LONGEST_NAME: usize = 40;
 const LEAST_BAR: usize = 8;
 
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct TableView {
     pub columns: Vec<(String, Align)>,
     pub rows: Vec<Vec<Cell>>,
     /// The selected row; it is always visible.
@@ -84,20 +84,20 @@ pub struct Table {
     pub shift: usize,
 }
 
-impl Table {
+impl TableView {
     pub fn new(columns: &[(&str, Align)]) -> Self {
-        Table {
+        TableView {
             columns: columns
                 .iter()
                 .map(|(title, align)| ((*title).to_owned(), *align))
                 .collect(),
-            ..Table::default()
+            ..TableView::default()
         }
     }
 
     /// Converts a plain-text table.
     pub fn of_text(table: &TextTable) -> Self {
-        let mut of_text = Table::new(&table.columns);
+        let mut of_text = TableView::new(&table.columns);
         of_text.rows = table
             .rows
             .iter()
@@ -107,7 +107,7 @@ impl Table {
     }
 
     /// Sets the selected row and the shift from a cursor.
-    pub fn at(mut self, cursor: Cursor) -> Self {
+    pub fn with_cursor(mut self, cursor: Cursor) -> Self {
         let last = self.rows.len().checked_sub(1);
         self.selected = last.map(|last| cursor.row.min(last));
         self.shift = cursor.shift;
@@ -227,10 +227,10 @@ impl Table {
     }
 
     /// The visible columns with their widths, and the number of columns on the right without room.
-    fn layout(&self, total: usize) -> Layout {
+    fn layout(&self, total: usize) -> ColumnLayout {
         let natural = self.natural();
         let Some((&first, others)) = natural.split_first() else {
-            return Layout::default();
+            return ColumnLayout::default();
         };
         let all: usize = others.iter().map(|width| GAP + width).sum();
         let least = first.min(NARROWEST_FIRST);
@@ -262,7 +262,7 @@ impl Table {
             left -= given;
         }
         let hidden_right = others.len() - shift - shown.len();
-        Layout {
+        ColumnLayout {
             first: (least + left).min(first).min(total),
             shown,
             hidden_left: shift,
@@ -275,7 +275,7 @@ impl Table {
         align == Some(Align::Left)
     }
 
-    fn header(&self, layout: &Layout, pane: &mut Pane) {
+    fn header(&self, layout: &ColumnLayout, pane: &mut Pane) {
         let theme = pane.theme;
         let cell = |at: usize| {
             let title = self.columns.get(at).map_or("", |(title, _)| title);
@@ -296,7 +296,7 @@ impl Table {
 
     fn line<'a>(
         &self,
-        layout: &Layout,
+        layout: &ColumnLayout,
         cell: impl Fn(usize) -> (&'a str, Style),
         theme: &Theme,
     ) -> Line<'static> {
@@ -319,7 +319,7 @@ impl Table {
 }
 
 #[derive(Default)]
-struct Layout {
+struct ColumnLayout {
     first: usize,
     /// Index of the column, and its width.
     shown: Vec<(usize, usize)>,
@@ -335,16 +335,16 @@ mod tests {
     use super::*;
     use crate::tui::sheet;
 
-    fn drawn(table: &Table, width: u16, height: u16) -> String {
+    fn drawn(table: &TableView, width: u16, height: u16) -> String {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        let theme = Theme::of(true, true);
+        let theme = Theme::new(true, true);
         table.draw(&mut Pane::new(area, &mut buffer, &theme));
         sheet::text(&buffer)
     }
 
-    fn table() -> Table {
-        let mut table = Table::new(&[
+    fn table() -> TableView {
+        let mut table = TableView::new(&[
             ("kernel", Align::Left),
             ("calls", Align::Right),
             ("total", Align::Right),

@@ -134,12 +134,12 @@ pub fn duration(seconds: f64) -> String {
 
 /// Milliseconds with three or four significant digits.
 pub fn milliseconds(ms: f64) -> String {
-    crate::analysis::Unit::Milliseconds.show(ms)
+    crate::analysis::MetricUnit::Milliseconds.show(ms)
 }
 
 /// A number without unit, because the heading above it names the unit.
-pub fn bare(value: f64) -> String {
-    let shown = crate::analysis::Unit::Count("").show(value);
+pub fn plain_number(value: f64) -> String {
+    let shown = crate::analysis::MetricUnit::Count("").show(value);
     shown.trim_end().to_owned()
 }
 
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn text_is_cut_and_wrapped_by_columns_and_nothing_is_lost() {
-        let ascii = Theme::of(true, true);
+        let ascii = Theme::new(true, true);
         assert_eq!(cut("attention", 6, &ascii), "att...");
         assert_eq!(cut("attention", 9, &ascii), "attention");
         assert_eq!(cut("attention", 2, &ascii), "..");
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_bar_shows_the_least_share_and_never_overflows() {
-        let theme = Theme::of(true, true);
+        let theme = Theme::new(true, true);
         assert_eq!(bar(0.001, 4, &theme), ("#".into(), "...".into()));
         assert_eq!(bar(0.0, 4, &theme), (String::new(), "....".into()));
         assert_eq!(bar(7.0, 4, &theme), ("####".into(), String::new()));

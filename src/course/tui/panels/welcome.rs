@@ -1,9 +1,9 @@
 //! The first page of a new learner: it starts a training run at once, before anything else.
 
 use crate::lesson::{Course, StepKind};
-use crate::session::{Access, State, StepRef, access};
+use crate::session::{Access, SessionState, StepRef, access};
 use crate::tui::update::{navigate, runs};
-use crate::tui::{Area, Effects, Model, Page, Text, both};
+use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};
 
 /// Opens over the outline on a first visit. Does nothing if the course has no run to begin with.
 pub fn open(model: &mut Model) -> Effects {
@@ -14,11 +14,11 @@ pub fn open(model: &mut Model) -> Effects {
          seen.\n\n**Esc** shows all lessons instead. **?** explains the keys wherever you are.",
         model.course.title, model.course.summary
     );
-    model.open(Page::new("Welcome", Text::Markdown(text)).with_keys_of(Area::Welcome))
+    model.open(TextPage::new("Welcome", PageText::Markdown(text)).with_keys_of(Area::Welcome))
 }
 
 /// The first run of a lesson that is open.
-fn first_run(course: &Course, state: &State) -> Option<StepRef> {
+fn first_run(course: &Course, state: &SessionState) -> Option<StepRef> {
     let lessons = course.lessons();
     let mut open = lessons.filter(|lesson| access(course, state, lesson) == Access::Open);
     open.find_map(|lesson| {
@@ -31,5 +31,5 @@ fn first_run(course: &Course, state: &State) -> Option<StepRef> {
 /// Opens the first run and starts it.
 pub fn begin(model: &mut Model) -> Effects {
     let at = first_run(&model.course, &model.state)?;
-    both(navigate::open(model, at.clone()), runs::start(model, at))
+    both_effects(navigate::open(model, at.clone()), runs::start(model, at))
 }

@@ -1,10 +1,12 @@
 //! Charts of the run over its steps: time, parts, loss, launches, memory, power.
 
 use super::curves::{Chart, Curve};
-use super::history::History;
+use super::history::FigureHistory;
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::tui::{Axis, NOT_REPORTED, PARTS_OF_A_STEP, Pane, Plot, Series, Shape, milliseconds};
+use crate::tui::{
+    NOT_REPORTED, PARTS_OF_A_STEP, Pane, Plot, PlotAxis, PlotSeries, PlotShape, milliseconds,
+};
 
 /// Step time, with the prediction if it is about the step time.
 pub fn time(state: &RunState) -> Chart<'_> {
@@ -87,9 +89,9 @@ pub fn power(state: &RunState, mut pane: Pane) {
     let source = state.gpu.source;
     let plot = Plot {
         title: source.map_or(title.to_owned(), |source| format!("{title}, from {source}")),
-        x: Axis::exactly(first.0, last.0, "seconds"),
-        y: Axis::from_zero(highest, "W"),
-        series: vec![Series::new("", 5, Shape::Line(points))],
+        x: PlotAxis::exactly(first.0, last.0, "seconds"),
+        y: PlotAxis::from_zero(highest, "W"),
+        series: vec![PlotSeries::new("", 5, PlotShape::Line(points))],
     };
     plot.draw(&mut pane);
 }
@@ -98,7 +100,7 @@ pub fn power(state: &RunState, mut pane: Pane) {
 fn curve<'a>(
     name: &'static str,
     look: usize,
-    history: Option<&'a History>,
+    history: Option<&'a FigureHistory>,
 ) -> impl Iterator<Item = Curve<'a>> {
     let history = history.filter(|history| history.reported > 0);
     history.into_iter().map(move |history| Curve {

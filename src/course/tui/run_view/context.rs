@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::analysis::{Metric, Unit};
+use crate::analysis::{Metric, MetricUnit};
 use crate::session::turns::MOST_ROUNDS;
 use crate::tui::duration;
 
@@ -13,17 +13,17 @@ pub struct RunContext {
     pub target: String,
     /// Label of the recording, for all places that show its figures; `None` for a run of this machine.
     pub recording: Option<String>,
-    pub prediction: Option<Prediction>,
+    pub prediction: Option<LearnerPrediction>,
     pub round: Option<Round>,
 }
 
 /// A learner's prediction.
 #[derive(Clone, Debug)]
-pub struct Prediction {
+pub struct LearnerPrediction {
     /// The predicted quantity, as text for the learner.
     pub label: String,
     pub value: f64,
-    pub unit: Unit,
+    pub unit: MetricUnit,
     /// The metric, if the prediction is one figure of this run. `None` for ratios and similar quantities, which only
     /// a check can measure.
     pub metric: Option<Metric>,
@@ -46,8 +46,8 @@ pub struct Round {
 
 impl Round {
     /// Describes the progress, `clock` seconds after this round began.
-    pub fn words(&self, clock: f64) -> String {
-        let mut words = format!(
+    pub fn text(&self, clock: f64) -> String {
+        let mut text = format!(
             "Round {} of at most {MOST_ROUNDS}: {} so far",
             self.number,
             duration(self.seconds + clock)
@@ -55,12 +55,11 @@ impl Round {
         if self.made > 0 {
             let each = self.seconds / self.made as f64;
             let left = (MOST_ROUNDS + 1).saturating_sub(self.number) as f64 * each - clock;
-            words += &format!(", at most {} left", duration(left.max(0.0)));
+            text += &format!(", at most {} left", duration(left.max(0.0)));
         }
-        words
-            + match self.required {
-                true => ". The step waits for it.",
-                false => ". Not required: n goes on, x ends it.",
-            }
+        text + match self.required {
+            true => ". The step waits for it.",
+            false => ". Not required: n goes on, x ends it.",
+        }
     }
 }

@@ -2,14 +2,14 @@
 
 use ratatui::text::Line;
 
-use super::history::{Bucket, History};
-use crate::tui::{Axis, NOT_REPORTED, Pane, Plot, Series, Shape, milliseconds};
+use super::history::{Bucket, FigureHistory};
+use crate::tui::{NOT_REPORTED, Pane, Plot, PlotAxis, PlotSeries, PlotShape, milliseconds};
 use tinyllama_base::named;
 
 named! {
     /// The steps that a chart shows.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub enum Span {
+    pub enum ChartSpan {
         /// The latest steps, one by one, as many as there is room for.
         #[default]
         Recent = "latest steps",
@@ -19,11 +19,11 @@ named! {
     }
 }
 
-impl Span {
-    pub fn other(self) -> Self {
+impl ChartSpan {
+    pub fn toggled(self) -> Self {
         match self {
-            Span::Recent => Span::Whole,
-            Span::Whole => Span::Recent,
+            ChartSpan::Recent => ChartSpan::Whole,
+            ChartSpan::Whole => ChartSpan::Recent,
         }
     }
 }
@@ -35,7 +35,7 @@ const HIGHEST: f64 = 3.0;
 pub struct Curve<'a> {
     pub name: &'static str,
     pub look: usize,
-    pub history: &'a History,
+    pub history: &'a FigureHistory,
 }
 
 /// Curves over the same axes.
@@ -75,22 +75,22 @@ impl<'a> Chart<'a> {
         }
     }
 
-    pub fn draw(&self, span: Span, mut pane: Pane) {
+    pub fn draw(&self, span: ChartSpan, mut pane: Pane) {
         if self.curves.is_empty() {
             return empty(&self.title(), &self.nothing, &mut pane);
         }
         // The labels and the axis take some columns. A few steps too many only make the curve denser.
         let columns = pane.width().saturating_sub(6).max(8);
         let room = columns * if pane.theme.glyphs.unicode { 2 } else { 1 };
-        let drawn: Vec<Drawn> = self
+        let drawn: Vec<DrawnCurve> = self
             .curves
             .iter()
-            .map(|curve| Drawn::of(curve, self, span, room))
+            .map(|curve| DrawnCurve::new(curve, self, span, room))
             .collect();
         let steps = drawn.iter().map(|drawn| drawn.steps).max().unwrap_or(0);
         let mut title = match span {
-            Span::Recent => format!("{}: last {steps} steps", self.title()),
-            Span::Whole => format!("{}: whole run", self.title()),
+            ChartSpan::Recent => format!("{}: last {steps} steps", self.title()),
+            ChartSpan::Whole => format!("{}: whole run", self.title()),
         };
         let extreme = |pick: fn(f64, f64) -> f64, of: fn(&(f64, Bucket)) -> f64| {
             let values = drawn.iter().flat_map(|drawn| drawn.buckets.iter().map(of));
@@ -103,7 +103,10 @@ impl<'a> Chart<'a> {
             return empty(&title, NOT_REPORTED, &mut pane);
         };
         let y = if self.from_zero {
-            let middle = drawn.iter().filter_map(Drawn::median).fold(0.0, f64::max);
+            let middle = drawn
+                .iter()
+                .filter_map(DrawnCurve::median)
+                .fold(0.0, f64::max);
             let level = self.level.map_or(0.0, |(_, level)| level);
             let limit = HIGHEST * middle.max(level.min(greatest));
             if greatest > limit && limit > 0.0 {
@@ -112,19 +115,19 @@ impl<'a> Chart<'a> {
                     unit => format!("{greatest:.0} {unit}"),
                 };
                 title.push_str(&format!(", up to {outlier}"));
-                Axis::from_zero(limit, self.unit)
+                PlotAxis::from_zero(limit, self.unit)
             } else {
-                Axis::from_zero(greatest.max(level.min(2.0 * greatest)), self.unit)
+                PlotAxis::from_zero(greatest.max(level.min(2.0 * greatest)), self.unit)
             }
         } else {
-            Axis::around(least, greatest, self.unit)
+            PlotAxis::fitted(least, greatest, self.unit)
         };
         let ends = drawn.iter().flat_map(|drawn| [drawn.first, drawn.last]);
         let first = ends.clone().fold(f64::INFINITY, f64::min);
-        let x = Axis::exactly(first, ends.fold(f64::NEG_INFINITY, f64::max), "step");
+        let x = PlotAxis::exactly(first, ends.fold(f64::NEG_INFINITY, f64::max), "step");
         let level = self.level.map(|(name, level)| {
             let ends = vec![(x.low, level), (x.high, level)];
-            Series::new(name, 1, Shape::Line(ends))
+            PlotSeries::new(name, 1, PlotShape::Line(ends))
         });
         let curves = drawn.into_iter();
         let curves = curves.flat_map(|drawn| drawn.series(y.high, columns));
@@ -147,7 +150,7 @@ impl<'a> Chart<'a> {
 }
 
 /// A curve that is ready to draw.
-struct Drawn {
+struct DrawnCurve {
     name: &'static str,
     look: usize,
     buckets: Vec<(f64, Bucket)>,
@@ -158,8 +161,8 @@ struct Drawn {
     steps: usize,
 }
 
-impl Drawn {
-    fn of(curve: &Curve, chart: &Chart, span: Span, room: usize) -> Self {
+impl DrawnCurve {
+    fn new(curve: &Curve, chart: &Chart, span: ChartSpan, room: usize) -> Self {
         let scaled = |bucket: Bucket| Bucket {
             count: bucket.count,
             min: bucket.min / chart.divisor,
@@ -169,18 +172,19 @@ impl Drawn {
         let history = curve.history;
         let steps = history.steps as usize;
         let (buckets, first, shown): (Vec<(f64, Bucket)>, f64, usize) = match span {
-            Span::Recent => {
+            ChartSpan::Recent => {
                 let shown: Vec<(f64, Option<f64>)> = history.recent(room).collect();
                 let first = shown.first().map_or(1.0, |(place, _)| *place);
                 let values = shown.iter();
-                let values =
-                    values.filter_map(|(place, value)| Some((*place, Bucket::of(&[(*value)?])?)));
+                let values = values.filter_map(|(place, value)| {
+                    Some((*place, Bucket::from_values(&[(*value)?])?))
+                });
                 (values.collect(), first, shown.len())
             }
             // One bucket per column of the screen, because the band is drawn with whole characters.
-            Span::Whole => (history.whole(room / 2), 1.0, steps),
+            ChartSpan::Whole => (history.all_buckets(room / 2), 1.0, steps),
         };
-        Drawn {
+        DrawnCurve {
             name: curve.name,
             look: curve.look,
             single: buckets.iter().all(|(_, bucket)| bucket.count <= 1),
@@ -205,16 +209,16 @@ impl Drawn {
     }
 
     /// Values above `top` are drawn at its edge.
-    fn series(self, top: f64, columns: usize) -> Vec<Series> {
+    fn series(self, top: f64, columns: usize) -> Vec<PlotSeries> {
         let mut series = Vec::new();
         if !self.single {
-            let band = Shape::Band(self.band(top, columns));
-            series.push(Series::new("", self.look, band));
+            let band = PlotShape::Band(self.band(top, columns));
+            series.push(PlotSeries::new("", self.look, band));
         }
         let points = self.buckets.iter();
         let points = points.map(|(x, bucket)| (*x, bucket.middle.min(top)));
-        let line = Shape::Line(points.collect());
-        series.push(Series::new(self.name, self.look, line));
+        let line = PlotShape::Line(points.collect());
+        series.push(PlotSeries::new(self.name, self.look, line));
         series
     }
 

@@ -64,7 +64,7 @@ impl GpuTrack {
     /// Energy for each of `count` equal pieces of the work between `start` and `end`, in seconds since the
     /// run's start.
     pub fn energy_per(&self, start: f64, end: f64, count: u64) -> Option<Energy> {
-        energy(&self.power, start, end)?.per(count)
+        energy(&self.power, start, end)?.divided_by(count)
     }
 }
 

@@ -7,7 +7,7 @@ use signal_hook::low_level::signal_name;
 use super::state::RunState;
 use crate::session::RunExit;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
-use crate::tutor::{Ending, say};
+use crate::tutor::{RunEnding, say};
 use tinyllama_contract::{FailureCode, PhaseName};
 
 /// The device, and the phase with its progress. After the end, the second line says how the run ended.
@@ -20,7 +20,7 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     };
     let mut lines = vec![both_ends(vec![place], elapsed, 1, wide, theme), second];
     if let Some(round) = &state.context.round {
-        lines.extend(paragraph(&round.words(state.clock), wide, theme.accent()));
+        lines.extend(paragraph(&round.text(state.clock), wide, theme.accent()));
     }
     lines
 }
@@ -108,7 +108,7 @@ fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
     Line::from(spans)
 }
 
-fn outcome(state: &RunState, ending: &Ending, wide: u16, theme: &Theme) -> Line<'static> {
+fn outcome(state: &RunState, ending: &RunEnding, wide: u16, theme: &Theme) -> Line<'static> {
     let (glyph, text, style) = if state.succeeded() {
         let text = match &state.summary {
             Some(summary) => format!(
@@ -127,8 +127,8 @@ fn outcome(state: &RunState, ending: &Ending, wide: u16, theme: &Theme) -> Line<
 }
 
 /// One line about how the run ended, if it did not end as planned.
-fn failed(state: &RunState, ending: &Ending, theme: &Theme) -> (String, Style) {
-    let after = after(state);
+fn failed(state: &RunState, ending: &RunEnding, theme: &Theme) -> (String, Style) {
+    let after = time_since_end(state);
     let code = state.failure.as_ref().map(|failure| failure.code);
     match &ending.exit {
         None => ("did not start".to_owned(), theme.bad()),
@@ -156,7 +156,7 @@ fn failed(state: &RunState, ending: &Ending, theme: &Theme) -> (String, Style) {
     }
 }
 
-fn after(state: &RunState) -> String {
+fn time_since_end(state: &RunState) -> String {
     match &state.step {
         Some((_, step)) => format!(" after step {} of {}", step.n, step.of),
         None => " before its first step".to_owned(),
@@ -184,18 +184,18 @@ pub fn trouble(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>>
         lines.extend(paragraph(&text, wide, theme.warning()));
     }
     let ending = state.ended.as_ref();
-    let lost = |ending: &&Ending| matches!(ending.exit, None | Some(RunExit::Lost));
+    let lost = |ending: &&RunEnding| matches!(ending.exit, None | Some(RunExit::Lost));
     if let Some(ending) = ending.filter(lost) {
-        lines.extend(paragraph(&ending.words, wide, theme.text()));
+        lines.extend(paragraph(&ending.message, wide, theme.text()));
     }
     let failure = state.failure.as_ref();
     if let Some(failure) = failure {
         lines.extend(paragraph(&failure.message, wide, theme.text()));
     }
-    let told = failure.map(|failure| &failure.remedy);
+    let update = failure.map(|failure| &failure.remedy);
     let known = ending.and_then(|ending| ending.remedy.as_ref());
-    let known = known.filter(|known| told != Some(*known));
-    for remedy in told
+    let known = known.filter(|known| update != Some(*known));
+    for remedy in update
         .into_iter()
         .chain(known)
         .filter(|text| !text.is_empty())

@@ -26,7 +26,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         Some(Bucket {
             count: values.len() as u64,
             min: values.iter().copied().reduce(f64::min)?,
@@ -56,7 +56,7 @@ fn merge(a: Option<Bucket>, b: Option<Bucket>) -> Option<Bucket> {
 
 /// One figure of every step. A step that did not report it leaves a gap.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct FigureHistory {
     recent: VecDeque<Option<f64>>,
     buckets: Vec<Option<Bucket>>,
     /// Number of times that neighbouring buckets were merged.
@@ -70,7 +70,7 @@ pub struct History {
     pub latest: Option<f64>,
 }
 
-impl History {
+impl FigureHistory {
     /// Steps in each of the buckets.
     fn width(&self) -> u64 {
         1 << self.doublings
@@ -100,7 +100,7 @@ impl History {
     fn settle(&mut self) {
         self.filled_steps += self.pending.len() as u64;
         let values: Vec<f64> = self.pending.drain(..).flatten().collect();
-        self.filled = merge(self.filled, Bucket::of(&values));
+        self.filled = merge(self.filled, Bucket::from_values(&values));
     }
 
     fn close(&mut self) {
@@ -128,9 +128,9 @@ impl History {
     }
 
     /// The whole run in at most `most` buckets, each with the number of its middle step.
-    pub fn whole(&self, most: usize) -> Vec<(f64, Bucket)> {
+    pub fn all_buckets(&self, most: usize) -> Vec<(f64, Bucket)> {
         let values: Vec<f64> = self.pending.iter().copied().flatten().collect();
-        let open = merge(self.filled, Bucket::of(&values));
+        let open = merge(self.filled, Bucket::from_values(&values));
         let mut buckets = self.buckets.clone();
         if self.filled_steps + self.pending.len() as u64 > 0 {
             buckets.push(open);
@@ -156,7 +156,7 @@ impl History {
 
     /// Minimum and maximum of the whole run.
     pub fn range(&self) -> Option<(f64, f64)> {
-        let whole = self.whole(1);
+        let whole = self.all_buckets(1);
         let (_, bucket) = whole.first()?;
         Some((bucket.min, bucket.max))
     }
@@ -166,8 +166,8 @@ impl History {
 mod tests {
     use super::*;
 
-    fn history(values: impl IntoIterator<Item = f64>) -> History {
-        let mut history = History::default();
+    fn history(values: impl IntoIterator<Item = f64>) -> FigureHistory {
+        let mut history = FigureHistory::default();
         for value in values {
             history.push(Some(value));
         }
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((history.steps, history.reported), (100_000, 100_000));
         assert!(history.buckets.len() <= BUCKETS && history.recent.len() == RECENT);
         assert!(history.pending.len() <= EXACT);
-        let whole = history.whole(60);
+        let whole = history.all_buckets(60);
         assert!((40..=60).contains(&whole.len()), "{}", whole.len());
         let total: u64 = whole.iter().map(|(_, bucket)| bucket.count).sum();
         assert_eq!(total, 100_000);
@@ -208,10 +208,10 @@ mod tests {
 
     #[test]
     fn every_step_is_in_exactly_one_bucket_at_every_length() {
-        let mut history = History::default();
+        let mut history = FigureHistory::default();
         for n in 1..=5000_u64 {
             history.push(Some(n as f64));
-            let whole = history.whole(usize::MAX);
+            let whole = history.all_buckets(usize::MAX);
             let total: u64 = whole.iter().map(|(_, bucket)| bucket.count).sum();
             assert_eq!(total, n);
             // The values are step numbers, so a bucket's place is the middle of its values.
@@ -232,9 +232,9 @@ mod tests {
         let recent: Vec<_> = history.recent(3).collect();
         assert_eq!(recent, [(2.0, None), (3.0, None), (4.0, Some(7.0))]);
         assert_eq!(history.recent_quantile(0.5), Some(6.0));
-        assert_eq!(history.whole(10).len(), 2);
-        assert_eq!(History::default().recent_quantile(0.5), None);
-        assert_eq!(History::default().range(), None);
-        assert!(History::default().recent(5).next().is_none());
+        assert_eq!(history.all_buckets(10).len(), 2);
+        assert_eq!(FigureHistory::default().recent_quantile(0.5), None);
+        assert_eq!(FigureHistory::default().range(), None);
+        assert!(FigureHistory::default().recent(5).next().is_none());
     }
 }

@@ -27,7 +27,7 @@ named! {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct JournalEntry {
     pub voice: Voice,
     /// One line without control characters.
     pub text: String,
@@ -35,7 +35,7 @@ pub struct Entry {
 
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    pub entries: VecDeque<Entry>,
+    pub entries: VecDeque<JournalEntry>,
 }
 
 impl Journal {
@@ -45,11 +45,11 @@ impl Journal {
                 self.entries.pop_front();
             }
             let text = printable(line);
-            self.entries.push_back(Entry { voice, text });
+            self.entries.push_back(JournalEntry { voice, text });
         }
     }
 
-    pub fn of(&self, voice: Voice) -> impl DoubleEndedIterator<Item = &Entry> {
+    pub fn entries_of(&self, voice: Voice) -> impl DoubleEndedIterator<Item = &JournalEntry> {
         self.entries
             .iter()
             .filter(move |entry| entry.voice == voice)
@@ -89,6 +89,6 @@ mod tests {
             "line 2999"
         );
         journal.add(Voice::Stderr, "a\nb\nc");
-        assert_eq!(journal.of(Voice::Stderr).count(), 3);
+        assert_eq!(journal.entries_of(Voice::Stderr).count(), 3);
     }
 }

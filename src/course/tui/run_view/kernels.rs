@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 use ratatui::text::Line;
 
 use super::state::RunState;
-use crate::analysis::Unit;
+use crate::analysis::MetricUnit;
 use crate::tui::{
-    Cell, Command, Cursor, Pane, PanelAction, Table, Theme, Tone, bare, count, milliseconds,
-    name_lines, paragraph,
+    Cell, Cursor, Pane, PanelAction, PanelCommand, TableView, Theme, Tone, count, milliseconds,
+    name_lines, paragraph, plain_number,
 };
 use tinyllama_base::Align;
 use tinyllama_contract::{Kernel, Kernels};
 
 /// The sort values of a row: its name, time and launches.
-type Key<'a> = (&'a str, f64, f64);
+type SortKey<'a> = (&'a str, f64, f64);
 
 /// The key's description in the command bar, and the order of the rows.
-type Order = (&'static str, fn(&Key, &Key) -> Ordering);
+type RowOrder = (&'static str, fn(&SortKey, &SortKey) -> Ordering);
 
 /// Rows that compare as equal are ordered by name.
-const ORDERS: [Order; 3] = [
+const ORDERS: [RowOrder; 3] = [
     ("sort by time", |a, b| b.1.total_cmp(&a.1)),
     ("sort by launches", |a, b| b.2.total_cmp(&a.2)),
     ("sort by name", |_, _| Ordering::Equal),
@@ -29,7 +29,7 @@ const ORDERS: [Order; 3] = [
 
 /// The selected view of the table.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
+pub struct KernelTableView {
     order: usize,
     /// Rows are model parts instead of kernels.
     by_part: bool,
@@ -38,18 +38,18 @@ pub struct Look {
     cursor: Cursor,
 }
 
-impl Look {
+impl KernelTableView {
     fn next_order(&self) -> usize {
         (self.order + 1) % ORDERS.len()
     }
 
-    fn table(&self, state: &RunState) -> Table {
+    fn table(&self, state: &RunState) -> TableView {
         match (self.by_part, &state.kernels) {
             (true, _) => parts_table(state, self.order),
             (false, Some(kernels)) => {
                 kernels_table(&folded(kernels, self.order, self.open.as_deref()))
             }
-            (false, None) => Table::default(),
+            (false, None) => TableView::default(),
         }
     }
 
@@ -83,7 +83,7 @@ impl Look {
         true
     }
 
-    pub fn commands(&self) -> Vec<Command> {
+    pub fn commands(&self) -> Vec<PanelCommand> {
         let toggle = match self.by_part {
             true => "by kernel",
             false => "by part",
@@ -100,7 +100,7 @@ impl Look {
 
     pub fn draw(&self, state: &RunState, mut pane: Pane) {
         pane.put(summary(state, pane.theme, pane.area.width));
-        let table = self.table(state).at(self.cursor);
+        let table = self.table(state).with_cursor(self.cursor);
         if !table.rows.is_empty() {
             let foot = name_lines(table.selected_name(), pane.area.width, pane.theme);
             let table = self.fitted(table, pane.width());
@@ -110,7 +110,7 @@ impl Look {
     }
 
     /// On a narrow screen, bars replace the column of parts, because Enter shows the parts.
-    fn fitted(&self, mut table: Table, wide: usize) -> Table {
+    fn fitted(&self, mut table: TableView, wide: usize) -> TableView {
         if !self.by_part && wide < ROOMY {
             table.columns.remove(PART);
             table.rows.iter_mut().for_each(|row| drop(row.remove(PART)));
@@ -167,14 +167,14 @@ fn time_of(kernel: &Kernel) -> f64 {
     kernel.device_ms_per_step.unwrap_or(0.0)
 }
 
-fn compare(order: usize, a: Key, b: Key) -> Ordering {
+fn compare(order: usize, a: SortKey, b: SortKey) -> Ordering {
     let (_, by) = ORDERS[order];
     by(&a, &b).then_with(|| a.0.cmp(b.0))
 }
 
 /// A kernel with all its launches, or the launches of one model part.
 #[derive(Clone, Debug)]
-struct Row<'a> {
+struct KernelRow<'a> {
     name: &'a str,
     /// `None` for the whole kernel.
     part: Option<&'a str>,
@@ -188,14 +188,14 @@ struct Row<'a> {
 }
 
 /// Every kernel once, summed over the model parts that launch it. The parts of `open` follow below it.
-fn folded<'a>(kernels: &'a Kernels, order: usize, open: Option<&str>) -> Vec<Row<'a>> {
+fn folded<'a>(kernels: &'a Kernels, order: usize, open: Option<&str>) -> Vec<KernelRow<'a>> {
     let total: f64 = kernels.kernels.iter().map(time_of).sum();
     let row = |name, part, of: &[&'a Kernel]| {
         let ms = of.iter().filter_map(|kernel| kernel.device_ms_per_step);
         let ms = ms.reduce(|a, b| a + b);
         let mut parts: Vec<&str> = of.iter().map(|kernel| kernel.part.as_str()).collect();
         parts.dedup();
-        Row {
+        KernelRow {
             name,
             part,
             parts,
@@ -212,11 +212,12 @@ fn folded<'a>(kernels: &'a Kernels, order: usize, open: Option<&str>) -> Vec<Row
     for kernel in &kernels.kernels {
         of_name.entry(&kernel.name).or_default().push(kernel);
     }
-    let mut rows: Vec<Row> = of_name
+    let mut rows: Vec<KernelRow> = of_name
         .iter()
         .map(|(name, of)| row(name, None, of))
         .collect();
-    let key = |row: &Row<'a>| -> Key<'a> { (row.name, row.ms.unwrap_or(0.0), row.launches) };
+    let key =
+        |row: &KernelRow<'a>| -> SortKey<'a> { (row.name, row.ms.unwrap_or(0.0), row.launches) };
     rows.sort_by(|a, b| compare(order, key(a), key(b)));
     let at = rows.iter().position(|row| Some(row.name) == open);
     if let Some((at, of)) = at.zip(open.and_then(|name| of_name.get(name))) {
@@ -226,15 +227,15 @@ fn folded<'a>(kernels: &'a Kernels, order: usize, open: Option<&str>) -> Vec<Row
         }
         let name = rows[at].name;
         let parts = of_part.iter().map(|(part, of)| row(name, Some(*part), of));
-        let mut parts: Vec<Row> = parts.collect();
+        let mut parts: Vec<KernelRow> = parts.collect();
         parts.sort_by(|a, b| b.ms.unwrap_or(0.0).total_cmp(&a.ms.unwrap_or(0.0)));
         rows.splice(at + 1..at + 1, parts);
     }
     rows
 }
 
-fn kernels_table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
+fn kernels_table(rows: &[KernelRow]) -> TableView {
+    let mut table = TableView::new(&[
         ("kernel", Align::Left),
         ("ms a step", Align::Right),
         ("share", Align::Right),
@@ -287,7 +288,7 @@ struct PartRow {
     bytes: Option<f64>,
 }
 
-fn parts_table(state: &RunState, order: usize) -> Table {
+fn parts_table(state: &RunState, order: usize) -> TableView {
     let mut rows: BTreeMap<&str, PartRow> = BTreeMap::new();
     for kernel in state.kernels.iter().flat_map(|kernels| &kernels.kernels) {
         let row = rows.entry(&kernel.part).or_default();
@@ -308,7 +309,7 @@ fn parts_table(state: &RunState, order: usize) -> Table {
         let key = |name, row: &PartRow| (name, row.ms.unwrap_or(0.0), row.launches.unwrap_or(0.0));
         compare(order, key(*a, x), key(*b, y))
     });
-    let mut table = Table::new(&[
+    let mut table = TableView::new(&[
         ("part of the model", Align::Left),
         ("ms a step", Align::Right),
         ("share", Align::Right),
@@ -324,8 +325,8 @@ fn parts_table(state: &RunState, order: usize) -> Table {
             Cell::figure(row.ms.map(|ms| format!("{ms:.4}"))),
             Cell::figure(share(row.ms, total)),
             Cell::figure(row.launches.map(count)),
-            Cell::figure(row.flops.map(bare)),
-            Cell::figure(row.bytes.map(|bytes| Unit::Bytes.show(bytes))),
+            Cell::figure(row.flops.map(plain_number)),
+            Cell::figure(row.bytes.map(|bytes| MetricUnit::Bytes.show(bytes))),
             Cell::figure(intensity.map(|(flops, bytes)| format!("{:.2}", flops / bytes))),
         ]);
     }

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::journal::{Entry, Journal, Voice};
+use super::journal::{Journal, JournalEntry, Voice};
 use crate::tui::{Pane, Theme, cut, labelled};
 
 /// Columns of the source's name.
@@ -33,7 +33,7 @@ pub fn draw(journal: &Journal, back: usize, mut pane: Pane) {
 }
 
 /// The entry's lines, with its source in a left column.
-pub fn entry_lines(entry: &Entry, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+pub fn entry_lines(entry: &JournalEntry, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let style = match entry.voice {
         Voice::Note => theme.emphasis(),
         Voice::Sample => theme.code(),

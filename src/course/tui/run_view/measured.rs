@@ -12,7 +12,7 @@ const NOTABLE_SHARE: f64 = 0.05;
 /// latest steps before.
 pub fn middle(state: &RunState, metric: Metric) -> Option<[f64; 3]> {
     let summary = state.summary.as_deref();
-    let told = summary.and_then(|summary| match metric {
+    let update = summary.and_then(|summary| match metric {
         Metric::TotalMs => summary.total_ms,
         Metric::ForwardMs => summary.forward_ms,
         Metric::BackwardMs => summary.backward_ms,
@@ -24,20 +24,20 @@ pub fn middle(state: &RunState, metric: Metric) -> Option<[f64; 3]> {
         let [median, p10, p90] = [0.5, 0.1, 0.9].map(|p| history.recent_quantile(p));
         Some([median?, p10?, p90?])
     };
-    told.map(|it| [it.median, it.p10, it.p90]).or_else(latest)
+    update.map(|it| [it.median, it.p10, it.p90]).or_else(latest)
 }
 
 /// Median total time, and the medians of the known parts.
-pub struct StepTime {
+pub struct MedianStepTime {
     pub total: f64,
     pub parts: Vec<(&'static str, f64)>,
 }
 
-impl StepTime {
-    pub fn of(state: &RunState) -> Option<Self> {
+impl MedianStepTime {
+    pub fn from_state(state: &RunState) -> Option<Self> {
         let median = |metric| Some(middle(state, metric)?[0]);
         let parts = PARTS_OF_A_STEP.into_iter();
-        Some(StepTime {
+        Some(MedianStepTime {
             total: median(Metric::TotalMs)?,
             parts: parts
                 .filter_map(|(metric, name)| Some((name, median(metric)?)))
@@ -58,7 +58,7 @@ impl StepTime {
 pub fn measured(state: &RunState, metric: Metric) -> Option<f64> {
     let summary = state.summary.as_deref();
     let parts = state.parts.as_ref();
-    let told = || {
+    let update = || {
         let of_parts = || metric.of_parts(parts?);
         summary
             .and_then(|summary| metric.of_summary(summary))
@@ -67,14 +67,14 @@ pub fn measured(state: &RunState, metric: Metric) -> Option<f64> {
     let hello = state.hello.as_deref();
     match metric {
         metric if metric.is_per_step() => Some(middle(state, metric)?[0]),
-        Metric::SamplesPerS => told().or_else(|| state.samples_per_s.recent_quantile(0.5)),
-        Metric::LaunchesPerStep => told().or(state.launches.latest),
+        Metric::SamplesPerS => update().or_else(|| state.samples_per_s.recent_quantile(0.5)),
+        Metric::LaunchesPerStep => update().or(state.launches.latest),
         Metric::PeakBytesInUse => Some(state.bytes_in_use.range()?.1),
         Metric::PeakBytesReserved => Some(state.bytes_reserved.range()?.1),
         Metric::FirstStepMs => state.first_step_ms,
         Metric::FirstLoss => state.first_loss,
         Metric::Parameters => Some(hello?.parameters as f64),
         Metric::ParameterTensors => Some(hello?.parameter_tensors as f64),
-        _ => told(),
+        _ => update(),
     }
 }

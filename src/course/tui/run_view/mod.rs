@@ -21,16 +21,16 @@ mod tests;
 
 use ratatui::prelude::{Constraint, Line};
 
-pub use self::context::{Prediction, Round, RunContext};
-use self::curves::Span;
-use self::kernels::Look;
+pub use self::context::{LearnerPrediction, Round, RunContext};
+use self::curves::ChartSpan;
+use self::kernels::KernelTableView;
 use self::state::RunState;
-use super::panels::table::Table;
+use super::panels::table::TableView;
 use crate::profiler::live::GpuStatus;
 use crate::run::{Line as RunLine, steps};
-use crate::session::Checked;
-use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Tabs, paragraph};
-use crate::tutor::Ending;
+use crate::session::CheckResultText;
+use crate::tui::{Cursor, Pane, Panel, PanelAction, PanelCommand, Tabs, paragraph};
+use crate::tutor::RunEnding;
 use tinyllama_base::{Interval, TextTable};
 use tinyllama_contract::Step;
 
@@ -67,8 +67,8 @@ const LEAST_CHART: u16 = 5;
 pub struct RunView {
     state: RunState,
     section: Tabs,
-    span: Span,
-    look: Look,
+    span: ChartSpan,
+    look: KernelTableView,
     /// The selected step.
     row: Cursor,
     /// Number of log entries below the visible ones; 0 follows the end.
@@ -99,7 +99,7 @@ impl RunView {
     }
 
     /// Notes that the process has ended.
-    pub fn ended(&mut self, ending: Ending) {
+    pub fn ended(&mut self, ending: RunEnding) {
         self.state
             .journal
             .add(journal::Voice::Stderr, &ending.stderr);
@@ -107,7 +107,7 @@ impl RunView {
     }
 
     /// Shows the verdicts of checks.
-    pub fn judged(&mut self, verdicts: Vec<Checked>) {
+    pub fn judged(&mut self, verdicts: Vec<CheckResultText>) {
         self.state.verdicts = verdicts;
     }
 
@@ -137,8 +137,8 @@ impl RunView {
         let state = &self.state;
         pane.put(figures::time_lines(state, pane.area.width, pane.theme));
         let [upper, lower] = pane.rows([Constraint::Fill(1), Constraint::Fill(1)]);
-        charts::time(state).draw(self.span, pane.at(upper));
-        charts::parts(state).draw(self.span, pane.at(lower));
+        charts::time(state).draw(self.span, pane.sub_pane(upper));
+        charts::parts(state).draw(self.span, pane.sub_pane(lower));
     }
 
     fn loss(&self, mut pane: Pane) {
@@ -155,7 +155,7 @@ impl RunView {
         let notes = table.notes.iter();
         let notes = notes.flat_map(|note| paragraph(note, pane.area.width, pane.theme.muted()));
         let notes = notes.collect();
-        let of_text = Table::of_text(&table).at(self.row);
+        let of_text = TableView::of_text(&table).with_cursor(self.row);
         of_text.draw_over(notes, 2, &mut pane);
     }
 
@@ -184,12 +184,12 @@ impl RunView {
             ]);
             let lower = if has_power { right.height / 2 } else { 0 };
             let rows = [Constraint::Fill(1), Constraint::Length(lower)];
-            let [upper, lower] = pane.at(right).rows(rows);
+            let [upper, lower] = pane.sub_pane(right).rows(rows);
             [left, upper, lower]
         };
-        charts::memory(state).draw(self.span, pane.at(places[0]));
-        charts::launches(state).draw(self.span, pane.at(places[1]));
-        charts::power(state, pane.at(places[2]));
+        charts::memory(state).draw(self.span, pane.sub_pane(places[0]));
+        charts::launches(state).draw(self.span, pane.sub_pane(places[1]));
+        charts::power(state, pane.sub_pane(places[2]));
     }
 }
 
@@ -215,7 +215,7 @@ impl Panel for RunView {
             pane.put([Line::default()]);
         }
         let (_, draw) = SECTIONS[self.section.at];
-        draw(self, pane.at(pane.area));
+        draw(self, pane.sub_pane(pane.area));
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
@@ -225,7 +225,7 @@ impl Panel for RunView {
         match (self.section.at, action) {
             (KERNELS, _) => self.look.act(action, &self.state),
             (STEPS, _) => {
-                let table = Table::of_text(&step_table(&self.state));
+                let table = TableView::of_text(&step_table(&self.state));
                 table.move_cursor(&mut self.row, action)
             }
             (LOG, _) => {
@@ -233,18 +233,18 @@ impl Panel for RunView {
                 self.back.act(action.reversed(), entries, 0)
             }
             (0..KERNELS, PanelAction::Toggle) => {
-                self.span = self.span.other();
+                self.span = self.span.toggled();
                 true
             }
             _ => false,
         }
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         let mut commands = vec![(PanelAction::NextSection, "next section")];
         match self.section.at {
             KERNELS => commands.extend(self.look.commands()),
-            0..KERNELS => commands.push((PanelAction::Toggle, self.span.other().name())),
+            0..KERNELS => commands.push((PanelAction::Toggle, self.span.toggled().name())),
             _ => {}
         }
         commands

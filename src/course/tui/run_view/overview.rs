@@ -3,18 +3,18 @@
 //! ```text
 //! 160 columns                      80 columns            60 columns
 //! time        | loss    | figures  time      | figures   figures
-//! memory      | launches|          loss      |           last words
-//! kernels               | words    last words
+//! memory      | launches|          loss      |           last stderr_tail
+//! kernels               | stderr_tail    last stderr_tail
 //! ```
 
 use ratatui::prelude::{Constraint, Line, Rect};
 
 use super::charts;
-use super::curves::Span;
+use super::curves::ChartSpan;
 use super::figures;
 use super::header::trouble;
 use super::journal::Voice;
-use super::kernels::Look;
+use super::kernels::KernelTableView;
 use super::state::RunState;
 use super::{log, result};
 use crate::tui::{Pane, Theme};
@@ -25,7 +25,7 @@ const CHART: u16 = 8;
 /// Columns of the figures next to charts.
 const FIGURES: u16 = 40;
 
-pub fn draw(state: &RunState, span: Span, look: &Look, mut pane: Pane) {
+pub fn draw(state: &RunState, span: ChartSpan, look: &KernelTableView, mut pane: Pane) {
     let result = result::lines(state, pane.area.width, pane.area.height.into(), pane.theme);
     pane.put(result);
     let failed = failed(state);
@@ -53,17 +53,18 @@ fn failed(state: &RunState) -> bool {
 fn failure(state: &RunState, pane: &mut Pane) {
     let (wide, theme) = (pane.area.width, pane.theme);
     let mut lines = trouble(state, wide, theme);
-    let stderr = state.journal.of(Voice::Stderr).rev().take(4);
-    let words = stderr.flat_map(|entry| log::entry_lines(entry, wide, theme).into_iter().take(1));
-    let words: Vec<Line> = words.collect();
-    lines.extend(words.into_iter().rev());
+    let stderr = state.journal.entries_of(Voice::Stderr).rev().take(4);
+    let stderr_tail =
+        stderr.flat_map(|entry| log::entry_lines(entry, wide, theme).into_iter().take(1));
+    let stderr_tail: Vec<Line> = stderr_tail.collect();
+    lines.extend(stderr_tail.into_iter().rev());
     if !lines.is_empty() {
         lines.push(Line::default());
     }
     pane.put(lines);
 }
 
-fn small(state: &RunState, span: Span, mut pane: Pane) {
+fn small(state: &RunState, span: ChartSpan, mut pane: Pane) {
     pane.put(figures::lines(state, pane.area.width, pane.theme));
     for chart in [charts::time(state), charts::loss(state)] {
         if pane.area.height > CHART {
@@ -77,32 +78,35 @@ fn small(state: &RunState, span: Span, mut pane: Pane) {
     }
 }
 
-fn medium(state: &RunState, span: Span, mut pane: Pane) {
+fn medium(state: &RunState, span: ChartSpan, mut pane: Pane) {
     let most = if pane.area.height >= 22 { 2 } else { 1 };
-    let words = last_words(state, pane.area.width, most, pane.theme);
-    let rows = [Constraint::Fill(1), Constraint::Length(words.len() as u16)];
+    let stderr_tail = stderr_lines(state, pane.area.width, most, pane.theme);
+    let rows = [
+        Constraint::Fill(1),
+        Constraint::Length(stderr_tail.len() as u16),
+    ];
     let [body, foot] = pane.rows(rows);
-    pane.at(foot).put(words);
-    let mut pane = pane.at(body);
+    pane.sub_pane(foot).put(stderr_tail);
+    let mut pane = pane.sub_pane(body);
     let [left, _, right] = pane.columns([
         Constraint::Fill(1),
         Constraint::Length(2),
         Constraint::Length(FIGURES.min(body.width / 2)),
     ]);
     let lines = figures::lines(state, right.width, pane.theme);
-    pane.at(right).put(lines);
-    let mut pane = pane.at(left);
+    pane.sub_pane(right).put(lines);
+    let mut pane = pane.sub_pane(left);
     if body.height >= 14 {
         let [time, loss] = pane.rows([Constraint::Fill(3), Constraint::Fill(2)]);
-        charts::time(state).draw(span, pane.at(time));
-        charts::loss(state).draw(span, pane.at(loss));
+        charts::time(state).draw(span, pane.sub_pane(time));
+        charts::loss(state).draw(span, pane.sub_pane(loss));
     } else {
         charts::time(state).draw(span, pane);
     }
 }
 
 /// The last note or line of output, in at most `most` lines.
-fn last_words(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn stderr_lines(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<Line<'static>> {
     // After a failure the last lines already stand above.
     let last = state.journal.entries.iter().next_back();
     let last = last.filter(|_| !failed(state)).into_iter();
@@ -111,7 +115,7 @@ fn last_words(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<Li
         .collect()
 }
 
-fn large(state: &RunState, span: Span, look: &Look, mut pane: Pane) {
+fn large(state: &RunState, span: ChartSpan, look: &KernelTableView, mut pane: Pane) {
     let [top, _, middle, _, bottom] = pane.rows([
         Constraint::Fill(3),
         Constraint::Length(1),
@@ -133,16 +137,16 @@ fn large(state: &RunState, span: Span, look: &Look, mut pane: Pane) {
         (charts::launches(state), centre, middle),
     ];
     for (chart, column, row) in charts {
-        chart.draw(span, pane.at(column.intersection(row)));
+        chart.draw(span, pane.sub_pane(column.intersection(row)));
     }
     // The figures may continue next to the charts of the middle row.
     let figures = right.intersection(top.union(middle));
     let lines = figures::lines(state, figures.width, pane.theme);
-    pane.at(figures).put(lines);
+    pane.sub_pane(figures).put(lines);
     let kernels = Rect {
         width: centre.right() - left.x,
         ..bottom
     };
-    look.draw_short(state, pane.at(kernels));
-    log::draw(&state.journal, 0, pane.at(right.intersection(bottom)));
+    look.draw_short(state, pane.sub_pane(kernels));
+    log::draw(&state.journal, 0, pane.sub_pane(right.intersection(bottom)));
 }

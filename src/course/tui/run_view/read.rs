@@ -4,16 +4,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use crate::run::{EVENTS, RunRecord, last_words, read_line};
+use crate::run::{EVENTS, RunRecord, read_line, stderr_tail};
 use crate::tui::{RunContext, RunView};
-use crate::tutor::Ending;
+use crate::tutor::RunEnding;
 
 impl RunView {
     /// Reads the run as the learner saw it when it ended.
     ///
     /// # Errors
     /// The error of the file system.
-    pub fn read(folder: &Path, context: RunContext) -> io::Result<(Self, Ending)> {
+    pub fn read(folder: &Path, context: RunContext) -> io::Result<(Self, RunEnding)> {
         let mut view = RunView::new(context);
         let stream = BufReader::new(File::open(folder.join(EVENTS))?);
         for line in stream.split(b'\n') {
@@ -22,7 +22,7 @@ impl RunView {
         let record = RunRecord::read(folder).unwrap_or_default();
         let exit = record.exit.and_then(|exit| exit.parse().ok());
         let failure = view.state.failure.as_ref();
-        let ending = Ending::kept(exit, failure, last_words(folder));
+        let ending = RunEnding::kept(exit, failure, stderr_tail(folder));
         view.ended(ending.clone());
         Ok((view, ending))
     }

@@ -42,7 +42,7 @@ fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Option<Ve
     let value = measured(state, prediction.metric?)?;
     let unit = prediction.unit;
     let [said, was] = [prediction.value, value].map(|value| short(&unit.show(value)));
-    let far = far(prediction.value, value, theme);
+    let far = distance(prediction.value, value, theme);
     let sentence = format!("You said {said}; it was {was}{far}");
     let sentence = Line::styled(cut(&sentence, wide, theme), theme.emphasis());
     let [left, right] = [&said, &was].map(|text| big(text, theme));
@@ -72,7 +72,7 @@ fn short(shown: &str) -> String {
 }
 
 /// A text such as `: 1.8x away`.
-fn far(said: f64, was: f64, theme: &Theme) -> String {
+fn distance(said: f64, was: f64, theme: &Theme) -> String {
     let factor = (was / said).max(said / was);
     match factor {
         factor if !factor.is_finite() || factor <= 0.0 => String::new(),
@@ -150,18 +150,18 @@ fn verdicts(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Unit;
+    use crate::analysis::MetricUnit;
 
     #[test]
     fn large_figures_are_those_of_the_text_and_its_unit_is_small() {
-        let theme = Theme::of(true, true);
+        let theme = Theme::new(true, true);
         let rows = big("17.5 ms", &theme);
         assert_eq!(rows[0], " #  ###     ### ");
         assert_eq!(rows[4], "###  #   #  ### ms");
         assert!(rows.iter().all(|row| row.is_ascii()));
-        let exact = far(100.0, 101.0, &theme);
+        let exact = distance(100.0, 101.0, &theme);
         assert!(exact.contains("exact"), "{exact}");
-        assert_eq!(far(300.0, 539.0, &theme), ": 1.8x away");
-        assert_eq!(Unit::Milliseconds.show(539.0).split(' ').count(), 2);
+        assert_eq!(distance(300.0, 539.0, &theme), ": 1.8x away");
+        assert_eq!(MetricUnit::Milliseconds.show(539.0).split(' ').count(), 2);
     }
 }

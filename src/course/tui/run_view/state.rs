@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::gpu::GpuTrack;
-use super::history::{History, RECENT};
+use super::history::{FigureHistory, RECENT};
 use super::journal::{Journal, Voice};
 use crate::analysis::Metric;
 use crate::run::Line;
-use crate::session::Checked;
+use crate::session::CheckResultText;
 use crate::tui::RunContext;
-use crate::tutor::Ending;
+use crate::tutor::RunEnding;
 use tinyllama_base::Interval;
 use tinyllama_contract::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
@@ -17,7 +17,7 @@ use tinyllama_contract::{
 
 /// The start of the measured steps.
 #[derive(Clone, Copy, Debug)]
-pub struct Start {
+pub struct MeasuredStart {
     /// Number of the first measured step.
     pub step: usize,
     /// Seconds at its end.
@@ -37,25 +37,25 @@ pub struct RunState {
     /// The latest steps, the last one first.
     pub steps: VecDeque<Step>,
     pub first_step_ms: Option<f64>,
-    pub start: Option<Start>,
+    pub start: Option<MeasuredStart>,
     /// Total time and parts of the measured steps, in milliseconds.
-    pub times: BTreeMap<Metric, History>,
-    pub samples_per_s: History,
+    pub times: BTreeMap<Metric, FigureHistory>,
+    pub samples_per_s: FigureHistory,
     /// Loss of every step, warm-up included.
-    pub loss: History,
+    pub loss: FigureHistory,
     pub first_loss: Option<f64>,
     /// The first step whose loss was not finite.
     pub loss_lost: Option<usize>,
-    pub launches: History,
-    pub bytes_in_use: History,
-    pub bytes_reserved: History,
+    pub launches: FigureHistory,
+    pub bytes_in_use: FigureHistory,
+    pub bytes_reserved: FigureHistory,
     pub kernels: Option<Kernels>,
     pub parts: Option<Parts>,
     pub summary: Option<Box<Summary>>,
     pub failure: Option<Failure>,
-    pub ended: Option<Ending>,
+    pub ended: Option<RunEnding>,
     /// Verdicts of the checks that have been evaluated.
-    pub verdicts: Vec<Checked>,
+    pub verdicts: Vec<CheckResultText>,
     /// Ratio of its step time to that of the same command's last run.
     pub to_before: Option<Interval>,
     pub journal: Journal,
@@ -124,7 +124,7 @@ impl RunState {
         self.bytes_reserved
             .push(step.bytes_reserved.map(|bytes| bytes as f64));
         if step.measured {
-            self.start.get_or_insert(Start {
+            self.start.get_or_insert(MeasuredStart {
                 step: step.n,
                 t,
                 total_ms: step.total_ms,
@@ -149,7 +149,7 @@ impl RunState {
 
     /// Returns whether the run ended as planned.
     pub fn succeeded(&self) -> bool {
-        self.ended.as_ref().is_some_and(Ending::is_success)
+        self.ended.as_ref().is_some_and(RunEnding::is_success)
             && self.failure.is_none()
             && self.summary.as_ref().is_none_or(|summary| summary.complete)
     }

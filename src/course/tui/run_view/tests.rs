@@ -3,7 +3,7 @@
 use ratatui::prelude::{Buffer, Rect};
 
 use super::*;
-use crate::analysis::{Metric, Unit};
+use crate::analysis::{Metric, MetricUnit};
 use crate::run::read_line;
 use crate::session::RunExit;
 use crate::tui::{Theme, sheet};
@@ -62,10 +62,10 @@ fn context() -> RunContext {
     RunContext {
         target: "v2".into(),
         recording: None,
-        prediction: Some(Prediction {
+        prediction: Some(LearnerPrediction {
             label: "step time".into(),
             value: 15.0,
-            unit: Unit::Milliseconds,
+            unit: MetricUnit::Milliseconds,
             metric: Some(Metric::TotalMs),
         }),
         round: None,
@@ -106,12 +106,12 @@ fn finished() -> RunView {
 }
 
 /// An ending with no further information.
-pub fn ended(exit: RunExit) -> Ending {
-    Ending {
+pub fn ended(exit: RunExit) -> RunEnding {
+    RunEnding {
         exit: Some(exit),
-        words: String::new(),
+        message: String::new(),
         remedy: None,
-        ..Ending::default()
+        ..RunEnding::default()
     }
 }
 
@@ -209,7 +209,7 @@ fn a_failure_comes_with_its_remedy_and_the_last_words() {
     insta::assert_snapshot!("out_of_memory", sheet_of(&view));
 
     let mut killed = super::tests::view(&gpu_run(20));
-    killed.ended(Ending {
+    killed.ended(RunEnding {
         remedy: Some("see what the kernel log says: dmesg".into()),
         stderr: "thread 'main' panicked at src/main.rs:1\nMemory access fault by GPU node-1\n"
             .into(),
@@ -273,7 +273,7 @@ fn any_area_and_any_state_is_drawn_without_a_panic() {
                 (12, 60),
             ] {
                 let area = Rect::new(0, 0, width, height);
-                for theme in [Theme::default(), Theme::of(true, true)] {
+                for theme in [Theme::default(), Theme::new(true, true)] {
                     let mut buffer = Buffer::empty(area);
                     view.draw(Pane::new(area, &mut buffer, &theme));
                 }
@@ -297,7 +297,7 @@ fn any_area_and_any_state_is_drawn_without_a_panic() {
 #[test]
 fn a_stop_by_the_learner_is_no_failure_and_an_open_kernel_shows_its_parts() {
     let mut stopped = view(&gpu_run(20));
-    stopped.ended(Ending {
+    stopped.ended(RunEnding {
         stopped: true,
         ..ended(RunExit::Status(143))
     });

@@ -6,24 +6,24 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use crate::run::{Launcher, launcher};
-use crate::tui::update::profiler::came_of_it;
-use crate::tui::{Desk, HandOver, Message, ProfileMessage, Work};
+use crate::tui::update::profiler::send_import;
+use crate::tui::{BackgroundTask, HandOver, Message, ProfileMessage, TaskContext};
 
 /// Sends the result once the program has ended: a description of the trouble, or `None`.
-type Then = Box<dyn FnOnce(&Desk, io::Result<Option<String>>) + Send>;
+type OnProgramEnd = Box<dyn FnOnce(&TaskContext, io::Result<Option<String>>) + Send>;
 
 /// Returns the work that starts the program and waits for it. The terminal has to be free by then; runs go on
 /// meanwhile.
 ///
 /// # Errors
 /// A message for the learner, if there is nothing to start.
-pub fn program(request: HandOver, launcher: &Launcher) -> Result<Work, String> {
+pub fn program(request: HandOver, launcher: &Launcher) -> Result<BackgroundTask, String> {
     let greeting = match request {
         HandOver::Shell => "`exit` returns to the tutor.\n",
         _ => "",
     };
-    let (words, then) = prepare(request)?;
-    let Some((program, arguments)) = words.split_first() else {
+    let (argv, then) = prepare(request)?;
+    let Some((program, arguments)) = argv.split_first() else {
         return Err("There is no program to start.".into());
     };
     let mut command = Command::new(program);
@@ -36,13 +36,13 @@ pub fn program(request: HandOver, launcher: &Launcher) -> Result<Work, String> {
         // Commands of this program make their runs through the same launcher as the tutor.
         command.env(launcher::VARIABLE, launcher.json());
     }
-    let job = move |desk: &Desk| {
+    let job = move |context: &TaskContext| {
         print!("{greeting}");
         let status = command.status();
-        desk.tell(Message::Back);
-        then(desk, status.map(trouble));
+        context.send(Message::Back);
+        then(context, status.map(trouble));
     };
-    Ok(Work {
+    Ok(BackgroundTask {
         meanwhile: "",
         job: Box::new(job),
     })
@@ -64,20 +64,20 @@ fn not_started(error: &io::Error) -> String {
     format!("It could not be started: {error}.")
 }
 
-fn prepare(request: HandOver) -> Result<(Vec<OsString>, Then), String> {
+fn prepare(request: HandOver) -> Result<(Vec<OsString>, OnProgramEnd), String> {
     match request {
         HandOver::Shell => {
             let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
             Ok((vec![shell], Box::new(say_if_not_started)))
         }
-        HandOver::Command(words) => {
+        HandOver::Command(argv) => {
             let program = std::env::current_exe().map_err(|error| not_started(&error))?;
-            let words = words.into_iter().map(OsString::from);
+            let argv = argv.into_iter().map(OsString::from);
             // The learner has to read the program's output before the tutor draws its screen again.
             let line = r#""$@"; printf '\nEnter returns to the tutor. '; read -r _"#;
             let shell = ["/bin/sh", "-c", line, "sh"].map(OsString::from);
-            let words = shell.into_iter().chain([program.into()]).chain(words);
-            Ok((words.collect(), Box::new(say_if_not_started)))
+            let argv = shell.into_iter().chain([program.into()]).chain(argv);
+            Ok((argv.collect(), Box::new(say_if_not_started)))
         }
         HandOver::Open(path) => Ok((editor(&path)?, Box::new(say_if_not_started))),
         HandOver::Write { at, text } => {
@@ -87,16 +87,16 @@ fn prepare(request: HandOver) -> Result<(Vec<OsString>, Then), String> {
                 .tempfile()
                 .and_then(|file| std::fs::write(file.path(), text).map(|()| file))
                 .map_err(|error| format!("A temporary file cannot be created: {error}."))?;
-            let words = editor(file.path())?;
-            let then: Then = Box::new(move |desk, ended| {
+            let argv = editor(file.path())?;
+            let then: OnProgramEnd = Box::new(move |context, ended| {
                 let result = match ended.unwrap_or_else(|error| Some(not_started(&error))) {
                     Some(problem) => Err(format!("The editor failed. {problem}")),
                     None => std::fs::read_to_string(file.path())
                         .map_err(|error| format!("Your text cannot be read: {error}.")),
                 };
-                desk.tell(Message::Edited(at, result));
+                context.send(Message::Edited(at, result));
             });
-            Ok((words, then))
+            Ok((argv, then))
         }
         HandOver::Profile { at, target, line } => {
             std::fs::create_dir_all(&line.folder)
@@ -106,24 +106,24 @@ fn prepare(request: HandOver) -> Result<(Vec<OsString>, Then), String> {
                         .try_for_each(|(path, text)| std::fs::write(path, text))
                 })
                 .map_err(|error| format!("{}: {error}", line.folder.display()))?;
-            let words = line.words();
-            let then: Then = Box::new(move |desk, ended| {
+            let argv = line.args();
+            let then: OnProgramEnd = Box::new(move |context, ended| {
                 let problem = ended.unwrap_or_else(|error| Some(not_started(&error)));
                 let finished = ProfileMessage::Finished {
                     succeeded: problem.is_none(),
-                    words: problem.into_iter().collect(),
+                    lines: problem.into_iter().collect(),
                 };
-                desk.tell(Message::Profile(at.clone(), finished));
-                came_of_it(desk, at, &target, &line.folder);
+                context.send(Message::Profile(at.clone(), finished));
+                send_import(context, at, &target, &line.folder);
             });
-            Ok((words, then))
+            Ok((argv, then))
         }
     }
 }
 
-fn say_if_not_started(desk: &Desk, ended: io::Result<Option<String>>) {
+fn say_if_not_started(context: &TaskContext, ended: io::Result<Option<String>>) {
     if let Err(error) = ended {
-        desk.tell(Message::Told(Err(not_started(&error))));
+        context.send(Message::WorkDone(Err(not_started(&error))));
     }
 }
 
@@ -134,9 +134,9 @@ fn editor(path: &Path) -> Result<Vec<OsString>, String> {
         .filter_map(|name| std::env::var(name).ok())
         .find(|value| !value.trim().is_empty())
         .unwrap_or_else(|| "vi".into());
-    let words = shlex::split(&chosen)
-        .filter(|words| !words.is_empty())
+    let argv = shlex::split(&chosen)
+        .filter(|argv| !argv.is_empty())
         .ok_or_else(|| format!("EDITOR is `{chosen}`, which cannot be understood."))?;
-    let words = words.into_iter().map(OsString::from);
-    Ok(words.chain([path.into()]).collect())
+    let argv = argv.into_iter().map(OsString::from);
+    Ok(argv.chain([path.into()]).collect())
 }

@@ -1,12 +1,12 @@
 //! Runs the tutor: the event loop carries out the effects that [`super::update`] asks for, and threads do slow work.
 
-pub(super) mod clerk;
+pub(super) mod event_loop;
 mod hand_over;
 mod pace;
 mod run;
 pub(super) mod screen;
+pub(super) mod session_writer;
 mod signals;
-pub(super) mod stage;
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -18,26 +18,28 @@ use crossterm::event::Event;
 use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 
-use self::clerk::Clerk;
+use self::event_loop::{App, CHANNEL, TerminalGuard};
+use self::session_writer::SessionWriter;
 pub use self::signals::Screenful;
-use self::stage::{CHANNEL, Play, Stage};
 use super::update::{begin, update};
 use super::view::draw;
 use crate::lesson::Course;
 use crate::recording::Library;
-use crate::run::{Control, Processes, Speed, Start, UsageError};
+use crate::run::{Control, Processes, RunStart, Speed, UsageError};
 use crate::session::turns::{self, Repeat};
-use crate::session::{Session, SessionError, State};
-use crate::tui::{Desk, Effect, HandOver, Message, Model, RunId, Theme, Work, keys};
+use crate::session::{Session, SessionError, SessionState};
+use crate::tui::{
+    BackgroundTask, Effect, HandOver, Message, Model, RunId, TaskContext, Theme, keys,
+};
 use crate::tutor::prepare::Background;
 use crate::tutor::signals::Watch;
-use crate::tutor::{Job, Options, SharedSession, TutorError, gpu, tape, watch};
+use crate::tutor::{Job, SharedSession, TutorError, TutorOptions, gpu, tape, watch};
 
 /// Runs the tutor on this terminal until the learner leaves it.
 ///
 /// # Errors
 /// If the tutor cannot start, or loses its terminal.
-pub fn run(options: Options) -> Result<(), TutorError> {
+pub fn run(options: TutorOptions) -> Result<(), TutorError> {
     if !std::io::stdin().is_terminal() {
         return Err(TutorError::NoTerminal("the standard input"));
     }
@@ -46,15 +48,15 @@ pub fn run(options: Options) -> Result<(), TutorError> {
     }
     let keys = keys::load(options.keys.as_deref()).map_err(TutorError::Keys)?;
     let course = Arc::new(Course::load(&options.course)?);
-    let mut session = Session::open(options.place.clone())?;
+    let mut session = Session::open(options.location.clone())?;
     let unread = unread(session.state());
-    session.opened(&course.title, &course.version)?;
-    let theme = Theme::of(options.no_color, options.ascii);
+    session.record_opening(&course.title, &course.version)?;
+    let theme = Theme::new(options.no_color, options.ascii);
     let state = Arc::new(session.state().clone());
     // From here on the session passes its news to the screen.
     session.news();
     let mut model = Model::new(Arc::clone(&course), state, keys, theme);
-    model.workbench = session.place.workbench();
+    model.workbench = session.location.workbench();
     model.unsaved = session.unsaved();
     model.messages_seen = model.messages_seen.saturating_sub(unread);
     model.may_have_gpu = gpu::may_be_found(&options);
@@ -67,11 +69,11 @@ pub fn run(options: Options) -> Result<(), TutorError> {
             "Some lines of your session were damaged and left out; `session verify` shows them.",
         );
     }
-    on_one_thread()?.block_on(hold(options, course, session, model))
+    on_one_thread()?.block_on(event_loop(options, course, session, model))
 }
 
 /// Counts the messages that came since the learner last did anything.
-fn unread(state: &State) -> usize {
+fn unread(state: &SessionState) -> usize {
     let messages = state.messages.iter();
     // All times have the same form, so their text sorts in time order.
     messages.filter(|it| it.time > state.last_active).count()
@@ -85,8 +87,8 @@ pub fn on_one_thread() -> Result<tokio::runtime::Runtime, TutorError> {
         .map_err(TutorError::io("starting the tutor"))
 }
 
-async fn hold(
-    options: Options,
+async fn event_loop(
+    options: TutorOptions,
     course: Arc<Course>,
     session: Session,
     model: Model,
@@ -95,41 +97,45 @@ async fn hold(
     let runs = Arc::clone(&session.runs);
     let session = SharedSession::new(session);
     let processes = Processes::default();
-    let lent = Arc::new(AtomicBool::new(false));
-    let face = Screenful::new(sender.clone(), || Message::Continued, Arc::clone(&lent));
-    let (mut stage, signals) = set_up(options.mouse, &session, &processes, face)?;
+    let terminal_lent = Arc::new(AtomicBool::new(false));
+    let face = Screenful::new(
+        sender.clone(),
+        || Message::Continued,
+        Arc::clone(&terminal_lent),
+    );
+    let (mut terminal, signals) = set_up(options.mouse, &session, &processes, face)?;
     let preparing = Background::default();
     // Without a GPU there is nothing to compile. Behind a launcher, compiling would take another learner's
     // turn on the GPU.
     if model.may_have_gpu && options.launcher.is_local() {
-        let class = options.place.folder.parent();
+        let class = options.location.folder.parent();
         preparing.start(
             &options.launcher.program,
             class.filter(|_| options.in_class),
         );
     }
-    let staff = Staff {
-        clerk: Clerk::start(
+    let effects = ThreadedEffects {
+        session_writer: SessionWriter::start(
             session,
             Arc::clone(&course),
             sender.clone(),
             options.in_class,
         ),
-        desk: Desk {
+        context: TaskContext {
             options: Arc::new(options),
             course,
             runs,
             sender,
         },
         processes,
-        lent,
+        terminal_lent,
         controls: HashMap::new(),
         second: None,
         preparing,
     };
-    let mut tutor = Tutor::new(model, staff);
-    let result = match tutor.begin(&mut stage) {
-        Ok(()) => stage.hold(&mut tutor, &mut messages).await,
+    let mut tutor = Tutor::new(model, effects);
+    let result = match tutor.begin(&mut terminal) {
+        Ok(()) => terminal.event_loop(&mut tutor, &mut messages).await,
         Err(error) => Err(error),
     };
     // This also happens after an error: the runs end and the session closes.
@@ -138,9 +144,9 @@ async fn hold(
     messages.close();
     // The terminal is given back first, because waiting for a run to end must not look like hanging.
     // If the terminal is gone, leaving it fails and the error does not matter.
-    let _ = stage.lend();
+    let _ = terminal.suspend();
     let is_running = tutor.model.running().is_some();
-    let kept = tutor.hands.end(is_running).await;
+    let kept = tutor.handler.end(is_running).await;
     result.and(kept.map_err(TutorError::from))
 }
 
@@ -150,108 +156,120 @@ pub fn set_up<M: Send + 'static>(
     session: &SharedSession,
     processes: &Processes,
     face: Screenful<M>,
-) -> Result<(Stage, Watch), TutorError> {
+) -> Result<(TerminalGuard, Watch), TutorError> {
     screen::restore_on_panic(session.clone(), processes.clone());
     let signals = watch(session.clone(), processes.clone(), Arc::new(face))
         .map_err(TutorError::io("listening for signals"))?;
-    Ok((Stage::enter(mouse)?, signals))
+    Ok((TerminalGuard::enter(mouse)?, signals))
 }
 
 /// Carries out effects that reach beyond the screen.
-pub trait Hands {
+pub trait EffectHandler {
     fn carry_out(&mut self, effect: Effect, model: &Model);
 
     /// Prepares the work of a program that needs the terminal.
     ///
     /// # Errors
     /// A message for the learner, if the program cannot be started.
-    fn prepare(&mut self, request: HandOver) -> Result<Work, String>;
+    fn prepare(&mut self, request: HandOver) -> Result<BackgroundTask, String>;
 
     /// Starts work that `prepare` returned. The caller has freed the terminal.
-    fn lend(&mut self, work: Work);
+    fn start_program(&mut self, work: BackgroundTask);
 
     /// The tutor has the terminal again.
-    fn take_back(&mut self);
+    fn program_ended(&mut self);
 }
 
 /// The model, and the handler of the effects that follow from it.
 pub struct Tutor<H> {
     pub model: Model,
-    pub hands: H,
+    pub handler: H,
     pub started: Instant,
 }
 
-impl<H: Hands> Tutor<H> {
-    pub fn new(model: Model, hands: H) -> Self {
+impl<H: EffectHandler> Tutor<H> {
+    pub fn new(model: Model, handler: H) -> Self {
         let started = Instant::now();
         Self {
             model,
-            hands,
+            handler,
             started,
         }
     }
 
-    pub fn begin(&mut self, stage: &mut Stage) -> Result<(), TutorError> {
-        self.model.size = stage.size;
+    pub fn begin(&mut self, terminal: &mut TerminalGuard) -> Result<(), TutorError> {
+        self.model.size = terminal.size;
         let effects = begin(&mut self.model);
-        self.carry_out(effects, stage)
+        self.carry_out(effects, terminal)
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect>, stage: &mut Stage) -> Result<(), TutorError> {
+    fn carry_out(
+        &mut self,
+        effects: Vec<Effect>,
+        terminal: &mut TerminalGuard,
+    ) -> Result<(), TutorError> {
         for effect in effects {
             match effect {
-                Effect::HandOver(request) => match self.hands.prepare(request) {
+                Effect::HandOver(request) => match self.handler.prepare(request) {
                     Ok(work) => {
-                        stage.lend()?;
-                        self.hands.lend(work);
+                        terminal.suspend()?;
+                        self.handler.start_program(work);
                     }
                     Err(problem) => drop(self.model.warn(problem)),
                 },
                 // The process stops here until the shell says `fg`.
                 Effect::Suspend => {
-                    stage.lend()?;
+                    terminal.suspend()?;
                     signals::stop_here();
-                    self.redraw(stage)?;
+                    self.redraw(terminal)?;
                 }
-                Effect::Redraw => self.redraw(stage)?,
-                Effect::Copy(text) => stage.copy(&text)?,
-                effect => self.hands.carry_out(effect, &self.model),
+                Effect::Redraw => self.redraw(terminal)?,
+                Effect::Copy(text) => terminal.copy(&text)?,
+                effect => self.handler.carry_out(effect, &self.model),
             }
         }
         Ok(())
     }
 
-    fn redraw(&mut self, stage: &mut Stage) -> Result<(), TutorError> {
-        stage.take_back()?;
-        self.model.size = stage.size;
+    fn redraw(&mut self, terminal: &mut TerminalGuard) -> Result<(), TutorError> {
+        terminal.resume()?;
+        self.model.size = terminal.size;
         self.model.dirty = true;
         Ok(())
     }
 }
 
-impl<H: Hands> Play for Tutor<H> {
+impl<H: EffectHandler> App for Tutor<H> {
     type Message = Message;
     type Error = TutorError;
 
-    fn hear(&mut self, event: Event, stage: &mut Stage) -> Result<(), TutorError> {
-        self.take_in(Message::Input(event), stage)
+    fn on_terminal_event(
+        &mut self,
+        event: Event,
+        terminal: &mut TerminalGuard,
+    ) -> Result<(), TutorError> {
+        self.on_message(Message::Input(event), terminal)
     }
 
-    fn take_in(&mut self, message: Message, stage: &mut Stage) -> Result<(), TutorError> {
+    fn on_message(
+        &mut self,
+        message: Message,
+        terminal: &mut TerminalGuard,
+    ) -> Result<(), TutorError> {
         #[cfg(debug_assertions)]
         panic_if_asked(&message);
         self.model.now = self.started.elapsed();
         match message {
             // The other program has the terminal and draws its own screen.
-            Message::Continued if !stage.has_terminal() => return Ok(()),
-            Message::Back => self.hands.take_back(),
+            Message::Continued if !terminal.has_terminal() => return Ok(()),
+            Message::Back => self.handler.program_ended(),
             _ => {}
         }
         // A message that changes nothing must not clear the flag that an earlier message set.
         let was_dirty = self.model.dirty;
         let effects = update(&mut self.model, message);
         self.model.dirty |= was_dirty;
-        self.carry_out(effects, stage)
+        self.carry_out(effects, terminal)
     }
 
     fn draw(&self, area: Rect, buffer: &mut Buffer) -> Option<Position> {
@@ -268,24 +286,24 @@ impl<H: Hands> Play for Tutor<H> {
 }
 
 /// Carries out effects with the session's thread, child processes and worker threads.
-struct Staff {
-    clerk: Clerk,
-    desk: Desk,
+struct ThreadedEffects {
+    session_writer: SessionWriter,
+    context: TaskContext,
     processes: Processes,
     /// True if another program has the terminal.
-    lent: Arc<AtomicBool>,
+    terminal_lent: Arc<AtomicBool>,
     /// One entry per run: stops it, or changes the speed of a recording.
     controls: HashMap<RunId, Control>,
     /// The second run of the round that is under way.
-    second: Option<(Repeat, Start)>,
+    second: Option<(Repeat, RunStart)>,
     /// Compiles in the background what the learner will run.
     preparing: Background,
 }
 
-impl Hands for Staff {
+impl EffectHandler for ThreadedEffects {
     fn carry_out(&mut self, effect: Effect, model: &Model) {
         match effect {
-            Effect::Session(request) => self.clerk.ask(request),
+            Effect::Session(request) => self.session_writer.ask(request),
             Effect::StartRun {
                 id,
                 job,
@@ -302,7 +320,7 @@ impl Hands for Staff {
             } => {
                 let library = Arc::clone(&model.recordings);
                 self.start_run(id, true, speed, move || {
-                    Ok(Start::Recording(tape(&library, &recording)?))
+                    Ok(RunStart::Recording(tape(&library, &recording)?))
                 });
             }
             Effect::SetSpeed(id, speed) => {
@@ -315,46 +333,46 @@ impl Hands for Staff {
                     control.stop(libc::SIGTERM);
                 }
             }
-            Effect::Work(work) => self.desk.clone().begin(work),
+            Effect::Work(work) => self.context.clone().spawn(work),
             // The terminal's owner carries these out before they come here.
             Effect::HandOver(_) | Effect::Suspend | Effect::Redraw | Effect::Copy(_) => {}
         }
     }
 
-    fn prepare(&mut self, request: HandOver) -> Result<Work, String> {
-        hand_over::program(request, &self.desk.options.launcher)
+    fn prepare(&mut self, request: HandOver) -> Result<BackgroundTask, String> {
+        hand_over::program(request, &self.context.options.launcher)
     }
 
-    fn lend(&mut self, work: Work) {
-        self.lent.store(true, Ordering::SeqCst);
-        self.desk.clone().begin(work);
+    fn start_program(&mut self, work: BackgroundTask) {
+        self.terminal_lent.store(true, Ordering::SeqCst);
+        self.context.clone().spawn(work);
     }
 
-    fn take_back(&mut self) {
-        self.lent.store(false, Ordering::SeqCst);
+    fn program_ended(&mut self) {
+        self.terminal_lent.store(false, Ordering::SeqCst);
     }
 }
 
-impl Staff {
+impl ThreadedEffects {
     /// Returns how to start a run. The first run of a round also creates the start of the second, and keeps it.
     fn start(
         &mut self,
         job: &Job,
         flags: &[String],
         round: Option<&[Repeat; 2]>,
-    ) -> Result<Start, UsageError> {
+    ) -> Result<RunStart, UsageError> {
         // Taking it drops a second run that is no longer expected.
         let begun = self.second.take();
         match (round, begun) {
             (Some(round), _) => {
-                let [first, second] = turns::starts(&self.desk.options.launcher, round)?;
+                let [first, second] = turns::starts(&self.context.options.launcher, round)?;
                 self.second = Some((round[1].clone(), second));
                 Ok(first)
             }
             (None, Some((run, start))) if run.flags == flags && run.target == job.name() => {
                 Ok(start)
             }
-            (None, _) => job.start(&self.desk.options, flags),
+            (None, _) => job.start(&self.context.options, flags),
         }
     }
 
@@ -363,15 +381,15 @@ impl Staff {
         id: RunId,
         is_recording: bool,
         speed: Speed,
-        start: impl FnOnce() -> anyhow::Result<Start> + Send + 'static,
+        start: impl FnOnce() -> anyhow::Result<RunStart> + Send + 'static,
     ) {
         let control = self.processes.control();
         control.set_speed(speed);
         self.controls.insert(id, control.clone());
         let preparing = self.preparing.clone();
-        run::drive(self.desk.clone(), id, control, is_recording, move || {
-            let aside = (!is_recording).then(|| preparing.aside());
-            Ok((start()?, aside))
+        run::drive(self.context.clone(), id, control, is_recording, move || {
+            let pause = (!is_recording).then(|| preparing.pause_guard());
+            Ok((start()?, pause))
         });
     }
 
@@ -383,11 +401,11 @@ impl Staff {
         let preparing = self.preparing.clone();
         let processes = self.processes.clone();
         let ended = tokio::task::spawn_blocking(move || {
-            processes.end(run::GRACE);
+            processes.end_all(run::GRACE);
             preparing.end();
         });
         let _ = ended.await;
-        self.clerk.close()
+        self.session_writer.close()
     }
 }
 
@@ -398,7 +416,7 @@ fn panic_if_asked(message: &Message) {
         (message, std::env::var("TINYLLAMA_TUTOR_PANIC"))
     {
         assert!(
-            keys::Key::of(event).to_string() != name,
+            keys::Key::from_event(event).to_string() != name,
             "a panic was asked for"
         );
     }

@@ -55,7 +55,7 @@ impl Pace {
 }
 
 /// Waits until `moment`. Waits for ever without waking up if it is `None`.
-pub async fn until(moment: Option<Instant>) {
+pub async fn wait_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,

@@ -5,43 +5,43 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::run::{Control, Start, Told, supervise};
-use crate::tui::{Desk, Message, RunId};
-use crate::tutor::Ending;
-use crate::tutor::prepare::Aside;
+use crate::run::{Control, RunStart, RunUpdate, supervise};
+use crate::tui::{Message, RunId, TaskContext};
+use crate::tutor::RunEnding;
+use crate::tutor::prepare::PauseGuard;
 
 /// Time that a child gets to end when the tutor ends. A step on a slow machine fits into it, a compilation does not.
 pub const GRACE: Duration = Duration::from_millis(1500);
 
 /// Runs `start` on the new thread, because it may be slow: it unpacks recordings.
 pub fn drive(
-    desk: Desk,
+    context: TaskContext,
     id: RunId,
     control: Control,
     is_recording: bool,
-    start: impl FnOnce() -> Result<(Start, Option<Aside>)> + Send + 'static,
+    start: impl FnOnce() -> Result<(RunStart, Option<PauseGuard>)> + Send + 'static,
 ) {
     thread::spawn(move || {
         let mut run = None;
         // While the tutor ends, no one receives these messages. The run still ends in order.
-        let mut tell = |told| {
-            if let Told::Started { run: name, .. } = &told {
+        let mut tell = |update| {
+            if let RunUpdate::Started { run: name, .. } = &update {
                 run = Some(name.clone());
             }
-            desk.tell(Message::Run(id, told));
+            context.send(Message::Run(id, update));
             Ok(())
         };
         // The guard pauses background compilation until the run is over.
-        let ended =
-            start().and_then(|(start, _aside)| supervise(&start, desk.root(), &control, &mut tell));
+        let ended = start()
+            .and_then(|(start, _aside)| supervise(&start, context.root(), &control, &mut tell));
         let ending = match ended {
             Ok(ended) => {
-                let ending = Ending::of(&ended);
-                desk.runs.add(ended.run);
+                let ending = RunEnding::from_run(&ended);
+                context.runs.add(ended.run);
                 ending
             }
-            Err(error) => Ending::not_started(&error, is_recording),
+            Err(error) => RunEnding::not_started(&error, is_recording),
         };
-        desk.tell(Message::RunEnded { id, run, ending });
+        context.send(Message::RunEnded { id, run, ending });
     });
 }

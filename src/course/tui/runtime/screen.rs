@@ -24,7 +24,7 @@ use crate::run::Processes;
 use crate::tutor::SharedSession;
 
 /// The output that a screen is written to.
-pub trait Device: Send {
+pub trait ScreenDevice: Send {
     /// Switches raw mode: in it, keys arrive one by one and are not echoed.
     fn set_raw(&mut self, raw: bool) -> io::Result<()>;
 
@@ -42,7 +42,7 @@ pub struct Tty {
     pub mouse: bool,
 }
 
-impl Device for Tty {
+impl ScreenDevice for Tty {
     fn set_raw(&mut self, raw: bool) -> io::Result<()> {
         match raw {
             true => enable_raw_mode(),
@@ -93,7 +93,7 @@ pub fn waiting() -> String {
 }
 
 pub struct Screen {
-    device: Box<dyn Device>,
+    device: Box<dyn ScreenDevice>,
     /// The frame on the terminal, or `None` if its content is unknown.
     shown: Option<Buffer>,
     /// Position of the visible cursor on the terminal.
@@ -101,7 +101,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    pub fn enter(device: impl Device + 'static) -> io::Result<Self> {
+    pub fn enter(device: impl ScreenDevice + 'static) -> io::Result<Self> {
         // Under NO_COLOR crossterm writes sequences that also switch off bold. The mono theme has no colour to write.
         style::force_color_output(true);
         let mut screen = Self {
@@ -211,7 +211,7 @@ pub fn restore() -> io::Result<()> {
     give_back(&mut Tty { mouse: false })
 }
 
-fn give_back(device: &mut dyn Device) -> io::Result<()> {
+fn give_back(device: &mut dyn ScreenDevice) -> io::Result<()> {
     let mut bytes = Vec::new();
     queue!(
         bytes,
@@ -236,7 +236,7 @@ pub fn restore_on_panic(session: SharedSession, processes: Processes) {
             let _ = restore();
             usual(info);
             eprintln!("The tutor has a bug and ends here; please report the lines above.");
-            processes.end(Duration::from_millis(200));
+            processes.end_all(Duration::from_millis(200));
             match session.try_close() {
                 Some(Ok(())) => eprintln!("Your progress is kept."),
                 Some(Err(error)) => eprintln!("error: {error}\n       {}", error.remedy()),

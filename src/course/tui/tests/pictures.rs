@@ -11,16 +11,16 @@ use ratatui::prelude::{Buffer, Rect};
 
 use super::script::Script;
 use super::svg::svg;
-use crate::lesson::{Course, Source};
+use crate::lesson::{Course, CourseSource};
 use crate::recording::{self, Library};
 use crate::session::StepRef;
 use crate::tui::view::draw;
 
 /// A screen: its file, its description, its size, and its keys. The keys follow a prediction and its finished run;
 /// without keys the picture shows a learner's first screen.
-type Screen = (&'static str, &'static str, (u16, u16), Option<&'static str>);
+type PictureScreen = (&'static str, &'static str, (u16, u16), Option<&'static str>);
 
-const SCREENS: [Screen; 5] = [
+const SCREENS: [PictureScreen; 5] = [
     (
         "run",
         "A run that has ended, next to its step",
@@ -39,16 +39,16 @@ const SCREENS: [Screen; 5] = [
 ];
 
 fn picture((columns, rows): (u16, u16), keys: Option<&str>, title: &str) -> String {
-    let course = Course::load(&Source::BuiltIn).expect("the course is sound");
-    let mut script = Script::of(course);
+    let course = Course::load(&CourseSource::BuiltIn).expect("the course is sound");
+    let mut script = Script::with_course(course);
     script.event(Event::Resize(columns, rows));
     if let Some(keys) = keys {
-        let library = Library::load(recording::Source::BuiltIn).expect("recordings");
+        let library = Library::load(recording::RecordingSource::BuiltIn).expect("recordings");
         script.model.recordings = Arc::new(library);
         let state = Arc::make_mut(&mut script.model.state);
         let unlocked = &mut state.unlocked;
         unlocked.insert("first-baseline".into(), "a picture".into());
-        script.model.lift_all();
+        script.model.clear_overlays();
         script.open(StepRef::new("first-baseline", "guess-time"));
         script.keys("enter 3 0 enter n r");
         let (id, recording) = script.played().expect("a recording");

@@ -13,23 +13,23 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use crate::lesson::{Course, Source};
+use crate::lesson::{Course, CourseSource};
 use crate::recording::{self, Library};
-use crate::run::{Told, read_line};
+use crate::run::{RunUpdate, read_line};
 use crate::session::event::{RunExit, StepRef};
-use crate::session::{Place, Session};
+use crate::session::{Session, SessionLocation};
 use crate::tui::Theme;
-use crate::tui::desk::Work;
 use crate::tui::keys::{Key, KeyMap};
 use crate::tui::message::{Effect, HandOver, Message, RunId};
 use crate::tui::model::Model;
-use crate::tui::runtime::clerk::answer;
-use crate::tui::runtime::screen::Device;
-use crate::tui::runtime::stage::{Input, Stage};
-use crate::tui::runtime::{Hands, Tutor, on_one_thread};
+use crate::tui::runtime::event_loop::{TerminalGuard, TerminalInput};
+use crate::tui::runtime::screen::ScreenDevice;
+use crate::tui::runtime::session_writer::answer;
+use crate::tui::runtime::{EffectHandler, Tutor, on_one_thread};
+use crate::tui::task::BackgroundTask;
 use crate::tui::update::navigate;
 use crate::tui::view::document;
-use crate::tutor::{Ending, TutorError};
+use crate::tutor::{RunEnding, TutorError};
 
 /// The event stream of a run with eight quick steps.
 pub const STREAM: &str = include_str!("../script/run.jsonl");
@@ -39,7 +39,7 @@ const SIZE: (u16, u16) = (80, 24);
 
 pub struct Script {
     tutor: Tutor<Notes>,
-    stage: Stage,
+    stage: TerminalGuard,
     messages: mpsc::Receiver<Message>,
     keys: mpsc::UnboundedSender<Event>,
     runtime: Runtime,
@@ -59,7 +59,7 @@ pub struct Notes {
     pub handed_over: Vec<HandOver>,
 }
 
-impl Hands for Notes {
+impl EffectHandler for Notes {
     fn carry_out(&mut self, effect: Effect, _: &Model) {
         match effect {
             Effect::Session(request) => {
@@ -71,22 +71,22 @@ impl Hands for Notes {
         }
     }
 
-    fn prepare(&mut self, request: HandOver) -> Result<Work, String> {
+    fn prepare(&mut self, request: HandOver) -> Result<BackgroundTask, String> {
         self.handed_over.push(request);
         let job = Box::new(|_: &_| {});
-        Ok(Work { meanwhile: "", job })
+        Ok(BackgroundTask { meanwhile: "", job })
     }
 
-    fn lend(&mut self, _: Work) {}
+    fn start_program(&mut self, _: BackgroundTask) {}
 
-    fn take_back(&mut self) {}
+    fn program_ended(&mut self) {}
 }
 
 /// A terminal in memory, which shows the same as a real one.
 #[derive(Clone)]
 struct Terminal(Arc<Mutex<vt100::Parser>>);
 
-impl Device for Terminal {
+impl ScreenDevice for Terminal {
     fn set_raw(&mut self, _: bool) -> io::Result<()> {
         Ok(())
     }
@@ -122,30 +122,30 @@ impl DerefMut for Script {
 
 pub fn test_course() -> Course {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/course");
-    Course::load(&Source::Folder(folder)).expect("the tests' course is sound")
+    Course::load(&CourseSource::Folder(folder)).expect("the tests' course is sound")
 }
 
 impl Script {
     /// A learner's first visit after closing the welcome page.
     pub fn in_new_folder() -> Self {
         let mut script = Self::at_first();
-        script.model.lift_all();
+        script.model.clear_overlays();
         script
     }
 
     /// A learner's first screen.
     pub fn at_first() -> Self {
-        Self::of(test_course())
+        Self::with_course(test_course())
     }
 
     /// A learner's first visit of a course.
-    pub fn of(course: Course) -> Self {
-        Self::at(tempfile::tempdir().expect("a temporary folder"), course)
+    pub fn with_course(course: Course) -> Self {
+        Self::with_folder(tempfile::tempdir().expect("a temporary folder"), course)
     }
 
-    fn at(folder: TempDir, course: Course) -> Self {
+    fn with_folder(folder: TempDir, course: Course) -> Self {
         let course = Arc::new(course);
-        let place = Place {
+        let place = SessionLocation {
             folder: folder.path().to_path_buf(),
             learner: "ada".into(),
         };
@@ -163,23 +163,23 @@ impl Script {
         );
         let recordings =
             PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/recordings");
-        let recordings = recording::Source::Folder(recordings);
+        let recordings = recording::RecordingSource::Folder(recordings);
         model.recordings = Arc::new(Library::load(recordings).expect("the tests' recordings"));
         let runtime = on_one_thread().expect("a runtime");
         let (sender, messages) = mpsc::channel(4096);
         let (keys, pressed) = mpsc::unbounded_channel();
         let pressed = UnboundedReceiverStream::new(pressed);
         let pressed = tokio_stream::StreamExt::map(pressed, Ok);
-        let waiting: Mutex<Option<Input>> = Mutex::new(Some(Box::pin(pressed)));
+        let waiting: Mutex<Option<TerminalInput>> = Mutex::new(Some(Box::pin(pressed)));
         // After the terminal was given away and back, the new listener receives nothing.
-        let listen = move || -> Input {
+        let listen = move || -> TerminalInput {
             let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let again = || -> Input { Box::pin(tokio_stream::pending()) };
+            let again = || -> TerminalInput { Box::pin(tokio_stream::pending()) };
             waiting.take().unwrap_or_else(again)
         };
         let [columns, rows] = [SIZE.0, SIZE.1].map(|size| NonZeroU16::new(size).expect("a size"));
         let terminal = Terminal(Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0))));
-        let mut stage = Stage::on(terminal.clone(), listen).expect("a stage");
+        let mut stage = TerminalGuard::on_device(terminal.clone(), listen).expect("a stage");
         let hands = Notes {
             session,
             course,
@@ -207,19 +207,21 @@ impl Script {
     pub fn reopened(self) -> Self {
         let Script { tutor, folder, .. } = self;
         drop(tutor);
-        Self::at(folder, test_course())
+        Self::with_folder(folder, test_course())
     }
 
     /// One turn of the loop.
     fn turn(&mut self) -> Result<(), TutorError> {
-        let turn = self.stage.turn(&mut self.tutor, &mut self.messages);
+        let turn = self
+            .stage
+            .handle_arrived(&mut self.tutor, &mut self.messages);
         let turned = self.runtime.block_on(turn);
         self.changed = self.tutor.model.dirty;
         turned.and_then(|()| self.stage.show(&mut self.tutor))
     }
 
     pub fn send(&mut self, message: Message) {
-        let sender = &self.tutor.hands.sender;
+        let sender = &self.tutor.handler.sender;
         sender.try_send(message).expect("room for a message");
         self.turn().expect("the loop goes on");
     }
@@ -286,7 +288,7 @@ impl Script {
 
     /// Takes the last start of a run from the effects.
     pub fn started(&mut self) -> Option<RunId> {
-        let effects = &mut self.tutor.hands.effects;
+        let effects = &mut self.tutor.handler.effects;
         let position = effects
             .iter()
             .rposition(|effect| matches!(effect, Effect::StartRun { .. }))?;
@@ -298,7 +300,7 @@ impl Script {
 
     /// Takes the last work from the effects and returns its line for the learner. Skips work without such a line.
     pub fn worked(&mut self) -> Option<&'static str> {
-        let effects = &mut self.tutor.hands.effects;
+        let effects = &mut self.tutor.handler.effects;
         let position = effects.iter().rposition(
             |effect| matches!(effect, Effect::Work(work) if !work.meanwhile.is_empty()),
         )?;
@@ -310,7 +312,7 @@ impl Script {
 
     /// Takes the last start of a recording from the effects.
     pub fn played(&mut self) -> Option<(RunId, String)> {
-        let effects = &mut self.tutor.hands.effects;
+        let effects = &mut self.tutor.handler.effects;
         let position = effects
             .iter()
             .rposition(|effect| matches!(effect, Effect::PlayRecording { .. }))?;
@@ -323,9 +325,9 @@ impl Script {
     /// Opens a step as the outline would.
     pub fn open(&mut self, at: StepRef) {
         let effects = navigate::open(&mut self.tutor.model, at);
-        let Tutor { model, hands, .. } = &mut self.tutor;
+        let Tutor { model, handler, .. } = &mut self.tutor;
         for effect in effects.into_iter().flatten() {
-            hands.carry_out(effect, model);
+            handler.carry_out(effect, model);
         }
         self.turn().expect("the loop goes on");
     }
@@ -340,13 +342,13 @@ impl Script {
         let run = self.begin_run_with(id, stream);
         for line in stream.lines() {
             let line = read_line(line);
-            self.send(Message::Run(id, Told::Line(line)));
+            self.send(Message::Run(id, RunUpdate::Line(line)));
         }
-        let ending = Ending {
+        let ending = RunEnding {
             exit: Some(RunExit::Status(0)),
-            words: "The run ended as planned.".into(),
+            message: "The run ended as planned.".into(),
             remedy: None,
-            ..Ending::default()
+            ..RunEnding::default()
         };
         self.send(Message::RunEnded {
             id,
@@ -362,18 +364,18 @@ impl Script {
 
     fn begin_run_with(&mut self, id: RunId, stream: &str) -> String {
         let run = format!("run-{}", id.0);
-        let folder = self.tutor.hands.session.place.runs().join(&run);
+        let folder = self.tutor.handler.session.location.runs().join(&run);
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join("events.jsonl"), stream).expect("a file");
         let flags = self.tutor.model.run_mut(id).map(|run| run.flags.clone());
-        let words = ["tinyllama-tutor", "run", "v1", "--events", "json"].map(String::from);
-        let command = words
+        let args = ["tinyllama-tutor", "run", "v1", "--events", "json"].map(String::from);
+        let command = args
             .into_iter()
             .chain(flags.into_iter().flatten())
             .collect();
         self.send(Message::Run(
             id,
-            Told::Started {
+            RunUpdate::Started {
                 run: run.clone(),
                 command,
             },

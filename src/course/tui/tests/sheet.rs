@@ -18,7 +18,7 @@ pub fn sheet(draw: impl Fn(Pane)) -> String {
         let picture = |no_color, ascii| {
             let area = Rect::new(0, 0, width, height);
             let mut buffer = Buffer::empty(area);
-            let theme = Theme::of(no_color, ascii);
+            let theme = Theme::new(no_color, ascii);
             draw(Pane::new(area, &mut buffer, &theme));
             buffer
         };
@@ -80,15 +80,15 @@ pub fn styles(buffer: &Buffer) -> String {
 }
 
 fn name(style: Style) -> String {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     if let Some(colour) = style.fg.filter(|colour| *colour != Color::Reset) {
-        words.push(colour.to_string().to_lowercase());
+        parts.push(colour.to_string().to_lowercase());
     }
     if let Some(colour) = style.bg.filter(|colour| *colour != Color::Reset) {
-        words.push(format!("on {}", colour.to_string().to_lowercase()));
+        parts.push(format!("on {}", colour.to_string().to_lowercase()));
     }
     if !style.add_modifier.is_empty() {
-        words.push(format!("{:?}", style.add_modifier).to_lowercase());
+        parts.push(format!("{:?}", style.add_modifier).to_lowercase());
     }
-    words.join(" ")
+    parts.join(" ")
 }

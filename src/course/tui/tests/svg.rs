@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ratatui::buffer::Cell;
 use ratatui::prelude::{Buffer, Color, Modifier};
 
-use tinyllama_base::foreign::Html;
+use tinyllama_base::untrusted::HtmlWriter;
 
 /// SVG units of a cell and of the margin.
 const CELL: (f64, f64) = (8.4, 18.0);
@@ -32,7 +32,7 @@ fn colour(colour: Color) -> Option<&'static str> {
 
 /// The style of a cell: its colour, its background, bold, faint, underlined.
 #[derive(Clone, Copy, PartialEq)]
-struct Look {
+struct CellStyle {
     ink: &'static str,
     paper: Option<&'static str>,
     modifiers: Modifier,
@@ -40,14 +40,14 @@ struct Look {
     is_ascii: bool,
 }
 
-impl Look {
-    fn of(cell: &Cell) -> Self {
+impl CellStyle {
+    fn from_cell(cell: &Cell) -> Self {
         let (ink, paper) = (colour(cell.fg), colour(cell.bg));
         let (ink, paper) = match cell.modifier.contains(Modifier::REVERSED) {
             true => (paper.unwrap_or(BACKGROUND), Some(ink.unwrap_or(FOREGROUND))),
             false => (ink.unwrap_or(FOREGROUND), paper),
         };
-        Look {
+        CellStyle {
             ink,
             paper,
             modifiers: cell.modifier,
@@ -67,15 +67,18 @@ pub fn svg(buffer: &Buffer, title: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.1} {height:.1}\" role=\"img\">\n<title>{}</title>\n\
          <style>text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; white-space: pre; }}</style>\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n",
-        Html(title)
+        HtmlWriter(title)
     );
     for y in area.rows().map(|row| row.y) {
         let mut x = area.left();
         while x < area.right() {
-            let look = Look::of(&buffer[(x, y)]);
+            let look = CellStyle::from_cell(&buffer[(x, y)]);
             let mut end = x + 1;
             let is_blank = |x: u16| buffer[(x, y)].symbol() == " ";
-            while look.is_ascii && end < area.right() && Look::of(&buffer[(end, y)]) == look {
+            while look.is_ascii
+                && end < area.right()
+                && CellStyle::from_cell(&buffer[(end, y)]) == look
+            {
                 // SVG merges blanks within a text.
                 if is_blank(end - 1) && is_blank(end) != is_blank(x) {
                     break;
@@ -91,7 +94,7 @@ pub fn svg(buffer: &Buffer, title: &str) -> String {
     out
 }
 
-fn piece(out: &mut String, (column, row, length): (u16, u16, u16), text: &str, look: Look) {
+fn piece(out: &mut String, (column, row, length): (u16, u16, u16), text: &str, look: CellStyle) {
     let (x, y) = (
         MARGIN + f64::from(column) * CELL.0,
         MARGIN + f64::from(row) * CELL.1,
@@ -128,6 +131,6 @@ fn piece(out: &mut String, (column, row, length): (u16, u16, u16), text: &str, l
         "<text x=\"{x:.1}\" y=\"{:.1}\" textLength=\"{wide:.1}\" fill=\"{}\"{style}>{}</text>",
         y + 13.5,
         look.ink,
-        Html(letters)
+        HtmlWriter(letters)
     );
 }

@@ -4,32 +4,32 @@ use std::sync::Arc;
 
 use super::{ask, kernel, note_time, primary, runs};
 use crate::lesson::{RunName, Runs, StepKind};
-use crate::session::{State, Status};
+use crate::session::{SessionState, StepStatus};
 use crate::tui::{
-    Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Here, Highlighter, Message,
-    Model, Overlay, Phase, Request,
+    Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter, Message,
+    Model, OpenStep, Overlay, RunPhase, SessionRequest,
 };
 
-pub fn act(model: &mut Model, here: &Here) -> Effects {
+pub fn act(model: &mut Model, here: &OpenStep) -> Effects {
     match primary::primary(model, here) {
         Some(primary) => primary.act(model, here),
-        None => model.tell("This is still running; one moment."),
+        None => model.notify("This is still running; one moment."),
     }
 }
 
-pub fn hint(model: &mut Model, here: &Here) -> Effects {
+pub fn hint(model: &mut Model, here: &OpenStep) -> Effects {
     if here.step.hints.is_empty() {
-        return model.tell("This step has no hints.");
+        return model.notify("This step has no hints.");
     }
-    Some(vec![Effect::Session(Request::Hint(here.at.clone()))])
+    Some(vec![Effect::Session(SessionRequest::Hint(here.at.clone()))])
 }
 
-pub fn flags(model: &mut Model, here: &Here) -> Effects {
+pub fn flags(model: &mut Model, here: &OpenStep) -> Effects {
     if !matches!(
         here.step.kind,
         StepKind::Run { .. } | StepKind::Command { .. }
     ) {
-        return model.tell("This step starts nothing whose flags could be changed.");
+        return model.notify("This step starts nothing whose flags could be changed.");
     }
     let flags = model.flags_at(&here.at);
     let text = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
@@ -38,45 +38,48 @@ pub fn flags(model: &mut Model, here: &Here) -> Effects {
         "Flags of the run",
         "Enter starts the run with them.",
         |model, at, text| {
-            let flags = ask::words(text)?;
+            let flags = ask::split_arguments(text)?;
             if let Some(view) = model.view_at(&at) {
                 view.flags = Some(flags);
             }
             Ok(runs::start(model, at))
         },
     );
-    model.lay(Overlay::Ask(ask.with(&text)))
+    model.push_overlay(Overlay::Ask(ask.with_text(&text)))
 }
 
 /// Starts a step's run once more, however the last one ended.
-pub fn again(model: &mut Model, here: &Here) -> Effects {
+pub fn run_again(model: &mut Model, here: &OpenStep) -> Effects {
     match &here.step.kind {
         StepKind::Run { .. } => runs::start(model, here.at.clone()),
-        _ => model.tell("This step starts no run."),
+        _ => model.notify("This step starts no run."),
     }
 }
 
 /// Switches between the text and the figures.
-pub fn view(model: &mut Model, here: &Here) -> Effects {
+pub fn view(model: &mut Model, here: &OpenStep) -> Effects {
     let mut effects = None;
     match &here.step.kind {
         StepKind::Compare { .. } => {
             rebuild_comparison(model);
-            effects = Some(vec![Effect::Session(Request::Check(here.at.clone()))]);
+            effects = Some(vec![Effect::Session(SessionRequest::Check(
+                here.at.clone(),
+            ))]);
         }
         StepKind::Run { .. } | StepKind::Investigate(_) => {
             let run = model.run_at(&here.at);
-            if run.is_none_or(|run| run.phase == Phase::Queued) {
-                return model.tell("No run was started here yet, so there are no figures.");
+            if run.is_none_or(|run| run.phase == RunPhase::Queued) {
+                return model.notify("No run was started here yet, so there are no figures.");
             }
         }
         StepKind::Profile { .. } => {
             if model.step.as_ref().is_none_or(|view| view.panel.is_none()) {
-                return model.tell("There is no profile yet: run the profiler, or import a file.");
+                return model
+                    .notify("There is no profile yet: run the profiler, or import a file.");
             }
         }
         StepKind::Kernel { exercise } => return kernel::watch(model, here, exercise),
-        _ => return model.tell("This step has no figures."),
+        _ => return model.notify("This step has no figures."),
     }
     if let Some(view) = &mut model.step {
         view.panel_open = true;
@@ -87,7 +90,8 @@ pub fn view(model: &mut Model, here: &Here) -> Effects {
 /// Updates the comparison of the open step with the latest measurements.
 pub fn rebuild_comparison(model: &mut Model) {
     let course = Arc::clone(&model.course);
-    let Some(StepKind::Compare { runs, metrics }) = model.here(&course).map(|it| &it.step.kind)
+    let Some(StepKind::Compare { runs, metrics }) =
+        model.open_step(&course).map(|it| &it.step.kind)
     else {
         return;
     };
@@ -96,7 +100,12 @@ pub fn rebuild_comparison(model: &mut Model) {
             .step(&name.lesson, &name.step)
             .map_or(&name.step, |step| &step.title)
             .clone(),
-        repeats: model.measured.of(name).into_iter().cloned().collect(),
+        repeats: model
+            .measured
+            .measurements(name)
+            .into_iter()
+            .cloned()
+            .collect(),
         recorded: model.measured.recorded(name).map(str::to_owned),
         setup: last_command(&model.state, name),
     });
@@ -107,35 +116,42 @@ pub fn rebuild_comparison(model: &mut Model) {
 }
 
 /// The command line of the last run of a step.
-fn last_command(state: &State, name: &RunName) -> Vec<String> {
+fn last_command(state: &SessionState, name: &RunName) -> Vec<String> {
     let runs = state.step(&name.lesson, &name.step).map(|step| &step.runs);
     let last = runs.and_then(|runs| state.runs.get(runs.last()?));
     last.map_or_else(Vec::new, |run| run.command.clone())
 }
 
-pub fn check(model: &mut Model, here: &Here) -> Effects {
+pub fn check(model: &mut Model, here: &OpenStep) -> Effects {
     if let StepKind::Kernel { exercise } = here.step.kind {
         return kernel::check(model, here, exercise);
     }
     if here.step.checks.is_empty() {
-        return model.tell("Nothing is checked at this step.");
+        return model.notify("Nothing is checked at this step.");
     }
-    Some(vec![Effect::Session(Request::Check(here.at.clone()))])
+    Some(vec![Effect::Session(SessionRequest::Check(
+        here.at.clone(),
+    ))])
 }
 
-pub fn skip(model: &mut Model, here: &Here) -> Effects {
-    if model.progress_at(&here.at).status == Status::Done {
-        return model.tell("This step is done; there is nothing to skip.");
+pub fn skip(model: &mut Model, here: &OpenStep) -> Effects {
+    if model.progress_at(&here.at).status == StepStatus::Done {
+        return model.notify("This step is done; there is nothing to skip.");
     }
-    model.lay(Overlay::Ask(Ask::new(
+    model.push_overlay(Overlay::Ask(Ask::new(
         here.at.clone(),
         "Skip this step",
         "Why? A note for your report, or nothing.",
-        |_, at, note| Ok(Some(vec![Effect::Session(Request::Skip(at, note.into()))])),
+        |_, at, note| {
+            Ok(Some(vec![Effect::Session(SessionRequest::Skip(
+                at,
+                note.into(),
+            ))]))
+        },
     )))
 }
 
-pub fn edit(model: &mut Model, here: &Here) -> Effects {
+pub fn edit(model: &mut Model, here: &OpenStep) -> Effects {
     let at = here.at.clone();
     match &here.step.kind {
         StepKind::Reflect => {
@@ -145,7 +161,7 @@ pub fn edit(model: &mut Model, here: &Here) -> Effects {
         StepKind::Kernel { exercise } => kernel::edit(model, here, exercise),
         StepKind::Profile { .. } => ask::profile_command(model, here),
         StepKind::Run { .. } | StepKind::Command { .. } => flags(model, here),
-        _ => model.tell("There is nothing to edit at this step."),
+        _ => model.notify("There is nothing to edit at this step."),
     }
 }
 
@@ -159,7 +175,7 @@ pub fn redraw(_: &mut Model) -> Effects {
 
 pub fn quit(model: &mut Model) -> Effects {
     match model.running() {
-        Some(_) => model.lay(Overlay::Confirm(Confirm::Quit)),
+        Some(_) => model.push_overlay(Overlay::Confirm(Confirm::Quit)),
         None => leave(model),
     }
 }
@@ -170,5 +186,5 @@ pub fn leave(model: &mut Model) -> Effects {
 }
 
 pub fn load_highlighter() -> Effect {
-    Effect::work("", |_| Message::Highlighter(Arc::new(Highlighter::load())))
+    Effect::background_work("", |_| Message::Highlighter(Arc::new(Highlighter::load())))
 }

@@ -5,52 +5,57 @@ use std::path::PathBuf;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{profile, profiler, request};
-use crate::analysis::Unit;
-use crate::lesson::{Answer, Quiz, StepKind};
-use crate::tui::{Ask, Effect, Effects, Here, Model, Overlay, Request};
+use crate::analysis::MetricUnit;
+use crate::lesson::{Quiz, QuizAnswer, StepKind};
+use crate::tui::{Ask, Effect, Effects, Model, OpenStep, Overlay, SessionRequest};
 use crate::tutor::say;
 
-pub fn guess(model: &mut Model, here: &Here) -> Effects {
+pub fn guess(model: &mut Model, here: &OpenStep) -> Effects {
     let unit = match &here.step.kind {
         StepKind::Predict { measure } => unit_word(measure.unit()),
         _ => String::new(),
     };
-    model.lay(Overlay::Ask(Ask::new(
+    model.push_overlay(Overlay::Ask(Ask::new(
         here.at.clone(),
         format!("Your guess, in {unit}"),
         "A number. The first guess counts; any is better than none.",
-        |_, at, text| Ok(request(Request::Predict(at, figure(text)?))),
+        |_, at, text| Ok(request(SessionRequest::Predict(at, figure(text)?))),
     )))
 }
 
 /// The unit of a number, shown to the right of its field.
-fn unit_word(unit: Unit) -> String {
+fn unit_word(unit: MetricUnit) -> String {
     match unit {
-        Unit::Milliseconds => "ms".into(),
-        Unit::Bytes => "bytes".into(),
-        Unit::PerSecond(what) => format!("{what}/s"),
-        Unit::Count(what) => what.into(),
-        Unit::Nats => "nats".into(),
-        Unit::One => "times".into(),
+        MetricUnit::Milliseconds => "ms".into(),
+        MetricUnit::Bytes => "bytes".into(),
+        MetricUnit::PerSecond(what) => format!("{what}/s"),
+        MetricUnit::Count(what) => what.into(),
+        MetricUnit::Nats => "nats".into(),
+        MetricUnit::One => "times".into(),
     }
 }
 
-pub fn number(model: &mut Model, here: &Here) -> Effects {
+pub fn number(model: &mut Model, here: &OpenStep) -> Effects {
     let title = match &here.step.kind {
-        StepKind::Quiz(Quiz::Number(number)) if !number.unit.is_empty() => {
+        StepKind::Quiz(Quiz::NumberQuestion(number)) if !number.unit.is_empty() => {
             format!("Your answer, in {}", number.unit)
         }
         _ => "Your answer".into(),
     };
-    model.lay(Overlay::Ask(Ask::new(
+    model.push_overlay(Overlay::Ask(Ask::new(
         here.at.clone(),
         title,
         "A number, such as 12.5 or 1e3.",
-        |_, at, text| Ok(request(Request::Answer(at, Answer::Number(figure(text)?)))),
+        |_, at, text| {
+            Ok(request(SessionRequest::Answer(
+                at,
+                QuizAnswer::NumberQuestion(figure(text)?),
+            )))
+        },
     )))
 }
 
-pub fn reflection(model: &mut Model, here: &Here) -> Effects {
+pub fn reflection(model: &mut Model, here: &OpenStep) -> Effects {
     let text = model.progress_at(&here.at).reflection.unwrap_or_default();
     let ask = Ask {
         has_lines: true,
@@ -58,30 +63,30 @@ pub fn reflection(model: &mut Model, here: &Here) -> Effects {
             here.at.clone(),
             "For your report",
             "Esc keeps what you wrote.",
-            |_, at, text| Ok(request(Request::Reflect(at, text.into()))),
+            |_, at, text| Ok(request(SessionRequest::Reflect(at, text.into()))),
         )
     };
-    model.lay(Overlay::Ask(ask.with(&text)))
+    model.push_overlay(Overlay::Ask(ask.with_text(&text)))
 }
 
-pub fn profile_command(model: &mut Model, here: &Here) -> Effects {
+pub fn profile_command(model: &mut Model, here: &OpenStep) -> Effects {
     let line = model.step.as_ref()?.profile.line()?.shell();
     let ask = Ask::new(
         here.at.clone(),
         "The profiler's command",
         "Enter keeps it; it runs only when you start it.",
         |model, at, text| {
-            if !words(text)?.is_empty() {
+            if !split_arguments(text)?.is_empty() {
                 profile::edited(model, &at, text);
             }
             Ok(None)
         },
     );
-    model.lay(Overlay::Ask(ask.with(&line)))
+    model.push_overlay(Overlay::Ask(ask.with_text(&line)))
 }
 
-pub fn import(model: &mut Model, here: &Here) -> Effects {
-    model.lay(Overlay::Ask(Ask::new(
+pub fn import(model: &mut Model, here: &OpenStep) -> Effects {
+    model.push_overlay(Overlay::Ask(Ask::new(
         here.at.clone(),
         "Import a profile",
         "A file or folder that a profiler wrote.",
@@ -100,7 +105,7 @@ fn figure(text: &str) -> Result<f64, String> {
 }
 
 /// Splits a text into words as a shell does.
-pub fn words(text: &str) -> Result<Vec<String>, String> {
+pub fn split_arguments(text: &str) -> Result<Vec<String>, String> {
     shlex::split(text).ok_or_else(|| "a quotation mark is not closed".into())
 }
 
@@ -122,7 +127,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
         // Leaving a reflection keeps its text.
         (KeyCode::Esc, _) | (KeyCode::Char('s'), true) if lines => return submit(model),
         (KeyCode::Enter, _) | (KeyCode::Char('m' | 'j'), true) if !lines => return submit(model),
-        (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => drop(model.lift()),
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => drop(model.pop_overlay()),
         // Ctrl-U deletes as in a shell; the editor's own binding would undo.
         (KeyCode::Char('u'), true) => drop(ask.input.delete_line_by_head()),
         (KeyCode::Char('z'), true) => return Some(vec![Effect::Suspend]),
@@ -158,10 +163,10 @@ fn submit(model: &mut Model) -> Effects {
     let Some(Overlay::Ask(mut ask)) = model.overlay.take() else {
         return None;
     };
-    model.lift();
+    model.pop_overlay();
     let done = (ask.then)(model, ask.at.clone(), ask.text().trim());
     done.unwrap_or_else(|problem| {
         ask.problem = Some(problem);
-        model.lay(Overlay::Ask(ask))
+        model.push_overlay(Overlay::Ask(ask))
     })
 }

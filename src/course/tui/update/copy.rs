@@ -1,7 +1,7 @@
 //! Copies a command, a path or a table through the terminal to the learner's own clipboard.
 
 use crate::lesson::StepKind;
-use crate::tui::{Effect, Effects, List, Model, Overlay, Palette, Snippet};
+use crate::tui::{ChoiceList, Effect, Effects, Model, Overlay, Palette, Snippet};
 
 /// A longer text exceeds what terminals accept.
 const MOST_BYTES: usize = 74_000;
@@ -11,11 +11,11 @@ pub fn copy(model: &mut Model) -> Effects {
     let mut copies = copies(model);
     match (copies.len(), copies.pop()) {
         (1, Some(copy)) => take(model, copy),
-        (0, _) | (_, None) => model.tell("There is nothing to copy here."),
+        (0, _) | (_, None) => model.notify("There is nothing to copy here."),
         (_, Some(last)) => {
             copies.push(last);
-            model.lay(Overlay::Palette(Palette {
-                list: List::Copies(copies),
+            model.push_overlay(Overlay::Palette(Palette {
+                list: ChoiceList::Copies(copies),
                 ..Palette::default()
             }))
         }
@@ -30,7 +30,7 @@ pub fn take(model: &mut Model, Snippet { name, text }: Snippet) -> Effects {
         ));
     }
     // A terminal does not answer, so the tutor cannot know whether it worked.
-    model.tell(format!(
+    model.notify(format!(
         "Copied {name}, if your terminal supports OSC 52: {}",
         text.replace('\n', " ")
     ));
@@ -38,10 +38,10 @@ pub fn take(model: &mut Model, Snippet { name, text }: Snippet) -> Effects {
 }
 
 fn copies(model: &Model) -> Vec<Snippet> {
-    if let Some(panel) = model.panel_over() {
+    if let Some(panel) = model.top_panel() {
         return [panel.copies(), code(panel.text().unwrap_or_default())].concat();
     }
-    let Some(here) = model.here(&model.course) else {
+    let Some(here) = model.open_step(&model.course) else {
         return Vec::new();
     };
     let panel = model.step_panel().filter(|_| model.has_panel_open());
@@ -50,9 +50,9 @@ fn copies(model: &Model) -> Vec<Snippet> {
     match &here.step.kind {
         StepKind::Run { target, .. } => {
             let flags = model.flags_at(&here.at);
-            let words = ["tinyllama-tutor", "run", target.as_str()].into_iter();
-            let words = words.chain(flags.iter().map(String::as_str));
-            let line = shlex::try_join(words).unwrap_or_default();
+            let argv = ["tinyllama-tutor", "run", target.as_str()].into_iter();
+            let argv = argv.chain(flags.iter().map(String::as_str));
+            let line = shlex::try_join(argv).unwrap_or_default();
             copies.push(Snippet::new("the run's command", line));
         }
         StepKind::Profile { .. } => {

@@ -6,20 +6,21 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use crate::lesson::StepKind;
-use crate::session::kernel::begun;
-use crate::session::{StepRef, Tried};
+use crate::session::kernel::start_exercise;
+use crate::session::{CheckedKernel, StepRef};
 use crate::tui::panels::kernel::KernelPanel;
 use crate::tui::{
-    Desk, Effect, Effects, HandOver, Here, Message, Model, Page, Request, Text, Work, both,
+    BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText, SessionRequest,
+    TaskContext, TextPage, both_effects,
 };
-use crate::workbench::{Exercise, place};
+use crate::workbench::{Exercise, exercise_file};
 
 /// Interval at which the file's modification time is read. Network home folders report it as well.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// Opens the kernel's screen and watches its file from now on.
-pub fn watch(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
-    let found = begun(exercise, &model.workbench);
+pub fn watch(model: &mut Model, here: &OpenStep, exercise: &'static Exercise) -> Effects {
+    let found = start_exercise(exercise, &model.workbench);
     let (path, _) = or_warn(model, found)?;
     let view = model.step.as_mut()?;
     if view.panel.is_none() {
@@ -32,49 +33,49 @@ pub fn watch(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Eff
     let token = Arc::new(());
     view.watched = Some(Arc::clone(&token));
     let (at, held) = (here.at.clone(), Arc::downgrade(&token));
-    Some(vec![Effect::Work(Work {
+    Some(vec![Effect::Work(BackgroundTask {
         meanwhile: "The kernel is being checked.",
-        job: Box::new(move |desk| look_after(desk, &at, exercise, &path, &held)),
+        job: Box::new(move |context| look_after(context, &at, exercise, &path, &held)),
     })])
 }
 
 /// Watches the file until the learner leaves the step.
 fn look_after(
-    desk: &Desk,
+    context: &TaskContext,
     at: &StepRef,
     exercise: &'static Exercise,
     path: &Path,
     held: &Weak<()>,
 ) {
     let mut seen: Option<(SystemTime, u64)> = None;
-    while held.strong_count() > 0 && !desk.sender.is_closed() {
+    while held.strong_count() > 0 && !context.sender.is_closed() {
         // An editor may replace the file, and for a moment it is missing.
         let now = std::fs::metadata(path).and_then(|data| Ok((data.modified()?, data.len())));
         if let Ok(now) = now
             && seen != Some(now)
         {
             seen = Some(now);
-            desk.tell(tried_now(at, exercise, path));
+            context.send(tried_now(at, exercise, path));
         }
         thread::sleep(LOOK);
     }
 }
 
 fn tried_now(at: &StepRef, exercise: &'static Exercise, path: &Path) -> Message {
-    let tried = Tried::on_stand_in(exercise, path);
+    let tried = CheckedKernel::on_stand_in(exercise, path);
     let tried = tried.map(Box::new).map_err(|error| format!("{error:#}"));
     Message::Kernel(at.clone(), tried)
 }
 
 /// Opens the editor on the file. Writes the file first if it is missing.
-pub fn edit(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
+pub fn edit(model: &mut Model, here: &OpenStep, exercise: &'static Exercise) -> Effects {
     let watched = watch(model, here, exercise);
     let path = model.workbench.join(exercise.file_name());
-    both(watched, Some(vec![Effect::HandOver(HandOver::Open(path))]))
+    both_effects(watched, Some(vec![Effect::HandOver(HandOver::Open(path))]))
 }
 
 /// Checks the file now, whether it was saved or not.
-pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
+pub fn check(model: &mut Model, here: &OpenStep, exercise: &'static Exercise) -> Effects {
     let was_watched = model
         .step
         .as_ref()
@@ -84,47 +85,47 @@ pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Eff
         return effects;
     }
     let (at, path) = (here.at.clone(), model.workbench.join(exercise.file_name()));
-    Some(vec![Effect::work(
+    Some(vec![Effect::background_work(
         "The kernel is being checked.",
         move |_| tried_now(&at, exercise, &path),
     )])
 }
 
 /// Shows a solution; the learner's own file stays unchanged.
-pub fn solution(model: &mut Model, here: &Here) -> Effects {
+pub fn solution(model: &mut Model, here: &OpenStep) -> Effects {
     let exercise = exercise(model, here)?;
     let text = or_warn(model, exercise.solution())?;
-    model.open(Page::new(
+    model.open(TextPage::new(
         format!("A solution of {}", exercise.name),
-        Text::Markdown(format!("```cpp\n{text}\n```\n")),
+        PageText::Markdown(format!("```cpp\n{text}\n```\n")),
     ))
 }
 
 /// Restores the original file. The learner's version is kept next to it.
-pub fn reset(model: &mut Model, here: &Here) -> Effects {
+pub fn reset(model: &mut Model, here: &OpenStep) -> Effects {
     let exercise = exercise(model, here)?;
-    let kept =
-        begun(exercise, &model.workbench).and_then(|(path, _)| place::reset(exercise, &path));
+    let kept = start_exercise(exercise, &model.workbench)
+        .and_then(|(path, _)| exercise_file::reset(exercise, &path));
     let kept = or_warn(model, kept)?;
-    model.tell(format!(
+    model.notify(format!(
         "It is the starter again; your version was saved as {}.",
         kept.display()
     ))
 }
 
 /// Measures times on this machine's GPU, or says what to do without one.
-pub fn bench(model: &mut Model, here: &Here) -> Effects {
+pub fn bench(model: &mut Model, here: &OpenStep) -> Effects {
     let exercise = exercise(model, here)?;
     let path = model.workbench.join(exercise.file_name());
-    let words = ["workbench", "bench", &exercise.name, "--file"].map(str::to_owned);
-    let words = words.into_iter().chain([path.display().to_string()]);
-    Some(vec![Effect::HandOver(HandOver::Command(words.collect()))])
+    let argv = ["workbench", "bench", &exercise.name, "--file"].map(str::to_owned);
+    let argv = argv.into_iter().chain([path.display().to_string()]);
+    Some(vec![Effect::HandOver(HandOver::Command(argv.collect()))])
 }
 
 /// The step's exercise. Without one, tells the learner so and returns `None`.
-fn exercise(model: &mut Model, here: &Here) -> Option<&'static Exercise> {
+fn exercise(model: &mut Model, here: &OpenStep) -> Option<&'static Exercise> {
     let StepKind::Kernel { exercise } = here.step.kind else {
-        model.tell("This step asks for no kernel.");
+        model.notify("This step asks for no kernel.");
         return None;
     };
     Some(exercise)
@@ -136,7 +137,11 @@ fn or_warn<T>(model: &mut Model, done: anyhow::Result<T>) -> Option<T> {
 }
 
 /// A check has ended.
-pub fn tried(model: &mut Model, at: &StepRef, tried: Result<Box<Tried>, String>) -> Effects {
+pub fn tried(
+    model: &mut Model,
+    at: &StepRef,
+    tried: Result<Box<CheckedKernel>, String>,
+) -> Effects {
     let view = model.view_at(at)?;
     let tried = match tried {
         Ok(tried) => tried,
@@ -147,7 +152,10 @@ pub fn tried(model: &mut Model, at: &StepRef, tried: Result<Box<Tried>, String>)
     view.panel = Some(Box::new(panel));
     model.notice = None;
     if tried.checked.passed {
-        model.tell("The kernel passed.");
+        model.notify("The kernel passed.");
     }
-    Some(vec![Effect::Session(Request::Tried(at.clone(), tried))])
+    Some(vec![Effect::Session(SessionRequest::Tried(
+        at.clone(),
+        tried,
+    ))])
 }

@@ -5,15 +5,18 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{act, ask, navigate, palette, runs, scroll};
 use crate::tui::actions::carry_out;
-use crate::tui::{Area, Confirm, Effect, Effects, Key, Model, Overlay, Request, Screen, both};
+use crate::tui::{
+    Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, SessionRequest,
+    both_effects,
+};
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     if event.kind == KeyEventKind::Release {
         model.dirty = false;
         return None;
     }
-    let life = sign_of_life(model);
-    let key = Key::of(&event);
+    let life = record_activity(model);
+    let key = Key::from_event(&event);
     // While the learner types, a notice that arrives stays visible.
     let types = matches!(model.overlay, Some(Overlay::Ask(_)));
     let had_notice = !types && model.notice.take().is_some();
@@ -23,7 +26,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
         Some(Overlay::Confirm(confirm)) => confirmed(model, confirm, key),
         Some(Overlay::Panel(_)) | None => {
             if let Some(effects) = scroll::search_key(model, key) {
-                return both(life, effects);
+                return both_effects(life, effects);
             }
             let binding = model.keys.find(&areas(model), key);
             let found = binding.map(|binding| (binding.area, binding.action));
@@ -35,29 +38,29 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
             }
         }
     };
-    both(life, done)
+    both_effects(life, done)
 }
 
 /// The areas whose keys apply, the innermost first.
 pub fn areas(model: &Model) -> Vec<Area> {
-    match (model.panel_over(), model.screen) {
+    match (model.top_panel(), model.screen) {
         (Some(panel), _) => vec![panel.area(), Area::Everywhere],
-        (_, Screen::Outline) => vec![Area::Outline, Area::Everywhere],
-        (_, Screen::Step) if model.has_panel_open() => {
+        (_, FocusedScreen::Outline) => vec![Area::Outline, Area::Everywhere],
+        (_, FocusedScreen::Step) if model.has_panel_open() => {
             vec![Area::Panel, Area::Step, Area::Everywhere]
         }
-        (_, Screen::Step) => vec![Area::Step, Area::Everywhere],
+        (_, FocusedScreen::Step) => vec![Area::Step, Area::Everywhere],
     }
 }
 
-fn sign_of_life(model: &mut Model) -> Effects {
+fn record_activity(model: &mut Model) -> Effects {
     let seconds = model.attention.key(model.now);
     let at = model.step.as_ref()?.at.clone();
-    Some(vec![Effect::Session(Request::Spend(at, seconds?))])
+    Some(vec![Effect::Session(SessionRequest::Spend(at, seconds?))])
 }
 
 fn confirmed(model: &mut Model, confirm: Confirm, key: Key) -> Effects {
-    model.lift();
+    model.pop_overlay();
     if !matches!(key.code, Char('y' | 'Y') | Enter) {
         return None;
     }

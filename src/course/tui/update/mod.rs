@@ -22,7 +22,7 @@ mod tests;
 use crossterm::event::{Event, MouseEventKind};
 
 use super::panels::welcome;
-use crate::tui::{Effect, Effects, Message, Model, Overlay, PanelAction, Request};
+use crate::tui::{Effect, Effects, Message, Model, Overlay, PanelAction, SessionRequest};
 
 /// Lines per turn of the wheel.
 const WHEEL: usize = 3;
@@ -31,7 +31,7 @@ const WHEEL: usize = 3;
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     model.dirty = true;
     let may_turn = matches!(message, Message::Input(_) | Message::Session(_));
-    let mut effects = take_in(model, message).unwrap_or_default();
+    let mut effects = on_message(model, message).unwrap_or_default();
     if may_turn {
         effects.extend(navigate::read_to_its_end(model));
     }
@@ -39,30 +39,30 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
         if let Effect::Work(work) = effect
             && !work.meanwhile.is_empty()
         {
-            model.tell(work.meanwhile);
+            model.notify(work.meanwhile);
         }
     }
     effects
 }
 
-fn take_in(model: &mut Model, message: Message) -> Effects {
+fn on_message(model: &mut Model, message: Message) -> Effects {
     match message {
         Message::Input(event) => input(model, event),
         Message::Session(answer) => reply::reply(model, *answer),
-        Message::Run(id, told) => runs::told(model, id, told),
+        Message::Run(id, update) => runs::told(model, id, update),
         Message::RunEnded { id, run, ending } => runs::ended(model, id, run, ending),
         Message::RunRead(read) => runs::read(model, *read),
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
-        Message::Edited(at, Ok(text)) => request(Request::Reflect(at, text)),
+        Message::Edited(at, Ok(text)) => request(SessionRequest::Reflect(at, text)),
         Message::Opened(Ok(panel)) => {
             model.notice = None;
-            model.lay(Overlay::Panel(panel))
+            model.push_overlay(Overlay::Panel(panel))
         }
-        Message::Told(Ok(text)) => model.tell(text),
+        Message::WorkDone(Ok(text)) => model.notify(text),
         Message::Edited(_, Err(problem))
         | Message::Opened(Err(problem))
-        | Message::Told(Err(problem)) => model.warn(problem),
+        | Message::WorkDone(Err(problem)) => model.warn(problem),
         Message::Highlighter(highlighter) => {
             model.highlighter = Some(highlighter);
             None
@@ -87,13 +87,13 @@ fn input(model: &mut Model, event: Event) -> Effects {
 }
 
 /// An effect that sends a request to the session.
-fn request(request: Request) -> Effects {
+fn request(request: SessionRequest) -> Effects {
     Some(vec![Effect::Session(request)])
 }
 
 /// The first effects of a tutor.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
-    let mut effects = vec![Effect::Session(Request::Measure)];
+    let mut effects = vec![Effect::Session(SessionRequest::Measure)];
     effects.extend(navigate::resume(model).into_iter().flatten());
     if model.state.position.is_none() && model.state.lessons.is_empty() {
         welcome::open(model);
@@ -107,5 +107,5 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
 pub fn note_time(model: &mut Model) -> Option<Effect> {
     let seconds = model.attention.turn(model.now)?;
     let at = model.step.as_ref()?.at.clone();
-    Some(Effect::Session(Request::Spend(at, seconds)))
+    Some(Effect::Session(SessionRequest::Spend(at, seconds)))
 }

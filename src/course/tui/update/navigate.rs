@@ -9,13 +9,13 @@ use super::{note_time, profiler, runs, scroll};
 use crate::lesson::{Lesson, Quiz, StepKind};
 use crate::session::progress::progress;
 use crate::session::{
-    Access, Status, StepRef, access, beside, next as next_unfinished, unfinished,
+    Access, StepRef, StepStatus, access, neighbour, next as next_unfinished, unfinished,
 };
 use crate::tui::panels::lesson_end;
 use crate::tui::view::document;
 use crate::tui::{
-    Action, Area, Effect, Effects, Here, Key, Model, PanelAction, Request, Reveal, Row, Run,
-    Screen, StepView, text_area,
+    Action, Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, PanelAction,
+    Reveal, SessionRequest, StepView, TutorRun, text_area,
 };
 use crate::tutor::{Job, say};
 
@@ -24,30 +24,30 @@ pub fn resume(model: &mut Model) -> Effects {
     let at = model.state.position.clone()?;
     match model.course.step(&at.lesson, &at.step) {
         Some(_) => open(model, at),
-        None => model.tell("The step you were at is no longer part of this course."),
+        None => model.notify("The step you were at is no longer part of this course."),
     }
 }
 
 /// Goes to the open step, or opens the next unfinished one.
 pub fn proceed(model: &mut Model) -> Effects {
     if model.step.is_some() {
-        model.screen = Screen::Step;
+        model.screen = FocusedScreen::Step;
         return None;
     }
     match next_unfinished(&model.course, &model.state) {
         Some(at) => open(model, at),
-        None => model.tell("Everything that is open is done."),
+        None => model.notify("Everything that is open is done."),
     }
 }
 
 /// Goes to the outline, and from there back to the step.
 pub fn outline(model: &mut Model) -> Effects {
-    model.lift_all();
-    if model.screen == Screen::Outline && model.step.is_some() {
-        model.screen = Screen::Step;
+    model.clear_overlays();
+    if model.screen == FocusedScreen::Outline && model.step.is_some() {
+        model.screen = FocusedScreen::Step;
         return None;
     }
-    model.screen = Screen::Outline;
+    model.screen = FocusedScreen::Outline;
     if let Some(view) = &model.step {
         model.outline.select(&model.course, &view.at.lesson);
     }
@@ -66,21 +66,21 @@ pub fn open_row(model: &mut Model) -> Effects {
     let rows = model.outline.rows(&course, &model.state);
     let mut rows = rows.into_iter().skip(model.outline.cursor.row);
     match (rows.next(), rows.next()) {
-        (Some(Row::Step { at, .. }), _) => open(model, at),
-        (Some(Row::Lesson { lesson, .. }), _)
+        (Some(OutlineRow::Step { at, .. }), _) => open(model, at),
+        (Some(OutlineRow::Lesson { lesson, .. }), _)
             if model.outline.open.as_ref() == Some(&lesson.id) =>
         {
             open_lesson(model, &lesson.id)
         }
         // A session opens at its first lesson, which is the row below it.
-        (Some(Row::Lesson { lesson, .. }), _)
-        | (Some(Row::Session { .. }), Some(Row::Lesson { lesson, .. })) => {
+        (Some(OutlineRow::Lesson { lesson, .. }), _)
+        | (Some(OutlineRow::Session { .. }), Some(OutlineRow::Lesson { lesson, .. })) => {
             model.outline.select(&course, &lesson.id);
             None
         }
-        (Some(Row::Session { .. }), _) => through_outline(model, PanelAction::Down),
-        (Some(Row::Planned(_)), _) => {
-            model.tell("This lesson is planned; it is not part of the course yet.")
+        (Some(OutlineRow::Session { .. }), _) => through_outline(model, PanelAction::Down),
+        (Some(OutlineRow::Planned(_)), _) => {
+            model.notify("This lesson is planned; it is not part of the course yet.")
         }
         (None, _) => None,
     }
@@ -96,7 +96,7 @@ pub fn open_lesson(model: &mut Model, id: &str) -> Effects {
 /// Opens a step, if its lesson is open.
 pub fn open(model: &mut Model, at: StepRef) -> Effects {
     let course = Arc::clone(&model.course);
-    let (lesson, step) = course.at(&at)?;
+    let (lesson, step) = course.find_run(&at)?;
     if let Access::Locked(missing) = access(&course, &model.state, lesson) {
         let needs = say::requires(&course, &missing);
         return model.warn(format!("\"{}\" {needs}.", lesson.title));
@@ -105,22 +105,22 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
     model.outline.open = Some(lesson.id.clone());
     let rows = model.outline.rows(&course, &model.state);
     let mut rows = rows.iter();
-    let is_here = |row: &Row| matches!(row, Row::Step { at: row, .. } if *row == at);
+    let is_here = |row: &OutlineRow| matches!(row, OutlineRow::Step { at: row, .. } if *row == at);
     if let Some(index) = rows.position(is_here) {
         model.outline.cursor.row = index;
     }
-    let shown = |run: &Run| run.phase.is_alive() && matches!(run.job, Job::Run(_));
+    let shown = |run: &TutorRun| run.phase.is_alive() && matches!(run.job, Job::Run(_));
     model.step = Some(StepView {
         panel_open: model.run_at(&at).is_some_and(shown),
         at: at.clone(),
         ..StepView::default()
     });
     let progress = model.progress_at(&at);
-    model.screen = Screen::Step;
-    model.lift_all();
-    effects.push(Effect::Session(Request::Enter(at.clone())));
+    model.screen = FocusedScreen::Step;
+    model.clear_overlays();
+    effects.push(Effect::Session(SessionRequest::Enter(at.clone())));
     if !progress.checks.is_empty() {
-        effects.push(Effect::Session(Request::Look(at.clone())));
+        effects.push(Effect::Session(SessionRequest::Look(at.clone())));
     }
     match &step.kind {
         StepKind::Profile {
@@ -142,13 +142,13 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
 /// Records once that the learner has seen the end of the text.
 pub fn read_to_its_end(model: &Model) -> Option<Effect> {
     let view = model.step.as_ref()?;
-    let is_shown = model.screen == Screen::Step && model.overlay.is_none();
-    let here = model.here(&model.course)?;
+    let is_shown = model.screen == FocusedScreen::Step && model.overlay.is_none();
+    let here = model.open_step(&model.course)?;
     let is_text = matches!(here.step.kind, StepKind::Read);
-    if !is_shown || !is_text || model.progress_at(&here.at).status == Status::Done {
+    if !is_shown || !is_text || model.progress_at(&here.at).status == StepStatus::Done {
         return None;
     }
-    is_at_its_end(model, view).then(|| Effect::Session(Request::Read(here.at)))
+    is_at_its_end(model, view).then(|| Effect::Session(SessionRequest::Read(here.at)))
 }
 
 /// Returns whether the last line of the text is on the screen, even before it is drawn.
@@ -165,7 +165,7 @@ pub fn is_unread(model: &Model) -> bool {
 }
 
 /// Moves on through the text while there is more of it, then to the next step.
-pub fn forward(model: &mut Model, here: &Here) -> Effects {
+pub fn forward(model: &mut Model, here: &OpenStep) -> Effects {
     let view = model.step.as_ref()?;
     if !is_at_its_end(model, view) {
         scroll::text(model, PanelAction::PageDown);
@@ -176,28 +176,28 @@ pub fn forward(model: &mut Model, here: &Here) -> Effects {
         Some(Primary::Do(does, _)) => {
             let [act, next] =
                 [Action::Act, Action::Next].map(|it| model.keys.shown(Area::Step, it));
-            model.tell(format!("{act}: {does}. {next}: go on without it."))
+            model.notify(format!("{act}: {does}. {next}: go on without it."))
         }
-        None => model.tell("This is still running; one moment."),
+        None => model.notify("This is still running; one moment."),
     }
 }
 
-pub fn next(model: &mut Model, here: &Here) -> Effects {
+pub fn next(model: &mut Model, here: &OpenStep) -> Effects {
     if model.step.as_ref().is_some_and(|view| view.is_leftover) {
         return end_of_lesson(model, here);
     }
-    match beside(&model.course, &here.at, 1) {
+    match neighbour(&model.course, &here.at, 1) {
         Some(at) => open(model, at),
         None => end_of_lesson(model, here),
     }
 }
 
-fn end_of_lesson(model: &mut Model, here: &Here) -> Effects {
+fn end_of_lesson(model: &mut Model, here: &OpenStep) -> Effects {
     let course = Arc::clone(&model.course);
-    let Here { lesson, .. } = here;
+    let OpenStep { lesson, .. } = here;
     let done = progress(&model.state, lesson);
     if !done.is_finished() {
-        return to_leftover(model, here, done.of - done.finished);
+        return go_to_unfinished(model, here, done.count - done.finished);
     }
     let lessons = course.lessons().skip_while(|other| other.id != lesson.id);
     let mut lessons = lessons.skip(1);
@@ -206,7 +206,7 @@ fn end_of_lesson(model: &mut Model, here: &Here) -> Effects {
     let effects = match following {
         Some(following) => open_lesson(model, &following.id),
         None => {
-            model.screen = Screen::Outline;
+            model.screen = FocusedScreen::Outline;
             None
         }
     };
@@ -216,8 +216,8 @@ fn end_of_lesson(model: &mut Model, here: &Here) -> Effects {
 }
 
 /// At the end of a lesson, goes to the next step that is still open.
-fn to_leftover(model: &mut Model, here: &Here, left: usize) -> Effects {
-    let is_open = |at: &StepRef| model.progress_at(at).status == Status::Open;
+fn go_to_unfinished(model: &mut Model, here: &OpenStep, left: usize) -> Effects {
+    let is_open = |at: &StepRef| model.progress_at(at).status == StepStatus::Open;
     let steps = here.lesson.steps.iter().filter(|step| !step.optional);
     let steps = steps.map(|step| StepRef::new(&here.lesson.id, &step.id));
     let (before, behind): (Vec<_>, Vec<_>) = steps
@@ -226,7 +226,7 @@ fn to_leftover(model: &mut Model, here: &Here, left: usize) -> Effects {
         .partition(|at| place(here.lesson, at) < place(here.lesson, &here.at));
     let skip = model.keys.shown(Area::Step, Action::Skip);
     let Some(at) = behind.into_iter().chain(before).next() else {
-        return model.tell(format!(
+        return model.notify(format!(
             "This is the only open step of the lesson: do it, or skip it with {skip}."
         ));
     };
@@ -235,7 +235,7 @@ fn to_leftover(model: &mut Model, here: &Here, left: usize) -> Effects {
         view.is_leftover = true;
     }
     let steps = if left == 1 { "step is" } else { "steps are" };
-    model.tell(format!(
+    model.notify(format!(
         "End of the lesson, and {left} {steps} left open: do this one, or skip it with {skip}."
     ));
     effects
@@ -245,10 +245,10 @@ fn place(lesson: &Lesson, at: &StepRef) -> Option<usize> {
     lesson.steps.iter().position(|step| step.id == at.step)
 }
 
-pub fn previous(model: &mut Model, here: &Here) -> Effects {
-    match beside(&model.course, &here.at, -1) {
+pub fn previous(model: &mut Model, here: &OpenStep) -> Effects {
+    match neighbour(&model.course, &here.at, -1) {
         Some(at) => open(model, at),
-        None => model.tell("This is the lesson's first step."),
+        None => model.notify("This is the lesson's first step."),
     }
 }
 
@@ -290,10 +290,10 @@ pub fn to_choice(model: &mut Model, key: Key) -> bool {
 
 /// Number of menu lines that the learner can choose.
 fn open_choices(model: &Model) -> usize {
-    if model.screen != Screen::Step || model.overlay.is_some() || model.has_panel_open() {
+    if model.screen != FocusedScreen::Step || model.overlay.is_some() || model.has_panel_open() {
         return 0;
     }
-    let here = model.here(&model.course);
+    let here = model.open_step(&model.course);
     match here.map(|here| &here.step.kind) {
         Some(StepKind::Quiz(Quiz::Choices(choices))) => choices.len(),
         Some(StepKind::Investigate(_)) => model.menu().len(),

@@ -6,20 +6,21 @@ use super::{copy, keys, navigate, play};
 use crate::lesson::StepKind;
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Action, Area, Effects, List, Model, Overlay, Page, Palette, PanelAction, Shelved, Snippet, Text,
+    Action, Area, ChoiceList, Effects, Model, Overlay, PageEntry, PageText, Palette, PanelAction,
+    Snippet, TextPage,
 };
 
 /// An entry that the learner can choose.
-pub struct Entry {
+pub struct PaletteEntry {
     pub label: String,
     /// The key that does the same without the palette; empty if there is none.
     pub key: String,
-    choose: Choose,
+    choose: PaletteAction,
 }
 
-type Choose = Box<dyn Fn(&mut Model) -> Effects>;
+type PaletteAction = Box<dyn Fn(&mut Model) -> Effects>;
 
-impl Entry {
+impl PaletteEntry {
     fn new(label: String, choose: impl Fn(&mut Model) -> Effects + 'static) -> Self {
         Self {
             label,
@@ -30,18 +31,18 @@ impl Entry {
 }
 
 pub fn find(model: &mut Model) -> Effects {
-    model.lay(Overlay::Palette(Palette::default()))
+    model.push_overlay(Overlay::Palette(Palette::default()))
 }
 
 /// The entries that match the query, best first. An empty query matches all.
-pub fn entries(model: &Model, palette: &Palette) -> Vec<Entry> {
+pub fn entries(model: &Model, palette: &Palette) -> Vec<PaletteEntry> {
     let query = &palette.text();
     let all = match &palette.list {
-        List::Everything => all(model),
-        List::Pages(pages) => pages.iter().cloned().map(page).collect(),
-        List::Copies(copies) => copies.iter().cloned().map(to_copy).collect(),
+        ChoiceList::Everything => all_entries(model),
+        ChoiceList::Pages(pages) => pages.iter().cloned().map(page).collect(),
+        ChoiceList::Copies(copies) => copies.iter().cloned().map(to_copy).collect(),
     };
-    let mut scored: Vec<(usize, Entry)> = all
+    let mut scored: Vec<(usize, PaletteEntry)> = all
         .into_iter()
         .filter_map(|entry| Some((score(&entry.label, query)?, entry)))
         .collect();
@@ -50,32 +51,32 @@ pub fn entries(model: &Model, palette: &Palette) -> Vec<Entry> {
     scored.into_iter().map(|(_, entry)| entry).collect()
 }
 
-fn all(model: &Model) -> Vec<Entry> {
+fn all_entries(model: &Model) -> Vec<PaletteEntry> {
     let areas = keys::areas(model);
     // The order of the help page; actions that apply everywhere come first.
     let areas = areas
         .iter()
         .rev()
         .filter(|area| !matches!(area, Area::Page | Area::Welcome));
-    let bindings = areas.flat_map(|area| model.keys.of(*area));
-    let actions = bindings.filter(|it| !is_step_aside(it.action)).map(|it| {
+    let bindings = areas.flat_map(|area| model.keys.bindings_in(*area));
+    let actions = bindings.filter(|it| !is_skippable(it.action)).map(|it| {
         let (area, action) = (it.area, it.action);
         let choose = move |model: &mut Model| carry_out(model, area, action);
-        Entry {
+        PaletteEntry {
             key: model.keys.shown(area, action),
-            ..Entry::new(it.does.to_string(), choose)
+            ..PaletteEntry::new(it.does.to_string(), choose)
         }
     });
     let lessons = model.course.lessons().map(|lesson| {
         let id = lesson.id.clone();
-        Entry::new(format!("lesson: {}", lesson.title), move |model| {
+        PaletteEntry::new(format!("lesson: {}", lesson.title), move |model| {
             navigate::open_lesson(model, &id)
         })
     });
     let pages = model.course.reference.iter().map(|(name, text)| {
         let (name, text) = (name.trim_end_matches(".md").to_string(), text.clone());
-        let entry = page(Shelved { name, text });
-        Entry {
+        let entry = page(PageEntry { name, text });
+        PaletteEntry {
             label: format!("page: {}", entry.label),
             ..entry
         }
@@ -85,27 +86,27 @@ fn all(model: &Model) -> Vec<Entry> {
 }
 
 /// Opens a page.
-fn page(shelved: Shelved) -> Entry {
-    Entry::new(shelved.name.clone(), move |model| {
-        let Shelved { name, text } = shelved.clone();
-        model.open(Page::new(name, Text::Markdown(text)))
+fn page(shelved: PageEntry) -> PaletteEntry {
+    PaletteEntry::new(shelved.name.clone(), move |model| {
+        let PageEntry { name, text } = shelved.clone();
+        model.open(TextPage::new(name, PageText::Markdown(text)))
     })
 }
 
-fn to_copy(copied: Snippet) -> Entry {
+fn to_copy(copied: Snippet) -> PaletteEntry {
     let label = format!("{}: {}", copied.name, copied.text.replace('\n', " "));
-    Entry::new(label, move |model| copy::take(model, copied.clone()))
+    PaletteEntry::new(label, move |model| copy::take(model, copied.clone()))
 }
 
 /// Keys are easier for moving by lines.
-fn is_step_aside(action: Action) -> bool {
+fn is_skippable(action: Action) -> bool {
     use PanelAction::{Down, Left, Right, Up};
     matches!(action, Action::Move(Up | Down | Left | Right))
 }
 
 /// Recordings of the target that the open step runs.
-fn recordings(model: &Model) -> Vec<Entry> {
-    let here = model.here(&model.course);
+fn recordings(model: &Model) -> Vec<PaletteEntry> {
+    let here = model.open_step(&model.course);
     let Some(StepKind::Run { target, .. }) = here.map(|here| &here.step.kind) else {
         return Vec::new();
     };
@@ -113,7 +114,7 @@ fn recordings(model: &Model) -> Vec<Entry> {
         let (id, config) = (recording.id.clone(), &recording.config);
         let target = &recording.target;
         let label = format!("play {id}: {target} {config}, {}", recording.label());
-        Entry::new(label, move |model| play::chosen(model, &id))
+        PaletteEntry::new(label, move |model| play::chosen(model, &id))
     });
     entries.collect()
 }
@@ -140,16 +141,16 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     let motion = match (event.code, control) {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => {
-            model.lift();
+            model.pop_overlay();
             return None;
         }
         (KeyCode::Enter, _) => {
             let entries = entries(model, &palette);
             let Some(entry) = entries.into_iter().nth(palette.cursor.row) else {
                 // No entry matches; the learner can change the query.
-                return model.lay(Overlay::Palette(palette));
+                return model.push_overlay(Overlay::Palette(palette));
             };
-            model.lift();
+            model.pop_overlay();
             return (entry.choose)(model);
         }
         (KeyCode::Char('u'), true) => {
@@ -165,7 +166,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     };
     let found = entries(model, &palette).len();
     palette.cursor.act(motion, found, 0);
-    model.lay(Overlay::Palette(palette))
+    model.push_overlay(Overlay::Palette(palette))
 }
 
 #[cfg(test)]

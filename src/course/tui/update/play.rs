@@ -6,21 +6,22 @@ use super::runs;
 use crate::lesson::StepKind;
 use crate::run::Speed;
 use crate::session::StepRef;
-use crate::tui::{Effect, Effects, Here, Model, Phase, Played};
-use crate::tutor::{Job, Recorded};
+use crate::tui::{Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
+use crate::tutor::{Job, JobRecording};
 
 /// Plays the recording of the open step's run.
-pub fn play(model: &mut Model, here: &Here) -> Effects {
-    if Job::of(here.step).is_none() {
-        return model.tell("Recordings can only be played at a step that starts a run.");
+pub fn play(model: &mut Model, here: &OpenStep) -> Effects {
+    if Job::from_step(here.step).is_none() {
+        return model.notify("Recordings can only be played at a step that starts a run.");
     }
-    if matches!(here.step.kind, StepKind::Investigate(_)) && model.deed().is_none() {
-        return model.tell("Move to a measurement first: its recording is played.");
+    if matches!(here.step.kind, StepKind::Investigate(_)) && model.case_move().is_none() {
+        return model.notify("Move to a measurement first: its recording is played.");
     }
     match model.recording_at(&here.at) {
-        Some(Recorded { id, origin, .. }) => start(model, here.at.clone(), id, origin),
-        None => model
-            .tell("There is no recording of this run. The palette lists those of the same target."),
+        Some(JobRecording { id, origin, .. }) => start(model, here.at.clone(), id, origin),
+        None => model.notify(
+            "There is no recording of this run. The palette lists those of the same target.",
+        ),
     }
 }
 
@@ -33,7 +34,7 @@ pub fn chosen(model: &mut Model, id: &str) -> Effects {
 }
 
 fn start(model: &mut Model, at: StepRef, recording: String, origin: String) -> Effects {
-    let played = Played {
+    let played = PlayedRecording {
         recording,
         origin,
         speed: Speed::Real,
@@ -53,9 +54,9 @@ pub fn slower(model: &mut Model) -> Effects {
 fn turn(model: &mut Model, change: fn(Speed) -> Speed) -> Effects {
     let at = model.step.as_ref().map(|view| &view.at);
     let mut runs = model.runs.iter_mut().rev();
-    let playing = runs.find(|run| Some(&run.at) == at && run.phase == Phase::Running);
+    let playing = runs.find(|run| Some(&run.at) == at && run.phase == RunPhase::Running);
     let Some((id, played)) = playing.and_then(|run| Some((run.id, run.played.as_mut()?))) else {
-        return model.tell("No recording is playing here.");
+        return model.notify("No recording is playing here.");
     };
     let speed = change(played.speed);
     if speed == played.speed {

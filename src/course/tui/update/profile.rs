@@ -4,23 +4,25 @@ use super::{ask, profiler};
 use crate::lesson::StepKind;
 use crate::session::StepRef;
 use crate::tui::panels::profile::panel;
-use crate::tui::{Effect, Effects, HandOver, Here, Model, ProfileMessage, Request, Reveal};
+use crate::tui::{
+    Effect, Effects, HandOver, Model, OpenStep, ProfileMessage, Reveal, SessionRequest,
+};
 
 /// Visible lines of a profiler's output.
 const LOG_LINES: usize = 12;
 
-pub fn in_terminal(model: &mut Model, here: &Here) -> Effects {
+pub fn in_terminal(model: &mut Model, here: &OpenStep) -> Effects {
     run(model, here, true)
 }
 
-pub fn run(model: &mut Model, here: &Here, in_terminal: bool) -> Effects {
+pub fn run(model: &mut Model, here: &OpenStep, in_terminal: bool) -> Effects {
     let target = target(model, &here.at);
     let view = model.step.as_mut()?;
     let Some(line) = view.profile.line().cloned() else {
-        return model.tell("There is no profiler command at this step.");
+        return model.notify("There is no profiler command at this step.");
     };
     if view.profile.is_running {
-        return model.tell("The profiler is running.");
+        return model.notify("The profiler is running.");
     }
     view.profile.is_running = true;
     view.profile.log.clear();
@@ -41,15 +43,15 @@ pub fn target(model: &Model, at: &StepRef) -> String {
     }
 }
 
-pub fn import(model: &mut Model, here: &Here) -> Effects {
+pub fn import(model: &mut Model, here: &OpenStep) -> Effects {
     match here.step.kind {
         StepKind::Profile { .. } => ask::import(model, here),
-        _ => model.tell("Profiles can only be imported at a profile step."),
+        _ => model.notify("Profiles can only be imported at a profile step."),
     }
 }
 
 /// Imports the sample of this step: a real profile of another machine, which comes with the course.
-pub fn import_sample(model: &mut Model, here: &Here) -> Effects {
+pub fn import_sample(model: &mut Model, here: &OpenStep) -> Effects {
     let Some(path) = here.step.golden.import.clone() else {
         return import(model, here);
     };
@@ -79,9 +81,9 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effe
             }
             view.profile.log.push(line);
         }
-        ProfileMessage::Finished { words, succeeded } => {
+        ProfileMessage::Finished { lines, succeeded } => {
             view.profile.is_running = false;
-            view.profile.ending = words;
+            view.profile.ending = lines;
             view.reveal.set(Some(Reveal::News));
             if !succeeded {
                 model.warn("The profiler did not succeed; see the details below.");
@@ -93,14 +95,17 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effe
         }
         ProfileMessage::Imported(Ok((import, parts))) => {
             view.profile.is_running = false;
-            let words = view.profile.line().map(|line| line.words());
-            let words = words.unwrap_or_default().into_iter();
-            let command = words.map(|word| word.to_string_lossy().into_owned());
+            let lines = view.profile.line().map(|line| line.args());
+            let lines = lines.unwrap_or_default().into_iter();
+            let command = lines.map(|word| word.to_string_lossy().into_owned());
             view.panel = Some(Box::new(panel(*import, &parts)));
             view.panel_open = true;
             let (at, command) = (at.clone(), command.collect());
             model.notice = None;
-            return Some(vec![Effect::Session(Request::Profiled { at, command })]);
+            return Some(vec![Effect::Session(SessionRequest::Profiled {
+                at,
+                command,
+            })]);
         }
     }
     None

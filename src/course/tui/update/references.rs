@@ -1,7 +1,7 @@
 //! Leads from a text to the pages that it links to, and to glossary entries for its words.
 
 use crate::tui::markdown::links;
-use crate::tui::{Effects, List, Model, Overlay, Page, Palette, Shelved, Text};
+use crate::tui::{ChoiceList, Effects, Model, Overlay, PageEntry, PageText, Palette, TextPage};
 
 /// The glossary. Each term is bold at the start of a paragraph: `**warp.** ...`.
 const GLOSSARY: &str = "glossary.md";
@@ -9,7 +9,7 @@ const GLOSSARY: &str = "glossary.md";
 /// Opens the page that the text links to, or lets the learner choose one of several.
 pub fn follow(model: &mut Model) -> Effects {
     let text = text(model);
-    let mut pages: Vec<Shelved> = Vec::new();
+    let mut pages: Vec<PageEntry> = Vec::new();
     for (name, target) in links(&text) {
         let file = target.rsplit('/').next().unwrap_or_default();
         let file = file.split('#').next().unwrap_or_default();
@@ -17,13 +17,13 @@ pub fn follow(model: &mut Model) -> Effects {
             Some(text) => text.clone(),
             None => format!("This leads out of the tutor:\n\n`{target}`"),
         };
-        let page = Shelved { name, text };
+        let page = PageEntry { name, text };
         if !pages.iter().any(|known| known.text == page.text) {
             pages.push(page);
         }
     }
     match pages.len() {
-        0 => model.tell("Nothing is linked here. w explains words, : finds every page."),
+        0 => model.notify("Nothing is linked here. w explains words, : finds every page."),
         _ => choose(model, pages),
     }
 }
@@ -32,53 +32,53 @@ pub fn follow(model: &mut Model) -> Effects {
 pub fn explain(model: &mut Model) -> Effects {
     let text = text(model).to_lowercase();
     let glossary = model.course.reference.get(GLOSSARY);
-    let words = glossary.map_or_else(Vec::new, |page| explained(page));
-    let (here, others): (Vec<_>, Vec<_>) = words
+    let entries = glossary.map_or_else(Vec::new, |page| explained(page));
+    let (here, others): (Vec<_>, Vec<_>) = entries
         .into_iter()
-        .partition(|word| word.name.split(", ").any(|name| stands_in(&text, name)));
+        .partition(|word| word.name.split(", ").any(|name| appears_in(&text, name)));
     match (here.is_empty(), others.is_empty()) {
-        (true, true) => model.tell("This course has no glossary."),
+        (true, true) => model.notify("This course has no glossary."),
         (true, false) => choose(model, others),
         (false, _) => choose(model, here),
     }
 }
 
-fn choose(model: &mut Model, mut pages: Vec<Shelved>) -> Effects {
+fn choose(model: &mut Model, mut pages: Vec<PageEntry>) -> Effects {
     if let [_] = pages.as_slice()
-        && let Some(Shelved { name, text }) = pages.pop()
+        && let Some(PageEntry { name, text }) = pages.pop()
     {
-        return model.open(Page::new(name, Text::Markdown(text)));
+        return model.open(TextPage::new(name, PageText::Markdown(text)));
     }
-    model.lay(Overlay::Palette(Palette {
-        list: List::Pages(pages),
+    model.push_overlay(Overlay::Palette(Palette {
+        list: ChoiceList::Pages(pages),
         ..Palette::default()
     }))
 }
 
 /// The text on the screen.
 fn text(model: &Model) -> String {
-    if let Some(panel) = model.panel_over() {
+    if let Some(panel) = model.top_panel() {
         return panel.text().unwrap_or_default().to_owned();
     }
-    let here = model.here(&model.course);
+    let here = model.open_step(&model.course);
     here.map_or_else(String::new, |here| here.step.text.clone())
 }
 
 /// The terms of a glossary with their explanations.
-fn explained(page: &str) -> Vec<Shelved> {
+fn explained(page: &str) -> Vec<PageEntry> {
     let paragraphs = page.split("\n\n").map(str::trim);
-    let words = paragraphs.filter_map(|paragraph| {
+    let entries = paragraphs.filter_map(|paragraph| {
         let (name, _) = paragraph.strip_prefix("**")?.split_once("**")?;
-        Some(Shelved {
+        Some(PageEntry {
             name: name.trim_end_matches('.').to_owned(),
             text: paragraph.to_owned(),
         })
     });
-    words.collect()
+    entries.collect()
 }
 
 /// Returns whether a word, alone or with an added s, occurs in `text`, which must be in lower case.
-fn stands_in(text: &str, word: &str) -> bool {
+fn appears_in(text: &str, word: &str) -> bool {
     let word = word.trim().to_lowercase();
     let is_letter = |c: char| c.is_alphanumeric();
     !word.is_empty()
@@ -95,16 +95,19 @@ mod tests {
 
     #[test]
     fn words_of_the_glossary_are_found_by_themselves_and_not_within_others() {
-        let words = explained("# Words\n\n**wave, warp.** Lanes that go together.\n\nNo word.");
-        assert_eq!(words.len(), 1);
-        assert_eq!(words[0].name, "wave, warp");
-        assert!(words[0].text.contains("Lanes"));
+        let entries = explained("# Words\n\n**wave, warp.** Lanes that go together.\n\nNo word.");
+        assert_eq!(entries.len(), 1);
+        assert_eq!(entries[0].name, "wave, warp");
+        assert!(entries[0].text.contains("Lanes"));
         for (text, stands) in [
             ("two warps wait", true),
             ("a wave", true),
             ("waved at", false),
         ] {
-            let found = words[0].name.split(", ").any(|name| stands_in(text, name));
+            let found = entries[0]
+                .name
+                .split(", ")
+                .any(|name| appears_in(text, name));
             assert_eq!(found, stands, "{text}");
         }
     }

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
-use crate::session::turns::{self, MOST_ROUNDS, Turn};
-use crate::session::{Checked, Event, Record, StepRef};
+use crate::session::turns::{self, MOST_ROUNDS, TurnAction};
+use crate::session::{CheckResultText, Record, SessionEvent, StepRef};
 use crate::tui::panels::messages;
-use crate::tui::{Action, Area, Effect, Effects, Model, News, Phase, Reply, Reveal, Round, both};
+use crate::tui::{
+    Action, Area, Effect, Effects, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
+};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     let known = model.state.messages.len();
     let state = Arc::make_mut(&mut model.state);
     reply.records.iter().for_each(|record| state.apply(record));
-    leave_what_is_done(model, &reply.records);
+    leave_finished_step(model, &reply.records);
     let arrived = model.state.messages.len().saturating_sub(known);
     model.unsaved = reply.unsaved;
     if let Some(measured) = reply.measured {
@@ -22,23 +24,23 @@ pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     }
     if arrived > 0 {
         let key = model.keys.shown(Area::Everywhere, messages::ACTION);
-        model.tell(format!("A message for you: press {key} to read it."));
+        model.notify(format!("A message for you: press {key} to read it."));
     }
     news(model, reply.news)
 }
 
 /// Moves the cursor of a case off a finished item, and off every item once the case is solved. Enter then leads on.
-fn leave_what_is_done(model: &mut Model, records: &[Record]) {
+fn leave_finished_step(model: &mut Model, records: &[Record]) {
     let Some(view) = &model.step else {
         return;
     };
     let is_over = records
         .iter()
-        .any(|record| matches!(&record.event, Event::StepDone { at } if *at == view.at));
+        .any(|record| matches!(&record.event, SessionEvent::StepDone { at } if *at == view.at));
     let is_news = records.iter().any(|record| {
         matches!(
             record.event,
-            Event::RunFinished { .. } | Event::Suspected { .. }
+            SessionEvent::RunFinished { .. } | SessionEvent::Suspected { .. }
         )
     });
     let menu = model.menu();
@@ -50,10 +52,15 @@ fn leave_what_is_done(model: &mut Model, records: &[Record]) {
 }
 
 /// The next round, if the checks of a run that has just ended cannot decide which one is faster.
-fn turn(model: &Model, at: &StepRef, outcomes: &[Checked], asked: bool) -> Option<Turn> {
+fn turn(
+    model: &Model,
+    at: &StepRef,
+    outcomes: &[CheckResultText],
+    asked: bool,
+) -> Option<TurnAction> {
     let step = model.course.step(&at.lesson, &at.step)?;
     let run = model.run_at(at)?;
-    let is_over = matches!(run.phase, Phase::Over(_)) && model.running().is_none();
+    let is_over = matches!(run.phase, RunPhase::Over(_)) && model.running().is_none();
     // A learner who asked for the first round asked for all of them.
     let asked = asked || run.view.round().is_some();
     let next = || {
@@ -69,10 +76,10 @@ fn turn(model: &Model, at: &StepRef, outcomes: &[Checked], asked: bool) -> Optio
     is_over.then(next).flatten()
 }
 
-fn take_turn(model: &mut Model, turn: Turn) -> Effects {
+fn take_turn(model: &mut Model, turn: TurnAction) -> Effects {
     match turn {
-        Turn::Enough(words) => model.tell(words),
-        Turn::Again {
+        TurnAction::Enough(text) => model.notify(text),
+        TurnAction::Again {
             runs,
             round,
             required,
@@ -101,8 +108,8 @@ fn take_turn(model: &mut Model, turn: Turn) -> Effects {
             for run in model.runs.iter_mut().rev().take(2) {
                 run.view.in_round(note);
             }
-            let effects = both(first, second);
-            model.tell(format!(
+            let effects = both_effects(first, second);
+            model.notify(format!(
                 "Not decided yet: both run again, in turns (round {round} of at most {MOST_ROUNDS})."
             ));
             effects
@@ -111,11 +118,11 @@ fn take_turn(model: &mut Model, turn: Turn) -> Effects {
 }
 
 /// The figures of the run show the verdicts, too.
-fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<Checked>) {
+fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<CheckResultText>) {
     let mut runs = model.runs.iter_mut().rev();
     if let Some(run) = runs.find(|run| run.at == *at) {
         run.view.judged(outcomes);
-        run.view.repeated(runs::against_before(
+        run.view.repeated(runs::compare_with_last(
             &model.measured,
             &run.at,
             run.run.as_ref(),
@@ -126,18 +133,19 @@ fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<Checked>) {
 fn news(model: &mut Model, news: News) -> Effects {
     match news {
         News::None => None,
-        News::Notices(notices) => model.tell(notices.join(" ")),
+        News::Notices(notices) => model.notify(notices.join(" ")),
         News::Failed { message, remedy } => model.warn(format!("{message} {remedy}")),
         // The lesson may be finished only once the session knows of the skip, so going on waits for its reply.
         News::Skipped(at) => {
             let course = Arc::clone(&model.course);
-            let here = model.here(&course).filter(|here| here.at == at)?;
-            model.tell("Skipped; you can come back at any time.");
+            let here = model.open_step(&course).filter(|here| here.at == at)?;
+            model.notify("Skipped; you can come back at any time.");
             navigate::next(model, &here)
         }
         News::Marked(at, marked) => {
             if marked.is_none() {
-                return model.tell("This question is about the output of a command: run it first.");
+                return model
+                    .notify("This question is about the output of a command: run it first.");
             }
             if let Some(view) = model.view_at(&at) {
                 view.marked = marked;
@@ -155,14 +163,14 @@ fn news(model: &mut Model, news: News) -> Effects {
             let taken = turn(model, &at, &outcomes, asked);
             let offered = taken.is_none() && turn(model, &at, &outcomes, true).is_some();
             let view = model.view_at(&at)?;
-            let is_missed = |it: &&Checked| it.required && it.verdict != Verdict::Passed;
+            let is_missed = |it: &&CheckResultText| it.required && it.verdict != Verdict::Passed;
             let missed = outcomes.iter().filter(is_missed).count();
             view.outcomes.clone_from(&outcomes);
             judge(model, &at, outcomes);
             match missed {
                 0 if offered => {
                     let key = model.keys.shown(Area::Step, Action::Check);
-                    model.tell(format!(
+                    model.notify(format!(
                         "One effect is undecided, and not required here. {key} repeats both runs in turns."
                     ))
                 }
@@ -182,7 +190,7 @@ fn news(model: &mut Model, news: News) -> Effects {
             let view = model.view_at(&at)?;
             view.reveal.set(Some(Reveal::News));
             let Some(hint) = hint else {
-                return model.tell("There are no more hints for now.");
+                return model.notify("There are no more hints for now.");
             };
             view.hints.push(hint);
             view.panel_open = false;

@@ -4,13 +4,14 @@ use crate::analysis::Metric;
 use crate::analysis::metric::Statistic;
 use crate::lesson::{FIXED, Runs, StepKind};
 use crate::recording::label;
-use crate::run::Told;
+use crate::run::RunUpdate;
 use crate::session::{MeasuredRuns, StepRef};
 use crate::tui::{
-    Confirm, Effect, Effects, Message, Model, Overlay, Phase, Played, Prediction, Request, Reveal,
-    Run, RunContext, RunId, RunView, Work, both,
+    BackgroundTask, Confirm, Effect, Effects, LearnerPrediction, Message, Model, Overlay,
+    PlayedRecording, Reveal, RunContext, RunId, RunPhase, RunView, SessionRequest, TutorRun,
+    both_effects,
 };
-use crate::tutor::{Ending, Job};
+use crate::tutor::{Job, RunEnding};
 use tinyllama_base::{Interval, ratio_of_medians};
 
 /// Confidence level of the interval of a repeated run.
@@ -22,7 +23,7 @@ pub fn start(model: &mut Model, at: StepRef) -> Effects {
 }
 
 /// Starts or queues a run, or plays a recording instead.
-pub fn queue(model: &mut Model, at: StepRef, played: Option<Played>) -> Effects {
+pub fn queue(model: &mut Model, at: StepRef, played: Option<PlayedRecording>) -> Effects {
     let flags = model.flags_at(&at);
     queue_with(model, at, flags, played)
 }
@@ -32,26 +33,26 @@ pub fn queue_with(
     model: &mut Model,
     at: StepRef,
     flags: Vec<String>,
-    played: Option<Played>,
+    played: Option<PlayedRecording>,
 ) -> Effects {
     let step = model.course.step(&at.lesson, &at.step);
-    let job = step.and_then(Job::of)?;
+    let job = step.and_then(Job::from_step)?;
     let id = model.next_run();
     let origin = played.as_ref().map(|played| &played.origin);
     let view = RunView::new(context(model, &at, job.name(), origin));
     let waits = model.running().is_some() || model.queued() > 0;
-    model.runs.push(Run {
+    model.runs.push(TutorRun {
         id,
         at,
         job,
         flags,
         played,
-        phase: Phase::Queued,
+        phase: RunPhase::Queued,
         run: None,
         view,
     });
     match waits {
-        true => model.tell(format!("Queued: number {} in line.", model.queued())),
+        true => model.notify(format!("Queued: number {} in line.", model.queued())),
         false => start_next(model),
     }
 }
@@ -62,8 +63,8 @@ fn start_next(model: &mut Model) -> Effects {
         return None;
     }
     let mut runs = model.runs.iter_mut();
-    let run = runs.find(|run| run.phase == Phase::Queued)?;
-    run.phase = Phase::Running;
+    let run = runs.find(|run| run.phase == RunPhase::Queued)?;
+    run.phase = RunPhase::Running;
     let effect = match &run.played {
         Some(played) => Effect::PlayRecording {
             id: run.id,
@@ -94,29 +95,30 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
     let origin = model.state.runs.get(&run)?.recording.as_ref();
     let context = context(model, at, target, origin);
     let (at, target) = (at.clone(), target.to_owned());
-    Some(Effect::Work(Work {
+    Some(Effect::Work(BackgroundTask {
         meanwhile: "",
-        job: Box::new(move |desk| {
+        job: Box::new(move |task_context| {
             // An unreadable run shows no figures. The text still says how often the step ran.
-            if let Ok((view, ending)) = RunView::read(&desk.runs.folder.join(&run), context) {
-                let read = Run {
+            if let Ok((view, ending)) = RunView::read(&task_context.runs.folder.join(&run), context)
+            {
+                let read = TutorRun {
                     id: RunId(0),
                     at,
                     job: Job::Run(target),
                     flags: Vec::new(),
                     played: None,
-                    phase: Phase::Over(ending),
+                    phase: RunPhase::Over(ending),
                     run: Some(run),
                     view,
                 };
-                desk.tell(Message::RunRead(Box::new(read)));
+                task_context.send(Message::RunRead(Box::new(read)));
             }
         }),
     }))
 }
 
 /// Adds a run of an earlier day at its step.
-pub fn read(model: &mut Model, mut run: Run) -> Effects {
+pub fn read(model: &mut Model, mut run: TutorRun) -> Effects {
     if model.run_at(&run.at).is_some() {
         return None;
     }
@@ -124,8 +126,11 @@ pub fn read(model: &mut Model, mut run: Run) -> Effects {
     if let Some(open) = model.view_at(&run.at) {
         run.view.judged(open.outcomes.clone());
     }
-    run.view
-        .repeated(against_before(&model.measured, &run.at, run.run.as_ref()));
+    run.view.repeated(compare_with_last(
+        &model.measured,
+        &run.at,
+        run.run.as_ref(),
+    ));
     model.runs.insert(0, run);
     None
 }
@@ -142,7 +147,7 @@ fn context(model: &Model, at: &StepRef, target: &str, origin: Option<&String>) -
 }
 
 /// The prediction in the same lesson about this run.
-fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
+fn prediction(model: &Model, at: &StepRef) -> Option<LearnerPrediction> {
     let lesson = model.course.lesson(&at.lesson)?;
     lesson.steps.iter().find_map(|step| {
         let StepKind::Predict { measure } = &step.kind else {
@@ -154,7 +159,7 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
         let value = model.state.step(&at.lesson, &step.id)?.prediction?;
         let is_plain =
             measure.denominator.is_none() && measure.numerator.statistic == Statistic::Median;
-        Some(Prediction {
+        Some(LearnerPrediction {
             label: measure.to_string(),
             value,
             unit: measure.unit(),
@@ -165,7 +170,7 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
 
 /// Divides the step time of a run by that of the run before with the same command, machine and device. `None` for the
 /// first of them. Runs that differ in anything else belong into a comparison that says so.
-pub fn against_before(
+pub fn compare_with_last(
     measured: &MeasuredRuns,
     at: &StepRef,
     run: Option<&String>,
@@ -173,7 +178,7 @@ pub fn against_before(
     let fixed = StepRef::new(&at.lesson, format!("{}{FIXED}", at.step));
     let is_newest = |name: &&StepRef| run.is_some() && measured.newest(name) == run;
     let name = [at, &fixed].into_iter().find(is_newest)?;
-    let repeats = measured.of(name);
+    let repeats = measured.measurements(name);
     let [.., before, now] = repeats.as_slice() else {
         return None;
     };
@@ -184,13 +189,13 @@ pub fn against_before(
     ratio_of_medians(&[now?], &[before?], CONFIDENCE).ok()
 }
 
-pub fn told(model: &mut Model, id: RunId, told: Told) -> Effects {
+pub fn told(model: &mut Model, id: RunId, update: RunUpdate) -> Effects {
     let is_shown = shown(model) == Some(id);
     let asked = model.run_mut(id)?;
-    match told {
-        Told::Started { run, command } => {
+    match update {
+        RunUpdate::Started { run, command } => {
             asked.run = Some(run.clone());
-            let request = Request::RunStarted {
+            let request = SessionRequest::RunStarted {
                 run,
                 at: asked.at.clone(),
                 target: asked.job.name().to_string(),
@@ -199,12 +204,12 @@ pub fn told(model: &mut Model, id: RunId, told: Told) -> Effects {
             };
             return Some(vec![Effect::Session(request)]);
         }
-        Told::Line(line) => {
+        RunUpdate::Line(line) => {
             asked.view.line(&line);
             // A run in the background takes one word in the status line, which the clock updates.
             model.dirty = is_shown;
         }
-        Told::Clock {
+        RunUpdate::Clock {
             seconds,
             silent,
             gpus,
@@ -229,56 +234,56 @@ pub fn ask_to_stop(model: &mut Model) -> Effects {
         .step
         .as_ref()
         .and_then(|view| model.run_at(&view.at))
-        .filter(|run| !matches!(run.phase, Phase::Over(_)));
+        .filter(|run| !matches!(run.phase, RunPhase::Over(_)));
     let Some(run) = here.or_else(|| model.running()) else {
-        return model.tell("No run is in progress.");
+        return model.notify("No run is in progress.");
     };
     let id = run.id;
-    if run.phase == Phase::Queued {
+    if run.phase == RunPhase::Queued {
         model.runs.retain(|run| run.id != id);
-        return model.tell("Taken out of the queue.");
+        return model.notify("Taken out of the queue.");
     }
-    model.lay(Overlay::Confirm(Confirm::Stop(id)))
+    model.push_overlay(Overlay::Confirm(Confirm::Stop(id)))
 }
 
 pub fn stop(model: &mut Model, id: RunId) -> Effects {
     let run = model.run_mut(id).filter(|run| run.phase.is_alive())?;
-    run.phase = Phase::Stopping;
+    run.phase = RunPhase::Stopping;
     let word = match run.played {
         Some(_) => "Stopping…",
         None => "Stopping after this step…",
     };
-    model.tell(word);
+    model.notify(word);
     Some(vec![Effect::StopRun(id)])
 }
 
-pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: Ending) -> Effects {
+pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: RunEnding) -> Effects {
     let over = model.run_mut(id)?;
     let at = over.at.clone();
     over.view.ended(ending.clone());
-    over.phase = Phase::Over(ending.clone());
-    forget_old(model);
+    over.phase = RunPhase::Over(ending.clone());
+    drop_old_runs(model);
     let is_success = ending.is_success();
     // The figures stay. The result of the run stands above them, and in the text.
     if let Some(view) = model.view_at(&at) {
         view.reveal.set(Some(Reveal::News));
     }
     match is_success {
-        true => model.tell(ending.words),
+        true => model.notify(ending.message),
         false => model.warn(ending.in_full()),
     };
     let finished = run.zip(ending.exit);
-    let finished = finished.map(|(run, exit)| Request::RunFinished { run, at, exit });
+    let finished = finished.map(|(run, exit)| SessionRequest::RunFinished { run, at, exit });
     let finished = finished.map(|request| vec![Effect::Session(request)]);
-    both(finished, start_next(model))
+    both_effects(finished, start_next(model))
 }
 
 /// Keeps the last run of each step for another look. The figures of earlier runs are in files.
-fn forget_old(model: &mut Model) {
+fn drop_old_runs(model: &mut Model) {
     let places = model.runs.iter().map(|run| (run.id, run.at.clone()));
     let places: Vec<(RunId, StepRef)> = places.collect();
     model.runs.retain(|run| {
         let is_last = !places.iter().any(|(id, at)| *id > run.id && *at == run.at);
-        is_last || !matches!(run.phase, Phase::Over(_))
+        is_last || !matches!(run.phase, RunPhase::Over(_))
     });
 }

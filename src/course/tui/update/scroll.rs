@@ -3,7 +3,9 @@
 use super::act;
 use super::navigate::through_outline;
 use crate::session::StepRef;
-use crate::tui::{Area, Ask, Effects, Key, Model, Overlay, PanelAction, Screen, both};
+use crate::tui::{
+    Area, Ask, Effects, FocusedScreen, Key, Model, Overlay, PanelAction, both_effects,
+};
 use crossterm::event::KeyCode;
 use std::sync::Arc;
 
@@ -24,9 +26,9 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Effects {
     let (changed, effects) = acted.unwrap_or_default();
     model.dirty = changed || effects.is_some();
     // A key that the step's figures do not use goes to the step.
-    if action == PanelAction::Select && !model.dirty && model.panel_over().is_none() {
+    if action == PanelAction::Select && !model.dirty && model.top_panel().is_none() {
         let course = Arc::clone(&model.course);
-        let here = model.here(&course).filter(|here| {
+        let here = model.open_step(&course).filter(|here| {
             let run = model.run_at(&here.at);
             !run.is_some_and(|run| run.phase.is_alive())
         });
@@ -40,7 +42,7 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Effects {
 
 /// Closes the overlay, or the figures over a step's text.
 pub fn close(model: &mut Model) -> Effects {
-    if !model.lift()
+    if !model.pop_overlay()
         && let Some(view) = &mut model.step
     {
         view.panel_open = false;
@@ -51,24 +53,26 @@ pub fn close(model: &mut Model) -> Effects {
 pub fn wheel(model: &mut Model, action: PanelAction, lines: usize) -> Effects {
     match (&model.overlay, model.screen) {
         (Some(Overlay::Panel(page)), _) if matches!(page.area(), Area::Page | Area::Welcome) => {
-            again(model, lines, |model| panel(model, action))
+            repeat(model, lines, |model| panel(model, action))
         }
         (Some(Overlay::Panel(_)), _) => panel(model, action),
         (Some(_), _) => None,
-        (None, Screen::Outline) => again(model, lines, |model| through_outline(model, action)),
-        (None, Screen::Step) if model.has_panel_open() => panel(model, action),
-        (None, Screen::Step) => again(model, lines, |model| {
+        (None, FocusedScreen::Outline) => {
+            repeat(model, lines, |model| through_outline(model, action))
+        }
+        (None, FocusedScreen::Step) if model.has_panel_open() => panel(model, action),
+        (None, FocusedScreen::Step) => repeat(model, lines, |model| {
             text(model, action);
             None
         }),
     }
 }
 
-fn again(model: &mut Model, times: usize, mut act: impl FnMut(&mut Model) -> Effects) -> Effects {
+fn repeat(model: &mut Model, times: usize, mut act: impl FnMut(&mut Model) -> Effects) -> Effects {
     let mut dirty = false;
     let mut effects = None;
     for _ in 0..times {
-        effects = both(effects, act(model));
+        effects = both_effects(effects, act(model));
         dirty |= model.dirty;
     }
     model.dirty = dirty;
@@ -83,7 +87,7 @@ pub fn search(model: &mut Model) -> Effects {
         "In this text. Enter finds; n and N go on and back, esc ends the search.",
         |model, _, text| Ok(to_match(model, Some(text), true)),
     );
-    model.lay(Overlay::Ask(ask))
+    model.push_overlay(Overlay::Ask(ask))
 }
 
 /// As in a pager, `n` and `N` move between matches on a page and in a step's text, and `esc` ends the search
@@ -91,7 +95,7 @@ pub fn search(model: &mut Model) -> Effects {
 /// Returns `None` if the key does not belong to a search.
 pub fn search_key(model: &mut Model, key: Key) -> Option<Effects> {
     let is_page = model
-        .panel_over()
+        .top_panel()
         .is_some_and(|panel| panel.area() == Area::Page);
     let is_step = model.overlay.is_none() && is_searching(model);
     match key.code {
@@ -110,7 +114,7 @@ pub fn search_key(model: &mut Model, key: Key) -> Option<Effects> {
 /// Returns whether matches are marked in the step's text.
 pub fn is_searching(model: &Model) -> bool {
     let view = model.step.as_ref();
-    model.screen == Screen::Step
+    model.screen == FocusedScreen::Step
         && !model.has_panel_open()
         && view.is_some_and(|view| view.search.is_some())
 }
@@ -127,7 +131,7 @@ pub fn previous_match(model: &mut Model) -> Effects {
 fn to_match(model: &mut Model, text: Option<&str>, forward: bool) -> Effects {
     if let Some(Overlay::Panel(panel)) = &mut model.overlay {
         return match panel.search(text, forward) {
-            Some((number, of)) => model.tell(format!("line {number} of {of}")),
+            Some((number, of)) => model.notify(format!("line {number} of {of}")),
             None => model.warn("This is not on the page."),
         };
     }
@@ -138,7 +142,7 @@ fn to_match(model: &mut Model, text: Option<&str>, forward: bool) -> Effects {
     let (view, search) = view.and_then(|view| Some((view, view.search.as_ref()?)))?;
     let matches = document(model).matches(search);
     match view.scroll.to_match(&matches, forward) {
-        Some((number, of)) => model.tell(format!("line {number} of {of} with \"{search}\"")),
+        Some((number, of)) => model.notify(format!("line {number} of {of} with \"{search}\"")),
         None => model.warn(format!("\"{search}\" is not in this step's text.")),
     }
 }

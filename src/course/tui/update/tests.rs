@@ -5,24 +5,24 @@ use std::sync::Arc;
 use crossterm::event::Event;
 use ratatui::prelude::{Buffer, Rect};
 
-use crate::lesson::{Course, Source};
+use crate::lesson::{Course, CourseSource};
 use crate::session::event::{RunExit, StepRef};
-use crate::session::state::Status;
-use crate::tui::Screen;
+use crate::session::state::StepStatus;
+use crate::tui::FocusedScreen;
 use crate::tui::message::{Effect, HandOver, Message, ProfileMessage, RunId};
 use crate::tui::model::overlay::Overlay;
-use crate::tui::model::run::Phase;
+use crate::tui::model::run::RunPhase;
 use crate::tui::panels::report::ReportPanel;
 use crate::tui::panels::roofline::RooflinePanel;
 use crate::tui::script::{STREAM, Script};
 use crate::tui::sheet::text;
 use crate::tui::view::draw;
-use crate::tutor::Ending;
+use crate::tutor::RunEnding;
 use tinyllama_base::roofline::Roofline;
 
-fn status(script: &Script, step: &str) -> Status {
+fn status(script: &Script, step: &str) -> StepStatus {
     script
-        .hands
+        .handler
         .session
         .state()
         .step("first", step)
@@ -31,7 +31,7 @@ fn status(script: &Script, step: &str) -> Status {
 }
 
 fn is_stopped(script: &Script, run: RunId) -> bool {
-    let mut effects = script.hands.effects.iter();
+    let mut effects = script.handler.effects.iter();
     effects.any(|effect| matches!(effect, Effect::StopRun(id) if *id == run))
 }
 
@@ -64,7 +64,7 @@ fn a_learner_guesses_runs_passes_and_comes_back_to_the_same_step() {
     script.keys("n enter");
     script.type_text("25");
     script.keys("enter");
-    assert_eq!(status(&script, "guess"), Status::Done);
+    assert_eq!(status(&script, "guess"), StepStatus::Done);
     assert!(
         script.text().contains("You guessed 25"),
         "{}",
@@ -80,9 +80,9 @@ fn a_learner_guesses_runs_passes_and_comes_back_to_the_same_step() {
             .as_ref()
             .is_some_and(|view| view.panel_open)
     );
-    assert_eq!(status(&script, "baseline"), Status::Open);
+    assert_eq!(status(&script, "baseline"), StepStatus::Open);
     script.finish(id);
-    assert_eq!(status(&script, "baseline"), Status::Done);
+    assert_eq!(status(&script, "baseline"), StepStatus::Done);
     let text = script.text();
     assert!(text.contains("✓ passed  learns"), "{text}");
     assert!(text.contains("not yet (not required here)"), "{text}");
@@ -97,7 +97,7 @@ fn a_learner_guesses_runs_passes_and_comes_back_to_the_same_step() {
     let script = script.reopened();
     assert_eq!(
         (script.step(), script.model.screen),
-        ("results", Screen::Step)
+        ("results", FocusedScreen::Step)
     );
 }
 
@@ -116,10 +116,10 @@ fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
     assert_eq!(answers(&script), 0, "Enter on nothing answers nothing");
     script.keys("1 enter");
     assert!(script.text().contains("Not so. It says so itself."));
-    assert_eq!(status(&script, "question"), Status::Open);
+    assert_eq!(status(&script, "question"), StepStatus::Open);
     script.keys("2 enter");
     assert!(script.text().contains("Right. It says so, too."));
-    assert_eq!(status(&script, "question"), Status::Done);
+    assert_eq!(status(&script, "question"), StepStatus::Done);
 
     script.keys("enter enter");
     script.type_text("six");
@@ -133,13 +133,13 @@ fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
             .is_some_and(|text| text.contains("not a number"))
     );
     script.keys("backspace backspace backspace 5 enter");
-    assert_eq!(status(&script, "number"), Status::Open);
+    assert_eq!(status(&script, "number"), StepStatus::Open);
     assert!(
         !script.text().contains("Two and two"),
         "the explanation is shown only after the answer"
     );
     script.keys("enter 6 enter");
-    assert_eq!(status(&script, "number"), Status::Done);
+    assert_eq!(status(&script, "number"), StepStatus::Done);
     assert!(script.text().contains("Two and two and two."));
 }
 
@@ -149,7 +149,7 @@ fn another_learner_sees_the_choices_in_another_order() {
     Arc::make_mut(&mut script.model.state).identity = "dora".into();
     script.keys("n n n n 1 enter");
     assert!(script.text().contains("Right. It says so, too."));
-    assert_eq!(status(&script, "question"), Status::Done);
+    assert_eq!(status(&script, "question"), StepStatus::Done);
 }
 
 #[test]
@@ -161,21 +161,21 @@ fn a_run_that_crashes_shows_its_last_words_and_the_tutor_goes_on() {
     script.send(Message::RunEnded {
         id,
         run: Some(run.clone()),
-        ending: Ending {
+        ending: RunEnding {
             exit: Some(RunExit::Signal(9)),
-            words: "The run was ended by signal 9 (KILL).".into(),
+            message: "The run was ended by signal 9 (KILL).".into(),
             remedy: Some("Lower --batch-size.".into()),
             stderr: "first line\nlast words".into(),
             stopped: false,
         },
     });
     let text = script.text();
-    for words in ["signal 9 (KILL)", "Lower --batch-size.", "last words"] {
-        assert!(text.contains(words), "{words} in {text}");
+    for phrase in ["signal 9 (KILL)", "Lower --batch-size.", "last words"] {
+        assert!(text.contains(phrase), "{phrase} in {text}");
     }
-    assert_eq!(status(&script, "baseline"), Status::Open);
+    assert_eq!(status(&script, "baseline"), StepStatus::Open);
     assert_eq!(
-        script.hands.session.state().runs[&run].exit,
+        script.handler.session.state().runs[&run].exit,
         Some(RunExit::Signal(9))
     );
     script.keys("enter");
@@ -212,11 +212,11 @@ fn stopping_asks_once_and_a_second_run_waits_for_the_first() {
     script.keys("x y");
     assert!(is_stopped(&script, first));
     script.keys("f enter");
-    let ending = Ending {
+    let ending = RunEnding {
         exit: Some(RunExit::Status(143)),
-        words: "The run was stopped.".into(),
+        message: "The run was stopped.".into(),
         remedy: None,
-        ..Ending::default()
+        ..RunEnding::default()
     };
     script.send(Message::RunEnded {
         id: first,
@@ -229,7 +229,7 @@ fn stopping_asks_once_and_a_second_run_waits_for_the_first() {
         script
             .model
             .running()
-            .is_some_and(|run| run.phase == Phase::Running)
+            .is_some_and(|run| run.phase == RunPhase::Running)
     );
 }
 
@@ -240,7 +240,7 @@ fn changed_flags_go_to_the_next_run_and_stay() {
     script.type_text(" --seed 'seven 7'");
     script.keys("enter");
     let Some(Effect::StartRun { flags, .. }) = script
-        .hands
+        .handler
         .effects
         .iter()
         .find(|effect| matches!(effect, Effect::StartRun { .. }))
@@ -276,11 +276,14 @@ fn a_locked_lesson_says_what_it_needs_and_skipping_everything_opens_it() {
     );
     while script.step() != "again" {
         let here = script.step().to_string();
-        if status(&script, &here) == Status::Open {
+        if status(&script, &here) == StepStatus::Open {
             script.keys("s");
             script.type_text("no time");
             script.keys("enter");
-            assert_eq!(status(&script, &here), Status::Skipped("no time".into()));
+            assert_eq!(
+                status(&script, &here),
+                StepStatus::Skipped("no time".into())
+            );
         } else {
             script.keys("n");
         }
@@ -311,9 +314,9 @@ fn hints_come_one_by_one_and_reflections_are_kept_when_the_field_is_left() {
         "{}",
         script.text()
     );
-    assert_eq!(status(&script, "thoughts"), Status::Done);
+    assert_eq!(status(&script, "thoughts"), StepStatus::Done);
     script.keys("e");
-    let handed = script.hands.handed_over.last();
+    let handed = script.handler.handed_over.last();
     assert!(matches!(handed, Some(HandOver::Write { text, .. }) if text == "quite a lot\nq"));
 }
 
@@ -329,7 +332,7 @@ fn what_means_nothing_draws_nothing_and_a_break_is_not_counted_as_work() {
     script.started -= std::time::Duration::from_secs(3600);
     script.keys("n");
     let seconds = script
-        .hands
+        .handler
         .session
         .state()
         .step("first", "text")
@@ -409,7 +412,11 @@ fn a_search_finds_its_word_and_says_when_there_is_none() {
         script.notice()
     );
     script.keys("esc");
-    assert_eq!(script.model.screen, Screen::Step, "esc ends the search");
+    assert_eq!(
+        script.model.screen,
+        FocusedScreen::Step,
+        "esc ends the search"
+    );
     script.keys("n");
     assert_ne!(script.step(), step, "then n is the next step again");
 }
@@ -454,7 +461,7 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
     assert_eq!(recording, "v1");
     script.keys("+ + +");
     let speeds = script
-        .hands
+        .handler
         .effects
         .iter()
         .filter(|effect| matches!(effect, Effect::SetSpeed(..)));
@@ -463,12 +470,12 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
     assert!(!script.changed, "there is nothing faster than the end");
     script.finish(id);
     let label = "recording: a machine of the tests, 21 November 2026";
-    let run = script.hands.session.state().runs.values().next().unwrap();
+    let run = script.handler.session.state().runs.values().next().unwrap();
     assert_eq!(
         run.recording.as_deref(),
         Some("a machine of the tests, 21 November 2026")
     );
-    assert_eq!(status(&script, "baseline"), Status::Done);
+    assert_eq!(status(&script, "baseline"), StepStatus::Done);
     // The label occurs in the offer, the run before, and both verdicts.
     assert_eq!(
         unwrapped(&script).matches(label).count(),
@@ -541,7 +548,7 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
     assert_eq!(script.notice(), "");
     script.keys("enter");
     assert_eq!(script.worked(), Some("Writing your report…"));
-    script.send(Message::Told(Ok("Wrote report.md to report".into())));
+    script.send(Message::WorkDone(Ok("Wrote report.md to report".into())));
     assert_eq!(script.notice(), "Wrote report.md to report");
     script.keys("esc");
     assert!(script.model.overlay.is_none());
@@ -568,17 +575,17 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
 
 /// The first text of the course on a screen that is too small for it.
 fn at_a_long_text() -> Script {
-    let course = Course::load(&Source::BuiltIn).unwrap();
-    let mut script = Script::of(course);
+    let course = Course::load(&CourseSource::BuiltIn).unwrap();
+    let mut script = Script::with_course(course);
     script.event(Event::Resize(60, 20));
     script.open(StepRef::new("welcome", "the-model"));
     script
 }
 
 fn is_read(script: &Script) -> bool {
-    let state = script.hands.session.state();
+    let state = script.handler.session.state();
     let step = state.step("welcome", "the-model");
-    step.is_some_and(|step| step.status == Status::Done)
+    step.is_some_and(|step| step.status == StepStatus::Done)
 }
 
 #[test]
@@ -666,7 +673,7 @@ fn what_the_checks_said_is_there_again_after_a_restart() {
     script.keys("n n enter");
     let id = script.started().expect("the run is started");
     script.finish(id);
-    let noted = script.hands.session.state().records;
+    let noted = script.handler.session.state().records;
     let script = script.reopened();
     assert_eq!(script.step(), "baseline");
     assert!(
@@ -674,7 +681,7 @@ fn what_the_checks_said_is_there_again_after_a_restart() {
         "{}",
         script.text()
     );
-    let now = script.hands.session.state().records;
+    let now = script.handler.session.state().records;
     assert!(
         now <= noted + 1,
         "looking records only the current place: {noted}, {now}"
@@ -684,18 +691,18 @@ fn what_the_checks_said_is_there_again_after_a_restart() {
 #[test]
 fn a_long_message_keeps_its_end_at_80_columns() {
     let mut script = in_the_first_lesson();
-    let words = "Something went wrong in a way that takes many words to say, and only the very last of them tell what to do \
+    let phrase = "Something went wrong in a way that takes many words to say, and only the very last of them tell what to do \
                  about it: take another one.";
-    script.send(Message::Told(Err(words.into())));
+    script.send(Message::WorkDone(Err(phrase.into())));
     let screen = script.look().replace('\n', " ");
     let screen: Vec<&str> = screen.split_whitespace().collect();
-    assert!(screen.join(" ").contains(words), "{}", script.look());
+    assert!(screen.join(" ").contains(phrase), "{}", script.look());
 }
 
 /// A learner need not know the path of the course's samples.
 #[test]
 fn enter_imports_the_sample_of_a_profile_step_without_its_tool() {
-    let mut script = Script::of(Course::load(&Source::BuiltIn).unwrap());
+    let mut script = Script::with_course(Course::load(&CourseSource::BuiltIn).unwrap());
     let state = Arc::make_mut(&mut script.model.state);
     state
         .unlocked
@@ -735,13 +742,13 @@ fn the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page() {
     script.open(StepRef::new("first", "text"));
     while !script.look().contains("The end of a lesson") {
         match status(&script, script.step()) {
-            Status::Open => script.keys("s x enter"),
+            StepStatus::Open => script.keys("s x enter"),
             _ => script.keys("n"),
         }
     }
     let screen = script.look();
-    for words in ["You can now", "Your notes", "Next", "The second lesson"] {
-        assert!(screen.contains(words), "{words}: {screen}");
+    for phrase in ["You can now", "Your notes", "Next", "The second lesson"] {
+        assert!(screen.contains(phrase), "{phrase}: {screen}");
     }
     script.keys("enter");
     assert_eq!(script.step(), "again");
@@ -753,7 +760,7 @@ fn a_palette_without_a_match_stays_and_help_begins_with_where_one_is() {
     script.keys(": x q x q enter");
     assert!(matches!(script.model.overlay, Some(Overlay::Palette(_))));
     script.keys("esc");
-    assert_eq!(script.model.screen, Screen::Step);
+    assert_eq!(script.model.screen, FocusedScreen::Step);
     for (keys, first, second) in [
         ("?", "At a step", "In the outline"),
         ("esc o ?", "In the outline", "At a step"),
@@ -816,11 +823,11 @@ fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
             .contains("scale_add")
     );
     script.keys("B");
-    let asked = script.hands.handed_over.last();
-    let Some(HandOver::Command(words)) = asked else {
+    let asked = script.handler.handed_over.last();
+    let Some(HandOver::Command(phrase)) = asked else {
         panic!("{asked:?}");
     };
-    assert_eq!(words[..3], ["workbench", "bench", "elementwise"]);
+    assert_eq!(phrase[..3], ["workbench", "bench", "elementwise"]);
 }
 
 /// The last line of an 80-column terminal.
@@ -843,7 +850,7 @@ fn a_case_offers_nothing_twice_and_a_solved_one_goes_on_with_enter() {
     script.finish(fixed);
     script.keys("esc");
     let case = StepRef::new("kinds", "case");
-    assert_eq!(script.model.progress_at(&case).status, Status::Done);
+    assert_eq!(script.model.progress_at(&case).status, StepStatus::Done);
     assert!(bar(&mut script).contains("enter next step"));
     script.keys("enter");
     assert_eq!(script.started(), None, "no run is made again");
@@ -900,7 +907,7 @@ fn enter_reads_on_before_it_goes_on() {
 fn from_a_lessons_end_enter_leads_from_open_step_to_open_step() {
     let mut script = in_the_first_lesson();
     script.keys("n n n n 2 enter");
-    assert_eq!(status(&script, "question"), Status::Done);
+    assert_eq!(status(&script, "question"), StepStatus::Done);
     script.open(StepRef::new("first", "thoughts"));
     let mut steps = Vec::new();
     for _ in 0..4 {
@@ -990,7 +997,7 @@ fn a_run_is_held_only_against_the_same_run_and_with_an_interval() {
     let id = script.started().expect("the same again");
     script.finish_with(id, &stream_of(30.0));
     let screen = script.look();
-    for words in ["1.00× the step of last time", "(0.9", "cannot decide"] {
-        assert!(screen.contains(words), "{words}: {screen}");
+    for phrase in ["1.00× the step of last time", "(0.9", "cannot decide"] {
+        assert!(screen.contains(phrase), "{phrase}: {screen}");
     }
 }

@@ -5,10 +5,10 @@ use ratatui::text::{Line, Span};
 use crate::lesson::{Quiz, StepKind};
 use crate::tui::update::primary::{Primary, primary};
 use crate::tui::update::scroll::is_searching;
-use crate::tui::{Action, Area, Model, Overlay, Pane, Panel, PanelAction, Phase, Screen};
+use crate::tui::{Action, Area, FocusedScreen, Model, Overlay, Pane, Panel, PanelAction, RunPhase};
 
 /// A key and the description of its action.
-type Command = (String, &'static str);
+type BarEntry = (String, &'static str);
 
 pub fn draw(model: &Model, mut pane: Pane) {
     let mut spans: Vec<Span> = vec![Span::raw(" ")];
@@ -25,7 +25,7 @@ pub fn draw(model: &Model, mut pane: Pane) {
 }
 
 /// Most useful first. Keys that do not fit are only on the help page; the help key itself always fits.
-fn commands(model: &Model) -> Vec<Command> {
+fn commands(model: &Model) -> Vec<BarEntry> {
     let fixed: &[(&str, &'static str)] = match &model.overlay {
         Some(Overlay::Ask(ask)) if ask.has_lines => {
             &[("esc", "keep and close"), ("ctrl-c", "leave unchanged")]
@@ -39,9 +39,9 @@ fn commands(model: &Model) -> Vec<Command> {
         let fixed = fixed.iter();
         return fixed.map(|(key, does)| (key.to_string(), *does)).collect();
     }
-    let mut list = List(model, Vec::new());
-    if let Some(panel) = model.panel_over() {
-        let close = match model.behind.is_empty() {
+    let mut list = BarEntries(model, Vec::new());
+    if let Some(panel) = model.top_panel() {
+        let close = match model.covered_panels.is_empty() {
             true => "close",
             false => "back",
         };
@@ -61,8 +61,8 @@ fn commands(model: &Model) -> Vec<Command> {
         return list.1;
     }
     match model.screen {
-        Screen::Outline => list.usual(Area::Outline, &[Action::Open, Action::Continue]),
-        Screen::Step => step(&mut list),
+        FocusedScreen::Outline => list.usual(Area::Outline, &[Action::Open, Action::Continue]),
+        FocusedScreen::Step => step(&mut list),
     }
     let rest = list.1.split_off(list.1.len().min(2));
     list.usual(Area::Everywhere, &[Action::Help]);
@@ -72,9 +72,9 @@ fn commands(model: &Model) -> Vec<Command> {
     list.1
 }
 
-struct List<'a>(&'a Model, Vec<Command>);
+struct BarEntries<'a>(&'a Model, Vec<BarEntry>);
 
-impl List<'_> {
+impl BarEntries<'_> {
     /// Adds an action, if it has a key.
     fn add(&mut self, area: Area, action: Action, does: &'static str) {
         let key = self.0.keys.shown(area, action);
@@ -109,13 +109,13 @@ const KERNEL: [(Action, &str); 4] = [
     (Action::Check, "check"),
 ];
 
-fn step(list: &mut List) {
+fn step(list: &mut BarEntries) {
     let model = list.0;
-    let Some(here) = model.here(&model.course) else {
+    let Some(here) = model.open_step(&model.course) else {
         return;
     };
     let run = model.run_at(&here.at);
-    let is_alive = run.is_some_and(|run| !matches!(run.phase, Phase::Over(_)));
+    let is_alive = run.is_some_and(|run| !matches!(run.phase, RunPhase::Over(_)));
     let is_kernel = matches!(here.step.kind, StepKind::Kernel { .. });
     if model.has_panel_open() {
         let panel = model.step_panel();
@@ -126,7 +126,7 @@ fn step(list: &mut List) {
         let primary = primary(model, &here).filter(|_| !is_alive && !selects);
         let opens = |primary: &Primary| is_kernel && !matches!(primary, Primary::Next);
         if let Some(primary) = primary.filter(|primary| !opens(primary)) {
-            list.add(Area::Step, Action::Act, primary.does());
+            list.add(Area::Step, Action::Act, primary.label());
         }
         if is_kernel {
             list.add(Area::Step, Action::Edit, "edit");
@@ -167,10 +167,10 @@ fn step(list: &mut List) {
         (StepKind::Quiz(Quiz::Choices(_)), Some(Primary::Do(..))) if !chosen => {
             list.1.push(("1-9".into(), "choose"));
         }
-        (_, Some(primary)) => list.add(Area::Step, Action::Act, primary.does()),
+        (_, Some(primary)) => list.add(Area::Step, Action::Act, primary.label()),
         _ => {}
     }
-    let add = |list: &mut List, action, does| list.add(Area::Step, action, does);
+    let add = |list: &mut BarEntries, action, does| list.add(Area::Step, action, does);
     if is_alive {
         add(list, Action::Stop, "stop");
     }

@@ -5,14 +5,14 @@ mod kinds;
 use ratatui::prelude::{Line, Span, Style};
 
 use crate::lesson::{Verdict, live};
-use crate::session::{Checked, Status, StepProgress};
+use crate::session::{CheckResultText, StepProgress, StepStatus};
 use crate::tui::{
-    Action, Area, Here, Model, StepView, Theme, hanging, markdown, text_area, wrap_plain,
+    Action, Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, wrap_plain,
 };
 
 /// The lines of a step, and the positions of its parts.
 #[derive(Debug, Default)]
-pub struct Document {
+pub struct StepPage {
     pub lines: Vec<Line<'static>>,
     /// First line of the choice under the cursor, and the line after its last one.
     pub choice: Option<(usize, usize)>,
@@ -20,7 +20,7 @@ pub struct Document {
     pub news: Option<usize>,
 }
 
-impl Document {
+impl StepPage {
     /// Lines that contain `search` in any case.
     pub fn matches(&self, search: &str) -> Vec<usize> {
         let wanted = search.to_lowercase();
@@ -33,15 +33,15 @@ impl Document {
 }
 
 /// The text of the open step, wrapped to its width on the screen.
-pub fn document(model: &Model) -> Document {
-    let (Some(here), Some(view)) = (model.here(&model.course), &model.step) else {
-        return Document::default();
+pub fn document(model: &Model) -> StepPage {
+    let (Some(here), Some(view)) = (model.open_step(&model.course), &model.step) else {
+        return StepPage::default();
     };
-    let mut writer = Writer {
+    let mut writer = StepWriter {
         progress: model.progress_at(&here.at),
         width: text_area(model).width,
         theme: &model.theme,
-        document: Document::default(),
+        document: StepPage::default(),
         model,
         here,
         view,
@@ -61,17 +61,17 @@ pub fn document(model: &Model) -> Document {
     document
 }
 
-struct Writer<'a> {
+struct StepWriter<'a> {
     model: &'a Model,
-    here: Here<'a>,
+    here: OpenStep<'a>,
     view: &'a StepView,
     progress: StepProgress,
     theme: &'a Theme,
     width: u16,
-    document: Document,
+    document: StepPage,
 }
 
-impl Writer<'_> {
+impl StepWriter<'_> {
     fn line(&mut self, text: impl Into<String>, style: Style) {
         let line = Line::styled(text.into(), style);
         self.document.lines.push(line);
@@ -131,13 +131,13 @@ impl Writer<'_> {
     fn title(&mut self) {
         let (theme, glyphs) = (self.theme, &self.theme.glyphs);
         let (mark, style) = match &self.progress.status {
-            Status::Done => (format!("   {} done", glyphs.check), theme.good()),
-            Status::Skipped(note) => {
+            StepStatus::Done => (format!("   {} done", glyphs.check), theme.good()),
+            StepStatus::Skipped(note) => {
                 let colon = if note.is_empty() { "" } else { ": " };
                 let mark = format!("   {} skipped{colon}{note}", glyphs.skipped);
                 (mark, theme.warning())
             }
-            Status::Open => (String::new(), theme.text()),
+            StepStatus::Open => (String::new(), theme.text()),
         };
         let optional = if self.here.step.optional {
             "  may be left out"
@@ -186,7 +186,7 @@ impl Writer<'_> {
 }
 
 /// A check's verdict as glyph, word and colour, and the check's name.
-pub fn verdict(outcome: &Checked, theme: &Theme) -> Vec<Span<'static>> {
+pub fn verdict(outcome: &CheckResultText, theme: &Theme) -> Vec<Span<'static>> {
     let (glyph, style) = match outcome.verdict {
         Verdict::Passed => (theme.glyphs.check, theme.good()),
         Verdict::NotYet if outcome.required => (theme.glyphs.cross, theme.bad()),
@@ -194,7 +194,7 @@ pub fn verdict(outcome: &Checked, theme: &Theme) -> Vec<Span<'static>> {
         Verdict::Inconclusive | Verdict::NotEvaluated => (theme.glyphs.undecided, theme.warning()),
     };
     vec![
-        Span::styled(format!("{glyph} {}", outcome.words()), style),
+        Span::styled(format!("{glyph} {}", outcome.text()), style),
         Span::styled(format!("  {}", outcome.check), theme.muted()),
     ]
 }

@@ -3,14 +3,14 @@
 use ratatui::text::Span;
 
 use crate::session::progress::progress;
-use crate::tui::{Model, Pane, Screen, both_ends};
+use crate::tui::{FocusedScreen, Model, Pane, both_ends};
 use crate::tutor::say;
 
 pub fn draw(model: &Model, mut pane: Pane) {
     let style = model.theme.selection();
     pane.buffer.set_style(pane.area, style);
-    let here = model.here(&model.course);
-    let (left, right) = match here.filter(|_| model.screen == Screen::Step) {
+    let here = model.open_step(&model.course);
+    let (left, right) = match here.filter(|_| model.screen == FocusedScreen::Step) {
         Some(here) => {
             let steps = &here.lesson.steps;
             let index = steps.iter().position(|other| other.id == here.step.id);
@@ -24,7 +24,7 @@ pub fn draw(model: &Model, mut pane: Pane) {
         None => {
             let (minutes, planned, done, lessons) =
                 say::course_progress(&model.course, &model.state);
-            let minutes = say::whole(minutes);
+            let minutes = say::whole_minutes(minutes);
             (
                 format!(" {}", model.course.title),
                 format!("{done} of {lessons} lessons   {minutes} of {planned} min "),

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::status;
-use crate::tui::{Model, Screen};
+use crate::tui::{FocusedScreen, Model};
 
 /// Least and greatest width of the outline next to a step. In between it takes three eighths of the screen, or more
 /// if the longest line leaves more.
@@ -41,9 +41,9 @@ pub fn areas(model: &Model, area: Rect) -> Areas {
     };
     let figures_fill = model.has_panel_open() && !model.has_figures_beside();
     match model.screen {
-        Screen::Outline if !model.is_wide() => areas.outline = Some(middle),
+        FocusedScreen::Outline if !model.is_wide() => areas.outline = Some(middle),
         // Figures need the width more than the outline does.
-        Screen::Step if !model.is_wide() || figures_fill => areas.content = Some(middle),
+        FocusedScreen::Step if !model.is_wide() || figures_fill => areas.content = Some(middle),
         _ => areas.side_by_side(model, middle),
     }
     areas
@@ -54,7 +54,7 @@ impl Areas {
         let mut rest = middle;
         let figures = model.has_figures_beside();
         let all_fit = middle.width >= OUTLINE.0 + LEAST_TEXT + LEAST_FIGURES + 2;
-        let is_asked_for = model.screen == Screen::Outline;
+        let is_asked_for = model.screen == FocusedScreen::Outline;
         if !figures || all_fit || is_asked_for {
             let left_over = match figures {
                 true => middle.width.saturating_sub(LEAST_TEXT + LEAST_FIGURES + 2),

@@ -36,9 +36,9 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
         return None;
     }
     let areas = layout::areas(model, area);
-    header::draw(model, pane.at(areas.header));
+    header::draw(model, pane.sub_pane(areas.header));
     if let Some(area) = areas.outline {
-        outline::draw(model, pane.at(area));
+        outline::draw(model, pane.sub_pane(area));
     }
     // The divider left of the figures shows whether they have the keys.
     let focused = areas.dividers.len() - usize::from(areas.figures.is_some());
@@ -49,32 +49,32 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
         };
         let border = Line::styled(model.theme.glyphs.vertical, style);
         let rows = (0..area.height).map(|_| border.clone());
-        pane.at(*area).put(rows);
+        pane.sub_pane(*area).put(rows);
     }
-    status::draw(model, pane.at(areas.status));
+    status::draw(model, pane.sub_pane(areas.status));
     if let Some((area, panel)) = areas.figures.zip(model.step_panel()) {
-        panel.draw(pane.at(area));
+        panel.draw(pane.sub_pane(area));
     }
     if let Some(area) = areas.content {
         content(model, area, areas.status, &mut pane);
     }
-    bar::draw(model, pane.at(areas.bar));
+    bar::draw(model, pane.sub_pane(areas.bar));
     let cursor = overlay::draw(model, &mut pane);
     if model.overlay.is_some() && model.notice.is_some() {
         // An instructor's message can come at any time and must not wait behind an overlay.
         Clear.render(areas.status, pane.buffer);
-        status::draw(model, pane.at(areas.status));
+        status::draw(model, pane.sub_pane(areas.status));
     }
     cursor
 }
 
 fn content(model: &Model, area: Rect, status: Rect, pane: &mut Pane) {
     let Some(view) = &model.step else {
-        return welcome(model, pane.at(layout::inside(area)));
+        return welcome(model, pane.sub_pane(layout::inside(area)));
     };
     if view.panel_open && !model.has_figures_beside() {
         if let Some(panel) = model.step_panel() {
-            panel.draw(pane.at(area));
+            panel.draw(pane.sub_pane(area));
         }
         return;
     }
@@ -89,8 +89,9 @@ fn content(model: &Model, area: Rect, status: Rect, pane: &mut Pane) {
         view.scroll.show(from, to, lines, room);
     }
     let first = view.scroll.first(lines, room);
-    pane.at(text).put(document.lines.into_iter().skip(first));
-    pane.at(text)
+    pane.sub_pane(text)
+        .put(document.lines.into_iter().skip(first));
+    pane.sub_pane(text)
         .mark(view.search.as_deref().unwrap_or_default());
     more(status, view.scroll.hidden(), pane);
 }

@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::session::Status;
-use crate::tui::{Model, Pane, Row, Screen, both_ends};
+use crate::session::StepStatus;
+use crate::tui::{FocusedScreen, Model, OutlineRow, Pane, both_ends};
 use crate::tutor::say;
 
 /// From this width on, levels and the requirements of a lesson have room.
@@ -19,7 +19,7 @@ pub fn draw(model: &Model, mut pane: Pane) {
     for (index, row) in rows.iter().enumerate().skip(first).take(room) {
         let mut pane = pane.take(1);
         let (area, mut line) = (pane.area, line(model, row, pane.area.width));
-        let is_selected = index == cursor.row && model.screen == Screen::Outline;
+        let is_selected = index == cursor.row && model.screen == FocusedScreen::Outline;
         if is_selected {
             // The whole row gets one style, because colours within a reversed row would look like patches.
             line.spans
@@ -33,12 +33,12 @@ pub fn draw(model: &Model, mut pane: Pane) {
     }
 }
 
-fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
+fn line(model: &Model, row: &OutlineRow, width: u16) -> Line<'static> {
     let theme = &model.theme;
     let glyphs = &theme.glyphs;
     let is_wide = width >= WIDE;
     let (mut left, right) = match row {
-        Row::Session {
+        OutlineRow::Session {
             session,
             finished,
             of,
@@ -50,7 +50,7 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
             let title = Span::styled(session.title.clone(), theme.heading());
             (vec![title], right)
         }
-        Row::Lesson {
+        OutlineRow::Lesson {
             lesson,
             progress,
             missing,
@@ -77,7 +77,7 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
                 spans.push(Span::styled(format!("   {needs}"), theme.muted()));
             }
             if is_wide && progress.finished > 0 && !progress.is_finished() {
-                let steps = format!("   {} of {} steps", progress.finished, progress.of);
+                let steps = format!("   {} of {} steps", progress.finished, progress.count);
                 spans.push(Span::styled(steps, theme.muted()));
             }
             let right = match is_wide {
@@ -87,21 +87,21 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
                     say::minutes(progress, minutes)
                 ),
                 false if is_locked => "later".into(),
-                false => format!("{}/{minutes} min", say::whole(progress.minutes)),
+                false => format!("{}/{minutes} min", say::whole_minutes(progress.minutes)),
             };
             (spans, right)
         }
-        Row::Step {
+        OutlineRow::Step {
             title,
             status,
             is_here,
             ..
         } => {
             let (glyph, style) = match status {
-                Status::Done => (glyphs.check, theme.good()),
-                Status::Skipped(_) => (glyphs.skipped, theme.warning()),
-                Status::Open if *is_here => (glyphs.here, theme.accent()),
-                Status::Open => (glyphs.bullet, theme.muted()),
+                StepStatus::Done => (glyphs.check, theme.good()),
+                StepStatus::Skipped(_) => (glyphs.skipped, theme.warning()),
+                StepStatus::Open if *is_here => (glyphs.here, theme.accent()),
+                StepStatus::Open => (glyphs.bullet, theme.muted()),
             };
             let text_style = if *is_here {
                 theme.emphasis()
@@ -112,7 +112,7 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
             let title = Span::styled(title.to_string(), text_style);
             (vec![mark, title], String::new())
         }
-        Row::Planned(planned) => {
+        OutlineRow::Planned(planned) => {
             let right = match is_wide {
                 true => format!("coming, {} min", planned.minutes),
                 false => "coming".into(),

@@ -5,12 +5,14 @@ use ratatui::widgets::{Block, Clear};
 use ratatui_textarea::TextArea;
 
 use crate::tui::update::palette::entries;
-use crate::tui::{Area, Ask, Confirm, List, Model, Overlay, Palette, Pane, Panel, both_ends, cut};
+use crate::tui::{
+    Area, Ask, ChoiceList, Confirm, Model, Overlay, Palette, Pane, Panel, both_ends, cut,
+};
 
 /// Draws the overlay and returns the position of the cursor.
 pub fn draw(model: &Model, pane: &mut Pane) -> Option<Position> {
     let overlay = model.overlay.as_ref()?;
-    if let Some(panel) = model.panel_over() {
+    if let Some(panel) = model.top_panel() {
         // The panel covers everything but the command bar. A notice to the learner stays visible.
         let rows = match model.notice {
             Some(_) => 1 + super::status::height(model, pane.area.width),
@@ -38,7 +40,7 @@ pub fn framed<'a>(title: &str, outside: Rect, pane: &'a mut Pane) -> Pane<'a> {
         .title(Line::styled(format!(" {title} "), pane.theme.heading()));
     let inside = block.inner(outside);
     block.render(outside, pane.buffer);
-    pane.at(inside)
+    pane.sub_pane(inside)
 }
 
 fn draw_panel(panel: &dyn Panel, rows_left: u16, pane: &mut Pane) {
@@ -57,7 +59,7 @@ fn draw_panel(panel: &dyn Panel, rows_left: u16, pane: &mut Pane) {
         pane.area.x += 1;
         pane.area.width = pane.area.width.saturating_sub(2);
     }
-    panel.draw(pane.at(pane.area));
+    panel.draw(pane.sub_pane(pane.area));
     super::more(border, panel.hidden(), &mut pane);
 }
 
@@ -67,9 +69,9 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     let height = area.height.saturating_sub(4).min(18);
     let outside = Rect::new(area.x + (area.width - width) / 2, area.y + 1, width, height);
     let title = match &palette.list {
-        List::Everything => "Find",
-        List::Pages(_) => "Read",
-        List::Copies(_) => "Copy",
+        ChoiceList::Everything => "Find",
+        ChoiceList::Pages(_) => "Read",
+        ChoiceList::Copies(_) => "Copy",
     };
     let mut pane = framed(title, outside, pane);
     let cursor = field(&palette.query, pane.take(1));

@@ -4,7 +4,10 @@ use ratatui::prelude::{Line, Style};
 
 use crate::run::Speed;
 use crate::tui::panels::messages;
-use crate::tui::{Action, Area, Model, Pane, Phase, Played, Row, Run, Screen, paragraph};
+use crate::tui::{
+    Action, Area, FocusedScreen, Model, OutlineRow, Pane, PlayedRecording, RunPhase, TutorRun,
+    paragraph,
+};
 use crate::tutor::say;
 use tinyllama_base::plural;
 
@@ -62,9 +65,9 @@ fn line(model: &Model) -> (String, Style) {
     (format!("{messages}: press {key}"), theme.accent())
 }
 
-fn running(model: &Model, run: &Run) -> String {
+fn running(model: &Model, run: &TutorRun) -> String {
     let what = match (&run.phase, &run.played) {
-        (Phase::Stopping, _) => "stopping".to_string(),
+        (RunPhase::Stopping, _) => "stopping".to_string(),
         (_, Some(played)) => playing(model, played),
         _ => "running".to_string(),
     };
@@ -81,7 +84,7 @@ fn running(model: &Model, run: &Run) -> String {
 }
 
 /// The speed of the playing recording, and the keys that change it.
-fn playing(model: &Model, played: &Played) -> String {
+fn playing(model: &Model, played: &PlayedRecording) -> String {
     let [faster, slower] =
         [Action::Faster, Action::Slower].map(|action| model.keys.shown(Area::Step, action));
     let speed = match played.speed {
@@ -93,12 +96,12 @@ fn playing(model: &Model, played: &Played) -> String {
 
 /// The lessons that have to be finished before the lesson under the cursor opens.
 fn needs(model: &Model) -> Option<String> {
-    if model.screen != Screen::Outline {
+    if model.screen != FocusedScreen::Outline {
         return None;
     }
     let rows = model.outline.rows(&model.course, &model.state);
     match rows.get(model.outline.cursor.row)? {
-        Row::Lesson { missing, .. } if !missing.is_empty() => {
+        OutlineRow::Lesson { missing, .. } if !missing.is_empty() => {
             Some(say::requires(&model.course, missing))
         }
         _ => None,

@@ -7,13 +7,13 @@ use ratatui::prelude::{Buffer, Rect};
 
 use super::draw;
 use crate::session::StepRef;
-use crate::session::kernel::Tried;
+use crate::session::kernel::CheckedKernel;
 use crate::tui::message::{Message, News, Reply};
 use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
 use crate::tui::{Pane, Theme};
-use crate::workbench::check::Checked;
-use crate::workbench::{File, Finding, Kind, find};
+use crate::workbench::check::ExerciseCheck;
+use crate::workbench::{FindingKind, KernelFile, KernelFinding, find};
 
 /// The screen of a first visit after `keys`.
 fn shown(keys: &str) -> String {
@@ -134,7 +134,7 @@ const SCREENS: [(&str, [&str; 2], &str); 14] = [
 fn further_steps_and_what_lies_over_them() {
     for (name, [lesson, step], keys) in SCREENS {
         let shown = at_sizes(|script| {
-            script.model.lift_all();
+            script.model.clear_overlays();
             script.model.workbench = "workbench".into();
             let state = Arc::make_mut(&mut script.model.state);
             state.unlocked.insert("second".into(), "a picture".into());
@@ -148,25 +148,29 @@ fn further_steps_and_what_lies_over_them() {
 #[test]
 fn what_came_of_a_kernel() {
     let exercise = find("elementwise").expect("an exercise");
-    let tried = |passed: bool| Tried {
-        file: File {
+    let tried = |passed: bool| CheckedKernel {
+        file: KernelFile {
             path: "elementwise.hip".into(),
             text: exercise.starter().expect("a starter").into(),
         },
-        checked: Checked {
+        checked: ExerciseCheck {
             exercise: exercise.name.clone(),
             passed,
             cases: 8,
             findings: match passed {
                 true => vec![],
-                false => vec![Finding::new(Kind::Nan, Some(4), "out[0] is NaN")],
+                false => vec![KernelFinding::new(
+                    FindingKind::Nan,
+                    Some(4),
+                    "out[0] is NaN",
+                )],
             },
-            ..Checked::default()
+            ..ExerciseCheck::default()
         },
     };
     for (name, passed) in [("kernel_failed", false), ("kernel_passed", true)] {
         let shown = at_sizes(|script| {
-            script.model.lift_all();
+            script.model.clear_overlays();
             let at = StepRef::new("kinds", "kernel");
             script.open(at.clone());
             script.send(Message::Kernel(at, Ok(Box::new(tried(passed)))));

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::{BandwidthCeiling, ComputeCeiling, Level, Measured, Sampled, Unit};
+use super::{BandwidthCeiling, ComputeCeiling, ComputeUnit, DeviceCeilings, Level, Sampled};
 use crate::matrix::{Parallelism, View, multiply};
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::units::human_bytes;
 
 /// Extent of the measurements.
-pub(super) struct Effort {
+pub(super) struct CpuEffort {
     pub repeats: usize,
     /// A repeat should take at least half of these seconds.
     pub repeat_seconds: f64,
@@ -21,7 +21,7 @@ pub(super) struct Effort {
     pub cold_bytes: usize,
 }
 
-pub(super) const FULL: Effort = Effort {
+pub(super) const FULL: CpuEffort = CpuEffort {
     repeats: 11,
     repeat_seconds: 0.1,
     largest_side: 4096,
@@ -33,10 +33,10 @@ const LEAST_L2: usize = 256 << 10;
 
 pub(super) fn measure(
     facts: DeviceFacts,
-    effort: &Effort,
+    effort: &CpuEffort,
     progress: &mut dyn FnMut(&str),
-) -> Measured {
-    let mut measured = Measured::new(facts);
+) -> DeviceCeilings {
+    let mut measured = DeviceCeilings::new(facts);
     progress("matrix products in f32");
     measured.compute.extend(products(effort));
     progress("copies from memory and within the caches");
@@ -84,7 +84,7 @@ fn parse_size(text: &str) -> Option<usize> {
 }
 
 /// Returns the seconds per pass of each repeat. First finds out how many passes make a repeat long enough.
-pub(super) fn sample(effort: &Effort, mut work: impl FnMut(u32)) -> Vec<f64> {
+pub(super) fn sample(effort: &CpuEffort, mut work: impl FnMut(u32)) -> Vec<f64> {
     let mut timed = |passes: u32| {
         let start = Instant::now();
         work(passes);
@@ -105,11 +105,11 @@ pub(super) fn sample(effort: &Effort, mut work: impl FnMut(u32)) -> Vec<f64> {
         .collect()
 }
 
-fn products(effort: &Effort) -> Option<ComputeCeiling> {
+fn products(effort: &CpuEffort) -> Option<ComputeCeiling> {
     let mut side = 256.min(effort.largest_side);
     // Takes the largest side that fits into a repeat, because small products do not keep many cores busy.
     while side < effort.largest_side {
-        let mut product = Product::new(side);
+        let mut product = SquareProduct::new(side);
         product.run();
         let start = Instant::now();
         product.run();
@@ -119,14 +119,14 @@ fn products(effort: &Effort) -> Option<ComputeCeiling> {
         }
         side *= 2;
     }
-    let mut product = Product::new(side);
+    let mut product = SquareProduct::new(side);
     let seconds = sample(effort, |passes| (0..passes).for_each(|_| product.run()));
     let flops = 2.0 * (side as f64).powi(3);
     let rates: Vec<f64> = seconds.iter().map(|seconds| flops / seconds).collect();
     Some(ComputeCeiling {
         dtype: "f32".into(),
-        unit: Unit::Matrix,
-        flops_per_s: Sampled::of(&rates)?,
+        unit: ComputeUnit::Matrix,
+        flops_per_s: Sampled::from_repeats(&rates)?,
         how: format!(
             "{side} x {side} x {side} by the gemm crate on {} threads",
             rayon::current_num_threads()
@@ -135,14 +135,14 @@ fn products(effort: &Effort) -> Option<ComputeCeiling> {
 }
 
 /// A square product `d = a b`.
-struct Product {
+struct SquareProduct {
     side: usize,
     a: Vec<f32>,
     b: Vec<f32>,
     d: Vec<f32>,
 }
 
-impl Product {
+impl SquareProduct {
     fn new(side: usize) -> Self {
         // Between -1 and 1, without a pattern.
         let numbers = |seed: u32| {
@@ -152,7 +152,7 @@ impl Product {
                 })
                 .collect()
         };
-        Product {
+        SquareProduct {
             side,
             a: numbers(1),
             b: numbers(2),
@@ -169,7 +169,7 @@ impl Product {
     }
 }
 
-fn cold_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
+fn cold_copies(effort: &CpuEffort, caches: &Caches) -> Option<BandwidthCeiling> {
     let threads = rayon::current_num_threads();
     let bytes = effort.cold_bytes.max(4 * caches.largest.unwrap_or(0));
     let (bytes_per_s, bytes) = copies(effort, bytes / threads)?;
@@ -181,7 +181,7 @@ fn cold_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
     })
 }
 
-fn warm_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
+fn warm_copies(effort: &CpuEffort, caches: &Caches) -> Option<BandwidthCeiling> {
     // Source and target together fill half of the cache.
     let piece = caches.second.unwrap_or(LEAST_L2) / 4;
     let (bytes_per_s, bytes) = copies(effort, piece)?;
@@ -199,7 +199,7 @@ fn warm_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
 
 /// Lets each thread copy its own piece. Returns the bytes read and written per second, and the bytes that all threads
 /// copy in a pass.
-fn copies(effort: &Effort, piece: usize) -> Option<(Sampled, u64)> {
+fn copies(effort: &CpuEffort, piece: usize) -> Option<(Sampled, u64)> {
     let threads = rayon::current_num_threads();
     // The threads create their own pieces, so that the memory lies near a core that uses it. The values are not zero,
     // because the system would not store zeros.
@@ -222,7 +222,7 @@ fn copies(effort: &Effort, piece: usize) -> Option<(Sampled, u64)> {
     let bytes = (piece * threads) as u64;
     let rate = |seconds: &f64| 2.0 * bytes as f64 / seconds;
     let rates: Vec<f64> = seconds.iter().map(rate).collect();
-    Some((Sampled::of(&rates)?, bytes))
+    Some((Sampled::from_repeats(&rates)?, bytes))
 }
 
 #[cfg(test)]
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_product_is_the_one_it_is_counted_as() {
-        let mut product = Product::new(9);
+        let mut product = SquareProduct::new(9);
         product.run();
         for row in 0..9 {
             for column in 0..9 {

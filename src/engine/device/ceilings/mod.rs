@@ -15,7 +15,7 @@ use anyhow::{Result, bail};
 use super::{cpu_facts, open_driver_of, vulkan as adapter};
 use tinyllama_contract::BackendChoice;
 use tinyllama_contract::ceilings::{
-    BandwidthCeiling, ComputeCeiling, Latency, Level, Measured, Sampled, Unit,
+    BandwidthCeiling, ComputeCeiling, ComputeUnit, DeviceCeilings, Latency, Level, Sampled,
 };
 
 /// Measures the device that `choice` and `wanted` (an index, or part of a Vulkan adapter's name) select. `progress`
@@ -29,7 +29,7 @@ pub fn measure(
     choice: BackendChoice,
     wanted: Option<&str>,
     progress: &mut dyn FnMut(&str),
-) -> Result<Measured> {
+) -> Result<DeviceCeilings> {
     if let Some(driver) = open_driver_of(choice, wanted)? {
         let measured = gpu::measure(&driver, &gpu::FULL, progress);
         if measured.is_empty() {

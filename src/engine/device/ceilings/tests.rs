@@ -4,7 +4,7 @@ use super::super::driver::tests::stand_in::{StandIn, on};
 use super::*;
 
 /// A small extent of measurement, with repeats of a millisecond.
-const SMALL: gpu::Effort = gpu::Effort {
+const SMALL: gpu::GpuEffort = gpu::GpuEffort {
     repeats: 3,
     repeat_ms: 1.0,
     workspace: 1 << 10,
@@ -24,18 +24,18 @@ const SETTINGS: [(&str, &str); 4] = [
     ("HIP_STAND_IN_CHECK", "none"),
 ];
 
-fn measured_on(stand_in: &StandIn, effort: &gpu::Effort) -> Measured {
+fn measured_on(stand_in: &StandIn, effort: &gpu::GpuEffort) -> DeviceCeilings {
     let driver = stand_in.open();
     let measured = gpu::measure(&driver, effort, &mut |_| {});
     assert_eq!(driver.memory_use().allocated, 0);
     measured
 }
 
-fn notes_of(measured: &Measured) -> String {
+fn notes_of(measured: &DeviceCeilings) -> String {
     measured.notes.join("\n")
 }
 
-fn near(rate: &Sampled, expected: f64) -> bool {
+fn is_near(rate: &Sampled, expected: f64) -> bool {
     rate.repeats == SMALL.repeats
         && [rate.median, rate.p10, rate.p90]
             .iter()
@@ -52,21 +52,24 @@ fn rates_follow_from_the_time_the_device_took() {
         assert_eq!(cold.level, Level::Cold);
         let copied = 2 * 2 * gpu::CHUNK;
         assert_eq!(cold.working_set, copied as u64);
-        assert!(near(&cold.bytes_per_s, copied as f64 * 1e3), "{cold:?}");
+        assert!(is_near(&cold.bytes_per_s, copied as f64 * 1e3), "{cold:?}");
 
         // One unit of 2048 threads, four times, each thread with 16 sums of 256 multiply-adds.
         let vector = &measured.compute[0];
-        assert_eq!((&vector.dtype[..], vector.unit), ("f32", Unit::Vector));
+        assert_eq!(
+            (&vector.dtype[..], vector.unit),
+            ("f32", ComputeUnit::Vector)
+        );
         let flops = 2.0 * (2048 * 4 * 16 * 256) as f64;
-        assert!(near(&vector.flops_per_s, flops * 1e3), "{vector:?}");
+        assert!(is_near(&vector.flops_per_s, flops * 1e3), "{vector:?}");
 
         // The library's other algorithm needs two kernels, and the larger side fits.
         let matrix = &measured.compute[1..];
         let dtypes: Vec<_> = matrix.iter().map(|rates| &rates.dtype[..]).collect();
         assert_eq!(dtypes, ["f32", "bf16"]);
         for rates in matrix {
-            assert_eq!(rates.unit, Unit::Matrix);
-            assert!(near(&rates.flops_per_s, 2.0 * 512.0 * 1e3), "{rates:?}");
+            assert_eq!(rates.unit, ComputeUnit::Matrix);
+            assert!(is_near(&rates.flops_per_s, 2.0 * 512.0 * 1e3), "{rates:?}");
             assert!(rates.how.starts_with("8 x 8 x 8"), "{}", rates.how);
             assert!(rates.how.contains("of up to 2 algorithms"), "{}", rates.how);
         }
@@ -91,7 +94,7 @@ fn rates_follow_from_the_time_the_device_took() {
 fn slow_products_are_measured_smaller() {
     on("gfx90a", &SETTINGS, |stand_in| {
         // 82 runs of each of two candidates would take longer than the limit.
-        let effort = gpu::Effort {
+        let effort = gpu::GpuEffort {
             selection_seconds: 0.15,
             ..SMALL
         };
@@ -147,7 +150,7 @@ fn a_failure_anywhere_leaves_nothing_behind() {
 
 #[test]
 fn the_cpu_is_plausible() {
-    let effort = cpu::Effort {
+    let effort = cpu::CpuEffort {
         repeats: 21,
         repeat_seconds: 0.005,
         largest_side: 256,

@@ -5,20 +5,23 @@ use burn::tensor::{FloatDType, Tensor, TensorData};
 use tinyllama_kernels::binding::{LibraryChoice, product, rates, rounds_to_tf32};
 
 use super::cpu::{FULL, sample};
-use super::{BandwidthCeiling, ComputeCeiling, Level, Measured, Sampled, Unit};
+use super::{BandwidthCeiling, ComputeCeiling, ComputeUnit, DeviceCeilings, Level, Sampled};
 use crate::device::{BackendChoice, CacheSettings, OpenDevice, Tuning, configure_runtime, open};
 use tinyllama_base::units::human_bytes;
 
 /// Side of the square matrices: some milliseconds on a large GPU, some tenths of a second on a small one.
 const SIDE: usize = 4096;
 
-pub(super) fn measure(wanted: Option<&str>, progress: &mut dyn FnMut(&str)) -> Result<Measured> {
+pub(super) fn measure(
+    wanted: Option<&str>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<DeviceCeilings> {
     configure_runtime(CacheSettings {
         fusion: false,
         tuning: Tuning::Rules,
     });
     let open = open(BackendChoice::Vulkan, wanted)?;
-    let mut measured = Measured::new(open.facts.clone());
+    let mut measured = DeviceCeilings::new(open.facts.clone());
     for (dtype, name) in [(FloatDType::F32, "f32"), (FloatDType::F16, "f16")] {
         if open.device.supports_dtype(dtype) {
             progress(&format!("matrix products in {name}"));
@@ -27,10 +30,12 @@ pub(super) fn measure(wanted: Option<&str>, progress: &mut dyn FnMut(&str)) -> R
     }
     progress("copies, and multiply-adds outside matrix units");
     if let Some([copies, multiply_adds]) = rates(&open.device, FULL.repeats).transpose()? {
-        measured.bandwidth.extend(Sampled::of(&copies).map(copy));
+        measured
+            .bandwidth
+            .extend(Sampled::from_repeats(&copies).map(copy));
         measured
             .compute
-            .extend(Sampled::of(&multiply_adds).map(vector));
+            .extend(Sampled::from_repeats(&multiply_adds).map(vector));
     }
     measured.notes.push(
         "launches, waiting and copies within the cache are not measured through Vulkan".into(),
@@ -66,12 +71,14 @@ fn products(open: &OpenDevice, dtype: FloatDType, name: &str) -> Result<Option<C
     let flops = 2.0 * (SIDE as f64).powi(3);
     let rates: Vec<f64> = seconds.iter().map(|seconds| flops / seconds).collect();
     let rounds = dtype == FloatDType::F32 && rounds_to_tf32(device);
-    Ok(Sampled::of(&rates).map(|flops_per_s| ComputeCeiling {
-        dtype: if rounds { "tf32" } else { name }.into(),
-        unit: Unit::Matrix,
-        flops_per_s,
-        how: format!("{SIDE} x {SIDE} x {SIDE} by burn's library, untuned"),
-    }))
+    Ok(
+        Sampled::from_repeats(&rates).map(|flops_per_s| ComputeCeiling {
+            dtype: if rounds { "tf32" } else { name }.into(),
+            unit: ComputeUnit::Matrix,
+            flops_per_s,
+            how: format!("{SIDE} x {SIDE} x {SIDE} by burn's library, untuned"),
+        }),
+    )
 }
 
 fn copy(bytes_per_s: Sampled) -> BandwidthCeiling {
@@ -87,7 +94,7 @@ fn copy(bytes_per_s: Sampled) -> BandwidthCeiling {
 fn vector(flops_per_s: Sampled) -> ComputeCeiling {
     ComputeCeiling {
         dtype: "f32".into(),
-        unit: Unit::Vector,
+        unit: ComputeUnit::Vector,
         flops_per_s,
         how: "chains of multiply-adds in registers".into(),
     }

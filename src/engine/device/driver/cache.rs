@@ -14,7 +14,7 @@ use tinyllama_base::file;
 #[derive(Clone, Debug)]
 pub struct ModuleCache {
     folder: PathBuf,
-    trouble: OnceCell<String>,
+    error: OnceCell<String>,
 }
 
 /// Bytes of the hash in front of the code.
@@ -24,13 +24,13 @@ impl ModuleCache {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         ModuleCache {
             folder: folder.into(),
-            trouble: OnceCell::new(),
+            error: OnceCell::new(),
         }
     }
 
     /// Returns why code was not kept; `None` if all was.
-    pub fn trouble(&self) -> Option<&String> {
-        self.trouble.get()
+    pub fn error(&self) -> Option<&String> {
+        self.error.get()
     }
 
     /// Opens `$XDG_CACHE_HOME/tinyllama-tutor/modules`; `None` if there is no home.
@@ -49,7 +49,7 @@ impl ModuleCache {
     }
 
     /// Stores `code` under `key` completely or not at all, because two processes may do it at once.
-    pub fn put(&self, key: &str, code: &[u8]) {
+    pub fn store(&self, key: &str, code: &[u8]) {
         let written = fs::create_dir_all(&self.folder).and_then(|()| {
             let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
             file.write_all(&Sha256::digest(code))?;
@@ -60,7 +60,7 @@ impl ModuleCache {
         // Code that is not kept is compiled again next time, which is no reason to stop.
         if let Err(error) = written {
             let folder = self.folder.display();
-            self.trouble.get_or_init(|| format!("{folder}: {error}"));
+            self.error.get_or_init(|| format!("{folder}: {error}"));
         }
     }
 }
@@ -74,8 +74,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = ModuleCache::new(folder.path().join("modules"));
         assert_eq!(cache.get("a"), None);
-        cache.put("a", b"code of a");
-        cache.put("b", b"code of b");
+        cache.store("a", b"code of a");
+        cache.store("b", b"code of b");
         assert_eq!(cache.get("a").as_deref(), Some(&b"code of a"[..]));
 
         let file = cache.folder.join("a");
@@ -94,9 +94,9 @@ mod tests {
         let in_the_way = folder.path().join("file");
         fs::write(&in_the_way, "").unwrap();
         let cache = ModuleCache::new(in_the_way.join("modules"));
-        assert_eq!(cache.trouble(), None);
-        cache.put("a", b"code");
+        assert_eq!(cache.error(), None);
+        cache.store("a", b"code");
         assert_eq!(cache.get("a"), None);
-        assert!(cache.trouble().is_some_and(|why| why.contains("modules: ")));
+        assert!(cache.error().is_some_and(|why| why.contains("modules: ")));
     }
 }

@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::interface::{CudaInterface, DriverInterface, ExtendedLaunch, GraphClock, HipInterface};
 use super::loader::{self, Function, SharedLibrary, Statuses};
-use super::{DriverError, Refusal, Result, Vendor};
+use super::{DriverError, ErrorClass, Result, Vendor};
 use tinyllama_base::kfd;
 
 /// A vendor's driver, initialised.
@@ -36,10 +36,10 @@ impl Deref for Calls {
 }
 
 fn cuda_statuses(library: &SharedLibrary) -> Result<Statuses> {
-    type NameOf = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+    type ErrorNameFunction = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
     // SAFETY: the signature is that of `cuda.h`. It returns a constant string, or null for an unknown code.
     unsafe {
-        let name_of: Function<NameOf> = library.function(&["cuGetErrorName"])?;
+        let name_of: Function<ErrorNameFunction> = library.function(&["cuGetErrorName"])?;
         Ok(Statuses::new(Vendor::Nvidia, move |code| {
             let mut name = ptr::null();
             (name_of.call)(code, &mut name);
@@ -75,7 +75,7 @@ impl Calls {
         let library = library(vendor)?;
         let statuses = match vendor {
             Vendor::Nvidia => cuda_statuses(&library)?,
-            Vendor::Amd => Statuses::by(&library, &[HIP_STATUS_TEXT])?,
+            Vendor::Amd => Statuses::from_library(&library, &[HIP_STATUS_TEXT])?,
         };
         let mut calls = Calls {
             vendor,
@@ -102,7 +102,7 @@ impl Calls {
                 .and_then(|()| self.device_count(&mut count))
         } {
             // Without a device, both drivers fail here instead of counting zero.
-            Err(error) if error.refusal() == Refusal::NoDevice => {}
+            Err(error) if error.refusal() == ErrorClass::NoDevice => {}
             other => other?,
         }
         Ok(usize::try_from(count).unwrap_or(0))
@@ -131,8 +131,8 @@ impl Calls {
     }
 
     /// Makes `device` this thread's current one.
-    pub fn enter(&self, device: c_int) -> Result<()> {
-        // SAFETY: the device exists, and each `enter` has one `leave`.
+    pub fn make_current(&self, device: c_int) -> Result<()> {
+        // SAFETY: the device exists, and each `make_current` has one `leave`.
         unsafe {
             match &self.own {
                 OwnInterface::Cuda(cuda, _) => {
@@ -145,11 +145,11 @@ impl Calls {
         }
     }
 
-    /// Undoes [`enter`](Self::enter).
+    /// Undoes [`make_current`](Self::enter).
     pub fn leave(&self, device: c_int) {
         if let OwnInterface::Cuda(cuda, _) = &self.own {
             // A failure here has no receiver.
-            // SAFETY: retained once in `enter`.
+            // SAFETY: retained once in `make_current`.
             unsafe { (cuda.release_context.call)(device) };
         }
     }

@@ -9,7 +9,7 @@ use std::ptr;
 use std::rc::Rc;
 
 use super::Result;
-use super::handle::Shared;
+use super::handle::DriverState;
 use super::interface::{MOST_URGENT, NON_BLOCKING, Opaque};
 
 /// How a handle is created.
@@ -25,11 +25,11 @@ pub(super) enum HandleKind {
 pub(super) struct Renewable {
     handle: Cell<Opaque>,
     kind: HandleKind,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 impl Renewable {
-    pub fn create(kind: HandleKind, shared: &Rc<Shared>) -> Result<Rc<Self>> {
+    pub fn create(kind: HandleKind, shared: &Rc<DriverState>) -> Result<Rc<Self>> {
         Ok(Rc::new(Renewable {
             handle: Cell::new(kind.create(shared)?),
             kind,
@@ -63,7 +63,7 @@ impl Renewable {
 }
 
 impl HandleKind {
-    fn create(self, shared: &Shared) -> Result<Opaque> {
+    fn create(self, shared: &DriverState) -> Result<Opaque> {
         let (calls, mut handle) = (&shared.calls, ptr::null_mut());
         // SAFETY: the pointer to the handle is valid for writing.
         unsafe {
@@ -94,7 +94,7 @@ pub(super) struct Capture {
 
 impl Capture {
     /// Starts tracking a capture of `stream`.
-    pub fn of(stream: &Rc<Renewable>) -> Rc<Self> {
+    pub fn start(stream: &Rc<Renewable>) -> Rc<Self> {
         Rc::new(Capture {
             running: Cell::new(true),
             members: RefCell::new(vec![Rc::clone(stream)]),

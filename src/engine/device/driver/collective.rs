@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::rc::Rc;
 
-use super::handle::{Shared, Work};
+use super::handle::{DriverState, WorkKind};
 use super::interface::Opaque;
 use super::loader::{SharedLibrary, Statuses, interface};
-use super::{Driver, Precision, Result, Slice, Stream, Vendor};
+use super::{Driver, GemmPrecision, Result, Slice, Stream, Vendor};
 
 interface! {
     /// Signatures from `nccl.h` 2.28 and `rccl.h` of ROCm 6.2 to 7.14.
@@ -56,7 +56,7 @@ impl UniqueId {
 pub struct Communicator {
     library: CollectiveInterface,
     handle: Opaque,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 fn load(vendor: Vendor) -> Result<CollectiveInterface> {
@@ -65,7 +65,7 @@ fn load(vendor: Vendor) -> Result<CollectiveInterface> {
         Vendor::Amd => &["librccl.so.1", "librccl.so"],
     };
     let library = SharedLibrary::load_also_from(vendor, names, &folders(vendor))?;
-    CollectiveInterface::load(&library, &Statuses::by(&library, &[STATUS_TEXT])?)
+    CollectiveInterface::load(&library, &Statuses::from_library(&library, &[STATUS_TEXT])?)
 }
 
 /// Returns further folders of the library: from `NCCL_PATH` or `RCCL_PATH`, and from Python's package managers. The
@@ -166,11 +166,16 @@ impl Communicator {
     /// # Safety
     /// The parts stay allocated until the stream has passed (or, captured, while the graph is used). All ranks sum
     /// parts of the same sizes in the same order.
-    pub unsafe fn sum(&self, stream: &Stream, parts: &[Slice], precision: Precision) -> Result<()> {
+    pub unsafe fn sum(
+        &self,
+        stream: &Stream,
+        parts: &[Slice],
+        precision: GemmPrecision,
+    ) -> Result<()> {
         let (library, size) = (&self.library, precision.element_bytes());
         let kind = match precision {
-            Precision::Bf16 => BFLOAT16,
-            Precision::F32 | Precision::Tf32 => FLOAT32,
+            GemmPrecision::Bf16 => BFLOAT16,
+            GemmPrecision::F32 | GemmPrecision::Tf32 => FLOAT32,
         };
         // SAFETY: the ranges have the given lengths; the caller guarantees the rest. Every started group is ended.
         let summed = unsafe {
@@ -182,7 +187,7 @@ impl Communicator {
             });
             summed.and(library.end_group())
         };
-        stream.counted(Work::Transfer, summed)
+        stream.count_work(WorkKind::Transfer, summed)
     }
 
     /// Reports an asynchronous failure since the last check.

@@ -11,7 +11,7 @@ use super::{Driver, Result};
 /// `TUTOR_SM` (90 on sm_90). No header of the toolkit is needed to compile. If the source includes one, the toolkit's
 /// folder is searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceCode {
     /// Name of the file in the compiler's messages.
     pub name: String,
     pub text: String,
@@ -19,9 +19,9 @@ pub struct Source {
     pub defines: Vec<(String, String)>,
 }
 
-impl Source {
+impl SourceCode {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Source {
+        SourceCode {
             name: name.into(),
             text: text.into(),
             defines: vec![],
@@ -44,7 +44,7 @@ pub struct CompileRequest {
 }
 
 impl CompileRequest {
-    pub fn new(source: &Source, properties: &Properties) -> Self {
+    pub fn new(source: &SourceCode, properties: &Properties) -> Self {
         let arch = properties.arch.clone();
         let mut options = match properties.vendor {
             Vendor::Nvidia => {
@@ -98,7 +98,7 @@ impl CompileRequest {
 
 impl Driver {
     /// Returns the code of `source` for this device from the cache, or compiles and stores it.
-    pub(super) fn code(&self, source: &Source) -> Result<Vec<u8>> {
+    pub(super) fn code(&self, source: &SourceCode) -> Result<Vec<u8>> {
         let request = CompileRequest::new(source, self.properties());
         let compiler = self.shared.compiler()?;
         let Some(cache) = &self.shared.cache else {
@@ -109,7 +109,7 @@ impl Driver {
             return Ok(code);
         }
         let code = compiler.compile(&request)?;
-        cache.put(&key, &code);
+        cache.store(&key, &code);
         Ok(code)
     }
 }

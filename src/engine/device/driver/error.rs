@@ -56,7 +56,7 @@ pub type Result<T> = std::result::Result<T, DriverError>;
 
 /// The class of a driver's error code, for callers that react to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ErrorClass {
     OutOfMemory,
     NoDevice,
     /// Driver older than the library, or code for another device.
@@ -70,16 +70,16 @@ pub enum Refusal {
 
 impl DriverError {
     /// Classifies a failed call by the driver's name of the error.
-    pub fn refusal(&self) -> Refusal {
+    pub fn refusal(&self) -> ErrorClass {
         let DriverError::Call { name, .. } = self else {
-            return Refusal::Other;
+            return ErrorClass::Other;
         };
         let name = name.to_ascii_uppercase().replace('_', "");
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         if has(&["OUTOFMEMORY", "ALLOCFAILED", "MEMORYALLOCATION"]) {
-            Refusal::OutOfMemory
+            ErrorClass::OutOfMemory
         } else if has(&["NODEVICE", "INVALIDDEVICE", "DEVICEUNAVAILABLE"]) {
-            Refusal::NoDevice
+            ErrorClass::NoDevice
         } else if has(&[
             "NOBINARYFORGPU",
             "INSUFFICIENTDRIVER",
@@ -90,9 +90,9 @@ impl DriverError {
             "INVALIDIMAGE",
             "INVALIDKERNELFILE",
         ]) {
-            Refusal::Mismatch
+            ErrorClass::Mismatch
         } else if has(&["CAPTURE"]) {
-            Refusal::Capture
+            ErrorClass::Capture
         } else if has(&[
             "ILLEGAL",
             "MISALIGNED",
@@ -103,9 +103,9 @@ impl DriverError {
             "ASSERT",
             "HARDWARESTACK",
         ]) {
-            Refusal::Fault
+            ErrorClass::Fault
         } else {
-            Refusal::Other
+            ErrorClass::Other
         }
     }
 
@@ -136,12 +136,12 @@ impl DriverError {
             }
             DriverError::NoSuchDevice { .. } => "Name one that exists.".into(),
             DriverError::Call { .. } => match self.refusal() {
-                Refusal::OutOfMemory => "The device's memory is full: use a smaller --batch-size or --seq-len, or end other processes that use it.".into(),
-                Refusal::NoDevice => "The device is missing or busy; on a cluster, ask the scheduler for a GPU.".into(),
-                Refusal::Mismatch => "Driver and library do not fit together: update the driver, or use the toolkit that came with it.".into(),
-                Refusal::Capture => "The step could not be captured as a graph; run with --ultra off.".into(),
-                Refusal::Fault => "A kernel failed on the device; this process has lost it. Start again, and report it with the command you ran.".into(),
-                Refusal::Other => "Run `tinyllama-tutor doctor`, and report this with its output.".into(),
+                ErrorClass::OutOfMemory => "The device's memory is full: use a smaller --batch-size or --seq-len, or end other processes that use it.".into(),
+                ErrorClass::NoDevice => "The device is missing or busy; on a cluster, ask the scheduler for a GPU.".into(),
+                ErrorClass::Mismatch => "Driver and library do not fit together: update the driver, or use the toolkit that came with it.".into(),
+                ErrorClass::Capture => "The step could not be captured as a graph; run with --ultra off.".into(),
+                ErrorClass::Fault => "A kernel failed on the device; this process has lost it. Start again, and report it with the command you ran.".into(),
+                ErrorClass::Other => "Run `tinyllama-tutor doctor`, and report this with its output.".into(),
             },
             DriverError::Compile { .. } => "Correct the place the compiler names; for a kernel of this program, report it with the compiler's version.".into(),
             DriverError::NoAlgorithm { .. } => "Use another precision (--matmul-precision f32, another --dtype), or v3, whose products are burn's own.".into(),
@@ -167,19 +167,19 @@ mod tests {
     #[test]
     fn codes_of_both_drivers_are_classified() {
         for (name, refusal) in [
-            ("CUDA_ERROR_OUT_OF_MEMORY", Refusal::OutOfMemory),
-            ("hipErrorOutOfMemory", Refusal::OutOfMemory),
-            ("CUBLAS_STATUS_ALLOC_FAILED", Refusal::OutOfMemory),
-            ("CUDA_ERROR_NO_DEVICE", Refusal::NoDevice),
-            ("hipErrorNoDevice", Refusal::NoDevice),
-            ("CUDA_ERROR_NO_BINARY_FOR_GPU", Refusal::Mismatch),
-            ("hipErrorNoBinaryForGpu", Refusal::Mismatch),
-            ("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", Refusal::Capture),
-            ("hipErrorStreamCaptureUnsupported", Refusal::Capture),
-            ("CUDA_ERROR_ILLEGAL_ADDRESS", Refusal::Fault),
-            ("hipErrorIllegalAddress", Refusal::Fault),
-            ("hipErrorLaunchFailure", Refusal::Fault),
-            ("CUDA_ERROR_INVALID_VALUE", Refusal::Other),
+            ("CUDA_ERROR_OUT_OF_MEMORY", ErrorClass::OutOfMemory),
+            ("hipErrorOutOfMemory", ErrorClass::OutOfMemory),
+            ("CUBLAS_STATUS_ALLOC_FAILED", ErrorClass::OutOfMemory),
+            ("CUDA_ERROR_NO_DEVICE", ErrorClass::NoDevice),
+            ("hipErrorNoDevice", ErrorClass::NoDevice),
+            ("CUDA_ERROR_NO_BINARY_FOR_GPU", ErrorClass::Mismatch),
+            ("hipErrorNoBinaryForGpu", ErrorClass::Mismatch),
+            ("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", ErrorClass::Capture),
+            ("hipErrorStreamCaptureUnsupported", ErrorClass::Capture),
+            ("CUDA_ERROR_ILLEGAL_ADDRESS", ErrorClass::Fault),
+            ("hipErrorIllegalAddress", ErrorClass::Fault),
+            ("hipErrorLaunchFailure", ErrorClass::Fault),
+            ("CUDA_ERROR_INVALID_VALUE", ErrorClass::Other),
         ] {
             assert_eq!(refused(name).refusal(), refusal, "{name}");
         }

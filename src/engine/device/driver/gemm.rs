@@ -7,15 +7,15 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::handle::{Shared, Work};
-use super::matrices::Product;
+use super::handle::{DriverState, WorkKind};
+use super::matrices::LibraryProduct;
 use super::{Address, Driver, DriverError, GraphContents, Result, Stream};
 use tinyllama_base::named;
 
 named! {
     /// The type in which the operands are stored and multiplied. Sums are always f32.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum Precision {
+    pub enum GemmPrecision {
         F32 = "f32",
         /// f32 in memory, rounded for the tensor cores to NVIDIA's TF32 or AMD's XF32 (10 bits of mantissa).
         Tf32 = "tf32",
@@ -28,7 +28,7 @@ named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutputType {
     F32,
-    /// With [`Precision::Bf16`] only.
+    /// With [`GemmPrecision::Bf16`] only.
     Bf16,
 }
 
@@ -64,7 +64,7 @@ pub struct GemmSpec {
     /// `c` and `d`, which have the same strides; never transposed.
     pub d: Operand,
     pub batch: usize,
-    pub precision: Precision,
+    pub precision: GemmPrecision,
     pub output: OutputType,
     /// True if runs add to the previous content: their `beta` is not 0.
     pub adds: bool,
@@ -72,7 +72,7 @@ pub struct GemmSpec {
 
 impl GemmSpec {
     /// One product of densely packed matrices, none transposed, with f32 output.
-    pub fn new(m: usize, n: usize, k: usize, precision: Precision) -> Self {
+    pub fn new(m: usize, n: usize, k: usize, precision: GemmPrecision) -> Self {
         let dense = |row_stride| Operand {
             transposed: false,
             row_stride,
@@ -163,7 +163,7 @@ impl GemmSpec {
             "has rows that overlap"
         } else if self.batch > 1 && self.d.batch_stride == 0 {
             "writes a batch to one place"
-        } else if self.output == OutputType::Bf16 && self.precision != Precision::Bf16 {
+        } else if self.output == OutputType::Bf16 && self.precision != GemmPrecision::Bf16 {
             "writes bf16 from f32 operands"
         } else {
             return Ok(());
@@ -172,12 +172,12 @@ impl GemmSpec {
     }
 }
 
-impl Precision {
+impl GemmPrecision {
     /// Returns the type in which operands are stored.
     pub fn stored(self) -> OutputType {
         match self {
-            Precision::F32 | Precision::Tf32 => OutputType::F32,
-            Precision::Bf16 => OutputType::Bf16,
+            GemmPrecision::F32 | GemmPrecision::Tf32 => OutputType::F32,
+            GemmPrecision::Bf16 => OutputType::Bf16,
         }
     }
 
@@ -226,7 +226,7 @@ pub struct GemmOperands {
 
 /// How to choose among the algorithms that the library offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Selection {
+pub enum AlgorithmSelection {
     /// The library's first choice. It is the same on every start.
     Heuristic,
     /// The fastest of up to this many, timed on this device with scratch operands. The choice, and with it the last
@@ -237,12 +237,12 @@ pub enum Selection {
 /// A matrix multiplication with its algorithm.
 pub struct GemmPlan {
     pub spec: GemmSpec,
-    product: Product,
+    product: LibraryProduct,
     /// The work that one run puts into the stream: a kernel, and with a split sum (split-k) a second one or a fill.
     pub contents: GraphContents,
     /// Time of one run when the algorithm was chosen, with operands in cache; `None` if nothing was measured.
     pub measured_microseconds: Option<f32>,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 impl Driver {
@@ -272,13 +272,13 @@ impl Driver {
         &self,
         stream: &Stream,
         spec: GemmSpec,
-        selection: Selection,
+        selection: AlgorithmSelection,
     ) -> Result<GemmPlan> {
         spec.check()?;
         stream.refuse_while_capturing("choosing a gemm's algorithm")?;
         let limit = match selection {
-            Selection::Heuristic => 1,
-            Selection::Measured { candidates } => candidates.max(1),
+            AlgorithmSelection::Heuristic => 1,
+            AlgorithmSelection::Measured { candidates } => candidates.max(1),
         };
         let matrices = self.shared.matrices()?;
         let (_, workspace) = stream.workspace();
@@ -289,7 +289,7 @@ impl Driver {
 
 impl GemmPlan {
     /// Wraps `product` with empty fields for the results of capturing and timing.
-    pub(super) fn untried(driver: &Driver, spec: GemmSpec, product: Product) -> Self {
+    pub(super) fn untried(driver: &Driver, spec: GemmSpec, product: LibraryProduct) -> Self {
         GemmPlan {
             spec,
             product,
@@ -320,7 +320,7 @@ impl GemmPlan {
         let matrices = self.shared.matrices()?;
         // SAFETY: the caller guarantees the operands, and only this stream uses the workspace.
         let run = unsafe { matrices.multiply(&self.product, operands, stream) };
-        stream.counted(Work::Gemm, run)
+        stream.count_work(WorkKind::Gemm, run)
     }
 }
 
@@ -330,14 +330,17 @@ mod tests {
 
     #[test]
     fn impossible_products_are_refused() {
-        let good = GemmSpec::new(4, 6, 8, Precision::F32);
+        let good = GemmSpec::new(4, 6, 8, GemmPrecision::F32);
         let strided = |spec: GemmSpec, [a, b, d]: [usize; 3]| {
             let mut spec = spec;
             (spec.a.row_stride, spec.b.row_stride, spec.d.row_stride) = (a, b, d);
             spec
         };
         for (bad, reason) in [
-            (GemmSpec::new(0, 6, 8, Precision::F32), "has an empty side"),
+            (
+                GemmSpec::new(0, 6, 8, GemmPrecision::F32),
+                "has an empty side",
+            ),
             (strided(good, [7, 6, 6]), "has rows that overlap"),
             (
                 strided(good.transpose_b(), [8, 7, 6]),

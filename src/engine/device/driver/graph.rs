@@ -4,7 +4,7 @@ use std::ptr;
 use std::rc::Rc;
 
 use super::capture::Capture;
-use super::handle::{Shared, Work};
+use super::handle::{DriverState, WorkKind};
 use super::interface::{CAPTURE_THIS_THREAD, Opaque, node_type};
 use super::{DriverError, Result, Stream};
 
@@ -13,7 +13,7 @@ pub struct Graph {
     executable: Opaque,
     /// The work that one launch executes.
     pub contents: GraphContents,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 /// Number of nodes in a graph, by kind.
@@ -35,7 +35,7 @@ impl GraphContents {
 /// A captured graph before it is executable. Owns its handle.
 struct Captured {
     handle: Opaque,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 impl Stream {
@@ -55,7 +55,7 @@ impl Stream {
         let calls = &self.shared.calls;
         // SAFETY: `self` owns the handle.
         unsafe { calls.begin_capture(self.handle(), CAPTURE_THIS_THREAD)? };
-        self.capture.replace(Some(Capture::of(&self.handle)));
+        self.capture.replace(Some(Capture::start(&self.handle)));
         // Ends the capture on every way out, including a panic in `work`.
         let mut capture = Capturing {
             stream: self,
@@ -167,7 +167,7 @@ impl Graph {
         let (calls, handle) = (&self.shared.calls, stream.handle());
         // SAFETY: the handles belong to this driver; the caller guarantees the memory that the work uses.
         let launched = unsafe { calls.launch_graph(self.executable, handle) };
-        stream.counted(Work::Graph, launched)
+        stream.count_work(WorkKind::Graph, launched)
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::cache::ModuleCache;
 use super::calls::Calls;
 use super::matrices::MatrixLibrary;
-use super::rtc::Compiler;
+use super::rtc::RuntimeCompiler;
 use super::{DriverError, Properties, Result, Vendor};
 
 /// A device opened through its vendor's driver. Clones are the same device.
@@ -16,12 +16,12 @@ use super::{DriverError, Properties, Result, Vendor};
 /// per thread.
 #[derive(Clone)]
 pub struct Driver {
-    pub(super) shared: Rc<Shared>,
+    pub(super) shared: Rc<DriverState>,
 }
 
-pub(super) struct Shared {
+pub(super) struct DriverState {
     /// The driver's companion libraries, loaded at first use.
-    compiler: OnceCell<Result<Compiler>>,
+    compiler: OnceCell<Result<RuntimeCompiler>>,
     matrices: OnceCell<Result<MatrixLibrary>>,
     pub calls: Calls,
     device: c_int,
@@ -68,7 +68,7 @@ impl WorkCounts {
     }
 
     /// Returns the counts since `earlier`.
-    pub fn since(&self, earlier: &WorkCounts) -> WorkCounts {
+    pub fn difference_to(&self, earlier: &WorkCounts) -> WorkCounts {
         WorkCounts {
             kernels: self.kernels - earlier.kernels,
             gemms: self.gemms - earlier.gemms,
@@ -81,7 +81,7 @@ impl WorkCounts {
 
 /// Memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryUse {
+pub struct DriverMemory {
     /// Device memory that this driver holds now.
     pub allocated: usize,
     /// The most device memory that it has held at once.
@@ -91,7 +91,7 @@ pub struct MemoryUse {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Work {
+pub(super) enum WorkKind {
     Kernel,
     Gemm,
     Transfer,
@@ -113,10 +113,10 @@ impl Driver {
     pub fn open(vendor: Vendor, index: usize, cache: Option<ModuleCache>) -> Result<Self> {
         let calls = Calls::load(vendor)?;
         let device = calls.device(index)?;
-        let properties = Properties::of(&calls, device)?;
-        calls.enter(device)?;
+        let properties = Properties::query(&calls, device)?;
+        calls.make_current(device)?;
         Ok(Driver {
-            shared: Rc::new(Shared {
+            shared: Rc::new(DriverState {
                 compiler: OnceCell::new(),
                 matrices: OnceCell::new(),
                 calls,
@@ -145,9 +145,9 @@ impl Driver {
     }
 
     /// Returns the memory of this driver's own buffers. It excludes code, graphs and the libraries' memory.
-    pub fn memory_use(&self) -> MemoryUse {
+    pub fn memory_use(&self) -> DriverMemory {
         let accounts = &self.shared.accounts;
-        MemoryUse {
+        DriverMemory {
             allocated: accounts.allocated.get(),
             peak: accounts.peak.get(),
             pinned: accounts.pinned.get(),
@@ -165,8 +165,8 @@ impl Driver {
     }
 
     /// Returns why compiled modules are not kept for the next process; `None` if they are.
-    pub fn not_kept(&self) -> Option<&String> {
-        self.shared.cache.as_ref()?.trouble()
+    pub fn cache_error(&self) -> Option<&String> {
+        self.shared.cache.as_ref()?.error()
     }
 
     /// Returns and clears the failures that occurred while handles were freed. Empty on a healthy device.
@@ -175,11 +175,11 @@ impl Driver {
     }
 }
 
-impl Shared {
+impl DriverState {
     /// Returns the compiler that belongs to the driver.
-    pub fn compiler(&self) -> Result<&Compiler> {
+    pub fn compiler(&self) -> Result<&RuntimeCompiler> {
         self.compiler
-            .get_or_init(|| Compiler::load(&self.properties))
+            .get_or_init(|| RuntimeCompiler::load(&self.properties))
             .as_ref()
             .map_err(Clone::clone)
     }
@@ -200,7 +200,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for DriverState {
     fn drop(&mut self) {
         // A matrix library's state still uses the device, so it is dropped first.
         drop(self.matrices.take());
@@ -227,14 +227,14 @@ impl Accounts {
         self.pinned.set(self.pinned.get() - bytes);
     }
 
-    pub fn count(&self, work: Work, capturing: bool) {
+    pub fn count(&self, work: WorkKind, capturing: bool) {
         let mut counts = self.work.get();
         match work {
             _ if capturing => counts.captured += 1,
-            Work::Kernel => counts.kernels += 1,
-            Work::Gemm => counts.gemms += 1,
-            Work::Transfer => counts.transfers += 1,
-            Work::Graph => counts.graphs += 1,
+            WorkKind::Kernel => counts.kernels += 1,
+            WorkKind::Gemm => counts.gemms += 1,
+            WorkKind::Transfer => counts.transfers += 1,
+            WorkKind::Graph => counts.graphs += 1,
         }
         self.work.set(counts);
     }

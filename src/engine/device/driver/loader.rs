@@ -180,7 +180,7 @@ impl Statuses {
     }
 
     /// Creates it from the function of `library` that returns a status's text. `names` is as for [`SharedLibrary::function`].
-    pub fn by(library: &SharedLibrary, names: &[&'static str]) -> Result<Self> {
+    pub fn from_library(library: &SharedLibrary, names: &[&'static str]) -> Result<Self> {
         // SAFETY: all these functions take a status and return a constant string, or null for an unknown status.
         unsafe {
             let name: Function<unsafe extern "C" fn(c_int) -> *const c_char> =

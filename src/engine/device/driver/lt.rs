@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::rc::Rc;
 
-use super::gemm::{GemmOperands, GemmSpec, Operand, OutputType, Precision};
+use super::gemm::{GemmOperands, GemmPrecision, GemmSpec, Operand, OutputType};
 use super::interface::Opaque;
 use super::loader::{Function, SharedLibrary, Statuses, interface};
 use super::lt_numbers::{CUBLAS, HIPBLAS, Numbers};
@@ -67,13 +67,13 @@ pub(super) type LtHandle = Descriptor;
 
 /// A product and its algorithm.
 pub(super) struct LtProduct {
-    description: Rc<Description>,
+    description: Rc<ProductDescription>,
     algorithm: [u8; 64],
     workspace: usize,
 }
 
 /// A product as described to the library, in its order of operands: its `a` is our `b`.
-struct Description {
+struct ProductDescription {
     product: Descriptor,
     a: Descriptor,
     b: Descriptor,
@@ -139,7 +139,7 @@ impl LtLibrary {
     pub fn has_kernels(&self) -> Result<bool> {
         const SIDE: usize = 32;
         const WORKSPACE: usize = 32 << 20;
-        let product = GemmSpec::new(SIDE, SIDE, SIDE, Precision::F32);
+        let product = GemmSpec::new(SIDE, SIDE, SIDE, GemmPrecision::F32);
         Ok(!self.candidates(&product, WORKSPACE, 1)?.is_empty())
     }
 
@@ -151,10 +151,10 @@ impl LtLibrary {
     fn read_name(&self, library: &SharedLibrary, handle: &LtHandle) -> Result<String> {
         match self.vendor {
             Vendor::Nvidia => {
-                type Version = unsafe extern "C" fn() -> usize;
+                type LtVersion = unsafe extern "C" fn() -> usize;
                 // SAFETY: the function has no arguments.
                 let version = unsafe {
-                    let version: Function<Version> = library.function(&["cublasLtGetVersion"])?;
+                    let version: Function<LtVersion> = library.function(&["cublasLtGetVersion"])?;
                     (version.call)()
                 };
                 // Up to version 12 the major version was multiplied by 1000 only.
@@ -181,7 +181,7 @@ impl LtLibrary {
     }
 
     /// Returns the library's own state.
-    fn own(&self) -> Opaque {
+    fn handle_pointer(&self) -> Opaque {
         let own = self.handle.as_ref();
         own.map_or(ptr::null_mut(), |own| own.handle)
     }
@@ -193,7 +193,7 @@ impl LtLibrary {
         workspace: usize,
         limit: usize,
     ) -> Result<Vec<LtProduct>> {
-        if spec.precision == Precision::Tf32 && !self.has_tf32 {
+        if spec.precision == GemmPrecision::Tf32 && !self.has_tf32 {
             return Ok(vec![]);
         }
         let description = Rc::new(self.describe(spec)?);
@@ -201,11 +201,11 @@ impl LtLibrary {
         let mut results = vec![0_u64; limit * self.numbers.result_bytes / 8];
         let mut found = 0;
         let algorithms = self.interface.algorithms;
-        let Description { product, a, b, d } = &*description;
+        let ProductDescription { product, a, b, d } = &*description;
         // SAFETY: the descriptors are alive, and there is room for as many results as requested.
         let status = unsafe {
             (algorithms.call)(
-                self.own(),
+                self.handle_pointer(),
                 product.handle,
                 a.handle,
                 b.handle,
@@ -271,7 +271,7 @@ impl LtLibrary {
         // library reads the scalars before the call returns. The operands are exchanged, as the module explains.
         unsafe {
             self.interface.multiply(
-                state.map_or(self.own(), |state| state.handle),
+                state.map_or(self.handle_pointer(), |state| state.handle),
                 layouts.product.handle,
                 ptr::from_ref(alpha).cast(),
                 operands.b.0,
@@ -291,20 +291,20 @@ impl LtLibrary {
         }
     }
 
-    fn describe(&self, spec: &GemmSpec) -> Result<Description> {
+    fn describe(&self, spec: &GemmSpec) -> Result<ProductDescription> {
         let element = |stored: OutputType| match stored {
             OutputType::F32 => TYPE_F32,
             OutputType::Bf16 => TYPE_BF16,
         };
         let (input, output) = (element(spec.precision.stored()), element(spec.output));
         let compute = match spec.precision {
-            Precision::Tf32 => self.numbers.compute_tf32,
-            Precision::F32 | Precision::Bf16 => self.numbers.compute_f32,
+            GemmPrecision::Tf32 => self.numbers.compute_tf32,
+            GemmPrecision::F32 | GemmPrecision::Bf16 => self.numbers.compute_f32,
         };
         let product = create!(self, create_product(compute, TYPE_F32), destroy_product)?;
         self.set_transposition(&product, self.numbers.transpose_a, spec.b)?;
         self.set_transposition(&product, self.numbers.transpose_b, spec.a)?;
-        Ok(Description {
+        Ok(ProductDescription {
             product,
             a: self.layout(input, spec.b, spec.k, spec.n, spec.batch)?,
             b: self.layout(input, spec.a, spec.m, spec.k, spec.batch)?,

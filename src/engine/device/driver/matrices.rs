@@ -18,7 +18,7 @@ pub(super) enum StreamState {
 }
 
 /// A product with its algorithm.
-pub(super) enum Product {
+pub(super) enum LibraryProduct {
     Lt(LtProduct),
     RocBlas(GemmSpec),
 }
@@ -65,13 +65,15 @@ impl MatrixLibrary {
         spec: &GemmSpec,
         workspace: usize,
         limit: usize,
-    ) -> Result<Vec<Product>> {
+    ) -> Result<Vec<LibraryProduct>> {
         match self {
             MatrixLibrary::Lt(library) => {
                 let products = library.candidates(spec, workspace, limit)?;
-                Ok(products.into_iter().map(Product::Lt).collect())
+                Ok(products.into_iter().map(LibraryProduct::Lt).collect())
             }
-            MatrixLibrary::RocBlas if RocBlas::supports(spec) => Ok(vec![Product::RocBlas(*spec)]),
+            MatrixLibrary::RocBlas if RocBlas::supports(spec) => {
+                Ok(vec![LibraryProduct::RocBlas(*spec)])
+            }
             MatrixLibrary::RocBlas => Ok(vec![]),
         }
     }
@@ -82,14 +84,14 @@ impl MatrixLibrary {
     /// As for [`GemmPlan::run`](super::GemmPlan::run).
     pub unsafe fn multiply(
         &self,
-        product: &Product,
+        product: &LibraryProduct,
         operands: &GemmOperands,
         stream: &Stream,
     ) -> Result<()> {
         // SAFETY: the caller guarantees it.
         unsafe {
             match (self, product, &stream.matrices) {
-                (MatrixLibrary::Lt(library), Product::Lt(product), state) => {
+                (MatrixLibrary::Lt(library), LibraryProduct::Lt(product), state) => {
                     let own = match state {
                         Some(StreamState::Lt(own)) => Some(own),
                         _ => None,
@@ -98,7 +100,7 @@ impl MatrixLibrary {
                 }
                 (
                     MatrixLibrary::RocBlas,
-                    Product::RocBlas(spec),
+                    LibraryProduct::RocBlas(spec),
                     Some(StreamState::RocBlas(blas)),
                 ) => blas.multiply(spec, operands, stream),
                 _ => Err(DriverError::Invalid(

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::rc::Rc;
 
-use super::handle::Shared;
+use super::handle::DriverState;
 use super::interface::Opaque;
 use super::{Driver, DriverError, Result};
 
@@ -44,7 +44,7 @@ pub(super) fn bytes_of_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
 }
 
-/// A range of device memory. It is valid while its [`Buffer`] lives.
+/// A range of device memory. It is valid while its [`DeviceBuffer`] lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     address: Address,
@@ -80,9 +80,9 @@ impl Slice {
 }
 
 /// Device memory, aligned to at least 256 bytes, uninitialised until written.
-pub struct Buffer {
+pub struct DeviceBuffer {
     slice: Slice,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 impl Driver {
@@ -91,7 +91,7 @@ impl Driver {
     /// # Errors
     /// [`DriverError::Call`] with the refusal `OutOfMemory` if there is not enough memory; the message has the
     /// requested size.
-    pub fn allocate(&self, bytes: usize) -> Result<Buffer> {
+    pub fn allocate(&self, bytes: usize) -> Result<DeviceBuffer> {
         if bytes == 0 {
             return Err(DriverError::Invalid("a buffer of no bytes".into()));
         }
@@ -101,7 +101,7 @@ impl Driver {
             .map_err(|error| error.during(|| asking_for(bytes)))?;
         let address = Address(address);
         self.shared.accounts.take_memory(bytes);
-        Ok(Buffer {
+        Ok(DeviceBuffer {
             slice: Slice { address, bytes },
             shared: Rc::clone(&self.shared),
         })
@@ -135,9 +135,9 @@ fn asking_for(bytes: usize) -> String {
     format!("asking for {bytes} bytes")
 }
 
-impl Buffer {
+impl DeviceBuffer {
     /// Returns the whole buffer.
-    pub fn whole(&self) -> Slice {
+    pub fn as_slice(&self) -> Slice {
         self.slice
     }
 
@@ -155,7 +155,7 @@ impl Buffer {
     }
 }
 
-impl Drop for Buffer {
+impl Drop for DeviceBuffer {
     fn drop(&mut self) {
         // SAFETY: allocated by this driver and freed only here.
         let freed = unsafe { self.shared.calls.free(self.slice.address.0) };
@@ -170,7 +170,7 @@ impl Drop for Buffer {
 pub struct Pinned<T: Plain> {
     pointer: *mut T,
     count: usize,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 impl<T: Plain> Pinned<T> {

@@ -8,10 +8,10 @@
 //! ```text
 //! open(Vendor::Nvidia, 0)?                                  a Driver
 //! driver.stream(32 << 20)?                                  a Stream, with scratch memory for the matrix library
-//! driver.allocate(bytes)?                                   a Buffer; buffer.slice(offset, bytes)? for parts of it
-//! driver.compile(&Source::new("norm.cu", text))?            a Module; module.kernel("rmsnorm")?
-//! unsafe { stream.launch(&kernel, &Launch::linear(blocks, threads), &[x.into(), rows.into()])? }
-//! driver.plan_gemm(&stream, GemmSpec::new(m, n, k, Precision::Bf16).transpose_b(), Selection::Measured { candidates: 8 })?
+//! driver.allocate(bytes)?                                   a DeviceBuffer; buffer.slice(offset, bytes)? for parts of it
+//! driver.compile(&SourceCode::new("norm.cu", text))?            a DeviceModule; module.kernel("rmsnorm")?
+//! unsafe { stream.launch(&kernel, &LaunchSettings::linear(blocks, threads), &[x.into(), rows.into()])? }
+//! driver.plan_gemm(&stream, GemmSpec::new(m, n, k, GemmPrecision::Bf16).transpose_b(), AlgorithmSelection::Measured { candidates: 8 })?
 //! unsafe { plan.run(&stream, &operands)? }
 //! unsafe { stream.capture(|| schedule(&stream))? }          a Graph; unsafe { graph.launch(&stream)? }
 //! ```
@@ -45,16 +45,18 @@ mod tuning;
 pub use cache::ModuleCache;
 pub use calls::loaded_from;
 pub use collective::{Communicator, UniqueId};
-pub use compile::{CompileRequest, Source};
-pub use error::{DriverError, Refusal, Result};
-pub use gemm::{GemmOperands, GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};
+pub use compile::{CompileRequest, SourceCode};
+pub use error::{DriverError, ErrorClass, Result};
+pub use gemm::{
+    AlgorithmSelection, GemmOperands, GemmPlan, GemmPrecision, GemmSpec, Operand, OutputType,
+};
 pub use graph::{Graph, GraphContents};
 pub use handle::Driver;
 pub(super) use loader::{candidates, explain, toolkits_named};
-pub use memory::{Address, Buffer, Pinned, Plain, Slice};
-pub use module::{Argument, Kernel, Launch, LaunchMode, Module};
+pub use memory::{Address, DeviceBuffer, Pinned, Plain, Slice};
+pub use module::{DeviceKernel, DeviceModule, LaunchArgument, LaunchMode, LaunchSettings};
 pub use properties::{ListedDevice, Properties, Vendor, inventory};
-pub use rtc::Compiler;
+pub use rtc::RuntimeCompiler;
 pub use stream::{Event, Stream};
 
 /// Opens device `index` of `vendor` for this thread. The user's cache keeps compiled modules.

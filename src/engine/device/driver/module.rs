@@ -5,27 +5,27 @@ use std::ptr;
 use std::rc::Rc;
 
 use super::calls::OwnInterface;
-use super::handle::Shared;
+use super::handle::DriverState;
 use super::interface::{
     LaunchAttribute, LaunchConfig, Opaque, PROGRAMMATIC_SERIALIZATION, function_attribute,
 };
-use super::{Address, Driver, DriverError, Result, Source};
+use super::{Address, Driver, DriverError, Result, SourceCode};
 
 /// Code loaded on the device. Dropping its last kernel unloads it.
 #[derive(Clone)]
-pub struct Module {
+pub struct DeviceModule {
     loaded: Rc<Loaded>,
 }
 
 struct Loaded {
     handle: Opaque,
     name: String,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 /// A kernel and the resources that it needs.
 #[derive(Clone)]
-pub struct Kernel {
+pub struct DeviceKernel {
     function: Opaque,
     name: String,
     pub attributes: KernelAttributes,
@@ -62,24 +62,24 @@ pub enum LaunchMode {
 
 /// Grid, block, shared memory and order of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
+pub struct LaunchSettings {
     /// Blocks in x, y and z.
     pub grid: [u32; 3],
     /// Threads per block in x, y and z.
     pub block: [u32; 3],
-    /// Dynamic shared memory in bytes. More than the default of 48 KiB needs [`Kernel::allow_shared`].
+    /// Dynamic shared memory in bytes. More than the default of 48 KiB needs [`DeviceKernel::allow_shared`].
     pub shared_bytes: u32,
     pub mode: LaunchMode,
 }
 
-impl Launch {
+impl LaunchSettings {
     /// Describes `blocks` blocks of `threads` threads in one dimension.
     pub fn linear(blocks: u32, threads: u32) -> Self {
-        Launch::new([blocks, 1, 1], [threads, 1, 1])
+        LaunchSettings::new([blocks, 1, 1], [threads, 1, 1])
     }
 
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        Launch {
+        LaunchSettings {
             grid,
             block,
             shared_bytes: 0,
@@ -105,32 +105,32 @@ impl Launch {
 
 /// One argument of a kernel, by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Argument<'a> {
+pub enum LaunchArgument<'a> {
     /// A pointer, or a number of up to 8 bytes in the lowest bytes.
     Value(u64),
     /// A structure passed by value, in the layout that the kernel declares.
     Structure(&'a [u8]),
 }
 
-impl<'a> Argument<'a> {
+impl<'a> LaunchArgument<'a> {
     /// A table passed by value, such as `struct { float *p[64]; }`. All arguments of a kernel share 4 KiB.
     pub fn structure<T: super::Plain>(numbers: &'a [T]) -> Self {
-        Argument::Structure(super::memory::bytes_of(numbers))
+        LaunchArgument::Structure(super::memory::bytes_of(numbers))
     }
 
     fn pointer(&self) -> *mut c_void {
         match self {
-            Argument::Value(value) => std::ptr::from_ref(value).cast_mut().cast(),
-            Argument::Structure(bytes) => bytes.as_ptr().cast_mut().cast(),
+            LaunchArgument::Value(value) => std::ptr::from_ref(value).cast_mut().cast(),
+            LaunchArgument::Structure(bytes) => bytes.as_ptr().cast_mut().cast(),
         }
     }
 }
 
 macro_rules! argument_from {
     ($($from:ty => |$value:ident| $bits:expr),+ $(,)?) => {$(
-        impl From<$from> for Argument<'_> {
+        impl From<$from> for LaunchArgument<'_> {
             fn from($value: $from) -> Self {
-                Argument::Value($bits)
+                LaunchArgument::Value($bits)
             }
         }
     )+};
@@ -151,17 +151,17 @@ impl Driver {
     ///
     /// # Errors
     /// [`DriverError::Compile`] with the compiler's log.
-    pub fn compile(&self, source: &Source) -> Result<Module> {
+    pub fn compile(&self, source: &SourceCode) -> Result<DeviceModule> {
         let code = self.code(source)?;
         self.load(&source.name, &code)
     }
 
-    fn load(&self, name: &str, code: &[u8]) -> Result<Module> {
+    fn load(&self, name: &str, code: &[u8]) -> Result<DeviceModule> {
         let mut handle: Opaque = ptr::null_mut();
         let code = code.as_ptr().cast();
         // SAFETY: the driver copies the code. It reads the length from the header (or, for PTX, finds the final zero).
         unsafe { self.shared.calls.load_module(&mut handle, code)? };
-        Ok(Module {
+        Ok(DeviceModule {
             loaded: Rc::new(Loaded {
                 handle,
                 name: name.to_owned(),
@@ -171,12 +171,12 @@ impl Driver {
     }
 }
 
-impl Module {
+impl DeviceModule {
     /// Returns the kernel `name`, which is declared `extern "C"`.
     ///
     /// # Errors
     /// [`DriverError::Call`] with both names if the module has no such kernel.
-    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+    pub fn kernel(&self, name: &str) -> Result<DeviceKernel> {
         let calls = &self.loaded.shared.calls;
         let c_name = CString::new(name)
             .map_err(|_| DriverError::Invalid("a kernel's name with a zero byte".into()))?;
@@ -196,7 +196,7 @@ impl Module {
             static_shared_bytes: read(function_attribute::STATIC_SHARED)? as usize,
             max_threads: read(function_attribute::MAX_THREADS)?,
         };
-        Ok(Kernel {
+        Ok(DeviceKernel {
             function,
             name: name.to_owned(),
             attributes,
@@ -205,7 +205,7 @@ impl Module {
     }
 }
 
-impl Kernel {
+impl DeviceKernel {
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -240,12 +240,13 @@ impl Kernel {
     /// As for [`Stream::launch`](super::Stream::launch).
     pub(super) unsafe fn launch(
         &self,
-        launch: &Launch,
+        launch: &LaunchSettings,
         stream: Opaque,
-        arguments: &[Argument<'_>],
+        arguments: &[LaunchArgument<'_>],
     ) -> Result<()> {
         let (calls, properties) = (&self.module.shared.calls, &self.module.shared.properties);
-        let mut pointers: Vec<*mut c_void> = arguments.iter().map(Argument::pointer).collect();
+        let mut pointers: Vec<*mut c_void> =
+            arguments.iter().map(LaunchArgument::pointer).collect();
         let arguments = pointers.as_mut_ptr();
         let none = ptr::null_mut();
         let function = self.function;

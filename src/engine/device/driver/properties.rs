@@ -89,7 +89,7 @@ impl Properties {
         }
     }
 
-    pub(super) fn of(calls: &Calls, device: c_int) -> Result<Properties> {
+    pub(super) fn query(calls: &Calls, device: c_int) -> Result<Properties> {
         let read = |attribute| -> Result<u32> {
             let mut value = 0;
             // SAFETY: the pointer to the result is valid for writing.

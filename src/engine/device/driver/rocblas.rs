@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::gemm::{GemmOperands, GemmSpec, Operand, OutputType, Precision};
+use super::gemm::{GemmOperands, GemmPrecision, GemmSpec, Operand, OutputType};
 use super::interface::Opaque;
 use super::loader::{SharedLibrary, Statuses, interface};
 use super::{DriverError, Result, Stream, Vendor};
@@ -42,7 +42,7 @@ impl RocBlas {
     pub fn load() -> Result<Self> {
         let names = ["librocblas.so", "librocblas.so.5", "librocblas.so.4"];
         let library = SharedLibrary::load(Vendor::Amd, &names)?;
-        let statuses = Statuses::by(&library, &[STATUS_TEXT])?;
+        let statuses = Statuses::from_library(&library, &[STATUS_TEXT])?;
         let mut blas = RocBlas {
             interface: RocBlasInterface::load(&library, &statuses)?,
             handle: ptr::null_mut(),
@@ -56,7 +56,7 @@ impl RocBlas {
 
     /// Returns whether the library computes `spec`.
     pub fn supports(spec: &GemmSpec) -> bool {
-        spec.precision != Precision::Tf32
+        spec.precision != GemmPrecision::Tf32
     }
 
     /// Computes the product in `stream`.

@@ -41,7 +41,7 @@ type CodeSize = unsafe extern "C" fn(Opaque, *mut usize) -> c_int;
 type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
 
 /// The run-time compiler of one vendor.
-pub struct Compiler {
+pub struct RuntimeCompiler {
     vendor: Vendor,
     /// The driver's version, because hiprtc's own version tells nothing.
     driver: String,
@@ -53,10 +53,10 @@ pub struct Compiler {
 /// A program being compiled.
 struct Program<'a> {
     handle: Opaque,
-    compiler: &'a Compiler,
+    compiler: &'a RuntimeCompiler,
 }
 
-impl Compiler {
+impl RuntimeCompiler {
     /// Loads the compiler that belongs to the device's driver, because code of a newer one may not load. The device
     /// need not exist.
     ///
@@ -70,10 +70,10 @@ impl Compiler {
             Vendor::Amd => &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"],
         };
         let library = SharedLibrary::load(vendor, names)?;
-        let statuses = Statuses::by(&library, &STATUS_TEXT)?;
+        let statuses = Statuses::from_library(&library, &STATUS_TEXT)?;
         let interface = CompilerInterface::load(&library, &statuses)?;
         let file = library.file(interface.version);
-        Ok(Compiler {
+        Ok(RuntimeCompiler {
             vendor,
             interface,
             driver: properties.driver.clone(),

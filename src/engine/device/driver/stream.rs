@@ -5,11 +5,14 @@ use std::ffi::{c_uint, c_void};
 use std::rc::Rc;
 
 use super::capture::{Capture, HandleKind, Renewable};
-use super::handle::{Shared, Work};
+use super::handle::{DriverState, WorkKind};
 use super::interface::{EACH_REPLAY, Opaque, WITHOUT_TIMING};
 use super::matrices::StreamState;
 use super::memory::{Plain, bytes_of, bytes_of_mut};
-use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Result, Slice};
+use super::{
+    DeviceBuffer, DeviceKernel, Driver, DriverError, LaunchArgument, LaunchSettings, Pinned,
+    Result, Slice,
+};
 
 /// A queue of work. Its work runs in order, and concurrently with other streams.
 ///
@@ -17,12 +20,12 @@ use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Resul
 /// Dropping it waits for its work.
 pub struct Stream {
     pub(super) handle: Rc<Renewable>,
-    workspace: Option<Buffer>,
+    workspace: Option<DeviceBuffer>,
     /// The matrix library's state for this stream, if it keeps one.
     pub(super) matrices: Option<StreamState>,
     /// The last capture in which it took part. A stream joins a capture by waiting for one of its events.
     pub(super) capture: RefCell<Option<Rc<Capture>>>,
-    pub(super) shared: Rc<Shared>,
+    pub(super) shared: Rc<DriverState>,
 }
 
 /// A point in a stream, for measuring times or for making one stream wait for another.
@@ -30,7 +33,7 @@ pub struct Event {
     handle: Rc<Renewable>,
     /// The capture in which it was recorded.
     capture: RefCell<Option<Rc<Capture>>>,
-    shared: Rc<Shared>,
+    shared: Rc<DriverState>,
 }
 
 impl Driver {
@@ -103,9 +106,9 @@ impl Stream {
     /// for the kernel and stays until the stream has passed (or, captured, while the graph is used).
     pub unsafe fn launch(
         &self,
-        kernel: &Kernel,
-        launch: &Launch,
-        arguments: &[Argument<'_>],
+        kernel: &DeviceKernel,
+        launch: &LaunchSettings,
+        arguments: &[LaunchArgument<'_>],
     ) -> Result<()> {
         let (name, most) = (kernel.name(), kernel.attributes.max_threads);
         let threads = launch.threads();
@@ -118,7 +121,7 @@ impl Stream {
         let launched = unsafe { kernel.launch(launch, self.handle(), arguments) };
         let launched = launched
             .map_err(|error| error.during(|| format!("kernel {}, {launch:?}", kernel.name())));
-        self.counted(Work::Kernel, launched)
+        self.count_work(WorkKind::Kernel, launched)
     }
 
     /// Copies `numbers` to the start of `to` and waits.
@@ -176,7 +179,7 @@ impl Stream {
         let (calls, stream) = (&self.shared.calls, self.handle());
         // SAFETY: the device's range has the given length; the caller guarantees the host's memory.
         let put = unsafe { calls.copy_to_device(to, from, bytes, stream) };
-        self.counted(Work::Transfer, put)
+        self.count_work(WorkKind::Transfer, put)
     }
 
     /// Copies `bytes` bytes from the start of `from` to the host.
@@ -188,7 +191,7 @@ impl Stream {
         let (calls, stream) = (&self.shared.calls, self.handle());
         // SAFETY: as above.
         let got = unsafe { calls.copy_to_host(to, from, bytes, stream) };
-        self.counted(Work::Transfer, got)
+        self.count_work(WorkKind::Transfer, got)
     }
 
     /// Copies `from` to the start of `to` on the device.
@@ -200,7 +203,7 @@ impl Stream {
         let (calls, stream, from) = (&self.shared.calls, self.handle(), from.address().0);
         // SAFETY: both ranges have the given length; the caller guarantees the rest.
         let copied = unsafe { calls.copy_on_device(to, from, bytes, stream) };
-        self.counted(Work::Transfer, copied)
+        self.count_work(WorkKind::Transfer, copied)
     }
 
     /// Sets every byte of `to` to zero.
@@ -211,7 +214,7 @@ impl Stream {
         let (calls, stream, place) = (&self.shared.calls, self.handle(), to.address().0);
         // SAFETY: the range has the given length; the caller guarantees its lifetime.
         let cleared = unsafe { calls.fill_bytes(place, 0, to.bytes(), stream) };
-        self.counted(Work::Transfer, cleared)
+        self.count_work(WorkKind::Transfer, cleared)
     }
 
     /// Sets every 4-byte word of `to` to the bits of `value`.
@@ -230,7 +233,7 @@ impl Stream {
         let (bits, words) = (value.to_bits(), to.bytes() / 4);
         // SAFETY: as for `clear`.
         let filled = unsafe { calls.fill_words(place, bits, words, stream) };
-        self.counted(Work::Transfer, filled)
+        self.count_work(WorkKind::Transfer, filled)
     }
 
     /// Marks this point of the stream.
@@ -251,7 +254,7 @@ impl Stream {
 
     /// Marks this point of the stream for a timed event. In a capture, each replay marks it again. Returns `false`, and
     /// leaves the event unchanged, if the driver cannot do that.
-    pub fn stamp(&self, event: &Event) -> Result<bool> {
+    pub fn record_timed(&self, event: &Event) -> Result<bool> {
         if !self.is_capturing() {
             self.record(event)?;
             return Ok(true);
@@ -303,7 +306,7 @@ impl Stream {
     }
 
     /// Counts `work` if it was handed over.
-    pub(super) fn counted(&self, work: Work, done: Result<()>) -> Result<()> {
+    pub(super) fn count_work(&self, work: WorkKind, done: Result<()>) -> Result<()> {
         done.inspect(|()| self.shared.accounts.count(work, self.is_capturing()))
     }
 

@@ -1,8 +1,8 @@
 //! Chooses the fastest of a library's algorithms by running them.
 
 use super::gemm::{GemmOperands, GemmPlan, GemmSpec};
-use super::matrices::Product;
-use super::{Buffer, Driver, DriverError, Graph, GraphContents, Result, Stream};
+use super::matrices::LibraryProduct;
+use super::{DeviceBuffer, Driver, DriverError, Graph, GraphContents, Result, Stream};
 
 /// Runs of a candidate per measurement. They are captured, because a small multiplication is shorter than the call that
 /// starts it.
@@ -17,7 +17,7 @@ pub(super) fn choose(
     driver: &Driver,
     stream: &Stream,
     spec: GemmSpec,
-    candidates: Vec<Product>,
+    candidates: Vec<LibraryProduct>,
 ) -> Result<GemmPlan> {
     let mut refusal = DriverError::NoAlgorithm {
         library: driver.gemm_library()?,
@@ -32,7 +32,7 @@ pub(super) fn choose(
         .into_iter()
         .collect::<Result<Vec<_>>>()?;
     for buffer in &scratch {
-        fill(stream, buffer)?;
+        fill_operands(stream, buffer)?;
     }
     let operands = GemmOperands {
         alpha: 1.0,
@@ -63,8 +63,8 @@ pub(super) fn choose(
 
 /// Fills a buffer with numbers of either sign between 1/2 and 1, in bf16; two adjacent ones also form such an f32. With
 /// zeros a device needs less power and clocks higher, so other algorithms would win than with a model's numbers.
-pub(super) fn fill(stream: &Stream, buffer: &Buffer) -> Result<()> {
-    let bytes = buffer.whole().bytes();
+pub(super) fn fill_operands(stream: &Stream, buffer: &DeviceBuffer) -> Result<()> {
+    let bytes = buffer.as_slice().bytes();
     let mut bits = 1u32;
     let numbers = (0..MOST_NUMBERS.min(bytes / 2)).map(|_| {
         bits ^= bits << 13;

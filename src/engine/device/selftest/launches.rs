@@ -1,9 +1,10 @@
 //! Trials of modules, launches, events, streams and graphs.
 
 use super::reference::same_bits;
-use super::{Bench, Finding, Outcome, Result, Trials, expect, numbers};
+use super::{DeviceFinding, Result, TrialBench, TrialOutcome, Trials, expect, numbers};
 use crate::device::driver::{
-    Argument, Buffer, DriverError, Kernel, Launch, LaunchMode, Module, Source,
+    DeviceBuffer, DeviceKernel, DeviceModule, DriverError, LaunchArgument, LaunchMode,
+    LaunchSettings, SourceCode,
 };
 
 const KERNELS: &str = include_str!("kernels.cu");
@@ -12,10 +13,10 @@ const FACTOR: f32 = 1.0 / 1024.0;
 /// Launches in a captured graph.
 const CAPTURED: usize = 10;
 
-type Trial = fn(&Bench<'_>, &Module) -> Result<Outcome>;
+type TrialFunction = fn(&TrialBench<'_>, &DeviceModule) -> Result<TrialOutcome>;
 
 /// The trials by topic.
-const TRIALS: [(&str, &str, Trial); 12] = [
+const TRIALS: [(&str, &str, TrialFunction); 12] = [
     ("modules", "kernels compile", compiled),
     ("modules", "an error is shown with its line", broken_source),
     ("launches", "numbers are those of the host", one_launch),
@@ -30,8 +31,11 @@ const TRIALS: [(&str, &str, Trial); 12] = [
     ("graphs", "a failed capture leaves nothing", failed_capture),
 ];
 
-pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
-    let module = match bench.driver.compile(&Source::new("selftest.cu", KERNELS)) {
+pub fn run_all<F: FnMut(&DeviceFinding)>(bench: &TrialBench<'_>, trials: &mut Trials<F>) {
+    let module = match bench
+        .driver
+        .compile(&SourceCode::new("selftest.cu", KERNELS))
+    {
         Ok(module) => module,
         Err(error) => return trials.add("modules", "kernels compile", Err(error)),
     };
@@ -42,11 +46,11 @@ pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
 
 /// The vectors x and y on the device.
 struct Vectors {
-    x: Buffer,
-    y: Buffer,
+    x: DeviceBuffer,
+    y: DeviceBuffer,
 }
 
-impl Bench<'_> {
+impl TrialBench<'_> {
     fn vectors(&self) -> Result<Vectors> {
         Ok(Vectors {
             x: self.place(&numbers(1, self.effort.count))?,
@@ -57,28 +61,33 @@ impl Bench<'_> {
     /// Sets y to its initial values.
     fn fill(&self, vectors: &Vectors) -> Result<()> {
         let y = numbers(2, self.effort.count);
-        self.stream.upload(vectors.y.whole(), &y)
+        self.stream.upload(vectors.y.as_slice(), &y)
     }
 
-    fn saxpy(&self, kernel: &Kernel, vectors: &Vectors, mode: LaunchMode) -> Result<()> {
+    fn saxpy(&self, kernel: &DeviceKernel, vectors: &Vectors, mode: LaunchMode) -> Result<()> {
         let count = self.effort.count as u32;
-        let launch = Launch::linear(count.div_ceil(THREADS), THREADS).with_mode(mode);
+        let launch = LaunchSettings::linear(count.div_ceil(THREADS), THREADS).with_mode(mode);
         let arguments = [
             FACTOR.into(),
-            vectors.x.whole().into(),
-            vectors.y.whole().into(),
+            vectors.x.as_slice().into(),
+            vectors.y.as_slice().into(),
             count.into(),
         ];
         // SAFETY: the arguments match the kernel's declaration; every trial waits for the stream before its vectors are freed.
         unsafe { self.stream.launch(kernel, &launch, &arguments) }
     }
 
-    fn times(&self, launches: usize, kernel: &Kernel, vectors: &Vectors) -> Result<()> {
+    fn times(&self, launches: usize, kernel: &DeviceKernel, vectors: &Vectors) -> Result<()> {
         (0..launches).try_for_each(|_| self.saxpy(kernel, vectors, LaunchMode::Ordered))
     }
 
     /// Returns y after `launches` single launches.
-    fn launched(&self, kernel: &Kernel, vectors: &Vectors, launches: usize) -> Result<Vec<f32>> {
+    fn launched(
+        &self,
+        kernel: &DeviceKernel,
+        vectors: &Vectors,
+        launches: usize,
+    ) -> Result<Vec<f32>> {
         self.fill(vectors)?;
         self.times(launches, kernel, vectors)?;
         self.read(&vectors.y)
@@ -98,19 +107,19 @@ impl Bench<'_> {
     /// Passes `x` through `reverse` in `blocks` blocks, each with `bytes` of shared memory.
     fn reversed(
         &self,
-        kernel: &Kernel,
+        kernel: &DeviceKernel,
         x: &[f32],
         (blocks, bytes): (usize, usize),
         mode: LaunchMode,
     ) -> Result<bool> {
         let (from, to) = (self.place(x)?, self.driver.allocate(size_of_val(x))?);
-        let launch = Launch::linear(blocks as u32, THREADS)
+        let launch = LaunchSettings::linear(blocks as u32, THREADS)
             .with_shared(bytes as u32)
             .with_mode(mode);
         let words = bytes / 4;
         let arguments = [
-            from.whole().into(),
-            to.whole().into(),
+            from.as_slice().into(),
+            to.as_slice().into(),
             (words as u32).into(),
         ];
         // SAFETY: the arguments match the kernel's declaration; reading waits.
@@ -124,7 +133,7 @@ impl Bench<'_> {
     }
 }
 
-fn compiled(_: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn compiled(_: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let attributes = module.kernel("saxpy")?.attributes;
     let missing = module.kernel("no_such_kernel").is_err();
     expect(
@@ -137,8 +146,8 @@ fn compiled(_: &Bench<'_>, module: &Module) -> Result<Outcome> {
     )
 }
 
-fn broken_source(bench: &Bench<'_>, _: &Module) -> Result<Outcome> {
-    let source = Source::new(
+fn broken_source(bench: &TrialBench<'_>, _: &DeviceModule) -> Result<TrialOutcome> {
+    let source = SourceCode::new(
         "broken.cu",
         "// first line\nextern \"C\" __global__ void f() { syntax error }\n",
     );
@@ -152,7 +161,7 @@ fn broken_source(bench: &Bench<'_>, _: &Module) -> Result<Outcome> {
     }
 }
 
-fn one_launch(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn one_launch(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let found = bench.launched(&module.kernel("saxpy")?, &bench.vectors()?, 1)?;
     expect(
         same_bits(&found, &bench.expected(1)),
@@ -160,19 +169,19 @@ fn one_launch(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     )
 }
 
-fn by_value(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn by_value(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let kernel = module.kernel("sum_table")?;
     let table: Vec<f32> = (0..64_u8).map(f32::from).collect();
     let sum = bench.driver.allocate(4)?;
-    let arguments = [Argument::structure(&table), sum.whole().into()];
-    let launch = Launch::linear(1, 1);
+    let arguments = [LaunchArgument::structure(&table), sum.as_slice().into()];
+    let launch = LaunchSettings::linear(1, 1);
     // SAFETY: the arguments match the kernel's declaration; reading waits.
     unsafe { bench.stream.launch(&kernel, &launch, &arguments)? };
     let found: Vec<f32> = bench.read(&sum)?;
     expect(found == [2016.0], format!("0 + 1 + ... + 63 = {found:?}"))
 }
 
-fn large_shared(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn large_shared(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let kernel = module.kernel("reverse")?;
     let most = bench.driver.properties().shared_per_block_most;
     kernel.allow_shared(most)?;
@@ -182,9 +191,9 @@ fn large_shared(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     expect(right && refused, format!("{most} bytes in a block"))
 }
 
-fn cooperative(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn cooperative(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     if !bench.driver.properties().cooperative {
-        return Ok(Outcome::Unsupported);
+        return Ok(TrialOutcome::Unsupported);
     }
     let kernel = module.kernel("reverse")?;
     let x = numbers(4, 512);
@@ -192,7 +201,7 @@ fn cooperative(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     expect(right, "two blocks".into())
 }
 
-fn overlapping(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn overlapping(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let kernel = module.kernel("saxpy_overlapping")?;
     let vectors = bench.vectors()?;
     let expected = bench.expected(CAPTURED);
@@ -219,7 +228,7 @@ fn overlapping(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     let (overlapped, overlapped_us) = timed(LaunchMode::Overlapping)?;
     let right = same_bits(&ordered, &expected) && same_bits(&overlapped, &expected);
     if right && !bench.driver.properties().overlapping {
-        return Ok(Outcome::Unsupported);
+        return Ok(TrialOutcome::Unsupported);
     }
     expect(
         right,
@@ -227,7 +236,7 @@ fn overlapping(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     )
 }
 
-fn time_between_events(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn time_between_events(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let kernel = module.kernel("saxpy")?;
     let vectors = bench.vectors()?;
     let (start, end) = (bench.driver.timed_event()?, bench.driver.timed_event()?);
@@ -244,7 +253,7 @@ fn time_between_events(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
 }
 
 /// The first stream computes, the second copies the result. Only the event makes the copy wait.
-fn waiting_stream(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn waiting_stream(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let kernel = module.kernel("saxpy")?;
     let vectors = bench.vectors()?;
     let copied = bench.driver.allocate(vectors.y.bytes())?;
@@ -254,15 +263,15 @@ fn waiting_stream(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     bench.stream.record(&done)?;
     second.wait(&done)?;
     // SAFETY: downloading waits for the second stream, which waits for the first.
-    unsafe { second.copy(copied.whole(), vectors.y.whole())? };
-    let found: Vec<f32> = second.download(copied.whole(), bench.effort.count)?;
+    unsafe { second.copy(copied.as_slice(), vectors.y.as_slice())? };
+    let found: Vec<f32> = second.download(copied.as_slice(), bench.effort.count)?;
     expect(
         same_bits(&found, &bench.expected(CAPTURED)),
         format!("a copy behind {CAPTURED} launches"),
     )
 }
 
-fn replayed_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn replayed_graph(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let (vectors, replays) = (bench.vectors()?, bench.effort.replays);
     let kernel = module.kernel("saxpy")?;
     let expected = bench.launched(&kernel, &vectors, CAPTURED * replays)?;
@@ -279,7 +288,7 @@ fn replayed_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
         // SAFETY: as above.
         unsafe { graph.launch(&bench.stream)? };
     }
-    let work = bench.driver.work().since(&before);
+    let work = bench.driver.work().difference_to(&before);
     let found = bench.read(&vectors.y)?;
     let kernels = graph.contents.kernels;
     expect(
@@ -291,10 +300,10 @@ fn replayed_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     )
 }
 
-fn forked_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn forked_graph(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let kernel = module.kernel("saxpy")?;
     let [left, right] = [bench.vectors()?, bench.vectors()?];
-    let branch = Bench {
+    let branch = TrialBench {
         driver: bench.driver,
         stream: bench.driver.stream(0)?,
         effort: bench.effort,
@@ -326,7 +335,7 @@ fn forked_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     )
 }
 
-fn failed_capture(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+fn failed_capture(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     const REASON: &str = "stopped on purpose";
     let vectors = bench.vectors()?;
     let kernel = module.kernel("saxpy")?;
@@ -345,7 +354,7 @@ fn failed_capture(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
         bench.stream.capture(|| -> Result<()> {
             bench.stream.record(&fork)?;
             branch.wait(&fork)?;
-            branch.clear(vectors.y.whole())?;
+            branch.clear(vectors.y.as_slice())?;
             captured = true;
             Ok(())
         })

@@ -4,13 +4,13 @@ mod launches;
 mod products;
 mod reference;
 
-use super::driver::{Buffer, Driver, DriverError, Plain, Refusal, Result, Stream};
-use super::finding::{Finding, Status};
+use super::driver::{DeviceBuffer, Driver, DriverError, ErrorClass, Plain, Result, Stream};
+use super::finding::{DeviceFinding, FindingStatus};
 use reference::same_bits;
 
 /// Extent of the trials.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct TrialEffort {
     /// Length of a vector. It is not a multiple of any block, so the last block is partly idle.
     count: usize,
     /// Replays of a graph.
@@ -19,15 +19,15 @@ pub struct Effort {
     unit: usize,
 }
 
-impl Effort {
+impl TrialEffort {
     /// For a GPU; it takes seconds.
-    pub const FULL: Effort = Effort {
+    pub const FULL: TrialEffort = TrialEffort {
         count: (1 << 20) + 3,
         replays: 1000,
         unit: 8,
     };
     /// For a device that is simulated on a CPU.
-    pub const QUICK: Effort = Effort {
+    pub const QUICK: TrialEffort = TrialEffort {
         count: 1003,
         replays: 5,
         unit: 1,
@@ -37,7 +37,11 @@ impl Effort {
 /// Runs every trial. A failed trial does not stop the others, unless the device is lost.
 ///
 /// `progress` gets each finding when its trial ends.
-pub fn run(driver: &Driver, effort: Effort, progress: impl FnMut(&Finding)) -> Vec<Finding> {
+pub fn run(
+    driver: &Driver,
+    effort: TrialEffort,
+    progress: impl FnMut(&DeviceFinding),
+) -> Vec<DeviceFinding> {
     let before = driver.memory_use();
     let mut trials = Trials {
         findings: vec![],
@@ -46,7 +50,7 @@ pub fn run(driver: &Driver, effort: Effort, progress: impl FnMut(&Finding)) -> V
     trials.add("probe", "the device", properties(driver));
     match driver.stream(WORKSPACE) {
         Ok(stream) => {
-            let bench = Bench {
+            let bench = TrialBench {
                 driver,
                 stream,
                 effort,
@@ -55,8 +59,8 @@ pub fn run(driver: &Driver, effort: Effort, progress: impl FnMut(&Finding)) -> V
             trials.add("memory", "more than there is", too_much(&bench));
             trials.add("copies", "pageable memory", pageable_copies(&bench));
             trials.add("copies", "pinned memory", pinned_copies(&bench));
-            launches::try_all(&bench, &mut trials);
-            products::try_all(&bench, &mut trials);
+            launches::run_all(&bench, &mut trials);
+            products::run_all(&bench, &mut trials);
         }
         Err(error) => trials.add("streams", "a stream", Err(error)),
     }
@@ -73,14 +77,14 @@ pub fn run(driver: &Driver, effort: Effort, progress: impl FnMut(&Finding)) -> V
 const WORKSPACE: usize = 32 << 20;
 
 /// Driver, stream and extent of the trials.
-struct Bench<'a> {
+struct TrialBench<'a> {
     driver: &'a Driver,
     stream: Stream,
-    effort: Effort,
+    effort: TrialEffort,
 }
 
 /// Result of a trial that ran to its end, with a description.
-enum Outcome {
+enum TrialOutcome {
     Passed(String),
     Failed(String),
     /// The device lacks the feature, which is no failure.
@@ -88,36 +92,36 @@ enum Outcome {
 }
 
 /// Passes with `detail` if `condition` holds, otherwise fails with it.
-fn expect(condition: bool, detail: String) -> Result<Outcome> {
+fn expect(condition: bool, detail: String) -> Result<TrialOutcome> {
     Ok(match condition {
-        true => Outcome::Passed(detail),
-        false => Outcome::Failed(detail),
+        true => TrialOutcome::Passed(detail),
+        false => TrialOutcome::Failed(detail),
     })
 }
 
 struct Trials<F> {
-    findings: Vec<Finding>,
+    findings: Vec<DeviceFinding>,
     progress: F,
 }
 
-impl<F: FnMut(&Finding)> Trials<F> {
-    fn add(&mut self, topic: &'static str, name: impl Into<String>, outcome: Result<Outcome>) {
+impl<F: FnMut(&DeviceFinding)> Trials<F> {
+    fn add(&mut self, topic: &'static str, name: impl Into<String>, outcome: Result<TrialOutcome>) {
         let finding = match outcome {
-            Ok(Outcome::Passed(detail)) => Finding::ok(topic, name, detail),
-            Ok(Outcome::Unsupported) => Finding {
-                status: Status::Absent,
-                ..Finding::ok(topic, name, "this device does not have it")
+            Ok(TrialOutcome::Passed(detail)) => DeviceFinding::ok(topic, name, detail),
+            Ok(TrialOutcome::Unsupported) => DeviceFinding {
+                status: FindingStatus::Absent,
+                ..DeviceFinding::ok(topic, name, "this device does not have it")
             },
-            Ok(Outcome::Failed(detail)) => {
+            Ok(TrialOutcome::Failed(detail)) => {
                 let remedy = "The driver or one of its libraries computes another result than this program: update it, and report this with the output of `tinyllama-tutor doctor`.";
-                Finding::ok(topic, name, detail).needs(Status::Broken, remedy)
+                DeviceFinding::ok(topic, name, detail).needs(FindingStatus::Broken, remedy)
             }
             Err(error) => {
                 let status = match error {
-                    DriverError::LibraryMissing { .. } => Status::Absent,
-                    _ => Status::Broken,
+                    DriverError::LibraryMissing { .. } => FindingStatus::Absent,
+                    _ => FindingStatus::Broken,
                 };
-                Finding::ok(topic, name, error.to_string()).needs(status, error.remedy())
+                DeviceFinding::ok(topic, name, error.to_string()).needs(status, error.remedy())
             }
         };
         (self.progress)(&finding);
@@ -125,22 +129,22 @@ impl<F: FnMut(&Finding)> Trials<F> {
     }
 }
 
-impl Bench<'_> {
+impl TrialBench<'_> {
     /// Allocates device memory with these numbers.
-    fn place<T: Plain>(&self, numbers: &[T]) -> Result<Buffer> {
+    fn place<T: Plain>(&self, numbers: &[T]) -> Result<DeviceBuffer> {
         let buffer = self.driver.allocate(size_of_val(numbers))?;
-        self.stream.upload(buffer.whole(), numbers)?;
+        self.stream.upload(buffer.as_slice(), numbers)?;
         Ok(buffer)
     }
 
     /// Reads the numbers of a buffer.
-    fn read<T: Plain>(&self, buffer: &Buffer) -> Result<Vec<T>> {
+    fn read<T: Plain>(&self, buffer: &DeviceBuffer) -> Result<Vec<T>> {
         self.stream
-            .download(buffer.whole(), buffer.bytes() / size_of::<T>())
+            .download(buffer.as_slice(), buffer.bytes() / size_of::<T>())
     }
 }
 
-fn properties(driver: &Driver) -> Result<Outcome> {
+fn properties(driver: &Driver) -> Result<TrialOutcome> {
     let known = driver.properties();
     expect(
         matches!(known.plane_size, 32 | 64)
@@ -161,7 +165,7 @@ fn properties(driver: &Driver) -> Result<Outcome> {
     )
 }
 
-fn allocation(bench: &Bench<'_>) -> Result<Outcome> {
+fn allocation(bench: &TrialBench<'_>) -> Result<TrialOutcome> {
     const BYTES: usize = 1 << 20;
     let before = bench.driver.memory_use().allocated;
     let buffer = bench.driver.allocate(BYTES)?;
@@ -174,16 +178,19 @@ fn allocation(bench: &Bench<'_>) -> Result<Outcome> {
     )
 }
 
-fn too_much(bench: &Bench<'_>) -> Result<Outcome> {
+fn too_much(bench: &TrialBench<'_>) -> Result<TrialOutcome> {
     let total = bench.driver.device_memory()?.total;
     let wanted = usize::try_from(total).unwrap_or(usize::MAX / 2) * 2;
     match bench.driver.allocate(wanted) {
-        Err(error) => expect(error.refusal() == Refusal::OutOfMemory, error.to_string()),
+        Err(error) => expect(
+            error.refusal() == ErrorClass::OutOfMemory,
+            error.to_string(),
+        ),
         Ok(_) => expect(false, format!("{wanted} bytes were given")),
     }
 }
 
-fn pageable_copies(bench: &Bench<'_>) -> Result<Outcome> {
+fn pageable_copies(bench: &TrialBench<'_>) -> Result<TrialOutcome> {
     let x = numbers(1, bench.effort.count);
     let found: Vec<f32> = bench.read(&bench.place(&x)?)?;
     expect(
@@ -192,7 +199,7 @@ fn pageable_copies(bench: &Bench<'_>) -> Result<Outcome> {
     )
 }
 
-fn pinned_copies(bench: &Bench<'_>) -> Result<Outcome> {
+fn pinned_copies(bench: &TrialBench<'_>) -> Result<TrialOutcome> {
     let mut from = bench.driver.allocate_pinned::<f32>(1000)?;
     let to = bench.driver.allocate_pinned::<f32>(1000)?;
     let [first, second] = [bench.driver.allocate(4000)?, bench.driver.allocate(4000)?];
@@ -200,11 +207,13 @@ fn pinned_copies(bench: &Bench<'_>) -> Result<Outcome> {
     from.write(&x)?;
     // SAFETY: we wait below. After a failure, freeing the buffers waits.
     unsafe {
-        bench.stream.fill(second.whole(), 7.0)?;
-        bench.stream.upload_pinned(first.whole(), &from)?;
-        bench.stream.copy(second.whole(), first.slice(0, 2000)?)?;
+        bench.stream.fill(second.as_slice(), 7.0)?;
+        bench.stream.upload_pinned(first.as_slice(), &from)?;
+        bench
+            .stream
+            .copy(second.as_slice(), first.slice(0, 2000)?)?;
         bench.stream.clear(second.slice(0, 400)?)?;
-        bench.stream.download_pinned(&to, second.whole())?;
+        bench.stream.download_pinned(&to, second.as_slice())?;
     }
     bench.stream.synchronize()?;
     let mut expected = vec![7.0; 1000];
@@ -216,7 +225,7 @@ fn pinned_copies(bench: &Bench<'_>) -> Result<Outcome> {
     )
 }
 
-fn given_back(driver: &Driver, held_before: usize) -> Result<Outcome> {
+fn given_back(driver: &Driver, held_before: usize) -> Result<TrialOutcome> {
     let now = driver.memory_use();
     let failures = driver.take_failures();
     let held = now.allocated + now.pinned;

@@ -3,21 +3,22 @@
 use half::bf16;
 
 use super::reference::multiply;
-use super::{Bench, Finding, Outcome, Result, Trials, expect, numbers};
+use super::{DeviceFinding, Result, TrialBench, TrialOutcome, Trials, expect, numbers};
 use crate::device::driver::{
-    Buffer, DriverError, GemmOperands, GemmSpec, OutputType, Precision, Selection,
+    AlgorithmSelection, DeviceBuffer, DriverError, GemmOperands, GemmPrecision, GemmSpec,
+    OutputType,
 };
 use tinyllama_base::statistics::relative_difference;
 
 /// Algorithms tried for each product.
-const SELECTION: Selection = Selection::Measured { candidates: 4 };
+const SELECTION: AlgorithmSelection = AlgorithmSelection::Measured { candidates: 4 };
 
 /// Elements before the first and after the last of `d`, which must not change.
 const MARGIN: usize = 64;
 
 /// A product, and the matrix that is added to it.
 #[derive(Clone, Copy)]
-struct Case {
+struct ProductCase {
     spec: GemmSpec,
     alpha: f32,
     beta: f32,
@@ -25,10 +26,10 @@ struct Case {
     apart: bool,
 }
 
-pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
+pub fn run_all<F: FnMut(&DeviceFinding)>(bench: &TrialBench<'_>, trials: &mut Trials<F>) {
     let library = bench.driver.gemm_library();
     let there = library.is_ok();
-    trials.add("products", "the library", library.map(Outcome::Passed));
+    trials.add("products", "the library", library.map(TrialOutcome::Passed));
     if !there {
         return;
     }
@@ -40,8 +41,8 @@ pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
         };
         let outcome = match agrees(bench, &case) {
             // Most AMD GPUs lack TF32. That is a result, and no failure of this layer.
-            Err(DriverError::NoAlgorithm { .. }) if case.spec.precision == Precision::Tf32 => {
-                Ok(Outcome::Unsupported)
+            Err(DriverError::NoAlgorithm { .. }) if case.spec.precision == GemmPrecision::Tf32 => {
+                Ok(TrialOutcome::Unsupported)
             }
             other => other,
         };
@@ -52,8 +53,8 @@ pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
 }
 
 /// A product without an addition.
-fn plain(spec: GemmSpec) -> Case {
-    Case {
+fn plain(spec: GemmSpec) -> ProductCase {
+    ProductCase {
         spec,
         alpha: 1.0,
         beta: 0.0,
@@ -62,15 +63,15 @@ fn plain(spec: GemmSpec) -> Case {
 }
 
 /// Returns cases whose sides are multiples of `unit`, except for intentionally odd ones.
-fn cases(unit: usize) -> Vec<Case> {
-    let added = |spec, apart| Case {
+fn cases(unit: usize) -> Vec<ProductCase> {
+    let added = |spec, apart| ProductCase {
         beta: 1.0,
         apart,
         ..plain(spec)
     };
     let half_out = |spec: GemmSpec| spec.with_output(OutputType::Bf16);
     let mut cases = vec![];
-    for precision in [Precision::F32, Precision::Tf32, Precision::Bf16] {
+    for precision in [GemmPrecision::F32, GemmPrecision::Tf32, GemmPrecision::Bf16] {
         let spec = GemmSpec::new(12 * unit, 20 * unit, 28 * unit, precision);
         cases.extend(
             [
@@ -83,54 +84,59 @@ fn cases(unit: usize) -> Vec<Case> {
         );
     }
     let (m, n, k) = (4 * unit, 6 * unit, 8 * unit);
-    let batch = GemmSpec::new(m, n, k, Precision::Bf16)
+    let batch = GemmSpec::new(m, n, k, GemmPrecision::Bf16)
         .transpose_b()
         .batched(3, m * k, n * k, m * n);
-    let shared_b = GemmSpec::new(m, n, k, Precision::F32).batched(3, m * k, 0, m * n);
+    let shared_b = GemmSpec::new(m, n, k, GemmPrecision::F32).batched(3, m * k, 0, m * n);
     // The middle third of a fused [q, k, v].
-    let mut part = GemmSpec::new(64, 32, 128, Precision::F32);
+    let mut part = GemmSpec::new(64, 32, 128, GemmPrecision::F32);
     (part.b.row_stride, part.d.row_stride) = (96, 96);
     let square = |precision| GemmSpec::new(16 * unit, 16 * unit, 16 * unit, precision);
     cases.extend([
-        plain(GemmSpec::new(7, 129, 33, Precision::F32)),
-        plain(GemmSpec::new(7, 136, 40, Precision::Bf16).transpose_b()),
-        Case {
+        plain(GemmSpec::new(7, 129, 33, GemmPrecision::F32)),
+        plain(GemmSpec::new(7, 136, 40, GemmPrecision::Bf16).transpose_b()),
+        ProductCase {
             alpha: 0.5,
             ..plain(batch)
         },
         added(shared_b, false),
         plain(part),
-        added(square(Precision::F32), false),
-        added(square(Precision::Bf16), true),
-        plain(half_out(square(Precision::Bf16))),
-        added(half_out(square(Precision::Bf16)), true),
+        added(square(GemmPrecision::F32), false),
+        added(square(GemmPrecision::Bf16), true),
+        plain(half_out(square(GemmPrecision::Bf16))),
+        added(half_out(square(GemmPrecision::Bf16)), true),
         plain(half_out(batch)),
     ]);
     cases
 }
 
 /// A matrix on the device, and its initial numbers.
-struct Matrix {
+struct TestMatrix {
     numbers: Vec<f32>,
-    place: Buffer,
+    place: DeviceBuffer,
     element: OutputType,
 }
 
-impl Matrix {
+impl TestMatrix {
     /// Creates random numbers, rounded to the stored type.
-    fn random(bench: &Bench<'_>, seed: u64, count: usize, element: OutputType) -> Result<Self> {
+    fn random(
+        bench: &TrialBench<'_>,
+        seed: u64,
+        count: usize,
+        element: OutputType,
+    ) -> Result<Self> {
         let numbers = numbers(seed, count);
         let halves: Vec<u16> = numbers
             .iter()
             .map(|number| bf16::from_f32(*number).to_bits())
             .collect();
         Ok(match element {
-            OutputType::F32 => Matrix {
+            OutputType::F32 => TestMatrix {
                 place: bench.place(&numbers)?,
                 numbers,
                 element,
             },
-            OutputType::Bf16 => Matrix {
+            OutputType::Bf16 => TestMatrix {
                 place: bench.place(&halves)?,
                 numbers: halves.into_iter().map(value).collect(),
                 element,
@@ -139,7 +145,7 @@ impl Matrix {
     }
 
     /// Returns the current content.
-    fn read(&self, bench: &Bench<'_>) -> Result<Vec<f64>> {
+    fn read(&self, bench: &TrialBench<'_>) -> Result<Vec<f64>> {
         let numbers = match self.element {
             OutputType::F32 => bench.read(&self.place)?,
             OutputType::Bf16 => {
@@ -158,36 +164,36 @@ fn value(bits: u16) -> f32 {
 
 /// The matrices of a product. `c` and `d` have a margin.
 struct Matrices {
-    a: Matrix,
-    b: Matrix,
-    c: Matrix,
+    a: TestMatrix,
+    b: TestMatrix,
+    c: TestMatrix,
     /// `None` if `d` is the same matrix as `c`.
-    d: Option<Matrix>,
+    d: Option<TestMatrix>,
 }
 
 impl Matrices {
-    fn of(bench: &Bench<'_>, case: &Case) -> Result<Self> {
+    fn random(bench: &TrialBench<'_>, case: &ProductCase) -> Result<Self> {
         let spec = &case.spec;
         let [a, b, d] = spec.bytes();
         let (element, size) = (spec.precision.stored(), spec.precision.element_bytes());
         let sum = |seed| {
             let count = d / spec.output.element_bytes() + 2 * MARGIN;
-            Matrix::random(bench, seed, count, spec.output)
+            TestMatrix::random(bench, seed, count, spec.output)
         };
         Ok(Matrices {
-            a: Matrix::random(bench, 11, a / size, element)?,
-            b: Matrix::random(bench, 12, b / size, element)?,
+            a: TestMatrix::random(bench, 11, a / size, element)?,
+            b: TestMatrix::random(bench, 12, b / size, element)?,
             c: sum(13)?,
             d: case.apart.then(|| sum(14)).transpose()?,
         })
     }
 
     /// Returns the matrix that is written.
-    fn d(&self) -> &Matrix {
+    fn d(&self) -> &TestMatrix {
         self.d.as_ref().unwrap_or(&self.c)
     }
 
-    fn operands(&self, case: &Case) -> GemmOperands {
+    fn operands(&self, case: &ProductCase) -> GemmOperands {
         let margin = MARGIN * case.spec.output.element_bytes();
         GemmOperands {
             alpha: case.alpha,
@@ -205,16 +211,16 @@ impl Matrices {
 fn tolerance(spec: &GemmSpec) -> f64 {
     match (spec.precision, spec.output) {
         (_, OutputType::Bf16) => 4e-3,
-        (Precision::Tf32, _) => 1e-3,
-        (Precision::F32 | Precision::Bf16, OutputType::F32) => 2e-6,
+        (GemmPrecision::Tf32, _) => 1e-3,
+        (GemmPrecision::F32 | GemmPrecision::Bf16, OutputType::F32) => 2e-6,
     }
 }
 
 /// Runs a product and compares it with the host's.
-fn agrees(bench: &Bench<'_>, case: &Case) -> Result<Outcome> {
+fn agrees(bench: &TrialBench<'_>, case: &ProductCase) -> Result<TrialOutcome> {
     let spec = &case.spec;
     let plan = bench.driver.plan_gemm(&bench.stream, *spec, SELECTION)?;
-    let matrices = Matrices::of(bench, case)?;
+    let matrices = Matrices::random(bench, case)?;
     // SAFETY: the buffers have the product's sizes, and reading waits.
     unsafe { plan.run(&bench.stream, &matrices.operands(case))? };
     let found = matrices.d().read(bench)?;
@@ -252,19 +258,19 @@ fn agrees(bench: &Bench<'_>, case: &Case) -> Result<Outcome> {
     )
 }
 
-fn captured(bench: &Bench<'_>) -> Result<Outcome> {
+fn captured(bench: &TrialBench<'_>) -> Result<TrialOutcome> {
     let side = 32 * bench.effort.unit;
-    let case = plain(GemmSpec::new(side, side, side, Precision::F32).transpose_b());
+    let case = plain(GemmSpec::new(side, side, side, GemmPrecision::F32).transpose_b());
     let plan = bench
         .driver
-        .plan_gemm(&bench.stream, case.spec, Selection::Heuristic)?;
-    let matrices = Matrices::of(bench, &case)?;
+        .plan_gemm(&bench.stream, case.spec, AlgorithmSelection::Heuristic)?;
+    let matrices = Matrices::random(bench, &case)?;
     let operands = matrices.operands(&case);
     // SAFETY: the buffers have the product's sizes, reading waits, and the graph is dropped before them.
     unsafe {
         plan.run(&bench.stream, &operands)?;
         let called = matrices.c.read(bench)?;
-        bench.stream.clear(matrices.c.place.whole())?;
+        bench.stream.clear(matrices.c.place.as_slice())?;
         let graph = bench
             .stream
             .capture(|| plan.run(&bench.stream, &operands))?;

@@ -53,12 +53,12 @@ pub fn same_bits(a: &[f32], b: &[f32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::driver::Precision;
+    use crate::device::driver::GemmPrecision;
 
     #[test]
     fn transposed_operands_and_padded_rows_are_read_where_they_are() {
         // Case: a = [[1, 2], [3, 4], [5, 6]] stored transposed, b = [[1, 0, 2], [0, 1, 3]] with rows of 4.
-        let mut spec = GemmSpec::new(3, 3, 2, Precision::F32).transpose_a();
+        let mut spec = GemmSpec::new(3, 3, 2, GemmPrecision::F32).transpose_a();
         spec.b.row_stride = 4;
         let a = [1., 3., 5., 2., 4., 6.];
         let b = [1., 0., 2., 9., 0., 1., 3., 9.];
@@ -71,12 +71,12 @@ mod tests {
     #[test]
     fn a_batch_is_stored_densely_where_its_strides_say() {
         // Case: two products of a column [2, 1], stored as a row, and a row [1, 2].
-        let spec = GemmSpec::new(2, 2, 1, Precision::F32)
+        let spec = GemmSpec::new(2, 2, 1, GemmPrecision::F32)
             .transpose_a()
             .batched(2, 2, 0, 4);
         assert_eq!(spec.a.row_stride, 2);
         assert_eq!(
-            GemmSpec::new(2, 3, 5, Precision::F32)
+            GemmSpec::new(2, 3, 5, GemmPrecision::F32)
                 .transpose_b()
                 .b
                 .row_stride,

@@ -13,16 +13,16 @@ use burn::tensor::{Device, Element, ExecutionError, FloatDType, Int, Tensor, Ten
 
 use crate::device::{self, Backend, CacheSettings, OpenDevice, ranges};
 use crate::model::{
-    Context, HostRead, LibraryKernels, Llama, ModelConfig, OperandTypes, Part, Precision, Recipe,
-    Weights, part,
+    Context, HostRead, LibraryKernels, Llama, ModelConfig, ModelPrecision, OperandTypes, Part,
+    Recipe, Weights, part,
 };
 use crate::train::event::Activations;
 use crate::train::telemetry::{
-    LaunchCount, LaunchCounter, MemoryUse, PeakMemory, ProfilePass, Trace, observe,
+    LaunchCount, LaunchCounter, PeakMemory, PoolMemory, ProfilePass, Trace, observe,
 };
 use crate::train::{
-    Batch, Engine, EngineDevice, Evaluation, MatrixProducts, Operands, Options, Profiling,
-    StepResult, StepTimes, StopSignal, Synchronize, float_dtype, library_on, tuning_ahead,
+    Batch, Engine, EngineDevice, Evaluation, MatrixProducts, Operands, Profiling, StepResult,
+    StepTimes, StopSignal, Synchronize, TrainingOptions, float_dtype, library_on, tuning_ahead,
 };
 use optimizer::Optimizer;
 use tinyllama_base::device_facts::DeviceFacts;
@@ -32,7 +32,7 @@ use tinyllama_kernels::binding::rounds_to_tf32;
 ///
 /// # Errors
 /// Names what is missing on this machine, or an element type that the device cannot compute with.
-pub fn open(options: &Options) -> Result<Box<dyn EngineDevice>> {
+pub fn open(options: &TrainingOptions) -> Result<Box<dyn EngineDevice>> {
     // This has no effect if the process has configured the runtime before.
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
@@ -67,7 +67,7 @@ pub fn reference(
     batch: &Batch,
 ) -> Result<Evaluation<f64>> {
     let device = Device::flex();
-    let precision = Precision::reference();
+    let precision = ModelPrecision::reference();
     let context = Context::new(*config, Recipe::BASELINE, precision, &device);
     evaluate(&model(&context, weights, &device), &context, batch, &device)
         .context("the reference failed")
@@ -98,7 +98,7 @@ impl EngineDevice for BurnDevice {
         self.open.backend
     }
 
-    fn matrix_products(&self, options: &Options) -> MatrixProducts {
+    fn matrix_products(&self, options: &TrainingOptions) -> MatrixProducts {
         let library = library_on(options, self.open.backend);
         MatrixProducts::new(
             operands(float_dtype(options.operand_dtype), &self.open, library),
@@ -106,15 +106,15 @@ impl EngineDevice for BurnDevice {
         )
     }
 
-    fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>> {
+    fn engine(&self, options: &TrainingOptions, weights: &Weights) -> Result<Box<dyn Engine>> {
         let device = self.open.device.clone();
-        let precision = Precision::with_operands(match options.recipe.operands {
+        let precision = ModelPrecision::with_operands(match options.recipe.operands {
             OperandTypes::Asked => float_dtype(options.operand_dtype),
             OperandTypes::Single => FloatDType::F32,
         });
         let context = Context::new(options.config, options.recipe, precision, &device)
             .with_library(library_on(options, self.open.backend));
-        Ok(Box::new(Trainer {
+        Ok(Box::new(AutodiffTrainer {
             model: Some(model(&context, weights, &device)),
             optimizer: Optimizer::new(options, &device.clone().autodiff()),
             launches: (self.open.backend.is_asynchronous()).then(LaunchCounter::start),
@@ -126,7 +126,7 @@ impl EngineDevice for BurnDevice {
 }
 
 /// A model in training.
-struct Trainer {
+struct AutodiffTrainer {
     device: Device,
     backend: &'static str,
     /// `None` only while the optimizer holds it.
@@ -193,7 +193,7 @@ pub fn read<T: Element, const D: usize>(tensor: Tensor<D>) -> Result<Vec<T>, Exe
     Ok(tensor.try_into_data()?.iter::<T>().collect())
 }
 
-impl Trainer {
+impl AutodiffTrainer {
     fn model(&self) -> &Llama {
         (self.model.as_ref()).expect("the model is back after every update")
     }
@@ -256,16 +256,16 @@ impl Trainer {
     }
 }
 
-impl Engine for Trainer {
+impl Engine for AutodiffTrainer {
     fn step(&mut self, batch: &Batch, synchronize: Synchronize) -> Result<StepResult> {
         let batch = self.place(batch);
         let launched_before = self.launches.as_ref().map(LaunchCounter::total);
         let phases = synchronize == Synchronize::Phases;
-        let mut clock = Clock::start();
+        let mut clock = Stopwatch::start();
         let loss = self.forward(&batch);
         let forward = clock.lap(phases, &self.device)?;
         let mut memory = PeakMemory::default();
-        memory.observe(MemoryUse::of(&self.device));
+        memory.observe(PoolMemory::read(&self.device));
         clock.skip();
         let gradients = self.backward(loss.clone());
         let with_gradient = gradients.len();
@@ -287,7 +287,7 @@ impl Engine for Trainer {
             backward: part(backward),
             optimizer: part(optimizer),
         };
-        memory.observe(MemoryUse::of(&self.device));
+        memory.observe(PoolMemory::read(&self.device));
         let launched = self.launches.as_ref().map(LaunchCounter::total);
         // Reading the loss waits for the device, so it comes after the clock and the launch count are read.
         let loss = loss.inner().try_into_scalar::<f32>();
@@ -338,7 +338,7 @@ impl Engine for Trainer {
     }
 
     fn launches(&self) -> Option<LaunchCount> {
-        self.launches.as_ref().map(LaunchCounter::share)
+        self.launches.as_ref().map(LaunchCounter::shared_counter)
     }
 
     fn compiles_in_first_step(&self) -> bool {
@@ -347,15 +347,15 @@ impl Engine for Trainer {
 }
 
 /// A stopwatch on the host's clock that can wait for the device.
-struct Clock {
+struct Stopwatch {
     started: Instant,
     lap: Instant,
 }
 
-impl Clock {
+impl Stopwatch {
     fn start() -> Self {
         let now = Instant::now();
-        Clock {
+        Stopwatch {
             started: now,
             lap: now,
         }

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use tinyllama_kernels::adamw::AdamW;
 
 use crate::model::{Llama, Operations};
-use crate::train::Options;
+use crate::train::TrainingOptions;
 
 /// AdamW in the form that the recipe selects.
 pub enum Optimizer {
@@ -28,7 +28,7 @@ pub struct KernelOptimizer {
 
 impl Optimizer {
     /// Creates the optimizer. `device` holds the parameters and has autodiff on.
-    pub fn new(options: &Options, device: &Device) -> Self {
+    pub fn new(options: &TrainingOptions, device: &Device) -> Self {
         let hyper = options.hyperparameters();
         match options.recipe.operations {
             Operations::Library => Optimizer::Library {
@@ -63,32 +63,34 @@ impl Optimizer {
 
 impl KernelOptimizer {
     fn step(&mut self, model: Llama, gradients: GradientsParams) -> Llama {
-        let mut take = Take {
+        let mut take = TakeParameters {
             gradients,
             placeholder: self.placeholder.clone(),
             taken: Vec::new(),
         };
         let emptied = model.map(&mut take);
-        let (places, parameters): (Vec<Place>, Vec<_>) = take.taken.into_iter().unzip();
+        let (places, parameters): (Vec<ParameterSlot>, Vec<_>) = take.taken.into_iter().unzip();
         let updated = self.adamw.step(parameters);
-        emptied.map(&mut Restore(places.into_iter().zip(updated).collect()))
+        emptied.map(&mut RestoreParameters(
+            places.into_iter().zip(updated).collect(),
+        ))
     }
 }
 
 /// The parameter to which a tensor belongs, and its shape.
-struct Place {
+struct ParameterSlot {
     id: ParamId,
     shape: Vec<usize>,
 }
 
 /// Takes every parameter with a gradient out of the model, flat and without autodiff.
-struct Take {
+struct TakeParameters {
     gradients: GradientsParams,
     placeholder: Tensor<1>,
-    taken: Vec<(Place, (Tensor<1>, Tensor<1>))>,
+    taken: Vec<(ParameterSlot, (Tensor<1>, Tensor<1>))>,
 }
 
-impl ModuleMapper for Take {
+impl ModuleMapper for TakeParameters {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let Some(gradient) = self.gradients.remove::<D>(param.id) else {
             return param;
@@ -97,7 +99,7 @@ impl ModuleMapper for Take {
         param.map(|value| {
             let shape = value.dims();
             let length = shape.iter().product::<usize>();
-            let place = Place {
+            let place = ParameterSlot {
                 id,
                 shape: shape.to_vec(),
             };
@@ -109,9 +111,9 @@ impl ModuleMapper for Take {
 }
 
 /// Puts updated parameters back, in the order in which they were taken.
-struct Restore(VecDeque<(Place, Tensor<1>)>);
+struct RestoreParameters(VecDeque<(ParameterSlot, Tensor<1>)>);
 
-impl ModuleMapper for Restore {
+impl ModuleMapper for RestoreParameters {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let next = self.0.pop_front_if(|(place, _)| place.id == param.id);
         let Some((place, updated)) = next else {

@@ -6,7 +6,7 @@ use super::device::single_block;
 use super::platform::Platform;
 use crate::model::Weights;
 use crate::train::event::Block;
-use crate::train::{Batch, Options};
+use crate::train::{Batch, TrainingOptions};
 
 /// Runs the forward pass of a block both ways and compares.
 ///
@@ -14,7 +14,7 @@ use crate::train::{Batch, Options};
 /// Errors of the device, or a model that the kernel does not cover.
 pub fn compare(
     platform: &Platform,
-    options: &Options,
+    options: &TrainingOptions,
     weights: &Weights,
     batch: &Batch,
 ) -> Result<Block> {

@@ -1,10 +1,10 @@
 //! The arrays that a step keeps in memory, by name and shape, before anything is allocated.
 
-use super::layout::{Layout, ParameterIndex};
+use super::layout::{ParameterIndex, ParameterLayout};
 
 /// An array that an operation reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Handle {
+pub enum BufferHandle {
     /// An activation or an intermediate result; index into [`Buffers::specifications`].
     Buffer(usize),
     Weight(ParameterIndex),
@@ -58,39 +58,39 @@ impl Buffers {
         rows: usize,
         columns: usize,
         element: Element,
-    ) -> Handle {
+    ) -> BufferHandle {
         self.specifications.push(Specification {
             name: name.into(),
             rows,
             columns,
             element,
         });
-        Handle::Buffer(self.specifications.len() - 1)
+        BufferHandle::Buffer(self.specifications.len() - 1)
     }
 
     /// Returns the buffer of a handle; `None` for a parameter.
-    pub fn get(&self, handle: Handle) -> Option<&Specification> {
+    pub fn get(&self, handle: BufferHandle) -> Option<&Specification> {
         match handle {
-            Handle::Buffer(index) => self.specifications.get(index),
-            Handle::Weight(_) | Handle::Gradient(_) => None,
+            BufferHandle::Buffer(index) => self.specifications.get(index),
+            BufferHandle::Weight(_) | BufferHandle::Gradient(_) => None,
         }
     }
 
     /// Returns the type of a handle's elements in matrix products.
-    pub fn element(&self, handle: Handle) -> Element {
+    pub fn element(&self, handle: BufferHandle) -> Element {
         match handle {
-            Handle::Buffer(_) => self
+            BufferHandle::Buffer(_) => self
                 .get(handle)
                 .map_or(Element::F32, |buffer| buffer.element),
-            Handle::Weight(_) | Handle::Gradient(_) => Element::Operand,
+            BufferHandle::Weight(_) | BufferHandle::Gradient(_) => Element::Operand,
         }
     }
 
     /// Returns the number of elements of a handle's array.
-    pub fn elements(&self, handle: Handle, layout: &Layout) -> usize {
+    pub fn elements(&self, handle: BufferHandle, layout: &ParameterLayout) -> usize {
         match handle {
-            Handle::Buffer(_) => self.get(handle).map_or(0, Specification::elements),
-            Handle::Weight(index) | Handle::Gradient(index) => layout
+            BufferHandle::Buffer(_) => self.get(handle).map_or(0, Specification::elements),
+            BufferHandle::Weight(index) | BufferHandle::Gradient(index) => layout
                 .parameters
                 .get(index)
                 .map_or(0, super::layout::Parameter::elements),

@@ -4,14 +4,14 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::schedule::LOSS_RING;
-use super::trainer::Trainer;
+use super::trainer::ScheduleTrainer;
 use crate::train::Synchronize;
 
 /// Steps between two comparisons of the losses; both trainers keep [`LOSS_RING`] of them.
 const AT_ONCE: usize = LOSS_RING / 2;
 
 /// A batch: tokens, and the token that follows each.
-type Batch<'a> = (&'a [i32], &'a [i32]);
+type TokenBatch<'a> = (&'a [i32], &'a [i32]);
 
 /// A step replayed from a graph many times, compared with the same schedule launch by launch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,9 +30,9 @@ pub struct Replays {
 /// # Errors
 /// Errors of the device; a `replayed` that does not replay.
 pub fn replays(
-    replayed: &mut Trainer,
-    launched: &mut Trainer,
-    batch: Batch<'_>,
+    replayed: &mut ScheduleTrainer,
+    launched: &mut ScheduleTrainer,
+    batch: TokenBatch<'_>,
     steps: usize,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Replays> {
@@ -53,7 +53,7 @@ pub fn replays(
         done += count;
         progress(done);
     }
-    let bits = |trainer: &mut Trainer| -> Result<Vec<u32>> {
+    let bits = |trainer: &mut ScheduleTrainer| -> Result<Vec<u32>> {
         let weights = trainer.weights()?;
         let all = weights.iter().flat_map(|(_, values)| values);
         Ok(all.map(|value| value.to_bits()).collect())
@@ -68,7 +68,11 @@ pub fn replays(
     })
 }
 
-fn advance(trainer: &mut Trainer, (tokens, targets): Batch<'_>, count: usize) -> Result<Vec<f32>> {
+fn advance(
+    trainer: &mut ScheduleTrainer,
+    (tokens, targets): TokenBatch<'_>,
+    count: usize,
+) -> Result<Vec<f32>> {
     for _ in 0..count {
         trainer.step(tokens, targets, Synchronize::Never)?;
     }
@@ -92,7 +96,7 @@ pub struct Reshapes {
 impl Reshapes {
     /// Returns whether all memory was freed. Other processes may also change the free memory; less than a graph needs
     /// is tolerated.
-    pub fn kept_nothing(&self, tolerated: u64) -> bool {
+    pub fn leaked_nothing(&self, tolerated: u64) -> bool {
         let lost = match (self.free_before, self.free_after) {
             (Some(before), Some(after)) => before.saturating_sub(after),
             _ => 0,
@@ -109,7 +113,7 @@ impl Reshapes {
 /// # Errors
 /// Errors of the device.
 pub fn reshapes(
-    trainer: &mut Trainer,
+    trainer: &mut ScheduleTrainer,
     shapes: usize,
     captured: bool,
     free: &dyn Fn() -> Option<u64>,
@@ -120,7 +124,7 @@ pub fn reshapes(
         (config.batch_size, config.sequence_length)
     };
     let mut healthy = true;
-    let mut step = |trainer: &mut Trainer, batch_size: usize, sequence_length: usize| {
+    let mut step = |trainer: &mut ScheduleTrainer, batch_size: usize, sequence_length: usize| {
         trainer.reshape(batch_size, sequence_length)?;
         let tokens = vec![0; batch_size * sequence_length];
         trainer.step(&tokens, &tokens, Synchronize::Step)?;
@@ -129,7 +133,7 @@ pub fn reshapes(
         anyhow::Ok(())
     };
     let settle = (shapes / 5).max(1);
-    let held = |trainer: &Trainer| trainer.memory().in_use.unwrap_or(0);
+    let held = |trainer: &ScheduleTrainer| trainer.memory().in_use.unwrap_or(0);
     let mut before = (0, None);
     for index in 0..shapes {
         // Every shape differs from the previous one, and most differ from all earlier ones.

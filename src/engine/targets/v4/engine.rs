@@ -6,7 +6,7 @@ use anyhow::Result;
 use burn::tensor::Device;
 
 use super::ranks::Ranks;
-use super::trainer::Trainer;
+use super::trainer::ScheduleTrainer;
 use crate::device::driver::Driver;
 use crate::train::event::RankCheck;
 use crate::train::telemetry::{LaunchCount, LaunchCounter, Trace, observe};
@@ -16,8 +16,8 @@ use crate::train::{
 
 /// A trainer, and the facts of its executor that the training loop needs.
 pub struct ScheduledEngine {
-    pub trainer: Trainer,
-    pub way: Way,
+    pub trainer: ScheduleTrainer,
+    pub backend: ExecutionBackend,
     /// True if a graph was requested.
     pub capture: bool,
     /// Set if this engine is one of several ranks.
@@ -25,7 +25,7 @@ pub struct ScheduledEngine {
 }
 
 /// How the launches of a step are counted.
-pub enum Way {
+pub enum ExecutionBackend {
     /// The host computes: there are no launches and no graph.
     Host,
     /// The schedule's own launches, through a driver.
@@ -38,7 +38,7 @@ pub enum Way {
 
 impl ScheduledEngine {
     /// Returns this engine's share of a batch.
-    fn share<'a>(&self, batch: &'a Batch) -> Cow<'a, Batch> {
+    fn own_share<'a>(&self, batch: &'a Batch) -> Cow<'a, Batch> {
         match &self.ranks {
             Some(ranks) => Cow::Owned(rank_batch(&ranks.options, batch)),
             None => Cow::Borrowed(batch),
@@ -53,14 +53,14 @@ impl ScheduledEngine {
 impl Engine for ScheduledEngine {
     fn step(&mut self, batch: &Batch, synchronize: Synchronize) -> Result<StepResult> {
         let before = self.observed();
-        let batch = self.share(batch);
+        let batch = self.own_share(batch);
         let (tokens, targets) = (&batch.tokens, &batch.targets);
         let step = self.trainer.step(tokens, targets, synchronize)?;
         let loss = f64::from(self.trainer.last_loss()?);
         // The loss has been read, so everything queued has been launched. Reading it launches nothing.
         let observed = self.observed().zip(before);
         let observed = observed.map(|(after, before)| after - before);
-        let own = matches!(self.way, Way::Driver(_)).then_some(step.launches);
+        let own = matches!(self.backend, ExecutionBackend::Driver(_)).then_some(step.launches);
         Ok(StepResult {
             loss,
             times: step.times,
@@ -68,12 +68,12 @@ impl Engine for ScheduledEngine {
             captured: own.map(|launches| launches.captured),
             memory: self.trainer.memory(),
             with_gradient: None,
-            waited: self.trainer.executor.waited(),
+            waited: self.trainer.executor.communication_wait(),
         })
     }
 
     fn gradients(&mut self, batch: &Batch) -> Result<Evaluation> {
-        let batch = self.share(batch);
+        let batch = self.own_share(batch);
         let (loss, gradients) = self.trainer.gradients(&batch.tokens, &batch.targets)?;
         let gradients = gradients.into_iter();
         Ok(Evaluation {
@@ -87,10 +87,10 @@ impl Engine for ScheduledEngine {
     }
 
     fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace> {
-        let batch = self.share(batch);
+        let batch = self.own_share(batch);
         let (tokens, targets) = (&batch.tokens, &batch.targets);
         let trainer = &mut self.trainer;
-        let Way::Burn(device, _) = &self.way else {
+        let ExecutionBackend::Burn(device, _) = &self.backend else {
             return trainer.profile(tokens, targets);
         };
         trainer.executor.wait()?;
@@ -101,12 +101,12 @@ impl Engine for ScheduledEngine {
     }
 
     fn profiling(&self) -> Profiling {
-        match self.way {
-            Way::Burn(..) => Profiling::Observed,
-            Way::BurnOnHost => Profiling::OneByOne(Some(
+        match self.backend {
+            ExecutionBackend::Burn(..) => Profiling::Observed,
+            ExecutionBackend::BurnOnHost => Profiling::OneByOne(Some(
                 "times of the kernel table: the host's clock around each operation handed to burn, with a wait behind it",
             )),
-            Way::Host | Way::Driver(_) => Profiling::OneByOne(None),
+            ExecutionBackend::Host | ExecutionBackend::Driver(_) => Profiling::OneByOne(None),
         }
     }
 
@@ -122,18 +122,18 @@ impl Engine for ScheduledEngine {
     }
 
     fn launches(&self) -> Option<LaunchCount> {
-        match &self.way {
-            Way::Burn(_, counter) => Some(counter.share()),
+        match &self.backend {
+            ExecutionBackend::Burn(_, counter) => Some(counter.shared_counter()),
             _ => None,
         }
     }
 
     fn remark(&self) -> Option<String> {
-        let wanted = self.capture && !matches!(self.way, Way::Host);
+        let wanted = self.capture && !matches!(self.backend, ExecutionBackend::Host);
         let why = self.trainer.captured().err().filter(|_| wanted);
         let graph = why.map(|why| format!("the step was not replayed from a graph: {why}"));
-        let not_kept = match &self.way {
-            Way::Driver(driver) => driver.not_kept(),
+        let not_kept = match &self.backend {
+            ExecutionBackend::Driver(driver) => driver.cache_error(),
             _ => None,
         };
         let cache = not_kept.map(|why| {

@@ -4,26 +4,26 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use super::schedule::{Phase, Schedule};
-use crate::train::telemetry::MemoryUse;
+use super::schedule::{Schedule, StepPhase};
+use crate::train::telemetry::PoolMemory;
 
 /// The part of a step to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Span {
+pub enum StepSpan {
     /// Forward, backward and update.
     Step,
     /// Forward and backward: gradients at the current parameters.
     Gradients,
     /// A single phase.
-    Only(Phase),
+    Only(StepPhase),
 }
 
-impl Span {
-    pub fn contains(self, phase: Phase) -> bool {
+impl StepSpan {
+    pub fn contains(self, phase: StepPhase) -> bool {
         match self {
-            Span::Step => true,
-            Span::Gradients => phase != Phase::Optimizer,
-            Span::Only(wanted) => phase == wanted,
+            StepSpan::Step => true,
+            StepSpan::Gradients => phase != StepPhase::Optimizer,
+            StepSpan::Only(wanted) => phase == wanted,
         }
     }
 }
@@ -57,14 +57,14 @@ pub trait Executor {
     fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()>;
 
     /// Starts one node of the schedule.
-    fn carry_out(&mut self, node: usize) -> Result<()>;
+    fn run_node(&mut self, node: usize) -> Result<()>;
 
     /// Starts a run: node after node, unless the executor has a faster way.
-    fn run(&mut self, span: Span) -> Result<Launches> {
+    fn run(&mut self, span: StepSpan) -> Result<Launches> {
         let mut launches = Launches::default();
         for node in 0..self.schedule().nodes.len() {
             if span.contains(self.schedule().nodes[node].phase) {
-                self.carry_out(node)?;
+                self.run_node(node)?;
                 launches.host += 1;
             }
         }
@@ -78,7 +78,7 @@ pub trait Executor {
         (0..self.schedule().nodes.len())
             .map(|node| {
                 let started = Instant::now();
-                self.carry_out(node)?;
+                self.run_node(node)?;
                 self.wait()?;
                 Ok(started.elapsed().as_secs_f64() * 1e3)
             })
@@ -90,7 +90,7 @@ pub trait Executor {
 
     /// Returns the milliseconds from the end of this rank's own gradients to the end of all sums, in the last step.
     /// Wait for the step first. `None` if it was not measured or there is nothing to sum.
-    fn waited(&self) -> Option<f64> {
+    fn communication_wait(&self) -> Option<f64> {
         None
     }
 
@@ -117,7 +117,7 @@ pub trait Executor {
     /// Reads the logits of the last run, `[N, V]`.
     fn logits(&mut self) -> Result<Vec<f32>>;
 
-    fn memory(&self) -> MemoryUse;
+    fn memory(&self) -> PoolMemory;
 
     /// Returns `Ok` if steps are replayed from a graph, otherwise the reason why not.
     fn captured(&self) -> Result<(), String>;

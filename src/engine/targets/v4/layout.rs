@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::model::{Matrix, ModelConfig, Weights};
+use crate::model::{ModelConfig, WeightMatrix, Weights};
 
 /// Each matrix starts at a multiple of this many elements: 256 bytes in f32, 128 in bf16.
 const ALIGNMENT: usize = 64;
@@ -32,12 +32,12 @@ impl Parameter {
     }
 }
 
-/// Index of a parameter in [`Layout::parameters`].
+/// Index of a parameter in [`ParameterLayout::parameters`].
 pub type ParameterIndex = usize;
 
 /// All parameters of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct ParameterLayout {
     pub parameters: Vec<Parameter>,
     /// Number of elements of the array, including gaps.
     pub length: usize,
@@ -47,11 +47,11 @@ pub struct Layout {
 /// The matrices of a block, in the order in which they are stored.
 const BLOCK: [&str; 4] = ["qkv", "output", "gate_up", "down"];
 
-impl Layout {
-    pub fn new(config: &ModelConfig) -> Layout {
+impl ParameterLayout {
+    pub fn new(config: &ModelConfig) -> ParameterLayout {
         let (d, f) = (config.hidden, config.ffn);
         let qkv = config.qkv_width();
-        let mut layout = Layout {
+        let mut layout = ParameterLayout {
             parameters: Vec::new(),
             length: 0,
             layers: config.layers,
@@ -139,9 +139,15 @@ impl Layout {
         };
         put(self.embedding(), &weights.embedding.values);
         for (layer, block) in weights.blocks.iter().enumerate() {
-            put(self.qkv(layer), &Matrix::beside(&block.qkv).values);
+            put(
+                self.qkv(layer),
+                &WeightMatrix::concat_columns(&block.qkv).values,
+            );
             put(self.output(layer), &block.output.values);
-            put(self.gate_up(layer), &Matrix::beside(&block.gate_up).values);
+            put(
+                self.gate_up(layer),
+                &WeightMatrix::concat_columns(&block.gate_up).values,
+            );
             put(self.down(layer), &block.down.values);
         }
         for norm in &self.parameters[self.norm(0)..] {
@@ -161,7 +167,7 @@ mod tests {
         let mut config = Preset::Tiny.config();
         (config.vocabulary, config.hidden, config.heads) = (37, 20, 2);
         config.kv_heads = 1;
-        let layout = Layout::new(&config);
+        let layout = ParameterLayout::new(&config);
         let mut taken = vec![0u8; layout.length];
         for parameter in &layout.parameters {
             for element in &mut taken[parameter.range()] {

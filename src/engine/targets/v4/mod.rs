@@ -3,7 +3,7 @@
 //! A [`Schedule`] lists every launch of the step, forward and backward, with what each reads and writes. An
 //! [`Executor`] executes it. There are three: [`HostExecutor`] runs on the CPU, in f32. [`DeviceExecutor`] runs through
 //! CUDA or HIP, where it captures the whole step once as a graph and replays it. [`ClientExecutor`] runs through burn,
-//! on any of its backends. [`Trainer`] trains with one of them. A [`Platform`] opens the device and creates the
+//! on any of its backends. [`ScheduleTrainer`] trains with one of them. A [`Platform`] opens the device and creates the
 //! executor.
 
 mod block;
@@ -27,12 +27,13 @@ mod work;
 
 pub use client::{ClientExecutor, ClientOptions};
 pub use device::{
-    BUDGETS, DeviceExecutor, DeviceOptions, Given, LaunchTimes, alone, launches, sources,
+    ArgumentSource, BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, launches, sources,
+    time_alone,
 };
 pub use endurance::{Replays, Reshapes, replays, reshapes};
-pub use executor::{Executor, Span};
+pub use executor::{Executor, StepSpan};
 pub use host::HostExecutor;
 pub use platform::open;
-pub use schedule::{Concurrency, Phase, Schedule};
+pub use schedule::{Concurrency, Schedule, StepPhase};
 pub use tinyllama_contract::targets::v4::TARGET;
-pub use trainer::Trainer;
+pub use trainer::ScheduleTrainer;

@@ -2,32 +2,32 @@
 
 use std::ops::Range;
 
-use super::buffers::Handle;
+use super::buffers::BufferHandle;
 use crate::model::{ModelConfig, NORM_EPSILON};
 
 pub use tinyllama_contract::targets::v4::SUM;
 
 /// A matrix product `out = op(a) op(b) (+ addend)`, `[m, k] x [k, n]`. All matrices are row-major and without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Product {
+pub struct MatrixProduct {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    pub a: Handle,
+    pub a: BufferHandle,
     /// True if `a` is stored as `[k, m]`.
     pub a_transposed: bool,
-    pub b: Handle,
+    pub b: BufferHandle,
     /// True if `b` is stored as `[n, k]`.
     pub b_transposed: bool,
     /// Added to the result; may be `out` itself.
-    pub addend: Option<Handle>,
-    pub out: Handle,
+    pub addend: Option<BufferHandle>,
+    pub out: BufferHandle,
 }
 
-impl Product {
+impl MatrixProduct {
     /// Creates `out = a b`.
-    pub fn new([m, n, k]: [usize; 3], a: Handle, b: Handle, out: Handle) -> Self {
-        Product {
+    pub fn new([m, n, k]: [usize; 3], a: BufferHandle, b: BufferHandle, out: BufferHandle) -> Self {
+        MatrixProduct {
             m,
             n,
             k,
@@ -42,7 +42,7 @@ impl Product {
 
     /// Changes `b` to be stored as `[n, k]`.
     pub fn transpose_b(self) -> Self {
-        Product {
+        MatrixProduct {
             b_transposed: true,
             ..self
         }
@@ -58,9 +58,9 @@ impl Product {
 pub enum Operation {
     Lookup(Lookup),
     Normalize(Normalize),
-    Product(Product),
+    MatrixProduct(MatrixProduct),
     /// Products of equal shape, one for each of some layers: the gradients of their weights.
-    WeightGradients(Vec<Product>),
+    WeightGradients(Vec<MatrixProduct>),
     Attention(Attention),
     AttentionBackward(AttentionBackward),
     Activate(Activate),
@@ -72,7 +72,7 @@ pub enum Operation {
     FinishLoss(FinishLoss),
     Sum(Sum),
     Advance(Advance),
-    Update(Update),
+    UpdateOperation(UpdateOperation),
 }
 
 /// How an operation uses a buffer.
@@ -92,10 +92,10 @@ macro_rules! kernels {
     ($($(#[$doc:meta])* $operation:ident = $kernel:literal { $($buffer:ident: $use:ident),+ })+) => {
         $($(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct $operation { $(pub $buffer: Handle),+ })+
+        pub struct $operation { $(pub $buffer: BufferHandle),+ })+
 
         impl Operation {
-            fn kernel(&self) -> Option<(&'static str, Vec<(Handle, Use)>)> {
+            fn kernel(&self) -> Option<(&'static str, Vec<(BufferHandle, Use)>)> {
                 match self {
                     $(Operation::$operation(op) => Some(($kernel, vec![$((op.$buffer, Use::$use)),+])),)+
                     _ => None,
@@ -133,14 +133,14 @@ kernels! {
 /// matrix products. Writes the weight's gradient as `partials`, one row for each group of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NormalizeBackward {
-    pub normed_gradient: Handle,
-    pub stream: Handle,
-    pub scale: Handle,
-    pub weight: Handle,
-    pub stream_gradient: Handle,
+    pub normed_gradient: BufferHandle,
+    pub stream: BufferHandle,
+    pub scale: BufferHandle,
+    pub weight: BufferHandle,
+    pub stream_gradient: BufferHandle,
     pub first: bool,
-    pub copy: Option<Handle>,
-    pub partials: Handle,
+    pub copy: Option<BufferHandle>,
+    pub partials: BufferHandle,
     /// Index of the norm, which selects its part of `partials`.
     pub norm: usize,
 }
@@ -148,8 +148,8 @@ pub struct NormalizeBackward {
 /// Sums the partial gradients of all norm weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishNorms {
-    pub partials: Handle,
-    pub gradients: Vec<Handle>,
+    pub partials: BufferHandle,
+    pub gradients: Vec<BufferHandle>,
 }
 
 /// Replaces ranges of all gradients by their sums over the ranks.
@@ -157,7 +157,7 @@ pub struct FinishNorms {
 pub struct Sum {
     pub ranks: usize,
     pub ranges: Vec<Range<usize>>,
-    pub gradients: Vec<Handle>,
+    pub gradients: Vec<BufferHandle>,
 }
 
 impl Sum {
@@ -168,18 +168,18 @@ impl Sum {
 
 /// AdamW over a range of all parameters, and their copies for matrix products.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Update {
-    pub factors: Handle,
+pub struct UpdateOperation {
+    pub factors: BufferHandle,
     pub elements: Range<usize>,
-    pub gradients: Vec<Handle>,
-    pub weights: Vec<Handle>,
+    pub gradients: Vec<BufferHandle>,
+    pub weights: Vec<BufferHandle>,
 }
 
 /// An exercise of the workbench that does an operation's work, and the arguments for its kernel.
 pub struct InPlace {
     pub exercise: &'static str,
     /// Buffers by the exercise's names, in the order of its arguments; empty for an update, whose arrays are no buffers.
-    pub arrays: Vec<(&'static str, Handle)>,
+    pub arrays: Vec<(&'static str, BufferHandle)>,
     /// Sizes, which follow the arrays.
     pub sizes: [(&'static str, usize); 2],
     /// The last argument.
@@ -211,7 +211,7 @@ impl Operation {
                 // The share is for the mean over the whole batch, which includes the other ranks' parts.
                 Some(("share", 1.0 / (rows.1 * ranks) as f32)),
             ),
-            Operation::Update(op) => ("adamw", &[], [("n", op.elements.len()); 2], None),
+            Operation::UpdateOperation(op) => ("adamw", &[], [("n", op.elements.len()); 2], None),
             _ => return None,
         };
         Some(InPlace {
@@ -225,7 +225,8 @@ impl Operation {
     /// Returns the name of the kernel, as learners see it.
     pub fn name(&self) -> &'static str {
         match self {
-            Operation::Product(product) => match (product.a_transposed, product.b_transposed) {
+            Operation::MatrixProduct(product) => match (product.a_transposed, product.b_transposed)
+            {
                 (false, false) if product.addend.is_some() => "gemm_residual",
                 (false, false) => "gemm",
                 (true, _) => "gemm_weight_gradient",
@@ -235,25 +236,25 @@ impl Operation {
             Operation::NormalizeBackward(_) => "normalize_backward",
             Operation::FinishNorms(_) => "norm_gradients",
             Operation::Sum(_) => SUM,
-            Operation::Update(_) => "adamw",
+            Operation::UpdateOperation(_) => "adamw",
             _ => self.kernel().map_or("", |(name, _)| name),
         }
     }
 
     /// Returns its matrix products; empty for other operations.
-    pub fn products(&self) -> &[Product] {
+    pub fn products(&self) -> &[MatrixProduct] {
         match self {
-            Operation::Product(product) => std::slice::from_ref(product),
+            Operation::MatrixProduct(product) => std::slice::from_ref(product),
             Operation::WeightGradients(products) => products,
             _ => &[],
         }
     }
 
-    pub fn reads(&self) -> Vec<Handle> {
+    pub fn reads(&self) -> Vec<BufferHandle> {
         match self {
-            Operation::Product(_) | Operation::WeightGradients(_) => {
+            Operation::MatrixProduct(_) | Operation::WeightGradients(_) => {
                 let operands =
-                    |product: &Product| [Some(product.a), Some(product.b), product.addend];
+                    |product: &MatrixProduct| [Some(product.a), Some(product.b), product.addend];
                 self.products()
                     .iter()
                     .flat_map(operands)
@@ -268,14 +269,14 @@ impl Operation {
             }
             Operation::FinishNorms(op) => vec![op.partials],
             Operation::Sum(op) => op.gradients.clone(),
-            Operation::Update(op) => [&op.gradients[..], &[op.factors]].concat(),
+            Operation::UpdateOperation(op) => [&op.gradients[..], &[op.factors]].concat(),
             _ => self.buffers(&[Use::Read, Use::Change]),
         }
     }
 
-    pub fn writes(&self) -> Vec<Handle> {
+    pub fn writes(&self) -> Vec<BufferHandle> {
         match self {
-            Operation::Product(_) | Operation::WeightGradients(_) => {
+            Operation::MatrixProduct(_) | Operation::WeightGradients(_) => {
                 self.products().iter().map(|product| product.out).collect()
             }
             Operation::NormalizeBackward(op) => {
@@ -285,13 +286,13 @@ impl Operation {
             }
             Operation::FinishNorms(op) => op.gradients.clone(),
             Operation::Sum(op) => op.gradients.clone(),
-            Operation::Update(op) => op.weights.clone(),
+            Operation::UpdateOperation(op) => op.weights.clone(),
             _ => self.buffers(&[Use::Write, Use::Change]),
         }
     }
 
     /// Returns the buffers of a one-kernel operation with one of the `wanted` uses, in the order of its arguments.
-    pub fn buffers(&self, wanted: &[Use]) -> Vec<Handle> {
+    pub fn buffers(&self, wanted: &[Use]) -> Vec<BufferHandle> {
         let all = self.kernel().into_iter().flat_map(|(_, buffers)| buffers);
         let wanted = all.filter(|(_, does)| wanted.contains(does));
         wanted.map(|(handle, _)| handle).collect()

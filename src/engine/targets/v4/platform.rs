@@ -2,13 +2,13 @@
 
 use anyhow::{Result, bail};
 
-use super::engine::{ScheduledEngine, Way};
+use super::engine::{ExecutionBackend, ScheduledEngine};
 use super::ranks::{self, Ranks};
 use super::{
     ClientExecutor, ClientOptions, Concurrency, DeviceExecutor, DeviceOptions, Executor,
-    HostExecutor, Schedule, Trainer, block,
+    HostExecutor, Schedule, ScheduleTrainer, block,
 };
-use crate::device::driver::{Driver, GemmSpec, Precision, Selection};
+use crate::device::driver::{AlgorithmSelection, Driver, GemmPrecision, GemmSpec};
 use crate::device::{
     self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning, cpu_facts,
     open_driver_of, vulkan,
@@ -19,7 +19,7 @@ use crate::train::event::Body;
 use crate::train::telemetry::LaunchCounter;
 use crate::train::{
     Batch, BlockForm, Engine, EngineDevice, Gemm, MatmulPrecision, MatrixProducts, Operands,
-    Options, RankOptions, float_dtype, library_on, tuning_ahead,
+    RankOptions, TrainingOptions, float_dtype, library_on, tuning_ahead,
 };
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_contract::ElementType;
@@ -45,12 +45,12 @@ pub const CANDIDATES: usize = 8;
 #[derive(Clone)]
 pub struct Platform {
     pub facts: DeviceFacts,
-    kind: Kind,
+    kind: ExecutorKind,
 }
 
 /// The way in which the schedule is executed.
 #[derive(Clone)]
-enum Kind {
+enum ExecutorKind {
     Host,
     Driver {
         driver: Driver,
@@ -65,7 +65,7 @@ enum Kind {
 ///
 /// # Errors
 /// [`DeviceError`] if the choice leads to no device.
-pub fn open(options: &Options) -> Result<Platform> {
+pub fn open(options: &TrainingOptions) -> Result<Platform> {
     let (choice, gemm) = (options.backend, options.gemm);
     let wanted = options.device.as_deref();
     if gemm == Gemm::Cubek {
@@ -92,7 +92,7 @@ pub fn open(options: &Options) -> Result<Platform> {
     }
 }
 
-fn host(options: &Options) -> Platform {
+fn host(options: &TrainingOptions) -> Platform {
     let mut facts = cpu_facts();
     if !options.kernels.is_empty() {
         // The figures of this device are not compared with others.
@@ -100,11 +100,11 @@ fn host(options: &Options) -> Platform {
     }
     Platform {
         facts,
-        kind: Kind::Host,
+        kind: ExecutorKind::Host,
     }
 }
 
-fn open_client(choice: BackendChoice, options: &Options) -> Result<Platform> {
+fn open_client(choice: BackendChoice, options: &TrainingOptions) -> Result<Platform> {
     // This has no effect if the process has configured the runtime before.
     device::configure_runtime(CacheSettings {
         fusion: true,
@@ -113,18 +113,18 @@ fn open_client(choice: BackendChoice, options: &Options) -> Result<Platform> {
     let open = device::open(choice, options.device.as_deref())?;
     Ok(Platform {
         facts: open.facts.clone(),
-        kind: Kind::Client(open),
+        kind: ExecutorKind::Client(open),
     })
 }
 
 fn of_driver(driver: Driver) -> Platform {
     // Any product shows it. Without a library there is no tf32; products report the missing library when they need it.
     let tf32 = driver
-        .multiplies(&GemmSpec::new(64, 64, 64, Precision::Tf32))
+        .multiplies(&GemmSpec::new(64, 64, 64, GemmPrecision::Tf32))
         .unwrap_or(false);
     Platform {
         facts: DeviceFacts::from(driver.properties()),
-        kind: Kind::Driver { driver, tf32 },
+        kind: ExecutorKind::Driver { driver, tf32 },
     }
 }
 
@@ -135,15 +135,15 @@ impl Platform {
     /// [`DeviceError`] if V4 runs on the host or through burn; `what` names the unavailable function.
     pub fn driver(&self, what: &str) -> Result<&Driver> {
         match &self.kind {
-            Kind::Driver { driver, .. } => Ok(driver),
-            Kind::Host => {
+            ExecutorKind::Driver { driver, .. } => Ok(driver),
+            ExecutorKind::Host => {
                 let why = "and V4 runs on the host here; --backend cuda or rocm says why";
                 bail!(DeviceError::NoDevice {
                     backend: Backend::Cuda,
                     detail: Some(format!("{what} needs an AMD or NVIDIA GPU, {why}")),
                 })
             }
-            Kind::Client(_) => bail!(DeviceError::NeedsDriver {
+            ExecutorKind::Client(_) => bail!(DeviceError::NeedsDriver {
                 what: what.to_string()
             }),
         }
@@ -152,13 +152,17 @@ impl Platform {
     /// Returns the driver, if there is one.
     pub(super) fn driver_if_any(&self) -> Option<&Driver> {
         match &self.kind {
-            Kind::Driver { driver, .. } => Some(driver),
-            Kind::Host | Kind::Client(_) => None,
+            ExecutorKind::Driver { driver, .. } => Some(driver),
+            ExecutorKind::Host | ExecutorKind::Client(_) => None,
         }
     }
 
     /// Creates one rank's executor, with its share of the batch and a communicator for the sums.
-    fn rank_executor(&self, options: &Options, rank: &RankOptions) -> Result<DeviceExecutor> {
+    fn rank_executor(
+        &self,
+        options: &TrainingOptions,
+        rank: &RankOptions,
+    ) -> Result<DeviceExecutor> {
         let driver = self.driver("--gpus")?;
         let sums = ranks::sums(rank, self.precision(options)?);
         let config = rank.share_of(&options.config);
@@ -175,20 +179,20 @@ impl Platform {
     /// Errors of the device; an element type that it cannot compute with; a V4 that does not use a driver here.
     pub fn device_executor(
         &self,
-        options: &Options,
+        options: &TrainingOptions,
         concurrency: Concurrency,
     ) -> Result<DeviceExecutor> {
         self.executor_of(options, Schedule::new(&options.config, concurrency))
     }
 
-    fn executor_of(&self, options: &Options, schedule: Schedule) -> Result<DeviceExecutor> {
+    fn executor_of(&self, options: &TrainingOptions, schedule: Schedule) -> Result<DeviceExecutor> {
         let driver = self.driver("this")?.clone();
         let device_options = DeviceOptions {
             precision: self.precision(options)?,
             capture: options.capture,
             selection: match options.deterministic {
-                true => Selection::Heuristic,
-                false => Selection::Measured {
+                true => AlgorithmSelection::Heuristic,
+                false => AlgorithmSelection::Measured {
                     candidates: CANDIDATES,
                 },
             },
@@ -198,7 +202,7 @@ impl Platform {
         executor.with_kernels(&options.kernels)
     }
 
-    fn host_executor(&self, options: &Options) -> Result<HostExecutor> {
+    fn host_executor(&self, options: &TrainingOptions) -> Result<HostExecutor> {
         if options.gemm == Gemm::Vendor {
             self.driver("--gemm vendor")?;
         }
@@ -213,7 +217,11 @@ impl Platform {
         Ok(executor.with_kernels(&options.kernels))
     }
 
-    fn client_executor(&self, options: &Options, open: &OpenDevice) -> Result<ClientExecutor> {
+    fn client_executor(
+        &self,
+        options: &TrainingOptions,
+        open: &OpenDevice,
+    ) -> Result<ClientExecutor> {
         self.precision(options)?;
         open.require_dtype(float_dtype(options.operand_dtype))?;
         Ok(ClientExecutor::new(
@@ -228,13 +236,13 @@ impl Platform {
     }
 
     /// Returns the state of an engine that is one of several ranks.
-    fn ranks(&self, options: &Options) -> Option<Ranks> {
+    fn ranks(&self, options: &TrainingOptions) -> Option<Ranks> {
         let rank = options.ranks.as_ref();
         let rank = rank.filter(|_| self.driver_if_any().is_some())?;
         Some(Ranks {
             options: rank.clone(),
             platform: self.clone(),
-            whole: Options {
+            whole: TrainingOptions {
                 ranks: None,
                 ..options.clone()
             },
@@ -245,34 +253,36 @@ impl Platform {
     ///
     /// # Errors
     /// Errors of the device; an element type that it cannot compute with.
-    pub fn trainer(&self, options: &Options, weights: &Weights) -> Result<Trainer> {
+    pub fn trainer(&self, options: &TrainingOptions, weights: &Weights) -> Result<ScheduleTrainer> {
         let (executor, concurrency): (Box<dyn Executor>, _) = match (&self.kind, &options.ranks) {
             (_, Some(rank)) => (Box::new(self.rank_executor(options, rank)?), OVER_RANKS),
-            (Kind::Driver { .. }, None) => {
+            (ExecutorKind::Driver { .. }, None) => {
                 let executor = self.device_executor(options, CONCURRENCY)?;
                 (Box::new(executor), CONCURRENCY)
             }
-            (Kind::Client(open), None) => {
+            (ExecutorKind::Client(open), None) => {
                 let executor = self.client_executor(options, open)?;
                 (Box::new(executor), Concurrency::NONE)
             }
-            (Kind::Host, None) => (Box::new(self.host_executor(options)?), Concurrency::NONE),
+            (ExecutorKind::Host, None) => {
+                (Box::new(self.host_executor(options)?), Concurrency::NONE)
+            }
         };
-        Trainer::new(executor, weights, concurrency)
+        ScheduleTrainer::new(executor, weights, concurrency)
     }
 
     /// Returns the precision of products here under `options`.
     ///
     /// # Errors
     /// f16, which V4 does not support.
-    pub fn precision(&self, options: &Options) -> Result<Precision> {
-        let tf32 = matches!(self.kind, Kind::Driver { tf32: true, .. });
+    pub fn precision(&self, options: &TrainingOptions) -> Result<GemmPrecision> {
+        let tf32 = matches!(self.kind, ExecutorKind::Driver { tf32: true, .. });
         Ok(match (options.operand_dtype, options.matmul_precision) {
-            (ElementType::Bf16, _) => Precision::Bf16,
-            (ElementType::F32, _) if keeps_all_bits(options) => Precision::F32,
-            (ElementType::F32, MatmulPrecision::Tf32) => Precision::Tf32,
-            (ElementType::F32, _) if tf32 => Precision::Tf32,
-            (ElementType::F32, _) => Precision::F32,
+            (ElementType::Bf16, _) => GemmPrecision::Bf16,
+            (ElementType::F32, _) if keeps_all_bits(options) => GemmPrecision::F32,
+            (ElementType::F32, MatmulPrecision::Tf32) => GemmPrecision::Tf32,
+            (ElementType::F32, _) if tf32 => GemmPrecision::Tf32,
+            (ElementType::F32, _) => GemmPrecision::F32,
             _ => bail!(DeviceError::UnsupportedType {
                 device: "v4".into(),
                 dtype: "f16".into(),
@@ -288,16 +298,16 @@ impl EngineDevice for Platform {
 
     fn backend(&self) -> Backend {
         match &self.kind {
-            Kind::Host => Backend::Cpu,
-            Kind::Client(open) => open.backend,
-            Kind::Driver { driver, .. } => driver.properties().vendor.into(),
+            ExecutorKind::Host => Backend::Cpu,
+            ExecutorKind::Client(open) => open.backend,
+            ExecutorKind::Driver { driver, .. } => driver.properties().vendor.into(),
         }
     }
 
-    fn matrix_products(&self, options: &Options) -> MatrixProducts {
+    fn matrix_products(&self, options: &TrainingOptions) -> MatrixProducts {
         match &self.kind {
-            Kind::Host => MatrixProducts::new(Operands::F32, None),
-            Kind::Client(open) => match client_library(options, open.backend) {
+            ExecutorKind::Host => MatrixProducts::new(Operands::F32, None),
+            ExecutorKind::Client(open) => match client_library(options, open.backend) {
                 LibraryKernels::Plain => {
                     MatrixProducts::new(Operands::F32, Some("burn's plainest product"))
                 }
@@ -307,11 +317,11 @@ impl EngineDevice for Platform {
                     MatrixProducts::new(operands, Some("burn's own library"))
                 }
             },
-            Kind::Driver { driver, .. } => {
+            ExecutorKind::Driver { driver, .. } => {
                 let operands = match self.precision(options) {
-                    Ok(Precision::F32) => Operands::F32,
-                    Ok(Precision::Tf32) => Operands::Tf32,
-                    Ok(Precision::Bf16) => Operands::Bf16,
+                    Ok(GemmPrecision::F32) => Operands::F32,
+                    Ok(GemmPrecision::Tf32) => Operands::Tf32,
+                    Ok(GemmPrecision::Bf16) => Operands::Bf16,
                     Err(_) => Operands::F16,
                 };
                 MatrixProducts::new(operands, driver.gemm_library().ok().as_deref())
@@ -321,13 +331,13 @@ impl EngineDevice for Platform {
 
     fn preparation(&self) -> Option<&'static str> {
         match self.kind {
-            Kind::Client(_) => None,
+            ExecutorKind::Client(_) => None,
             _ => Some("compiling kernels, timing the matrix library's algorithms"),
         }
     }
 
-    fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>> {
-        if !options.kernels.is_empty() && matches!(self.kind, Kind::Client(_)) {
+    fn engine(&self, options: &TrainingOptions, weights: &Weights) -> Result<Box<dyn Engine>> {
+        if !options.kernels.is_empty() && matches!(self.kind, ExecutorKind::Client(_)) {
             self.driver("--kernel")?;
         }
         if options.block.is_some() {
@@ -336,13 +346,13 @@ impl EngineDevice for Platform {
         }
         Ok(Box::new(ScheduledEngine {
             trainer: self.trainer(options, weights)?,
-            way: match &self.kind {
-                Kind::Host => Way::Host,
-                Kind::Driver { driver, .. } => Way::Driver(driver.clone()),
-                Kind::Client(open) if open.backend.is_asynchronous() => {
-                    Way::Burn(open.device.clone(), LaunchCounter::start())
+            backend: match &self.kind {
+                ExecutorKind::Host => ExecutionBackend::Host,
+                ExecutorKind::Driver { driver, .. } => ExecutionBackend::Driver(driver.clone()),
+                ExecutorKind::Client(open) if open.backend.is_asynchronous() => {
+                    ExecutionBackend::Burn(open.device.clone(), LaunchCounter::start())
                 }
-                Kind::Client(_) => Way::BurnOnHost,
+                ExecutorKind::Client(_) => ExecutionBackend::BurnOnHost,
             },
             capture: options.capture,
             ranks: self.ranks(options),
@@ -351,7 +361,7 @@ impl EngineDevice for Platform {
 
     fn experiment(
         &self,
-        options: &Options,
+        options: &TrainingOptions,
         weights: &Weights,
         batch: &Batch,
     ) -> Result<Option<Body>> {
@@ -364,12 +374,12 @@ impl EngineDevice for Platform {
 }
 
 /// Returns whether f32 operands of products must not be rounded.
-fn keeps_all_bits(options: &Options) -> bool {
+fn keeps_all_bits(options: &TrainingOptions) -> bool {
     options.matmul_precision == MatmulPrecision::F32 || options.tuning == Some(Tuning::Off)
 }
 
 /// Chooses burn's products. Only the plainest ones keep all bits; the others may round for the matrix units.
-fn client_library(options: &Options, backend: Backend) -> LibraryKernels {
+fn client_library(options: &TrainingOptions, backend: Backend) -> LibraryKernels {
     match options.operand_dtype {
         ElementType::F32 if keeps_all_bits(options) => LibraryKernels::Plain,
         _ => library_on(options, backend),
@@ -385,7 +395,7 @@ mod tests {
     #[test]
     fn burns_products_mean_burns_client_and_vulkan_has_no_vendors() {
         let open = |backend, gemm| {
-            open(&Options {
+            open(&TrainingOptions {
                 backend,
                 gemm,
                 ..options_of(v4::TARGET)
@@ -393,10 +403,10 @@ mod tests {
         };
         for gemm in [Gemm::Auto, Gemm::Vendor] {
             let cpu = open(BackendChoice::Cpu, gemm).unwrap();
-            assert!(matches!(cpu.kind, Kind::Host));
+            assert!(matches!(cpu.kind, ExecutorKind::Host));
         }
         let through_burn = open(BackendChoice::Cpu, Gemm::Cubek).unwrap();
-        assert!(matches!(through_burn.kind, Kind::Client(_)));
+        assert!(matches!(through_burn.kind, ExecutorKind::Client(_)));
         let error = through_burn.driver("replaying a graph").err().unwrap();
         assert!(error.to_string().starts_with("replaying a graph goes"));
         let refused = open(BackendChoice::Vulkan, Gemm::Vendor).err();

@@ -8,12 +8,12 @@ use serde::Serialize;
 use tinyllama_kernels::binding::product as multiply;
 
 use super::device::{specification, to_bf16};
-use super::operation::Product;
+use super::operation::MatrixProduct;
 use super::platform::{CANDIDATES, Platform};
 use super::{Concurrency, Schedule, host};
 use crate::device::OpenDevice;
-use crate::device::driver::{Driver, GemmOperands, Precision, Selection};
-use crate::train::{Options, float_dtype, library_on};
+use crate::device::driver::{AlgorithmSelection, Driver, GemmOperands, GemmPrecision};
+use crate::train::{TrainingOptions, float_dtype, library_on};
 
 /// Products per measurement: started one after the other, with one wait at the end.
 const IN_A_ROW: usize = 20;
@@ -59,7 +59,7 @@ pub struct ProductTable {
 /// # Errors
 /// Errors of the device.
 pub fn compare(
-    options: &Options,
+    options: &TrainingOptions,
     ours: &Platform,
     burn: &OpenDevice,
     progress: &mut dyn FnMut(usize, usize),
@@ -86,9 +86,9 @@ pub fn compare(
 }
 
 fn time(
-    product: &Product,
+    product: &MatrixProduct,
     count: usize,
-    options: &Options,
+    options: &TrainingOptions,
     ours: &Platform,
     burn: &OpenDevice,
 ) -> Result<ProductTimes> {
@@ -121,10 +121,10 @@ fn time(
 }
 
 /// Does a product [`IN_A_ROW`] times and waits for all.
-type Timed = Box<dyn FnMut() -> Result<()>>;
+type ProductRun = Box<dyn FnMut() -> Result<()>>;
 
 /// Returns the microseconds of one product.
-fn microseconds(work: &mut Timed) -> Result<f64> {
+fn microseconds(work: &mut ProductRun) -> Result<f64> {
     let started = Instant::now();
     work()?;
     Ok(started.elapsed().as_secs_f64() * 1e6 / IN_A_ROW as f64)
@@ -147,7 +147,11 @@ fn values(count: usize) -> Vec<f32> {
 }
 
 /// Prepares the kernel that versions 1 to 3 use for the product.
-fn by_burn(product: &Product, options: &Options, open: &OpenDevice) -> Result<Timed> {
+fn by_burn(
+    product: &MatrixProduct,
+    options: &TrainingOptions,
+    open: &OpenDevice,
+) -> Result<ProductRun> {
     let (device, dtype) = (open.device.clone(), float_dtype(options.operand_dtype));
     let library = library_on(options, open.backend);
     let operand = |rows, columns, transposed| {
@@ -174,18 +178,18 @@ fn by_burn(product: &Product, options: &Options, open: &OpenDevice) -> Result<Ti
 
 /// Prepares the vendor's product. Also returns the microseconds of one product that is replayed from a graph.
 fn by_vendor(
-    product: &Product,
-    precision: Precision,
+    product: &MatrixProduct,
+    precision: GemmPrecision,
     driver: &Driver,
-) -> Result<(Timed, Option<f64>)> {
+) -> Result<(ProductRun, Option<f64>)> {
     // This product adds nothing, like burn's.
-    let alone = Product {
+    let alone = MatrixProduct {
         addend: None,
         ..*product
     };
     let spec = specification(&alone, precision, precision.stored());
     let stream = driver.stream(WORKSPACE)?;
-    let candidates = Selection::Measured {
+    let candidates = AlgorithmSelection::Measured {
         candidates: CANDIDATES,
     };
     let plan = driver
@@ -199,9 +203,9 @@ fn by_vendor(
         let numbers = values(bytes / size);
         if size == 2 {
             let halves: Vec<u16> = numbers.iter().map(|value| to_bf16(*value)).collect();
-            stream.upload(buffer.whole(), &halves)?;
+            stream.upload(buffer.as_slice(), &halves)?;
         } else {
-            stream.upload(buffer.whole(), &numbers)?;
+            stream.upload(buffer.as_slice(), &numbers)?;
         }
         Ok(buffer)
     };
@@ -228,8 +232,8 @@ fn by_vendor(
     Ok((Box::new(run), captured))
 }
 
-fn on_host(product: &Product) -> Timed {
-    let product = Product {
+fn on_host(product: &MatrixProduct) -> ProductRun {
+    let product = MatrixProduct {
         addend: None,
         ..*product
     };

@@ -7,17 +7,17 @@ use anyhow::{Context as _, Result, bail};
 
 use super::platform::Platform;
 use super::schedule::{Concurrency, Sums};
-use super::trainer::Trainer;
-use crate::device::driver::{Communicator, Driver, Precision, UniqueId};
+use super::trainer::ScheduleTrainer;
+use crate::device::driver::{Communicator, Driver, GemmPrecision, UniqueId};
 use crate::train::event::RankCheck;
-use crate::train::{Batch, Options, RankOptions, rank_batch};
+use crate::train::{Batch, RankOptions, TrainingOptions, rank_batch};
 use tinyllama_base::statistics::relative_difference;
 
 /// The file in the meeting folder that holds the identifier by which ranks find each other.
 const ID: &str = "id";
 
 /// How long the others wait for the identifier. The first rank opens its device and loads the library before it creates it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const MEETING_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// State of a rank's engine in addition to its trainer.
 pub struct Ranks {
@@ -25,11 +25,11 @@ pub struct Ranks {
     /// The same device, for computing without the other ranks.
     pub platform: Platform,
     /// Options of the same run on one GPU with the whole batch.
-    pub whole: Options,
+    pub whole: TrainingOptions,
 }
 
 /// Describes how a schedule sums gradients under `options`.
-pub fn sums(options: &RankOptions, precision: Precision) -> Sums {
+pub fn sums(options: &RankOptions, precision: GemmPrecision) -> Sums {
     Sums {
         ranks: options.ranks,
         bucket: options.bucket_bytes / precision.element_bytes(),
@@ -50,17 +50,17 @@ pub fn meet(driver: &Driver, options: &RankOptions) -> Result<Communicator> {
         written.with_context(|| format!("cannot write {}", file.display()))?;
         id
     } else {
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + MEETING_TIMEOUT;
         loop {
             let read = fs::read(&file).ok();
             if let Some(id) = read.and_then(|bytes| UniqueId::from_bytes(&bytes)) {
                 break id;
             }
-            if Instant::now() > patience {
+            if Instant::now() > deadline {
                 bail!(
                     "the first rank did not write {} within {} s",
                     file.display(),
-                    PATIENCE.as_secs()
+                    MEETING_TIMEOUT.as_secs()
                 );
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -75,7 +75,11 @@ impl Ranks {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn compare(&self, trainer: &mut Trainer, batch: &Batch) -> Result<Option<RankCheck>> {
+    pub fn compare(
+        &self,
+        trainer: &mut ScheduleTrainer,
+        batch: &Batch,
+    ) -> Result<Option<RankCheck>> {
         let share = rank_batch(&self.options, batch);
         let (_, summed) = trainer.gradients(&share.tokens, &share.targets)?;
         if self.options.rank != 0 {
@@ -86,12 +90,12 @@ impl Ranks {
             .platform
             .device_executor(&self.whole, Concurrency::NONE)?;
         let values = trainer.executor.weights()?;
-        let mut alone = Trainer::resume(Box::new(executor), &values, Concurrency::NONE)?;
+        let mut alone = ScheduleTrainer::resume(Box::new(executor), &values, Concurrency::NONE)?;
         let (_, whole) = alone.gradients(&batch.tokens, &batch.targets)?;
         let tolerance = match self.platform.precision(&self.whole)? {
-            Precision::F32 => 1e-4,
-            Precision::Tf32 => 5e-3,
-            Precision::Bf16 => 3e-2,
+            GemmPrecision::F32 => 1e-4,
+            GemmPrecision::Tf32 => 5e-3,
+            GemmPrecision::Bf16 => 3e-2,
         };
         let mut check = RankCheck {
             tolerance,

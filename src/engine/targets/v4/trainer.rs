@@ -5,10 +5,10 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use thiserror::Error;
 
-use super::executor::{Executor, Launches, Span};
-use super::schedule::{Concurrency, Phase, Schedule};
+use super::executor::{Executor, Launches, StepSpan};
+use super::schedule::{Concurrency, Schedule, StepPhase};
 use crate::model::{ModelConfig, Weights};
-use crate::train::telemetry::{KernelLaunch, MemoryUse, Trace};
+use crate::train::telemetry::{KernelLaunch, PoolMemory, Trace};
 use crate::train::{StepTimes, Synchronize};
 
 /// A batch that cannot be trained on.
@@ -40,13 +40,13 @@ pub struct TrainerStep {
 pub type NamedValues = Vec<(String, Vec<f32>)>;
 
 /// A model in training.
-pub struct Trainer {
+pub struct ScheduleTrainer {
     pub(super) executor: Box<dyn Executor>,
     concurrency: Concurrency,
     placed: Option<(Vec<i32>, Vec<i32>)>,
 }
 
-impl Trainer {
+impl ScheduleTrainer {
     /// Puts `weights` onto an executor, whose schedule was made with `concurrency`.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Trainer {
         concurrency: Concurrency,
     ) -> Result<Self> {
         let values = executor.schedule().layout.place(weights);
-        Trainer::resume(executor, &values, concurrency)
+        ScheduleTrainer::resume(executor, &values, concurrency)
     }
 
     /// Creates a trainer with all parameters of another one, in the layout of the schedule.
@@ -70,7 +70,7 @@ impl Trainer {
         concurrency: Concurrency,
     ) -> Result<Self> {
         executor.set_weights(values)?;
-        Ok(Trainer {
+        Ok(ScheduleTrainer {
             executor,
             concurrency,
             placed: None,
@@ -121,15 +121,19 @@ impl Trainer {
         if synchronize == Synchronize::Phases {
             // A graph is one piece without times of its parts, so this step does not use it.
             self.executor.wait()?;
-            let phases = [Phase::Forward, Phase::Backward, Phase::Optimizer];
+            let phases = [
+                StepPhase::Forward,
+                StepPhase::Backward,
+                StepPhase::Optimizer,
+            ];
             for (phase, part) in phases.into_iter().zip(&mut parts) {
                 let started = Instant::now();
-                launches.host += self.executor.run(Span::Only(phase))?.host;
+                launches.host += self.executor.run(StepSpan::Only(phase))?.host;
                 self.executor.wait()?;
                 *part = Some(started.elapsed().as_secs_f64() * 1e3);
             }
         } else {
-            launches = self.executor.run(Span::Step)?;
+            launches = self.executor.run(StepSpan::Step)?;
             if synchronize != Synchronize::Never {
                 self.executor.wait()?;
             }
@@ -168,7 +172,7 @@ impl Trainer {
     /// [`BatchError`], or errors of the device.
     pub fn gradients(&mut self, tokens: &[i32], targets: &[i32]) -> Result<(f32, NamedValues)> {
         self.place(tokens, targets)?;
-        self.executor.run(Span::Gradients)?;
+        self.executor.run(StepSpan::Gradients)?;
         let loss = self.last_loss()?;
         let all = self.executor.gradients()?;
         Ok((loss, self.by_name(&all)))
@@ -210,7 +214,7 @@ impl Trainer {
         let mut padded = tokens.to_vec();
         padded.resize(expected, 0);
         self.place(&padded, &vec![0; expected])?;
-        self.executor.run(Span::Only(Phase::Forward))?;
+        self.executor.run(StepSpan::Only(StepPhase::Forward))?;
         let mut logits = self.executor.logits()?;
         logits.truncate(tokens.len() * vocabulary);
         Ok(logits)
@@ -246,7 +250,7 @@ impl Trainer {
         })
     }
 
-    pub fn memory(&self) -> MemoryUse {
+    pub fn memory(&self) -> PoolMemory {
         self.executor.memory()
     }
 

@@ -4,8 +4,8 @@
 //! formula. Bytes count every operand once and every result once, without caches. The least time of a launch is the
 //! larger of operations over the device's rate and bytes over its bandwidth.
 
-use super::buffers::{Element, Handle};
-use super::operation::{Attention, AttentionBackward, Operation, Product};
+use super::buffers::{BufferHandle, Element};
+use super::operation::{Attention, AttentionBackward, MatrixProduct, Operation};
 use super::schedule::Schedule;
 use crate::model::work::Work;
 use tinyllama_contract::targets::v4::ring_share;
@@ -34,8 +34,8 @@ impl Schedule {
         match operation {
             // x², sum, · scale, · weight.
             Operation::Lookup(_) | Operation::Normalize(_) => 4.0 * n * d,
-            Operation::Product(_) | Operation::WeightGradients(_) => {
-                operation.products().iter().map(Product::flops).sum()
+            Operation::MatrixProduct(_) | Operation::WeightGradients(_) => {
+                operation.products().iter().map(MatrixProduct::flops).sum()
             }
             // Two products per pair, five backward; the softmax (4) between them.
             Operation::Attention(_) => pairs * (4.0 * head_dim + 4.0),
@@ -50,21 +50,21 @@ impl Schedule {
             Operation::FinishLoss(_) => n,
             Operation::Sum(op) => ring_share(op.ranks) / 2.0 * op.elements() as f64,
             Operation::Advance(_) => 0.0,
-            Operation::Update(op) => 14.0 * op.elements.len() as f64,
+            Operation::UpdateOperation(op) => 14.0 * op.elements.len() as f64,
         }
     }
 
     fn bytes(&self, operation: &Operation, operand: usize) -> f64 {
         let config = &self.config;
         let rows = (config.tokens() * config.hidden * 4) as f64;
-        let size = |handle: &Handle| {
+        let size = |handle: &BufferHandle| {
             let bytes = match self.buffers.element(*handle) {
                 Element::Operand => operand,
                 Element::F32 | Element::I32 => 4,
             };
             (self.buffers.elements(*handle, &self.layout) * bytes) as f64
         };
-        let all = |handles: Vec<Handle>| handles.iter().map(size).sum::<f64>();
+        let all = |handles: Vec<BufferHandle>| handles.iter().map(size).sum::<f64>();
         let moved = all(operation.reads()) + all(operation.writes());
         match operation {
             // Only the rows of the tokens are read from the table.
@@ -85,7 +85,7 @@ impl Schedule {
             }
             // Parameter, gradient and two moments are read, and all except the gradient are written. A copy for
             // products is also written, or, for matrices, half of the parameter.
-            Operation::Update(op) => {
+            Operation::UpdateOperation(op) => {
                 let matrices = self.layout.matrices();
                 let start = op.elements.start.max(matrices.start);
                 let in_halves = op.elements.end.min(matrices.end).saturating_sub(start);
@@ -107,7 +107,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use crate::model::{ModelConfig, Preset};
-    use crate::targets::v4::{Concurrency, Phase, Schedule};
+    use crate::targets::v4::{Concurrency, Schedule, StepPhase};
 
     #[test]
     fn the_step_is_six_operations_a_parameter_and_token_and_the_update_dominates_bytes() {
@@ -119,7 +119,9 @@ mod tests {
         let flops: f64 = works.iter().map(|(_, work)| work.flops).sum();
         let rule = 6.0 * config.tokens() as f64 * config.parameters() as f64;
         assert!((1.0..1.1).contains(&(flops / rule)), "{}", flops / rule);
-        let update = works.iter().filter(|(phase, _)| *phase == Phase::Optimizer);
+        let update = works
+            .iter()
+            .filter(|(phase, _)| *phase == StepPhase::Optimizer);
         let bytes: f64 = update.map(|(_, work)| work.bytes).sum();
         let expected = 26.0 * config.parameters() as f64;
         assert!((1.0..1.01).contains(&(bytes / expected)), "{bytes}");

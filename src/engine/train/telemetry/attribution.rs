@@ -17,7 +17,7 @@ use crate::model::Part;
 use crate::model::part::{self, ListenerGuard};
 
 /// State of the fusion server.
-struct State {
+struct FusionState {
     /// Part of the operations being registered.
     part: Part,
     /// Part under which each tensor's producing operation was registered.
@@ -26,9 +26,9 @@ struct State {
     block: Option<(Part, usize)>,
 }
 
-struct Shared(Mutex<State>);
+struct SharedState(Mutex<FusionState>);
 
-impl FusionObserver for Shared {
+impl FusionObserver for SharedState {
     fn registered(&self, operation: &OperationIr) {
         let mut state = self.0.lock();
         let part = state.part;
@@ -68,7 +68,7 @@ impl FusionObserver for Shared {
 
 /// Follows the model's parts until it is dropped.
 pub struct Attribution {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     _listener: ListenerGuard,
     _observation: FusionObservation,
 }
@@ -76,13 +76,13 @@ pub struct Attribution {
 impl Attribution {
     /// `device` must be idle: [`FusionObservation`] explains what arrives late.
     pub fn start(device: &Device) -> Self {
-        let shared = Arc::new(Shared(Mutex::new(State {
+        let shared = Arc::new(SharedState(Mutex::new(FusionState {
             part: Part::Other,
             producers: HashMap::new(),
             block: None,
         })));
         let announced = shared.clone();
-        let server = FusionServer::of(device);
+        let server = FusionServer::from_device(device);
         Attribution {
             _listener: part::listen(move |part| {
                 let shared = announced.clone();
@@ -142,7 +142,7 @@ mod cube {
     }
 
     impl FusionServer {
-        pub fn of(device: &Device) -> Self {
+        pub fn from_device(device: &Device) -> Self {
             match device.clone().inner().as_dispatch() {
                 DispatchDevice::Cube(device) => FusionServer::Queue(Cube::client(device)),
                 _ => FusionServer::Direct,
@@ -168,7 +168,7 @@ mod host {
     pub struct FusionServer;
 
     impl FusionServer {
-        pub fn of(_device: &Device) -> Self {
+        pub fn from_device(_device: &Device) -> Self {
             FusionServer
         }
 

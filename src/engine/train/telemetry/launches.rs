@@ -33,11 +33,11 @@ impl LaunchCounter {
 
     /// Returns the launches since the counter was started.
     pub fn total(&self) -> u64 {
-        self.share().total()
+        self.shared_counter().total()
     }
 
     /// Returns a handle that other threads can read.
-    pub fn share(&self) -> LaunchCount {
+    pub fn shared_counter(&self) -> LaunchCount {
         LaunchCount(self.counter.clone())
     }
 }

@@ -4,17 +4,17 @@ use burn::tensor::Device;
 
 /// Bytes held at one moment; `None` if the backend does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryUse {
+pub struct PoolMemory {
     /// Bytes of live tensors.
     pub in_use: Option<u64>,
     /// Bytes taken from the device, including pages kept for reuse.
     pub reserved: Option<u64>,
 }
 
-impl MemoryUse {
-    pub fn of(device: &Device) -> Self {
+impl PoolMemory {
+    pub fn read(device: &Device) -> Self {
         let usage = device.memory_pool_usage();
-        MemoryUse {
+        PoolMemory {
             in_use: usage.as_ref().map(|usage| usage.bytes_in_use),
             reserved: usage.as_ref().map(|usage| usage.bytes_reserved),
         }
@@ -33,15 +33,15 @@ pub fn process_peak() -> Option<u64> {
 
 /// The largest values seen.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PeakMemory(MemoryUse);
+pub struct PeakMemory(PoolMemory);
 
 impl PeakMemory {
-    pub fn observe(&mut self, now: MemoryUse) {
+    pub fn observe(&mut self, now: PoolMemory) {
         self.0.in_use = self.0.in_use.max(now.in_use);
         self.0.reserved = self.0.reserved.max(now.reserved);
     }
 
-    pub fn get(&self) -> MemoryUse {
+    pub fn get(&self) -> PoolMemory {
         self.0
     }
 }

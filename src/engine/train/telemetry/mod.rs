@@ -6,7 +6,7 @@ mod memory;
 mod profile_pass;
 
 pub use launches::{LaunchCount, LaunchCounter};
-pub use memory::{MemoryUse, PeakMemory, process_peak};
+pub use memory::{PeakMemory, PoolMemory, process_peak};
 #[cfg(test)]
 pub use profile_pass::HostSpan;
 pub use profile_pass::{KernelLaunch, ProfilePass, Trace, observe};

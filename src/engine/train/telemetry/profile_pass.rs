@@ -53,7 +53,7 @@ pub struct Trace {
     pub one_by_one: bool,
 }
 
-struct Launched {
+struct LaunchRecord {
     kernel: &'static str,
     part: Part,
     fused_operations: Option<usize>,
@@ -62,14 +62,14 @@ struct Launched {
 }
 
 struct Observer {
-    launched: Mutex<Vec<Launched>>,
+    launched: Mutex<Vec<LaunchRecord>>,
     ask_part: Box<dyn Fn() -> (Part, Option<usize>) + Send + Sync>,
 }
 
 impl LaunchObserver for Observer {
     fn launched(&self, kernel: &'static str) {
         let (part, fused_operations) = (self.ask_part)();
-        self.launched.lock().push(Launched {
+        self.launched.lock().push(LaunchRecord {
             kernel,
             part,
             fused_operations,

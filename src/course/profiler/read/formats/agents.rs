@@ -1,8 +1,8 @@
 //! Reads rocprofv3's `agent_info`: one row a processor or GPU.
 
-use super::Format;
+use super::ProfileFormat;
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 agents (CSV)",
     recognises: |file| {
         file.has(&["agent_type", "name"]) && file.has_one_of(&["logical_node_id", "node_id"])

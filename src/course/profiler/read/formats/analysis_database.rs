@@ -2,30 +2,30 @@
 
 use std::collections::HashMap;
 
-use super::Format;
-use crate::profiler::model::{Metric, StatisticKind};
+use super::ProfileFormat;
+use crate::profiler::model::{ProfilerMetric, StatisticKind};
 use crate::profiler::name;
 use crate::profiler::read::database::Database;
-use crate::profiler::read::fields::{Field, Row};
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::fields::{Field, FieldSource};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute analysis (SQLite)",
     recognises: |file| file.has_table("compute_metadata"),
     read,
 };
 
-fn read(reading: &mut Reading<'_>) -> Rows {
+fn read(reading: &mut FileImport<'_>) -> RowCount {
     let database = Database::open(reading.path)?;
-    let mut rows = database.each("compute_kernel_view", reading, |records, row| {
+    let mut rows = database.for_each_row("compute_kernel_view", reading, |records, row| {
         records.statistic(row, None, |name| {
             (StatisticKind::Kernel, name::strip_suffix(name))
         })
     })?;
-    let mut places = Places::default();
+    let mut places = MetricIndex::default();
     // The view and its column of names were renamed between schema versions.
     for view in ["compute_kernel_metric_view", "compute_metric_view"] {
-        rows += database.each(view, reading, |records, row| {
+        rows += database.for_each_row(view, reading, |records, row| {
             places.add(&mut records.profile.metrics, row)
         })?;
     }
@@ -37,11 +37,15 @@ fn read(reading: &mut Reading<'_>) -> Rows {
 
 /// Index of each metric, by table, name and kernel.
 #[derive(Default)]
-struct Places(HashMap<(String, String, Option<String>), usize>);
+struct MetricIndex(HashMap<(String, String, Option<String>), usize>);
 
-impl Places {
+impl MetricIndex {
     /// Adds one figure to a metric: its value, its peak, its share of the peak, or another such as its minimum.
-    fn add<R: Row>(&mut self, metrics: &mut Vec<Metric>, row: &R) -> Result<(), R::Problem> {
+    fn add<R: FieldSource>(
+        &mut self,
+        metrics: &mut Vec<ProfilerMetric>,
+        row: &R,
+    ) -> Result<(), R::Problem> {
         let table = match row.text(Field::SubTable)? {
             Some(table) => Some(table),
             None => row.text(Field::Table)?,
@@ -49,7 +53,7 @@ impl Places {
         let (kernel, value) = (row.text(Field::Kernel)?, row.any_number(Field::Value)?);
         // A division by zero gives an `inf`, which has no meaning.
         let value = value.filter(|value| value.is_finite());
-        let mut metric = Metric {
+        let mut metric = ProfilerMetric {
             table: table.unwrap_or_default().to_owned(),
             name: row.needed_text(Field::Metric)?.to_owned(),
             value: None,

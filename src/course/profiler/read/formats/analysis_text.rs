@@ -1,15 +1,16 @@
 //! Reads the output of `rocprof-compute analyze`: numbered tables drawn with boxes.
 
-use super::Format;
+use super::ProfileFormat;
 use crate::profiler::model::{
-    Dispatch, Lane, Metric, ProcessId, Profile, Statistic, StatisticKind, Variant,
+    Dispatch, LaunchVariant, ProcessId, Profile, ProfilerMetric, ProfilerStatistic, StatisticKind,
+    TraceLane,
 };
 use crate::profiler::name;
 use crate::profiler::read::table::shown;
 use crate::profiler::read::text_table::cells;
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute analysis (text)",
     recognises: |file| {
         let is_drawn = ["│", "┃", "| "].iter().any(|bar| file.says(&[bar]));
@@ -25,8 +26,8 @@ pub const FORMAT: Format = Format {
 };
 
 /// Reads the top kernels and every table of metrics. With `--list-stats` it reads the launches.
-fn read(reading: &mut Reading<'_>) -> Rows {
-    let mut tables = Tables::default();
+fn read(reading: &mut FileImport<'_>) -> RowCount {
+    let mut tables = AnalysisTables::default();
     for line in reading.lines()? {
         let (number, line) = line?;
         match cells(&line) {
@@ -49,7 +50,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
 
 /// The tables of a report that were read so far, line by line.
 #[derive(Default)]
-struct Tables {
+struct AnalysisTables {
     title: String,
     header: Vec<String>,
     rows: Vec<TableRow>,
@@ -62,7 +63,7 @@ struct TableRow {
     cells: Vec<String>,
 }
 
-impl Tables {
+impl AnalysisTables {
     fn other_line(&mut self, line: &str) {
         let line = line.trim();
         let number = line.split(' ').next().unwrap_or_default();
@@ -143,7 +144,7 @@ impl TableRow {
                 let add = |process| self.add_launch(kernel, profile, process);
                 return process.map_or(Ok(false), add);
             };
-            let statistic = Statistic {
+            let statistic = ProfilerStatistic {
                 kind: StatisticKind::Kernel,
                 process: None,
                 name: profile.name_id(name::strip_suffix(kernel)),
@@ -160,7 +161,7 @@ impl TableRow {
             return Ok(false);
         };
         let shares = ["Pct of Peak", "Percent of Peak", "PoP"];
-        let metric = Metric {
+        let metric = ProfilerMetric {
             table: self.title.clone(),
             name: name.to_owned(),
             // A table that describes the GPU has text in its column of values.
@@ -184,13 +185,13 @@ impl TableRow {
             return Ok(false);
         };
         let kernel = profile.name_id(name::strip_suffix(kernel));
-        let lane = Lane {
+        let lane = TraceLane {
             process,
             agent: self.number(&["GPU_ID"])?.map(|agent| agent as u64),
-            ..Lane::default()
+            ..TraceLane::default()
         };
         let launch = Dispatch {
-            variant: profile.variant_id(Variant::unknown(kernel)),
+            variant: profile.variant_id(LaunchVariant::unknown(kernel)),
             lane: profile.lane_id(lane),
             id: Some(id as u64),
             correlation: None,

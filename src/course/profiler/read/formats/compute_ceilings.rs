@@ -1,10 +1,10 @@
 //! Reads rocprof-compute's `roofline`: one row a GPU, three columns (mean, low, high) a ceiling. The means are kept.
 
-use super::Format;
+use super::ProfileFormat;
 use crate::profiler::model::MeasuredCeiling;
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute measured ceilings (CSV)",
     recognises: |file| file.has_one_of(DEVICE) && file.has(&["hbmbw"]),
     read,
@@ -12,7 +12,7 @@ pub const FORMAT: Format = Format {
 
 const DEVICE: &[&str] = &["device", "devid"];
 
-fn read(reading: &mut Reading<'_>) -> Rows {
+fn read(reading: &mut FileImport<'_>) -> RowCount {
     let table = reading.table()?;
     let device = DEVICE.iter().find_map(|name| table.find(name)).unwrap_or(0);
     let units = ["bw", "flops", "ops"];

@@ -1,16 +1,16 @@
 //! Reads rocprof-compute's `sysinfo`: one row about the machine. Every column is kept under its own name.
 
-use super::Format;
+use super::ProfileFormat;
 use crate::profiler::model::{Agent, Profile};
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute system description (CSV)",
     recognises: |file| file.has(&["gpu_arch", "command"]),
     read,
 };
 
-fn read(reading: &mut Reading<'_>) -> Rows {
+fn read(reading: &mut FileImport<'_>) -> RowCount {
     let rows = reading.rows(|records, row| {
         let mut values = Vec::new();
         for (at, column) in row.columns.iter().enumerate() {

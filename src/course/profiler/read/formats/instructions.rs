@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use super::Format;
+use super::ProfileFormat;
 use crate::profiler::model::{InstructionSamples, NameId};
-use crate::profiler::read::fields::{Field, Row};
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::fields::{Field, FieldSource};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 program counter samples (CSV)",
     recognises: |file| file.has(&["sample_timestamp", "instruction"]),
     read,
 };
 
-fn read(reading: &mut Reading<'_>) -> Rows {
+fn read(reading: &mut FileImport<'_>) -> RowCount {
     let mut counts: BTreeMap<NameId, u64> = BTreeMap::new();
     let rows = reading.rows(|records, row| {
         let name = row.needed_text(Field::Instruction)?;

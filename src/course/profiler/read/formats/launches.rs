@@ -3,15 +3,15 @@
 //! They put counters into separate columns after the launch, in one file a thousand columns and more. Such a table becomes
 //! counter samples, not dispatches.
 
-use super::Format;
+use super::ProfileFormat;
 use crate::profiler::model::NameId;
 use crate::profiler::read::damage::Damage;
 use crate::profiler::read::fields::{Field, is_known};
 use crate::profiler::read::records::Records;
-use crate::profiler::read::table::Table;
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::table::CsvTable;
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "launches with their counters (CSV)",
     recognises: |file| file.names_kernels() && file.has_one_of(&["grid_size", "grd"]),
     read: |reading| read(reading, true),
@@ -22,7 +22,7 @@ const NO_COUNTERS: &str = "guid kind kernel_id queue_index process_id pid wave_s
      xcc_index node unnamed:_0";
 
 /// Reads a table. A trace of launches has no counters: its unknown columns are ignored, and a note names them.
-pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
+pub(super) fn read(reading: &mut FileImport<'_>, has_counters: bool) -> RowCount {
     let mut table = reading.table()?;
     let unknown = unknown_columns(&table);
     let is_counter = |at: &usize| has_counters && !describes(&table.columns[*at]);
@@ -40,7 +40,7 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     let process = reading.process();
     let mut records = Records::new(reading.profile, process);
     let mut rounded = 0u64;
-    let rows = table.each(reading.log, |row| {
+    let rows = table.for_each_row(reading.log, |row| {
         let launch = records.launch(row)?;
         // Every value is checked before the first is kept, so that a damaged row leaves nothing behind.
         let values = counters
@@ -67,7 +67,7 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
 }
 
 /// Indices of the columns that are not a field of a launch.
-fn unknown_columns(table: &Table) -> Vec<usize> {
+fn unknown_columns(table: &CsvTable) -> Vec<usize> {
     let is_unknown = |column: &String| {
         let name = without_pass(column);
         let is_counter = || NO_COUNTERS.split(' ').all(|other| other != name);

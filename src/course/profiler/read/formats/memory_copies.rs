@@ -1,8 +1,8 @@
 //! Reads rocprofv3's `memory_copy_trace`.
 
-use super::Format;
+use super::ProfileFormat;
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 memory copies (CSV)",
     recognises: |file| file.has(&["direction"]) && file.is_timed(),
     read: |reading| reading.rows(|records, row| records.copy(row)),

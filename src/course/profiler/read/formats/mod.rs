@@ -20,21 +20,21 @@ mod summary_text;
 mod torch_trace;
 mod wall_clock;
 
-use super::sample::Sample;
-use super::{Reading, Rows};
+use super::sample::FileSample;
+use super::{FileImport, RowCount};
 use tinyllama_base::known_by_name;
 
 /// A format that a profiler writes.
-pub struct Format {
+pub struct ProfileFormat {
     /// Name in lists of files. It is unique.
     pub name: &'static str,
-    pub recognises: fn(&Sample<'_>) -> bool,
+    pub recognises: fn(&FileSample<'_>) -> bool,
     /// Adds a file of this format to the profile.
-    pub read: fn(&mut Reading<'_>) -> Rows,
+    pub read: fn(&mut FileImport<'_>) -> RowCount,
 }
 
 /// All formats. If several recognise a file, the first reads it.
-pub static FORMATS: &[Format] = &[
+pub static FORMATS: &[ProfileFormat] = &[
     rocpd::FORMAT,
     analysis_database::FORMAT,
     rocprofv3_json::FORMAT,
@@ -63,9 +63,9 @@ pub static FORMATS: &[Format] = &[
 ];
 
 /// Formats that contain all of a run. Other files of the run need not be read.
-pub const TELL_ALL: [Format; 2] = [rocpd::FORMAT, rocprofv3_json::FORMAT];
+pub const TELL_ALL: [ProfileFormat; 2] = [rocpd::FORMAT, rocprofv3_json::FORMAT];
 
 /// Tables of launches with their counters.
-pub const HAVE_COUNTERS: [Format; 2] = [counters::FORMAT, launches::FORMAT];
+pub const HAVE_COUNTERS: [ProfileFormat; 2] = [counters::FORMAT, launches::FORMAT];
 
-known_by_name!(Format);
+known_by_name!(ProfileFormat);

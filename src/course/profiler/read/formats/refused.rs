@@ -1,15 +1,15 @@
 //! Files of profilers that are known but not read, each with the reason and what to import instead.
 
-use super::Format;
-use crate::profiler::read::Refusal;
+use super::ProfileFormat;
+use crate::profiler::read::ReadRefusal;
 
 /// Defines a format that is recognised and refused.
 macro_rules! refused {
     ($constant:ident, $name:literal, $recognises:expr, $reason:literal) => {
-        pub const $constant: Format = Format {
+        pub const $constant: ProfileFormat = ProfileFormat {
             name: $name,
             recognises: $recognises,
-            read: |_| Err(Refusal::PassedOver($reason.to_owned())),
+            read: |_| Err(ReadRefusal::PassedOver($reason.to_owned())),
         };
     };
 }

@@ -2,13 +2,13 @@
 //!
 //! Its tables have a unique suffix. The views without it are the stable interface, and only those are read.
 
-use super::Format;
-use crate::profiler::read::damage::{Damage, Place};
+use super::ProfileFormat;
+use crate::profiler::read::damage::{Damage, FileLocation};
 use crate::profiler::read::database::Database;
-use crate::profiler::read::fields::{Field, Row};
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::fields::{Field, FieldSource};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocpd (SQLite)",
     recognises: |file| file.has_table("rocpd_metadata"),
     read,
@@ -17,16 +17,16 @@ pub const FORMAT: Format = Format {
 /// The schema generation whose views are read.
 const SCHEMA: &str = "3";
 
-fn read(reading: &mut Reading<'_>) -> Rows {
+fn read(reading: &mut FileImport<'_>) -> RowCount {
     let database = Database::open(reading.path)?;
     check_schema(&database, reading)?;
     reading.guids.extend(metadata(&database, "guid"));
-    database.each("processes", reading, |records, row| {
+    database.for_each_row("processes", reading, |records, row| {
         let command = row.text(Field::Command)?;
         records.profile.commands.extend(command.map(str::to_owned));
         Ok(())
     })?;
-    database.each("rocpd_info_agent", reading, |records, row| {
+    database.for_each_row("rocpd_info_agent", reading, |records, row| {
         // Further properties in JSON. Without them the agent still has a name.
         let extra = row.text(Field::Extra)?.unwrap_or_default();
         let extra: serde_json::Value = serde_json::from_str(extra).unwrap_or_default();
@@ -35,13 +35,13 @@ fn read(reading: &mut Reading<'_>) -> Rows {
         })
     })?;
     let mut rows = 0;
-    rows += database.each("kernels", reading, |records, row| records.dispatch(row))?;
-    rows += database.each("regions", reading, |records, row| records.call(row))?;
-    rows += database.each("memory_copies", reading, |records, row| records.copy(row))?;
-    rows += database.each("memory_allocations", reading, |records, row| {
+    rows += database.for_each_row("kernels", reading, |records, row| records.dispatch(row))?;
+    rows += database.for_each_row("regions", reading, |records, row| records.call(row))?;
+    rows += database.for_each_row("memory_copies", reading, |records, row| records.copy(row))?;
+    rows += database.for_each_row("memory_allocations", reading, |records, row| {
         records.allocation(row)
     })?;
-    rows += database.each("counters_collection", reading, |records, row| {
+    rows += database.for_each_row("counters_collection", reading, |records, row| {
         records.counter(row)
     })?;
     Ok(rows)
@@ -55,7 +55,7 @@ fn metadata(database: &Database<'_>, tag: &str) -> Option<String> {
     value.ok()
 }
 
-fn check_schema(database: &Database<'_>, reading: &Reading<'_>) -> Result<(), Damage> {
+fn check_schema(database: &Database<'_>, reading: &FileImport<'_>) -> Result<(), Damage> {
     let problem = match metadata(database, "schema_version") {
         Some(version) if version.split('.').next() == Some(SCHEMA) => return Ok(()),
         Some(version) => format!(
@@ -63,9 +63,9 @@ fn check_schema(database: &Database<'_>, reading: &Reading<'_>) -> Result<(), Da
         ),
         None => "names no schema version: the file is not a complete rocpd database".to_owned(),
     };
-    let place = Place {
+    let place = FileLocation {
         name: Some("rocpd_metadata".to_owned()),
-        ..Place::file(reading.path)
+        ..FileLocation::file(reading.path)
     };
     Err(Damage::new(place, problem))
 }

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use super::Format;
+use super::ProfileFormat;
 use crate::profiler::model::StatisticKind;
 use crate::profiler::read::damage::Damage;
-use crate::profiler::read::fields::{Field, Row};
+use crate::profiler::read::fields::{Field, FieldSource};
 use crate::profiler::read::selection::{names_process, unpacked};
 use crate::profiler::read::table;
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "summary statistics (CSV)",
     recognises: |file| file.has(&["name", "calls", "totaldurationns"]),
     read: |reading| {
@@ -38,7 +38,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// Returns the percentage of a row. Tables in documents write it with a percent sign.
-fn share(row: &table::Row<'_>) -> Result<f64, Damage> {
+fn share(row: &table::CsvRow<'_>) -> Result<f64, Damage> {
     let text = row.text(Field::Share)?.unwrap_or_default();
     match text
         .strip_suffix('%')
@@ -78,7 +78,7 @@ pub fn kind_from_name(name: &str) -> StatisticKind {
     match name {
         _ if DOMAINS.split(' ').any(|domain| domain == name) => StatisticKind::Domain,
         _ if begins(&["MEMORY_COPY_"]) => StatisticKind::MemoryCopy,
-        _ if begins(&["MEMORY_ALLOCATION_", "SCRATCH_MEMORY_"]) => StatisticKind::Allocation,
+        _ if begins(&["MEMORY_ALLOCATION_", "SCRATCH_MEMORY_"]) => StatisticKind::MemoryAllocation,
         _ if is_hip_call || is_nccl_call || begins(&["__hip", "hsa_"]) => StatisticKind::Api,
         _ => StatisticKind::Kernel,
     }

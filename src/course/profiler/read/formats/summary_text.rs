@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::Format;
+use super::ProfileFormat;
 use super::statistics::kind_from_name;
-use crate::profiler::model::{Profile, Statistic, StatisticKind};
+use crate::profiler::model::{Profile, ProfilerStatistic, StatisticKind};
 use crate::profiler::read::table::shown;
 use crate::profiler::read::text_table::cells;
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 summary (text)",
     recognises: |file| {
         let has_columns = file.says(&["| ", " NAME ", " DOMAIN ", " CALLS ", " DURATION "]);
@@ -22,7 +22,7 @@ pub const FORMAT: Format = Format {
 const COLUMNS: usize = 9;
 
 /// Reads the tables of single domains. Without them it reads the overall table, or else the tables without a caption.
-fn read(reading: &mut Reading<'_>) -> Rows {
+fn read(reading: &mut FileImport<'_>) -> RowCount {
     const DOMAINS: usize = 0;
     const OVERALL: usize = 1;
     const WITHOUT_CAPTION: usize = 2;
@@ -52,8 +52,8 @@ fn read(reading: &mut Reading<'_>) -> Rows {
             Err(problem) => reading.damaged_line(number, None, problem)?,
         }
     }
-    let told = tables.into_iter().find(|rows| !rows.is_empty());
-    let mut rows = told.unwrap_or_default();
+    let update = tables.into_iter().find(|rows| !rows.is_empty());
+    let mut rows = update.unwrap_or_default();
     // Without captions, tables of single domains repeat rows of the overall one.
     let mut seen = HashSet::new();
     rows.retain(|row| seen.insert((row.kind, row.name)));
@@ -63,7 +63,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
 }
 
 /// Names may contain bars, so the figures are taken from the right.
-fn statistic(cells: &[&str], profile: &mut Profile) -> Result<Statistic, String> {
+fn statistic(cells: &[&str], profile: &mut Profile) -> Result<ProfilerStatistic, String> {
     let count = cells.len();
     let Some(split @ 1..) = count.checked_sub(COLUMNS - 1) else {
         return Err(format!(
@@ -79,11 +79,11 @@ fn statistic(cells: &[&str], profile: &mut Profile) -> Result<Statistic, String>
         number.ok_or_else(|| format!("`{}` is not a figure", shown(text)))
     };
     let finite = |at| number(at).map(|number| Some(number).filter(|number| number.is_finite()));
-    Ok(Statistic {
+    Ok(ProfilerStatistic {
         kind: match figures[0] {
             "KERNEL_DISPATCH" => StatisticKind::Kernel,
             "MEMORY_COPY" => StatisticKind::MemoryCopy,
-            "MEMORY_ALLOCATION" | "SCRATCH_MEMORY" => StatisticKind::Allocation,
+            "MEMORY_ALLOCATION" | "SCRATCH_MEMORY" => StatisticKind::MemoryAllocation,
             domain if domain.ends_with("_API") => StatisticKind::Api,
             _ => kind_from_name(&name),
         },

@@ -7,15 +7,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Format;
+use super::ProfileFormat;
 use crate::profiler::model::{
-    Agent, ApiCall, Dispatch, Interval, Lane, MemoryCopy, ProcessId, Profile, Variant,
+    Agent, ApiCall, Dispatch, LaunchVariant, MemoryCopy, ProcessId, Profile, TimeSpan, TraceLane,
 };
 use crate::profiler::name;
 use crate::profiler::read::table::shown;
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "torch.profiler trace (JSON)",
     recognises: |file| {
         let is_trace = file.has_keys(&["traceEvents"]) || file.has_keys(&["deviceProperties"]);
@@ -28,11 +28,11 @@ pub const FORMAT: Format = Format {
 const MARKED: &str = "MARKER (user_annotation)";
 
 #[derive(Deserialize)]
-struct Document {
+struct TorchTrace {
     #[serde(default, rename = "deviceProperties")]
     devices: Vec<Device>,
     #[serde(rename = "traceEvents")]
-    events: Vec<Event>,
+    events: Vec<TraceEvent>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ struct Device {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct TraceEvent {
     #[serde(default)]
     cat: String,
     #[serde(default)]
@@ -79,9 +79,9 @@ struct Details {
     bytes: Value,
 }
 
-fn read(reading: &mut Reading<'_>) -> Rows {
+fn read(reading: &mut FileImport<'_>) -> RowCount {
     let process = reading.process();
-    let document: Document = reading.json()?;
+    let document: TorchTrace = reading.json()?;
     for device in document.devices {
         reading.profile.add_agent(Agent {
             number: Some(device.id),
@@ -104,20 +104,20 @@ fn read(reading: &mut Reading<'_>) -> Rows {
 }
 
 /// Adds an event. Returns false if its kind is not kept.
-fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, String> {
+fn add(event: TraceEvent, process: ProcessId, profile: &mut Profile) -> Result<bool, String> {
     let details = &event.args;
-    let lane = Lane {
+    let lane = TraceLane {
         process,
         agent: details.device.as_u64(),
         stream: details.stream.as_u64(),
-        ..Lane::default()
+        ..TraceLane::default()
     };
     match event.cat.as_str() {
         "kernel" => {
             let time = event.time()?;
             let kernel = profile.name_id(name::strip_suffix(&event.name));
             let launch = Dispatch {
-                variant: profile.variant_id(details.variant(Variant::unknown(kernel))),
+                variant: profile.variant_id(details.variant(LaunchVariant::unknown(kernel))),
                 lane: profile.lane_id(lane),
                 id: None,
                 correlation: details.correlation.as_u64(),
@@ -147,10 +147,10 @@ fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, 
                 time: event.time()?,
                 domain: profile.name_id(if is_call { category } else { MARKED }),
                 function: profile.name_id(&event.name),
-                lane: profile.lane_id(Lane {
+                lane: profile.lane_id(TraceLane {
                     process,
                     thread,
-                    ..Lane::default()
+                    ..TraceLane::default()
                 }),
                 correlation: details.correlation.as_u64(),
             };
@@ -161,7 +161,7 @@ fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, 
 }
 
 impl Details {
-    fn variant(&self, kernel: Variant) -> Variant {
+    fn variant(&self, kernel: LaunchVariant) -> LaunchVariant {
         let block: Option<[u32; 3]> = Deserialize::deserialize(&self.block).ok();
         let grid: Option<[u64; 3]> = Deserialize::deserialize(&self.grid).ok();
         let items = grid.zip(block).map(|(grid, block)| {
@@ -169,7 +169,7 @@ impl Details {
             [axis(0), axis(1), axis(2)]
         });
         let small = |value: &Value| value.as_u64().and_then(|value| value.try_into().ok());
-        Variant {
+        LaunchVariant {
             workgroup: block,
             grid: items,
             lds: small(&self.shared_memory),
@@ -179,8 +179,8 @@ impl Details {
     }
 }
 
-impl Event {
-    fn time(&self) -> Result<Interval, String> {
+impl TraceEvent {
+    fn time(&self) -> Result<TimeSpan, String> {
         let ns = |value: &Option<Box<RawValue>>| {
             let text = value.as_ref().map_or("", |value| value.get());
             nanoseconds(text)
@@ -188,7 +188,7 @@ impl Event {
         };
         let (start, length) = (ns(&self.ts)?, ns(&self.dur)?);
         let end = start.checked_add(length);
-        end.and_then(|end| Interval::new(start, end))
+        end.and_then(|end| TimeSpan::new(start, end))
             .ok_or_else(|| format!("lasts {length} ns"))
     }
 }

@@ -2,19 +2,19 @@
 
 use serde::Deserialize;
 
-use super::Format;
-use crate::profiler::model::Region;
-use crate::profiler::read::damage::{Damage, Place};
+use super::ProfileFormat;
+use crate::profiler::model::CallRegion;
+use crate::profiler::read::damage::{Damage, FileLocation};
 use crate::profiler::read::table::shown;
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const TEXT: Format = Format {
+pub const TEXT: ProfileFormat = ProfileFormat {
     name: "rocprof-sys call tree (text)",
     recognises: |file| file.says(&["| LABEL "]) || file.says(&["LABEL", ">>>"]),
     read: read_text,
 };
 
-pub const JSON: Format = Format {
+pub const JSON: ProfileFormat = ProfileFormat {
     name: "rocprof-sys call tree (JSON)",
     recognises: |file| file.has_keys(&["timemory", "wall_clock"]),
     read: read_json,
@@ -23,7 +23,7 @@ pub const JSON: Format = Format {
 /// Columns right of the label: COUNT DEPTH METRIC UNITS SUM MEAN MIN MAX VAR STDDEV % SELF.
 const COLUMNS: usize = 11;
 
-fn read_text(reading: &mut Reading<'_>) -> Rows {
+fn read_text(reading: &mut FileImport<'_>) -> RowCount {
     let mut nodes = 0;
     let mut header_seen = false;
     for line in reading.lines()? {
@@ -46,7 +46,7 @@ fn read_text(reading: &mut Reading<'_>) -> Rows {
 
 /// Parses a line of the table. Labels contain `|`, so the figures are taken from the right. The error has the column of
 /// the fault.
-fn node(line: &str) -> Result<Region, (u64, String)> {
+fn node(line: &str) -> Result<CallRegion, (u64, String)> {
     let inner = line.trim().trim_end_matches('|');
     let mut fields: Vec<&str> = inner.rsplitn(COLUMNS + 1, '|').collect();
     fields.reverse();
@@ -71,7 +71,7 @@ fn node(line: &str) -> Result<Region, (u64, String)> {
     };
     let scale = seconds_in(unit.trim()).ok_or_else(|| refuse(unit, "not a unit of time"))?;
     let (thread, name) = split_label(label.trim().trim_start_matches('|'));
-    Ok(Region {
+    Ok(CallRegion {
         label: name,
         thread,
         depth: u32::try_from(whole(depth)?).map_err(|_| wrong(depth, "is too large".to_owned()))?,
@@ -106,7 +106,7 @@ fn split_label(label: &str) -> (Option<u64>, String) {
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct WallClockDocument {
     timemory: Timemory,
 }
 
@@ -126,20 +126,20 @@ struct WallClock {
 #[derive(Deserialize)]
 struct Rank {
     #[serde(default)]
-    graph: Vec<Node>,
+    graph: Vec<CallNode>,
 }
 
 #[derive(Deserialize)]
-struct Node {
+struct CallNode {
     prefix: Option<String>,
     #[serde(default)]
     depth: u32,
-    entry: Option<Entry>,
+    entry: Option<WallClockEntry>,
     stats: Option<Stats>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct WallClockEntry {
     laps: u64,
     repr_data: f64,
 }
@@ -154,12 +154,12 @@ fn seconds() -> String {
     "sec".to_owned()
 }
 
-fn read_json(reading: &mut Reading<'_>) -> Rows {
-    let document: Document = reading.json()?;
+fn read_json(reading: &mut FileImport<'_>) -> RowCount {
+    let document: WallClockDocument = reading.json()?;
     let clock = document.timemory.wall_clock;
     let scale = seconds_in(&clock.unit_repr).ok_or_else(|| {
         let problem = format!("`{}` is not a unit of time", shown(&clock.unit_repr));
-        Damage::new(Place::file(reading.path), problem)
+        Damage::new(FileLocation::file(reading.path), problem)
     })?;
     let mut rows = 0;
     let nodes = clock.ranks.into_iter().flat_map(|rank| rank.graph);
@@ -175,7 +175,7 @@ fn read_json(reading: &mut Reading<'_>) -> Rows {
     Ok(rows)
 }
 
-fn region(node: Node, scale: f64) -> Result<Region, &'static str> {
+fn region(node: CallNode, scale: f64) -> Result<CallRegion, &'static str> {
     let (prefix, entry) = match (node.prefix, node.entry) {
         (_, Some(entry)) if entry.repr_data < 0.0 => return Err("lasts a negative time"),
         (Some(prefix), Some(entry)) => (prefix, entry),
@@ -184,7 +184,7 @@ fn region(node: Node, scale: f64) -> Result<Region, &'static str> {
     let stats = node.stats.unwrap_or_default();
     let (thread, label) = split_label(&prefix);
     let total = entry.repr_data * scale;
-    Ok(Region {
+    Ok(CallRegion {
         label,
         thread,
         depth: node.depth,

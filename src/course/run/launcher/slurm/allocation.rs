@@ -7,21 +7,21 @@ use std::path::PathBuf;
 
 use super::array::ARRAYS;
 use super::{SUBMITTED, queue};
-use crate::run::launcher::near::Teller;
-use crate::run::launcher::trouble::Trouble;
+use crate::run::launcher::error::LaunchError;
+use crate::run::launcher::local_end::EventWriter;
 use tinyllama_base::replace;
 
 /// Script that occupies the allocation until it is given back.
 const HOLDER: &str = "#!/bin/sh\nexec sleep infinity\n";
 
 #[derive(Debug)]
-pub(super) struct Allocation {
+pub(super) struct SlurmAllocation {
     folder: PathBuf,
     /// A file that every user of the allocation locks.
     user: Option<File>,
 }
 
-impl Allocation {
+impl SlurmAllocation {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder, user: None }
     }
@@ -41,10 +41,10 @@ impl Allocation {
     pub(super) fn wait_for(
         &mut self,
         asked: &[OsString],
-        teller: &mut Teller,
-    ) -> Result<String, Trouble> {
+        events: &mut EventWriter,
+    ) -> Result<String, LaunchError> {
         let broken =
-            |error: io::Error| Trouble::Other(format!("{}: {error}", self.folder.display()));
+            |error: io::Error| LaunchError::Other(format!("{}: {error}", self.folder.display()));
         let user = self.lock("user").map_err(broken)?;
         user.lock_shared().map_err(broken)?;
         let job = {
@@ -60,8 +60,8 @@ impl Allocation {
             }
         };
         self.user = Some(user);
-        let begun = queue::wait_for(&job, teller);
-        if begun.is_err() || teller.is_stopped() {
+        let begun = queue::wait_for(&job, events);
+        if begun.is_err() || events.is_stopped() {
             // A process that no longer waits removes its job from the queue.
             self.user = None;
             self.release_unused();

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{SUBMITTED, asked, queue};
+use super::{SUBMITTED, queue, resource_flags};
 use crate::run::Launcher;
-use crate::run::launcher::far::{Far, stream};
-use crate::run::launcher::{launch, near, wrap};
-use tinyllama_base::{create_private, foreign, replace};
+use crate::run::launcher::remote_end::{RemoteEnd, stream};
+use crate::run::launcher::{launch, local_end, wrap};
+use tinyllama_base::{create_private, replace, untrusted};
 
 /// The script runs its arguments, which `sbatch` received after it.
 const SCRIPT: &str = "#!/bin/sh\nexec \"$@\"\n";
@@ -27,23 +27,23 @@ pub(in crate::run::launcher) fn submit(
     pieces: &[Vec<OsString>],
     at_once: usize,
 ) -> Result<Vec<Vec<OsString>>> {
-    let name = near::stream_name(launcher);
+    let name = local_end::stream_name(launcher);
     let folder = stream(&name)?.path().to_path_buf();
     let broken = || format!("cannot write in {}", folder.display());
     create_private(&folder).with_context(broken)?;
     let all = pieces.iter().map(|piece| {
-        let words = piece.iter().map(|word| word.to_string_lossy());
-        words.collect::<Vec<_>>()
+        let argv = piece.iter().map(|word| word.to_string_lossy());
+        argv.collect::<Vec<_>>()
     });
     let all: Vec<_> = all.collect();
     replace(&folder.join(PIECES), &serde_json::to_vec(&all)?).with_context(broken)?;
     let script = folder.join("piece.sh");
     replace(&script, SCRIPT.as_bytes()).with_context(broken)?;
     let mut flags = own_flags(&folder, pieces.len(), at_once);
-    flags.extend(asked(&launcher.settings));
+    flags.extend(resource_flags(&launcher.settings));
     flags.push(script.into());
     flags.extend(wrap(&launcher.settings));
-    flags.extend(launch(&launcher.program_there(), "piece"));
+    flags.extend(launch(&launcher.remote_program(), "piece"));
     flags.push(name.clone().into());
     let job = queue::submit(&flags, "")?;
     if let Some(keeper) = launcher.keeper() {
@@ -55,13 +55,13 @@ pub(in crate::run::launcher) fn submit(
         writeln!(file, "{job}")?;
     }
     let wait = |at: usize| {
-        let mut words = launch(&launcher.program, "wait");
-        words.push(format!("--launcher={}", launcher.json()).into());
-        words.extend([
+        let mut argv = launch(&launcher.program, "wait");
+        argv.push(format!("--launcher={}", launcher.json()).into());
+        argv.extend([
             format!("--job={job}_{at}").into(),
             name.join(at.to_string()).into(),
         ]);
-        words
+        argv
     };
     Ok((0..pieces.len()).map(wait).collect())
 }
@@ -81,21 +81,21 @@ fn own_flags(folder: &Path, pieces: usize, at_once: usize) -> Vec<OsString> {
 ///
 /// # Errors
 /// Fails if this process is not a task of an array, or its files are gone.
-pub fn piece(name: &Path) -> Result<()> {
+pub fn run_piece(name: &Path) -> Result<()> {
     let number = std::env::var("SLURM_ARRAY_TASK_ID").unwrap_or_default();
     let at: usize = number
         .parse()
         .context("this is not a task of a job array")?;
     let file = stream(name)?.path().join(PIECES);
-    let pieces: Vec<Vec<String>> = foreign::read_json(&file, MOST_BYTES)
+    let pieces: Vec<Vec<String>> = untrusted::read_json(&file, MOST_BYTES)
         .with_context(|| format!("cannot read {}", file.display()))?;
     let mut pieces = pieces.into_iter();
-    let words = pieces.nth(at).context("the array has no such piece")?;
-    Far {
+    let argv = pieces.nth(at).context("the array has no such piece")?;
+    RemoteEnd {
         stream: name.join(&number),
         folder: None,
         attended: false,
-        words: words.into_iter().map(OsString::from).collect(),
+        argv: argv.into_iter().map(OsString::from).collect(),
     }
     .run()
 }
@@ -103,7 +103,7 @@ pub fn piece(name: &Path) -> Result<()> {
 /// Reads the error stream of a piece and deletes its file.
 pub(in crate::run::launcher) fn take_errors(stream: &Path) -> Vec<u8> {
     let path: PathBuf = stream.with_extension("err");
-    let text = foreign::read(&path, MOST_BYTES).unwrap_or_default();
+    let text = untrusted::read(&path, MOST_BYTES).unwrap_or_default();
     // The file may not exist.
     drop(fs::remove_file(path));
     text

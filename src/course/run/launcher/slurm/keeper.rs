@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::allocation::Allocation;
+use super::allocation::SlurmAllocation;
 use crate::run::Launcher;
-use crate::run::launcher::near::end_signals;
+use crate::run::launcher::local_end::end_signals;
 
 const IDLE_MINUTES: u32 = 15;
 
@@ -53,7 +53,7 @@ impl Keeper {
 ///
 /// # Errors
 /// Fails if signals cannot be ignored.
-pub fn keep(folder: &Path, idle_minutes: u32) -> Result<()> {
+pub fn keep_allocation(folder: &Path, idle_minutes: u32) -> Result<()> {
     // Signals are ignored. A hang-up or the end of a login ends the tutor first, and that ends this process.
     end_signals()?;
     let (sender, end) = channel::<()>();
@@ -62,7 +62,7 @@ pub fn keep(folder: &Path, idle_minutes: u32) -> Result<()> {
         drop(io::stdin().read_to_end(&mut Vec::new()));
         drop(sender);
     });
-    let allocation = Allocation::new(folder.to_path_buf());
+    let allocation = SlurmAllocation::new(folder.to_path_buf());
     let idle = Duration::from_secs(60 * u64::from(idle_minutes));
     let mut used = Instant::now();
     while end.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {

@@ -14,11 +14,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use self::allocation::Allocation;
-use super::far::stream;
-use super::near::{Again, Teller, Way};
+use self::allocation::SlurmAllocation;
+use super::error::LaunchError;
+use super::local_end::{EventWriter, Reconnect, Transport};
+use super::remote_end::stream;
 use super::settings::Settings;
-use super::trouble::Trouble;
 
 const JOB: &str = "SLURM_JOB_ID";
 const STEP: &str = "SLURM_STEP_ID";
@@ -29,7 +29,7 @@ pub(super) fn is_inside() -> bool {
 }
 
 /// Requested resources, as arguments of `sbatch` and `srun`: one argument each, even with spaces in it.
-fn asked(settings: &Settings) -> Vec<OsString> {
+fn resource_flags(settings: &Settings) -> Vec<OsString> {
     let slurm = &settings.slurm;
     let cpus = slurm.cpus.map(|cpus| cpus.to_string());
     let flags = [
@@ -63,20 +63,20 @@ const SUBMITTED: [&str; 6] = [
 ];
 
 /// Command that starts a program as its own job or step.
-pub(super) fn alone(settings: &Settings) -> Vec<OsString> {
-    let mut words = vec![OsString::from("srun")];
-    words.extend(ONE.map(OsString::from));
+pub(super) fn job_flags(settings: &Settings) -> Vec<OsString> {
+    let mut argv = vec![OsString::from("srun")];
+    argv.extend(ONE.map(OsString::from));
     if !is_inside() {
-        words.extend(asked(settings));
+        argv.extend(resource_flags(settings));
     }
-    words
+    argv
 }
 
 /// Starts a run on a node of Slurm.
 pub(super) struct Slurm<'a> {
     settings: &'a Settings,
     /// `None` if this process is inside an allocation.
-    allocation: Option<Allocation>,
+    allocation: Option<SlurmAllocation>,
     /// Set if no session holds the allocation. Dropping it gives the allocation back.
     _alone: Option<TempDir>,
     job: String,
@@ -90,10 +90,10 @@ impl<'a> Slurm<'a> {
         let inside = env::var(JOB).ok().filter(|job| !job.is_empty());
         let allocation = match (&inside, kept) {
             (Some(_), _) => None,
-            (None, Some(folder)) => Some(Allocation::new(folder)),
+            (None, Some(folder)) => Some(SlurmAllocation::new(folder)),
             (None, None) => {
                 let folder = tempfile::tempdir().context("no folder for the allocation")?;
-                let allocation = Allocation::new(folder.path().to_path_buf());
+                let allocation = SlurmAllocation::new(folder.path().to_path_buf());
                 alone = Some(folder);
                 Some(allocation)
             }
@@ -140,44 +140,44 @@ impl Drop for Slurm<'_> {
     }
 }
 
-impl Way for Slurm<'_> {
+impl Transport for Slurm<'_> {
     fn name(&self) -> String {
         format!("job {}", self.job)
     }
 
-    fn ready(&mut self, teller: &mut Teller) -> Result<(), Trouble> {
+    fn wait_until_ready(&mut self, events: &mut EventWriter) -> Result<(), LaunchError> {
         if let Some(allocation) = &mut self.allocation {
-            self.job = allocation.wait_for(&asked(self.settings), teller)?;
+            self.job = allocation.wait_for(&resource_flags(self.settings), events)?;
         } else if self.step.is_none() {
-            queue::wait_for(&self.job, teller)?;
+            queue::wait_for(&self.job, events)?;
         }
         Ok(())
     }
 
-    fn start(&self, far: Vec<OsString>) -> Vec<OsString> {
-        let mut words = vec![OsString::from("srun")];
-        words.extend(ONE.map(OsString::from));
-        words.extend(["--input=none", "--unbuffered"].map(OsString::from));
-        words.push(format!("--jobid={}", self.job).into());
+    fn command(&self, far: Vec<OsString>) -> Vec<OsString> {
+        let mut argv = vec![OsString::from("srun")];
+        argv.extend(ONE.map(OsString::from));
+        argv.extend(["--input=none", "--unbuffered"].map(OsString::from));
+        argv.push(format!("--jobid={}", self.job).into());
         if let Some(step) = &self.step {
-            words.push(format!("--job-name={step}").into());
+            argv.push(format!("--job-name={step}").into());
         }
         if env::var_os(STEP).is_some() {
             // This process is a step itself and holds all resources of the allocation.
-            words.push("--overlap".into());
+            argv.push("--overlap".into());
         }
         if let Some(cpus) = self.settings.slurm.cpus {
-            words.push(format!("--cpus-per-task={cpus}").into());
+            argv.push(format!("--cpus-per-task={cpus}").into());
         }
-        words.extend(far);
-        words
+        argv.extend(far);
+        argv
     }
 
-    fn has_a_line(&self) -> bool {
+    fn has_stdin(&self) -> bool {
         false
     }
 
-    fn end(&self) {
+    fn cancel(&self) {
         match (&self.step, self.step_id()) {
             (Some(_), Some(step)) => queue::signal(&step, "URG"),
             // The step does not exist yet and will not be started.
@@ -186,34 +186,34 @@ impl Way for Slurm<'_> {
         }
     }
 
-    fn again(&mut self, _: &[OsString], name: &Path, said: &str) -> Again {
+    fn reconnect(&mut self, _: &[OsString], name: &Path, said: &str) -> Reconnect {
         let is_over = stream(name).is_ok_and(|stream| stream.is_over());
         match is_over || self.is_alive() {
-            true => Again::Read,
-            false => Again::Never(self.trouble(said)),
+            true => Reconnect::Read,
+            false => Reconnect::Never(self.trouble(said)),
         }
     }
 
-    fn is_back(&mut self) {}
+    fn on_output(&mut self) {}
 
-    fn trouble(&self, said: &str) -> Trouble {
-        let by_words = Trouble::of_slurms_words(said);
-        if !matches!(by_words, Trouble::Other(_)) || self.job.is_empty() {
+    fn trouble(&self, said: &str) -> LaunchError {
+        let by_words = LaunchError::from_slurm_message(said);
+        if !matches!(by_words, LaunchError::Other(_)) || self.job.is_empty() {
             return by_words;
         }
         // When a job ends, Slurm takes some seconds to report how.
         for _ in 0..5 {
             match queue::job(&self.job) {
                 Ok(Some(job)) if job.state == "COMPLETING" => thread::sleep(Duration::from_secs(1)),
-                Ok(Some(job)) => return Trouble::of_state(&job.state).unwrap_or(by_words),
-                Ok(None) => return Trouble::Lost,
+                Ok(Some(job)) => return LaunchError::of_state(&job.state).unwrap_or(by_words),
+                Ok(None) => return LaunchError::Lost,
                 Err(trouble) => return trouble,
             }
         }
         by_words
     }
 
-    fn waits(&self, line: &str) -> Option<&'static str> {
+    fn waiting_reason(&self, line: &str) -> Option<&'static str> {
         line.contains("step creation temporarily disabled")
             .then_some("waiting for another step of this allocation to end")
     }

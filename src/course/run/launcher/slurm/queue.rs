@@ -5,13 +5,13 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::run::launcher::near::Teller;
-use crate::run::launcher::trouble::Trouble;
-use tinyllama_base::since_1970;
+use crate::run::launcher::error::LaunchError;
+use crate::run::launcher::local_end::EventWriter;
+use tinyllama_base::unix_time;
 
 /// A job in Slurm's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Job {
+pub(super) struct SlurmJob {
     /// `PENDING`, `RUNNING`, `TIMEOUT`, ….
     pub state: String,
     /// Actual or expected start, in seconds since 1970.
@@ -25,8 +25,8 @@ pub(super) fn ask(
     program: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     input: &str,
-) -> Result<Output, Trouble> {
-    let missing = |_| Trouble::NotInstalled(program.into());
+) -> Result<Output, LaunchError> {
+    let missing = |_| LaunchError::NotInstalled(program.into());
     let mut child = Command::new(program)
         .args(arguments)
         // Times come as numbers, independent of the user's settings.
@@ -48,7 +48,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Finds a job. Returns `None` if Slurm has forgotten it.
-pub(super) fn job(id: &str) -> Result<Option<Job>, Trouble> {
+pub(super) fn job(id: &str) -> Result<Option<SlurmJob>, LaunchError> {
     let jobs = format!("--jobs={id}");
     let flags = [
         "--noheader",
@@ -57,13 +57,13 @@ pub(super) fn job(id: &str) -> Result<Option<Job>, Trouble> {
         "--format=%T|%S|%r",
         &jobs,
     ];
-    let told = ask("squeue", flags, "")?;
-    let said = text(&told.stderr);
-    if let Some(job) = read(&text(&told.stdout)) {
+    let update = ask("squeue", flags, "")?;
+    let said = text(&update.stderr);
+    if let Some(job) = read(&text(&update.stdout)) {
         return Ok(Some(job));
     }
-    if !told.status.success() && !said.to_lowercase().contains("invalid job id") {
-        return Err(Trouble::of_slurms_words(&said));
+    if !update.status.success() && !said.to_lowercase().contains("invalid job id") {
+        return Err(LaunchError::from_slurm_message(&said));
     }
     // This works only if the site keeps accounts.
     let flags = [
@@ -74,20 +74,20 @@ pub(super) fn job(id: &str) -> Result<Option<Job>, Trouble> {
         &jobs,
     ];
     let kept = ask("sacct", flags, "")
-        .map(|told| text(&told.stdout))
+        .map(|update| text(&update.stdout))
         .unwrap_or_default();
     let state = kept.split_whitespace().next().map(str::to_string);
-    Ok(state.map(|state| Job {
+    Ok(state.map(|state| SlurmJob {
         state,
         start: None,
         reason: String::new(),
     }))
 }
 
-fn read(line: &str) -> Option<Job> {
+fn read(line: &str) -> Option<SlurmJob> {
     let mut fields = line.lines().next()?.splitn(3, '|');
     let state = fields.next().filter(|state| !state.is_empty())?;
-    Some(Job {
+    Some(SlurmJob {
         state: state.into(),
         start: fields.next()?.parse().ok(),
         reason: fields.next()?.into(),
@@ -95,7 +95,7 @@ fn read(line: &str) -> Option<Job> {
 }
 
 /// Waits until a job runs or has ended. Reports what it waits for, and returns early if the end is requested.
-pub(super) fn wait_for(id: &str, teller: &mut Teller) -> Result<(), Trouble> {
+pub(super) fn wait_for(id: &str, events: &mut EventWriter) -> Result<(), LaunchError> {
     const LONGEST_PAUSE: Duration = Duration::from_secs(5);
     let mut pause = Duration::from_millis(250);
     loop {
@@ -103,23 +103,23 @@ pub(super) fn wait_for(id: &str, teller: &mut Teller) -> Result<(), Trouble> {
         let Some(found) = job(id)?.filter(|job| job.state != "RUNNING" && job.is_alive()) else {
             return Ok(());
         };
-        if let Some(trouble) = found.never_starts() {
+        if let Some(trouble) = found.fatal_reason() {
             cancel(id);
             return Err(trouble);
         }
         let message = match found.state.as_str() {
-            "PENDING" => format!("job {id} waits: {}", found.waits_for()),
+            "PENDING" => format!("job {id} waits: {}", found.waiting_reason()),
             state => format!("job {id}: {}", state.to_lowercase()),
         };
-        teller.phase(&message, found.seconds_left());
-        if !teller.wait(pause) {
+        events.phase(&message, found.seconds_left());
+        if !events.wait(pause) {
             return Ok(());
         }
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
 }
 
-impl Job {
+impl SlurmJob {
     /// Returns whether the job has not ended yet.
     pub(super) fn is_alive(&self) -> bool {
         const ALIVE: [&str; 5] = [
@@ -133,7 +133,7 @@ impl Job {
     }
 
     /// Describes why the job waits, or returns Slurm's word for it.
-    pub(super) fn waits_for(&self) -> String {
+    pub(super) fn waiting_reason(&self) -> String {
         match self.reason.as_str() {
             "None" | "" => "Slurm has not looked at it yet".into(),
             "Resources" => "nodes that suit are busy (Resources)".into(),
@@ -149,43 +149,45 @@ impl Job {
     }
 
     /// Returns the reason if waiting cannot help. `None` if the job may still start.
-    pub(super) fn never_starts(&self) -> Option<Trouble> {
+    pub(super) fn fatal_reason(&self) -> Option<LaunchError> {
         match self.reason.as_str() {
-            "InvalidAccount" | "AccountNotAllowed" => Some(Trouble::Account),
-            "InvalidQOS" | "QOSNotAllowed" => Some(Trouble::Qos),
+            "InvalidAccount" | "AccountNotAllowed" => Some(LaunchError::Account),
+            "InvalidQOS" | "QOSNotAllowed" => Some(LaunchError::Qos),
             "PartitionConfig" | "PartitionTimeLimit" | "PartitionNodeLimit" | "BadConstraints" => {
-                Some(Trouble::NeverStarts(self.waits_for()))
+                Some(LaunchError::NeverStarts(self.waiting_reason()))
             }
             _ => None,
         }
     }
 
     pub(super) fn seconds_left(&self) -> Option<f64> {
-        let left = self.start?.checked_sub(since_1970().as_secs())?;
+        let left = self.start?.checked_sub(unix_time().as_secs())?;
         Some(left as f64)
     }
 }
 
 /// Finds the number of a job's step by its name.
-pub(super) fn step(job: &str, name: &str) -> Result<Option<String>, Trouble> {
+pub(super) fn step(job: &str, name: &str) -> Result<Option<String>, LaunchError> {
     let jobs = format!("--jobs={job}");
     let flags = ["--steps", "--noheader", "--format=%i|%j", &jobs];
-    let told = text(&ask("squeue", flags, "")?.stdout);
-    let mut steps = told.lines().filter_map(|line| line.trim().split_once('|'));
+    let update = text(&ask("squeue", flags, "")?.stdout);
+    let mut steps = update
+        .lines()
+        .filter_map(|line| line.trim().split_once('|'));
     Ok(steps
         .find(|(_, of)| *of == name)
         .map(|(id, _)| id.to_string()))
 }
 
 /// Submits a script and returns the job's number.
-pub(super) fn submit(flags: &[OsString], script: &str) -> Result<String, Trouble> {
-    let told = ask("sbatch", flags, script)?;
-    let said = text(&told.stdout);
+pub(super) fn submit(flags: &[OsString], script: &str) -> Result<String, LaunchError> {
+    let update = ask("sbatch", flags, script)?;
+    let said = text(&update.stdout);
     // With several clusters the answer is `NUMBER;CLUSTER`.
     let job = said.split(';').next().unwrap_or_default();
-    match told.status.success() && job.parse::<u64>().is_ok() {
+    match update.status.success() && job.parse::<u64>().is_ok() {
         true => Ok(job.to_string()),
-        false => Err(Trouble::of_slurms_words(&text(&told.stderr))),
+        false => Err(LaunchError::from_slurm_message(&text(&update.stderr))),
     }
 }
 
@@ -210,25 +212,28 @@ mod tests {
     fn a_job_is_read_with_its_expected_start_and_why_it_waits() {
         let job = read("PENDING|1795385110|Resources\n").unwrap();
         assert_eq!(job.start, Some(1_795_385_110));
-        assert!(job.waits_for().contains("busy"));
+        assert!(job.waiting_reason().contains("busy"));
         let waiting = read("PENDING|N/A|(Nodes required | for job are DOWN)").unwrap();
         assert_eq!(waiting.start, None);
-        assert_eq!(waiting.waits_for(), "(Nodes required | for job are DOWN)");
+        assert_eq!(
+            waiting.waiting_reason(),
+            "(Nodes required | for job are DOWN)"
+        );
         for (reason, trouble) in [
             ("Resources", None),
             ("AssocGrpCpuLimit", None),
             (
                 "PartitionTimeLimit",
-                Some(Trouble::NeverStarts(
+                Some(LaunchError::NeverStarts(
                     "one of your limits is reached (PartitionTimeLimit)".into(),
                 )),
             ),
-            ("AccountNotAllowed", Some(Trouble::Account)),
-            ("InvalidAccount", Some(Trouble::Account)),
-            ("QOSNotAllowed", Some(Trouble::Qos)),
+            ("AccountNotAllowed", Some(LaunchError::Account)),
+            ("InvalidAccount", Some(LaunchError::Account)),
+            ("QOSNotAllowed", Some(LaunchError::Qos)),
         ] {
             let job = read(&format!("PENDING|N/A|{reason}")).unwrap();
-            assert_eq!(job.never_starts(), trouble, "{reason}");
+            assert_eq!(job.fatal_reason(), trouble, "{reason}");
         }
         assert_eq!(read(""), None);
     }

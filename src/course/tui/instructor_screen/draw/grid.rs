@@ -15,13 +15,13 @@ const LEAST_REMARKS: u16 = 18;
 const LEAST_NAME: u16 = 14;
 
 /// Lessons of one session.
-struct Group<'a> {
+struct LessonGroup<'a> {
     title: &'a str,
     /// Indices of lessons in the course, from 0.
     lessons: std::ops::Range<usize>,
 }
 
-impl Group<'_> {
+impl LessonGroup<'_> {
     /// A short name such as `F3`, for the third lesson of the foundation.
     fn label(&self, at: usize) -> String {
         let letter = self.title.chars().next().unwrap_or(' ');
@@ -29,13 +29,13 @@ impl Group<'_> {
     }
 }
 
-fn groups(course: &Course) -> Vec<Group<'_>> {
+fn groups(course: &Course) -> Vec<LessonGroup<'_>> {
     let mut begin = 0;
     let groups = course.sessions.iter().map(|session| {
         let lessons = begin..begin + session.lessons.len();
         begin = lessons.end;
         let title = &session.title;
-        Group { title, lessons }
+        LessonGroup { title, lessons }
     });
     groups.collect()
 }
@@ -125,7 +125,12 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
 }
 
 /// The sessions' titles above the lessons' numbers.
-fn head(dashboard: &Dashboard, groups: &[Group], cell: usize, theme: &Theme) -> Vec<Text<'static>> {
+fn head(
+    dashboard: &Dashboard,
+    groups: &[LessonGroup],
+    cell: usize,
+    theme: &Theme,
+) -> Vec<Text<'static>> {
     let mut titles = String::new();
     let mut numbers = Vec::new();
     for group in groups {
@@ -163,7 +168,7 @@ fn head(dashboard: &Dashboard, groups: &[Group], cell: usize, theme: &Theme) -> 
 /// Number of learners who have finished each lesson.
 fn total(
     dashboard: &Dashboard,
-    groups: &[Group],
+    groups: &[LessonGroup],
     cell: usize,
     room: u16,
     theme: &Theme,

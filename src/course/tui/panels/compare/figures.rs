@@ -5,7 +5,9 @@ use ratatui::text::{Line, Span};
 use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
 use crate::analysis::{Metric, Statistic};
 use crate::recording::label;
-use crate::tui::{Cell, ComparedRun, NOT_REPORTED, Table, Theme, Tone, cut, labelled, paragraph};
+use crate::tui::{
+    Cell, ComparedRun, NOT_REPORTED, TableView, Theme, Tone, cut, labelled, paragraph,
+};
 use tinyllama_base::{Align, Finding, Series};
 
 /// Columns of a label at most.
@@ -73,28 +75,28 @@ pub fn origins(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'stat
 }
 
 /// The run's figure compared with the figure of the first run.
-enum Against {
+enum AgainstFirst {
     Time(RelativeTime),
     /// A plain ratio, because its spread is not known.
     Plain(f64),
 }
 
-fn against(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<Against> {
+fn against(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<AgainstFirst> {
     if run.recorded != base.recorded {
         return None;
     }
     if metric.is_per_step() {
-        return RelativeTime::of_runs(
+        return RelativeTime::from_runs(
             &series(run, metric),
             &series(base, metric),
             USUAL_CONFIDENCE,
             USUAL_MARGIN,
         )
-        .map(Against::Time);
+        .map(AgainstFirst::Time);
     }
     let (value, base) = (value(run, metric)?, value(base, metric)?);
     let ratio = value / base;
-    (ratio.is_finite() && base != 0.0).then_some(Against::Plain(ratio))
+    (ratio.is_finite() && base != 0.0).then_some(AgainstFirst::Plain(ratio))
 }
 
 /// Stands instead of a verdict when the same command gave other times.
@@ -115,8 +117,8 @@ fn tone(relative: &RelativeTime) -> Tone {
     }
 }
 
-pub fn table(runs: &[ComparedRun], metrics: &[Metric], theme: &Theme) -> Table {
-    let mut table = Table::new(&[("", Align::Left)]);
+pub fn table(runs: &[ComparedRun], metrics: &[Metric], theme: &Theme) -> TableView {
+    let mut table = TableView::new(&[("", Align::Left)]);
     for (at, run) in runs.iter().enumerate() {
         table
             .columns
@@ -149,8 +151,8 @@ fn ratio_cell(
     let times = theme.glyphs.times;
     match base.and_then(|base| against(run, base, metric)) {
         None => Cell::new("-", Tone::Muted),
-        Some(Against::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
-        Some(Against::Time(relative)) => {
+        Some(AgainstFirst::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
+        Some(AgainstFirst::Time(relative)) => {
             let (word, tone) = match relative.finding {
                 _ if is_chance(run, base, &relative) => (DIFFERS.to_owned(), Tone::Warning),
                 Some(finding) => (finding.to_string(), tone(&relative)),
@@ -213,14 +215,14 @@ fn sentence(
     }
     let mut meant = Tone::Plain;
     match base.and_then(|base| against(run, base, metric)) {
-        Some(Against::Time(relative)) if is_chance(run, base, &relative) => {
+        Some(AgainstFirst::Time(relative)) if is_chance(run, base, &relative) => {
             meant = Tone::Warning;
             text.push_str(&format!(
                 "; {:.2}{} the first, though nothing was changed: {DIFFERS}, because something else was running",
                 relative.ratio, theme.glyphs.times
             ));
         }
-        Some(Against::Time(relative)) => {
+        Some(AgainstFirst::Time(relative)) => {
             meant = tone(&relative);
             let speedup = relative.speedup_text().replacen('x', theme.glyphs.times, 1);
             text.push_str(&format!(
@@ -228,7 +230,7 @@ fn sentence(
                 relative.finding_text()
             ));
         }
-        Some(Against::Plain(ratio)) => {
+        Some(AgainstFirst::Plain(ratio)) => {
             text.push_str(&format!("; {ratio:.3}{} the first", theme.glyphs.times));
         }
         None => {}

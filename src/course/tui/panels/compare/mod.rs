@@ -10,7 +10,7 @@ use std::cell::Cell;
 use ratatui::text::Line;
 
 use crate::analysis::{Measurements, Metric};
-use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Table, Tabs, Theme};
+use crate::tui::{Cursor, Pane, Panel, PanelAction, PanelCommand, TableView, Tabs, Theme};
 
 /// One of the compared runs, with its repeats.
 #[derive(Clone, Debug)]
@@ -70,8 +70,8 @@ impl ComparePanel {
         }
     }
 
-    fn table(&self, theme: &Theme) -> Table {
-        figures::table(&self.runs, &self.metrics, theme).at(self.cursor)
+    fn table(&self, theme: &Theme) -> TableView {
+        figures::table(&self.runs, &self.metrics, theme).with_cursor(self.cursor)
     }
 }
 
@@ -111,7 +111,7 @@ impl Panel for ComparePanel {
         self.section.act(action, SECTIONS) || table.move_cursor(&mut self.cursor, action)
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         let other = match self.section.at {
             0 => "steps as bars",
             _ => "figures",

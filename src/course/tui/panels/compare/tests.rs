@@ -62,7 +62,7 @@ fn the_same_command_is_never_called_faster() {
     let drawn = |other: ComparedRun| {
         let panel = ComparePanel::new(vec![of(31.4, 1), other], vec![]);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 30));
-        let theme = Theme::of(true, true);
+        let theme = Theme::new(true, true);
         panel.draw(Pane::new(buffer.area, &mut buffer, &theme));
         sheet::text(&buffer)
     };
@@ -169,7 +169,7 @@ fn nothing_to_compare_and_any_area_are_no_reason_to_panic() {
             for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 9), (200, 2)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
-                let theme = Theme::of(true, true);
+                let theme = Theme::new(true, true);
                 panel.draw(Pane::new(area, &mut buffer, &theme));
             }
         }

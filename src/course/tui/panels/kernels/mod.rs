@@ -5,21 +5,21 @@ mod sources;
 mod tests;
 
 use ratatui::prelude::{Constraint, Line, Span};
-use tinyllama_kernel_catalog::Kernel;
+use tinyllama_kernel_catalog::KernelDescriptor;
 
 pub use self::sources::{KernelEntry, SourceFile, kernels};
 
 use crate::tui::{
-    Action, Command, Cursor, Deed, Do, Pane, Panel, PanelAction, Scroll, Table, Tabs, Theme, cut,
-    paragraph, width,
+    Action, Cursor, Handler, KeyBinding, Pane, Panel, PanelAction, PanelCommand, Scroll, TableView,
+    Tabs, Theme, cut, paragraph, width,
 };
 use tinyllama_base::Align;
 
-pub const PANEL: Deed = (
+pub const PANEL: KeyBinding = (
     Action::Panel("kernels"),
     "K",
     "kernels of this project",
-    Do::Any(|model| model.open(KernelsPanel::new(kernels()))),
+    Handler::Any(|model| model.open(KernelsPanel::new(kernels()))),
 );
 
 /// Rows that a page key moves by.
@@ -59,8 +59,8 @@ impl KernelsPanel {
         self.kernel()?.files.get(self.file)
     }
 
-    fn list_table(&self) -> Table {
-        let mut table = Table::new(&[
+    fn list_table(&self) -> TableView {
+        let mut table = TableView::new(&[
             ("kernel", Align::Left),
             ("launches", Align::Left),
             ("what it does", Align::Left),
@@ -69,7 +69,7 @@ impl KernelsPanel {
             let cells = [kernel.name, kernel.launches, kernel.summary];
             table.rows.push(cells.map(Into::into).into());
         }
-        table.at(self.cursor)
+        table.with_cursor(self.cursor)
     }
 
     /// Lists the names only, for the column next to a kernel.
@@ -88,7 +88,7 @@ impl KernelsPanel {
     }
 
     /// Describes what the kernel does, what it costs, and its options.
-    fn facts(kernel: &Kernel, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+    fn facts(kernel: &KernelDescriptor, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         let mut lines = paragraph(kernel.summary, wide, theme.text());
         let launches = format!("launches: {}", kernel.launches);
         lines.extend(paragraph(&launches, wide, theme.muted()));
@@ -207,10 +207,10 @@ impl Panel for KernelsPanel {
         if area.width >= 100 {
             let columns = [LIST, 1, area.width - LIST - 1].map(Constraint::Length);
             let [names, _, rest] = pane.columns(columns);
-            self.names(pane.at(names));
+            self.names(pane.sub_pane(names));
             body = rest;
         }
-        let mut pane = pane.at(body);
+        let mut pane = pane.sub_pane(body);
         if section == SOURCE {
             return self.draw_source(kernel, pane);
         }
@@ -232,7 +232,7 @@ impl Panel for KernelsPanel {
         }
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         match self.section.at {
             LIST_OF_ALL => vec![
                 (PanelAction::Select, "about it"),

@@ -1,7 +1,7 @@
 //! This project's kernels with their sources, embedded when the program was built.
 
 use include_dir::{Dir, include_dir};
-use tinyllama_kernel_catalog::{KERNELS, Kernel};
+use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor};
 
 static CODE: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/src");
 static CATALOG: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/catalog/src");
@@ -21,7 +21,7 @@ pub struct SourceFile {
 /// A kernel and its files, device code first.
 #[derive(Clone, Debug)]
 pub struct KernelEntry {
-    pub kernel: &'static Kernel,
+    pub kernel: &'static KernelDescriptor,
     pub files: Vec<SourceFile>,
 }
 
@@ -40,7 +40,7 @@ impl KernelEntry {
 
 /// All kernels of this project.
 pub fn kernels() -> Vec<KernelEntry> {
-    let entry = |kernel: &&'static Kernel| KernelEntry {
+    let entry = |kernel: &&'static KernelDescriptor| KernelEntry {
         kernel,
         files: files(kernel.name),
     };

@@ -1,12 +1,12 @@
 use ratatui::prelude::{Buffer, Rect};
-use tinyllama_kernel_catalog::{KERNELS, Pass};
+use tinyllama_kernel_catalog::{KERNELS, KernelPass};
 
 use super::*;
 use crate::tui::sheet;
 
 /// Entries defined by the tests, so that a snapshot does not change with every kernel.
 fn entries() -> Vec<KernelEntry> {
-    static RMSNORM: Kernel = Kernel {
+    static RMSNORM: KernelDescriptor = KernelDescriptor {
         name: "rmsnorm",
         summary: "x / sqrt(mean(x²) + ε) · weight, one team of units a row",
         launches: "1 forward, 2 backward",
@@ -32,13 +32,13 @@ fn entries() -> Vec<KernelEntry> {
         block: &[["units_per_row", "units that share a row; a power of two"]],
         ..*KERNELS[0]
     };
-    static FLASH_ATTENTION: Kernel = Kernel {
+    static FLASH_ATTENTION: KernelDescriptor = KernelDescriptor {
         name: "flash_attention",
         summary: "causal attention over grouped heads; scores never leave the chip",
         ..*KERNELS[0]
     };
-    const fn pass(name: &'static str, formulas: [&'static str; 3]) -> Pass {
-        Pass {
+    const fn pass(name: &'static str, formulas: [&'static str; 3]) -> KernelPass {
+        KernelPass {
             name,
             formulas,
             ..KERNELS[0].passes[0]
@@ -102,7 +102,7 @@ fn every_kernel_of_this_project_is_drawn_at_any_size() {
             for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 17), (120, 3)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
-                let theme = Theme::of(true, true);
+                let theme = Theme::new(true, true);
                 panel.draw(Pane::new(area, &mut buffer, &theme));
                 assert!(sheet::text(&buffer).is_ascii());
             }

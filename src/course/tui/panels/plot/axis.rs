@@ -17,7 +17,7 @@ impl Scale {
 }
 
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub struct PlotAxis {
     pub low: f64,
     pub high: f64,
     pub scale: Scale,
@@ -25,7 +25,7 @@ pub struct Axis {
     pub label: String,
 }
 
-impl Axis {
+impl PlotAxis {
     /// From 0 to 5 % above `high`.
     pub fn from_zero(high: f64, label: impl Into<String>) -> Self {
         let high = if high > 0.0 && high.is_finite() {
@@ -33,21 +33,21 @@ impl Axis {
         } else {
             1.0
         };
-        Axis::exactly(0.0, high, label)
+        PlotAxis::exactly(0.0, high, label)
     }
 
     /// From `low` to `high` with a margin of 5 % of the range on both sides.
-    pub fn around(low: f64, high: f64, label: impl Into<String>) -> Self {
+    pub fn fitted(low: f64, high: f64, label: impl Into<String>) -> Self {
         let air = match high - low {
             air if air > 0.0 && air.is_finite() => 0.05 * air,
             _ => 0.5 * low.abs().max(1e-9),
         };
-        Axis::exactly(low - air, high + air, label)
+        PlotAxis::exactly(low - air, high + air, label)
     }
 
     /// From `low` to `high` exactly; a range of one value gets some width.
     pub fn exactly(low: f64, high: f64, label: impl Into<String>) -> Self {
-        Axis {
+        PlotAxis {
             low,
             high: if high > low { high } else { low + 1.0 },
             scale: Scale::Linear,
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_numbers_within_the_axis() {
-        let axis = |low, high| Axis::exactly(low, high, "");
+        let axis = |low, high| PlotAxis::exactly(low, high, "");
         assert_eq!(axis(0.0, 22.47).ticks(5), [0.0, 5.0, 10.0, 15.0, 20.0]);
         let loss: Vec<String> = axis(3.68, 4.17)
             .ticks(3)
@@ -156,7 +156,7 @@ mod tests {
             .collect();
         assert_eq!(loss, ["3.8", "4"]);
         assert_eq!(axis(0.0, 1.0).ticks(2), [0.0, 0.5, 1.0]);
-        let decades = Axis {
+        let decades = PlotAxis {
             low: 0.01,
             high: 1000.0,
             scale: Scale::Log,

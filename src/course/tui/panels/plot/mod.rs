@@ -6,7 +6,7 @@ use ratatui::prelude::{Color, Line, Rect, Span, Widget};
 use ratatui::symbols::Marker;
 use ratatui::widgets::canvas::{Canvas, Context, Line as Stroke, Points};
 
-pub use self::axis::{Axis, Scale, tick_label};
+pub use self::axis::{PlotAxis, Scale, tick_label};
 
 use self::axis::end_label;
 
@@ -14,7 +14,7 @@ use crate::tui::{Pane, Theme, cut, width};
 
 /// The form in which a series is drawn.
 #[derive(Clone, Debug)]
-pub enum Shape {
+pub enum PlotShape {
     /// Points, joined to their neighbours.
     Line(Vec<(f64, f64)>),
     /// A band from the smallest to the greatest value at each x.
@@ -24,18 +24,18 @@ pub enum Shape {
 }
 
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct PlotSeries {
     /// Name in the legend. A series with an empty name gets no entry.
     pub name: String,
     /// Index of the theme's series style.
     pub look: usize,
-    pub shape: Shape,
+    pub shape: PlotShape,
 }
 
-impl Series {
-    pub fn new(name: impl Into<String>, look: usize, shape: Shape) -> Self {
+impl PlotSeries {
+    pub fn new(name: impl Into<String>, look: usize, shape: PlotShape) -> Self {
         let name = name.into();
-        Series { name, look, shape }
+        PlotSeries { name, look, shape }
     }
 }
 
@@ -43,10 +43,10 @@ impl Series {
 pub struct Plot {
     /// Title above the plot. It should contain the unit of the vertical axis.
     pub title: String,
-    pub x: Axis,
-    pub y: Axis,
+    pub x: PlotAxis,
+    pub y: PlotAxis,
     /// Later series are drawn over earlier ones.
-    pub series: Vec<Series>,
+    pub series: Vec<PlotSeries>,
 }
 
 /// With less room than this, only the title is drawn.
@@ -84,12 +84,12 @@ impl Plot {
         };
         vertical_axis(&labels, gutter, &mut pane.take(rows));
         self.horizontal_axis(picture, pane);
-        self.picture(pane.at(picture));
+        self.picture(pane.sub_pane(picture));
     }
 
     fn title_line(&self, pane: &mut Pane) {
         let (area, theme) = (pane.area, pane.theme);
-        let names: Vec<&Series> = self
+        let names: Vec<&PlotSeries> = self
             .series
             .iter()
             .filter(|series| !series.name.is_empty())
@@ -113,11 +113,11 @@ impl Plot {
     }
 
     /// The mark of a series, for the legend.
-    fn sample(&self, series: &Series, theme: &Theme) -> String {
+    fn sample(&self, series: &PlotSeries, theme: &Theme) -> String {
         match (&series.shape, marker(series, theme)) {
-            (Shape::Letter(_, _, letter), _) => letter.to_string(),
+            (PlotShape::Letter(_, _, letter), _) => letter.to_string(),
             (_, Marker::Custom(letter)) => letter.to_string(),
-            (Shape::Line(_), _) => theme.glyphs.horizontal.to_owned(),
+            (PlotShape::Line(_), _) => theme.glyphs.horizontal.to_owned(),
             _ => "⠶".to_owned(),
         }
     }
@@ -164,7 +164,7 @@ impl Plot {
     }
 
     fn picture(&self, pane: Pane) {
-        let bounds = |axis: &Axis| [axis.scale.place(axis.low), axis.scale.place(axis.high)];
+        let bounds = |axis: &PlotAxis| [axis.scale.place(axis.low), axis.scale.place(axis.high)];
         Canvas::default()
             .x_bounds(bounds(&self.x))
             .y_bounds(bounds(&self.y))
@@ -176,7 +176,7 @@ impl Plot {
             .render(pane.area, pane.buffer);
     }
 
-    fn draw_series(&self, series: &Series, context: &mut Context, theme: &Theme) {
+    fn draw_series(&self, series: &PlotSeries, context: &mut Context, theme: &Theme) {
         let colour = theme.series(series.look).fg.unwrap_or(Color::Reset);
         let place = |x: f64, y: f64| (self.x.scale.place(x), self.y.scale.place(y));
         // Each series gets a separate layer: a later one then covers an earlier one instead of mixing its
@@ -184,7 +184,7 @@ impl Plot {
         context.layer();
         context.marker(marker(series, theme));
         match &series.shape {
-            Shape::Line(points) => {
+            PlotShape::Line(points) => {
                 for pair in points.windows(2) {
                     let ((x1, y1), (x2, y2)) =
                         (place(pair[0].0, pair[0].1), place(pair[1].0, pair[1].1));
@@ -194,13 +194,13 @@ impl Plot {
                     context.draw(&Points::new(&[place(x, y)], colour));
                 }
             }
-            Shape::Band(spans) => {
+            PlotShape::Band(spans) => {
                 for (x, low, high) in spans {
                     let ((x, low), (_, high)) = (place(*x, *low), place(*x, *high));
                     context.draw(&Stroke::new(x, low, x, high, colour));
                 }
             }
-            Shape::Letter(x, y, letter) => {
+            PlotShape::Letter(x, y, letter) => {
                 let (x, y) = place(*x, *y);
                 let style = theme.series(series.look).patch(theme.emphasis());
                 context.print(x, y, Span::styled(letter.to_string(), style));
@@ -233,13 +233,13 @@ fn vertical_axis(labels: &[(f64, String)], gutter: u16, pane: &mut Pane) {
 }
 
 /// Without colour only the first series may use dots, because letters tell the others apart.
-fn marker(series: &Series, theme: &Theme) -> Marker {
-    if matches!(series.shape, Shape::Band(_)) {
+fn marker(series: &PlotSeries, theme: &Theme) -> Marker {
+    if matches!(series.shape, PlotShape::Band(_)) {
         let shade = theme.glyphs.bar[1].chars().next().unwrap_or('.');
         return Marker::Custom(shade);
     }
     match theme.is_mono && series.look > 0 {
-        true => Theme::of(true, true).marker(series.look),
+        true => Theme::new(true, true).marker(series.look),
         false => theme.marker(series.look),
     }
 }
@@ -253,27 +253,27 @@ mod tests {
 
     #[test]
     fn any_size_and_any_values_are_drawn_without_a_panic() {
-        let nothing = Axis::from_zero(f64::NAN, "");
+        let nothing = PlotAxis::from_zero(f64::NAN, "");
         assert_eq!((nothing.low, nothing.high), (0.0, 1.0));
         let values = [(1.0, 0.0), (2.0, f64::MAX), (3.0, -5.0)];
-        for theme in [Theme::default(), Theme::of(true, true)] {
+        for theme in [Theme::default(), Theme::new(true, true)] {
             for (width, height) in [(0, 0), (1, 1), (16, 4), (17, 5), (80, 3), (3, 40), (40, 12)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
                 let plot = Plot {
                     title: "time, ms".into(),
-                    x: Axis::exactly(1.0, 1.0, "step"),
-                    y: Axis::around(2.0, 2.0, "ms"),
+                    x: PlotAxis::exactly(1.0, 1.0, "step"),
+                    y: PlotAxis::fitted(2.0, 2.0, "ms"),
                     series: vec![
-                        Series {
+                        PlotSeries {
                             name: "a".into(),
                             look: 0,
-                            shape: Shape::Line(values.to_vec()),
+                            shape: PlotShape::Line(values.to_vec()),
                         },
-                        Series {
+                        PlotSeries {
                             name: "b".into(),
                             look: 7,
-                            shape: Shape::Band(vec![(1.0, 2.0, 3.0)]),
+                            shape: PlotShape::Band(vec![(1.0, 2.0, 3.0)]),
                         },
                     ],
                 };
@@ -286,17 +286,17 @@ mod tests {
     fn a_curve_rises_to_the_right_between_labelled_axes() {
         let plot = Plot {
             title: "throughput, samples/s".into(),
-            x: Axis::exactly(1.0, 30.0, "step"),
-            y: Axis::from_zero(100.0, "samples/s"),
-            series: vec![Series {
+            x: PlotAxis::exactly(1.0, 30.0, "step"),
+            y: PlotAxis::from_zero(100.0, "samples/s"),
+            series: vec![PlotSeries {
                 name: String::new(),
                 look: 0,
-                shape: Shape::Line(vec![(1.0, 0.0), (30.0, 100.0)]),
+                shape: PlotShape::Line(vec![(1.0, 0.0), (30.0, 100.0)]),
             }],
         };
         let area = Rect::new(0, 0, 40, 10);
         let mut buffer = Buffer::empty(area);
-        let theme = Theme::of(true, true);
+        let theme = Theme::new(true, true);
         plot.draw(&mut Pane::new(area, &mut buffer, &theme));
         insta::assert_snapshot!(sheet::text(&buffer), @r"
         throughput, samples/s

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
-use crate::profiler::show::parts::Parts;
+use crate::profiler::show::parts::KernelParts;
 use crate::tui::{
-    Cell, Command, Cursor, Pane, Panel, PanelAction, Snippet, Table, Theme, Tone, grouped,
+    Cell, Cursor, Pane, Panel, PanelAction, PanelCommand, Snippet, TableView, Theme, Tone, grouped,
     name_lines,
 };
 use tinyllama_base::{Align, percent, time};
 
 /// The key's description in the command bar, and the order of the kernels.
-type Order = (&'static str, fn(&Hotspot, &Hotspot) -> Ordering);
+type HotspotOrder = (&'static str, fn(&Hotspot, &Hotspot) -> Ordering);
 
 /// Kernels that compare as equal are ordered by name.
-const ORDERS: [Order; 4] = [
+const ORDERS: [HotspotOrder; 4] = [
     ("sort by time", |a, b| b.total_ns.total_cmp(&a.total_ns)),
     ("sort by calls", |a, b| b.calls.cmp(&a.calls)),
     ("sort by mean", |a, b| b.mean_ns().total_cmp(&a.mean_ns())),
@@ -35,7 +35,7 @@ const BAR: usize = 8;
 #[derive(Debug)]
 pub struct HotspotTable {
     import: Arc<Import>,
-    parts: Parts,
+    parts: KernelParts,
     group: usize,
     order: usize,
     pub(super) found: Hotspots,
@@ -43,7 +43,7 @@ pub struct HotspotTable {
 }
 
 impl HotspotTable {
-    pub fn new(import: Arc<Import>, parts: Parts) -> Self {
+    pub fn new(import: Arc<Import>, parts: KernelParts) -> Self {
         HotspotTable {
             group: 0,
             order: 0,
@@ -69,12 +69,12 @@ impl HotspotTable {
         self.cursor.row = 0;
     }
 
-    fn table(&self, theme: &Theme) -> Table {
+    fn table(&self, theme: &Theme) -> TableView {
         let kernels = &self.found.kernels;
         let has = |what: fn(&Hotspot) -> bool| kernels.iter().any(what);
         let shapes = has(|kernel| kernel.variant.is_some());
         let parts = has(|kernel| kernel.part.is_some());
-        let mut table = Table::new(&[
+        let mut table = TableView::new(&[
             ("kernel", Align::Left),
             ("share", Align::Right),
             ("", Align::Left),
@@ -142,7 +142,7 @@ impl Panel for HotspotTable {
             title.push_str(&format!("; {} launches have no time", found.untimed));
         }
         pane.heading(&title);
-        let table = self.table(theme).at(self.cursor);
+        let table = self.table(theme).with_cursor(self.cursor);
         let foot = name_lines(table.selected_name(), pane.area.width, theme);
         table.draw_over(foot, pane.area.height / 3, pane);
     }
@@ -165,10 +165,12 @@ impl Panel for HotspotTable {
     }
 
     fn copies(&self) -> Vec<Snippet> {
-        self.table(&Theme::default()).at(self.cursor).copies()
+        self.table(&Theme::default())
+            .with_cursor(self.cursor)
+            .copies()
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         vec![
             (PanelAction::Sort, ORDERS[self.next_order()].0),
             (PanelAction::Toggle, GROUPS[self.next_group()].0),

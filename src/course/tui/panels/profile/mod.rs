@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use super::sections::Sections;
 use crate::profiler::read::Import;
-use crate::profiler::show::parts::Parts;
+use crate::profiler::show::parts::KernelParts;
 
 /// The panel of an import. `parts` come from the events of the same run and name kernels after the model part that
 /// issued them.
-pub fn panel(import: Import, parts: &Parts) -> Sections {
-    let sections = sections::of(&Arc::new(import), parts);
+pub fn panel(import: Import, parts: &KernelParts) -> Sections {
+    let sections = sections::profile_sections(&Arc::new(import), parts);
     Sections::new(sections, "There is no profile here that can be read.")
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::hotspots::HotspotTable;
-use super::tables::Tables;
+use super::tables::TablesPanel;
 use super::timeline::Timeline;
 use crate::profiler::read::Import;
-use crate::profiler::show::parts::Parts;
+use crate::profiler::show::parts::KernelParts;
 use crate::profiler::show::{copies, counters, launches, occupancy, report, roofline, timeline};
-use crate::tui::panels::sections::Section;
-use crate::tui::{Page, RooflinePanel, Text, Tone};
+use crate::tui::panels::sections::PanelSection;
+use crate::tui::{PageText, RooflinePanel, TextPage, Tone};
 use tinyllama_base::TextTable;
 
 /// Rows of a table at most. A screen is for reading; exports contain everything.
@@ -19,9 +19,9 @@ const ROWS: usize = 500;
 const KERNELS_WITH_COUNTERS: usize = 20;
 
 /// All sections that have data; empty for an empty import.
-pub fn of(import: &Arc<Import>, parts: &Parts) -> Vec<Section> {
+pub fn profile_sections(import: &Arc<Import>, parts: &KernelParts) -> Vec<PanelSection> {
     let profile = &import.profile;
-    let mut sections: Vec<Section> = Vec::new();
+    let mut sections: Vec<PanelSection> = Vec::new();
     let timed = profile.is_timed();
     if timed || !profile.statistics.is_empty() {
         let hotspots = HotspotTable::new(Arc::clone(import), parts.clone());
@@ -57,23 +57,23 @@ pub fn of(import: &Arc<Import>, parts: &Parts) -> Vec<Section> {
     add(&mut sections, "More", more.into());
     let files = files(import);
     if !files.is_empty() {
-        let page = Page::new("Files", Text::Paragraphs(files));
+        let page = TextPage::new("Files", PageText::Paragraphs(files));
         sections.push(("Files", Box::new(page)));
     }
     sections
 }
 
-fn add(sections: &mut Vec<Section>, name: &'static str, mut tables: Vec<TextTable>) {
+fn add(sections: &mut Vec<PanelSection>, name: &'static str, mut tables: Vec<TextTable>) {
     tables.retain(|table| !table.rows.is_empty());
     if !tables.is_empty() {
-        sections.push((name, Box::new(Tables::new(tables))));
+        sections.push((name, Box::new(TablesPanel::new(tables))));
     }
 }
 
 /// The files that were read, the files left out with the reason, and the damage.
 fn files(import: &Import) -> Vec<(String, Tone)> {
     let damaged = import.damage.iter().map(|damage| {
-        let text = format!("damaged: {}: {}", damage.place, damage.problem);
+        let text = format!("damaged: {}: {}", damage.location, damage.problem);
         (text, Tone::Bad)
     });
     let taken = import.taken.iter().map(|taken| {

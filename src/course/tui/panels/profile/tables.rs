@@ -1,28 +1,30 @@
 //! Shows several plain-text tables, one at a time.
 
-use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Snippet, Table, paragraph, width};
+use crate::tui::{
+    Cursor, Pane, Panel, PanelAction, PanelCommand, Snippet, TableView, paragraph, width,
+};
 use tinyllama_base::TextTable;
 
 /// Names up to this many columns are shown whole in every table.
 const SHORT_NAME: usize = 14;
 
 #[derive(Debug, Default)]
-pub struct Tables {
+pub struct TablesPanel {
     tables: Vec<TextTable>,
     at: usize,
     cursor: Cursor,
 }
 
-impl Tables {
+impl TablesPanel {
     pub fn new(tables: Vec<TextTable>) -> Self {
-        Tables {
+        TablesPanel {
             tables,
-            ..Tables::default()
+            ..TablesPanel::default()
         }
     }
 }
 
-impl Panel for Tables {
+impl Panel for TablesPanel {
     fn paint(&self, pane: &mut Pane) {
         let Some(text) = self.tables.get(self.at) else {
             return;
@@ -33,7 +35,7 @@ impl Panel for Tables {
             title.push_str(&format!(" ({} of {})", self.at + 1, self.tables.len()));
         }
         pane.heading(&title);
-        let table = Table::of_text(text).at(self.cursor);
+        let table = TableView::of_text(text).with_cursor(self.cursor);
         let selected = table.selected.and_then(|row| text.rows.get(row)?.first());
         let name = selected.filter(|name| width(name) > SHORT_NAME);
         let name = name.map(|name| paragraph(name, wide, theme.code()));
@@ -60,11 +62,11 @@ impl Panel for Tables {
     fn copies(&self) -> Vec<Snippet> {
         let table = self.tables.get(self.at);
         table.map_or(vec![], |table| {
-            Table::of_text(table).at(self.cursor).copies()
+            TableView::of_text(table).with_cursor(self.cursor).copies()
         })
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         let mut commands = vec![(PanelAction::Toggle, "next table")];
         commands.truncate(self.tables.len().saturating_sub(1));
         commands

@@ -5,7 +5,9 @@ use ratatui::prelude::{Buffer, Rect};
 use super::hotspots::HotspotTable;
 use super::timeline::Timeline;
 use super::*;
-use crate::profiler::model::{CounterSample, Dispatch, Interval, Lane, MeasuredCeiling, Variant};
+use crate::profiler::model::{
+    CounterSample, Dispatch, LaunchVariant, MeasuredCeiling, TimeSpan, TraceLane,
+};
 use crate::profiler::read::import;
 use crate::profiler::show::timeline::rows;
 use crate::tui::panel::{Panel, PanelAction};
@@ -31,7 +33,7 @@ fn read(path: &str) -> Import {
     import
         .damage
         .iter_mut()
-        .for_each(|damage| short(&mut damage.place.file));
+        .for_each(|damage| short(&mut damage.location.file));
     import
 }
 
@@ -39,13 +41,13 @@ fn sheet_of(panel: &Sections) -> String {
     sheet::sheet(|pane| panel.draw(pane))
 }
 
-fn of(path: &str) -> Sections {
-    panel(read(path), &Parts::default())
+fn read_sections(path: &str) -> Sections {
+    panel(read(path), &KernelParts::default())
 }
 
 #[test]
 fn a_trace_of_kernels_calls_and_copies() {
-    let mut panel = of("json/908_results_trim400.json");
+    let mut panel = read_sections("json/908_results_trim400.json");
     insta::assert_snapshot!("hotspots", sheet_of(&panel));
     for name in ["Timeline", "Launches", "Occupancy", "Files"] {
         panel.go(name);
@@ -55,7 +57,7 @@ fn a_trace_of_kernels_calls_and_copies() {
 
 #[test]
 fn counters_and_ceilings_of_a_workload() {
-    let mut panel = of("rocprof-compute/vcopy");
+    let mut panel = read_sections("rocprof-compute/vcopy");
     panel.go("Counters");
     insta::assert_snapshot!("counters", sheet_of(&panel));
     panel.go("Roofline");
@@ -71,7 +73,7 @@ fn damage_is_the_first_that_is_said_of_the_files() {
         .unwrap()
         .replacen("1550151853029637", "soon", 1);
     std::fs::write(folder.path().join("kernel_trace.csv"), text).unwrap();
-    let mut panel = panel(import(folder.path()).unwrap(), &Parts::default());
+    let mut panel = panel(import(folder.path()).unwrap(), &KernelParts::default());
     panel.go("Files");
     let area = Rect::new(0, 0, 300, 10);
     let mut buffer = Buffer::empty(area);
@@ -85,7 +87,7 @@ fn damage_is_the_first_that_is_said_of_the_files() {
 #[test]
 fn hotspots_are_sorted_and_grouped_by_keys() {
     let import = Arc::new(read("rocprofv3/kernel_trace.csv"));
-    let mut panel = HotspotTable::new(import, Parts::default());
+    let mut panel = HotspotTable::new(import, KernelParts::default());
     let first = |panel: &HotspotTable| panel.found.kernels[0].clone();
     assert_eq!(first(&panel).name, "addition_kernel");
     assert_eq!(panel.commands()[0].1, "sort by calls");
@@ -149,10 +151,10 @@ fn an_empty_profile_and_any_area_are_no_reason_to_panic() {
     let folder = tempfile::tempdir().unwrap();
     let empty = import(folder.path()).unwrap();
     let panels = [
-        panel(empty, &Parts::default()),
-        of("rocprofv3/hip_api_stats.csv"),
-        of("rocprof-compute/vcopy"),
-        of("rocprofv3"),
+        panel(empty, &KernelParts::default()),
+        read_sections("rocprofv3/hip_api_stats.csv"),
+        read_sections("rocprof-compute/vcopy"),
+        read_sections("rocprofv3"),
     ];
     for mut panel in panels {
         for _ in 0..=panel.names().len() {
@@ -168,7 +170,7 @@ fn an_empty_profile_and_any_area_are_no_reason_to_panic() {
                 for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 9), (200, 2), (9, 40)] {
                     let area = Rect::new(0, 0, width, height);
                     let mut buffer = Buffer::empty(area);
-                    let theme = Theme::of(true, true);
+                    let theme = Theme::new(true, true);
                     panel.draw(Pane::new(area, &mut buffer, &theme));
                 }
             }
@@ -184,9 +186,9 @@ fn with_counters() -> Import {
     let mut import = import(folder.path()).unwrap();
     let profile = &mut import.profile;
     let kernel = profile.name_id("void saxpy(float*)");
-    let variant = profile.variant_id(Variant::unknown(kernel));
+    let variant = profile.variant_id(LaunchVariant::unknown(kernel));
     let process = profile.process_id("host", None);
-    let lane = profile.lane_id(Lane {
+    let lane = profile.lane_id(TraceLane {
         process,
         agent: None,
         queue: None,
@@ -198,7 +200,7 @@ fn with_counters() -> Import {
         lane,
         id: Some(1),
         correlation: None,
-        time: Interval::new(1_700_000_000_000_000_000, 1_700_000_000_000_010_000),
+        time: TimeSpan::new(1_700_000_000_000_000_000, 1_700_000_000_000_010_000),
     });
     let mut add = |counter: &str, value: f64| {
         let counter = profile.name_id(counter);
@@ -235,7 +237,7 @@ fn with_counters() -> Import {
 
 #[test]
 fn kernels_that_compute_are_drawn_under_the_ceilings_that_were_measured() {
-    let mut panel = panel(with_counters(), &Parts::default());
+    let mut panel = panel(with_counters(), &KernelParts::default());
     panel.go("Roofline");
     let area = Rect::new(0, 0, 100, 27);
     let mut buffer = Buffer::empty(area);

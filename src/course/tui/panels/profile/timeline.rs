@@ -7,8 +7,10 @@ use ratatui::text::{Line, Span as Styled};
 use crate::profiler::model::Profile;
 use crate::profiler::name;
 use crate::profiler::read::Import;
-use crate::profiler::show::timeline::{Activity, Row, Span, activity, device_label, rows};
-use crate::tui::{Command, Pane, Panel, PanelAction, Theme, cut, width};
+use crate::profiler::show::timeline::{
+    Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
+};
+use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Theme, cut, width};
 use tinyllama_base::{percent, time};
 
 /// Columns of a row's label at most.
@@ -22,7 +24,7 @@ const GAPS: usize = 5;
 
 /// An interval in which something of the lane ran without a pause.
 #[derive(Clone, Copy, Debug)]
-struct Busy {
+struct BusySpan {
     /// Nanoseconds of the profiler's clock.
     start: i64,
     end: i64,
@@ -32,15 +34,15 @@ struct Busy {
 }
 
 #[derive(Debug)]
-pub(super) struct Lane {
-    pub(super) row: Row,
-    busy: Vec<Busy>,
+pub(super) struct TimelineLane {
+    pub(super) row: TimelineRow,
+    busy: Vec<BusySpan>,
 }
 
-impl Lane {
+impl TimelineLane {
     /// `spans` must be sorted by their start; they may overlap.
-    fn new(row: Row, spans: &[Span]) -> Self {
-        let mut busy: Vec<Busy> = Vec::new();
+    fn new(row: TimelineRow, spans: &[TimelineSpan]) -> Self {
+        let mut busy: Vec<BusySpan> = Vec::new();
         for span in spans {
             // A span of zero length at the clock's resolution did run, so it counts as one nanosecond.
             let end = span.time.end.max(span.time.start.saturating_add(1));
@@ -48,7 +50,7 @@ impl Lane {
                 Some(last) if span.time.start <= last.end => last.end = last.end.max(end),
                 last => {
                     let before = last.map_or(0, |last| last.before + (last.end - last.start));
-                    busy.push(Busy {
+                    busy.push(BusySpan {
                         start: span.time.start,
                         end,
                         before,
@@ -56,14 +58,14 @@ impl Lane {
                 }
             }
         }
-        Lane { row, busy }
+        TimelineLane { row, busy }
     }
 }
 
 #[derive(Debug)]
 pub struct Timeline {
     import: Arc<Import>,
-    pub(super) lanes: Vec<Lane>,
+    pub(super) lanes: Vec<TimelineLane>,
     pub(super) activities: Vec<Activity>,
     /// The earliest time of all, in nanoseconds of the profiler's clock. Other times count from it, because
     /// nanoseconds since 1970 have more digits than a floating-point number.
@@ -78,9 +80,9 @@ pub struct Timeline {
 impl Timeline {
     pub fn new(import: Arc<Import>) -> Self {
         let profile = &import.profile;
-        let lanes: Vec<Lane> = rows(profile)
+        let lanes: Vec<TimelineLane> = rows(profile)
             .into_iter()
-            .map(|(row, spans)| Lane::new(row, &spans))
+            .map(|(row, spans)| TimelineLane::new(row, &spans))
             .collect();
         let busy = || lanes.iter().flat_map(|lane| &lane.busy);
         let start = busy().map(|busy| busy.start).min().unwrap_or(0);
@@ -98,11 +100,11 @@ impl Timeline {
     }
 
     /// Nanoseconds since `start`.
-    fn since(&self, moment: i64) -> f64 {
+    fn ms_since_start(&self, moment: i64) -> f64 {
         moment.saturating_sub(self.start) as f64
     }
 
-    fn lane(&self, lane: &Lane, columns: usize, theme: &Theme) -> Line<'static> {
+    fn lane(&self, lane: &TimelineLane, columns: usize, theme: &Theme) -> Line<'static> {
         let several = self.activities.len() > 1;
         let label = cut(
             &label(lane.row, &self.import.profile, several),
@@ -111,9 +113,9 @@ impl Timeline {
         );
         let label = format!("{label}{} ", " ".repeat(LABEL - width(&label)));
         let series = match lane.row {
-            Row::Kernels { .. } => 0,
-            Row::Copies { .. } => 1,
-            Row::Calls { .. } => 2,
+            TimelineRow::Kernels { .. } => 0,
+            TimelineRow::Copies { .. } => 1,
+            TimelineRow::Calls { .. } => 2,
         };
         let cells: String = self
             .busy_shares(lane, columns)
@@ -127,7 +129,7 @@ impl Timeline {
     }
 
     /// Share of each column's time in which something of the lane ran.
-    pub(super) fn busy_shares(&self, lane: &Lane, columns: usize) -> Vec<f64> {
+    pub(super) fn busy_shares(&self, lane: &TimelineLane, columns: usize) -> Vec<f64> {
         let each = self.span / columns as f64;
         let edges = (0..=columns).map(|column| self.from + each * column as f64);
         let busy: Vec<f64> = edges.map(|edge| self.busy_until(lane, edge)).collect();
@@ -137,13 +139,16 @@ impl Timeline {
     }
 
     /// Nanoseconds that the lane was busy up to `moment`, which counts from `start`.
-    fn busy_until(&self, lane: &Lane, moment: f64) -> f64 {
+    fn busy_until(&self, lane: &TimelineLane, moment: f64) -> f64 {
         let after = lane
             .busy
-            .partition_point(|busy| self.since(busy.start) <= moment);
+            .partition_point(|busy| self.ms_since_start(busy.start) <= moment);
         let last = after.checked_sub(1).and_then(|at| lane.busy.get(at));
         last.map_or(0.0, |busy| {
-            let (start, end) = (self.since(busy.start), self.since(busy.end));
+            let (start, end) = (
+                self.ms_since_start(busy.start),
+                self.ms_since_start(busy.end),
+            );
             busy.before as f64 + (moment.min(end) - start)
         })
     }
@@ -179,7 +184,7 @@ impl Timeline {
                 let text = format!(
                     "  {} at {} between {} and {}",
                     time(gap.time.duration() as f64),
-                    time(self.since(gap.time.start)),
+                    time(self.ms_since_start(gap.time.start)),
                     name::short(profile.name(gap.before)),
                     name::short(profile.name(gap.after)),
                 );
@@ -242,7 +247,7 @@ impl Panel for Timeline {
         before != (self.from, self.span)
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         vec![
             (PanelAction::Select, "look closer"),
             (PanelAction::Toggle, "step back"),
@@ -260,9 +265,9 @@ fn level(share: f64, theme: &Theme) -> &'static str {
     levels[at.clamp(1, levels.len()) - 1]
 }
 
-fn label(row: Row, profile: &Profile, several: bool) -> String {
+fn label(row: TimelineRow, profile: &Profile, several: bool) -> String {
     match row {
-        Row::Kernels(process, agent, queue) => {
+        TimelineRow::Kernels(process, agent, queue) => {
             let device = device_label(profile, process, agent);
             match queue {
                 Some(queue) if several => format!("queue {queue} of {device}"),
@@ -270,8 +275,8 @@ fn label(row: Row, profile: &Profile, several: bool) -> String {
                 None => device,
             }
         }
-        Row::Copies { .. } => "copies".to_owned(),
-        Row::Calls(_, Some(thread)) => format!("calls, thread {thread}"),
-        Row::Calls(_, None) => "calls".to_owned(),
+        TimelineRow::Copies { .. } => "copies".to_owned(),
+        TimelineRow::Calls(_, Some(thread)) => format!("calls, thread {thread}"),
+        TimelineRow::Calls(_, None) => "calls".to_owned(),
     }
 }

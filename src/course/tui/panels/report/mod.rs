@@ -8,20 +8,29 @@ use std::path::PathBuf;
 use ratatui::text::Span;
 
 use crate::report;
-use crate::report::export::Format;
+use crate::report::export::ReportFormat;
 use crate::report::{Report, export, markdown as text};
 use crate::tui::{
-    Action, Command, Deed, Desk, Do, Effect, Effects, Message, Model, Pane, Panel, PanelAction,
-    Scroll, Snippet, both_ends,
+    Action, Effect, Effects, Handler, KeyBinding, Message, Model, Pane, Panel, PanelAction,
+    PanelCommand, Scroll, Snippet, TaskContext, both_ends,
 };
 
-pub const PANEL: Deed = (Action::Panel("report"), "R", "your report", Do::Any(open));
+pub const PANEL: KeyBinding = (
+    Action::Panel("report"),
+    "R",
+    "your report",
+    Handler::Any(open),
+);
 
 /// Lines that a page key moves by.
 const PAGE: usize = 15;
 
 /// The formats that the command writes if the user names none.
-const FORMATS: [Format; 3] = [Format::Markdown, Format::Html, Format::Json];
+const FORMATS: [ReportFormat; 3] = [
+    ReportFormat::Markdown,
+    ReportFormat::Html,
+    ReportFormat::Json,
+];
 
 #[derive(Clone, Debug)]
 pub struct ReportPanel {
@@ -75,9 +84,10 @@ impl Panel for ReportPanel {
 
     fn effects(&self, action: PanelAction) -> Effects {
         match action {
-            PanelAction::Select => Some(vec![Effect::work("Writing your report…", |desk| {
-                Message::Told(write(desk))
-            })]),
+            PanelAction::Select => Some(vec![Effect::background_work(
+                "Writing your report…",
+                |context| Message::WorkDone(write(context)),
+            )]),
             _ => None,
         }
     }
@@ -86,7 +96,7 @@ impl Panel for ReportPanel {
         vec![Snippet::new("the report's path", self.path.display())]
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         vec![
             (PanelAction::Select, "write it"),
             (PanelAction::PageDown, "next page"),
@@ -95,21 +105,21 @@ impl Panel for ReportPanel {
 }
 
 fn open(model: &mut Model) -> Effects {
-    model.open_later("Collecting your report…", |desk| {
-        let markdown = text::render(&collect(desk)?);
+    model.open_later("Collecting your report…", |context| {
+        let markdown = text::render(&collect(context)?);
         Ok(Box::new(ReportPanel::new(markdown, folder())))
     })
 }
 
-fn collect(desk: &Desk) -> Result<Report, String> {
-    let options = report::Options::default();
-    report::collect(&desk.options.place, &desk.course, options)
+fn collect(context: &TaskContext) -> Result<Report, String> {
+    let options = report::CollectOptions::default();
+    report::collect(&context.options.location, &context.course, options)
         .map_err(|error| format!("{error}. {}", error.remedy()))
 }
 
 /// Writes the report and returns a line with the names of its files.
-fn write(desk: &Desk) -> Result<String, String> {
-    let files = export::write(&collect(desk)?, &folder(), FORMATS).map_err(|error| {
+fn write(context: &TaskContext) -> Result<String, String> {
+    let files = export::write(&collect(context)?, &folder(), FORMATS).map_err(|error| {
         format!("{error:#}. `tinyllama-tutor report --output DIR` writes it elsewhere.")
     })?;
     let names = files.iter().filter_map(|file| file.file_name());

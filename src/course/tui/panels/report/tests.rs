@@ -55,7 +55,7 @@ fn it_scrolls_to_its_end_and_no_further_at_any_size() {
     for (width, height) in [(0, 0), (1, 1), (5, 40), (200, 2)] {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        let theme = Theme::of(true, true);
+        let theme = Theme::new(true, true);
         panel.draw(Pane::new(area, &mut buffer, &theme));
     }
     let mut empty = ReportPanel::new(String::new(), PathBuf::new());

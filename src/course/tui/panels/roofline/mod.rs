@@ -9,10 +9,10 @@ use ratatui::prelude::{Constraint, Layout, Line, Rect};
 pub use self::open::PANEL;
 
 use crate::tui::{
-    Axis, Cell, Command, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelAction, Plot, Scale,
-    Series, Shape, Table, Tabs, Theme, Tone, bare, paragraph,
+    Cell, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelAction, PanelCommand, Plot,
+    PlotAxis, PlotSeries, PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
 };
-use tinyllama_base::roofline::{Bound, Grain, Source};
+use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
 use tinyllama_base::{Align, Ceiling, Point, Roofline};
 
 /// The picture and the table become two sections if they do not fit together.
@@ -40,15 +40,15 @@ impl RooflinePanel {
 
     /// Offers a command that measures the ceilings of this run's backend.
     pub fn without_ceilings(self, backend: &str) -> Self {
-        let words = ["calibrate", "--backend", backend].map(String::from);
+        let argv = ["calibrate", "--backend", backend].map(String::from);
         Self {
-            calibrate: Some(words.into()),
+            calibrate: Some(argv.into()),
             ..self
         }
     }
 
-    fn table(&self) -> Table {
-        let mut table = Table::new(&[
+    fn table(&self) -> TableView {
+        let mut table = TableView::new(&[
             ("", Align::Left),
             ("FLOP/byte", Align::Right),
             ("reached", Align::Right),
@@ -59,7 +59,7 @@ impl RooflinePanel {
         for (point, letter) in self.roofline.points.iter().zip(&self.letters) {
             let reached = point.share.map(|share| {
                 let tone = match point.bound {
-                    Some(Bound::Overhead) => Tone::Warning,
+                    Some(RooflineLimit::Overhead) => Tone::Warning,
                     _ if share >= 0.6 => Tone::Good,
                     _ => Tone::Plain,
                 };
@@ -73,28 +73,28 @@ impl RooflinePanel {
                 },
                 reached.unwrap_or_else(|| Cell::new("no ceiling", Tone::Muted)),
                 Cell::figure(point.bound.map(|bound| bound.to_string())),
-                bare(point.flops_per_s).into(),
-                bare(point.bytes_per_s).into(),
+                plain_number(point.flops_per_s).into(),
+                plain_number(point.bytes_per_s).into(),
             ]);
         }
-        table.at(self.cursor)
+        table.with_cursor(self.cursor)
     }
 
     fn plot(&self) -> Option<Plot> {
         let picture = self.roofline.picture()?;
         let line = |(at, (ceiling, from, to)): (usize, &(&Ceiling, _, _))| {
-            Series::new(short(ceiling), 1 + at, Shape::Line(vec![*from, *to]))
+            PlotSeries::new(short(ceiling), 1 + at, PlotShape::Line(vec![*from, *to]))
         };
-        let mut series: Vec<Series> = picture.lines.iter().enumerate().map(line).collect();
+        let mut series: Vec<PlotSeries> = picture.lines.iter().enumerate().map(line).collect();
         // If points overlap, the selected one is visible, else the one with the longer time.
         let selected = self.letters.get(self.cursor.row).copied().flatten();
         let mut points: Vec<_> = picture.points.iter().rev().collect();
         points.sort_by_key(|(letter, _)| Some(*letter) == selected);
         series.extend(points.into_iter().map(|(letter, point)| {
-            let shape = Shape::Letter(point.intensity, point.flops_per_s, *letter);
-            Series::new("", 0, shape)
+            let shape = PlotShape::Letter(point.intensity, point.flops_per_s, *letter);
+            PlotSeries::new("", 0, shape)
         }));
-        let axis = |(low, high): (f64, f64), label: &str| Axis {
+        let axis = |(low, high): (f64, f64), label: &str| PlotAxis {
             low: 10_f64.powf(low),
             high: 10_f64.powf(high),
             scale: Scale::Log,
@@ -149,7 +149,7 @@ impl RooflinePanel {
         let reached = 100.0 * judgement.share;
         let (label, source) = (&judgement.ceiling.label, judgement.ceiling.source);
         match judgement.bound {
-            Bound::Overhead => format!(
+            RooflineLimit::Overhead => format!(
                 "{name} reaches only {reached:.1} % of {label} ({source}), its nearest limit: something that is not in this picture takes its time, such as launching, waiting or too little parallel work."
             ),
             bound => format!(
@@ -169,8 +169,8 @@ fn name(point: &Point) -> String {
 
 fn short(ceiling: &Ceiling) -> String {
     match ceiling.source {
-        Source::Measured => ceiling.label.clone(),
-        Source::DataSheet => format!("{} (sheet)", ceiling.label),
+        CeilingSource::Measured => ceiling.label.clone(),
+        CeilingSource::DataSheet => format!("{} (sheet)", ceiling.label),
     }
 }
 
@@ -187,14 +187,14 @@ impl Panel for RooflinePanel {
         let table = self.table();
         let [picture, figures] = self.areas(pane.area, &table);
         if let Some(plot) = self.plot() {
-            plot.draw(&mut pane.at(picture));
+            plot.draw(&mut pane.sub_pane(picture));
         } else {
-            pane.at(picture)
+            pane.sub_pane(picture)
                 .remark("No picture: nothing here computes.");
         }
         let detail = self.detail(figures.width, pane.theme);
         let least = figures.height.min(table.height()).min(4);
-        table.draw_over(detail, figures.height - least, &mut pane.at(figures));
+        table.draw_over(detail, figures.height - least, &mut pane.sub_pane(figures));
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
@@ -206,12 +206,12 @@ impl Panel for RooflinePanel {
     }
 
     fn effects(&self, action: PanelAction) -> Effects {
-        let words = self.calibrate.clone();
-        let words = words.filter(|_| action == PanelAction::Select)?;
-        Some(vec![Effect::HandOver(HandOver::Command(words))])
+        let argv = self.calibrate.clone();
+        let argv = argv.filter(|_| action == PanelAction::Select)?;
+        Some(vec![Effect::HandOver(HandOver::Command(argv))])
     }
 
-    fn commands(&self) -> Vec<Command> {
+    fn commands(&self) -> Vec<PanelCommand> {
         if self.roofline.points.is_empty() {
             return Vec::new();
         }
@@ -231,7 +231,7 @@ impl Panel for RooflinePanel {
 
 impl RooflinePanel {
     /// Areas of the plot and the table. On a small screen one of them is empty.
-    fn areas(&self, area: Rect, table: &Table) -> [Rect; 2] {
+    fn areas(&self, area: Rect, table: &TableView) -> [Rect; 2] {
         let nothing = Rect { height: 0, ..area };
         if area.width >= 140 {
             // Kernel names are long, so the table gets more than half.

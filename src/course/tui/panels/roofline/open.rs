@@ -8,13 +8,13 @@ use crate::analysis::roofline;
 use crate::recording::label;
 use crate::run::{RunExit, state_folder};
 use crate::session::read_only;
-use crate::tui::{Action, Deed, Desk, Do, Effects, Model, RooflinePanel};
+use crate::tui::{Action, Effects, Handler, KeyBinding, Model, RooflinePanel, TaskContext};
 
-pub const PANEL: Deed = (
+pub const PANEL: KeyBinding = (
     Action::Panel("roofline"),
     "F",
     "roofline of the last run",
-    Do::Any(open),
+    Handler::Any(open),
 );
 
 /// Takes the run of the open step if it succeeded, else the last run that counted its work.
@@ -29,12 +29,12 @@ fn open(model: &mut Model) -> Effects {
     });
     model.open_later(
         "Placing the run under the device's ceilings…",
-        move |desk| Ok(Box::new(load(desk, here.as_ref())?)),
+        move |context| Ok(Box::new(load(context, here.as_ref())?)),
     )
 }
 
-fn load(desk: &Desk, wanted: Option<&String>) -> Result<RooflinePanel, String> {
-    let place = &desk.options.place;
+fn load(context: &TaskContext, wanted: Option<&String>) -> Result<RooflinePanel, String> {
+    let place = &context.options.location;
     let (state, _) = read_only(place).map_err(|error| error.to_string())?;
     let mut runs: Vec<_> = state
         .runs
@@ -44,7 +44,7 @@ fn load(desk: &Desk, wanted: Option<&String>) -> Result<RooflinePanel, String> {
     // Ids begin with the time. The requested run comes before all others.
     runs.sort_by_key(|(id, _)| std::cmp::Reverse((Some(*id) == wanted, *id)));
     let counted = runs.into_iter().find_map(|(id, run)| {
-        let known = desk.runs.get(id).ok()??;
+        let known = context.runs.get(id).ok()??;
         known.parts.as_ref()?;
         let measured = MeasuredRun::read(&known.path).ok()?;
         Some((measured, run.recording.as_ref()))
@@ -60,7 +60,7 @@ fn load(desk: &Desk, wanted: Option<&String>) -> Result<RooflinePanel, String> {
         None => calibration(&run)?,
         Some(_) => None,
     };
-    let works = (desk.options.works)(&run.hello.config);
+    let works = (context.options.works)(&run.hello.config);
     let mut roofline = roofline::of_run(&run, calibration.as_ref(), &works);
     if let Some(origin) = recording {
         roofline.title = format!("{} ({})", run.hello.target, label(origin));

@@ -12,10 +12,15 @@ fn point(name: &str, flops: f64, bytes: f64, us: f64) -> Option<Point> {
 fn roofline() -> Roofline {
     let mut ceilings = Ceilings::default();
     for (roof, label, value, source) in [
-        (Roof::Memory, "memory", 4.1e12, Source::Measured),
-        (Roof::Memory, "memory", 4.8e12, Source::DataSheet),
-        (Roof::Products, "bf16 products", 650e12, Source::Measured),
-        (Roof::Vector, "f32 vector", 50e12, Source::Measured),
+        (Roof::Memory, "memory", 4.1e12, CeilingSource::Measured),
+        (Roof::Memory, "memory", 4.8e12, CeilingSource::DataSheet),
+        (
+            Roof::Products,
+            "bf16 products",
+            650e12,
+            CeilingSource::Measured,
+        ),
+        (Roof::Vector, "f32 vector", 50e12, CeilingSource::Measured),
     ] {
         ceilings.add(roof, label, Some(value), source);
     }
@@ -89,7 +94,7 @@ fn figures_that_are_none_and_any_area_are_no_reason_to_panic() {
             for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 9), (200, 2), (150, 50)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
-                let theme = Theme::of(true, true);
+                let theme = Theme::new(true, true);
                 panel.draw(Pane::new(area, &mut buffer, &theme));
             }
         }

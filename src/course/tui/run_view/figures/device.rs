@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{LABEL, Page, three_digits};
+use super::{FigurePage, LABEL, three_digits};
 use crate::analysis::Metric;
 use crate::profiler::live::GpuStatus;
 use crate::tui::panels::text::plus_minus;
@@ -11,7 +11,7 @@ use crate::tui::run_view::measured::measured;
 use crate::tui::{NOT_REPORTED, bar, count, width};
 use tinyllama_base::human_bytes;
 
-impl Page<'_> {
+impl FigurePage<'_> {
     pub(super) fn launches(&mut self) {
         let launches = measured(self.state, Metric::LaunchesPerStep);
         let text = launches.map(|launches| format!("{} a step by the host", count(launches)));

@@ -1,8 +1,8 @@
 //! Figures about learning: whether a run learns, and whether a repeat gives the same result.
 
-use super::Page;
+use super::FigurePage;
 
-impl Page<'_> {
+impl FigurePage<'_> {
     pub(super) fn loss(&mut self) {
         if let Some(step) = self.state.loss_lost {
             let text = format!("not finite since step {step}");

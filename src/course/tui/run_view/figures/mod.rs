@@ -5,7 +5,7 @@ mod learning;
 
 use ratatui::prelude::{Line, Span, Style};
 
-use super::measured::{StepTime, measured, middle};
+use super::measured::{MedianStepTime, measured, middle};
 use super::state::RunState;
 use crate::analysis::Metric;
 use crate::tui::{NOT_REPORTED, Theme, bar, cut, labelled, milliseconds, paragraph, width};
@@ -14,45 +14,54 @@ use tinyllama_base::Interval;
 /// Columns of the names on the left.
 const LABEL: usize = 11;
 
-struct Page<'a> {
+struct FigurePage<'a> {
     state: &'a RunState,
     theme: &'a Theme,
     wide: u16,
     lines: Vec<Line<'static>>,
 }
 
-type Figure<'a> = fn(&mut Page<'a>);
+type FigureLine<'a> = fn(&mut FigurePage<'a>);
 
 /// All known figures, most important first. Each line fits `wide` columns.
 pub fn lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
-    let figures: [Figure<'a>; 8] = [
-        Page::times,
-        Page::throughput,
-        Page::prediction,
-        Page::launches,
-        Page::memory,
-        Page::loss,
-        Page::gradients,
-        Page::gpu,
+    let figures: [FigureLine<'a>; 8] = [
+        FigurePage::times,
+        FigurePage::throughput,
+        FigurePage::prediction,
+        FigurePage::launches,
+        FigurePage::memory,
+        FigurePage::loss,
+        FigurePage::gradients,
+        FigurePage::gpu,
     ];
     page(state, wide, theme, &figures)
 }
 
 /// Figures about the load of the device.
 pub fn device_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
-    let figures: [Figure<'a>; 4] = [Page::launches, Page::work, Page::memory, Page::gpu];
+    let figures: [FigureLine<'a>; 4] = [
+        FigurePage::launches,
+        FigurePage::work,
+        FigurePage::memory,
+        FigurePage::gpu,
+    ];
     page(state, wide, theme, &figures)
 }
 
 /// Figures about learning.
 pub fn learning_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
-    let figures: [Figure<'a>; 3] = [Page::loss, Page::gradients, Page::repeatability];
+    let figures: [FigureLine<'a>; 3] = [
+        FigurePage::loss,
+        FigurePage::gradients,
+        FigurePage::repeatability,
+    ];
     page(state, wide, theme, &figures)
 }
 
 /// Figures about time.
 pub fn time_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
-    let figures: [Figure<'a>; 2] = [Page::times, Page::compare_to_last_time];
+    let figures: [FigureLine<'a>; 2] = [FigurePage::times, FigurePage::compare_to_last_time];
     page(state, wide, theme, &figures)
 }
 
@@ -60,9 +69,9 @@ fn page<'a>(
     state: &'a RunState,
     wide: u16,
     theme: &'a Theme,
-    figures: &[Figure<'a>],
+    figures: &[FigureLine<'a>],
 ) -> Vec<Line<'static>> {
-    let mut page = Page {
+    let mut page = FigurePage {
         state,
         theme,
         wide,
@@ -74,7 +83,7 @@ fn page<'a>(
     page.lines
 }
 
-impl Page<'_> {
+impl FigurePage<'_> {
     fn line(&mut self, label: &str, value: impl Into<String>, style: Style) {
         let label = format!("{label:<LABEL$}");
         let room = self.room(width(&label));
@@ -123,7 +132,7 @@ impl Page<'_> {
         let [median, p10, p90] = total.map(three_digits);
         let spread = format!("{median} ms (p10 {p10}, p90 {p90})");
         self.line("step", spread, self.theme.emphasis());
-        let Some(time) = StepTime::of(self.state) else {
+        let Some(time) = MedianStepTime::from_state(self.state) else {
             return;
         };
         if time.parts.is_empty() {

@@ -4,41 +4,43 @@ use std::sync::Arc;
 
 use ratatui::prelude::{Span, Style};
 
-use super::Writer;
-use crate::analysis::Unit;
-use crate::lesson::quiz::Number;
-use crate::lesson::{Answer, Case, Choice, Marked, Outputs, Quiz, Runs, StepKind, live};
+use super::StepWriter;
+use crate::analysis::MetricUnit;
+use crate::lesson::quiz::NumberQuestion;
+use crate::lesson::{
+    Case, CommandOutputs, MarkedAnswer, Quiz, QuizAnswer, QuizChoice, Runs, StepKind, live,
+};
 use crate::recording::label;
 use crate::session::{Evidence, RunExit, Standing};
-use crate::tui::{Action, Phase, hanging, markdown, wrap};
+use crate::tui::{Action, RunPhase, hanging, markdown, wrap};
 use crate::tutor::say::moment;
 use crate::tutor::{Job, output, say};
 use crate::workbench::Exercise;
 use tinyllama_base::{plural, wrapped};
 
 /// An answer that was once right stays right, even if a command's output has changed since.
-fn is_right(marked: Marked) -> Marked {
-    Marked {
+fn is_right(marked: MarkedAnswer) -> MarkedAnswer {
+    MarkedAnswer {
         correct: true,
         ..marked
     }
 }
 
-impl Writer<'_> {
+impl StepWriter<'_> {
     pub(super) fn kind(&mut self) {
         match &self.here.step.kind {
             StepKind::Read => {}
             StepKind::Predict { measure } => {
-                let words = say::guess(measure, Some(&self.progress), &*self.model.measured);
+                let message = say::guess(measure, Some(&self.progress), &*self.model.measured);
                 self.begin_news();
-                self.plain(&words.unwrap_or_else(|| {
+                self.plain(&message.unwrap_or_else(|| {
                     "Your guess comes before the measurement: there is no wrong one.".into()
                 }));
             }
             StepKind::Quiz(Quiz::Choices(choices)) => self.choices(choices),
             StepKind::Command { editable, .. } => self.command(*editable),
             StepKind::Investigate(case) => self.investigate(case),
-            StepKind::Quiz(Quiz::Number(number)) => self.number(number),
+            StepKind::Quiz(Quiz::NumberQuestion(number)) => self.number(number),
             StepKind::Run {
                 editable, contest, ..
             } => self.run(*editable, *contest),
@@ -60,19 +62,21 @@ impl Writer<'_> {
         }
     }
 
-    fn choices(&mut self, choices: &[Choice]) {
+    fn choices(&mut self, choices: &[QuizChoice]) {
         let theme = self.theme;
         let order = self.model.order_at(&self.here.at);
         let marked = self.view.marked.clone().or_else(|| {
-            let answer = Answer::Choice(self.right()? as usize);
-            Quiz::Choices(choices.into()).mark(answer).map(is_right)
+            let answer = QuizAnswer::QuizChoice(self.right()? as usize);
+            Quiz::Choices(choices.into())
+                .mark_answer(answer)
+                .map(is_right)
         });
         let ordered = order
             .iter()
             .filter_map(|index| Some((*index, choices.get(*index)?)));
         for (place, (index, choice)) in ordered.enumerate() {
             let marked = marked.as_ref();
-            let marked = marked.filter(|marked| marked.answer == Answer::Choice(index));
+            let marked = marked.filter(|marked| marked.answer == QuizAnswer::QuizChoice(index));
             let (glyph, style) = match marked {
                 Some(marked) if marked.correct => (theme.glyphs.check, theme.good()),
                 Some(_) => (theme.glyphs.cross, theme.bad()),
@@ -97,7 +101,7 @@ impl Writer<'_> {
         Some(given.answer)
     }
 
-    fn number(&mut self, number: &Number) {
+    fn number(&mut self, number: &NumberQuestion) {
         let theme = self.theme;
         let Some((answer, correct)) = self
             .progress
@@ -121,7 +125,7 @@ impl Writer<'_> {
 
     /// The command to start, as the learner would type it.
     fn job(&mut self, flags: &[String]) {
-        let Some(job) = Job::of(self.here.step) else {
+        let Some(job) = Job::from_step(self.here.step) else {
             return;
         };
         let spans = vec![
@@ -154,7 +158,7 @@ impl Writer<'_> {
 
     fn investigate(&mut self, case: &Case) {
         let theme = self.theme;
-        let standing = Standing::of(case, &self.progress, &self.model.state);
+        let standing = Standing::from_progress(case, &self.progress, &self.model.state);
         self.job(&case.flags);
         self.offer();
         self.phase();
@@ -240,11 +244,11 @@ impl Writer<'_> {
             return;
         };
         match &run.phase {
-            Phase::Queued => self.plain("It waits for the run before it."),
-            Phase::Running if run.played.is_some() => self.plain("It is playing."),
-            Phase::Running => self.plain("It is running."),
-            Phase::Stopping => self.plain("It ends after this step."),
-            Phase::Over(ending) => {
+            RunPhase::Queued => self.plain("It waits for the run before it."),
+            RunPhase::Running if run.played.is_some() => self.plain("It is playing."),
+            RunPhase::Running => self.plain("It is running."),
+            RunPhase::Stopping => self.plain("It ends after this step."),
+            RunPhase::Over(ending) => {
                 self.begin_news();
                 let is_success = ending.is_success();
                 let style = if is_success {
@@ -252,7 +256,7 @@ impl Writer<'_> {
                 } else {
                     theme.bad()
                 };
-                self.styled(&ending.words, style);
+                self.styled(&ending.message, style);
                 self.plain(ending.remedy.as_deref().unwrap_or_default());
                 if !is_success && !ending.stderr.is_empty() {
                     self.line("Its last lines:", theme.muted());
@@ -300,7 +304,7 @@ impl Writer<'_> {
             count => format!("Run {count} times before"),
         };
         if let Some(value) = last.values.get("total_ms") {
-            let shown = Unit::Milliseconds.show(*value);
+            let shown = MetricUnit::Milliseconds.show(*value);
             text.push_str(&format!(", last with {shown} a step"));
         }
         if let Some(origin) = &last.recording {
@@ -353,8 +357,8 @@ impl Writer<'_> {
                 self.indented(line, 2, theme.muted());
             }
         }
-        for words in &profile.ending {
-            self.plain(words);
+        for message in &profile.ending {
+            self.plain(message);
         }
     }
 

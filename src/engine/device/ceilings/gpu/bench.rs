@@ -1,19 +1,21 @@
 //! A stream for measurements, and the timing of a repeat.
 
-use super::super::super::driver::{Driver, DriverError, Event, Launch, Module, Slice, Stream};
-use super::{Effort, Result, THREADS};
+use super::super::super::driver::{
+    DeviceModule, Driver, DriverError, Event, LaunchSettings, Slice, Stream,
+};
+use super::{GpuEffort, Result, THREADS};
 
-pub(super) struct Bench<'a> {
+pub(super) struct CeilingBench<'a> {
     pub driver: &'a Driver,
-    pub effort: &'a Effort,
+    pub effort: &'a GpuEffort,
     pub stream: Stream,
     start: Event,
     end: Event,
 }
 
-impl<'a> Bench<'a> {
-    pub fn open(driver: &'a Driver, effort: &'a Effort) -> Result<Self> {
-        Ok(Bench {
+impl<'a> CeilingBench<'a> {
+    pub fn open(driver: &'a Driver, effort: &'a GpuEffort) -> Result<Self> {
+        Ok(CeilingBench {
             driver,
             effort,
             stream: driver.stream(effort.workspace)?,
@@ -58,13 +60,13 @@ impl<'a> Bench<'a> {
     }
 
     /// Fills `slice` with numbers between -1 and 1, in f32 or in bf16 (`halves`).
-    pub fn fill_random(&self, module: &Module, slice: Slice, halves: bool) -> Result<()> {
+    pub fn fill_random(&self, module: &DeviceModule, slice: Slice, halves: bool) -> Result<()> {
         let kernel = module.kernel("fill_random")?;
         let words = u32::try_from(slice.bytes() / 4).map_err(|_| {
             DriverError::Invalid(format!("{} bytes are too many to fill", slice.bytes()))
         })?;
         let blocks = words.div_ceil(THREADS).min(65_535);
-        let launch = Launch::linear(blocks, THREADS);
+        let launch = LaunchSettings::linear(blocks, THREADS);
         let arguments = [slice.into(), words.into(), u32::from(halves).into()];
         // SAFETY: the arguments match the kernel's declaration, and the stream is waited for.
         unsafe { self.stream.launch(&kernel, &launch, &arguments)? };

@@ -7,10 +7,13 @@ mod products;
 use std::time::Instant;
 
 use super::super::driver::{
-    Driver, DriverError, Kernel, Launch, Module, Precision, Result, Source, Vendor,
+    DeviceKernel, DeviceModule, Driver, DriverError, GemmPrecision, LaunchSettings, Result,
+    SourceCode, Vendor,
 };
-use super::{BandwidthCeiling, ComputeCeiling, Latency, Level, Measured, Sampled, Unit};
-use bench::Bench;
+use super::{
+    BandwidthCeiling, ComputeCeiling, ComputeUnit, DeviceCeilings, Latency, Level, Sampled,
+};
+use bench::CeilingBench;
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::units::human_bytes;
 
@@ -23,7 +26,7 @@ const ROUNDS: u32 = 256;
 pub(super) const CHUNK: usize = THREADS as usize * 64;
 
 /// Extent of the measurements.
-pub(super) struct Effort {
+pub(super) struct GpuEffort {
     /// Repeats of a measurement.
     pub repeats: usize,
     /// A repeat should take at least half of this device time, in ms. It is long compared with the clock's steps and a launch.
@@ -44,7 +47,7 @@ pub(super) struct Effort {
     pub waits: usize,
 }
 
-pub(super) const FULL: Effort = Effort {
+pub(super) const FULL: GpuEffort = GpuEffort {
     repeats: 15,
     repeat_ms: 10.0,
     // cuBLAS asks for this workspace on recent GPUs.
@@ -60,13 +63,13 @@ pub(super) const FULL: Effort = Effort {
 /// Measures everything. A failed measurement becomes a note, and the others still run.
 pub(super) fn measure(
     driver: &Driver,
-    effort: &Effort,
+    effort: &GpuEffort,
     progress: &mut dyn FnMut(&str),
-) -> Measured {
-    let mut measured = Measured::new(DeviceFacts::from(driver.properties()));
+) -> DeviceCeilings {
+    let mut measured = DeviceCeilings::new(DeviceFacts::from(driver.properties()));
     progress("compiling the kernels to measure with");
-    let prepared = Bench::open(driver, effort).and_then(|bench| {
-        let source = Source::new("ceilings.cu", KERNELS)
+    let prepared = CeilingBench::open(driver, effort).and_then(|bench| {
+        let source = SourceCode::new("ceilings.cu", KERNELS)
             .define("TUTOR_THREADS", THREADS)
             .define("TUTOR_CHAINS", CHAINS);
         Ok((bench, driver.compile(&source)?))
@@ -83,20 +86,20 @@ pub(super) fn measure(
     // This measurement comes first, because it also raises the clocks.
     progress("multiply-adds outside of matrix units");
     let rates = multiply_adds(&bench, &module);
-    let rates = noted(&mut measured, "f32 multiply-adds", rates);
+    let rates = or_note(&mut measured, "f32 multiply-adds", rates);
     measured.compute.extend(rates);
     progress("launching and waiting");
-    measured.launch = noted(&mut measured, "launches", launches(&bench, &module));
-    measured.synchronise = noted(&mut measured, "waiting", waits(&bench, &module));
+    measured.launch = or_note(&mut measured, "launches", launches(&bench, &module));
+    measured.synchronise = or_note(&mut measured, "waiting", waits(&bench, &module));
     progress("copies from memory and within the cache");
     for level in [Level::Cold, Level::Warm] {
-        let rates = noted(&mut measured, "copies", copies(&bench, &module, level));
+        let rates = or_note(&mut measured, "copies", copies(&bench, &module, level));
         measured.bandwidth.extend(rates);
     }
-    for precision in [Precision::F32, Precision::Tf32, Precision::Bf16] {
+    for precision in [GemmPrecision::F32, GemmPrecision::Tf32, GemmPrecision::Bf16] {
         progress(&format!("matrix products in {precision}"));
         let rates = products::measure(&bench, &module, precision);
-        let rates = noted(
+        let rates = or_note(
             &mut measured,
             &format!("{precision} matrix products"),
             rates,
@@ -107,7 +110,7 @@ pub(super) fn measure(
 }
 
 /// Returns the measurement, or adds a note with the reason why it failed.
-fn noted<T>(measured: &mut Measured, what: &str, found: Result<T>) -> Option<T> {
+fn or_note<T>(measured: &mut DeviceCeilings, what: &str, found: Result<T>) -> Option<T> {
     found
         .map_err(|error| measured.notes.push(format!("{what}: {error}")))
         .ok()
@@ -119,7 +122,7 @@ fn per_second(work: f64, passes: &[f64]) -> Result<Sampled> {
 }
 
 fn sampled(repeats: Vec<f64>) -> Result<Sampled> {
-    Sampled::of(&repeats)
+    Sampled::from_repeats(&repeats)
         .ok_or_else(|| DriverError::Invalid("a time that is not a number above zero".into()))
 }
 
@@ -131,7 +134,7 @@ fn lanes(driver: &Driver) -> u32 {
     }
 }
 
-fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeCeiling> {
+fn multiply_adds(bench: &CeilingBench<'_>, module: &DeviceModule) -> Result<ComputeCeiling> {
     let kernel = module.kernel("multiply_add")?;
     let properties = bench.driver.properties();
     let lanes = lanes(bench.driver);
@@ -139,13 +142,13 @@ fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeCeiling> {
     let blocks = properties.compute_units * (properties.max_threads_per_unit / THREADS).max(1) * 4;
     let sink = bench.driver.allocate(size_of::<f32>())?;
     let passes = bench.sample(u32::MAX / ROUNDS, |passes| {
-        let launch = Launch::linear(blocks, THREADS);
+        let launch = LaunchSettings::linear(blocks, THREADS);
         let rounds = passes * ROUNDS;
         let arguments = [
             0.999_f32.into(),
             0.5_f32.into(),
             rounds.into(),
-            sink.whole().into(),
+            sink.as_slice().into(),
         ];
         // SAFETY: the arguments match the kernel's declaration; `sample` waits for the stream before the buffer is freed.
         unsafe { bench.stream.launch(&kernel, &launch, &arguments) }
@@ -154,7 +157,7 @@ fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeCeiling> {
     let flops = 2.0 * threads * f64::from(ROUNDS * CHAINS * lanes);
     Ok(ComputeCeiling {
         dtype: "f32".into(),
-        unit: Unit::Vector,
+        unit: ComputeUnit::Vector,
         flops_per_s: per_second(flops, &passes)?,
         how: format!(
             "multiply-adds in registers, {blocks} blocks of {THREADS} threads with {} independent sums each",
@@ -163,7 +166,11 @@ fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeCeiling> {
     })
 }
 
-fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthCeiling> {
+fn copies(
+    bench: &CeilingBench<'_>,
+    module: &DeviceModule,
+    level: Level,
+) -> Result<BandwidthCeiling> {
     let kernel = module.kernel("copy")?;
     let cache = bench.driver.properties().l2_bytes;
     let bytes = match level {
@@ -193,11 +200,11 @@ fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthC
     }
     let from = bench.driver.allocate(bytes)?;
     let to = bench.driver.allocate(bytes)?;
-    bench.fill_random(module, from.whole(), false)?;
+    bench.fill_random(module, from.as_slice(), false)?;
     let chunks = (bytes / CHUNK) as u32;
     let passes = bench.sample(i32::MAX as u32 / chunks, |passes| {
-        let launch = Launch::linear(chunks * passes, THREADS);
-        let arguments = [from.whole().into(), to.whole().into(), chunks.into()];
+        let launch = LaunchSettings::linear(chunks * passes, THREADS);
+        let arguments = [from.as_slice().into(), to.as_slice().into(), chunks.into()];
         // SAFETY: the arguments match the kernel's declaration; `sample` waits for the stream before the buffers are freed.
         unsafe { bench.stream.launch(&kernel, &launch, &arguments) }
     })?;
@@ -218,17 +225,17 @@ fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthC
 }
 
 /// Returns the host's microseconds per launch of an empty kernel.
-fn hand_over(bench: &Bench<'_>, kernel: &Kernel, count: usize) -> Result<f64> {
+fn time_launch(bench: &CeilingBench<'_>, kernel: &DeviceKernel, count: usize) -> Result<f64> {
     let start = Instant::now();
     for _ in 0..count {
-        let launch = Launch::linear(1, THREADS);
+        let launch = LaunchSettings::linear(1, THREADS);
         // SAFETY: the kernel has no arguments and touches no memory.
         unsafe { bench.stream.launch(kernel, &launch, &[])? };
     }
     Ok(start.elapsed().as_secs_f64() * 1e6)
 }
 
-fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
+fn launches(bench: &CeilingBench<'_>, module: &DeviceModule) -> Result<Latency> {
     let kernel = module.kernel("empty")?;
     let count = bench.effort.launches;
     let mut host = vec![];
@@ -237,7 +244,7 @@ fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
     for repeat in 0..=bench.effort.repeats {
         let mut handing_over = 0.0;
         let ms = bench.timed(|| {
-            handing_over = hand_over(bench, &kernel, count)?;
+            handing_over = time_launch(bench, &kernel, count)?;
             Ok(())
         })?;
         if repeat > 0 {
@@ -254,11 +261,11 @@ fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
     })
 }
 
-fn waits(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
+fn waits(bench: &CeilingBench<'_>, module: &DeviceModule) -> Result<Latency> {
     let kernel = module.kernel("empty")?;
     let once = || {
         let start = Instant::now();
-        hand_over(bench, &kernel, 1)?;
+        time_launch(bench, &kernel, 1)?;
         bench.stream.synchronize()?;
         Ok(start.elapsed().as_secs_f64() * 1e6)
     };

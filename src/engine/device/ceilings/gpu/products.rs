@@ -1,19 +1,20 @@
 //! Measures large matrix products by the vendor's library.
 
 use super::super::super::driver::{
-    DriverError, GemmOperands, GemmPlan, GemmSpec, Module, OutputType, Precision, Selection,
+    AlgorithmSelection, DeviceModule, DriverError, GemmOperands, GemmPlan, GemmPrecision, GemmSpec,
+    OutputType,
 };
-use super::super::{ComputeCeiling, Unit};
-use super::{Bench, Result, per_second};
+use super::super::{ComputeCeiling, ComputeUnit};
+use super::{CeilingBench, Result, per_second};
 
 /// Runs per candidate while the driver layer chooses: four rounds of twenty, and one or two that load the code.
 const RUNS_OF_A_CANDIDATE: f64 = 82.0;
 
 /// Measures the largest side that fits, with the best algorithm that the time allows to find.
 pub(super) fn measure(
-    bench: &Bench<'_>,
-    module: &Module,
-    precision: Precision,
+    bench: &CeilingBench<'_>,
+    module: &DeviceModule,
+    precision: GemmPrecision,
 ) -> Result<ComputeCeiling> {
     let free = bench.driver.device_memory()?.free;
     let mut last = None;
@@ -35,38 +36,38 @@ pub(super) fn measure(
     }))
 }
 
-fn smallest(bench: &Bench<'_>) -> usize {
+fn smallest(bench: &CeilingBench<'_>) -> usize {
     bench.effort.sides.iter().copied().min().unwrap_or(0)
 }
 
 /// Both operands have the summed index innermost, like a layer's input and its weight.
-fn spec(side: usize, precision: Precision) -> GemmSpec {
+fn spec(side: usize, precision: GemmPrecision) -> GemmSpec {
     let spec = GemmSpec::new(side, side, side, precision).transpose_b();
     match precision {
-        Precision::Bf16 => spec.with_output(OutputType::Bf16),
-        Precision::F32 | Precision::Tf32 => spec,
+        GemmPrecision::Bf16 => spec.with_output(OutputType::Bf16),
+        GemmPrecision::F32 | GemmPrecision::Tf32 => spec,
     }
 }
 
 /// Returns `None` if the time does not suffice to choose between two algorithms. With `settle` it takes the library's
 /// favourite.
 fn measure_one(
-    bench: &Bench<'_>,
-    module: &Module,
+    bench: &CeilingBench<'_>,
+    module: &DeviceModule,
     spec: GemmSpec,
     settle: bool,
 ) -> Result<Option<ComputeCeiling>> {
     let driver = bench.driver;
-    let favourite = driver.plan_gemm(&bench.stream, spec, Selection::Heuristic)?;
+    let favourite = driver.plan_gemm(&bench.stream, spec, AlgorithmSelection::Heuristic)?;
     let [a, b, d] = spec.bytes();
     let [a, b, d] = [
         driver.allocate(a)?,
         driver.allocate(b)?,
         driver.allocate(d)?,
     ];
-    let halves = spec.precision == Precision::Bf16;
-    bench.fill_random(module, a.whole(), halves)?;
-    bench.fill_random(module, b.whole(), halves)?;
+    let halves = spec.precision == GemmPrecision::Bf16;
+    bench.fill_random(module, a.as_slice(), halves)?;
+    bench.fill_random(module, b.as_slice(), halves)?;
     let operands = GemmOperands {
         alpha: 1.0,
         a: a.address(),
@@ -91,7 +92,7 @@ fn measure_one(
             "the library's own choice of algorithm".to_string(),
         )
     } else {
-        let selection = Selection::Measured { candidates };
+        let selection = AlgorithmSelection::Measured { candidates };
         let plan = driver.plan_gemm(&bench.stream, spec, selection)?;
         (
             plan,
@@ -101,7 +102,7 @@ fn measure_one(
     let passes = bench.sample(u32::MAX, |passes| multiply(&plan, passes))?;
     Ok(Some(ComputeCeiling {
         dtype: spec.precision.to_string(),
-        unit: Unit::Matrix,
+        unit: ComputeUnit::Matrix,
         flops_per_s: per_second(spec.flops() as f64, &passes)?,
         how: format!(
             "{0} x {0} x {0} by {1}, {chosen}, random operands",

@@ -13,8 +13,8 @@ const SAXPY: &str = include_str!("../../selftest/kernels.cu");
 /// Each piece of work takes a millisecond.
 const CLOCK: (&str, &str) = ("HIP_STAND_IN_CLOCK", "1");
 
-fn saxpy(driver: &Driver) -> Kernel {
-    let module = driver.compile(&Source::new("saxpy.cu", SAXPY)).unwrap();
+fn saxpy(driver: &Driver) -> DeviceKernel {
+    let module = driver.compile(&SourceCode::new("saxpy.cu", SAXPY)).unwrap();
     module.kernel("saxpy").unwrap()
 }
 
@@ -25,8 +25,8 @@ fn the_fastest_algorithm_is_taken_and_one_that_does_not_run_is_passed_over() {
     on("gfx90a", &[CLOCK, refused], |stand_in| {
         let driver = stand_in.open();
         let stream = driver.stream(1024).unwrap();
-        let spec = GemmSpec::new(4, 4, 4, Precision::F32);
-        let measured = Selection::Measured { candidates: 3 };
+        let spec = GemmSpec::new(4, 4, 4, GemmPrecision::F32);
+        let measured = AlgorithmSelection::Measured { candidates: 3 };
         let plan = |selection| driver.plan_gemm(&stream, spec, selection).unwrap();
         // The other algorithm splits its sum, which needs two kernels.
         let second = plan(measured);
@@ -35,12 +35,15 @@ fn the_fastest_algorithm_is_taken_and_one_that_does_not_run_is_passed_over() {
         let first = plan(measured);
         assert_eq!(first.contents.kernels, 1);
         assert_eq!(first.measured_microseconds, Some(1000.0));
-        assert_eq!(plan(Selection::Heuristic).measured_microseconds, None);
+        assert_eq!(
+            plan(AlgorithmSelection::Heuristic).measured_microseconds,
+            None
+        );
 
         let narrow = driver.stream(64).unwrap();
         let operands = {
             let [a, b, d] = spec.bytes().map(|bytes| driver.allocate(bytes).unwrap());
-            let address = |buffer: &Buffer| buffer.address();
+            let address = |buffer: &DeviceBuffer| buffer.address();
             GemmOperands {
                 alpha: 1.0,
                 a: address(&a),
@@ -57,7 +60,7 @@ fn the_fastest_algorithm_is_taken_and_one_that_does_not_run_is_passed_over() {
             "{error}"
         );
 
-        let rounded = GemmSpec::new(4, 4, 4, Precision::Tf32);
+        let rounded = GemmSpec::new(4, 4, 4, GemmPrecision::Tf32);
         assert!(!driver.multiplies(&rounded).unwrap() && driver.multiplies(&spec).unwrap());
         let error = driver.plan_gemm(&stream, rounded, measured).err().unwrap();
         assert_eq!(
@@ -75,8 +78,8 @@ fn algorithms_are_timed_on_numbers_that_are_none_of_them_zero() {
         let stream = driver.stream(0).unwrap();
         for count in [1, 3, 1_000_001] {
             let buffer = driver.allocate(2 * count).unwrap();
-            tuning::fill(&stream, &buffer).unwrap();
-            let halves: Vec<u16> = stream.download(buffer.whole(), count).unwrap();
+            tuning::fill_operands(&stream, &buffer).unwrap();
+            let halves: Vec<u16> = stream.download(buffer.as_slice(), count).unwrap();
             let numbers = halves.iter().map(|bits| u32::from(*bits) << 16);
             let numbers: Vec<f32> = numbers.map(f32::from_bits).collect();
             assert!(numbers.iter().all(|it| (0.5..1.0).contains(&it.abs())));
@@ -92,23 +95,23 @@ fn a_capture_refuses_what_cannot_be_captured() {
         let driver = stand_in.open();
         let stream = driver.stream(0).unwrap();
         let x = driver.allocate(64).unwrap();
-        let spec = GemmSpec::new(2, 2, 2, Precision::F32);
+        let spec = GemmSpec::new(2, 2, 2, GemmPrecision::F32);
         type Trial<'a> = Box<dyn Fn() -> Result<()> + 'a>;
         let trials: Vec<(&str, Trial<'_>)> = vec![
             ("waiting", Box::new(|| stream.synchronize())),
             (
                 "pageable",
-                Box::new(|| stream.upload(x.whole(), &[1.0_f32])),
+                Box::new(|| stream.upload(x.as_slice(), &[1.0_f32])),
             ),
             (
                 "pageable",
-                Box::new(|| stream.download::<f32>(x.whole(), 1).map(|_| ())),
+                Box::new(|| stream.download::<f32>(x.as_slice(), 1).map(|_| ())),
             ),
             (
                 "algorithm",
                 Box::new(|| {
                     driver
-                        .plan_gemm(&stream, spec, Selection::Heuristic)
+                        .plan_gemm(&stream, spec, AlgorithmSelection::Heuristic)
                         .map(|_| ())
                 }),
             ),
@@ -141,7 +144,7 @@ fn streams_and_events_go_on_after_a_capture_that_failed() {
             stream.capture(|| {
                 stream.record(&fork)?;
                 branch.wait(&fork)?;
-                branch.fill(x.whole(), 1.0)?;
+                branch.fill(x.as_slice(), 1.0)?;
                 if joined {
                     branch.record(&fork)?;
                     stream.wait(&fork)?;
@@ -150,16 +153,16 @@ fn streams_and_events_go_on_after_a_capture_that_failed() {
             })
         };
         let error = captured(false).err().unwrap();
-        assert_eq!(error.refusal(), Refusal::Capture, "{error}");
+        assert_eq!(error.refusal(), ErrorClass::Capture, "{error}");
         for stream in [&stream, &branch] {
             assert!(!stream.is_capturing());
-            stream.upload(x.whole(), &[2.0_f32; 16]).unwrap();
+            stream.upload(x.as_slice(), &[2.0_f32; 16]).unwrap();
         }
         stream.record(&fork).unwrap();
         branch.wait(&fork).unwrap();
         let graph = captured(true).unwrap();
         unsafe { graph.launch(&stream).unwrap() };
-        assert_eq!(stream.download::<f32>(x.whole(), 16).unwrap(), [1.0; 16]);
+        assert_eq!(stream.download::<f32>(x.as_slice(), 16).unwrap(), [1.0; 16]);
         assert_eq!(driver.take_failures(), []);
     });
 }
@@ -170,9 +173,9 @@ fn a_matrix_library_without_kernels_for_the_gpu_gives_way_to_rocblas() {
         let driver = stand_in.open();
         assert_eq!(driver.gemm_library().unwrap(), "rocBLAS");
         let stream = driver.stream(1024).unwrap();
-        let spec = GemmSpec::new(4, 4, 4, Precision::F32);
+        let spec = GemmSpec::new(4, 4, 4, GemmPrecision::F32);
         driver
-            .plan_gemm(&stream, spec, Selection::Heuristic)
+            .plan_gemm(&stream, spec, AlgorithmSelection::Heuristic)
             .unwrap();
     });
 }
@@ -184,7 +187,7 @@ fn products_in_tf32_are_taken_only_where_the_gpu_has_them() {
         on(arch, &[], |stand_in| {
             let driver = stand_in.open();
             let _stream = driver.stream(0).unwrap();
-            let rounded = GemmSpec::new(32, 32, 32, Precision::Tf32);
+            let rounded = GemmSpec::new(32, 32, 32, GemmPrecision::Tf32);
             assert_eq!(driver.multiplies(&rounded).unwrap(), has);
         });
     }
@@ -214,17 +217,17 @@ fn captured_work_is_counted_apart_from_launches() {
         let [stream, branch] = [driver.stream(0).unwrap(), driver.stream(0).unwrap()];
         let [fork, join] = [(); 2].map(|()| driver.ordering_event().unwrap());
         let x = driver.allocate(64).unwrap();
-        stream.upload(x.whole(), &[1.0_f32; 16]).unwrap();
+        stream.upload(x.as_slice(), &[1.0_f32; 16]).unwrap();
         let saxpy = saxpy(&driver);
         let arguments = [
             1.0_f32.into(),
-            x.whole().into(),
-            x.whole().into(),
+            x.as_slice().into(),
+            x.as_slice().into(),
             16_u32.into(),
         ];
         let doubled = |stream: &Stream| {
             // SAFETY: the arguments match the kernel's declaration; everything outlives the graph.
-            unsafe { stream.launch(&saxpy, &Launch::linear(1, 16), &arguments) }
+            unsafe { stream.launch(&saxpy, &LaunchSettings::linear(1, 16), &arguments) }
         };
         let before = driver.work();
         // SAFETY: everything outlives the graph.
@@ -248,7 +251,7 @@ fn captured_work_is_counted_apart_from_launches() {
         stream.synchronize().unwrap();
         doubled(&branch).unwrap();
         branch.synchronize().unwrap();
-        let work = driver.work().since(&before);
+        let work = driver.work().difference_to(&before);
         let expected = WorkCounts {
             kernels: 1,
             graphs: 3,
@@ -258,7 +261,10 @@ fn captured_work_is_counted_apart_from_launches() {
         assert_eq!(work, expected);
         assert_eq!(work.host_launches(), 4);
         // The kernels double the numbers seven times in all.
-        assert_eq!(stream.download::<f32>(x.whole(), 16).unwrap(), [128.0; 16]);
+        assert_eq!(
+            stream.download::<f32>(x.as_slice(), 16).unwrap(),
+            [128.0; 16]
+        );
         assert_eq!(stand_in.count("hipGraphLaunch"), 3);
     });
 }
@@ -269,7 +275,7 @@ fn a_full_device_says_how_much_was_asked_for() {
         let driver = stand_in.open();
         let held = driver.allocate(3 << 19).unwrap();
         let error = driver.allocate(1 << 20).err().unwrap();
-        assert_eq!(error.refusal(), Refusal::OutOfMemory);
+        assert_eq!(error.refusal(), ErrorClass::OutOfMemory);
         assert!(error.to_string().contains("1048576 bytes"), "{error}");
         assert_eq!(driver.memory_use().allocated, 3 << 19);
         drop(held);
@@ -290,7 +296,7 @@ fn ranges_past_the_end_are_refused() {
         assert!(x.slice(usize::MAX, 8).is_err());
         assert!(half.slice(16, 32).is_err());
         assert!(stream.upload(half, &[0.0_f32; 9]).is_err());
-        assert!(stream.download::<f32>(x.whole(), 17).is_err());
+        assert!(stream.download::<f32>(x.as_slice(), 17).is_err());
         assert!(pinned.write(&[0.0; 5]).is_err());
         let short = x.slice(0, 12).unwrap();
         // SAFETY: each call is refused, or its work is done before the memory is freed.
@@ -298,7 +304,7 @@ fn ranges_past_the_end_are_refused() {
             assert!(stream.upload_pinned(short, &pinned).is_err());
             assert!(stream.download_pinned(&pinned, short).is_err());
             assert!(stream.fill(x.slice(0, 6).unwrap(), 1.0).is_err());
-            stream.fill(x.whole(), 1.5).unwrap();
+            stream.fill(x.as_slice(), 1.5).unwrap();
         }
         let last = x.slice(60, 4).unwrap();
         assert_eq!(stream.download::<f32>(last, 1).unwrap(), [1.5]);
@@ -309,14 +315,14 @@ fn ranges_past_the_end_are_refused() {
 fn a_module_is_compiled_once_for_its_text_options_and_compiler() {
     on("gfx90a", &[], |stand_in| {
         let folder = tempfile::tempdir().unwrap();
-        let compiled = |source: &Source| {
+        let compiled = |source: &SourceCode| {
             let before = stand_in.count("hiprtcCompileProgram");
             let cache = ModuleCache::new(folder.path());
             stand_in.open_with(Some(cache)).compile(source).unwrap();
             stand_in.count("hiprtcCompileProgram") - before
         };
         let source = |name: &str, kernel: &str| {
-            Source::new(
+            SourceCode::new(
                 name,
                 format!("extern \"C\" __global__ void {kernel}() {{}}"),
             )

@@ -18,7 +18,7 @@ use crate::device::ranges;
 type Declared = (&'static str, &'static [usize]);
 
 /// A number or size: its expression in the headers, and its value in this layer.
-type Number = (String, i64);
+type DeclaredNumber = (String, i64);
 
 const HEADERS: &str = "
 #define __HIP_PLATFORM_AMD__
@@ -89,7 +89,7 @@ fn int(value: i32) -> i64 {
 }
 
 #[rustfmt::skip]
-fn numbers() -> Vec<Number> {
+fn numbers() -> Vec<DeclaredNumber> {
     use properties as device;
     let attribute = |[_, hip]: properties::Attribute| i64::from(hip);
     let hip_properties = "((hipDeviceProp_t*)0)->gcnArchName";
@@ -154,7 +154,7 @@ fn numbers() -> Vec<Number> {
 }
 
 /// Returns the compiler's errors for `declared` and `numbers` together with the headers; empty if they agree.
-fn disagreements(user_space: &Path, declared: &[Declared], numbers: &[Number]) -> String {
+fn disagreements(user_space: &Path, declared: &[Declared], numbers: &[DeclaredNumber]) -> String {
     let mut text = HEADERS.to_owned();
     for (name, sizes) in declared {
         let sizes = sizes

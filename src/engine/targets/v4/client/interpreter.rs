@@ -6,7 +6,7 @@ use std::ops::Range;
 use anyhow::{Result, bail};
 use burn::tensor::{Device, FloatDType, IndexingUpdateOp, Tensor, TensorData};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
-use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 use tinyllama_kernels::adamw::AdamW;
 use tinyllama_kernels::binding::product as multiply;
 use tinyllama_kernels::flash_attention::{self, KeyValueLayout};
@@ -15,9 +15,9 @@ use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu};
 use super::ClientOptions;
 use super::tensors::Tensors;
 use crate::model::{ModelConfig, NORM_EPSILON, Part, attention_shape, part, rotary_table};
-use crate::targets::v4::buffers::Handle;
-use crate::targets::v4::layout::{Layout, ParameterIndex};
-use crate::targets::v4::operation::{Operation, Product};
+use crate::targets::v4::buffers::BufferHandle;
+use crate::targets::v4::layout::{ParameterIndex, ParameterLayout};
+use crate::targets::v4::operation::{MatrixProduct, Operation};
 use crate::targets::v4::schedule::{LOSS_RING, Node, Schedule};
 
 /// The tensors and state on which operations work.
@@ -25,8 +25,8 @@ pub struct Interpreter {
     pub device: Device,
     pub options: ClientOptions,
     hyperparameters: Hyperparameters,
-    shape: Shape,
-    layout: Layout,
+    shape: AttentionShape,
+    layout: ParameterLayout,
     pub tensors: Tensors,
     /// Cosine and sine of each position and pair, `[S, d/2, 2]`.
     rotary: Tensor<3>,
@@ -65,18 +65,18 @@ impl Interpreter {
     }
 
     /// Executes a node through burn. Observed launches carry the node's name.
-    pub fn carry_out(&mut self, node: &Node) -> Result<()> {
+    pub fn run_node(&mut self, node: &Node) -> Result<()> {
         let _part = part::enter(node.counted_part());
-        self.make_room(&node.operation);
+        self.release_outputs(&node.operation);
         self.compute(&node.operation)
     }
 
     /// Frees arrays that the operation is about to write, so that the pool can reuse their memory.
-    fn make_room(&mut self, operation: &Operation) {
+    fn release_outputs(&mut self, operation: &Operation) {
         let kept = operation.reads();
         match operation {
             // Earlier operations have already written these.
-            Operation::FinishNorms(_) | Operation::Update(_) => {}
+            Operation::FinishNorms(_) | Operation::UpdateOperation(_) => {}
             _ => {
                 for handle in operation.writes() {
                     if !kept.contains(&handle) {
@@ -105,7 +105,7 @@ impl Interpreter {
                 let rows = rmsnorm::rms_norm(stream, tensors.vectors.get(op.weight)?, epsilon);
                 tensors.matrices.put(op.normed, rows);
             }
-            Operation::Product(_) | Operation::WeightGradients(_) => {
+            Operation::MatrixProduct(_) | Operation::WeightGradients(_) => {
                 for product in operation.products() {
                     self.product(product)?;
                 }
@@ -167,7 +167,7 @@ impl Interpreter {
                     matrices.put(copy, sum.clone());
                 }
                 matrices.put(op.stream_gradient, sum);
-                let gradient = Handle::Gradient(self.layout.norm(op.norm));
+                let gradient = BufferHandle::Gradient(self.layout.norm(op.norm));
                 tensors.vectors.put(gradient, of_weight);
             }
             Operation::FinishNorms(_) => {}
@@ -187,12 +187,12 @@ impl Interpreter {
             Operation::Sum(_) => bail!("sums over ranks go through a driver"),
             // The update itself counts, so there is nothing to do here.
             Operation::Advance(_) => {}
-            Operation::Update(op) => self.update(&op.elements, &op.weights)?,
+            Operation::UpdateOperation(op) => self.update(&op.elements, &op.weights)?,
         }
         Ok(())
     }
 
-    fn product(&mut self, product: &Product) -> Result<()> {
+    fn product(&mut self, product: &MatrixProduct) -> Result<()> {
         let matrices = &mut self.tensors.matrices;
         let stored = |matrix: Tensor<2>, transposed: bool| match transposed {
             true => matrix.transpose(),
@@ -215,23 +215,23 @@ impl Interpreter {
 
     /// Updates the parameters of `elements` in one launch. They are moved there and back: with one owner each, they are
     /// updated in place.
-    fn update(&mut self, elements: &Range<usize>, weights: &[Handle]) -> Result<()> {
+    fn update(&mut self, elements: &Range<usize>, weights: &[BufferHandle]) -> Result<()> {
         let mut parameters = Vec::with_capacity(weights.len());
         for handle in weights {
-            let Handle::Weight(index) = *handle else {
+            let BufferHandle::Weight(index) = *handle else {
                 bail!("{handle:?} is updated and is not a parameter");
             };
             let (value, gradient) = if self.is_norm(index) {
                 let vectors = &mut self.tensors.vectors;
                 (
                     vectors.take(*handle)?,
-                    vectors.get(Handle::Gradient(index))?,
+                    vectors.get(BufferHandle::Gradient(index))?,
                 )
             } else {
                 let matrices = &mut self.tensors.matrices;
                 let flat = |matrix: Tensor<2>| matrix.flatten(0, 1);
                 let value = flat(matrices.take(*handle)?);
-                (value, flat(matrices.get(Handle::Gradient(index))?))
+                (value, flat(matrices.get(BufferHandle::Gradient(index))?))
             };
             parameters.push((value, gradient));
         }
@@ -249,9 +249,9 @@ impl Interpreter {
     }
 
     /// Returns a parameter or its gradient, flat.
-    pub fn parameter(&self, handle: Handle) -> Result<Tensor<1>> {
+    pub fn parameter(&self, handle: BufferHandle) -> Result<Tensor<1>> {
         match handle {
-            Handle::Weight(index) | Handle::Gradient(index) if self.is_norm(index) => {
+            BufferHandle::Weight(index) | BufferHandle::Gradient(index) if self.is_norm(index) => {
                 self.tensors.vectors.get(handle)
             }
             _ => Ok(self.tensors.matrices.get(handle)?.flatten(0, 1)),
@@ -259,8 +259,8 @@ impl Interpreter {
     }
 
     /// Stores a flat parameter in its place.
-    fn put_parameter(&mut self, handle: Handle, value: Tensor<1>) {
-        let (Handle::Weight(index) | Handle::Gradient(index)) = handle else {
+    fn put_parameter(&mut self, handle: BufferHandle, value: Tensor<1>) {
+        let (BufferHandle::Weight(index) | BufferHandle::Gradient(index)) = handle else {
             return;
         };
         if self.is_norm(index) {
@@ -278,7 +278,7 @@ impl Interpreter {
             let range = self.layout.parameters[index].range();
             let data = TensorData::new(values[range.clone()].to_vec(), [range.len()]);
             let value = Tensor::from_data(data, &self.device);
-            self.put_parameter(Handle::Weight(index), value);
+            self.put_parameter(BufferHandle::Weight(index), value);
         }
     }
 }
@@ -288,6 +288,6 @@ fn rotary(config: &ModelConfig, device: &Device) -> Tensor<3> {
     Tensor::from_data(TensorData::new(rotary_table(config), shape), device)
 }
 
-fn shape(config: &ModelConfig) -> Shape {
+fn shape(config: &ModelConfig) -> AttentionShape {
     attention_shape(config, [config.batch_size, config.sequence_length])
 }

@@ -13,13 +13,13 @@ use anyhow::{Context as _, Result, bail};
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
-use super::buffers::Handle;
+use super::buffers::BufferHandle;
 use super::executor::{Executor, check_reshape};
 use super::layout::ParameterIndex;
 use super::schedule::Schedule;
 use crate::model::LibraryKernels;
 use crate::targets::autodiff::read;
-use crate::train::telemetry::MemoryUse;
+use crate::train::telemetry::PoolMemory;
 use interpreter::Interpreter;
 
 /// How products are computed.
@@ -51,7 +51,7 @@ impl ClientExecutor {
     }
 
     /// Reads every parameter, or the array of it that `handle` selects, in the layout's order; gaps are 0.
-    fn read_all(&self, handle: impl Fn(ParameterIndex) -> Handle) -> Result<Vec<f32>> {
+    fn read_all(&self, handle: impl Fn(ParameterIndex) -> BufferHandle) -> Result<Vec<f32>> {
         let layout = &self.schedule.layout;
         let mut all = vec![0.0; layout.length];
         for (index, parameter) in layout.parameters.iter().enumerate() {
@@ -99,8 +99,8 @@ impl Executor for ClientExecutor {
 
     /// Executes a node, which counts as one launch. After queueing and fusion, only an observer of launches sees the
     /// real number.
-    fn carry_out(&mut self, node: usize) -> Result<()> {
-        self.interpreter.carry_out(&self.schedule.nodes[node])
+    fn run_node(&mut self, node: usize) -> Result<()> {
+        self.interpreter.run_node(&self.schedule.nodes[node])
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -121,7 +121,7 @@ impl Executor for ClientExecutor {
     }
 
     fn weights(&mut self) -> Result<Vec<f32>> {
-        self.read_all(Handle::Weight)
+        self.read_all(BufferHandle::Weight)
     }
 
     fn set_weights(&mut self, weights: &[f32]) -> Result<()> {
@@ -134,7 +134,7 @@ impl Executor for ClientExecutor {
     }
 
     fn gradients(&mut self) -> Result<Vec<f32>> {
-        self.read_all(Handle::Gradient)
+        self.read_all(BufferHandle::Gradient)
     }
 
     fn logits(&mut self) -> Result<Vec<f32>> {
@@ -147,8 +147,8 @@ impl Executor for ClientExecutor {
     }
 
     /// Returns the bytes that the backend's pool has handed out, and the bytes that it has reserved on the device.
-    fn memory(&self) -> MemoryUse {
-        MemoryUse::of(&self.interpreter.device)
+    fn memory(&self) -> PoolMemory {
+        PoolMemory::read(&self.interpreter.device)
     }
 
     fn captured(&self) -> Result<(), String> {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result};
 use burn::tensor::{Int, Tensor};
 
-use crate::targets::v4::buffers::Handle;
+use crate::targets::v4::buffers::BufferHandle;
 
 /// Tensors of one rank, by their handle in the schedule.
 #[derive(Debug)]
-pub struct Slots<T>(HashMap<Handle, T>);
+pub struct Slots<T>(HashMap<BufferHandle, T>);
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
@@ -19,24 +19,26 @@ impl<T> Default for Slots<T> {
 
 impl<T: Clone> Slots<T> {
     /// Returns the tensor of `handle` and keeps it here.
-    pub fn get(&self, handle: Handle) -> Result<T> {
+    pub fn get(&self, handle: BufferHandle) -> Result<T> {
         self.0
             .get(&handle)
             .cloned()
-            .with_context(|| unwritten(handle))
+            .with_context(|| unwritten_error(handle))
     }
 
     /// Takes the tensor of `handle` out, so that an operation is its only owner and may work in place.
-    pub fn take(&mut self, handle: Handle) -> Result<T> {
-        self.0.remove(&handle).with_context(|| unwritten(handle))
+    pub fn take(&mut self, handle: BufferHandle) -> Result<T> {
+        self.0
+            .remove(&handle)
+            .with_context(|| unwritten_error(handle))
     }
 
-    pub fn put(&mut self, handle: Handle, tensor: T) {
+    pub fn put(&mut self, handle: BufferHandle, tensor: T) {
         self.0.insert(handle, tensor);
     }
 }
 
-fn unwritten(handle: Handle) -> String {
+fn unwritten_error(handle: BufferHandle) -> String {
     format!("{handle:?} is read before anything was written to it")
 }
 
@@ -54,7 +56,7 @@ pub struct Tensors {
 
 impl Tensors {
     /// Returns a handle's memory to the pool.
-    pub fn release(&mut self, handle: Handle) {
+    pub fn release(&mut self, handle: BufferHandle) {
         self.matrices.0.remove(&handle);
         self.vectors.0.remove(&handle);
         self.log_sums.0.remove(&handle);
@@ -63,7 +65,7 @@ impl Tensors {
 
     /// Releases everything except the parameters.
     pub fn keep_weights(&mut self) {
-        let is_weight = |handle: &Handle| matches!(handle, Handle::Weight(_));
+        let is_weight = |handle: &BufferHandle| matches!(handle, BufferHandle::Weight(_));
         self.matrices.0.retain(|handle, _| is_weight(handle));
         self.vectors.0.retain(|handle, _| is_weight(handle));
         self.log_sums.0.clear();

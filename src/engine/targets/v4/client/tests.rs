@@ -1,11 +1,11 @@
 use super::*;
 use crate::model::ModelConfig;
-use crate::targets::v4::executor::Span;
+use crate::targets::v4::executor::StepSpan;
 use crate::targets::v4::schedule::LOSS_RING;
-use crate::targets::v4::schedule::Phase;
+use crate::targets::v4::schedule::StepPhase;
 use crate::targets::v4::tests::{batch, fresh_seed, oracle, weights};
 use crate::targets::v4::trainer::NamedValues;
-use crate::targets::v4::{Concurrency, HostExecutor, Trainer};
+use crate::targets::v4::{Concurrency, HostExecutor, ScheduleTrainer};
 use crate::train::{Synchronize, adamw};
 use tinyllama_base::statistics::relative_difference as difference;
 
@@ -55,12 +55,12 @@ fn pair(
     seed: u64,
     concurrency: Concurrency,
     library: LibraryKernels,
-) -> [Trainer; 2] {
+) -> [ScheduleTrainer; 2] {
     let weights = weights(config, seed, 15.0);
     let client = executor(config, concurrency, ClientOptions { library, ..F32 });
     let host = HostExecutor::new(Schedule::new(config, concurrency), adamw(3e-3, 0.01));
     let executors: [Box<dyn Executor>; 2] = [Box::new(client), Box::new(host)];
-    executors.map(|executor| Trainer::new(executor, &weights, concurrency).unwrap())
+    executors.map(|executor| ScheduleTrainer::new(executor, &weights, concurrency).unwrap())
 }
 
 fn wide(values: &[f32]) -> Vec<f64> {
@@ -166,7 +166,7 @@ fn another_shape_keeps_parameters_and_moments() {
             for step in 0..3 {
                 let (tokens, targets) = batch(config, seed + step);
                 executor.place(&tokens, &targets).unwrap();
-                executor.run(Span::Step).unwrap();
+                executor.run(StepSpan::Step).unwrap();
             }
         };
         executor.set_weights(&values).unwrap();
@@ -229,7 +229,7 @@ fn operands_in_bf16_round_as_much_as_bf16_does() {
     };
     let client = executor(&config, Concurrency::NONE, options);
     assert_eq!(client.operand_bytes(), 2);
-    let mut client = Trainer::new(Box::new(client), &weights, Concurrency::NONE).unwrap();
+    let mut client = ScheduleTrainer::new(Box::new(client), &weights, Concurrency::NONE).unwrap();
     let values = client.schedule().layout.place(&weights);
     let answer = oracle::solve(&config, &values, &tokens, &targets);
     let (loss, _) = client.gradients(&tokens, &targets).unwrap();
@@ -242,14 +242,14 @@ fn what_was_never_written_is_an_error_and_losses_are_kept_within_bounds() {
     let config = config(1, 1);
     let mut client = executor(&config, Concurrency::NONE, F32);
     assert!(client.weights().is_err());
-    assert!(client.run(Span::Only(Phase::Forward)).is_err());
+    assert!(client.run(StepSpan::Only(StepPhase::Forward)).is_err());
     assert!(client.set_weights(&[0.0; 3]).is_err());
     let length = client.schedule().layout.length;
     client.set_weights(&vec![0.5; length]).unwrap();
     assert!(client.gradients().is_err());
     client.place(&[3], &[4]).unwrap();
     for _ in 0..LOSS_RING + 2 {
-        client.run(Span::Only(Phase::Forward)).unwrap();
+        client.run(StepSpan::Only(StepPhase::Forward)).unwrap();
     }
     let losses = client.last_losses(2 * LOSS_RING).unwrap();
     assert_eq!(losses.len(), LOSS_RING);

@@ -2,43 +2,45 @@
 
 use super::kernels::{ROW_THREADS, THREADS, linear, number, row_source, row_teams, source, vector};
 use super::shape::{self, MatrixCores, TEAM};
-use crate::device::driver::{Argument, Launch, Precision, Properties, Source};
+use crate::device::driver::{
+    GemmPrecision, LaunchArgument, LaunchSettings, Properties, SourceCode,
+};
 use crate::model::{ModelConfig, rotary_table};
 
 /// A kernel that does the same work as an exercise of the workbench.
-pub struct Alone {
-    pub source: Source,
+pub struct IsolatedKernels {
+    pub source: SourceCode,
     pub entry: &'static str,
-    pub launch: Launch,
+    pub launch: LaunchSettings,
     /// In the kernel's order.
-    pub arguments: Vec<Given>,
+    pub arguments: Vec<ArgumentSource>,
     /// A remark on work that it does in addition to the exercise, or differently.
     pub remark: Option<&'static str>,
 }
 
 /// Source of an argument.
-pub enum Given {
+pub enum ArgumentSource {
     /// The exercise's argument of this name.
     Named(&'static str),
     /// An additional array with these numbers.
     Array(Vec<f32>),
-    Value(Argument<'static>),
+    Value(LaunchArgument<'static>),
 }
 
 /// Returns numbers of which no two neighbours are equal.
-fn mixed(count: usize) -> Vec<f32> {
+fn distinct_values(count: usize) -> Vec<f32> {
     (0..count)
         .map(|index| (index * 7919 % 2003) as f32 / 500.0 - 2.0)
         .collect()
 }
 
 /// Returns the f32 kernel for `exercise` with its sizes by name. `None` if V4 has no such kernel, or not for these sizes.
-pub fn alone(
+pub fn time_alone(
     exercise: &str,
     size: &dyn Fn(&str) -> usize,
     properties: &Properties,
-) -> Option<Alone> {
-    let precision = Precision::F32;
+) -> Option<IsolatedKernels> {
+    let precision = GemmPrecision::F32;
     let mut config = ModelConfig {
         vocabulary: 4,
         hidden: 4,
@@ -49,31 +51,36 @@ pub fn alone(
         sequence_length: size("rows"),
         batch_size: 1,
     };
-    let named = |names: &[&'static str]| names.iter().map(|name| Given::Named(name)).collect();
+    let named = |names: &[&'static str]| {
+        names
+            .iter()
+            .map(|name| ArgumentSource::Named(name))
+            .collect()
+    };
     if exercise == "attention" {
         (config.heads, config.kv_heads) = (size("heads"), size("heads"));
         config.hidden = config.heads * size("head_dim");
         config.sequence_length = size("sequence");
-        let cores = MatrixCores::of(&config, precision, properties);
+        let cores = MatrixCores::choose(&config, precision, properties);
         let block = shape::attention_blocks(&config, precision, properties, cores)?.forward;
         let teams = shape::norm_teams(&config, properties).max(1);
         let [shared, _] = block.shared(&config, precision);
         let tiles = config.sequence_length.div_ceil(block.tile);
-        let launch = Launch::new(
+        let launch = LaunchSettings::new(
             [number(tiles), number(config.heads), 1],
             [number(block.threads()), 1, 1],
         );
-        return Some(Alone {
+        return Some(IsolatedKernels {
             source: source(&config, precision, block, teams, false),
             entry: "attention",
             launch: launch.with_shared(number(shared)),
             arguments: vec![
-                Given::Array(mixed(3 * config.tokens() * config.hidden)),
-                Given::Array(rotary_table(&config)),
-                Given::Array(mixed(2 * config.tokens() * config.hidden)),
-                Given::Named("out"),
-                Given::Array(mixed(config.tokens() * config.heads)),
-                Given::Named("scale"),
+                ArgumentSource::Array(distinct_values(3 * config.tokens() * config.hidden)),
+                ArgumentSource::Array(rotary_table(&config)),
+                ArgumentSource::Array(distinct_values(2 * config.tokens() * config.hidden)),
+                ArgumentSource::Named("out"),
+                ArgumentSource::Array(distinct_values(config.tokens() * config.heads)),
+                ArgumentSource::Named("scale"),
             ],
             remark: Some(
                 "v4's attention also rotates queries and keys, and keeps what its gradient needs; its rows hold all heads",
@@ -110,12 +117,13 @@ pub fn alone(
         }
         "adamw" if size("n").is_multiple_of(4) => {
             let n = size("n");
-            let mut arguments: Vec<Given> = named(&["weights", "gradients", "first", "second"]);
+            let mut arguments: Vec<ArgumentSource> =
+                named(&["weights", "gradients", "first", "second"]);
             // No copies for products are written.
             arguments.extend([
-                Given::Value(Argument::Value(0)),
-                Given::Named("factors"),
-                Given::Value((n as i64).into()),
+                ArgumentSource::Value(LaunchArgument::Value(0)),
+                ArgumentSource::Named("factors"),
+                ArgumentSource::Value((n as i64).into()),
             ]);
             (
                 "adamw",
@@ -126,7 +134,7 @@ pub fn alone(
         _ => return None,
     };
     let teams = shape::norm_teams(&config, properties).max(1);
-    Some(Alone {
+    Some(IsolatedKernels {
         source: row_source(&config, precision, teams, false),
         entry,
         launch,

@@ -3,28 +3,28 @@
 use anyhow::Result;
 
 use super::parameters::Parameters;
-use crate::device::driver::{Buffer, Driver, DriverError, Precision, Slice, Stream};
+use crate::device::driver::{DeviceBuffer, Driver, DriverError, GemmPrecision, Slice, Stream};
 use crate::model::rotary_table;
-use crate::targets::v4::buffers::{Element, Handle};
+use crate::targets::v4::buffers::{BufferHandle, Element};
 use crate::targets::v4::schedule::Schedule;
 
 /// Every buffer starts at a multiple of this many bytes.
 const ALIGNMENT: usize = 256;
 
 /// The schedule's buffers, and the table of rotations.
-pub struct Activations {
+pub struct ActivationBuffers {
     /// The allocation to which the slices belong.
-    _memory: Buffer,
+    _memory: DeviceBuffer,
     slices: Vec<Slice>,
     pub rotary: Slice,
 }
 
-impl Activations {
+impl ActivationBuffers {
     pub fn new(
         driver: &Driver,
         stream: &Stream,
         schedule: &Schedule,
-        precision: Precision,
+        precision: GemmPrecision,
     ) -> Result<Self, DriverError> {
         let rotary = rotary_table(&schedule.config);
         let operand = precision.element_bytes();
@@ -42,7 +42,7 @@ impl Activations {
             .iter()
             .map(|(start, bytes)| memory.slice(*start, *bytes));
         let mut slices = slices.collect::<Result<Vec<_>, _>>()?;
-        let angles = slices.pop().unwrap_or(memory.whole());
+        let angles = slices.pop().unwrap_or(memory.as_slice());
         stream.upload(angles, &rotary)?;
         // Counters start at zero; everything else is written before it is read.
         for (buffer, slice) in buffers.iter().zip(&slices) {
@@ -54,45 +54,45 @@ impl Activations {
             }
         }
         stream.synchronize()?;
-        Ok(Activations {
+        Ok(ActivationBuffers {
             _memory: memory,
             slices,
             rotary: angles,
         })
     }
 
-    pub fn slice(&self, handle: Handle) -> Option<Slice> {
+    pub fn slice(&self, handle: BufferHandle) -> Option<Slice> {
         match handle {
-            Handle::Buffer(index) => self.slices.get(index).copied(),
-            Handle::Weight(_) | Handle::Gradient(_) => None,
+            BufferHandle::Buffer(index) => self.slices.get(index).copied(),
+            BufferHandle::Weight(_) | BufferHandle::Gradient(_) => None,
         }
     }
 }
 
 /// Maps handles to device memory.
-pub struct Places<'a> {
+pub struct BufferMap<'a> {
     pub parameters: &'a Parameters,
-    pub activations: &'a Activations,
+    pub activations: &'a ActivationBuffers,
 }
 
-impl Places<'_> {
+impl BufferMap<'_> {
     /// Returns the array as matrix products read it: for a weight, its copy.
-    pub fn operand(&self, handle: Handle) -> Result<Slice, DriverError> {
+    pub fn operand(&self, handle: BufferHandle) -> Result<Slice, DriverError> {
         match handle {
-            Handle::Weight(index) => self.parameters.operand(index),
+            BufferHandle::Weight(index) => self.parameters.operand(index),
             other => self.value(other),
         }
     }
 
     /// Returns the array as all other kernels read it: for a weight, f32.
-    pub fn value(&self, handle: Handle) -> Result<Slice, DriverError> {
+    pub fn value(&self, handle: BufferHandle) -> Result<Slice, DriverError> {
         match handle {
-            Handle::Buffer(_) => self
+            BufferHandle::Buffer(_) => self
                 .activations
                 .slice(handle)
                 .ok_or_else(|| DriverError::Invalid("a buffer of another schedule".into())),
-            Handle::Weight(index) => self.parameters.weight(index),
-            Handle::Gradient(index) => self.parameters.gradient(index),
+            BufferHandle::Weight(index) => self.parameters.weight(index),
+            BufferHandle::Gradient(index) => self.parameters.gradient(index),
         }
     }
 }

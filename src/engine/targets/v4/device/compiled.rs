@@ -1,28 +1,28 @@
 //! V4's kernels for an AMD GPU that need not exist: their sources as the driver would get them, and their resource budgets.
 
-use tinyllama_kernel_catalog::Budget;
-use tinyllama_kernels::source::{Launch, Target};
+use tinyllama_kernel_catalog::ResourceBudget;
+use tinyllama_kernels::source::{SourceLaunch, Target};
 
 use super::kernels::{ROW_THREADS, SUM_THREADS, THREADS, row_teams, source};
 use super::shape::{self, MatrixCores, TEAM};
-use crate::device::driver::{CompileRequest, Precision, Properties, Source};
+use crate::device::driver::{CompileRequest, GemmPrecision, Properties, SourceCode};
 use crate::model::ModelConfig;
 
 /// Limits for what each kernel takes of a compute unit, in the sizes that are compiled.
-pub const BUDGETS: [Budget; 13] = [
-    Budget::new("v4_lookup_normalize", 56, 0),
-    Budget::new("v4_normalize", 56, 0),
-    Budget::new("v4_normalize_backward", 144, 16_384),
-    Budget::new("v4_norm_gradients", 16, 1024),
-    Budget::new("v4_swiglu", 72, 0),
-    Budget::new("v4_swiglu_backward", 80, 0),
-    Budget::new("v4_cross_entropy", 48, 32),
-    Budget::new("v4_loss", 16, 2048),
-    Budget::new("v4_embedding_gradient", 64, 4228),
-    Budget::new("v4_adamw", 48, 0),
-    Budget::new("v4_adamw_halves", 56, 0),
-    Budget::new("v4_attention", 192, 52_224),
-    Budget::new("v4_attention_backward", 256, 56_320),
+pub const BUDGETS: [ResourceBudget; 13] = [
+    ResourceBudget::new("v4_lookup_normalize", 56, 0),
+    ResourceBudget::new("v4_normalize", 56, 0),
+    ResourceBudget::new("v4_normalize_backward", 144, 16_384),
+    ResourceBudget::new("v4_norm_gradients", 16, 1024),
+    ResourceBudget::new("v4_swiglu", 72, 0),
+    ResourceBudget::new("v4_swiglu_backward", 80, 0),
+    ResourceBudget::new("v4_cross_entropy", 48, 32),
+    ResourceBudget::new("v4_loss", 16, 2048),
+    ResourceBudget::new("v4_embedding_gradient", 64, 4228),
+    ResourceBudget::new("v4_adamw", 48, 0),
+    ResourceBudget::new("v4_adamw_halves", 56, 0),
+    ResourceBudget::new("v4_attention", 192, 52_224),
+    ResourceBudget::new("v4_attention_backward", 256, 56_320),
 ];
 
 fn offline(target: &Target) -> Properties {
@@ -34,10 +34,10 @@ fn offline(target: &Target) -> Properties {
 /// has other blocks than the backward pass. `None` if the model does not fit the device.
 pub fn sources(
     config: &ModelConfig,
-    precision: Precision,
+    precision: GemmPrecision,
     properties: &Properties,
-) -> Option<[Source; 2]> {
-    let cores = MatrixCores::of(config, precision, properties);
+) -> Option<[SourceCode; 2]> {
+    let cores = MatrixCores::choose(config, precision, properties);
     let blocks = shape::attention_blocks(config, precision, properties, cores)?;
     let teams = shape::norm_teams(config, properties);
     let of = |block| source(config, precision, block, teams, properties.overlapping);
@@ -46,9 +46,13 @@ pub fn sources(
 
 /// Returns every kernel that is launched, for a model of these sizes. Kernels of one block size share a source. Empty
 /// for NVIDIA, and if the model does not fit the GPU.
-pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> Vec<Launch> {
+pub fn launches(
+    target: &Target,
+    config: &ModelConfig,
+    precision: GemmPrecision,
+) -> Vec<SourceLaunch> {
     let properties = offline(target);
-    let cores = MatrixCores::of(config, precision, &properties);
+    let cores = MatrixCores::choose(config, precision, &properties);
     let blocks = shape::attention_blocks(config, precision, &properties, cores);
     let Some(blocks) = blocks.filter(|_| target.is_hip()) else {
         return vec![];
@@ -84,11 +88,11 @@ pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> 
         ("adamw_halves", &forward, THREADS, 0),
     ];
     // Parameters are stored in halves if products take bf16.
-    let halves = precision == Precision::Bf16;
+    let halves = precision == GemmPrecision::Bf16;
     let all = all
         .into_iter()
         .filter(|(name, ..)| halves || *name != "adamw_halves");
-    all.map(|(name, source, threads, shared)| Launch {
+    all.map(|(name, source, threads, shared)| SourceLaunch {
         kernel: format!("v4_{name}"),
         entry: name.to_owned(),
         source: source.clone(),

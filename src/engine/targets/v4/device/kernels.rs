@@ -3,11 +3,11 @@
 use anyhow::{Context as _, Result};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
-use super::arena::Places;
+use super::arena::BufferMap;
 use super::shape::{self, AttentionBlock, AttentionBlocks, MatrixCores, TEAM};
 use crate::device::driver::{
-    Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Precision, Properties, Source,
-    Stream,
+    DeviceKernel, Driver, DriverError, GemmPrecision, LaunchArgument, LaunchMode, LaunchSettings,
+    Properties, SourceCode, Stream,
 };
 use crate::model::{ModelConfig, NORM_EPSILON};
 use crate::targets::v4::operation::{Operation, Use};
@@ -68,7 +68,7 @@ const WIDE_BF16: usize = 8;
 pub const SUM_THREADS: usize = 256;
 
 /// Returns the elements of the operands' type in 16 bytes if rows are multiples of them, else 1. They are moved at once.
-pub fn vector(columns: usize, precision: Precision) -> usize {
+pub fn vector(columns: usize, precision: GemmPrecision) -> usize {
     let wide = 16 / precision.element_bytes();
     if columns.is_multiple_of(wide) {
         wide
@@ -85,14 +85,14 @@ pub fn row_teams(config: &ModelConfig, properties: &Properties) -> usize {
 /// Returns the source with all its macros.
 pub fn source(
     config: &ModelConfig,
-    precision: Precision,
+    precision: GemmPrecision,
     block: AttentionBlock,
     norm_teams: usize,
     overlapping: bool,
-) -> Source {
-    let tensor_cores = precision != Precision::F32;
+) -> SourceCode {
+    let tensor_cores = precision != GemmPrecision::F32;
     let source = row_source(config, precision, norm_teams, overlapping);
-    Source {
+    SourceCode {
         text: text(block.cores),
         ..source
     }
@@ -109,11 +109,11 @@ pub fn source(
 /// Returns the source without attention.
 pub fn row_source(
     config: &ModelConfig,
-    precision: Precision,
+    precision: GemmPrecision,
     norm_teams: usize,
     overlapping: bool,
-) -> Source {
-    Source::new("v4.cu", row_text())
+) -> SourceCode {
+    SourceCode::new("v4.cu", row_text())
         .define("OPERAND_BITS", precision.element_bytes() * 8)
         .define("HIDDEN", config.hidden)
         .define("FFN", config.ffn)
@@ -124,8 +124,8 @@ pub fn row_source(
 }
 
 /// Returns the source of a block's forward pass in one launch, which is appended to `source`.
-pub fn block_source(source: Source) -> Source {
-    Source {
+pub fn block_source(source: SourceCode) -> SourceCode {
+    SourceCode {
         name: "block.cu".into(),
         text: source.text + BLOCK_SOURCE,
         ..source
@@ -149,10 +149,14 @@ const NAMES: [&str; 12] = [
 ];
 
 /// A kernel with its launch and arguments.
-type Put<'a> = (&'a Kernel, Launch, Vec<Argument<'static>>);
+type PreparedLaunch<'a> = (
+    &'a DeviceKernel,
+    LaunchSettings,
+    Vec<LaunchArgument<'static>>,
+);
 
 /// Every kernel of a schedule.
-pub struct Kernels {
+pub struct CompiledKernels {
     config: ModelConfig,
     blocks: AttentionBlocks,
     norm_teams: usize,
@@ -163,16 +167,16 @@ pub struct Kernels {
     tokens_per_partial: usize,
     partials: usize,
     ranks: usize,
-    kernels: Vec<(&'static str, Kernel)>,
-    own: Vec<(KernelInPlace, Kernel)>,
+    kernels: Vec<(&'static str, DeviceKernel)>,
+    own: Vec<(KernelInPlace, DeviceKernel)>,
     plane: usize,
 }
 
-impl Kernels {
-    pub fn new(driver: &Driver, schedule: &Schedule, precision: Precision) -> Result<Self> {
+impl CompiledKernels {
+    pub fn new(driver: &Driver, schedule: &Schedule, precision: GemmPrecision) -> Result<Self> {
         let config = schedule.config;
         let properties = driver.properties();
-        let cores = MatrixCores::of(&config, precision, properties);
+        let cores = MatrixCores::choose(&config, precision, properties);
         let blocks = shape::attention_blocks(&config, precision, properties, cores)
             .context("no attention tile fits this device's shared memory")?;
         let norm_teams = shape::norm_teams(&config, properties);
@@ -200,13 +204,13 @@ impl Kernels {
             kernel.allow_shared(bytes)?;
             kernels.push((name, kernel));
         }
-        if precision == Precision::Bf16 {
+        if precision == GemmPrecision::Bf16 {
             kernels.push(("adamw_halves", module.kernel("adamw_halves")?));
         }
         if blocks.forward.cores == MatrixCores::Warpgroups {
             kernels.push(("rotate", module.kernel("rotate")?));
         }
-        Ok(Kernels {
+        Ok(CompiledKernels {
             config,
             blocks,
             norm_teams,
@@ -229,7 +233,7 @@ impl Kernels {
     /// Replaces kernels by those of `own` that do the same work.
     pub fn replace(&mut self, driver: &Driver, own: &[KernelInPlace]) -> Result<(), DriverError> {
         let compiled = own.iter().map(|kernel| {
-            let source = Source::new(format!("{}.hip", kernel.operation), &*kernel.source);
+            let source = SourceCode::new(format!("{}.hip", kernel.operation), &*kernel.source);
             Ok((
                 kernel.clone(),
                 driver.compile(&source)?.kernel(&kernel.entry)?,
@@ -243,8 +247,8 @@ impl Kernels {
     fn in_place(
         &self,
         operation: &Operation,
-        places: &Places<'_>,
-    ) -> Result<Option<Put<'_>>, DriverError> {
+        places: &BufferMap<'_>,
+    ) -> Result<Option<PreparedLaunch<'_>>, DriverError> {
         let Some(place) = operation.in_place(&self.config, self.ranks) else {
             return Ok(None);
         };
@@ -257,45 +261,45 @@ impl Kernels {
         let shape = (own.shape)(&[first, second, ("wave", self.plane)]);
         let (grid, block, shared) =
             shape.map_err(|error| DriverError::Invalid(error.to_string()))?;
-        let launch = Launch::new(grid, block).with_shared(shared);
+        let launch = LaunchSettings::new(grid, block).with_shared(shared);
         let mut arguments = vec![];
         for (_, handle) in place.arrays {
             arguments.push(places.value(handle)?.into());
         }
-        if let Operation::Update(op) = operation {
+        if let Operation::UpdateOperation(op) = operation {
             // Exercises compute in f32, for which there is a single piece.
             for piece in places.parameters.pieces(&op.elements) {
                 let arrays = places.parameters.arrays(&piece)?;
                 let slices = [arrays.weights[0], arrays.gradients];
                 let slices = slices.into_iter().chain(arrays.moments);
-                arguments.extend(slices.map(Argument::from));
+                arguments.extend(slices.map(LaunchArgument::from));
             }
             arguments.extend([places.value(op.factors)?.into(), int(op.elements.len())]);
         } else {
             arguments.extend([int(sizes[0].1), int(sizes[1].1)]);
         }
-        arguments.extend(place.number.map(|(_, number)| Argument::from(number)));
+        arguments.extend(place.number.map(|(_, number)| LaunchArgument::from(number)));
         Ok(Some((kernel, launch, arguments)))
     }
 
-    fn kernel(&self, name: &str) -> Result<&Kernel, DriverError> {
+    fn kernel(&self, name: &str) -> Result<&DeviceKernel, DriverError> {
         let found = self.kernels.iter().find(|(known, _)| *known == name);
         let kernel = found.map(|(_, kernel)| kernel);
         kernel.ok_or_else(|| DriverError::Invalid(format!("{name} is not a kernel of V4")))
     }
 
     /// Keeps the stream busy for this many cycles.
-    pub fn hold(&self, cycles: i64, stream: &Stream) -> Result<(), DriverError> {
+    pub fn busy_wait(&self, cycles: i64, stream: &Stream) -> Result<(), DriverError> {
         let kernel = self.kernel("hold")?;
         // SAFETY: the kernel has one argument and touches no memory.
-        unsafe { stream.launch(kernel, &Launch::linear(1, 1), &[cycles.into()]) }
+        unsafe { stream.launch(kernel, &LaunchSettings::linear(1, 1), &[cycles.into()]) }
     }
 
     /// Puts an operation other than a product into `stream`.
     pub fn launch(
         &self,
         operation: &Operation,
-        places: &Places<'_>,
+        places: &BufferMap<'_>,
         hyper: &Hyperparameters,
         stream: &Stream,
     ) -> Result<(), DriverError> {
@@ -304,17 +308,19 @@ impl Kernels {
             // checked with them. The buffers live as long as the executor.
             return unsafe { stream.launch(kernel, &launch, &arguments) };
         }
-        let value = |handle| places.value(handle).map(Argument::from);
+        let value = |handle| places.value(handle).map(LaunchArgument::from);
         let buffers = operation.buffers(&Use::ALL).into_iter().map(value);
         let mut arguments = buffers.collect::<Result<Vec<_>, _>>()?;
         let config = &self.config;
         let tokens = config.tokens();
         let rows = int(tokens);
-        let epsilon = Argument::from(NORM_EPSILON as f32);
-        let nothing = Argument::Value(0);
+        let epsilon = LaunchArgument::from(NORM_EPSILON as f32);
+        let nothing = LaunchArgument::Value(0);
         if let Operation::Attention(_) | Operation::AttentionBackward(_) = operation {
-            arguments.insert(1, Argument::from(places.activations.rotary));
-            arguments.push(Argument::from(1.0 / (config.head_dim() as f32).sqrt()));
+            arguments.insert(1, LaunchArgument::from(places.activations.rotary));
+            arguments.push(LaunchArgument::from(
+                1.0 / (config.head_dim() as f32).sqrt(),
+            ));
         }
         let (launch, rest) = match operation {
             Operation::Lookup(_) | Operation::Normalize(_) => (self.by_row(), vec![epsilon, rows]),
@@ -338,7 +344,7 @@ impl Kernels {
             }
             Operation::CrossEntropy(_) => {
                 // The share is for the mean over the whole batch, which includes the other ranks' parts.
-                let share = Argument::from(1.0 / (tokens * self.ranks) as f32);
+                let share = LaunchArgument::from(1.0 / (tokens * self.ranks) as f32);
                 (linear(tokens, ROW_THREADS), vec![share])
             }
             Operation::NormalizeBackward(op) => {
@@ -365,7 +371,7 @@ impl Kernels {
                 let columns = config.hidden.div_ceil(TEAM);
                 let grid = [number(columns), number(op.gradients.len()), 1];
                 (
-                    Launch::new(grid, [number(SUM_THREADS), 1, 1]),
+                    LaunchSettings::new(grid, [number(SUM_THREADS), 1, 1]),
                     vec![value(op.partials)?, value(*first)?, int(self.partials)],
                 )
             }
@@ -379,29 +385,30 @@ impl Kernels {
                     hyper.epsilon,
                     hyper.weight_decay,
                 ];
-                let numbers = numbers.map(|number| Argument::Value(number.to_bits()));
+                let numbers = numbers.map(|number| LaunchArgument::Value(number.to_bits()));
                 (linear(1, 1), numbers.to_vec())
             }
-            Operation::Update(op) => {
+            Operation::UpdateOperation(op) => {
                 for piece in places.parameters.pieces(&op.elements) {
                     let arrays = places.parameters.arrays(&piece)?;
                     let slices = arrays.weights.into_iter();
                     let slices = slices.chain([arrays.gradients]).chain(arrays.moments);
-                    let mut arguments: Vec<Argument<'_>> = slices.map(Argument::from).collect();
+                    let mut arguments: Vec<LaunchArgument<'_>> =
+                        slices.map(LaunchArgument::from).collect();
                     let mut name = "adamw_halves";
                     if !piece.in_halves {
-                        arguments.push(arrays.copies.map_or(nothing, Argument::from));
+                        arguments.push(arrays.copies.map_or(nothing, LaunchArgument::from));
                         name = "adamw";
                     }
                     let count = piece.elements.len();
-                    arguments.extend([value(op.factors)?, Argument::from(count as i64)]);
+                    arguments.extend([value(op.factors)?, LaunchArgument::from(count as i64)]);
                     let launch = self.by_element(count / 4).with_mode(self.mode);
                     // SAFETY: as below.
                     unsafe { stream.launch(self.kernel(name)?, &launch, &arguments)? };
                 }
                 return Ok(());
             }
-            Operation::Product(_) | Operation::WeightGradients(_) | Operation::Sum(_) => {
+            Operation::MatrixProduct(_) | Operation::WeightGradients(_) | Operation::Sum(_) => {
                 return Err(DriverError::Invalid(
                     "a library's work is not a kernel".into(),
                 ));
@@ -414,27 +421,27 @@ impl Kernels {
         unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments) }
     }
 
-    fn by_row(&self) -> Launch {
+    fn by_row(&self) -> LaunchSettings {
         linear(
             self.config.tokens().div_ceil(self.row_teams),
             self.row_teams * TEAM,
         )
     }
 
-    fn by_element(&self, threads: usize) -> Launch {
+    fn by_element(&self, threads: usize) -> LaunchSettings {
         linear(threads.div_ceil(THREADS), THREADS)
     }
 
     /// Returns the launch of attention, forward (0) or backward (1).
-    fn by_tile(&self, block: AttentionBlock, pass: usize) -> Launch {
+    fn by_tile(&self, block: AttentionBlock, pass: usize) -> LaunchSettings {
         let grid = block.grids(&self.config)[pass].map(number);
         let shared = number(self.attention_shared[pass]);
-        Launch::new(grid, [number(block.threads()), 1, 1]).with_shared(shared)
+        LaunchSettings::new(grid, [number(block.threads()), 1, 1]).with_shared(shared)
     }
 }
 
-pub fn linear(blocks: usize, threads: usize) -> Launch {
-    Launch::linear(number(blocks), number(threads))
+pub fn linear(blocks: usize, threads: usize) -> LaunchSettings {
+    LaunchSettings::linear(number(blocks), number(threads))
 }
 
 /// Converts a side of a grid or block, which is below 2³¹ for every model that fits a device.
@@ -442,6 +449,6 @@ pub fn number(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
 
-fn int(size: usize) -> Argument<'static> {
-    Argument::from(i32::try_from(size).unwrap_or(i32::MAX))
+fn int(size: usize) -> LaunchArgument<'static> {
+    LaunchArgument::from(i32::try_from(size).unwrap_or(i32::MAX))
 }

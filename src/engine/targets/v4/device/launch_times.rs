@@ -3,11 +3,11 @@
 use anyhow::{Result, bail};
 
 use super::DeviceExecutor;
-use super::single_block::least;
+use super::single_block::shortest_time;
 use crate::model::work::Work;
 use crate::targets::v4::executor::Executor;
-use crate::targets::v4::operation::{Operation, Product};
-use crate::targets::v4::schedule::Phase;
+use crate::targets::v4::operation::{MatrixProduct, Operation};
+use crate::targets::v4::schedule::StepPhase;
 
 /// Launches in a graph that times one kind.
 const IN_A_ROW: usize = 24;
@@ -18,7 +18,7 @@ const ROUNDS: usize = 5;
 /// Launches of one kind and shape in one phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchTimes {
-    pub phase: Phase,
+    pub phase: StepPhase,
     /// Name, and for products the shape.
     pub label: String,
     /// Launches per step.
@@ -77,7 +77,7 @@ impl DeviceExecutor {
                 .capture(|| (0..IN_A_ROW).try_for_each(|_| self.launch(index, operation, stream)))?
         };
         let events = (self.driver.timed_event()?, self.driver.timed_event()?);
-        let least = least(stream, &events, ROUNDS, || {
+        let least = shortest_time(stream, &events, ROUNDS, || {
             // SAFETY: as above; `least` waits for the stream.
             unsafe { graph.launch(stream)? };
             Ok(())
@@ -89,11 +89,11 @@ impl DeviceExecutor {
 fn label(operation: &Operation) -> String {
     let name = operation.name();
     match (operation, operation.products()) {
-        (_, [Product { m, n, k, .. }]) => format!("{name} {m}x{n}x{k}"),
-        (_, [Product { m, n, k, .. }, ..]) => {
+        (_, [MatrixProduct { m, n, k, .. }]) => format!("{name} {m}x{n}x{k}"),
+        (_, [MatrixProduct { m, n, k, .. }, ..]) => {
             format!("{name} {} x {m}x{n}x{k}", operation.products().len())
         }
-        (Operation::Update(op), _) => format!("adamw {}", op.elements.len()),
+        (Operation::UpdateOperation(op), _) => format!("adamw {}", op.elements.len()),
         _ => name.into(),
     }
 }

@@ -17,21 +17,21 @@ mod waits;
 use anyhow::{Context as _, Result, bail};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
-use super::buffers::Handle;
-use super::executor::{Executor, Launches, NamedArrays, Span, check_reshape};
+use super::buffers::BufferHandle;
+use super::executor::{Executor, Launches, NamedArrays, StepSpan, check_reshape};
 use super::operation::Operation;
-use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule, latest};
+use super::schedule::{FACTORS, LOSS_RING, Schedule, StepPhase, latest};
 use crate::device::driver::{
-    Buffer, Communicator, Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice,
-    Stream,
+    AlgorithmSelection, Communicator, DeviceBuffer, Driver, DriverError, Event, GemmPrecision,
+    Graph, Pinned, Slice, Stream,
 };
-use crate::device::ranges::{self, Range};
+use crate::device::ranges::{self, ProfilerRange};
 use crate::train::KernelInPlace;
-use crate::train::telemetry::MemoryUse;
-pub use alone::{Given, alone};
-use arena::Activations;
+use crate::train::telemetry::PoolMemory;
+pub use alone::{ArgumentSource, time_alone};
+use arena::ActivationBuffers;
 pub use compiled::{BUDGETS, launches, sources};
-use kernels::Kernels;
+use kernels::CompiledKernels;
 use lanes::Lanes;
 pub use launch_times::LaunchTimes;
 use parameters::Parameters;
@@ -50,10 +50,10 @@ const HOLD_CYCLES: i64 = 20_000_000;
 /// How the executor uses the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
-    pub precision: Precision,
+    pub precision: GemmPrecision,
     /// Captures the step as a graph and replays it.
     pub capture: bool,
-    pub selection: Selection,
+    pub selection: AlgorithmSelection,
 }
 
 /// Runs a schedule on a GPU.
@@ -84,8 +84,8 @@ enum GraphState {
 /// State that depends on batch size and sequence length.
 struct Placed {
     schedule: Schedule,
-    activations: Activations,
-    kernels: Kernels,
+    activations: ActivationBuffers,
+    kernels: CompiledKernels,
     products: Products,
     waits: Option<Waits>,
 }
@@ -98,18 +98,18 @@ impl Placed {
         parameters: &Parameters,
         options: &DeviceOptions,
     ) -> Result<Self> {
-        let activations = Activations::new(driver, stream, &schedule, options.precision)?;
-        let kernels = Kernels::new(driver, &schedule, options.precision)
+        let activations = ActivationBuffers::new(driver, stream, &schedule, options.precision)?;
+        let kernels = CompiledKernels::new(driver, &schedule, options.precision)
             .context("the kernels of V4 could not be made")?;
         let products = {
-            let places = arena::Places {
+            let places = arena::BufferMap {
                 parameters,
                 activations: &activations,
             };
             Products::new(driver, stream, &schedule, &places, options)?
         };
         Ok(Placed {
-            waits: Waits::of(driver, &schedule)?,
+            waits: Waits::new(driver, &schedule)?,
             schedule,
             activations,
             kernels,
@@ -169,11 +169,11 @@ impl DeviceExecutor {
     }
 
     /// Puts the nodes of the `wanted` phases into their lanes.
-    fn enqueue(&self, wanted: impl Fn(Phase) -> bool) -> Result<(), DriverError> {
+    fn enqueue(&self, wanted: impl Fn(StepPhase) -> bool) -> Result<(), DriverError> {
         let nodes = &self.placed.schedule.nodes;
         self.lanes.fork()?;
         // Ranges show profilers the phases of separate launches. A graph is a single launch.
-        let mut inside: Option<(Phase, Range)> = None;
+        let mut inside: Option<(StepPhase, ProfilerRange)> = None;
         for (index, node) in nodes.iter().enumerate() {
             // A skipped node still waits: later nodes of its lane may rely on its wait.
             let stream = self.lanes.enter(node)?;
@@ -224,8 +224,8 @@ impl DeviceExecutor {
         }
     }
 
-    fn places(&self) -> arena::Places<'_> {
-        arena::Places {
+    fn places(&self) -> arena::BufferMap<'_> {
+        arena::BufferMap {
             parameters: &self.parameters,
             activations: &self.placed.activations,
         }
@@ -235,7 +235,7 @@ impl DeviceExecutor {
     fn capture(&mut self) -> Result<()> {
         // The first step runs outside the capture: libraries load kernels at their first use, which a capture does not
         // allow. The weights and the counters must not change.
-        self.enqueue(|phase| phase != Phase::Optimizer)?;
+        self.enqueue(|phase| phase != StepPhase::Optimizer)?;
         self.lanes.main().synchronize()?;
         self.runs += 1;
         // SAFETY: everything that the launches use belongs to this executor, which drops the graph first.
@@ -253,7 +253,7 @@ impl DeviceExecutor {
     }
 
     /// Returns the device memory of a buffer.
-    fn slice(&self, handle: Handle) -> Result<Slice> {
+    fn slice(&self, handle: BufferHandle) -> Result<Slice> {
         let slice = self.placed.activations.slice(handle);
         slice.context("a buffer of another schedule")
     }
@@ -316,19 +316,19 @@ impl Executor for DeviceExecutor {
         Ok(())
     }
 
-    fn carry_out(&mut self, node: usize) -> Result<()> {
+    fn run_node(&mut self, node: usize) -> Result<()> {
         let operation = &self.placed.schedule.nodes[node].operation;
         Ok(self.launch(node, operation, self.lanes.main())?)
     }
 
-    fn run(&mut self, span: Span) -> Result<Launches> {
-        let whole = span == Span::Step && self.options.capture;
+    fn run(&mut self, span: StepSpan) -> Result<Launches> {
+        let whole = span == StepSpan::Step && self.options.capture;
         if whole && matches!(self.graph, GraphState::Untried) {
             self.capture()?;
         }
         let before = self.driver.work();
         // Every forward pass adds one loss to the ring.
-        self.runs += usize::from(span.contains(Phase::Forward));
+        self.runs += usize::from(span.contains(StepPhase::Forward));
         let captured = match &self.graph {
             GraphState::Ready(graph) if whole => {
                 // SAFETY: the memory that the graph uses is alive, see `capture`.
@@ -342,7 +342,7 @@ impl Executor for DeviceExecutor {
             }
         };
         Ok(Launches {
-            host: self.driver.work().since(&before).host_launches(),
+            host: self.driver.work().difference_to(&before).host_launches(),
             captured: captured as u64,
         })
     }
@@ -353,10 +353,12 @@ impl Executor for DeviceExecutor {
             .map(|_| self.driver.timed_event())
             .collect::<Result<Vec<_>, _>>()?;
         self.runs += 1;
-        self.placed.kernels.hold(HOLD_CYCLES, self.lanes.main())?;
+        self.placed
+            .kernels
+            .busy_wait(HOLD_CYCLES, self.lanes.main())?;
         self.lanes.main().record(&events[0])?;
         for node in 0..nodes {
-            self.carry_out(node)?;
+            self.run_node(node)?;
             self.lanes.main().record(&events[node + 1])?;
         }
         self.synchronize()?;
@@ -375,7 +377,7 @@ impl Executor for DeviceExecutor {
         }
     }
 
-    fn waited(&self) -> Option<f64> {
+    fn communication_wait(&self) -> Option<f64> {
         self.placed.waits.as_ref()?.milliseconds()
     }
 
@@ -392,7 +394,7 @@ impl Executor for DeviceExecutor {
     fn optimizer_state(&mut self) -> Result<NamedArrays> {
         let length = self.placed.schedule.layout.length;
         let parameters = &self.parameters;
-        let read = |array: &Buffer| self.lanes.main().download(array.whole(), length);
+        let read = |array: &DeviceBuffer| self.lanes.main().download(array.as_slice(), length);
         Ok(vec![
             ("weights", parameters.read(self.lanes.main())?),
             ("first", read(&parameters.first_moments)?),
@@ -418,9 +420,9 @@ impl Executor for DeviceExecutor {
         Ok(self.lanes.main().download(logits, count)?)
     }
 
-    fn memory(&self) -> MemoryUse {
+    fn memory(&self) -> PoolMemory {
         let held = self.driver.memory_use();
-        MemoryUse {
+        PoolMemory {
             in_use: Some(held.allocated as u64),
             reserved: Some(held.peak as u64),
         }

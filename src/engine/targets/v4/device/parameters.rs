@@ -5,33 +5,33 @@ use std::ops::Range;
 use anyhow::Result;
 use half::bf16;
 
-use crate::device::driver::{Buffer, Driver, DriverError, Precision, Slice, Stream};
-use crate::targets::v4::layout::Layout;
+use crate::device::driver::{DeviceBuffer, Driver, DriverError, GemmPrecision, Slice, Stream};
+use crate::targets::v4::layout::ParameterLayout;
 
 /// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients have
 /// the operands' type, because matrix products write them.
 pub struct Parameters {
-    weights: Buffer,
+    weights: DeviceBuffer,
     /// The lower half of each matrix element's bits, if copies are bf16. The copies are the upper half, so no f32 array
     /// is needed.
-    lower_halves: Option<Buffer>,
-    pub gradients: Buffer,
-    pub first_moments: Buffer,
-    pub second_moments: Buffer,
+    lower_halves: Option<DeviceBuffer>,
+    pub gradients: DeviceBuffer,
+    pub first_moments: DeviceBuffer,
+    pub second_moments: DeviceBuffer,
     /// `None` if products take the parameters themselves.
-    copies: Option<Buffer>,
-    layout: Layout,
-    precision: Precision,
+    copies: Option<DeviceBuffer>,
+    layout: ParameterLayout,
+    precision: GemmPrecision,
 }
 
 impl Parameters {
     pub fn new(
         driver: &Driver,
-        layout: &Layout,
-        precision: Precision,
+        layout: &ParameterLayout,
+        precision: GemmPrecision,
     ) -> Result<Self, DriverError> {
         let array = || driver.allocate(layout.length * 4);
-        let halves = precision == Precision::Bf16;
+        let halves = precision == GemmPrecision::Bf16;
         let copies = halves.then(|| driver.allocate(layout.length * 2));
         let split = if halves { layout.matrices().len() } else { 0 };
         let lower_halves = (split > 0).then(|| driver.allocate(split * 2));
@@ -51,19 +51,19 @@ impl Parameters {
     pub fn set(&self, stream: &Stream, weights: &[f32]) -> Result<(), DriverError> {
         let halves = self.halves();
         let apart = [&weights[..halves.start], &weights[halves.end..]].concat();
-        stream.upload(self.weights.whole(), &apart)?;
+        stream.upload(self.weights.as_slice(), &apart)?;
         for array in [&self.gradients, &self.first_moments, &self.second_moments] {
             // SAFETY: the stream is waited for below.
-            unsafe { stream.clear(array.whole())? };
+            unsafe { stream.clear(array.as_slice())? };
         }
         if let Some(copies) = &self.copies {
             let upper: Vec<u16> = weights.iter().map(|weight| split(*weight).0).collect();
-            stream.upload(copies.whole(), &upper)?;
+            stream.upload(copies.as_slice(), &upper)?;
         }
         if let Some(buffer) = &self.lower_halves {
             let matrices = weights[halves].iter();
             let lower: Vec<u16> = matrices.map(|weight| split(*weight).1).collect();
-            stream.upload(buffer.whole(), &lower)?;
+            stream.upload(buffer.as_slice(), &lower)?;
         }
         stream.synchronize()
     }
@@ -72,7 +72,7 @@ impl Parameters {
     pub fn read(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
         let halves = self.halves();
         let apart: Vec<f32> =
-            stream.download(self.weights.whole(), self.layout.length - halves.len())?;
+            stream.download(self.weights.as_slice(), self.layout.length - halves.len())?;
         let (Some(copies), Some(lower)) = (&self.copies, &self.lower_halves) else {
             return Ok(apart);
         };
@@ -80,7 +80,7 @@ impl Parameters {
             copies.slice(halves.start * 2, halves.len() * 2)?,
             halves.len(),
         )?;
-        let lower: Vec<u16> = stream.download(lower.whole(), halves.len())?;
+        let lower: Vec<u16> = stream.download(lower.as_slice(), halves.len())?;
         let joined = upper
             .into_iter()
             .zip(lower)
@@ -98,7 +98,7 @@ impl Parameters {
     }
 
     /// Splits a range of elements into pieces that are stored in the same way.
-    pub fn pieces(&self, elements: &Range<usize>) -> Vec<Piece> {
+    pub fn pieces(&self, elements: &Range<usize>) -> Vec<ParameterPiece> {
         let halves = self.halves();
         let all = [
             0..halves.start,
@@ -107,7 +107,7 @@ impl Parameters {
         ];
         let within = all.map(|kept| kept.start.max(elements.start)..kept.end.min(elements.end));
         let pieces = within.into_iter().filter(|range| !range.is_empty());
-        let pieces = pieces.map(|elements| Piece {
+        let pieces = pieces.map(|elements| ParameterPiece {
             in_halves: halves.contains(&elements.start),
             elements,
         });
@@ -116,10 +116,11 @@ impl Parameters {
 
     /// Returns the arrays of a piece: parameters (or upper and lower halves), gradients, both moments, and copies
     /// unless the parameters are in halves.
-    pub fn arrays(&self, piece: &Piece) -> Result<Arrays, DriverError> {
+    pub fn arrays(&self, piece: &ParameterPiece) -> Result<PieceArrays, DriverError> {
         let (start, count) = (piece.elements.start, piece.elements.len());
-        let part =
-            |buffer: &Buffer, start: usize, size: usize| buffer.slice(start * size, count * size);
+        let part = |buffer: &DeviceBuffer, start: usize, size: usize| {
+            buffer.slice(start * size, count * size)
+        };
         let size = self.precision.element_bytes();
         let copies = self.copies.as_ref().map(|copies| part(copies, start, size));
         let (copies, lower) = (copies.transpose()?, self.lower_halves.as_ref());
@@ -130,7 +131,7 @@ impl Parameters {
             }
             (_, copies, _) => (vec![part(&self.weights, self.in_f32(start), 4)?], copies),
         };
-        Ok(Arrays {
+        Ok(PieceArrays {
             weights,
             gradients: part(&self.gradients, start, size)?,
             moments: [
@@ -176,10 +177,12 @@ impl Parameters {
 
     /// Reads all gradients as f32.
     pub fn read_gradients(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
-        let gradients = self.gradients.whole();
+        let gradients = self.gradients.as_slice();
         match self.precision {
-            Precision::F32 | Precision::Tf32 => stream.download(gradients, self.layout.length),
-            Precision::Bf16 => {
+            GemmPrecision::F32 | GemmPrecision::Tf32 => {
+                stream.download(gradients, self.layout.length)
+            }
+            GemmPrecision::Bf16 => {
                 let halves: Vec<u16> = stream.download(gradients, self.layout.length)?;
                 let widen = |half: &u16| bf16::from_bits(*half).to_f32();
                 Ok(halves.iter().map(widen).collect())
@@ -187,20 +190,20 @@ impl Parameters {
         }
     }
 
-    fn part(&self, array: &Buffer, index: usize, size: usize) -> Result<Slice, DriverError> {
+    fn part(&self, array: &DeviceBuffer, index: usize, size: usize) -> Result<Slice, DriverError> {
         let range = self.layout.parameters[index].range();
         array.slice(range.start * size, range.len() * size)
     }
 }
 
 /// A part of the parameters that one launch updates.
-pub struct Piece {
+pub struct ParameterPiece {
     pub elements: Range<usize>,
     pub in_halves: bool,
 }
 
 /// The arrays of a piece.
-pub struct Arrays {
+pub struct PieceArrays {
     pub weights: Vec<Slice>,
     pub gradients: Slice,
     pub moments: [Slice; 2],

@@ -3,24 +3,25 @@
 use anyhow::Result;
 
 use super::DeviceOptions;
-use super::arena::Places;
+use super::arena::BufferMap;
 use crate::device::driver::{
-    Driver, DriverError, GemmOperands, GemmPlan, GemmSpec, OutputType, Precision, Selection, Stream,
+    AlgorithmSelection, Driver, DriverError, GemmOperands, GemmPlan, GemmPrecision, GemmSpec,
+    OutputType, Stream,
 };
-use crate::targets::v4::buffers::{Element, Handle};
-use crate::targets::v4::operation::Product;
+use crate::targets::v4::buffers::{BufferHandle, Element};
+use crate::targets::v4::operation::MatrixProduct;
 use crate::targets::v4::schedule::Schedule;
 
 /// An algorithm for each product of a schedule; products of equal shape share one.
 pub struct Products {
     /// The plan of each node, if it has products.
-    nodes: Vec<Option<Plan>>,
+    nodes: Vec<Option<ProductPlan>>,
     algorithms: Vec<GemmPlan>,
 }
 
 /// How the products of a node are computed: with one call each, or with a single call for all.
 #[derive(Clone, Copy)]
-struct Plan {
+struct ProductPlan {
     /// Index into [`Products::algorithms`].
     algorithm: usize,
     batched: bool,
@@ -32,7 +33,7 @@ impl Products {
         driver: &Driver,
         stream: &Stream,
         schedule: &Schedule,
-        places: &Places<'_>,
+        places: &BufferMap<'_>,
         options: &DeviceOptions,
     ) -> Result<Self, DriverError> {
         let mut products = Products {
@@ -46,7 +47,7 @@ impl Products {
                 continue;
             };
             let output = match (options.precision, schedule.buffers.element(first.out)) {
-                (Precision::Bf16, Element::Operand) => OutputType::Bf16,
+                (GemmPrecision::Bf16, Element::Operand) => OutputType::Bf16,
                 _ => OutputType::F32,
             };
             let spec = specification(first, options.precision, output);
@@ -58,7 +59,9 @@ impl Products {
             };
             let batched = together.is_some();
             let algorithm = together.map_or_else(|| choose(spec), Ok)?;
-            products.nodes.push(Some(Plan { algorithm, batched }));
+            products
+                .nodes
+                .push(Some(ProductPlan { algorithm, batched }));
         }
         Ok(products)
     }
@@ -68,7 +71,7 @@ impl Products {
         driver: &Driver,
         stream: &Stream,
         spec: GemmSpec,
-        selection: Selection,
+        selection: AlgorithmSelection,
     ) -> Result<usize, DriverError> {
         let known = self.algorithms.iter().position(|plan| plan.spec == spec);
         if let Some(known) = known {
@@ -83,8 +86,8 @@ impl Products {
     pub fn run(
         &self,
         index: usize,
-        products: &[Product],
-        places: &Places<'_>,
+        products: &[MatrixProduct],
+        places: &BufferMap<'_>,
         stream: &Stream,
     ) -> Result<(), DriverError> {
         let missing = || DriverError::Invalid(format!("no algorithm for node {index}"));
@@ -116,25 +119,26 @@ impl Products {
 /// Describes all of `products` as one call, if there are several and their matrices lie at equal distances.
 fn batched(
     spec: GemmSpec,
-    products: &[Product],
-    places: &Places<'_>,
+    products: &[MatrixProduct],
+    places: &BufferMap<'_>,
 ) -> Result<Option<GemmSpec>, DriverError> {
     if products.len() < 2 || products.iter().any(|product| product.addend.is_some()) {
         return Ok(None);
     }
-    let distance = |handle: &dyn Fn(&Product) -> Handle, size: usize| -> Result<_, DriverError> {
-        let products = products.iter();
-        let addresses = products.map(|it| Ok(places.operand(handle(it))?.address().0));
-        let addresses = addresses.collect::<Result<Vec<u64>, DriverError>>()?;
-        let step = addresses[1].checked_sub(addresses[0]);
-        let mut pairs = addresses.windows(2);
-        let equal = pairs.all(|pair| pair[1].checked_sub(pair[0]) == step);
-        let elements = step
-            .and_then(|step| usize::try_from(step).ok())
-            .filter(|step| equal && *step > 0 && step.is_multiple_of(size))
-            .map(|step| step / size);
-        Ok(elements)
-    };
+    let distance =
+        |handle: &dyn Fn(&MatrixProduct) -> BufferHandle, size: usize| -> Result<_, DriverError> {
+            let products = products.iter();
+            let addresses = products.map(|it| Ok(places.operand(handle(it))?.address().0));
+            let addresses = addresses.collect::<Result<Vec<u64>, DriverError>>()?;
+            let step = addresses[1].checked_sub(addresses[0]);
+            let mut pairs = addresses.windows(2);
+            let equal = pairs.all(|pair| pair[1].checked_sub(pair[0]) == step);
+            let elements = step
+                .and_then(|step| usize::try_from(step).ok())
+                .filter(|step| equal && *step > 0 && step.is_multiple_of(size))
+                .map(|step| step / size);
+            Ok(elements)
+        };
     let input = spec.precision.element_bytes();
     let output = spec.output.element_bytes();
     let distances = (
@@ -149,7 +153,11 @@ fn batched(
 }
 
 /// Describes a product to the vendor's library.
-pub fn specification(product: &Product, precision: Precision, output: OutputType) -> GemmSpec {
+pub fn specification(
+    product: &MatrixProduct,
+    precision: GemmPrecision,
+    output: OutputType,
+) -> GemmSpec {
     let mut spec = GemmSpec::new(product.m, product.n, product.k, precision)
         .with_output(output)
         .adding(product.addend.is_some());

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::device::driver::{Precision, Properties, Vendor};
+use crate::device::driver::{GemmPrecision, Properties, Vendor};
 use crate::model::ModelConfig;
 
 /// Threads that exchange values with each other in the kernels.
@@ -44,9 +44,9 @@ pub enum MatrixCores {
 
 impl MatrixCores {
     /// Returns the matrix cores of a device that have instructions for these operands.
-    pub fn of(config: &ModelConfig, precision: Precision, properties: &Properties) -> Self {
+    pub fn choose(config: &ModelConfig, precision: GemmPrecision, properties: &Properties) -> Self {
         let narrow = config.head_dim() <= WIDEST_HEAD_OF_WMMA;
-        let bf16 = precision == Precision::Bf16;
+        let bf16 = precision == GemmPrecision::Bf16;
         match (properties.vendor, &*properties.arch) {
             (Vendor::Nvidia, "sm_90") if bf16 && matches!(config.head_dim(), 64 | 128) => {
                 MatrixCores::Warpgroups
@@ -127,7 +127,7 @@ impl AttentionBlock {
     }
 
     /// Returns the bytes of shared memory, forward and backward.
-    pub fn shared(&self, config: &ModelConfig, precision: Precision) -> [usize; 2] {
+    pub fn shared(&self, config: &ModelConfig, precision: GemmPrecision) -> [usize; 2] {
         if self.cores == MatrixCores::Warpgroups {
             // Forward: queries of both warpgroups, and keys and values twice. Backward: what keys need, or queries.
             // Aligned to the plates' pattern.
@@ -156,7 +156,7 @@ pub struct AttentionBlocks {
 /// smaller if the device would be partly idle. A second group of threads is added if it has work and fits.
 pub fn attention_blocks(
     config: &ModelConfig,
-    precision: Precision,
+    precision: GemmPrecision,
     properties: &Properties,
     cores: MatrixCores,
 ) -> Option<AttentionBlocks> {
@@ -223,7 +223,11 @@ pub fn norm_teams(config: &ModelConfig, properties: &Properties) -> usize {
 }
 
 /// Refuses a model that the kernels do not cover on this device.
-pub fn check(config: &ModelConfig, precision: Precision, properties: &Properties) -> Result<()> {
+pub fn check(
+    config: &ModelConfig,
+    precision: GemmPrecision,
+    properties: &Properties,
+) -> Result<()> {
     if config.head_dim() > WIDEST_HEAD {
         bail!(
             "heads are {} wide; V4's attention kernel takes up to {WIDEST_HEAD}: use more --heads or another target",
@@ -237,7 +241,7 @@ pub fn check(config: &ModelConfig, precision: Precision, properties: &Properties
             "--hidden {hidden} needs {needed} bytes of shared memory for a row of sums; {device} has {has}"
         );
     }
-    let cores = MatrixCores::of(config, precision, properties);
+    let cores = MatrixCores::choose(config, precision, properties);
     if attention_blocks(config, precision, properties, cores).is_none() {
         bail!(
             "heads {} wide in {precision} need more shared memory than the {} bytes {} has: use more --heads",

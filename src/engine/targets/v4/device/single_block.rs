@@ -6,12 +6,13 @@ use super::kernels::{block_source, source};
 use super::shape::{self, MatrixCores};
 use super::{DeviceExecutor, DeviceOptions};
 use crate::device::driver::{
-    Argument, Driver, Event, Kernel, Launch, Precision, Selection, Stream,
+    AlgorithmSelection, DeviceKernel, Driver, Event, GemmPrecision, LaunchArgument, LaunchSettings,
+    Stream,
 };
 use crate::model::{ModelConfig, NORM_EPSILON, Part, Weights};
-use crate::targets::v4::buffers::Handle;
-use crate::targets::v4::executor::{Executor, Span};
-use crate::targets::v4::schedule::{Concurrency, Phase, Schedule};
+use crate::targets::v4::buffers::BufferHandle;
+use crate::targets::v4::executor::{Executor, StepSpan};
+use crate::targets::v4::schedule::{Concurrency, Schedule, StepPhase};
 use crate::train::adamw;
 use crate::train::event::Block;
 use tinyllama_base::statistics::relative_difference;
@@ -34,21 +35,21 @@ pub fn single_block(
     driver: &Driver,
     config: &ModelConfig,
     weights: &Weights,
-    precision: Precision,
+    precision: GemmPrecision,
     (tokens, targets): (&[i32], &[i32]),
 ) -> Result<Block> {
     let shared = check(driver, config, precision)?;
     let options = DeviceOptions {
         precision,
         capture: false,
-        selection: Selection::Heuristic,
+        selection: AlgorithmSelection::Heuristic,
     };
     let schedule = Schedule::new(config, Concurrency::NONE);
     let values = schedule.layout.place(weights);
     let mut executor = DeviceExecutor::new(driver.clone(), schedule, adamw(0.0, 0.0), options)?;
     executor.set_weights(&values)?;
     executor.place(tokens, targets)?;
-    executor.run(Span::Only(Phase::Forward))?;
+    executor.run(StepSpan::Only(StepPhase::Forward))?;
     executor.wait()?;
 
     let kernel = compile(driver, config, precision)?;
@@ -65,12 +66,12 @@ pub fn single_block(
         schedule_launches,
         difference: relative_difference(&result, &expected),
         compute_units: driver.properties().compute_units as usize,
-        ..counted(config, precision.element_bytes())
+        ..count_work(config, precision.element_bytes())
     })
 }
 
 /// Returns the bytes of shared memory per thread block. Fails if the kernel does not cover the model.
-fn check(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<usize> {
+fn check(driver: &Driver, config: &ModelConfig, precision: GemmPrecision) -> Result<usize> {
     let head_dim = config.head_dim();
     if !head_dim.is_multiple_of(16) || head_dim > SLAB / 2 {
         bail!(
@@ -100,7 +101,11 @@ fn check(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<
     Ok(needed)
 }
 
-fn compile(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<Kernel> {
+fn compile(
+    driver: &Driver,
+    config: &ModelConfig,
+    precision: GemmPrecision,
+) -> Result<DeviceKernel> {
     let properties = driver.properties();
     // The kernel multiplies in pieces for teams of 32.
     let blocks = shape::attention_blocks(config, precision, properties, MatrixCores::None)
@@ -115,7 +120,7 @@ fn compile(driver: &Driver, config: &ModelConfig, precision: Precision) -> Resul
 /// Returns the milliseconds of the single launch, and its result.
 fn one_launch(
     executor: &DeviceExecutor,
-    kernel: &Kernel,
+    kernel: &DeviceKernel,
     shared: usize,
     layer: usize,
     events: &(Event, Event),
@@ -126,8 +131,8 @@ fn one_launch(
     let places = executor.places();
     let count = config.tokens() * config.hidden;
     let result = executor.driver.allocate(count * 4)?;
-    let weight = |index| places.operand(Handle::Weight(index));
-    let norm = |index| places.value(Handle::Weight(layout.norm(index)));
+    let weight = |index| places.operand(BufferHandle::Weight(index));
+    let norm = |index| places.value(BufferHandle::Weight(layout.norm(index)));
     let arguments = [
         places.value(schedule.streams[layer])?.into(),
         result.address().into(),
@@ -137,20 +142,20 @@ fn one_launch(
         norm(2 * layer + 1)?.into(),
         weight(layout.gate_up(layer))?.into(),
         weight(layout.down(layer))?.into(),
-        Argument::from(executor.placed.activations.rotary),
-        Argument::from(1.0 / (config.head_dim() as f32).sqrt()),
-        Argument::from(NORM_EPSILON as f32),
+        LaunchArgument::from(executor.placed.activations.rotary),
+        LaunchArgument::from(1.0 / (config.head_dim() as f32).sqrt()),
+        LaunchArgument::from(NORM_EPSILON as f32),
     ];
     let strips = u32::try_from(config.sequence_length.div_ceil(STRIP))?;
     let grid = [strips, u32::try_from(config.batch_size)?, 1];
-    let launch = Launch::new(grid, [THREADS, 1, 1]).with_shared(u32::try_from(shared)?);
+    let launch = LaunchSettings::new(grid, [THREADS, 1, 1]).with_shared(u32::try_from(shared)?);
     let stream = executor.lanes.main();
-    let milliseconds = least(stream, events, ROUNDS, || {
+    let milliseconds = shortest_time(stream, events, ROUNDS, || {
         // SAFETY: the arguments match `block_forward`; all buffers live until the stream is waited for.
         unsafe { stream.launch(kernel, &launch, &arguments)? };
         Ok(())
     })?;
-    Ok((milliseconds, stream.download(result.whole(), count)?))
+    Ok((milliseconds, stream.download(result.as_slice(), count)?))
 }
 
 /// Returns the milliseconds and the number of the schedule's launches for the same block.
@@ -162,7 +167,7 @@ fn as_scheduled(
     let nodes = &executor.schedule().nodes;
     let own = |part: Part| part == Part::Attention(layer) || part == Part::FeedForward(layer);
     let mut indices: Vec<usize> = (0..nodes.len())
-        .filter(|index| nodes[*index].phase == Phase::Forward && own(nodes[*index].part))
+        .filter(|index| nodes[*index].phase == StepPhase::Forward && own(nodes[*index].part))
         .collect();
     // The first block's norm is part of the lookup.
     if layer == 0 {
@@ -177,7 +182,7 @@ fn as_scheduled(
                 .try_for_each(|index| executor.launch(*index, &nodes[*index].operation, stream))
         })?
     };
-    let milliseconds = least(stream, events, ROUNDS, || {
+    let milliseconds = shortest_time(stream, events, ROUNDS, || {
         // SAFETY: as above.
         unsafe { graph.launch(stream)? };
         Ok(())
@@ -187,7 +192,7 @@ fn as_scheduled(
 }
 
 /// Returns the shortest time of `rounds` runs of `work`, in milliseconds.
-pub(super) fn least(
+pub(super) fn shortest_time(
     stream: &Stream,
     (start, end): &(Event, Event),
     rounds: usize,
@@ -205,7 +210,7 @@ pub(super) fn least(
 }
 
 /// Computes the figures of both ways that follow from the shapes.
-fn counted(config: &ModelConfig, operand: usize) -> Block {
+fn count_work(config: &ModelConfig, operand: usize) -> Block {
     let number = |value: usize| value as f64;
     let sizes = [
         config.tokens(),

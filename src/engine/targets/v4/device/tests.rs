@@ -3,14 +3,17 @@
 use super::shape::MatrixCores;
 use super::*;
 use crate::device::driver::tests::stand_in::{StandIn, on};
-use crate::device::driver::{CompileRequest, Compiler, Launch, Properties, Source, Vendor};
+use crate::device::driver::{
+    CompileRequest, LaunchSettings, Properties, RuntimeCompiler, SourceCode, Vendor,
+};
 use crate::model::{ModelConfig, Preset};
 use crate::targets::v4::tests::{batch, fresh_seed, oracle, weights};
-use crate::targets::v4::{Concurrency, HostExecutor, Trainer, replays};
+use crate::targets::v4::{Concurrency, HostExecutor, ScheduleTrainer, replays};
 use crate::train::{Synchronize, adamw};
 use tinyllama_base::statistics::relative_difference as difference;
 
-const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::Tf32, Precision::Bf16];
+const PRECISIONS: [GemmPrecision; 3] =
+    [GemmPrecision::F32, GemmPrecision::Tf32, GemmPrecision::Bf16];
 
 fn config(
     [
@@ -63,13 +66,13 @@ const PARALLEL: Concurrency = Concurrency {
 fn trainer(
     stand_in: &StandIn,
     config: &ModelConfig,
-    precision: Precision,
+    precision: GemmPrecision,
     capture: bool,
     concurrency: Concurrency,
     seed: u64,
-) -> Trainer {
+) -> ScheduleTrainer {
     // Algorithms are tried in the step that is captured. The results must not change.
-    let selection = Selection::Measured { candidates: 3 };
+    let selection = AlgorithmSelection::Measured { candidates: 3 };
     let options = DeviceOptions {
         precision,
         capture,
@@ -84,18 +87,18 @@ fn trainer_with(
     options: DeviceOptions,
     concurrency: Concurrency,
     seed: u64,
-) -> Trainer {
+) -> ScheduleTrainer {
     let schedule = Schedule::new(config, concurrency);
     let driver = stand_in.open();
     let executor = DeviceExecutor::new(driver, schedule, hyperparameters(), options).unwrap();
-    Trainer::new(Box::new(executor), &weights(config, seed, 5.0), concurrency).unwrap()
+    ScheduleTrainer::new(Box::new(executor), &weights(config, seed, 5.0), concurrency).unwrap()
 }
 
-fn tolerance(precision: Precision) -> f64 {
+fn tolerance(precision: GemmPrecision) -> f64 {
     match precision {
-        Precision::F32 => 1e-4,
-        Precision::Tf32 => 1e-2,
-        Precision::Bf16 => 5e-2,
+        GemmPrecision::F32 => 1e-4,
+        GemmPrecision::Tf32 => 1e-2,
+        GemmPrecision::Bf16 => 5e-2,
     }
 }
 
@@ -109,7 +112,7 @@ fn norm(values: &[f64]) -> f64 {
 /// With bf16 operands the values in the model are rounded to three digits. If the terms of a small tensor cancel, their
 /// error stays and can reach a tenth of the remaining sum. Such a tensor is therefore compared with gradients of the
 /// usual size. A wrong index or a missing term causes a far larger difference.
-fn gradients_are_right(stand_in: &StandIn, config: &ModelConfig, precisions: &[Precision]) {
+fn gradients_are_right(stand_in: &StandIn, config: &ModelConfig, precisions: &[GemmPrecision]) {
     for &precision in precisions {
         if let Err(wrong) = gradients(stand_in, config, precision) {
             panic!("{config:?} {precision} {wrong}");
@@ -118,7 +121,11 @@ fn gradients_are_right(stand_in: &StandIn, config: &ModelConfig, precisions: &[P
 }
 
 /// Returns an error that names the tensors which differ by too much.
-fn gradients(stand_in: &StandIn, config: &ModelConfig, precision: Precision) -> Result<(), String> {
+fn gradients(
+    stand_in: &StandIn,
+    config: &ModelConfig,
+    precision: GemmPrecision,
+) -> Result<(), String> {
     let seed = fresh_seed();
     let (tokens, targets) = batch(config, seed);
     let values = Schedule::new(config, Concurrency::NONE)
@@ -134,8 +141,8 @@ fn gradients(stand_in: &StandIn, config: &ModelConfig, precision: Precision) -> 
     }
     let all = norm(&answer.gradients) / (answer.gradients.len() as f64).sqrt();
     let (limit, usual) = match precision {
-        Precision::Bf16 => (0.1, all),
-        Precision::F32 | Precision::Tf32 => (limit, 0.0),
+        GemmPrecision::Bf16 => (0.1, all),
+        GemmPrecision::F32 | GemmPrecision::Tf32 => (limit, 0.0),
     };
     let layout = trainer.schedule().layout.clone();
     for (name, gradient) in &gradients {
@@ -156,31 +163,39 @@ fn device_gradients_are_those_of_the_oracle() {
     on("gfx942", &[ROOM], |stand_in| {
         let [long, awkward, tiny] = shapes();
         // The long sequence runs in one precision, because the stand-in is slow.
-        gradients_are_right(stand_in, &long, &[Precision::Bf16]);
-        gradients_are_right(stand_in, &wide(), &[Precision::Tf32]);
+        gradients_are_right(stand_in, &long, &[GemmPrecision::Bf16]);
+        gradients_are_right(stand_in, &wide(), &[GemmPrecision::Tf32]);
         gradients_are_right(stand_in, &awkward, &PRECISIONS);
         gradients_are_right(stand_in, &tiny, &PRECISIONS);
     });
     // Waves of 64 with f32 matrix cores.
     on("gfx90a", &[ROOM], |stand_in| {
         let [_, awkward, _] = shapes();
-        gradients_are_right(stand_in, &wide(), &[Precision::F32]);
-        gradients_are_right(stand_in, &awkward, &[Precision::F32, Precision::Bf16]);
+        gradients_are_right(stand_in, &wide(), &[GemmPrecision::F32]);
+        gradients_are_right(
+            stand_in,
+            &awkward,
+            &[GemmPrecision::F32, GemmPrecision::Bf16],
+        );
     });
     // The instructions of gfx942 without tf32.
     on("gfx950", &[ROOM], |stand_in| {
         let [_, awkward, _] = shapes();
-        gradients_are_right(stand_in, &awkward, &[Precision::F32, Precision::Bf16]);
+        gradients_are_right(
+            stand_in,
+            &awkward,
+            &[GemmPrecision::F32, GemmPrecision::Bf16],
+        );
     });
     on("gfx908", &[ROOM], |stand_in| {
         let [_, _, tiny] = shapes();
-        gradients_are_right(stand_in, &tiny, &[Precision::F32]);
+        gradients_are_right(stand_in, &tiny, &[GemmPrecision::F32]);
     });
     // Waves of 32.
     on("gfx1100", &[ROOM], |stand_in| {
         let [_, awkward, _] = shapes();
-        let precisions = [Precision::F32, Precision::Bf16];
-        gradients_are_right(stand_in, &wide(), &[Precision::Bf16]);
+        let precisions = [GemmPrecision::F32, GemmPrecision::Bf16];
+        gradients_are_right(stand_in, &wide(), &[GemmPrecision::Bf16]);
         gradients_are_right(stand_in, &awkward, &precisions);
     });
 }
@@ -207,21 +222,22 @@ fn nvrtc_takes_the_sources_for_nvidia() {
         config([11, 12, 1, 6, 3, 10, 7, 3]),
     ];
     for (architecture, precision) in [
-        ("sm_80", Precision::Bf16),
-        ("sm_90", Precision::F32),
-        ("sm_90", Precision::Tf32),
-        ("sm_90", Precision::Bf16),
+        ("sm_80", GemmPrecision::Bf16),
+        ("sm_90", GemmPrecision::F32),
+        ("sm_90", GemmPrecision::Tf32),
+        ("sm_90", GemmPrecision::Bf16),
     ] {
         for config in &sizes {
             let properties = nvidia(architecture);
-            let cores = MatrixCores::of(config, precision, &properties);
+            let cores = MatrixCores::choose(config, precision, &properties);
             let blocks = shape::attention_blocks(config, precision, &properties, cores).unwrap();
             let teams = shape::norm_teams(config, &properties);
             for block in [blocks.forward, blocks.backward] {
                 let overlapping = properties.overlapping;
                 let source = kernels::source(config, precision, block, teams, overlapping);
                 let request = CompileRequest::new(&source, &properties);
-                match Compiler::load(&properties).and_then(|loaded| loaded.compile(&request)) {
+                match RuntimeCompiler::load(&properties).and_then(|loaded| loaded.compile(&request))
+                {
                     Ok(code) => assert!(!code.is_empty()),
                     Err(DriverError::Compile { log, .. }) => panic!("{config:?} {log}"),
                     Err(_) if std::env::var_os("NVRTC_REQUIRED").is_none() => return,
@@ -238,19 +254,19 @@ fn attention_takes_the_matrix_cores_there_are() {
     for (precision, head_dim, sequence, cores) in [
         // Short sequences use tiles forward. Heads that do not fill a plate always use tiles.
         (
-            Precision::Bf16,
+            GemmPrecision::Bf16,
             64,
             128,
             [MatrixCores::None, MatrixCores::Warpgroups],
         ),
-        (Precision::Bf16, 128, 129, [MatrixCores::Warpgroups; 2]),
-        (Precision::Bf16, 32, 512, [MatrixCores::None; 2]),
-        (Precision::Tf32, 64, 512, [MatrixCores::None; 2]),
+        (GemmPrecision::Bf16, 128, 129, [MatrixCores::Warpgroups; 2]),
+        (GemmPrecision::Bf16, 32, 512, [MatrixCores::None; 2]),
+        (GemmPrecision::Tf32, 64, 512, [MatrixCores::None; 2]),
     ] {
         let config = config([5, 2 * head_dim, 1, 2, 1, 8, sequence, 1]);
         let found = |architecture: &str| {
             let properties = nvidia(architecture);
-            let cores = MatrixCores::of(&config, precision, &properties);
+            let cores = MatrixCores::choose(&config, precision, &properties);
             let blocks = shape::attention_blocks(&config, precision, &properties, cores).unwrap();
             [blocks.forward.cores, blocks.backward.cores]
         };
@@ -261,26 +277,26 @@ fn attention_takes_the_matrix_cores_there_are() {
     // sample has as many blocks as its heads have queries by 128 and, backward, keys by 64.
     let medium = Preset::Medium.config();
     let properties = nvidia("sm_90");
-    let cores = MatrixCores::of(&medium, Precision::Bf16, &properties);
-    let block = shape::attention_blocks(&medium, Precision::Bf16, &properties, cores).unwrap();
+    let cores = MatrixCores::choose(&medium, GemmPrecision::Bf16, &properties);
+    let block = shape::attention_blocks(&medium, GemmPrecision::Bf16, &properties, cores).unwrap();
     let grids = block.forward.grids(&medium);
     assert_eq!(grids, [[8 * 8 * 4, 2, 1], [4 * (8 * 4 + 4 * 8), 4, 1]]);
     for (architecture, precision, head_dim, cores) in [
-        ("gfx90a", Precision::F32, 64, MatrixCores::Mfma),
-        ("gfx90a", Precision::Bf16, 256, MatrixCores::Mfma),
-        ("gfx942", Precision::Tf32, 64, MatrixCores::Mfma),
-        ("gfx950", Precision::F32, 64, MatrixCores::Mfma),
-        ("gfx950", Precision::Bf16, 64, MatrixCores::Mfma),
-        ("gfx908", Precision::F32, 64, MatrixCores::Mfma),
-        ("gfx908", Precision::Bf16, 64, MatrixCores::None),
-        ("gfx1100", Precision::Bf16, 64, MatrixCores::Wmma),
-        ("gfx1100", Precision::Bf16, 256, MatrixCores::None),
-        ("gfx1100", Precision::F32, 64, MatrixCores::None),
-        ("gfx1030", Precision::Bf16, 64, MatrixCores::None),
+        ("gfx90a", GemmPrecision::F32, 64, MatrixCores::Mfma),
+        ("gfx90a", GemmPrecision::Bf16, 256, MatrixCores::Mfma),
+        ("gfx942", GemmPrecision::Tf32, 64, MatrixCores::Mfma),
+        ("gfx950", GemmPrecision::F32, 64, MatrixCores::Mfma),
+        ("gfx950", GemmPrecision::Bf16, 64, MatrixCores::Mfma),
+        ("gfx908", GemmPrecision::F32, 64, MatrixCores::Mfma),
+        ("gfx908", GemmPrecision::Bf16, 64, MatrixCores::None),
+        ("gfx1100", GemmPrecision::Bf16, 64, MatrixCores::Wmma),
+        ("gfx1100", GemmPrecision::Bf16, 256, MatrixCores::None),
+        ("gfx1100", GemmPrecision::F32, 64, MatrixCores::None),
+        ("gfx1030", GemmPrecision::Bf16, 64, MatrixCores::None),
     ] {
         let config = config([5, head_dim, 1, 1, 1, 8, 4, 1]);
         let properties = Properties::offline(architecture, 64, 1);
-        let found = MatrixCores::of(&config, precision, &properties);
+        let found = MatrixCores::choose(&config, precision, &properties);
         assert_eq!(found, cores, "{architecture} {precision} {head_dim}");
     }
 }
@@ -290,23 +306,23 @@ fn attention_takes_the_matrix_cores_there_are() {
 fn a_matrix_instruction_gone_wrong_is_noticed() {
     const LANES: (&str, &str) = ("HIP_STAND_IN_PLANT", "matrix-lanes");
     const BLOCKS: (&str, &str) = ("HIP_STAND_IN_PLANT", "matrix-blocks");
-    let red = |stand_in: &StandIn, precisions: &[Precision]| {
+    let red = |stand_in: &StandIn, precisions: &[GemmPrecision]| {
         for &precision in precisions {
             let wrong = gradients(stand_in, &shapes()[1], precision);
             assert!(wrong.is_err(), "{precision} hides it");
         }
     };
     on("gfx90a", &[ROOM, LANES], |stand_in| {
-        red(stand_in, &[Precision::F32, Precision::Bf16])
+        red(stand_in, &[GemmPrecision::F32, GemmPrecision::Bf16])
     });
     on("gfx942", &[ROOM, BLOCKS], |stand_in| {
-        red(stand_in, &[Precision::Tf32, Precision::Bf16])
+        red(stand_in, &[GemmPrecision::Tf32, GemmPrecision::Bf16])
     });
     on("gfx1100", &[ROOM, LANES], |stand_in| {
-        red(stand_in, &[Precision::Bf16])
+        red(stand_in, &[GemmPrecision::Bf16])
     });
     on("gfx1100", &[ROOM, BLOCKS], |stand_in| {
-        red(stand_in, &[Precision::Bf16])
+        red(stand_in, &[GemmPrecision::Bf16])
     });
 }
 
@@ -316,7 +332,7 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
         const STEPS: usize = 4;
         let config = config([40, 32, 2, 2, 1, 48, 20, 1]);
         let (tokens, targets) = batch(&config, 5);
-        let precision = Precision::Bf16;
+        let precision = GemmPrecision::Bf16;
         let run = |capture: bool, concurrency: Concurrency| {
             let mut trainer = trainer(stand_in, &config, precision, capture, concurrency, 5);
             for _ in 0..STEPS {
@@ -337,7 +353,8 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
         let schedule = Schedule::new(&config, Concurrency::NONE);
         let host = HostExecutor::new(schedule, hyperparameters());
         let mut host =
-            Trainer::new(Box::new(host), &weights(&config, 5, 5.0), Concurrency::NONE).unwrap();
+            ScheduleTrainer::new(Box::new(host), &weights(&config, 5, 5.0), Concurrency::NONE)
+                .unwrap();
         for loss in &plain.0 {
             host.step(&tokens, &targets, Synchronize::Step).unwrap();
             let expected = host.last_loss().unwrap();
@@ -358,7 +375,7 @@ fn an_update_in_halves_loses_no_digit() {
         let (config, seed) = (shapes()[1], fresh_seed());
         let (tokens, targets) = batch(&config, seed);
         for concurrency in [Concurrency::NONE, PARALLEL] {
-            let precision = Precision::Bf16;
+            let precision = GemmPrecision::Bf16;
             let mut trainer = trainer(stand_in, &config, precision, true, concurrency, seed);
             let before = trainer.weights().unwrap();
             let (_, gradients) = trainer.gradients(&tokens, &targets).unwrap();
@@ -396,7 +413,7 @@ fn gradients_without_updates_wait_as_often_as_a_step_does() {
                 update_early: true,
                 layers_together,
             };
-            let mut trainer = trainer(stand_in, &config, Precision::F32, false, concurrency, 5);
+            let mut trainer = trainer(stand_in, &config, GemmPrecision::F32, false, concurrency, 5);
             trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
             let before = waits();
             trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
@@ -416,11 +433,11 @@ fn replays_are_compared_step_by_step_and_a_difference_is_found() {
         let batch = (&tokens[..], &targets[..]);
         let trainer = |capture: bool, concurrency: Concurrency| {
             let options = DeviceOptions {
-                precision: Precision::F32,
+                precision: GemmPrecision::F32,
                 capture,
                 // Timing could make two trainers choose different algorithms on a busy machine, and their rounding
                 // would differ.
-                selection: Selection::Heuristic,
+                selection: AlgorithmSelection::Heuristic,
             };
             trainer_with(stand_in, &config, options, concurrency, 5)
         };
@@ -446,7 +463,7 @@ fn replays_are_compared_step_by_step_and_a_difference_is_found() {
 fn another_shape_is_captured_again_without_a_leak() {
     on("gfx90a", &[ROOM], |stand_in| {
         let config = shapes()[1];
-        let mut trainer = trainer(stand_in, &config, Precision::F32, true, PARALLEL, 5);
+        let mut trainer = trainer(stand_in, &config, GemmPrecision::F32, true, PARALLEL, 5);
         let (tokens, targets) = batch(&config, 5);
         trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
         let (weights, memory) = (trainer.weights().unwrap(), trainer.memory().in_use);
@@ -470,7 +487,7 @@ fn a_failed_capture_falls_back_and_says_why() {
     let invalidated = ("HIP_STAND_IN_FAIL", "hipStreamEndCapture#61=901");
     on("gfx90a", &[ROOM, invalidated], |stand_in| {
         let config = shapes()[1];
-        let mut trainer = trainer(stand_in, &config, Precision::F32, true, PARALLEL, 5);
+        let mut trainer = trainer(stand_in, &config, GemmPrecision::F32, true, PARALLEL, 5);
         assert_eq!(stand_in.count("hipStreamEndCapture"), 60);
         let (tokens, targets) = batch(&config, 5);
         let step = trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
@@ -491,7 +508,7 @@ fn a_block_in_one_launch_is_the_block() {
         let config = config([30, 32, 2, 2, 1, 48, 40, 1]);
         let (tokens, targets) = batch(&config, 5);
         let weights = weights(&config, 5, 5.0);
-        for precision in [Precision::Bf16, Precision::Tf32] {
+        for precision in [GemmPrecision::Bf16, GemmPrecision::Tf32] {
             let driver = stand_in.open();
             let both =
                 single_block(&driver, &config, &weights, precision, (&tokens, &targets)).unwrap();
@@ -553,7 +570,7 @@ fn matrix_loads_read_what_plain_loads_do() {
                 .map(|i| 0x0001_0000 * (2 * i + 1) + 2 * i)
                 .collect();
             let tile = driver.allocate(words.len() * 4).unwrap();
-            stream.upload(tile.whole(), &words).unwrap();
+            stream.upload(tile.as_slice(), &words).unwrap();
             let read = |by_lanes: &str| -> Vec<u32> {
                 let text = [
                     include_str!("../kernels/prelude.cu"),
@@ -562,7 +579,7 @@ fn matrix_loads_read_what_plain_loads_do() {
                     include_str!("../kernels/pieces.cu"),
                     LOADS,
                 ];
-                let mut source = Source::new("loads.cu", text.concat());
+                let mut source = SourceCode::new("loads.cu", text.concat());
                 for (name, value) in [
                     ("OPERAND_BITS", bits),
                     ("TENSOR_CORES", 1),
@@ -580,10 +597,11 @@ fn matrix_loads_read_what_plain_loads_do() {
                 }
                 let kernel = driver.compile(&source).unwrap().kernel("loads").unwrap();
                 let out = driver.allocate(32 * 16 * 4).unwrap();
-                let arguments = [tile.whole().into(), out.whole().into()];
+                let arguments = [tile.as_slice().into(), out.as_slice().into()];
                 // SAFETY: the arguments match the kernel's declaration; the download waits.
-                unsafe { stream.launch(&kernel, &Launch::linear(1, 32), &arguments) }.unwrap();
-                stream.download(out.whole(), 32 * 16).unwrap()
+                unsafe { stream.launch(&kernel, &LaunchSettings::linear(1, 32), &arguments) }
+                    .unwrap();
+                stream.download(out.as_slice(), 32 * 16).unwrap()
             };
             assert_eq!(read(LOADS_BY_LANES), read(""), "{bits} bits");
         }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::device::driver::{Driver, DriverError, Event, Stream};
 use crate::targets::v4::operation::Operation;
-use crate::targets::v4::schedule::{Phase, Schedule};
+use crate::targets::v4::schedule::{Schedule, StepPhase};
 
 /// Marks in a step: the moments when a rank's own gradients and the sums are complete.
 pub struct Waits {
@@ -18,7 +18,7 @@ pub struct Waits {
 
 impl Waits {
     /// Creates the marks; `None` if a schedule sums nothing.
-    pub fn of(driver: &Driver, schedule: &Schedule) -> Result<Option<Self>, DriverError> {
+    pub fn new(driver: &Driver, schedule: &Schedule) -> Result<Option<Self>, DriverError> {
         let nodes = || schedule.nodes.iter().enumerate();
         let sums = |operation: &Operation| matches!(operation, Operation::Sum(_));
         let last_sum = nodes().rfind(|(_, node)| sums(&node.operation));
@@ -27,7 +27,7 @@ impl Waits {
         };
         let last_of = |lane: usize| {
             nodes().rfind(|(_, node)| {
-                node.lane == lane && node.phase == Phase::Backward && !sums(&node.operation)
+                node.lane == lane && node.phase == StepPhase::Backward && !sums(&node.operation)
             })
         };
         let own = (0..schedule.lanes).filter_map(last_of);
@@ -43,7 +43,7 @@ impl Waits {
     pub fn pass(&self, index: usize, stream: &Stream) -> Result<(), DriverError> {
         let mut all = self.own.iter().chain([&self.summed]);
         if let Some((_, event)) = all.find(|(at, _)| *at == index) {
-            self.marked.set(stream.stamp(event)?);
+            self.marked.set(stream.record_timed(event)?);
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ const LEAST_TILE: usize = 16;
 const ALONE: Parallelism = Parallelism::None;
 
 /// The inputs of a backward pass.
-pub struct Saved<'a> {
+pub struct SavedAttention<'a> {
     pub qkv: &'a [f32],
     pub mixed: &'a [f32],
     pub log_sums: &'a [f32],
@@ -226,7 +226,12 @@ fn forward_group(
 }
 
 /// Computes the whole gradient of `qkv`.
-pub fn backward(config: &ModelConfig, rotary: &[f32], saved: &Saved, qkv_gradient: &mut [f32]) {
+pub fn backward(
+    config: &ModelConfig,
+    rotary: &[f32],
+    saved: &SavedAttention,
+    qkv_gradient: &mut [f32],
+) {
     let heads = Heads::new(config, rotary);
     let group = heads.group();
     // Has for each key head the gradients of its queries, then of key and value.
@@ -251,7 +256,13 @@ pub fn backward(config: &ModelConfig, rotary: &[f32], saved: &Saved, qkv_gradien
     interleave(&by_head, qkv_gradient, &heads, heads.columns(), place);
 }
 
-fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, out: &mut [f32]) {
+fn backward_group(
+    heads: &Heads,
+    saved: &SavedAttention,
+    batch: usize,
+    kv_head: usize,
+    out: &mut [f32],
+) {
     let (size, width, group) = (heads.size(), heads.width, heads.group());
     let sample = size * heads.columns();
     let qkv = &saved.qkv[batch * sample..][..sample];

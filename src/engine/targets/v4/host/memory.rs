@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use tinyllama_kernel_catalog::adamw::Factors;
 
 use super::vectors::widest;
-use crate::targets::v4::buffers::{Element, Handle};
-use crate::targets::v4::layout::Layout;
+use crate::targets::v4::buffers::{BufferHandle, Element};
+use crate::targets::v4::layout::ParameterLayout;
 use crate::targets::v4::operation::Operation;
 use crate::targets::v4::schedule::{Node, Schedule};
 
@@ -16,7 +16,7 @@ const UPDATE_CHUNK: usize = 1 << 14;
 
 /// Parameters with gradients and moments, and every buffer of a schedule.
 pub struct Memory {
-    layout: Layout,
+    layout: ParameterLayout,
     pub weights: Vec<f32>,
     pub gradients: Vec<f32>,
     first_moments: Vec<f32>,
@@ -49,9 +49,9 @@ impl Memory {
             Operation::Attention(op) => Some(op.rotated),
             _ => None,
         };
-        let left_out: Vec<Handle> = schedule.nodes.iter().filter_map(turned).collect();
+        let left_out: Vec<BufferHandle> = schedule.nodes.iter().filter_map(turned).collect();
         for (index, specification) in schedule.buffers.specifications.iter().enumerate() {
-            let elements = match left_out.contains(&Handle::Buffer(index)) {
+            let elements = match left_out.contains(&BufferHandle::Buffer(index)) {
                 true => 0,
                 false => specification.elements(),
             };
@@ -65,23 +65,23 @@ impl Memory {
         (self.buffers, self.integers) = (buffers, integers);
     }
 
-    pub fn read(&self, handle: Handle) -> &[f32] {
+    pub fn read(&self, handle: BufferHandle) -> &[f32] {
         match handle {
-            Handle::Buffer(index) => &self.buffers[index],
-            Handle::Weight(index) => &self.weights[self.layout.parameters[index].range()],
-            Handle::Gradient(index) => &self.gradients[self.layout.parameters[index].range()],
+            BufferHandle::Buffer(index) => &self.buffers[index],
+            BufferHandle::Weight(index) => &self.weights[self.layout.parameters[index].range()],
+            BufferHandle::Gradient(index) => &self.gradients[self.layout.parameters[index].range()],
         }
     }
 
-    pub fn integers(&self, handle: Handle) -> &[i32] {
+    pub fn integers(&self, handle: BufferHandle) -> &[i32] {
         match handle {
-            Handle::Buffer(index) => &self.integers[index],
-            Handle::Weight(_) | Handle::Gradient(_) => &[],
+            BufferHandle::Buffer(index) => &self.integers[index],
+            BufferHandle::Weight(_) | BufferHandle::Gradient(_) => &[],
         }
     }
 
     /// Returns the bits of a buffer, whether it holds floats or integers.
-    pub fn bits(&self, handle: Handle) -> Vec<u32> {
+    pub fn bits(&self, handle: BufferHandle) -> Vec<u32> {
         let integers = self
             .integers(handle)
             .iter()
@@ -100,8 +100,8 @@ impl Memory {
         ]
     }
 
-    pub fn set_integers(&mut self, handle: Handle, values: &[i32]) {
-        if let Handle::Buffer(index) = handle {
+    pub fn set_integers(&mut self, handle: BufferHandle, values: &[i32]) {
+        if let BufferHandle::Buffer(index) = handle {
             self.integers[index].copy_from_slice(values);
         }
     }
@@ -110,25 +110,27 @@ impl Memory {
     /// is a weight, and none is read.
     pub fn update<const N: usize>(
         &mut self,
-        outputs: [Handle; N],
+        outputs: [BufferHandle; N],
         work: impl FnOnce(&Memory, [&mut [f32]; N]),
     ) {
         let mut taken = outputs.map(|handle| match handle {
-            Handle::Buffer(index) => std::mem::take(&mut self.buffers[index]),
-            Handle::Gradient(_) => std::mem::take(&mut self.gradients),
-            Handle::Weight(_) => Vec::new(),
+            BufferHandle::Buffer(index) => std::mem::take(&mut self.buffers[index]),
+            BufferHandle::Gradient(_) => std::mem::take(&mut self.gradients),
+            BufferHandle::Weight(_) => Vec::new(),
         });
         let mut handles = outputs.iter();
         let slices = taken.each_mut().map(|vector| match handles.next() {
-            Some(Handle::Gradient(index)) => &mut vector[self.layout.parameters[*index].range()],
+            Some(BufferHandle::Gradient(index)) => {
+                &mut vector[self.layout.parameters[*index].range()]
+            }
             _ => vector.as_mut_slice(),
         });
         work(self, slices);
         for (handle, vector) in outputs.into_iter().zip(taken) {
             match handle {
-                Handle::Buffer(index) => self.buffers[index] = vector,
-                Handle::Gradient(_) => self.gradients = vector,
-                Handle::Weight(_) => {}
+                BufferHandle::Buffer(index) => self.buffers[index] = vector,
+                BufferHandle::Gradient(_) => self.gradients = vector,
+                BufferHandle::Weight(_) => {}
             }
         }
     }

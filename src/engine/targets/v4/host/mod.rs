@@ -15,7 +15,7 @@ use super::executor::{Executor, NamedArrays, check_reshape};
 use super::operation::{InPlace, Operation};
 use super::schedule::{LOSS_RING, Schedule, latest};
 use crate::model::{NORM_EPSILON, rotary_table};
-use crate::train::telemetry::MemoryUse;
+use crate::train::telemetry::PoolMemory;
 use crate::train::{Arrays, KernelInPlace};
 use memory::Memory;
 use norm::Norms;
@@ -67,7 +67,7 @@ impl HostExecutor {
         let arrays = arrays.map(|(name, handle)| (*name, memory.bits(*handle)));
         let mut arrays: Arrays = arrays.collect();
         let updated = match operation {
-            Operation::Update(op) => Some(op.elements.clone()),
+            Operation::UpdateOperation(op) => Some(op.elements.clone()),
             _ => None,
         };
         if let Some(elements) = &updated {
@@ -122,7 +122,7 @@ impl Executor for HostExecutor {
         Ok(())
     }
 
-    fn carry_out(&mut self, node: usize) -> Result<()> {
+    fn run_node(&mut self, node: usize) -> Result<()> {
         if !self.own.is_empty() && self.by_own_kernel(node)? {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl Executor for HostExecutor {
                     norms.forward(stream, weight, normed, scale);
                 });
             }
-            operation @ (Operation::Product(_) | Operation::WeightGradients(_)) => {
+            operation @ (Operation::MatrixProduct(_) | Operation::WeightGradients(_)) => {
                 for op in operation.products() {
                     memory.update([op.out], |memory, [out]| {
                         if let Some(addend) = op.addend {
@@ -166,7 +166,7 @@ impl Executor for HostExecutor {
             }
             Operation::AttentionBackward(op) => {
                 memory.update([op.qkv_gradient], |memory, [qkv_gradient]| {
-                    let saved = attention::Saved {
+                    let saved = attention::SavedAttention {
                         qkv: memory.read(op.qkv),
                         mixed: memory.read(op.mixed),
                         log_sums: memory.read(op.log_sums),
@@ -193,7 +193,7 @@ impl Executor for HostExecutor {
                 let part = schedule.partials() * norms.width;
                 let writes = [op.stream_gradient, op.partials];
                 memory.update(writes, |memory, [gradient, partials]| {
-                    let saved = norm::Saved {
+                    let saved = norm::SavedNorm {
                         normed_gradient: memory.read(op.normed_gradient),
                         x: memory.read(op.stream),
                         scale: memory.read(op.scale),
@@ -238,7 +238,7 @@ impl Executor for HostExecutor {
             }
             Operation::Sum(_) => bail!("sums over ranks are a GPU's"),
             Operation::Advance(_) => self.updates += 1,
-            Operation::Update(op) => {
+            Operation::UpdateOperation(op) => {
                 let factors = Factors::new(&self.hyperparameters, self.updates);
                 memory.adamw(op.elements.clone(), &factors);
             }
@@ -279,9 +279,9 @@ impl Executor for HostExecutor {
         Ok(self.memory.read(self.schedule.logits).to_vec())
     }
 
-    fn memory(&self) -> MemoryUse {
+    fn memory(&self) -> PoolMemory {
         let bytes = Some(self.memory.bytes());
-        MemoryUse {
+        PoolMemory {
             in_use: bytes,
             reserved: bytes,
         }

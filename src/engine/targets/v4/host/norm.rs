@@ -12,7 +12,7 @@ pub struct Norms {
 }
 
 /// The inputs of a backward pass.
-pub struct Saved<'a> {
+pub struct SavedNorm<'a> {
     pub normed_gradient: &'a [f32],
     pub x: &'a [f32],
     pub scale: &'a [f32],
@@ -37,7 +37,7 @@ impl Norms {
     /// each over `rows_per_partial` rows.
     pub fn backward(
         &self,
-        saved: Saved<'_>,
+        saved: SavedNorm<'_>,
         gradient: &mut [f32],
         first: bool,
         partials: &mut [f32],

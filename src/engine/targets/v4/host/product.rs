@@ -1,11 +1,11 @@
 //! Matrix products of the schedule, on all cores.
 
 use crate::matrix::{Parallelism, View, multiply};
-use crate::targets::v4::operation::Product;
+use crate::targets::v4::operation::MatrixProduct;
 
 /// Computes a product. If it has an addend, `out` already holds it.
-pub fn product(product: &Product, a: &[f32], b: &[f32], out: &mut [f32]) {
-    let Product { m, n, k, .. } = *product;
+pub fn product(product: &MatrixProduct, a: &[f32], b: &[f32], out: &mut [f32]) {
+    let MatrixProduct { m, n, k, .. } = *product;
     let view = |values, transposed, rows, columns| match transposed {
         true => View::rows(values, rows).transposed(),
         false => View::rows(values, columns),

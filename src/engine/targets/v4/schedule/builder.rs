@@ -1,12 +1,12 @@
 //! Builds a schedule: buffers, nodes and their lanes.
 
-use super::dependencies::{advance, find_dependencies};
-use super::{Concurrency, FACTORS, LOSS_RING, Node, Phase, Schedule, Sums};
+use super::dependencies::{find_dependencies, move_up};
+use super::{Concurrency, FACTORS, LOSS_RING, Node, Schedule, StepPhase, Sums};
 use crate::model::{ModelConfig, Part};
-use crate::targets::v4::buffers::{Buffers, Element, Handle};
-use crate::targets::v4::layout::Layout;
+use crate::targets::v4::buffers::{BufferHandle, Buffers, Element};
+use crate::targets::v4::layout::ParameterLayout;
 use crate::targets::v4::operation::{
-    CrossEntropy, FinishLoss, FinishNorms, Operation, Product, Scatter,
+    CrossEntropy, FinishLoss, FinishNorms, MatrixProduct, Operation, Scatter,
 };
 
 /// The lane of all operations that the next launch waits for.
@@ -17,64 +17,64 @@ const MOST_PARTIALS: usize = 256;
 /// Least number of tokens that one partial sum covers.
 const LEAST_TOKENS_PER_PARTIAL: usize = 8;
 /// Results of a block's forward pass that the backward pass needs.
-pub(super) struct Saved {
+pub(super) struct SavedForward {
     /// The stream before attention and before the feed-forward network.
-    pub(super) streams: [Handle; 2],
-    pub(super) normed: [Handle; 2],
-    pub(super) scales: [Handle; 2],
-    pub(super) qkv: Handle,
-    pub(super) rotated: Handle,
-    pub(super) mixed: Handle,
-    pub(super) log_sums: Handle,
-    pub(super) gate_up: Handle,
-    pub(super) activated: Handle,
+    pub(super) streams: [BufferHandle; 2],
+    pub(super) normed: [BufferHandle; 2],
+    pub(super) scales: [BufferHandle; 2],
+    pub(super) qkv: BufferHandle,
+    pub(super) rotated: BufferHandle,
+    pub(super) mixed: BufferHandle,
+    pub(super) log_sums: BufferHandle,
+    pub(super) gate_up: BufferHandle,
+    pub(super) activated: BufferHandle,
 }
 
 /// Intermediate gradients. The inputs of weights' gradients exist for more than one layer, so that the chain can
 /// continue before those gradients are computed.
 pub(super) struct Scratch {
-    pub(super) stream: Handle,
+    pub(super) stream: BufferHandle,
     /// Gradients of a block's output and of its attention: copies for matrix products.
-    pub(super) output: Vec<Handle>,
-    pub(super) between: Vec<Handle>,
-    pub(super) qkv: Vec<Handle>,
-    pub(super) normed: Handle,
-    pub(super) mixed: Handle,
-    pub(super) activated: Handle,
+    pub(super) output: Vec<BufferHandle>,
+    pub(super) between: Vec<BufferHandle>,
+    pub(super) qkv: Vec<BufferHandle>,
+    pub(super) normed: BufferHandle,
+    pub(super) mixed: BufferHandle,
+    pub(super) activated: BufferHandle,
 }
 
-pub(super) struct Builder {
+pub(super) struct ScheduleBuilder {
     pub(super) config: ModelConfig,
     pub(super) concurrency: Concurrency,
     pub(super) sums: Option<Sums>,
-    pub(super) layout: Layout,
+    pub(super) layout: ParameterLayout,
     pub(super) buffers: Buffers,
     pub(super) nodes: Vec<Node>,
-    pub(super) tokens: Handle,
-    pub(super) targets: Handle,
-    pub(super) partials: Handle,
+    pub(super) tokens: BufferHandle,
+    pub(super) targets: BufferHandle,
+    pub(super) partials: BufferHandle,
     pub(super) tokens_per_partial: usize,
     /// Products for weights' gradients that wait for those of other layers, by weight.
-    pub(super) waiting: [Vec<Product>; 4],
+    pub(super) waiting: [Vec<MatrixProduct>; 4],
     pub(super) part: Part,
-    pub(super) phase: Phase,
+    pub(super) phase: StepPhase,
 }
 
-impl Builder {
+impl ScheduleBuilder {
     pub(super) fn new(
         config: &ModelConfig,
         mut concurrency: Concurrency,
         sums: Option<Sums>,
-    ) -> Builder {
+    ) -> ScheduleBuilder {
         if sums.is_some_and(|sums| sums.overlap) {
             concurrency.lanes = Sums::LANES;
         }
-        let layout = Layout::new(config);
+        let layout = ParameterLayout::new(config);
         let mut buffers = Buffers::default();
         let n = config.tokens();
         let tokens_per_partial = n.div_ceil(MOST_PARTIALS).max(LEAST_TOKENS_PER_PARTIAL);
         let rows = layout.norms() * n.div_ceil(tokens_per_partial);
-        Builder {
+        ScheduleBuilder {
             config: *config,
             concurrency,
             sums,
@@ -87,7 +87,7 @@ impl Builder {
             tokens_per_partial,
             waiting: Default::default(),
             part: Part::Other,
-            phase: Phase::Forward,
+            phase: StepPhase::Forward,
         }
     }
 
@@ -111,7 +111,7 @@ impl Builder {
         let last = self.layout.norms() - 1;
         let (stream, normed, scale) = saved.last;
         self.part = Part::Head;
-        let head = Product::new([n, v, d], normed, Handle::Weight(table), logits);
+        let head = MatrixProduct::new([n, v, d], normed, BufferHandle::Weight(table), logits);
         self.product(head.transpose_b());
         self.part = Part::Loss;
         self.push(Operation::CrossEntropy(CrossEntropy {
@@ -122,15 +122,15 @@ impl Builder {
         }));
         self.push_aside(Operation::FinishLoss(FinishLoss { losses, ring }));
 
-        self.phase = Phase::Backward;
+        self.phase = StepPhase::Backward;
         let scratch = self.scratch();
         self.part = Part::Head;
         let gradient = weight_gradient(n, logits_gradient, normed, (v, d), table);
-        self.push_aside(Operation::Product(gradient));
-        self.product(Product::new(
+        self.push_aside(Operation::MatrixProduct(gradient));
+        self.product(MatrixProduct::new(
             [n, d, v],
             logits_gradient,
-            Handle::Weight(table),
+            BufferHandle::Weight(table),
             scratch.normed,
         ));
         self.part = Part::Norm;
@@ -147,30 +147,31 @@ impl Builder {
         self.push(Operation::Scatter(Scatter {
             tokens: self.tokens,
             stream_gradient: scratch.stream,
-            table_gradient: Handle::Gradient(table),
+            table_gradient: BufferHandle::Gradient(table),
         }));
         self.part = Part::Norm;
         let gradients = (0..self.layout.norms()).map(|norm| self.layout.norm(norm));
         self.push_aside(Operation::FinishNorms(FinishNorms {
             partials: self.partials,
-            gradients: gradients.map(Handle::Gradient).collect(),
+            gradients: gradients.map(BufferHandle::Gradient).collect(),
         }));
         self.sums();
         self.updates(factors);
-        let mut streams: Vec<Handle> = saved.blocks.iter().map(|block| block.streams[0]).collect();
+        let mut streams: Vec<BufferHandle> =
+            saved.blocks.iter().map(|block| block.streams[0]).collect();
         streams.push(stream);
         self.finish(logits, streams, ring, factors)
     }
 
     pub(super) fn finish(
         mut self,
-        logits: Handle,
-        streams: Vec<Handle>,
-        losses: Handle,
-        factors: Handle,
+        logits: BufferHandle,
+        streams: Vec<BufferHandle>,
+        losses: BufferHandle,
+        factors: BufferHandle,
     ) -> Schedule {
         if self.concurrency.update_early {
-            advance(&mut self.nodes, |node| node.phase == Phase::Optimizer);
+            move_up(&mut self.nodes, |node| node.phase == StepPhase::Optimizer);
         }
         find_dependencies(&mut self.nodes);
         Schedule {
@@ -209,8 +210,8 @@ impl Builder {
         });
     }
 
-    pub(super) fn product(&mut self, product: Product) {
-        self.push(Operation::Product(product));
+    pub(super) fn product(&mut self, product: MatrixProduct) {
+        self.push(Operation::MatrixProduct(product));
     }
 
     pub(super) fn layers_together(&self) -> usize {
@@ -224,8 +225,8 @@ impl Builder {
     pub(super) fn block_gradient(
         &mut self,
         kind: usize,
-        input: Handle,
-        gradient: Handle,
+        input: BufferHandle,
+        gradient: BufferHandle,
         shape: (usize, usize),
         weight: usize,
     ) {
@@ -252,18 +253,18 @@ impl Builder {
 /// Builds `input^T · gradient`; `(rows, columns)` is the shape of the weight.
 fn weight_gradient(
     tokens: usize,
-    input: Handle,
-    gradient: Handle,
+    input: BufferHandle,
+    gradient: BufferHandle,
     (rows, columns): (usize, usize),
     weight: usize,
-) -> Product {
-    Product {
+) -> MatrixProduct {
+    MatrixProduct {
         a_transposed: true,
-        ..Product::new(
+        ..MatrixProduct::new(
             [rows, columns, tokens],
             input,
             gradient,
-            Handle::Gradient(weight),
+            BufferHandle::Gradient(weight),
         )
     }
 }

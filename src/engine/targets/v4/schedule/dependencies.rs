@@ -4,7 +4,7 @@ use super::Node;
 use crate::targets::v4::operation::Operation;
 
 /// Moves each of the `wanted` nodes directly behind the last node on which it depends, so that its lane starts it early.
-pub(super) fn advance(nodes: &mut Vec<Node>, wanted: impl Fn(&Node) -> bool) {
+pub(super) fn move_up(nodes: &mut Vec<Node>, wanted: impl Fn(&Node) -> bool) {
     let (early, mut rest): (Vec<Node>, Vec<Node>) = nodes.drain(..).partition(wanted);
     for node in early {
         let place = rest

@@ -12,26 +12,26 @@ mod tests;
 
 use crate::model::{ModelConfig, Part};
 
-use super::buffers::{Buffers, Handle};
-use super::layout::Layout;
-use super::operation::{Operation, Product};
-use builder::Builder;
+use super::buffers::{BufferHandle, Buffers};
+use super::layout::ParameterLayout;
+use super::operation::{MatrixProduct, Operation};
+use builder::ScheduleBuilder;
 pub use sums::Sums;
 
 /// The third of a step to which a launch belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
+pub enum StepPhase {
     Forward,
     Backward,
     Optimizer,
 }
 
-impl Phase {
+impl StepPhase {
     pub fn name(self) -> &'static str {
         match self {
-            Phase::Forward => "forward",
-            Phase::Backward => "backward",
-            Phase::Optimizer => "optimizer",
+            StepPhase::Forward => "forward",
+            StepPhase::Backward => "backward",
+            StepPhase::Optimizer => "optimizer",
         }
     }
 }
@@ -41,7 +41,7 @@ impl Phase {
 pub struct Node {
     pub operation: Operation,
     pub part: Part,
-    pub phase: Phase,
+    pub phase: StepPhase,
     /// Launches of one lane run in order, different lanes run concurrently.
     pub lane: usize,
     /// Earlier nodes of other lanes that have to be done first.
@@ -52,10 +52,10 @@ impl Node {
     /// Returns the part under which work is counted: the backward pass is one part, and all norms together are another.
     pub fn counted_part(&self) -> Part {
         match (self.phase, &self.operation) {
-            (Phase::Forward, Operation::Normalize(_)) => Part::Norm,
-            (Phase::Forward, _) => self.part,
-            (Phase::Backward, _) => Part::Backward,
-            (Phase::Optimizer, _) => Part::Optimizer,
+            (StepPhase::Forward, Operation::Normalize(_)) => Part::Norm,
+            (StepPhase::Forward, _) => self.part,
+            (StepPhase::Backward, _) => Part::Backward,
+            (StepPhase::Optimizer, _) => Part::Optimizer,
         }
     }
 }
@@ -96,21 +96,21 @@ pub const FACTORS: usize = 8;
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub config: ModelConfig,
-    pub layout: Layout,
+    pub layout: ParameterLayout,
     pub buffers: Buffers,
     pub nodes: Vec<Node>,
     pub lanes: usize,
     /// Tokens of each partial sum of [`NormalizeBackward`](super::operation::NormalizeBackward).
     pub tokens_per_partial: usize,
-    pub tokens: Handle,
-    pub targets: Handle,
-    pub logits: Handle,
+    pub tokens: BufferHandle,
+    pub targets: BufferHandle,
+    pub logits: BufferHandle,
     /// The residual stream before each block, and after the last.
-    pub streams: Vec<Handle>,
+    pub streams: Vec<BufferHandle>,
     /// See [`LOSS_RING`]; followed by the count of losses as an integer.
-    pub losses: Handle,
+    pub losses: BufferHandle,
     /// See [`FACTORS`]; followed by the count of updates as an integer.
-    pub factors: Handle,
+    pub factors: BufferHandle,
     /// Set if gradients are summed over ranks; the batch is then a rank's share.
     pub sums: Option<Sums>,
 }
@@ -126,7 +126,7 @@ impl Schedule {
         concurrency: Concurrency,
         sums: Option<Sums>,
     ) -> Schedule {
-        Builder::new(config, concurrency, sums).build()
+        ScheduleBuilder::new(config, concurrency, sums).build()
     }
 
     /// Returns the number of ranks whose batches make up the whole one.
@@ -135,11 +135,11 @@ impl Schedule {
     }
 
     /// Returns the products of a step by shape, each with its count. Products of several layers in one launch count separately.
-    pub fn products(&self) -> Vec<(Product, usize)> {
-        let mut kinds: Vec<(Product, usize)> = Vec::new();
+    pub fn products(&self) -> Vec<(MatrixProduct, usize)> {
+        let mut kinds: Vec<(MatrixProduct, usize)> = Vec::new();
         for product in self.nodes.iter().flat_map(|node| node.operation.products()) {
-            let alike = |other: &Product| {
-                let shape = |product: &Product| {
+            let alike = |other: &MatrixProduct| {
+                let shape = |product: &MatrixProduct| {
                     let transposed = (product.a_transposed, product.b_transposed);
                     (product.m, product.n, product.k, transposed)
                 };

@@ -1,23 +1,23 @@
 //! The forward pass, the backward pass and the updates, operation by operation.
 
-use super::Phase;
-use super::builder::{Builder, Saved, Scratch};
+use super::StepPhase;
+use super::builder::{SavedForward, ScheduleBuilder, Scratch};
 use crate::model::Part;
-use crate::targets::v4::buffers::{Element, Handle};
-use crate::targets::v4::layout::Layout;
+use crate::targets::v4::buffers::{BufferHandle, Element};
+use crate::targets::v4::layout::ParameterLayout;
 use crate::targets::v4::operation::{
-    Activate, ActivateBackward, Advance, Attention, AttentionBackward, Lookup, Normalize,
-    NormalizeBackward, Operation, Product, Update,
+    Activate, ActivateBackward, Advance, Attention, AttentionBackward, Lookup, MatrixProduct,
+    Normalize, NormalizeBackward, Operation, UpdateOperation,
 };
 
-pub(super) struct Forward {
-    pub(super) blocks: Vec<Saved>,
+pub(super) struct ForwardPass {
+    pub(super) blocks: Vec<SavedForward>,
     /// Stream, normed and scale before the head.
-    pub(super) last: (Handle, Handle, Handle),
+    pub(super) last: (BufferHandle, BufferHandle, BufferHandle),
 }
-impl Builder {
+impl ScheduleBuilder {
     /// Buffers of the same kind are adjacent, so that products over several layers find them at equal distances.
-    fn saved(&mut self) -> Vec<Saved> {
+    fn saved(&mut self) -> Vec<SavedForward> {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
         let (qkv, values) = (config.qkv_width(), config.kv_heads * config.head_dim());
@@ -26,7 +26,7 @@ impl Builder {
                 self.buffers
                     .add(format!("layer {layer} {name}"), rows, columns, element)
             });
-            buffers.collect::<Vec<Handle>>()
+            buffers.collect::<Vec<BufferHandle>>()
         };
         let streams = [
             add("attention input", n, d, Element::F32),
@@ -52,8 +52,8 @@ impl Builder {
         );
         let gate_up = add("gate and up", n, 2 * f, Element::Operand);
         let activated = add("activated", n, f, Element::Operand);
-        let pair = |both: &[Vec<Handle>; 2], layer: usize| [both[0][layer], both[1][layer]];
-        let block = |layer: usize| Saved {
+        let pair = |both: &[Vec<BufferHandle>; 2], layer: usize| [both[0][layer], both[1][layer]];
+        let block = |layer: usize| SavedForward {
             streams: pair(&streams, layer),
             normed: pair(&normed, layer),
             scales: pair(&scales, layer),
@@ -67,7 +67,7 @@ impl Builder {
         (0..config.layers).map(block).collect()
     }
 
-    pub(super) fn forward(&mut self) -> Forward {
+    pub(super) fn forward(&mut self) -> ForwardPass {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
         let blocks = self.saved();
@@ -77,11 +77,11 @@ impl Builder {
             self.buffers.add("final norm scale", n, 1, Element::F32),
         );
         self.part = Part::Embedding;
-        let norm = |layout: &Layout, norm: usize| Handle::Weight(layout.norm(norm));
+        let norm = |layout: &ParameterLayout, norm: usize| BufferHandle::Weight(layout.norm(norm));
         if let Some(first) = blocks.first() {
             let operation = Lookup {
                 tokens: self.tokens,
-                table: Handle::Weight(self.layout.embedding()),
+                table: BufferHandle::Weight(self.layout.embedding()),
                 stream: first.streams[0],
                 weight: norm(&self.layout, 0),
                 normed: first.normed[0],
@@ -97,9 +97,9 @@ impl Builder {
             });
             let layout = &self.layout;
             let product = |columns, inner, a, weight, out| {
-                Product::new([n, columns, inner], a, Handle::Weight(weight), out)
+                MatrixProduct::new([n, columns, inner], a, BufferHandle::Weight(weight), out)
             };
-            let onto = |addend: Handle, product: Product| Product {
+            let onto = |addend: BufferHandle, product: MatrixProduct| MatrixProduct {
                 addend: Some(addend),
                 ..product
             };
@@ -148,7 +148,7 @@ impl Builder {
             };
             self.push(Operation::Normalize(normalize_next));
         }
-        Forward { blocks, last }
+        ForwardPass { blocks, last }
     }
 
     pub(super) fn scratch(&mut self) -> Scratch {
@@ -162,7 +162,7 @@ impl Builder {
         };
         let mut several = |name: &str, columns: usize| {
             let buffers = (0..count).map(|_| add(name, columns, Element::Operand));
-            buffers.collect::<Vec<Handle>>()
+            buffers.collect::<Vec<BufferHandle>>()
         };
         Scratch {
             output: several("block output gradient", d),
@@ -179,15 +179,15 @@ impl Builder {
         &mut self,
         scratch: &Scratch,
         norm: usize,
-        stream: Handle,
-        scale: Handle,
-        copy: Option<Handle>,
+        stream: BufferHandle,
+        scale: BufferHandle,
+        copy: Option<BufferHandle>,
     ) {
         let operation = NormalizeBackward {
             normed_gradient: scratch.normed,
             stream,
             scale,
-            weight: Handle::Weight(self.layout.norm(norm)),
+            weight: BufferHandle::Weight(self.layout.norm(norm)),
             stream_gradient: scratch.stream,
             first: norm + 1 == self.layout.norms(),
             copy,
@@ -197,12 +197,13 @@ impl Builder {
         self.push(Operation::NormalizeBackward(operation));
     }
 
-    pub(super) fn block_backward(&mut self, layer: usize, block: &Saved, scratch: &Scratch) {
+    pub(super) fn block_backward(&mut self, layer: usize, block: &SavedForward, scratch: &Scratch) {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
         let qkv = config.qkv_width();
         let transposed = |columns, inner, a, weight, out| {
-            Product::new([n, columns, inner], a, Handle::Weight(weight), out).transpose_b()
+            MatrixProduct::new([n, columns, inner], a, BufferHandle::Weight(weight), out)
+                .transpose_b()
         };
 
         self.part = Part::FeedForward(layer);
@@ -245,8 +246,8 @@ impl Builder {
         self.normalize_backward(scratch, 2 * layer, stream, scale, copy);
     }
 
-    pub(super) fn updates(&mut self, factors: Handle) {
-        self.phase = Phase::Optimizer;
+    pub(super) fn updates(&mut self, factors: BufferHandle) {
+        self.phase = StepPhase::Optimizer;
         self.part = Part::Optimizer;
         self.push_on(2, Operation::Advance(Advance { factors }));
         let count = self.layout.parameters.len();
@@ -269,13 +270,13 @@ impl Builder {
         self.update(factors, 0, 1);
     }
 
-    fn update(&mut self, factors: Handle, first: usize, end: usize) {
-        let operation = Update {
+    fn update(&mut self, factors: BufferHandle, first: usize, end: usize) {
+        let operation = UpdateOperation {
             factors,
             elements: self.layout.elements(first, end),
-            gradients: (first..end).map(Handle::Gradient).collect(),
-            weights: (first..end).map(Handle::Weight).collect(),
+            gradients: (first..end).map(BufferHandle::Gradient).collect(),
+            weights: (first..end).map(BufferHandle::Weight).collect(),
         };
-        self.push_on(2, Operation::Update(operation));
+        self.push_on(2, Operation::UpdateOperation(operation));
     }
 }

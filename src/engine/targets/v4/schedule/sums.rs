@@ -5,16 +5,16 @@
 
 use std::ops::Range;
 
-use super::Phase;
-use super::builder::Builder;
-use super::dependencies::advance;
+use super::StepPhase;
+use super::builder::ScheduleBuilder;
+use super::dependencies::move_up;
 use crate::model::Part;
-use crate::targets::v4::buffers::Handle;
-use crate::targets::v4::layout::{Layout, ParameterIndex};
+use crate::targets::v4::buffers::BufferHandle;
+use crate::targets::v4::layout::{ParameterIndex, ParameterLayout};
 use crate::targets::v4::operation::{Operation, Sum};
 
 /// Ranges of parameters whose gradients are summed together.
-type Bucket = Vec<Range<ParameterIndex>>;
+type GradientBucket = Vec<Range<ParameterIndex>>;
 
 /// How the gradients of ranks are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Sums {
     const LANE: usize = 3;
 
     /// Returns the ranges of parameters that are summed together, in the order in which their gradients are complete.
-    pub fn buckets(&self, layout: &Layout) -> Vec<Bucket> {
+    pub fn buckets(&self, layout: &ParameterLayout) -> Vec<GradientBucket> {
         let (embedding, norms) = (layout.embedding(), layout.norm(0));
         let mut buckets = Vec::new();
         let mut end = norms;
@@ -50,10 +50,10 @@ impl Sums {
     }
 }
 
-impl Builder {
+impl ScheduleBuilder {
     pub(super) fn sums(&mut self) {
         let Some(sums) = self.sums else { return };
-        self.phase = Phase::Backward;
+        self.phase = StepPhase::Backward;
         self.part = Part::Backward;
         for bucket in sums.buckets(&self.layout) {
             let operation = Operation::Sum(Sum {
@@ -62,7 +62,11 @@ impl Builder {
                     .iter()
                     .map(|range| self.layout.elements(range.start, range.end))
                     .collect(),
-                gradients: bucket.into_iter().flatten().map(Handle::Gradient).collect(),
+                gradients: bucket
+                    .into_iter()
+                    .flatten()
+                    .map(BufferHandle::Gradient)
+                    .collect(),
             });
             match sums.overlap {
                 true => self.push_on(Sums::LANE, operation),
@@ -71,7 +75,7 @@ impl Builder {
         }
         if sums.overlap {
             // This comes before updates exist, because no sum may move behind one.
-            advance(&mut self.nodes, |node| {
+            move_up(&mut self.nodes, |node| {
                 matches!(node.operation, Operation::Sum(_))
             });
         }

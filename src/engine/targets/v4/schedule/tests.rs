@@ -51,7 +51,10 @@ fn every_gradient_is_summed_once_between_its_last_product_and_its_update() {
             found.map(|(at, _)| at).collect::<Vec<_>>()
         };
         for parameter in 0..schedule.layout.parameters.len() {
-            let (gradient, weight) = (Handle::Gradient(parameter), Handle::Weight(parameter));
+            let (gradient, weight) = (
+                BufferHandle::Gradient(parameter),
+                BufferHandle::Weight(parameter),
+            );
             let sums = position(
                 &|op| matches!(op, Operation::Sum(sum) if sum.gradients.contains(&gradient)),
             );
@@ -124,7 +127,7 @@ fn a_run_without_updates_needs_the_waits_of_updates() {
     };
     let schedule = Schedule::new(&Preset::Tiny.config(), concurrency);
     let nodes = &schedule.nodes;
-    let runs = |node: &Node| node.phase != Phase::Optimizer;
+    let runs = |node: &Node| node.phase != StepPhase::Optimizer;
     let out_of_order = |counts: &dyn Fn(&Node) -> bool| {
         let places: Vec<usize> = (0..nodes.len()).filter(|at| runs(&nodes[*at])).collect();
         let mut pairs = Vec::new();
@@ -154,8 +157,8 @@ fn a_run_without_updates_needs_the_waits_of_updates() {
 fn writing_conflicts_with_reading_and_writing_and_reading_with_nothing() {
     let activate = |from: usize, to: usize| {
         Operation::Activate(Activate {
-            gate_up: Handle::Buffer(from),
-            activated: Handle::Buffer(to),
+            gate_up: BufferHandle::Buffer(from),
+            activated: BufferHandle::Buffer(to),
         })
     };
     assert!(
@@ -178,20 +181,23 @@ fn writing_conflicts_with_reading_and_writing_and_reading_with_nothing() {
 fn every_parameter_gets_a_gradient_and_one_update() {
     for schedule in schedules() {
         for parameter in 0..schedule.layout.parameters.len() {
-            let touching = |phase: Phase, handle: Handle| {
+            let touching = |phase: StepPhase, handle: BufferHandle| {
                 let nodes = schedule.nodes.iter().filter(|node| node.phase == phase);
                 nodes
                     .filter(|node| node.operation.writes().contains(&handle))
                     .count()
             };
-            assert!(touching(Phase::Backward, Handle::Gradient(parameter)) >= 1);
-            assert_eq!(touching(Phase::Optimizer, Handle::Weight(parameter)), 1);
+            assert!(touching(StepPhase::Backward, BufferHandle::Gradient(parameter)) >= 1);
+            assert_eq!(
+                touching(StepPhase::Optimizer, BufferHandle::Weight(parameter)),
+                1
+            );
         }
         let mut elements: Vec<_> = schedule
             .nodes
             .iter()
             .filter_map(|node| match &node.operation {
-                Operation::Update(update) => Some(update.elements.clone()),
+                Operation::UpdateOperation(update) => Some(update.elements.clone()),
                 _ => None,
             })
             .collect();
@@ -217,7 +223,7 @@ fn products_by_shape_are_all_products_of_the_step() {
         layers_together: config.layers,
         ..Concurrency::NONE
     };
-    let count = |kinds: &[(Product, usize)]| kinds.iter().map(|kind| kind.1).sum::<usize>();
+    let count = |kinds: &[(MatrixProduct, usize)]| kinds.iter().map(|kind| kind.1).sum::<usize>();
     assert_eq!(
         count(&Schedule::new(&config, together).products()),
         count(&kinds)
@@ -258,7 +264,7 @@ fn nothing_reads_what_nothing_wrote() {
         written.extend([schedule.losses, schedule.factors]);
         for node in &schedule.nodes {
             for handle in node.operation.reads() {
-                let known = matches!(handle, Handle::Weight(_)) || written.contains(&handle);
+                let known = matches!(handle, BufferHandle::Weight(_)) || written.contains(&handle);
                 assert!(known, "{handle:?} in {:?}", node.operation);
             }
             written.extend(node.operation.writes());

@@ -63,9 +63,9 @@ pub fn fresh_seed() -> u64 {
     clock.map_or(1, |elapsed| u64::from(elapsed.subsec_nanos()))
 }
 
-fn host(config: &ModelConfig, weights: &Weights, concurrency: Concurrency) -> Trainer {
+fn host(config: &ModelConfig, weights: &Weights, concurrency: Concurrency) -> ScheduleTrainer {
     let executor = HostExecutor::new(Schedule::new(config, concurrency), adamw(3e-4, 0.01));
-    Trainer::new(Box::new(executor), weights, concurrency).unwrap()
+    ScheduleTrainer::new(Box::new(executor), weights, concurrency).unwrap()
 }
 
 #[test]
@@ -182,17 +182,17 @@ fn many_shapes_in_turn_leave_nothing_behind() {
     let shapes = reshapes(&mut trainer, 10, false, &free, &mut |done| seen = done).unwrap();
     assert_eq!(seen, 10);
     assert!(shapes.healthy && shapes.held_before > 0);
-    assert!(shapes.kept_nothing(0));
+    assert!(shapes.leaked_nothing(0));
     let leaking = Reshapes {
         free_after: Some((1 << 30) - 2),
         ..shapes.clone()
     };
-    assert!(leaking.kept_nothing(2) && !leaking.kept_nothing(1));
+    assert!(leaking.leaked_nothing(2) && !leaking.leaked_nothing(1));
     let holding = Reshapes {
         held_after: shapes.held_after + 4,
         ..shapes
     };
-    assert!(!holding.kept_nothing(1 << 20));
+    assert!(!holding.leaked_nothing(1 << 20));
     // There is no graph, although one was requested.
     assert!(
         !reshapes(&mut trainer, 1, true, &free, &mut |_| {})

@@ -1,20 +1,20 @@
 //! The model in f64 in its plainest form. Tests compare the executors with it.
 
-use tinyllama_kernel_catalog::flash_attention::{Shape, reference as attention};
+use tinyllama_kernel_catalog::flash_attention::{AttentionShape, reference as attention};
 use tinyllama_kernel_catalog::{cross_entropy, rmsnorm, rope, swiglu};
 
 use crate::model::{ModelConfig, NORM_EPSILON, ROTARY_BASE};
-use crate::targets::v4::layout::Layout;
+use crate::targets::v4::layout::ParameterLayout;
 
 /// Loss, logits and the gradients of all parameters in the layout's order.
-pub struct Answer {
+pub struct OracleResult {
     pub loss: f64,
     pub logits: Vec<f64>,
     pub gradients: Vec<f64>,
 }
 
 /// Results of a block's forward pass that its backward pass needs.
-struct Block {
+struct BlockResults {
     streams: [Vec<f64>; 2],
     normed: [Vec<f64>; 2],
     q: Vec<f64>,
@@ -27,8 +27,13 @@ struct Block {
 }
 
 /// Computes forward and backward pass of one batch.
-pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i32]) -> Answer {
-    let layout = Layout::new(config);
+pub fn solve(
+    config: &ModelConfig,
+    values: &[f32],
+    tokens: &[i32],
+    targets: &[i32],
+) -> OracleResult {
+    let layout = ParameterLayout::new(config);
     let weight = |index: usize| -> Vec<f64> {
         let range = layout.parameters[index].range();
         values[range]
@@ -40,9 +45,9 @@ pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i3
     let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
     let kv = config.kv_heads * config.head_dim();
     let widths = [d, kv, kv];
-    let shape = Shape {
+    let shape = AttentionShape {
         scale: 1.0,
-        ..Shape::new(
+        ..AttentionShape::new(
             config.batch_size,
             config.sequence_length,
             config.heads,
@@ -54,13 +59,13 @@ pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i3
     let scale = 1.0 / (config.head_dim() as f64).sqrt();
     let scaled = |x: &[f64]| -> Vec<f64> { x.iter().map(|x| x * scale).collect() };
     let turn = |x: &[f64], heads: usize, inverse: bool| {
-        let shape = rope::Shape {
+        let shape = rope::RopeShape {
             batch: config.batch_size,
             seq: config.sequence_length,
             heads,
             turned: heads,
             head_dim: config.head_dim(),
-            layout: rope::Layout::TokenMajor,
+            layout: rope::RopeLayout::TokenMajor,
         };
         rope::reference(x, shape, ROTARY_BASE, inverse)
     };
@@ -90,7 +95,7 @@ pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i3
         let activated = swiglu::reference_forward(&gate, &up);
         let out = multiply(&activated, &weight(layout.down(layer)), [n, f, d]);
         add(&mut stream, &out);
-        blocks.push(Block {
+        blocks.push(BlockResults {
             streams: [before, between],
             normed: [normed, normed2],
             q,
@@ -133,7 +138,7 @@ pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i3
         };
         let d_activated = product(&block.activated, &d_stream, layout.down(layer), [f, d]);
         let (d_gate, d_up) = swiglu::reference_backward(&block.gate, &block.up, &d_activated);
-        let d_gate_up = beside(&[(&d_gate, f), (&d_up, f)]);
+        let d_gate_up = concat_columns(&[(&d_gate, f), (&d_up, f)]);
         let d_normed = product(
             &block.normed[1],
             &d_gate_up,
@@ -148,7 +153,7 @@ pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i3
         let d_heads = attention::backward(shape, &block.q, &block.k, &block.v, &d_mixed);
         let d_q = turn(&scaled(&d_heads.query), config.heads, true);
         let d_k = turn(&d_heads.key, config.kv_heads, true);
-        let d_qkv = beside(&[(&d_q, d), (&d_k, kv), (&d_heads.value, kv)]);
+        let d_qkv = concat_columns(&[(&d_q, d), (&d_k, kv), (&d_heads.value, kv)]);
         let d_normed = product(&block.normed[0], &d_qkv, layout.qkv(layer), [d, d + 2 * kv]);
         put(norm, &dw);
         let norm = layout.norm(2 * layer);
@@ -161,7 +166,7 @@ pub fn solve(config: &ModelConfig, values: &[f32], tokens: &[i32], targets: &[i3
     for (token, row) in tokens.iter().zip(d_stream.chunks_exact(d)) {
         add(&mut table_gradient[*token as usize * d..][..d], row);
     }
-    Answer {
+    OracleResult {
         loss: losses.iter().sum::<f64>() / n as f64,
         logits,
         gradients,
@@ -206,7 +211,7 @@ fn columns<const N: usize>(x: &[f64], widths: [usize; N]) -> [Vec<f64>; N] {
     })
 }
 
-fn beside(parts: &[(&[f64], usize)]) -> Vec<f64> {
+fn concat_columns(parts: &[(&[f64], usize)]) -> Vec<f64> {
     let rows = parts[0].0.len() / parts[0].1;
     (0..rows)
         .flat_map(|row| {

@@ -9,27 +9,27 @@ use std::collections::HashMap;
 
 use self::records::{
     AllocationRecord, CallRecord, CopyRecord, CounterCollection, DispatchInfo, DispatchRecord,
-    Document, Handle, Tool,
+    RecordHandle, Rocprofv3Document, ToolRecords,
 };
-use super::Format;
+use super::ProfileFormat;
 use crate::profiler::model::{
-    Allocation, ApiCall, CounterSample, Dispatch, Interval, Lane, MemoryCopy, NameId, ProcessId,
-    Profile, Variant,
+    ApiCall, CounterSample, Dispatch, LaunchVariant, MemoryAllocation, MemoryCopy, NameId,
+    ProcessId, Profile, TimeSpan, TraceLane,
 };
 use crate::profiler::name;
 use crate::profiler::read::damage::Damage;
 use crate::profiler::read::fields::disorder;
-use crate::profiler::read::{Reading, Rows};
+use crate::profiler::read::{FileImport, RowCount};
 
-pub const FORMAT: Format = Format {
+pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 results (JSON)",
     recognises: |file| file.has_keys(&["rocprofiler-sdk-tool"]),
     read,
 };
 
-fn read(reading: &mut Reading<'_>) -> Rows {
+fn read(reading: &mut FileImport<'_>) -> RowCount {
     let process = reading.process();
-    let document: Document = reading.json()?;
+    let document: Rocprofv3Document = reading.json()?;
     let mut records = 0;
     for tool in document.tools {
         records += Join::new(&tool, process, reading.profile).add(tool, reading)?;
@@ -41,7 +41,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
 struct Join {
     process: ProcessId,
     /// Facts about a kernel that are known before its launch.
-    kernels: HashMap<u64, Variant>,
+    kernels: HashMap<u64, LaunchVariant>,
     agents: HashMap<u64, u64>,
     counters: HashMap<u64, NameId>,
     /// Domain and functions by kind and operation.
@@ -49,17 +49,17 @@ struct Join {
 }
 
 impl Join {
-    fn new(tool: &Tool, process: ProcessId, profile: &mut Profile) -> Self {
+    fn new(tool: &ToolRecords, process: ProcessId, profile: &mut Profile) -> Self {
         let kernels = tool.kernel_symbols.iter().map(|symbol| {
             let written = match symbol.formatted_kernel_name.as_str() {
                 "" => &symbol.kernel_name,
                 formatted => formatted,
             };
-            let kernel = Variant {
+            let kernel = LaunchVariant {
                 vgpr: symbol.arch_vgpr_count,
                 accum_vgpr: symbol.accum_vgpr_count,
                 sgpr: symbol.sgpr_count,
-                ..Variant::unknown(profile.name_id(name::strip_suffix(written)))
+                ..LaunchVariant::unknown(profile.name_id(name::strip_suffix(written)))
             };
             (symbol.kernel_id, kernel)
         });
@@ -84,7 +84,7 @@ impl Join {
         }
     }
 
-    fn add(self, tool: Tool, reading: &mut Reading<'_>) -> Result<u64, Damage> {
+    fn add(self, tool: ToolRecords, reading: &mut FileImport<'_>) -> Result<u64, Damage> {
         if !tool.metadata.command.is_empty() {
             let command = tool.metadata.command.join(" ");
             reading.profile.commands.push(command);
@@ -95,28 +95,31 @@ impl Join {
         let buffers = tool.buffer_records;
         let mut records = 0;
         let dispatches = buffers.kernel_dispatch;
-        records += self.each("kernel_dispatch", dispatches, reading, Join::add_dispatch)?;
+        records +=
+            self.for_each_record("kernel_dispatch", dispatches, reading, Join::add_dispatch)?;
         for (name, calls) in [
             ("hip_api", buffers.hip_api),
             ("hsa_api", buffers.hsa_api),
             ("marker_api", buffers.marker_api),
             ("rccl_api", buffers.rccl_api),
         ] {
-            records += self.each(name, calls, reading, Join::add_call)?;
+            records += self.for_each_record(name, calls, reading, Join::add_call)?;
         }
-        records += self.each("memory_copy", buffers.memory_copy, reading, Join::add_copy)?;
+        records +=
+            self.for_each_record("memory_copy", buffers.memory_copy, reading, Join::add_copy)?;
         let (name, allocations) = ("memory_allocation", buffers.memory_allocation);
-        records += self.each(name, allocations, reading, Join::add_allocation)?;
+        records += self.for_each_record(name, allocations, reading, Join::add_allocation)?;
         let counters = tool.callback_records.counter_collection;
-        records += self.each("counter_collection", counters, reading, Join::add_counters)?;
+        records +=
+            self.for_each_record("counter_collection", counters, reading, Join::add_counters)?;
         Ok(records)
     }
 
-    fn each<T>(
+    fn for_each_record<T>(
         &self,
         array: &str,
         records: Vec<T>,
-        reading: &mut Reading<'_>,
+        reading: &mut FileImport<'_>,
         add: fn(&Self, T, &mut Profile) -> Result<(), String>,
     ) -> Result<u64, Damage> {
         let mut good = 0;
@@ -129,19 +132,20 @@ impl Join {
         Ok(good)
     }
 
-    fn lane(&self, agent: Option<Handle>, thread: Option<u64>) -> Lane {
-        Lane {
+    fn lane(&self, agent: Option<RecordHandle>, thread: Option<u64>) -> TraceLane {
+        TraceLane {
             process: self.process,
             agent: agent.and_then(|agent| self.agents.get(&agent.handle).copied()),
             thread,
-            ..Lane::default()
+            ..TraceLane::default()
         }
     }
 
-    fn variant(&self, info: &DispatchInfo, profile: &mut Profile) -> Variant {
+    fn variant(&self, info: &DispatchInfo, profile: &mut Profile) -> LaunchVariant {
         let kernel = self.kernels.get(&info.kernel_id).copied();
-        let unnamed = || Variant::unknown(profile.name_id(&format!("kernel {}", info.kernel_id)));
-        Variant {
+        let unnamed =
+            || LaunchVariant::unknown(profile.name_id(&format!("kernel {}", info.kernel_id)));
+        LaunchVariant {
             workgroup: Some(info.workgroup_size.array()),
             grid: Some(info.grid_size.array()),
             lds: Some(info.group_segment_size),
@@ -154,7 +158,7 @@ impl Join {
         let time = interval(record.start_timestamp, record.end_timestamp)?;
         let info = &record.dispatch_info;
         let variant = self.variant(info, profile);
-        let lane = Lane {
+        let lane = TraceLane {
             queue: Some(info.queue_id.handle),
             stream: record.stream_id.map(|stream| stream.handle),
             ..self.lane(Some(info.agent_id), record.thread_id)
@@ -216,7 +220,7 @@ impl Join {
     ) -> Result<(), String> {
         let call = record.call;
         let time = interval(call.start_timestamp, call.end_timestamp)?;
-        let allocation = Allocation {
+        let allocation = MemoryAllocation {
             operation: self.function(&call, profile).1,
             lane: profile.lane_id(self.lane(Some(record.agent_id), call.thread_id)),
             bytes: record.allocation_size,
@@ -238,7 +242,7 @@ impl Join {
         variant.vgpr = variant.vgpr.or(record.arch_vgpr_count);
         variant.sgpr = variant.sgpr.or(record.sgpr_count);
         let variant = profile.variant_id(variant);
-        let lane = Lane {
+        let lane = TraceLane {
             queue: Some(data.dispatch_info.queue_id.handle),
             ..self.lane(Some(data.dispatch_info.agent_id), record.thread_id)
         };
@@ -266,6 +270,6 @@ impl Join {
     }
 }
 
-fn interval(start: i64, end: i64) -> Result<Interval, String> {
-    Interval::new(start, end).ok_or_else(|| disorder(start, end))
+fn interval(start: i64, end: i64) -> Result<TimeSpan, String> {
+    TimeSpan::new(start, end).ok_or_else(|| disorder(start, end))
 }

@@ -9,15 +9,15 @@ use serde_json::Value;
 use crate::profiler::model::Agent;
 
 #[derive(Deserialize)]
-pub struct Document {
+pub struct Rocprofv3Document {
     #[serde(rename = "rocprofiler-sdk-tool")]
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolRecords>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub struct Tool {
-    pub metadata: Metadata,
+pub struct ToolRecords {
+    pub metadata: ToolMetadata,
     pub agents: Vec<AgentRecord>,
     pub counters: Vec<CounterRecord>,
     pub strings: Strings,
@@ -28,18 +28,18 @@ pub struct Tool {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub struct Metadata {
+pub struct ToolMetadata {
     pub command: Vec<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
-pub struct Handle {
+pub struct RecordHandle {
     pub handle: u64,
 }
 
 #[derive(Deserialize)]
 pub struct AgentRecord {
-    pub id: Handle,
+    pub id: RecordHandle,
     /// 1 for a processor, 2 for a GPU.
     #[serde(rename = "type")]
     pub kind: u32,
@@ -56,7 +56,7 @@ pub struct AgentRecord {
 
 #[derive(Deserialize)]
 pub struct CounterRecord {
-    pub id: Handle,
+    pub id: RecordHandle,
     pub name: String,
 }
 
@@ -116,13 +116,13 @@ pub struct DispatchRecord {
     pub start_timestamp: i64,
     pub end_timestamp: i64,
     pub dispatch_info: DispatchInfo,
-    pub stream_id: Option<Handle>,
+    pub stream_id: Option<RecordHandle>,
 }
 
 #[derive(Deserialize)]
 pub struct DispatchInfo {
-    pub agent_id: Handle,
-    pub queue_id: Handle,
+    pub agent_id: RecordHandle,
+    pub queue_id: RecordHandle,
     pub kernel_id: u64,
     pub dispatch_id: u64,
     pub private_segment_size: u32,
@@ -154,9 +154,9 @@ pub struct CopyRecord {
     #[serde(flatten)]
     pub call: CallRecord,
     #[serde(default)]
-    pub src_agent_id: Handle,
+    pub src_agent_id: RecordHandle,
     #[serde(default)]
-    pub dst_agent_id: Handle,
+    pub dst_agent_id: RecordHandle,
     pub bytes: Option<u64>,
 }
 
@@ -165,7 +165,7 @@ pub struct AllocationRecord {
     #[serde(flatten)]
     pub call: CallRecord,
     #[serde(default)]
-    pub agent_id: Handle,
+    pub agent_id: RecordHandle,
     pub allocation_size: Option<u64>,
 }
 
@@ -189,7 +189,7 @@ pub struct DispatchData {
 
 #[derive(Deserialize)]
 pub struct CounterValue {
-    pub counter_id: Handle,
+    pub counter_id: RecordHandle,
     pub value: f64,
 }
 

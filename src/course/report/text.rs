@@ -4,7 +4,7 @@ use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
 use crate::report::{
     CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
-    Report, RunReport, StageRow, StepTime, Table, Work,
+    Report, ReportTable, RunReport, StageRow, StepTime, Work,
 };
 use crate::run::{ENERGY, Joules};
 use crate::session::RunExit;
@@ -122,12 +122,12 @@ pub fn steps_done(report: &Report) -> String {
     done_and_skipped(report.totals.steps_finished, skipped)
 }
 
-pub fn lessons(report: &Report) -> Table<&LessonReport> {
+pub fn lessons(report: &Report) -> ReportTable<&LessonReport> {
     let planned = |lesson: &&LessonReport| match lesson.planned_minutes {
         Some(planned) => format!("{planned} min"),
         None => "-".into(),
     };
-    Table::of(&report.lessons)
+    ReportTable::new(&report.lessons)
         .text("Lesson", |lesson| lesson.title.clone())
         .text("Session", |lesson| match &lesson.session {
             Some(session) => session.clone(),
@@ -144,12 +144,12 @@ pub fn lessons(report: &Report) -> Table<&LessonReport> {
         .number("Hints", |lesson| lesson.hints)
 }
 
-pub fn runs(runs: &[RunReport]) -> Table<&RunReport> {
+pub fn runs(runs: &[RunReport]) -> ReportTable<&RunReport> {
     let range = |time: StepTime| {
         let [low, high] = [time.p10, time.p90].map(|ms| milliseconds(Some(ms)));
         format!("{low} to {high}")
     };
-    Table::of(runs)
+    ReportTable::new(runs)
         .id("Run", |run| run.id.clone())
         .text("Target", |run| program(run))
         .text("Exit", |run| run.exit.clone())
@@ -172,8 +172,8 @@ pub fn program(run: &RunReport) -> String {
     }
 }
 
-pub fn predictions(report: &Report) -> Table<&Prediction> {
-    Table::of(&report.predictions)
+pub fn predictions(report: &Report) -> ReportTable<&Prediction> {
+    ReportTable::new(&report.predictions)
         .text("Question", |guess| guess.title.clone())
         .code("Quantity", |guess| guess.quantity.clone())
         .number("Predicted", |guess| guess.predicted_text.clone())
@@ -189,7 +189,7 @@ pub fn predictions(report: &Report) -> Table<&Prediction> {
         })
 }
 
-pub fn cases(report: &Report) -> Table<(&str, &CaseReport)> {
+pub fn cases(report: &Report) -> ReportTable<(&str, &CaseReport)> {
     let list = |items: &[String]| match items.is_empty() {
         true => "-".to_string(),
         false => items.join(", then "),
@@ -197,7 +197,7 @@ pub fn cases(report: &Report) -> Table<(&str, &CaseReport)> {
     let cases = report
         .steps()
         .filter_map(|(_, step)| Some((&*step.title, step.case.as_ref()?)));
-    Table::of(cases)
+    ReportTable::new(cases)
         .text("Case", |(title, _)| title.to_string())
         .text("Suspected", |(_, case)| list(&case.suspicions))
         .text("Measurements", |(_, case)| case.measurements)
@@ -208,8 +208,8 @@ pub fn cases(report: &Report) -> Table<(&str, &CaseReport)> {
         )
 }
 
-pub fn kernels(report: &Report) -> Table<&KernelReport> {
-    Table::of(&report.kernels)
+pub fn kernels(report: &Report) -> ReportTable<&KernelReport> {
+    ReportTable::new(&report.kernels)
         .code("Kernel", |attempt| attempt.exercise.clone())
         .text("Time", |attempt| moment(&attempt.time))
         .text("Outcome", |attempt| attempt.outcome())
@@ -218,7 +218,7 @@ pub fn kernels(report: &Report) -> Table<&KernelReport> {
         })
 }
 
-pub fn stages(report: &Report) -> Table<&StageRow> {
+pub fn stages(report: &Report) -> ReportTable<&StageRow> {
     let phase = |row: &StageRow, value| match row.synchronized {
         Some(false) => format!("{}, unsynchronised", milliseconds(value)),
         _ => milliseconds(value),
@@ -228,7 +228,7 @@ pub fn stages(report: &Report) -> Table<&StageRow> {
     let losses =
         |row: &&StageRow| format!("{}, then {}", loss(row.first_loss), loss(row.final_loss));
     let of = |(with, of): (f64, f64)| format!("{with} of {of}");
-    Table::of(&report.stages)
+    ReportTable::new(&report.stages)
         .text("Stage", |row| row.stage.clone())
         .number("Step, median", |row| milliseconds(row.step_ms))
         .number("Forward", |row| phase(row, row.forward_ms))
@@ -246,7 +246,7 @@ pub fn stages(report: &Report) -> Table<&StageRow> {
 }
 
 /// A row for each kind of part. Its limit comes from the ceilings. Parts that only move data have one, too.
-pub fn work(work: &Work) -> Table<PartSum> {
+pub fn work(work: &Work) -> ReportTable<PartSum> {
     let roofline = work.roofline();
     let share = |part: &PartSum| {
         let mut points = roofline.points.iter();
@@ -260,7 +260,7 @@ pub fn work(work: &Work) -> Table<PartSum> {
                 .show(part.flops / (ms / 1e3)),
         )
     };
-    Table::of(work.by_kind())
+    ReportTable::new(work.by_kind())
         .text("Part", |part| part.part.clone())
         .number("FLOP", |part| Metric::FlopsPerStep.unit().show(part.flops))
         .number("Bytes", |part| Metric::BytesPerStep.unit().show(part.bytes))
@@ -289,7 +289,7 @@ pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measu
      not include errors of the sensor.";
 
 /// A row for each run with measured energy.
-pub fn energy(runs: &[RunReport]) -> Table<(&RunReport, [String; 2])> {
+pub fn energy(runs: &[RunReport]) -> ReportTable<(&RunReport, [String; 2])> {
     let joules = |run: &RunReport, [value, error]: [usize; 2]| {
         let figure = |place: usize| run.figures.get(ENERGY[place]).copied();
         let (joules, uncertainty) = figure(value).zip(figure(error))?;
@@ -302,15 +302,15 @@ pub fn energy(runs: &[RunReport]) -> Table<(&RunReport, [String; 2])> {
         )
     };
     let of = |run| Some((run, [joules(run, [0, 1])?, joules(run, [2, 3])?]));
-    Table::of(runs.iter().filter_map(of))
+    ReportTable::new(runs.iter().filter_map(of))
         .id("Run", |(run, _)| run.id.clone())
         .text("Target", |(run, _)| program(run))
         .number("A step", |(_, [step, _])| step.clone())
         .number("A training sample", |(_, [_, sample])| sample.clone())
 }
 
-pub fn hotspots(profile: &ProfileReport) -> Table<&HotspotRow> {
-    Table::of(&profile.hotspots)
+pub fn hotspots(profile: &ProfileReport) -> ReportTable<&HotspotRow> {
+    ReportTable::new(&profile.hotspots)
         .code("Kernel", |row| row.kernel.clone())
         .text("Part of the model", |row| {
             row.part.clone().unwrap_or_else(|| "-".into())

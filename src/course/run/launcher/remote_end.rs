@@ -18,8 +18,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGURG};
 use signal_hook::iterator::Signals;
 
 use super::VARIABLE;
-use super::mark::Mark;
-use super::stream::{Piece, Stream};
+use super::mark::StreamMark;
+use super::stream::{RunStream, StreamPiece};
 use crate::run::{each_line, signal_group, state_folder};
 use tinyllama_base::host_name;
 use tinyllama_contract::event::NODES;
@@ -31,16 +31,16 @@ const UNHEARD: Duration = Duration::from_secs(600);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// Finds a stream's files by the name that both ends know: a path, or a name below this machine's state folder.
-pub(super) fn stream(name: &Path) -> Result<Stream> {
+pub(super) fn stream(name: &Path) -> Result<RunStream> {
     match name.is_absolute() {
-        true => Ok(Stream::new(name.to_path_buf())),
-        false => Ok(Stream::new(state_folder()?.join(name))),
+        true => Ok(RunStream::new(name.to_path_buf())),
+        false => Ok(RunStream::new(state_folder()?.join(name))),
     }
 }
 
 /// A run to start.
 #[derive(Debug, Args)]
-pub struct Far {
+pub struct RemoteEnd {
     pub stream: PathBuf,
     /// Working folder of the run, if this machine has it.
     #[arg(long)]
@@ -49,10 +49,10 @@ pub struct Far {
     #[arg(long)]
     pub attended: bool,
     #[arg(last = true, required = true)]
-    pub words: Vec<OsString>,
+    pub argv: Vec<OsString>,
 }
 
-impl Far {
+impl RemoteEnd {
     /// Runs the command to its end, with or without a reader.
     ///
     /// # Errors
@@ -70,16 +70,16 @@ impl Far {
             .is_written_by(std::process::id())
             .with_context(keep)?;
         let mut out = Listener::default();
-        out.say(Mark::Begins { node: node() }.line().as_bytes());
+        out.write_line(StreamMark::Begins { node: node() }.line().as_bytes());
         let mut child = self.command()?.spawn().with_context(|| {
-            let program = self.words.first().cloned().unwrap_or_default();
+            let program = self.argv.first().cloned().unwrap_or_default();
             format!("cannot start {} on {}", program.to_string_lossy(), node())
         })?;
         let leader = child.id();
         end_on_signals(leader)?;
         if self.attended {
             let stream = stream.clone();
-            thread::spawn(move || attend(leader, &stream));
+            thread::spawn(move || watch_connection(leader, &stream));
         }
         let errors = child.stderr.take().map(|stderr| {
             // A separate thread: a closed connection to the learner must not end the run.
@@ -103,7 +103,7 @@ impl Far {
                 line.push(b'\n');
             }
             file.write_all(&line).with_context(keep)?;
-            out.say(&line);
+            out.write_line(&line);
             line.clear();
         }
         let status = shells(child.wait().context("waiting for the run failed")?);
@@ -112,12 +112,12 @@ impl Far {
             drop(errors.join());
         }
         stream.ends(status).with_context(keep)?;
-        out.say(Mark::Ends { status }.line().as_bytes());
+        out.write_line(StreamMark::Ends { status }.line().as_bytes());
         Ok(())
     }
 
     fn command(&self) -> Result<Command> {
-        let (program, arguments) = self.words.split_first().context("nothing to start")?;
+        let (program, arguments) = self.argv.split_first().context("nothing to start")?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -152,7 +152,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn say(&mut self, line: &[u8]) {
+    fn write_line(&mut self, line: &[u8]) {
         let mut out = io::stdout().lock();
         self.is_gone = self.is_gone || out.write_all(line).and_then(|()| out.flush()).is_err();
     }
@@ -177,8 +177,8 @@ fn end_on_signals(leader: u32) -> Result<()> {
 }
 
 /// Ends the run if the near end asks for it, or if no reader comes back.
-fn attend(leader: u32, stream: &Stream) {
-    if hears_stop() {
+fn watch_connection(leader: u32, stream: &RunStream) {
+    if wait_for_stop() {
         return signal_group(leader, SIGTERM);
     }
     let since = Instant::now();
@@ -192,7 +192,7 @@ fn attend(leader: u32, stream: &Stream) {
 }
 
 /// Waits for a request to stop on standard input. Returns false if the input ends without one.
-fn hears_stop() -> bool {
+fn wait_for_stop() -> bool {
     let mut lines = io::stdin().lock().lines().map_while(Result::ok);
     lines.any(|line| line == STOP)
 }
@@ -207,7 +207,7 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
     let mut out = Listener::default();
     let mut reader = match stream.reader(from) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            out.say(Mark::Lost.line().as_bytes());
+            out.write_line(StreamMark::Lost.line().as_bytes());
             return Ok(());
         }
         reader => reader.with_context(no_stream)?,
@@ -215,21 +215,21 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
     let (sender, asked) = channel();
     thread::spawn(move || {
         // The receiver may be gone first.
-        let _ = sender.send(hears_stop());
+        let _ = sender.send(wait_for_stop());
     });
-    out.say(Mark::Begins { node: node() }.line().as_bytes());
+    out.write_line(StreamMark::Begins { node: node() }.line().as_bytes());
     while !out.is_gone {
         match reader.next().context("reading the run's stream failed")? {
-            Piece::Line(line) => out.say(&line),
-            Piece::End(status) => {
+            StreamPiece::Line(line) => out.write_line(&line),
+            StreamPiece::End(status) => {
                 // The files stay, because only the near end knows whether this line arrived.
-                out.say(Mark::Ends { status }.line().as_bytes());
+                out.write_line(StreamMark::Ends { status }.line().as_bytes());
                 return Ok(());
             }
-            Piece::Nothing => {
+            StreamPiece::Nothing => {
                 let writer = stream.writer().filter(|writer| is_writer(*writer, name));
                 if writer.is_none() && !stream.is_over() {
-                    out.say(Mark::Lost.line().as_bytes());
+                    out.write_line(StreamMark::Lost.line().as_bytes());
                     return Ok(());
                 }
                 stream.is_read().with_context(no_stream)?;
@@ -262,13 +262,13 @@ fn is_writer(process: u32, name: &Path) -> bool {
     }
     // SAFETY: as above. Signal 0 only checks that the process exists.
     let is_alive = unsafe { libc::kill(process.cast_signed(), 0) } == 0;
-    let words = match fs::read(format!("/proc/{process}/cmdline")) {
-        Ok(words) => words,
+    let args = match fs::read(format!("/proc/{process}/cmdline")) {
+        Ok(args) => args,
         // Other systems have no such file, so a living process is the only evidence.
         Err(_) => return is_alive && !cfg!(target_os = "linux"),
     };
-    let mut words = words.split(|byte| *byte == 0);
-    is_alive && words.any(|word| word == name.as_os_str().as_encoded_bytes())
+    let mut args = args.split(|byte| *byte == 0);
+    is_alive && args.any(|word| word == name.as_os_str().as_encoded_bytes())
 }
 
 #[cfg(all(test, target_os = "linux"))]

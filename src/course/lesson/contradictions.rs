@@ -1,10 +1,10 @@
 //! Finds checks that cannot fail or cannot pass, and questions that cannot be answered, for any measurement.
 
 use crate::analysis::Metric;
-use crate::lesson::{Answer, Check, Quiz};
+use crate::lesson::{Check, Quiz, QuizAnswer};
 
 /// Reasons why a check could never pass, or never fail.
-pub(super) fn impossible(check: &Check) -> Vec<String> {
+pub(super) fn contradictions(check: &Check) -> Vec<String> {
     let mut messages = Vec::new();
     let bounds: Vec<f64> = check.at_least.into_iter().chain(check.at_most).collect();
     if bounds.is_empty() {
@@ -24,12 +24,12 @@ pub(super) fn impossible(check: &Check) -> Vec<String> {
     if check.at_least.is_some_and(|bound| bound <= 0.0) && check.at_most.is_none() {
         messages.push("every figure of a run is at least zero, so this can never fail".into());
     }
-    messages.extend(impossible_confidence(check));
-    messages.extend(impossible_ratio(check));
+    messages.extend(contradictory_confidence(check));
+    messages.extend(contradictory_ratio(check));
     messages
 }
 
-fn impossible_confidence(check: &Check) -> Option<String> {
+fn contradictory_confidence(check: &Check) -> Option<String> {
     let confidence = check.confidence?;
     if !(confidence > 0.5 && confidence < 1.0) {
         return Some(format!(
@@ -49,7 +49,7 @@ fn impossible_confidence(check: &Check) -> Option<String> {
     })
 }
 
-fn impossible_ratio(check: &Check) -> Option<String> {
+fn contradictory_ratio(check: &Check) -> Option<String> {
     let denominator = check.measure.denominator.as_ref()?;
     if denominator.metric.may_be_zero() {
         return Some(format!(
@@ -90,7 +90,7 @@ pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
                 }
             }
         }
-        Quiz::Number(number) => {
+        Quiz::NumberQuestion(number) => {
             let path = "number".to_string();
             let known = number.read.is_some() || number.answer.is_finite();
             if !known || !(0.0..1.0).contains(&number.tolerance) {
@@ -98,7 +98,7 @@ pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
                 problems.push((path.clone(), message.into()));
             }
             for mistake in &number.mistakes {
-                let right = quiz.mark(Answer::Number(mistake.value));
+                let right = quiz.mark_answer(QuizAnswer::NumberQuestion(mistake.value));
                 if right.is_some_and(|marked| marked.correct) {
                     let message = format!("{} is right, so it cannot be a mistake", mistake.value);
                     problems.push((path.clone(), message));

@@ -9,19 +9,19 @@ use tokio::sync::mpsc;
 
 use crate::lesson::{Course, StepKind};
 use crate::session::{Session, SessionError, StepRef};
-use crate::tui::{Message, News, Reply, Request};
+use crate::tui::{Message, News, Reply, SessionRequest};
 use crate::tutor::{SharedSession, note_profile};
 
 /// Interval at which the inbox is read. A tutor has to notice an instructor's order within two seconds.
 const INBOX: Duration = Duration::from_secs(1);
 
-pub struct Clerk {
-    requests: Option<Sender<Request>>,
+pub struct SessionWriter {
+    requests: Option<Sender<SessionRequest>>,
     thread: Option<JoinHandle<()>>,
     session: SharedSession,
 }
 
-impl Clerk {
+impl SessionWriter {
     pub fn start(
         session: SharedSession,
         course: Arc<Course>,
@@ -38,7 +38,7 @@ impl Clerk {
         }
     }
 
-    pub fn ask(&self, request: Request) {
+    pub fn ask(&self, request: SessionRequest) {
         if let Some(requests) = &self.requests {
             // The thread ends only when the session ends, and then the tutor ends, too.
             let _ = requests.send(request);
@@ -61,7 +61,7 @@ impl Clerk {
 fn work(
     session: &SharedSession,
     course: &Course,
-    requests: &Receiver<Request>,
+    requests: &Receiver<SessionRequest>,
     sender: &mpsc::Sender<Message>,
     in_class: bool,
 ) {
@@ -79,7 +79,7 @@ fn work(
             Err(RecvTimeoutError::Disconnected) => return,
         };
         let looks = in_class && looked.elapsed() >= INBOX;
-        let replies = session.with(|session| {
+        let replies = session.with_session(|session| {
             let reply = request.map(|request| answer(session, course, request));
             let notices = looks.then(|| look_into_inbox(session, course)).flatten();
             [reply, notices]
@@ -109,10 +109,12 @@ fn look_into_inbox(session: &mut Session, course: &Course) -> Option<Reply> {
 }
 
 /// Carries out a request and returns its result.
-pub fn answer(session: &mut Session, course: &Course, request: Request) -> Reply {
+pub fn answer(session: &mut Session, course: &Course, request: SessionRequest) -> Reply {
     let measures = matches!(
         request,
-        Request::Measure | Request::RunFinished { .. } | Request::Profiled { .. }
+        SessionRequest::Measure
+            | SessionRequest::RunFinished { .. }
+            | SessionRequest::Profiled { .. }
     );
     // A request about a step that the course no longer has does nothing.
     let done = carry_out(session, course, request).unwrap_or(Ok(News::None));
@@ -136,41 +138,43 @@ fn reply(session: &mut Session, course: &Course, news: News, measures: bool) -> 
 fn carry_out(
     session: &mut Session,
     course: &Course,
-    request: Request,
+    request: SessionRequest,
 ) -> Option<Result<News, SessionError>> {
     let done = |result: Result<(), SessionError>| result.map(|()| News::None);
     Some(match request {
-        Request::Measure => Ok(News::None),
-        Request::Spend(at, seconds) => done(session.spend(at, seconds)),
-        Request::Predict(at, value) => done(session.predict(at, value)),
-        Request::Reflect(at, text) => done(session.reflect(at, &text)),
-        Request::Skip(at, note) => session.skip(at.clone(), &note).map(|()| News::Skipped(at)),
-        Request::Enter(at) => {
-            let (lesson, step) = course.at(&at)?;
+        SessionRequest::Measure => Ok(News::None),
+        SessionRequest::Spend(at, seconds) => done(session.spend(at, seconds)),
+        SessionRequest::Predict(at, value) => done(session.predict(at, value)),
+        SessionRequest::Reflect(at, text) => done(session.reflect(at, &text)),
+        SessionRequest::Skip(at, note) => {
+            session.skip(at.clone(), &note).map(|()| News::Skipped(at))
+        }
+        SessionRequest::Enter(at) => {
+            let (lesson, step) = course.find_run(&at)?;
             done(session.turn_to(lesson, step))
         }
-        Request::Read(at) => {
-            let (lesson, step) = course.at(&at)?;
+        SessionRequest::Read(at) => {
+            let (lesson, step) = course.find_run(&at)?;
             done(session.read(lesson, step))
         }
-        Request::Look(at) => {
-            let outcomes = session.outcomes(course, course.at(&at)?.1);
+        SessionRequest::Look(at) => {
+            let outcomes = session.outcomes(course, course.find_run(&at)?.1);
             outcomes.map(|outcomes| News::Looked { at, outcomes })
         }
-        Request::Answer(at, answer) => {
-            let marked = session.answer(at.clone(), course, course.at(&at)?.1, answer);
+        SessionRequest::Answer(at, answer) => {
+            let marked = session.answer(at.clone(), course, course.find_run(&at)?.1, answer);
             marked.map(|marked| News::Marked(at, marked))
         }
-        Request::Suspect(at, suspect) => {
-            let (_, step) = course.at(&at)?;
+        SessionRequest::Suspect(at, suspect) => {
+            let (_, step) = course.find_run(&at)?;
             done(session.suspect(at, step, &suspect))
         }
-        Request::Check(at) => check(session, course, at, true)?,
-        Request::Hint(at) => {
-            let hint = session.next_hint(at.clone(), course.at(&at)?.1);
+        SessionRequest::Check(at) => check(session, course, at, true)?,
+        SessionRequest::Hint(at) => {
+            let hint = session.next_hint(at.clone(), course.find_run(&at)?.1);
             hint.map(|hint| News::Hint { at, hint })
         }
-        Request::RunStarted {
+        SessionRequest::RunStarted {
             run,
             at,
             target,
@@ -184,12 +188,12 @@ fn carry_out(
             });
             done(marked)
         }
-        Request::RunFinished { run, at, exit } => match session.run_ended(&run, exit) {
+        SessionRequest::RunFinished { run, at, exit } => match session.run_ended(&run, exit) {
             Ok(()) if exit.is_success() => check(session, course, at, false)?,
             ended => done(ended),
         },
-        Request::Profiled { at, command } => {
-            let target = match course.at(&at).map(|(_, step)| &step.kind) {
+        SessionRequest::Profiled { at, command } => {
+            let target = match course.find_run(&at).map(|(_, step)| &step.kind) {
                 Some(StepKind::Profile { target, .. }) => target.as_str(),
                 _ => "",
             };
@@ -198,7 +202,7 @@ fn carry_out(
                 Err(error) => Err(error),
             }
         }
-        Request::Tried(at, tried) => done(session.check_kernel(at, &tried)),
+        SessionRequest::Tried(at, tried) => done(session.check_kernel(at, &tried)),
     })
 }
 
@@ -208,7 +212,7 @@ fn check(
     at: StepRef,
     asked: bool,
 ) -> Option<Result<News, SessionError>> {
-    let (lesson, step) = course.at(&at)?;
+    let (lesson, step) = course.find_run(&at)?;
     let outcomes = session.check(course, lesson, step);
     Some(outcomes.map(|outcomes| News::Checked {
         at,
@@ -220,25 +224,25 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::Source;
+    use crate::lesson::CourseSource;
     use crate::session::event::Scope;
-    use crate::session::{Action, Order, Place, inbox};
+    use crate::session::{InstructorOrder, OrderAction, SessionLocation, inbox};
 
     #[test]
     fn a_reply_waits_until_there_is_room_among_what_runs_say() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place {
+        let place = SessionLocation {
             folder: folder.path().join("ada"),
             learner: "ada".into(),
         };
-        let course = Arc::new(Course::load(&Source::BuiltIn).unwrap());
+        let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
         let session = SharedSession::new(Session::open(place).unwrap());
         let (sender, mut received) = mpsc::channel(1);
         sender.try_send(Message::Back).unwrap();
-        let mut clerk = Clerk::start(session.clone(), course, sender, false);
-        clerk.ask(Request::Enter(StepRef::new("welcome", "the-model")));
+        let mut writer = SessionWriter::start(session.clone(), course, sender, false);
+        writer.ask(SessionRequest::Enter(StepRef::new("welcome", "the-model")));
         let is_entered = |session: &mut Session| session.state().position.is_some();
-        while session.with(is_entered) == Some(false) {
+        while session.with_session(is_entered) == Some(false) {
             thread::yield_now();
         }
         // This is long enough to lose a reply that does not wait.
@@ -246,26 +250,29 @@ mod tests {
         assert!(matches!(received.blocking_recv(), Some(Message::Back)));
         let reply = received.blocking_recv();
         assert!(matches!(reply, Some(Message::Session(_))), "{reply:?}");
-        clerk.close().unwrap();
+        writer.close().unwrap();
     }
 
     #[test]
     fn an_instructors_reset_reaches_the_open_tutor_within_two_seconds() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place {
+        let place = SessionLocation {
             folder: folder.path().join("ada"),
             learner: "ada".into(),
         };
-        let course = Arc::new(Course::load(&Source::BuiltIn).unwrap());
+        let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
         let mut session = Session::open(place.clone()).unwrap();
         let mut state = session.state().clone();
         session.news();
         let session = SharedSession::new(session);
         let (sender, mut received) = mpsc::channel(16);
-        let mut clerk = Clerk::start(session, course, sender, true);
+        let mut writer = SessionWriter::start(session, course, sender, true);
         let at = StepRef::new("welcome", "the-model");
-        for request in [Request::Enter(at.clone()), Request::Read(at.clone())] {
-            clerk.ask(request);
+        for request in [
+            SessionRequest::Enter(at.clone()),
+            SessionRequest::Read(at.clone()),
+        ] {
+            writer.ask(request);
             let Some(Message::Session(reply)) = received.blocking_recv() else {
                 panic!("no reply");
             };
@@ -273,11 +280,11 @@ mod tests {
         }
         assert!(state.step("welcome", "the-model").is_some());
 
-        let reset = Action::Reset {
+        let reset = OrderAction::Reset {
             scope: Scope::Step(at),
             workbench: Vec::new(),
         };
-        inbox::send(&place, &Order::new("Teacher", reset)).unwrap();
+        inbox::send(&place, &InstructorOrder::new("Teacher", reset)).unwrap();
         let Some(Message::Session(reply)) = received.blocking_recv() else {
             panic!("no notice");
         };
@@ -287,6 +294,6 @@ mod tests {
         assert!(notices[0].contains("Teacher reset"), "{notices:?}");
         reply.records.iter().for_each(|record| state.apply(record));
         assert!(state.step("welcome", "the-model").is_none());
-        clerk.close().unwrap();
+        writer.close().unwrap();
     }
 }

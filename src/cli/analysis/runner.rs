@@ -12,22 +12,22 @@ use signal_hook::iterator::Signals;
 
 use super::flags::{Flags, Sweep};
 use crate::cli::Exit;
-use crate::cli::output::spinner;
+use crate::cli::run_printers::spinner;
 use tinyllama_contract::event::{Body, Event};
 use tinyllama_course::analysis::{Pool, Runner, Stop};
 use tinyllama_course::run::{Launcher, folder};
 
 /// Executes runs one at a time, and shows their progress.
-pub struct Lab {
+pub struct AnalysisRunner {
     pub runner: Runner,
     pub(super) watch: Console,
     /// Number of parallel runs of a series; `None` for one after the other.
     pub jobs: Option<usize>,
     /// Machines and devices of the runs, if a launcher named them.
-    pub places: BTreeSet<(String, String)>,
+    pub nodes_note: BTreeSet<(String, String)>,
 }
 
-impl Lab {
+impl AnalysisRunner {
     /// Starts runs of this program, through the launcher if there is one, and ends them on a signal.
     ///
     /// # Errors
@@ -35,38 +35,46 @@ impl Lab {
     pub fn open(flags: &Flags) -> Result<Self> {
         let stop = Stop::default();
         let runner = Runner {
-            launcher: Launcher::choose(flags.launcher.as_deref(), None)?,
+            launcher: Launcher::from_settings(flags.launcher.as_deref(), None)?,
             root: folder::state_folder()?,
             stop: stop.clone(),
             pool: Pool::default(),
         };
         end_on_signals(stop)?;
-        Ok(Lab {
+        Ok(AnalysisRunner {
             runner,
             watch: Console::default(),
             jobs: None,
-            places: BTreeSet::new(),
+            nodes_note: BTreeSet::new(),
         })
     }
 
     /// The same with parallel runs if the flags ask for them.
     ///
     /// # Errors
-    /// As [`Lab::open`], and if runs would share a device.
+    /// As [`AnalysisRunner::open`], and if runs would share a device.
     pub fn open_for(flags: &Flags, sweep: &Sweep) -> Result<Self> {
-        let mut lab = Self::open(flags)?;
+        let mut runner = Self::open(flags)?;
         if sweep.jobs.is_some() {
-            lab.runner.launcher.check_several()?;
+            runner.runner.launcher.check_several()?;
         }
-        lab.jobs = sweep.jobs;
-        Ok(lab)
+        runner.jobs = sweep.jobs;
+        Ok(runner)
     }
 
     /// A note for figures from several machines; `None` if one machine made all of them.
-    pub fn places(&self) -> Option<String> {
-        let mut nodes: Vec<&str> = self.places.iter().map(|(node, _)| node.as_str()).collect();
+    pub fn nodes_note(&self) -> Option<String> {
+        let mut nodes: Vec<&str> = self
+            .nodes_note
+            .iter()
+            .map(|(node, _)| node.as_str())
+            .collect();
         nodes.dedup();
-        let devices: BTreeSet<&str> = self.places.iter().map(|(_, device)| &**device).collect();
+        let devices: BTreeSet<&str> = self
+            .nodes_note
+            .iter()
+            .map(|(_, device)| &**device)
+            .collect();
         let devices: Vec<&str> = devices.into_iter().collect();
         (nodes.len() > 1).then(|| {
             let what = match &devices[..] {
@@ -81,7 +89,7 @@ impl Lab {
     }
 
     /// Prints a permanent line.
-    pub fn say(&self, text: &str) {
+    pub fn print_line(&self, text: &str) {
         match &self.watch.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
             None => eprintln!("{text}"),
@@ -129,18 +137,18 @@ impl Default for Console {
 
 impl Console {
     /// Estimates the time left from the runs so far; empty before the first has ended.
-    fn left(&self, (run, of): (usize, usize)) -> String {
+    fn time_left(&self, (run, of): (usize, usize)) -> String {
         if self.ended == 0 || of < run {
             return String::new();
         }
         let each = self.started.elapsed() / u32::try_from(self.ended).unwrap_or(u32::MAX);
         let runs = u32::try_from(of - run + 1).unwrap_or(u32::MAX);
-        format!(", about {} left", in_words(each.saturating_mul(runs)))
+        format!(", about {} left", duration_text(each.saturating_mul(runs)))
     }
 
     /// `turn` is the run's number from 1 and the number of runs, or 0 if a search does not know it.
-    pub(super) fn starts(&mut self, turn: (usize, usize), name: &str) {
-        let (run, left) = (turn.0, self.left(turn));
+    pub(super) fn on_run_start(&mut self, turn: (usize, usize), name: &str) {
+        let (run, left) = (turn.0, self.time_left(turn));
         let of = match turn.1 {
             0 => String::new(),
             of => format!(" of {of}"),
@@ -176,7 +184,7 @@ impl Drop for Console {
     }
 }
 
-fn in_words(time: Duration) -> String {
+fn duration_text(time: Duration) -> String {
     match time.as_secs() {
         0 => "1 s".into(),
         seconds @ ..=99 => format!("{seconds} s"),

@@ -26,21 +26,21 @@ pub struct FinalDocument {
 }
 
 /// Collects a [`FinalDocument`] and prints it when the stream ends.
-pub struct Document<W: Write + Send> {
+pub struct DocumentPrinter<W: Write + Send> {
     out: W,
     document: FinalDocument,
 }
 
-impl<W: Write + Send> Document<W> {
+impl<W: Write + Send> DocumentPrinter<W> {
     pub fn new(out: W) -> Self {
-        Document {
+        DocumentPrinter {
             out,
             document: FinalDocument::default(),
         }
     }
 }
 
-impl<W: Write + Send> EventSink for Document<W> {
+impl<W: Write + Send> EventSink for DocumentPrinter<W> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         let document = &mut self.document;
         match event.body.clone() {

@@ -50,13 +50,19 @@ impl TunedTarget {
 
     /// Returns whether `run` has what this was measured with. Block sizes that suit one model, type or driver's compiler
     /// may not suit the next, and another version of the program has other kernels.
-    fn suits(&self, run: &Hello) -> bool {
-        self.answers_as(&run.target, &run.config, &run.recipe, &run.dtype)
+    fn matches_run(&self, run: &Hello) -> bool {
+        self.matches_target(&run.target, &run.config, &run.recipe, &run.dtype)
             && self.driver == run.driver
             && self.program == env!("CARGO_PKG_VERSION")
     }
 
-    fn answers_as(&self, target: &str, config: &ModelConfig, recipe: &Recipe, dtype: &str) -> bool {
+    fn matches_target(
+        &self,
+        target: &str,
+        config: &ModelConfig,
+        recipe: &Recipe,
+        dtype: &str,
+    ) -> bool {
         self.target == target
             && self.config == *config
             && self.recipe == *recipe
@@ -109,8 +115,12 @@ impl Tuned {
     }
 
     /// Finds block sizes for runs like this one, for kernels that `given` does not name. Returns `None` if there are none.
-    pub fn taken_over(&self, run: &Hello, given: &BTreeMap<String, usize>) -> Option<TakenOver> {
-        let tuned = self.targets.iter().find(|tuned| tuned.suits(run))?;
+    pub fn block_sizes_for(
+        &self,
+        run: &Hello,
+        given: &BTreeMap<String, usize>,
+    ) -> Option<TakenOver> {
+        let tuned = self.targets.iter().find(|tuned| tuned.matches_run(run))?;
         let found = tuned.block_sizes();
         let all = found.len();
         let block_sizes: BTreeMap<String, usize> = found
@@ -137,7 +147,7 @@ impl Tuned {
     /// Adds an entry and replaces an earlier one for the same runs.
     pub fn put(&mut self, entry: TunedTarget) {
         self.targets.retain(|old| {
-            !old.answers_as(&entry.target, &entry.config, &entry.recipe, &entry.dtype)
+            !old.matches_target(&entry.target, &entry.config, &entry.recipe, &entry.dtype)
         });
         self.targets.push(entry);
     }
@@ -205,7 +215,7 @@ mod tests {
         tuned.save(root.path()).unwrap();
         let read = Tuned::load(root.path(), "cuda", "a GPU").unwrap();
         assert_eq!(read.targets.len(), 1);
-        let taken = read.taken_over(&run(|_| ()), &sizes(&[])).unwrap();
+        let taken = read.block_sizes_for(&run(|_| ()), &sizes(&[])).unwrap();
         assert_eq!(taken.block_sizes, sizes(&[("adamw", 64), ("rmsnorm", 256)]));
         assert!(
             taken.note.contains("adamw=64, rmsnorm=256") && taken.note.contains("1.10x"),
@@ -220,10 +230,10 @@ mod tests {
             |run| run.recipe.graph_fusion = !run.recipe.graph_fusion,
         ];
         for other in others {
-            assert_eq!(read.taken_over(&run(other), &sizes(&[])), None);
+            assert_eq!(read.block_sizes_for(&run(other), &sizes(&[])), None);
         }
         let nowhere = Tuned::load(root.path(), "cuda", "another GPU").unwrap();
-        assert_eq!(nowhere.taken_over(&run(|_| ()), &sizes(&[])), None);
+        assert_eq!(nowhere.block_sizes_for(&run(|_| ()), &sizes(&[])), None);
     }
 
     #[test]
@@ -234,22 +244,22 @@ mod tests {
             "--block-size=rmsnorm=256",
         ]));
         let taken = tuned
-            .taken_over(&run(|_| ()), &sizes(&[("adamw", 1024)]))
+            .block_sizes_for(&run(|_| ()), &sizes(&[("adamw", 1024)]))
             .unwrap();
         assert_eq!(taken.block_sizes, sizes(&[("rmsnorm", 256)]));
         assert!(!taken.note.contains("1.10x"), "{}", taken.note);
         let all = sizes(&[("adamw", 1024), ("rmsnorm", 8)]);
-        assert_eq!(tuned.taken_over(&run(|_| ()), &all), None);
+        assert_eq!(tuned.block_sizes_for(&run(|_| ()), &all), None);
         let mut with_type = entry(&["--dtype=bf16", "--block-size=adamw=64"]);
         with_type.dtype = "bf16".into();
         tuned.put(with_type);
         assert_eq!(tuned.targets.len(), 2);
         let taken = tuned
-            .taken_over(&run(|run| run.dtype = "bf16".into()), &sizes(&[]))
+            .block_sizes_for(&run(|run| run.dtype = "bf16".into()), &sizes(&[]))
             .unwrap();
         assert!(!taken.note.contains("1.10x"), "{}", taken.note);
         tuned.put(entry(&[]));
-        assert_eq!(tuned.taken_over(&run(|_| ()), &sizes(&[])), None);
+        assert_eq!(tuned.block_sizes_for(&run(|_| ()), &sizes(&[])), None);
     }
 
     #[test]

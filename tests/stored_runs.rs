@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use small_disk::SmallDisk;
 use tempfile::TempDir;
-use tinyllama_course::session::{Event, Place, Session, SessionError};
+use tinyllama_course::session::{Session, SessionError, SessionEvent, SessionLocation};
 
 const FAREWELL: &str = "Everything is saved";
 
@@ -104,11 +104,11 @@ fn a_folder_that_is_gone_is_told_and_ends_with_a_status() {
 #[test]
 fn a_folder_that_comes_back_gets_what_was_missing() {
     let folder = TempDir::new().unwrap();
-    let place = Place {
+    let place = SessionLocation {
         folder: folder.path().join("ada"),
         learner: "ada".into(),
     };
-    let note = |text: &str| Event::Note { text: text.into() };
+    let note = |text: &str| SessionEvent::Note { text: text.into() };
     let mut session = Session::open(place.clone()).unwrap();
     let away = folder.path().join("away");
     fs::rename(&place.folder, &away).unwrap();
@@ -169,7 +169,7 @@ fn an_export_that_fails_leaves_nothing_that_blocks_the_next() {
         return;
     };
     let folder = TempDir::new().unwrap();
-    let place = Place {
+    let place = SessionLocation {
         folder: folder.path().join("ada"),
         learner: "ada".into(),
     };
@@ -180,7 +180,9 @@ fn an_export_that_fails_leaves_nothing_that_blocks_the_next() {
         char::from(b'a' + (state >> 59) as u8 % 26)
     });
     let text: String = noise.take(400_000).collect();
-    session.record_all(vec![Event::Note { text }]).unwrap();
+    session
+        .record_all(vec![SessionEvent::Note { text }])
+        .unwrap();
     drop(session);
     let archive = disk.path().join("ada.tar.gz");
     let export = || tinyllama_course::session::archive::export(&place, &archive);

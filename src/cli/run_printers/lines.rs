@@ -22,16 +22,16 @@ pub fn spinner() -> Option<ProgressBar> {
 }
 
 /// Lines for people: progress on the error stream if it is a terminal, results on the output.
-pub struct Lines<W: Write + Send> {
+pub struct LinePrinter<W: Write + Send> {
     out: W,
     progress: ProgressBar,
     /// True once the headings of the step lines are printed.
     has_header: bool,
 }
 
-impl<W: Write + Send> Lines<W> {
+impl<W: Write + Send> LinePrinter<W> {
     pub fn new(out: W) -> Self {
-        Lines {
+        LinePrinter {
             out,
             progress: spinner().unwrap_or_else(ProgressBar::hidden),
             has_header: false,
@@ -39,17 +39,17 @@ impl<W: Write + Send> Lines<W> {
     }
 
     fn print(&mut self, text: &str) -> io::Result<()> {
-        let Lines { out, progress, .. } = self;
+        let LinePrinter { out, progress, .. } = self;
         progress.suspend(|| {
             writeln!(out, "{text}")?;
             out.flush()
         })?;
-        self.home()
+        self.cursor_home()
     }
 
     /// Moves the cursor to the left edge. The bar ends at the right edge, where a terminal's `^C` would start a new
     /// line. The program would then clear that line instead of the bar.
-    fn home(&self) -> io::Result<()> {
+    fn cursor_home(&self) -> io::Result<()> {
         match self.progress.is_hidden() {
             true => Ok(()),
             false => Term::stderr().write_str("\r"),
@@ -57,7 +57,7 @@ impl<W: Write + Send> Lines<W> {
     }
 }
 
-impl<W: Write + Send> EventSink for Lines<W> {
+impl<W: Write + Send> EventSink for LinePrinter<W> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match &event.body {
             Body::Hello(hello) => self.print(&hello_text(hello)),
@@ -66,7 +66,7 @@ impl<W: Write + Send> EventSink for Lines<W> {
                 let eta = eta.unwrap_or_default();
                 self.progress.set_message(format!("{}{eta}", phase.message));
                 self.progress.tick();
-                self.home()
+                self.cursor_home()
             }
             Body::Step(step) => {
                 self.progress

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_stream::{Stream, StreamExt};
 
 use super::pace::{self, Pace};
-use super::screen::{self, Device, Screen, Tty};
+use super::screen::{self, Screen, ScreenDevice, Tty};
 use crate::tutor::TutorError;
 
 /// Messages that may wait. When it is full, a run that prints faster than the screen can show waits, too.
@@ -27,18 +27,26 @@ const PASTED: usize = 64;
 const PAUSE: Duration = Duration::from_millis(40);
 
 /// Stream of keys, pastes, mouse wheel turns and new sizes. Dropping it leaves the keys to another program.
-pub type Input = Pin<Box<dyn Stream<Item = io::Result<Event>> + Send>>;
+pub type TerminalInput = Pin<Box<dyn Stream<Item = io::Result<Event>> + Send>>;
 
 /// A full-screen application.
-pub trait Play {
+pub trait App {
     type Message;
     type Error: From<TutorError>;
 
     /// Handles an event from the learner.
-    fn hear(&mut self, event: Event, stage: &mut Stage) -> Result<(), Self::Error>;
+    fn on_terminal_event(
+        &mut self,
+        event: Event,
+        terminal: &mut TerminalGuard,
+    ) -> Result<(), Self::Error>;
 
     /// Handles a message from a thread.
-    fn take_in(&mut self, message: Self::Message, stage: &mut Stage) -> Result<(), Self::Error>;
+    fn on_message(
+        &mut self,
+        message: Self::Message,
+        terminal: &mut TerminalGuard,
+    ) -> Result<(), Self::Error>;
 
     /// Draws everything and returns the position of the cursor.
     fn draw(&self, area: Rect, buffer: &mut Buffer) -> Option<Position>;
@@ -50,11 +58,11 @@ pub trait Play {
 }
 
 /// The terminal: its screen, its input and the pace of its frames.
-pub struct Stage {
+pub struct TerminalGuard {
     screen: Screen,
     /// `None` while another program has the terminal.
-    input: Option<Input>,
-    listen: Box<dyn Fn() -> Input + Send>,
+    input: Option<TerminalInput>,
+    listen: Box<dyn Fn() -> TerminalInput + Send>,
     /// Reads the bytes of a paste that still wait in the terminal.
     rest: fn() -> String,
     pace: Pace,
@@ -62,19 +70,19 @@ pub struct Stage {
     pub size: (u16, u16),
 }
 
-impl Stage {
+impl TerminalGuard {
     /// Enters the terminal in which this program was started.
     pub fn enter(mouse: bool) -> Result<Self, TutorError> {
-        let stage = Self::on(Tty { mouse }, || Box::pin(EventStream::new()))?;
+        let terminal = Self::on_device(Tty { mouse }, || Box::pin(EventStream::new()))?;
         Ok(Self {
             rest: screen::waiting,
-            ..stage
+            ..terminal
         })
     }
 
-    pub fn on(
-        device: impl Device + 'static,
-        listen: impl Fn() -> Input + Send + 'static,
+    pub fn on_device(
+        device: impl ScreenDevice + 'static,
+        listen: impl Fn() -> TerminalInput + Send + 'static,
     ) -> Result<Self, TutorError> {
         let screen = Screen::enter(device).map_err(TutorError::io("setting up the terminal"))?;
         Ok(Self {
@@ -88,48 +96,48 @@ impl Stage {
     }
 
     /// Runs the loop until the application is over.
-    pub async fn hold<P: Play>(
+    pub async fn event_loop<P: App>(
         &mut self,
-        play: &mut P,
+        app: &mut P,
         messages: &mut mpsc::Receiver<P::Message>,
     ) -> Result<(), P::Error> {
-        self.show(play)?;
-        while !play.is_over() {
-            self.turn(play, messages).await?;
-            self.show(play)?;
+        self.show(app)?;
+        while !app.is_over() {
+            self.handle_arrived(app, messages).await?;
+            self.show(app)?;
         }
         Ok(())
     }
 
     /// Waits for the first event or message, then handles it and all that have arrived since.
-    pub async fn turn<P: Play>(
+    pub async fn handle_arrived<P: App>(
         &mut self,
-        play: &mut P,
+        app: &mut P,
         messages: &mut mpsc::Receiver<P::Message>,
     ) -> Result<(), P::Error> {
-        let frame = (*play.dirty() && self.has_terminal()).then(|| self.pace.next_frame());
+        let frame = (*app.dirty() && self.has_terminal()).then(|| self.pace.next_frame());
         tokio::select! {
             biased;
             event = next(&mut self.input) => {
                 let event = event?;
                 // The screen answers the learner at once.
                 self.pace.hurry();
-                for event in self.with_all_that_wait(event).await? {
+                for event in self.with_pending_events(event).await? {
                     if let Event::Resize(columns, rows) = event {
                         self.size = (columns, rows);
                     }
-                    play.hear(event, self)?;
-                    if play.is_over() {
+                    app.on_terminal_event(event, self)?;
+                    if app.is_over() {
                         break;
                     }
                 }
             }
-            Some(message) = messages.recv() => play.take_in(message, self)?,
-            () = pace::until(frame) => return Ok(()),
+            Some(message) = messages.recv() => app.on_message(message, self)?,
+            () = pace::wait_until(frame) => return Ok(()),
         }
         for _ in 0..BATCH {
             match messages.try_recv() {
-                Ok(message) => play.take_in(message, self)?,
+                Ok(message) => app.on_message(message, self)?,
                 Err(_) => break,
             }
         }
@@ -138,7 +146,7 @@ impl Stage {
 
     /// Returns an event and those that came with it. More keys at once than a person types are a paste from a
     /// terminal that does not mark pastes; they become one paste event.
-    async fn with_all_that_wait(&mut self, first: Event) -> Result<Vec<Event>, TutorError> {
+    async fn with_pending_events(&mut self, first: Event) -> Result<Vec<Event>, TutorError> {
         let mut events = vec![first];
         let mut rest = String::new();
         loop {
@@ -184,17 +192,17 @@ impl Stage {
     }
 
     /// Draws if something changed and the pace allows a frame.
-    pub fn show<P: Play>(&mut self, play: &mut P) -> Result<(), TutorError> {
-        if !*play.dirty() || !self.has_terminal() || !self.pace.may_draw() {
+    pub fn show<P: App>(&mut self, app: &mut P) -> Result<(), TutorError> {
+        if !*app.dirty() || !self.has_terminal() || !self.pace.may_draw() {
             return Ok(());
         }
         let (columns, rows) = self.size;
         let area = Rect::new(0, 0, columns, rows);
         let bytes = self
             .screen
-            .draw(area, |buffer| play.draw(area, buffer))
+            .draw(area, |buffer| app.draw(area, buffer))
             .map_err(TutorError::io("drawing"))?;
-        *play.dirty() = false;
+        *app.dirty() = false;
         self.pace.drawn(bytes);
         Ok(())
     }
@@ -211,7 +219,7 @@ impl Stage {
     }
 
     /// Leaves the terminal and its keys to another program.
-    pub fn lend(&mut self) -> Result<(), TutorError> {
+    pub fn suspend(&mut self) -> Result<(), TutorError> {
         self.input = None;
         self.screen
             .leave()
@@ -219,7 +227,7 @@ impl Stage {
     }
 
     /// Enters the terminal again and has everything drawn anew, because the other program may have changed anything.
-    pub fn take_back(&mut self) -> Result<(), TutorError> {
+    pub fn resume(&mut self) -> Result<(), TutorError> {
         self.screen
             .enter_again()
             .map_err(TutorError::io("setting up the terminal"))?;
@@ -241,7 +249,7 @@ fn typed(event: &Event) -> Option<char> {
 }
 
 /// Returns the next event. Waits for ever if there is no input.
-async fn next(input: &mut Option<Input>) -> Result<Event, TutorError> {
+async fn next(input: &mut Option<TerminalInput>) -> Result<Event, TutorError> {
     let Some(stream) = input else {
         return std::future::pending().await;
     };

@@ -12,7 +12,7 @@ use tinyllama_course::run::{RunSpec, UsageError};
 ///
 /// # Errors
 /// If it is neither a run nor a target.
-pub fn kept_run(text: &str, root: &Path) -> Result<Option<PathBuf>> {
+pub fn stored_run(text: &str, root: &Path) -> Result<Option<PathBuf>> {
     let given = PathBuf::from(text);
     if given.is_file() || given.join(EVENTS).is_file() {
         return Ok(Some(given));
@@ -46,7 +46,7 @@ mod tests {
         let run = root.path().join("runs/0001-abc");
         std::fs::create_dir_all(&run).unwrap();
         std::fs::write(run.join("events.jsonl"), "").unwrap();
-        let found = |text: &str| kept_run(text, root.path());
+        let found = |text: &str| stored_run(text, root.path());
         assert_eq!(found("0001-abc").unwrap(), Some(run.clone()));
         let path = run.to_string_lossy().into_owned();
         assert_eq!(found(&path).unwrap(), Some(run));

@@ -1,18 +1,18 @@
 //! Formats a check as lines of text, equal for the command line, the plain course and the screen.
 
-use tinyllama_base::foreign::plain;
 use tinyllama_base::table::{push_wrapped, shortened};
+use tinyllama_base::untrusted::plain;
 
-use super::check::Checked;
-use super::file::File;
-use super::finding::Finding;
-use super::picture::{ASCII, Glyphs, UNICODE};
+use super::check::ExerciseCheck;
+use super::file::KernelFile;
+use super::finding::KernelFinding;
+use super::picture::{ASCII, DrawingGlyphs, UNICODE};
 
 /// Columns of a line.
 const WIDTH: usize = 80;
 
 /// Formats a check: the verdict, and every finding with the kernel's lines that it names.
-pub fn lines(checked: &Checked, file: &File) -> Vec<String> {
+pub fn lines(checked: &ExerciseCheck, file: &KernelFile) -> Vec<String> {
     let mut lines = vec![verdict(checked)];
     for finding in &checked.findings {
         lines.push(String::new());
@@ -30,7 +30,7 @@ pub fn lines(checked: &Checked, file: &File) -> Vec<String> {
 }
 
 /// Formats `rmsnorm: passed` in one line.
-pub fn verdict(checked: &Checked) -> String {
+pub fn verdict(checked: &ExerciseCheck) -> String {
     let (name, cases) = (&checked.exercise, checked.cases);
     match checked.findings.len() {
         0 => format!("{name}: passed, {cases} cases"),
@@ -41,7 +41,7 @@ pub fn verdict(checked: &Checked) -> String {
 
 /// Formats one finding: its kind and place, the lines that it names, the message, and the wave sizes and cases that showed
 /// it.
-pub fn finding_lines(finding: &Finding, file: &File) -> Vec<String> {
+pub fn finding_lines(finding: &KernelFinding, file: &KernelFile) -> Vec<String> {
     let mut lines = vec![match finding.line {
         Some(line) => format!("{}, line {line}", finding.kind.name()),
         None => finding.kind.name().to_owned(),
@@ -63,7 +63,7 @@ pub fn finding_lines(finding: &Finding, file: &File) -> Vec<String> {
 }
 
 /// Quotes a line of the kernel: `  12 | part[threadIdx.x] = v;`
-fn quoted(file: &File, line: u32) -> Option<String> {
+fn quoted(file: &KernelFile, line: u32) -> Option<String> {
     let text = plain(&file.line(line)?.replace('\t', "    "));
     Some(format!(
         "  {line:>4} | {}",
@@ -72,7 +72,7 @@ fn quoted(file: &File, line: u32) -> Option<String> {
 }
 
 /// Access pictures of every wave size.
-pub fn pictures(checked: &Checked, file: &File, unicode: bool) -> Vec<String> {
+pub fn pictures(checked: &ExerciseCheck, file: &KernelFile, unicode: bool) -> Vec<String> {
     let mut lines = vec![];
     for wave in &checked.pictures {
         if wave.pictures.is_empty() {
@@ -89,7 +89,7 @@ pub fn pictures(checked: &Checked, file: &File, unicode: bool) -> Vec<String> {
         lines.push(String::new());
     }
     if !lines.is_empty() {
-        let Glyphs { free, once, often } = if unicode { UNICODE } else { ASCII };
+        let DrawingGlyphs { free, once, often } = if unicode { UNICODE } else { ASCII };
         lines.push(format!(
             "{once} 4 bytes of one lane, {often} of several lanes, {free} of no lane. Global memory: a row"
         ));

@@ -7,17 +7,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Exit;
-use super::analysis::Page;
-use tinyllama_base::foreign::plain_lines;
+use super::analysis::AnalysisPage;
+use tinyllama_base::untrusted::plain_lines;
 
-/// Prints one JSON document, or the text that `words` writes.
+/// Prints one JSON document, or the text that `print` writes.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn say<E: Into<anyhow::Error>>(
+pub fn print_document<E: Into<anyhow::Error>>(
     as_json: bool,
     document: &impl Serialize,
-    words: impl FnOnce(&mut StdoutLock<'static>) -> Result<(), E>,
+    print: impl FnOnce(&mut StdoutLock<'static>) -> Result<(), E>,
 ) -> Result<Exit> {
     let mut out = io::stdout().lock();
     match as_json {
@@ -25,24 +25,24 @@ pub fn say<E: Into<anyhow::Error>>(
             serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        false => words(&mut out).map_err(Into::into)?,
+        false => print(&mut out).map_err(Into::into)?,
     }
     Ok(Exit::Ok)
 }
 
 /// Prints one JSON document.
 pub fn print_json(document: &impl Serialize) -> Result<()> {
-    say(true, document, |_| Ok::<_, io::Error>(())).map(drop)
+    print_document(true, document, |_| Ok::<_, io::Error>(())).map(drop)
 }
 
 /// Prints one JSON document, or text that may come from an untrusted source.
-pub fn say_text(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
-    say(as_json, document, |out| {
+pub fn print_text(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
+    print_document(as_json, document, |out| {
         writeln!(out, "{}", plain_lines(text))
     })
 }
 
 /// Prints one JSON document, or a page.
-pub fn say_page(as_json: bool, document: &impl Serialize, page: &Page) -> Result<Exit> {
-    say(as_json, document, |out| write!(out, "{page}"))
+pub fn print_page(as_json: bool, document: &impl Serialize, page: &AnalysisPage) -> Result<Exit> {
+    print_document(as_json, document, |out| write!(out, "{page}"))
 }

@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use tinyllama_contract::event::Event;
 use tinyllama_engine::train::EventSink;
 
-pub use document::{Document, FinalDocument};
-pub use lines::{Lines, spinner};
+pub use document::{DocumentPrinter, FinalDocument};
+pub use lines::{LinePrinter, spinner};
 
 /// `--events`: one JSON object per line.
 pub struct JsonLines<W: Write + Send>(pub W);

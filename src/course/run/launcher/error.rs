@@ -7,7 +7,7 @@ use tinyllama_contract::{Failure, FailureCode};
 
 /// Why a scheduler or a connection cannot carry out a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Trouble {
+pub enum LaunchError {
     #[error("the allocation's time limit was reached")]
     TimeLimit,
     #[error("Slurm gave the node to a job with a higher priority")]
@@ -47,98 +47,104 @@ pub enum Trouble {
 }
 
 /// Messages of Slurm's programs, in lower case.
-const SAID: [(&str, Trouble); 18] = [
-    ("due to time limit", Trouble::TimeLimit),
-    ("due to preemption", Trouble::Preempted),
-    ("node failure", Trouble::NodeFailed),
-    ("due to node failure", Trouble::NodeFailed),
-    ("oom-kill", Trouble::Memory),
-    ("oom killed", Trouble::Memory),
-    ("invalid account", Trouble::Account),
-    ("account not permitted", Trouble::Account),
-    ("invalid partition", Trouble::Partition),
-    ("not permitted to use this partition", Trouble::Partition),
-    ("invalid qos", Trouble::Qos),
-    ("violates accounting/qos policy", Trouble::Limit),
-    ("node configuration is not available", Trouble::Nodes),
-    ("invalid generic resource", Trouble::Nodes),
-    ("unable to contact slurm controller", Trouble::Silent),
-    ("could not establish a configuration", Trouble::Silent),
-    ("execve()", Trouble::Program),
-    ("no such file or directory", Trouble::Program),
+const SAID: [(&str, LaunchError); 18] = [
+    ("due to time limit", LaunchError::TimeLimit),
+    ("due to preemption", LaunchError::Preempted),
+    ("node failure", LaunchError::NodeFailed),
+    ("due to node failure", LaunchError::NodeFailed),
+    ("oom-kill", LaunchError::Memory),
+    ("oom killed", LaunchError::Memory),
+    ("invalid account", LaunchError::Account),
+    ("account not permitted", LaunchError::Account),
+    ("invalid partition", LaunchError::Partition),
+    (
+        "not permitted to use this partition",
+        LaunchError::Partition,
+    ),
+    ("invalid qos", LaunchError::Qos),
+    ("violates accounting/qos policy", LaunchError::Limit),
+    ("node configuration is not available", LaunchError::Nodes),
+    ("invalid generic resource", LaunchError::Nodes),
+    ("unable to contact slurm controller", LaunchError::Silent),
+    ("could not establish a configuration", LaunchError::Silent),
+    ("execve()", LaunchError::Program),
+    ("no such file or directory", LaunchError::Program),
 ];
 
-impl Trouble {
+impl LaunchError {
     /// Finds the trouble for a job's state. Returns `None` for a healthy state.
     pub(super) fn of_state(state: &str) -> Option<Self> {
         Some(match state {
-            "TIMEOUT" | "DEADLINE" => Trouble::TimeLimit,
-            "PREEMPTED" => Trouble::Preempted,
-            "NODE_FAIL" | "BOOT_FAIL" => Trouble::NodeFailed,
-            "OUT_OF_MEMORY" => Trouble::Memory,
-            "CANCELLED" | "REVOKED" => Trouble::Cancelled,
+            "TIMEOUT" | "DEADLINE" => LaunchError::TimeLimit,
+            "PREEMPTED" => LaunchError::Preempted,
+            "NODE_FAIL" | "BOOT_FAIL" => LaunchError::NodeFailed,
+            "OUT_OF_MEMORY" => LaunchError::Memory,
+            "CANCELLED" | "REVOKED" => LaunchError::Cancelled,
             _ => return None,
         })
     }
 
     /// Finds the trouble for the output of Slurm's programs.
-    pub(super) fn of_slurms_words(words: &str) -> Self {
-        let lower = words.to_lowercase();
+    pub(super) fn from_slurm_message(message: &str) -> Self {
+        let lower = message.to_lowercase();
         let known = SAID.iter().find(|(said, _)| lower.contains(said));
-        known.map_or_else(|| Trouble::other(words), |(_, trouble)| trouble.clone())
+        known.map_or_else(
+            || LaunchError::from_stderr(message),
+            |(_, trouble)| trouble.clone(),
+        )
     }
 
-    pub(super) fn other(words: &str) -> Self {
-        let last = words.lines().rev().find(|line| !line.trim().is_empty());
-        Trouble::Other(plain(last.unwrap_or("nobody says why").trim()))
+    pub(super) fn from_stderr(message: &str) -> Self {
+        let last = message.lines().rev().find(|line| !line.trim().is_empty());
+        LaunchError::Other(plain(last.unwrap_or("nobody says why").trim()))
     }
 
     pub fn remedy(&self) -> &'static str {
         match self {
-            Trouble::TimeLimit => {
+            LaunchError::TimeLimit => {
                 "Run it again: this requests a new allocation. A larger slurm.time in the settings makes it longer."
             }
-            Trouble::Preempted => {
+            LaunchError::Preempted => {
                 "Run it again, or set slurm.partition or slurm.qos to one that is not preempted."
             }
-            Trouble::NodeFailed => {
+            LaunchError::NodeFailed => {
                 "Run it again: Slurm takes another node. `sinfo -R` says why nodes are down."
             }
-            Trouble::Memory => {
+            LaunchError::Memory => {
                 "Lower --batch-size or --seq-len, or ask for more with slurm.options = [\"--mem=32G\"]."
             }
-            Trouble::Cancelled => "Run it again; `sacct -j JOB` shows who cancelled it.",
-            Trouble::Account => {
+            LaunchError::Cancelled => "Run it again; `sacct -j JOB` shows who cancelled it.",
+            LaunchError::Account => {
                 "`sacctmgr show associations user=$USER` lists yours: write one as slurm.account."
             }
-            Trouble::Partition => "`sinfo` lists partitions: write one as slurm.partition.",
-            Trouble::Qos => {
+            LaunchError::Partition => "`sinfo` lists partitions: write one as slurm.partition.",
+            LaunchError::Qos => {
                 "`sacctmgr show qos` lists them: write one as slurm.qos, or remove the key."
             }
-            Trouble::Limit => {
+            LaunchError::Limit => {
                 "Wait until another of your jobs ends, or ask for less: slurm.time, slurm.gres, --jobs."
             }
-            Trouble::Nodes => {
+            LaunchError::Nodes => {
                 "`sinfo -o '%P %G'` lists what partitions have: correct slurm.gres and slurm.partition."
             }
-            Trouble::NeverStarts(_) => {
+            LaunchError::NeverStarts(_) => {
                 "The job was withdrawn. `sinfo -o '%P %l %G'` lists what partitions allow: correct slurm.time, slurm.gres or slurm.partition."
             }
-            Trouble::Silent => {
+            LaunchError::Silent => {
                 "Ask the administrators of the cluster; `scontrol ping` shows whether it is back. --launcher local runs here."
             }
-            Trouble::NotInstalled(_) => {
+            LaunchError::NotInstalled(_) => {
                 "Log in to a machine of the cluster, or choose another launcher with --launcher; `doctor` says who chose this one."
             }
-            Trouble::Program => {
+            LaunchError::Program => {
                 "Put it in a folder that both machines see, or give its path there with program = \"/path\" in the settings."
             }
-            Trouble::Host(_) => "Check the name, and that `ssh HOST true` works.",
-            Trouble::Login(_) => {
+            LaunchError::Host(_) => "Check the name, and that `ssh HOST true` works.",
+            LaunchError::Login(_) => {
                 "You need a key that works without a prompt, and the host's key must be accepted: run `ssh HOST` once by hand, then ssh-copy-id or ssh-agent."
             }
-            Trouble::Lost => "Run it again; what it measured until then is kept.",
-            Trouble::Other(_) => {
+            LaunchError::Lost => "Run it again; what it measured until then is kept.",
+            LaunchError::Other(_) => {
                 "The lines below say more. `tinyllama-tutor doctor` tries the launcher."
             }
         }
@@ -160,46 +166,49 @@ mod tests {
     /// Messages of Slurm 22.05.
     #[test]
     fn slurms_words_are_understood() {
-        let of = Trouble::of_slurms_words;
+        let of = LaunchError::from_slurm_message;
         let known = [
             (
                 "srun: error: Node failure on n2\nsrun: Job step aborted",
-                Trouble::NodeFailed,
+                LaunchError::NodeFailed,
             ),
             (
                 "sbatch: error: invalid partition specified: none\nsbatch: error: Batch job submission failed: Invalid partition name specified",
-                Trouble::Partition,
+                LaunchError::Partition,
             ),
             (
                 "sbatch: error: Batch job submission failed: Requested node configuration is not available",
-                Trouble::Nodes,
+                LaunchError::Nodes,
             ),
             (
                 "sbatch: error: Invalid generic resource (gres) specification",
-                Trouble::Nodes,
+                LaunchError::Nodes,
             ),
             (
                 "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
-                Trouble::Account,
+                LaunchError::Account,
             ),
             (
                 "sbatch: error: Batch job submission failed: Job's account not permitted to use this partition (gpu allows a not b)",
-                Trouble::Account,
+                LaunchError::Account,
             ),
             (
                 "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22T22:05:04 DUE TO TIME LIMIT ***",
-                Trouble::TimeLimit,
+                LaunchError::TimeLimit,
             ),
             (
                 "slurmstepd: error: execve(): /no/tutor: No such file or directory",
-                Trouble::Program,
+                LaunchError::Program,
             ),
         ];
-        for (words, trouble) in known {
-            assert_eq!(of(words), trouble, "{words}");
+        for (message, trouble) in known {
+            assert_eq!(of(message), trouble, "{message}");
         }
-        assert_eq!(of("a\n\u{1b}[2Jb\n"), Trouble::Other("^[[2Jb".into()));
-        assert_eq!(Trouble::of_state("NODE_FAIL"), Some(Trouble::NodeFailed));
-        assert_eq!(Trouble::of_state("RUNNING"), None);
+        assert_eq!(of("a\n\u{1b}[2Jb\n"), LaunchError::Other("^[[2Jb".into()));
+        assert_eq!(
+            LaunchError::of_state("NODE_FAIL"),
+            Some(LaunchError::NodeFailed)
+        );
+        assert_eq!(LaunchError::of_state("RUNNING"), None);
     }
 }

@@ -99,9 +99,9 @@ pub fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> io::Result<T> {
 
 /// Iterates over a file's lines as bytes, each with its newline if it has one. [`LONGEST_LINE`] limits their length.
 #[derive(Debug)]
-pub struct Lines(BufReader<File>);
+pub struct BoundedLines(BufReader<File>);
 
-impl Lines {
+impl BoundedLines {
     /// # Errors
     /// As [`open`].
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -176,9 +176,9 @@ pub fn is_hidden(c: char) -> bool {
 }
 
 /// A writer for foreign text: it sends everything through [`plain_lines`] to the terminal behind it.
-pub struct Terminal<W>(pub W);
+pub struct PlainWriter<W>(pub W);
 
-impl<W: io::Write> io::Write for Terminal<W> {
+impl<W: io::Write> io::Write for PlainWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = plain_lines(&String::from_utf8_lossy(bytes));
         self.0.write_all(text.as_bytes())?;
@@ -210,9 +210,9 @@ pub fn code(text: &str) -> String {
 
 /// Displays text escaped for HTML: nothing in it can become an element, end an attribute or act as a control
 /// character.
-pub struct Html<'a>(pub &'a str);
+pub struct HtmlWriter<'a>(pub &'a str);
 
-impl Display for Html<'_> {
+impl Display for HtmlWriter<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
             match c {
@@ -242,7 +242,7 @@ mod tests {
         );
         let evil = "</td><script>alert('1')</script>\" onload=\"x\u{202e}\u{0}&amp;";
         assert_eq!(
-            Html(evil).to_string(),
+            HtmlWriter(evil).to_string(),
             "&lt;/td&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot; onload=&quot;x&amp;amp;"
         );
         let evil = "a\u{1b}]52;c;x\u{7}\u{9b}8m\r\nb\u{202e}\u{7f}";
@@ -279,7 +279,7 @@ mod tests {
         std::fs::write(&file, "four\n\u{e9}").unwrap();
         assert_eq!(read(&file, 7).unwrap().len(), 7);
         assert_eq!(read(&file, 6).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        let (mut lines, mut line) = (Lines::open(&file).unwrap(), Vec::new());
+        let (mut lines, mut line) = (BoundedLines::open(&file).unwrap(), Vec::new());
         let mut read = || {
             lines
                 .next_into(&mut line)
@@ -293,7 +293,9 @@ mod tests {
         File::create(&file)
             .and_then(|file| file.set_len(LONGEST_LINE))
             .unwrap();
-        let endless = Lines::open(&file).unwrap().next_into(&mut Vec::new());
+        let endless = BoundedLines::open(&file)
+            .unwrap()
+            .next_into(&mut Vec::new());
         assert_eq!(endless.unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 }

@@ -114,8 +114,8 @@ mod tests {
                 "`run` has no flag {flag}"
             );
         }
-        let words = |line: &str| line.split(' ').map(str::to_string).collect::<Vec<_>>();
-        assert_eq!(refused_flag(&words("--config tiny --seed=3 --flops")), None);
+        let args = |line: &str| line.split(' ').map(str::to_string).collect::<Vec<_>>();
+        assert_eq!(refused_flag(&args("--config tiny --seed=3 --flops")), None);
         for line in [
             "--trace x",
             "--config tiny --data=/etc/passwd",
@@ -123,7 +123,7 @@ mod tests {
             "-x",
             "--seed 3 --json",
         ] {
-            assert!(refused_flag(&words(line)).is_some(), "{line}");
+            assert!(refused_flag(&args(line)).is_some(), "{line}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::run::UsageError;
 
 /// Path of an exercise's file in the `folder` of the session. The current folder is not searched, because its files may be
 /// anyone's.
-pub fn of(exercise: &Exercise, folder: &Path) -> PathBuf {
+pub fn exercise_path(exercise: &Exercise, folder: &Path) -> PathBuf {
     folder.join(exercise.file_name())
 }
 

@@ -11,12 +11,12 @@ use time::macros::format_description;
 
 use crate::lesson::Verdict;
 use crate::run::{RunExit, RunRecord};
-use crate::session::{State, StepRef};
-use tinyllama_base::{inside, since_1970};
+use crate::session::{SessionState, StepRef};
+use tinyllama_base::{inside, unix_time};
 
 /// A one-line summary of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct KeptRun {
+pub struct StoredRun {
     /// Begins with its start time, in seconds since 1970.
     pub id: String,
     pub path: PathBuf,
@@ -41,8 +41,8 @@ pub struct KeptRun {
     pub in_session: bool,
 }
 
-impl KeptRun {
-    fn of(path: PathBuf, state: &State) -> Option<Self> {
+impl StoredRun {
+    fn read(path: PathBuf, state: &SessionState) -> Option<Self> {
         let id = path.file_name()?.to_str()?.to_owned();
         let record = RunRecord::read(&path)?;
         let known = state.runs.get(&id);
@@ -125,9 +125,11 @@ impl KeptRun {
 ///
 /// # Errors
 /// If the folder cannot be read. A missing folder holds no runs.
-pub fn kept(runs: &Path, state: &State) -> io::Result<Vec<KeptRun>> {
+pub fn kept(runs: &Path, state: &SessionState) -> io::Result<Vec<StoredRun>> {
     let found = inside(runs)?.into_par_iter();
-    let mut found: Vec<KeptRun> = found.filter_map(|path| KeptRun::of(path, state)).collect();
+    let mut found: Vec<StoredRun> = found
+        .filter_map(|path| StoredRun::read(path, state))
+        .collect();
     found.sort_by(|a, b| b.id.cmp(&a.id));
     Ok(found)
 }
@@ -137,9 +139,9 @@ const LONGEST_RUN: Duration = Duration::from_secs(24 * 3600);
 
 /// Selects the runs that may be deleted, from a list sorted newest first. Keeps the `newest` ones, all that are not
 /// `older` than this, the session's own, and all that may still be going on.
-pub fn prunable(runs: Vec<KeptRun>, newest: usize, older: Duration) -> Vec<KeptRun> {
-    let now = since_1970();
-    let age = |run: &KeptRun| now.saturating_sub(Duration::from_secs(run.started));
+pub fn prunable(runs: Vec<StoredRun>, newest: usize, older: Duration) -> Vec<StoredRun> {
+    let now = unix_time();
+    let age = |run: &StoredRun| now.saturating_sub(Duration::from_secs(run.started));
     let others = runs.into_iter().filter(|run| !run.in_session);
     others
         .skip(newest)
@@ -152,7 +154,7 @@ pub fn prunable(runs: Vec<KeptRun>, newest: usize, older: Duration) -> Vec<KeptR
 mod tests {
     use super::*;
     use crate::run::RunFolder;
-    use crate::session::event::{Event, Record};
+    use crate::session::event::{Record, SessionEvent};
 
     #[test]
     fn what_the_session_rests_on_is_never_pruned() {
@@ -163,7 +165,7 @@ mod tests {
                 folder.finish("exit status: 0", None).unwrap().id()
             })
             .collect();
-        let started = Event::RunStarted {
+        let started = SessionEvent::RunStarted {
             run: made[0].clone(),
             at: Some(StepRef::new("first", "baseline")),
             target: "v1".into(),
@@ -175,7 +177,7 @@ mod tests {
             time: String::new(),
             event: started,
         };
-        let state = State::of([&record]);
+        let state = SessionState::from_records([&record]);
         let runs = kept(&root.path().join("runs"), &state).unwrap();
         let ids: Vec<&String> = runs.iter().map(|run| &run.id).collect();
         assert!(ids.is_sorted_by(|a, b| a >= b), "newest first: {ids:?}");

@@ -14,12 +14,12 @@ const NAME_RULE: &str = "it is 1 to 64 ASCII letters, digits, dots, hyphens and 
 
 /// A session's folder and the name of its learner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SessionLocation {
     pub folder: PathBuf,
     pub learner: String,
 }
 
-impl Place {
+impl SessionLocation {
     /// The session folder: `class/NAME` in a class, else the state folder of the user. The name is `learner`, or else
     /// the user's name.
     pub fn find(class: Option<&Path>, learner: Option<&str>) -> Result<Self, SessionError> {
@@ -249,11 +249,12 @@ mod tests {
     #[test]
     fn a_class_has_one_folder_a_learner_and_is_never_created_by_mistake() {
         let class = tempfile::tempdir().unwrap();
-        let place = Place::find(Some(class.path()), Some("ada")).unwrap();
-        assert_eq!(place.folder, class.path().join("ada"));
-        let missing = Place::find(Some(&class.path().join("clas")), Some("ada")).unwrap_err();
+        let location = SessionLocation::find(Some(class.path()), Some("ada")).unwrap();
+        assert_eq!(location.folder, class.path().join("ada"));
+        let missing =
+            SessionLocation::find(Some(&class.path().join("clas")), Some("ada")).unwrap_err();
         assert!(missing.to_string().contains("does not exist"));
         std::os::unix::fs::symlink("/", class.path().join("eve")).unwrap();
-        assert!(Place::find(Some(class.path()), Some("eve")).is_err());
+        assert!(SessionLocation::find(Some(class.path()), Some("eve")).is_err());
     }
 }

@@ -10,42 +10,42 @@ use tokio::sync::mpsc;
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
 use crate::tui::Message;
-use crate::tutor::Options;
+use crate::tutor::TutorOptions;
 
 /// The parts of the tutor that such work may use.
 #[derive(Clone)]
-pub struct Desk {
-    pub options: Arc<Options>,
+pub struct TaskContext {
+    pub options: Arc<TutorOptions>,
     pub course: Arc<Course>,
     /// The session's finished runs.
     pub runs: Arc<FinishedRuns>,
     pub sender: mpsc::Sender<Message>,
 }
 
-impl Desk {
-    pub fn tell(&self, message: Message) {
+impl TaskContext {
+    pub fn send(&self, message: Message) {
         // The receiver is gone when the tutor ends.
         let _ = self.sender.blocking_send(message);
     }
 
     /// The folder of the session and its runs.
     pub fn root(&self) -> &Path {
-        &self.options.place.folder
+        &self.options.location.folder
     }
 
-    pub fn begin(self, work: Work) {
+    pub fn spawn(self, work: BackgroundTask) {
         thread::spawn(move || (work.job)(&self));
     }
 }
 
 /// A job to run on a separate thread.
-pub struct Work {
+pub struct BackgroundTask {
     /// A line for the learner while the job runs; empty if there is nothing to wait for.
     pub meanwhile: &'static str,
-    pub job: Box<dyn FnOnce(&Desk) + Send>,
+    pub job: Box<dyn FnOnce(&TaskContext) + Send>,
 }
 
-impl fmt::Debug for Work {
+impl fmt::Debug for BackgroundTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Work").field(&self.meanwhile).finish()
     }

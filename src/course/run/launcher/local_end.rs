@@ -17,22 +17,22 @@ use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::far::{STOP, stream};
-use super::mark::Mark;
+use super::error::LaunchError;
+use super::mark::StreamMark;
+use super::remote_end::{STOP, stream};
 use super::slurm::Slurm;
 use super::slurm::array::take_errors;
 use super::ssh::Ssh;
-use super::stream::Piece;
-use super::trouble::Trouble;
+use super::stream::StreamPiece;
 use super::{launch, wrap};
 use crate::run::supervise::STOPPED;
-use crate::run::{Kind, Launcher, each_line, ends_with_this, signal_group};
-use tinyllama_base::{host_name, since_1970};
+use crate::run::{Launcher, LauncherKind, die_with_parent, each_line, signal_group};
+use tinyllama_base::{host_name, unix_time};
 use tinyllama_contract::{Body, Event, Phase, PhaseName};
 
 const TICK: Duration = Duration::from_millis(200);
 /// How long a run may take to end before the connection is cut.
-const PATIENCE: Duration = Duration::from_secs(6);
+const CANCEL_GRACE: Duration = Duration::from_secs(6);
 /// Bytes at the end of an error stream that are examined.
 const LAST_WORDS: usize = 4 << 10;
 /// Status of a run that was never made, or was lost, because of the place.
@@ -48,39 +48,39 @@ pub(super) fn end_signals() -> Result<Arc<AtomicBool>> {
 }
 
 /// A way to reach the far end.
-pub(super) trait Way {
+pub(super) trait Transport {
     /// Name of the place, for people.
     fn name(&self) -> String;
     /// Waits until there is a place.
-    fn ready(&mut self, teller: &mut Teller) -> Result<(), Trouble>;
+    fn wait_until_ready(&mut self, events: &mut EventWriter) -> Result<(), LaunchError>;
     /// Returns the command line that starts `far` there.
-    fn start(&self, far: Vec<OsString>) -> Vec<OsString>;
+    fn command(&self, far: Vec<OsString>) -> Vec<OsString>;
     /// Returns whether the command's standard input reaches the far end.
-    fn has_a_line(&self) -> bool;
+    fn has_stdin(&self) -> bool;
     /// Asks the run there to end.
-    fn end(&self);
+    fn cancel(&self);
     /// Decides what to do after the connection broke during a run.
-    fn again(&mut self, follow: &[OsString], stream: &Path, said: &str) -> Again;
+    fn reconnect(&mut self, follow: &[OsString], stream: &Path, said: &str) -> Reconnect;
     /// Called when a connection to the far end works again.
-    fn is_back(&mut self);
+    fn on_output(&mut self);
     /// Explains why no run started, or why it is lost, from the command's output.
-    fn trouble(&self, said: &str) -> Trouble;
+    fn trouble(&self, said: &str) -> LaunchError;
     /// Explains a line of the command's output that means waiting.
-    fn waits(&self, _line: &str) -> Option<&'static str> {
+    fn waiting_reason(&self, _line: &str) -> Option<&'static str> {
         None
     }
 }
 
-pub(super) enum Again {
+pub(super) enum Reconnect {
     /// This command line continues the stream.
     With(Vec<OsString>),
     /// Read the stream's file here. Its writer is still active, or done.
     Read,
-    Never(Trouble),
+    Never(LaunchError),
 }
 
 /// Reports what happens, as events among those of the run.
-pub(super) struct Teller {
+pub(super) struct EventWriter {
     began: Instant,
     /// Start of the far end on this end's clock. The run's times count from there.
     zero: f64,
@@ -90,9 +90,9 @@ pub(super) struct Teller {
     stop: Arc<AtomicBool>,
 }
 
-impl Teller {
+impl EventWriter {
     fn new() -> Result<Self> {
-        Ok(Teller {
+        Ok(EventWriter {
             began: Instant::now(),
             zero: 0.0,
             last: String::new(),
@@ -132,11 +132,11 @@ impl Teller {
     fn event(&mut self, body: Body) {
         let t = self.began.elapsed().as_secs_f64();
         if let Ok(line) = serde_json::to_string(&Event { t, body }) {
-            self.say(format!("{line}\n").as_bytes());
+            self.write_line(format!("{line}\n").as_bytes());
         }
     }
 
-    fn say(&mut self, line: &[u8]) {
+    fn write_line(&mut self, line: &[u8]) {
         let mut out = io::stdout().lock();
         if out.write_all(line).and_then(|()| out.flush()).is_err() {
             // The reader has closed the output, so the run may end.
@@ -145,26 +145,26 @@ impl Teller {
     }
 
     /// Passes a line of the run on, with its time counted from this end's start.
-    fn hand_on(&mut self, line: &[u8]) {
-        let later = later(line, self.zero);
+    fn forward(&mut self, line: &[u8]) {
+        let later = shifted(line, self.zero);
         let line = later.as_deref().unwrap_or(line);
         if memchr::memmem::find(line, br#","event":"phase","#).is_some() {
             self.phase = line.to_vec();
         }
-        self.say(line);
+        self.write_line(line);
     }
 
     /// Repeats the run's phase after a connection broke.
-    fn say_its_phase_again(&mut self) {
+    fn repeat_phase(&mut self) {
         self.last.clear();
         let line = std::mem::take(&mut self.phase);
-        self.say(&line);
+        self.write_line(&line);
         self.phase = line;
     }
 }
 
 /// Adds `seconds` to the time of an event's line. Returns `None` for other lines.
-fn later(line: &[u8], seconds: f64) -> Option<Vec<u8>> {
+fn shifted(line: &[u8], seconds: f64) -> Option<Vec<u8>> {
     const BEFORE: &[u8] = br#"{"t":"#;
     let rest = line.strip_prefix(BEFORE)?;
     let end = memchr::memchr(b',', rest)?;
@@ -174,13 +174,13 @@ fn later(line: &[u8], seconds: f64) -> Option<Vec<u8>> {
 }
 
 /// A line of the command's output.
-enum Heard {
+enum ChildOutput {
     Out(Vec<u8>),
     Error(Vec<u8>),
 }
 
 /// How one connection ended.
-enum Ended {
+enum ConnectionEnd {
     /// With the run's own status, and the text on the error stream.
     Run { status: i32, said: String },
     /// The far end searched and found no run any more.
@@ -190,9 +190,9 @@ enum Ended {
 }
 
 /// A launch in progress.
-struct Near<'a> {
-    way: Box<dyn Way + 'a>,
-    teller: Teller,
+struct LocalEnd<'a> {
+    transport: Box<dyn Transport + 'a>,
+    events: EventWriter,
     /// Number of bytes of the stream that were passed on.
     got: u64,
     has_begun: bool,
@@ -200,14 +200,18 @@ struct Near<'a> {
     asked: Option<Instant>,
 }
 
-/// Runs `words` in the place that `launcher` names, and returns their status. `allocation` is the folder of this session's
+/// Runs `argv` in the place that `launcher` names, and returns their status. `allocation` is the folder of this session's
 /// allocation.
 ///
 /// # Errors
 /// Fails if this machine cannot start the launch.
-pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString]) -> Result<i32> {
-    let way: Box<dyn Way> = match &launcher.kind {
-        Kind::Ssh(host) => Box::new(Ssh {
+pub fn run_remotely(
+    launcher: &Launcher,
+    allocation: Option<PathBuf>,
+    argv: &[OsString],
+) -> Result<i32> {
+    let transport: Box<dyn Transport> = match &launcher.kind {
+        LauncherKind::Ssh(host) => Box::new(Ssh {
             host,
             settings: &launcher.settings,
             away: None,
@@ -215,8 +219,8 @@ pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString
         _ => Box::new(Slurm::new(&launcher.settings, allocation)?),
     };
     let name = stream_name(launcher);
-    let mut near = Near::new(way)?;
-    let status = near.see(launcher, &name, words);
+    let mut near = LocalEnd::new(transport)?;
+    let status = near.follow_run(launcher, &name, argv);
     near.conclude(status, &name)
 }
 
@@ -225,15 +229,15 @@ pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString
 /// # Errors
 /// Fails if this machine cannot start the launch.
 pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
-    let mut near = Near::new(Box::new(Slurm::task(&launcher.settings, job)))?;
-    let status = near.see_task(name);
+    let mut near = LocalEnd::new(Box::new(Slurm::task(&launcher.settings, job)))?;
+    let status = near.follow_task(name);
     drop(io::stderr().write_all(&take_errors(stream(name)?.path())));
     near.conclude(status, name)
 }
 
 /// Creates a unique name for a stream.
 pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
-    let now = since_1970().as_nanos();
+    let now = unix_time().as_nanos();
     let node = host_name().replace('/', "-");
     let name = format!("{node}-{}-{now}", std::process::id());
     let user = uzers::get_effective_uid();
@@ -242,11 +246,11 @@ pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
     shared.unwrap_or_else(|| "launched".into()).join(name)
 }
 
-impl<'a> Near<'a> {
-    fn new(way: Box<dyn Way + 'a>) -> Result<Self> {
-        Ok(Near {
-            way,
-            teller: Teller::new()?,
+impl<'a> LocalEnd<'a> {
+    fn new(transport: Box<dyn Transport + 'a>) -> Result<Self> {
+        Ok(LocalEnd {
+            transport,
+            events: EventWriter::new()?,
             got: 0,
             has_begun: false,
             asked: None,
@@ -254,110 +258,110 @@ impl<'a> Near<'a> {
     }
 
     /// Returns the status, or reports why there is none.
-    fn conclude(mut self, status: Result<i32, Trouble>, name: &Path) -> Result<i32> {
+    fn conclude(mut self, status: Result<i32, LaunchError>, name: &Path) -> Result<i32> {
         stream(name)?.remove();
         let trouble = match status {
             Ok(status) => return Ok(status),
-            Err(_) if self.teller.is_stopped() => return Ok(STOPPED),
+            Err(_) if self.events.is_stopped() => return Ok(STOPPED),
             Err(trouble) => trouble,
         };
         let failure = trouble.failure();
         eprintln!("error: {}\n       {}", failure.message, failure.remedy);
-        self.teller.event(Body::Error(failure));
+        self.events.event(Body::Error(failure));
         Ok(NO_PLACE)
     }
 
-    fn see_task(&mut self, name: &Path) -> Result<i32, Trouble> {
-        self.way.ready(&mut self.teller)?;
-        self.teller.zero = self.teller.began.elapsed().as_secs_f64();
-        let path = stream(name).map_err(|_| Trouble::Lost)?;
+    fn follow_task(&mut self, name: &Path) -> Result<i32, LaunchError> {
+        self.transport.wait_until_ready(&mut self.events)?;
+        self.events.zero = self.events.began.elapsed().as_secs_f64();
+        let path = stream(name).map_err(|_| LaunchError::Lost)?;
         while !path.path().exists() {
-            if let Again::Never(trouble) = self.way.again(&[], name, "") {
+            if let Reconnect::Never(trouble) = self.transport.reconnect(&[], name, "") {
                 return Err(trouble);
             }
-            if !self.teller.wait(TICK) {
-                self.way.end();
+            if !self.events.wait(TICK) {
+                self.transport.cancel();
                 return Ok(STOPPED);
             }
         }
         self.read(name)
     }
 
-    fn see(
+    fn follow_run(
         &mut self,
         launcher: &Launcher,
         name: &Path,
-        words: &[OsString],
-    ) -> Result<i32, Trouble> {
-        self.way.ready(&mut self.teller)?;
-        if self.teller.is_stopped() {
+        argv: &[OsString],
+    ) -> Result<i32, LaunchError> {
+        self.transport.wait_until_ready(&mut self.events)?;
+        if self.events.is_stopped() {
             return Ok(STOPPED);
         }
-        let far = far(launcher, name, words, self.way.has_a_line());
-        let mut line = self.way.start(far);
+        let far = far_command(launcher, name, argv, self.transport.has_stdin());
+        let mut line = self.transport.command(far);
         let mut pause = Duration::from_secs(1);
         loop {
             let said = match self.connect(&line)? {
-                Ended::Run { status, said } => return self.why(status, &said),
-                Ended::Lost => return Err(Trouble::Lost),
-                Ended::Broken { said } => said,
+                ConnectionEnd::Run { status, said } => return self.explain_failure(status, &said),
+                ConnectionEnd::Lost => return Err(LaunchError::Lost),
+                ConnectionEnd::Broken { said } => said,
             };
             if self.asked.is_some() {
                 return Ok(STOPPED);
             }
             if !self.has_begun {
-                return Err(self.way.trouble(&said));
+                return Err(self.transport.trouble(&said));
             }
-            let place = self.way.name();
-            self.teller.phase(
+            let place = self.transport.name();
+            self.events.phase(
                 &format!("the connection to {place} broke; the run goes on there"),
                 None,
             );
-            self.teller.wait(pause);
+            self.events.wait(pause);
             pause = (2 * pause).min(Duration::from_secs(10));
-            let mut follow = launch(&launcher.program_there(), "follow");
+            let mut follow = launch(&launcher.remote_program(), "follow");
             follow.extend([name.into(), format!("--from={}", self.got).into()]);
-            match self.way.again(&follow, name, &said) {
-                Again::With(words) => line = words,
-                Again::Read => return self.read(name),
-                Again::Never(trouble) => return Err(trouble),
+            match self.transport.reconnect(&follow, name, &said) {
+                Reconnect::With(argv) => line = argv,
+                Reconnect::Read => return self.read(name),
+                Reconnect::Never(trouble) => return Err(trouble),
             }
         }
     }
 
     /// A run that was ended from outside also ends in order. The program that ended it may have printed the reason.
-    fn why(&self, status: i32, said: &str) -> Result<i32, Trouble> {
-        if status <= 128 || self.teller.is_stopped() {
+    fn explain_failure(&self, status: i32, said: &str) -> Result<i32, LaunchError> {
+        if status <= 128 || self.events.is_stopped() {
             return Ok(status);
         }
-        match self.way.trouble(said) {
-            Trouble::Other(_) => Ok(status),
+        match self.transport.trouble(said) {
+            LaunchError::Other(_) => Ok(status),
             trouble => Err(trouble),
         }
     }
 
     /// Serves one connection until it ends.
-    fn connect(&mut self, words: &[OsString]) -> Result<Ended, Trouble> {
-        let mut child = start(words, self.way.has_a_line())?;
-        let heard = listen(&mut child);
+    fn connect(&mut self, argv: &[OsString]) -> Result<ConnectionEnd, LaunchError> {
+        let mut child = start(argv, self.transport.has_stdin())?;
+        let heard = spawn_readers(&mut child);
         let mut said = Vec::new();
         let (mut status, mut lost) = (None, false);
         loop {
-            if self.teller.is_stopped() {
-                self.pass_on_the_end(&mut child);
+            if self.events.is_stopped() {
+                self.forward_stop(&mut child);
             }
             match heard.recv_timeout(TICK) {
-                Ok(Heard::Error(line)) => self.error_line(line, &mut said),
+                Ok(ChildOutput::Error(line)) => self.error_line(line, &mut said),
                 // A broken connection can leave a piece of a line. The next connection sends the whole line.
-                Ok(Heard::Out(line)) if line.last() != Some(&b'\n') => {}
-                Ok(Heard::Out(line)) => match Mark::read(&line) {
+                Ok(ChildOutput::Out(line)) if line.last() != Some(&b'\n') => {}
+                Ok(ChildOutput::Out(line)) => match StreamMark::read(&line) {
                     None => {
                         self.got += line.len() as u64;
-                        self.teller.hand_on(&line);
+                        self.events.forward(&line);
                     }
-                    Some(Mark::Begins { node }) => self.begins(&node),
-                    Some(Mark::Ends { status: its_own }) => status = Some(its_own),
-                    Some(Mark::Lost) => lost = true,
+                    Some(StreamMark::Begins { node }) => self.note_start(&node),
+                    Some(StreamMark::Ends { status: its_own }) => status = Some(its_own),
+                    Some(StreamMark::Lost) => lost = true,
                 },
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -367,25 +371,28 @@ impl<'a> Near<'a> {
         drop(child.wait());
         let said = String::from_utf8_lossy(&said).into_owned();
         Ok(match status {
-            Some(status) => Ended::Run { status, said },
-            None if lost => Ended::Lost,
-            None => Ended::Broken { said },
+            Some(status) => ConnectionEnd::Run { status, said },
+            None if lost => ConnectionEnd::Lost,
+            None => ConnectionEnd::Broken { said },
         })
     }
 
-    fn begins(&mut self, node: &str) {
-        self.way.is_back();
+    fn note_start(&mut self, node: &str) {
+        self.transport.on_output();
         if self.has_begun {
-            return self.teller.say_its_phase_again();
+            return self.events.repeat_phase();
         }
         self.has_begun = true;
-        self.teller.zero = self.teller.began.elapsed().as_secs_f64();
-        self.teller.phase(&format!("starting on {node}"), None);
+        self.events.zero = self.events.began.elapsed().as_secs_f64();
+        self.events.phase(&format!("starting on {node}"), None);
     }
 
     fn error_line(&mut self, line: Vec<u8>, said: &mut Vec<u8>) {
-        if let Some(message) = self.way.waits(&String::from_utf8_lossy(&line)) {
-            self.teller.phase(message, None);
+        if let Some(message) = self
+            .transport
+            .waiting_reason(&String::from_utf8_lossy(&line))
+        {
+            self.events.phase(message, None);
         }
         // The supervisor of this process stores these lines. If it is gone, they are lost.
         drop(io::stderr().write_all(&line));
@@ -395,38 +402,38 @@ impl<'a> Near<'a> {
     }
 
     /// First asks in the transport's own way, then cuts the connection.
-    fn pass_on_the_end(&mut self, child: &mut Child) {
+    fn forward_stop(&mut self, child: &mut Child) {
         let Some(asked) = self.asked else {
             self.asked = Some(Instant::now());
             if let Some(stdin) = &mut child.stdin {
                 // A broken connection cannot pass a message on.
                 drop(writeln!(stdin, "{STOP}").and_then(|()| stdin.flush()));
             }
-            return self.way.end();
+            return self.transport.cancel();
         };
-        if asked.elapsed() > PATIENCE {
+        if asked.elapsed() > CANCEL_GRACE {
             signal_group(child.id(), SIGTERM);
         }
     }
 
     /// Reads the stream's file to its end.
-    fn read(&mut self, name: &Path) -> Result<i32, Trouble> {
-        let lost = |_| Trouble::Lost;
+    fn read(&mut self, name: &Path) -> Result<i32, LaunchError> {
+        let lost = |_| LaunchError::Lost;
         let mut reader = stream(name)
-            .map_err(|_| Trouble::Lost)?
+            .map_err(|_| LaunchError::Lost)?
             .reader(self.got)
             .map_err(lost)?;
         loop {
             match reader.next().map_err(lost)? {
-                Piece::Line(line) => self.teller.hand_on(&line),
-                Piece::End(status) => return self.why(status, ""),
-                Piece::Nothing => {
-                    if !self.teller.wait(Duration::from_secs(1)) {
-                        self.way.end();
+                StreamPiece::Line(line) => self.events.forward(&line),
+                StreamPiece::End(status) => return self.explain_failure(status, ""),
+                StreamPiece::Nothing => {
+                    if !self.events.wait(Duration::from_secs(1)) {
+                        self.transport.cancel();
                         return Ok(STOPPED);
                     }
                     // The reason, if the writer is gone.
-                    if let Again::Never(trouble) = self.way.again(&[], name, "") {
+                    if let Reconnect::Never(trouble) = self.transport.reconnect(&[], name, "") {
                         return Err(trouble);
                     }
                 }
@@ -436,9 +443,14 @@ impl<'a> Near<'a> {
 }
 
 /// Builds the far end's command line.
-fn far(launcher: &Launcher, name: &Path, words: &[OsString], attended: bool) -> Vec<OsString> {
+fn far_command(
+    launcher: &Launcher,
+    name: &Path,
+    argv: &[OsString],
+    attended: bool,
+) -> Vec<OsString> {
     let mut far = wrap(&launcher.settings);
-    far.extend(launch(&launcher.program_there(), "far"));
+    far.extend(launch(&launcher.remote_program(), "far"));
     far.push(name.into());
     if let Ok(folder) = env::current_dir() {
         far.extend(["--folder".into(), folder.into()]);
@@ -447,12 +459,12 @@ fn far(launcher: &Launcher, name: &Path, words: &[OsString], attended: bool) -> 
         far.push("--attended".into());
     }
     far.push("--".into());
-    far.extend_from_slice(words);
+    far.extend_from_slice(argv);
     far
 }
 
-fn start(words: &[OsString], has_a_line: bool) -> Result<Child, Trouble> {
-    let (program, arguments) = words.split_first().ok_or(Trouble::Lost)?;
+fn start(argv: &[OsString], has_a_line: bool) -> Result<Child, LaunchError> {
+    let (program, arguments) = argv.split_first().ok_or(LaunchError::Lost)?;
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -465,24 +477,28 @@ fn start(words: &[OsString], has_a_line: bool) -> Result<Child, Trouble> {
         .stderr(Stdio::piped())
         // This process ends it in order, so Ctrl-C must not reach it directly.
         .process_group(0);
-    ends_with_this(&mut command, SIGTERM);
+    die_with_parent(&mut command, SIGTERM);
     command
         .spawn()
-        .map_err(|_| Trouble::NotInstalled(program.to_string_lossy().into_owned()))
+        .map_err(|_| LaunchError::NotInstalled(program.to_string_lossy().into_owned()))
 }
 
-fn listen(child: &mut Child) -> Receiver<Heard> {
+fn spawn_readers(child: &mut Child) -> Receiver<ChildOutput> {
     let (sender, heard) = channel();
     if let Some(stdout) = child.stdout.take() {
-        hear(stdout, sender.clone(), Heard::Out);
+        read_lines(stdout, sender.clone(), ChildOutput::Out);
     }
     if let Some(stderr) = child.stderr.take() {
-        hear(stderr, sender, Heard::Error);
+        read_lines(stderr, sender, ChildOutput::Error);
     }
     heard
 }
 
-fn hear(from: impl Read + Send + 'static, to: Sender<Heard>, of: fn(Vec<u8>) -> Heard) {
+fn read_lines(
+    from: impl Read + Send + 'static,
+    to: Sender<ChildOutput>,
+    of: fn(Vec<u8>) -> ChildOutput,
+) {
     thread::spawn(move || {
         each_line(from, |line| {
             line.is_ok_and(|line| to.send(of(line)).is_ok())
@@ -497,7 +513,7 @@ mod tests {
     #[test]
     fn times_of_events_go_on_where_the_queue_left_off_and_other_lines_stay() {
         let later =
-            |line: &str| later(line.as_bytes(), 2.5).map(|line| String::from_utf8(line).unwrap());
+            |line: &str| shifted(line.as_bytes(), 2.5).map(|line| String::from_utf8(line).unwrap());
         assert_eq!(
             later("{\"t\":0.25,\"event\":\"note\"}\n").as_deref(),
             Some("{\"t\":2.75,\"event\":\"note\"}\n")

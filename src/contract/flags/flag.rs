@@ -22,7 +22,7 @@ impl Flag {
         }
     }
 
-    pub fn words(&self) -> &[String] {
+    pub fn args(&self) -> &[String] {
         &self.0
     }
 
@@ -35,24 +35,24 @@ impl Flag {
 
 /// Splits arguments into flags, each with its value. A value is a next word that does not begin with `--`. Any other
 /// word is an entry without a value.
-pub fn split<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<Flag> {
-    let mut words = words
+pub fn split<W: AsRef<str>>(args: impl IntoIterator<Item = W>) -> Vec<Flag> {
+    let mut args = args
         .into_iter()
         .map(|word| word.as_ref().to_owned())
         .peekable();
     let mut flags = Vec::new();
-    while let Some(word) = words.next() {
+    while let Some(word) = args.next() {
         let takes_next = word.starts_with("--") && !word.contains('=');
-        let value = words.next_if(|next| takes_next && !next.starts_with("--"));
+        let value = args.next_if(|next| takes_next && !next.starts_with("--"));
         flags.push(Flag([word].into_iter().chain(value).collect()));
     }
     flags
 }
 
 /// Merges arguments from several places. The last of equal flags counts.
-pub fn merged<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<String> {
-    let flags = last_of_each(&split(words));
-    flags.into_iter().flat_map(|Flag(words)| words).collect()
+pub fn merged<W: AsRef<str>>(args: impl IntoIterator<Item = W>) -> Vec<String> {
+    let flags = last_of_each(&split(args));
+    flags.into_iter().flat_map(|Flag(args)| args).collect()
 }
 
 /// Keeps the last of equal flags and the order of those that remain.
@@ -90,7 +90,7 @@ mod tests {
         ]);
         let kept: Vec<String> = last_of_each(&flags)
             .iter()
-            .map(|flag| flag.words().join(" "))
+            .map(|flag| flag.args().join(" "))
             .collect();
         assert_eq!(
             kept,
