@@ -19,7 +19,7 @@ pub const BUDGETS: [ResourceBudget; 13] = [
     ResourceBudget::new("v4_cross_entropy", 48, 32),
     ResourceBudget::new("v4_loss", 16, 2048),
     ResourceBudget::new("v4_embedding_gradient", 64, 4228),
-    ResourceBudget::new("v4_adamw", 48, 0),
+    ResourceBudget::new("v4_adamw", 56, 0),
     ResourceBudget::new("v4_adamw_halves", 56, 0),
     ResourceBudget::new("v4_attention", 192, 52_224),
     ResourceBudget::new("v4_attention_backward", 256, 56_320),
