@@ -189,7 +189,7 @@ fn profiles_cannot_command_a_terminal_or_break_a_table() {
         "",
     );
     assert!(
-        text.contains("passed over: Queue_Name, Context_Id") && text.contains("rms_norm"),
+        text.contains("skipped: Queue_Name, Context_Id") && text.contains("rms_norm"),
         "{text}"
     );
     assert!(

@@ -155,7 +155,7 @@ fn a_file_of_the_current_folder_is_not_taken_by_itself() {
     fs::write(home.path().join("elementwise.hip"), "of somebody else\n").unwrap();
     let output = check(home.path(), &[]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-    for words in ["is not there", "workbench start elementwise", "--file"] {
+    for words in ["does not exist", "workbench start elementwise", "--file"] {
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
 }

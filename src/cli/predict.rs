@@ -54,7 +54,7 @@ pub struct PredictArgs {
     target: RunSpec,
     /// First run the target in eight sizes (sequence 32 to 512, batch 2 to 8) to learn from
     #[arg(long)]
-    update_model: bool,
+    learn: bool,
     /// v4: predict a run on this many GPUs that share the batch, from runs on one GPU and the time of the sums
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     gpus: Option<u32>,
@@ -98,7 +98,7 @@ struct PredictDocument {
 impl Analysis for PredictArgs {
     fn analyze(&self) -> Result<AnalysisResult> {
         let root = folder::state_folder()?;
-        if self.update_model {
+        if self.learn {
             self.update_model()?;
         }
         let (runs, over_ranks) = self.kept_runs(&root)?;

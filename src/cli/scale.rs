@@ -96,7 +96,7 @@ fn scale(column: &GridColumn, sizes: &[Size], confidence: f64) -> TargetScale {
             message: message.clone(),
         }),
         None if !column.may_fit(sizes, at) => Some(ScalingCell::NotTried { size: *size }),
-        None => ScalingPoint::from_runs(*size, &column.runs[at]).map(ScalingCell::ScalingPoint),
+        None => ScalingPoint::from_runs(*size, &column.runs[at]).map(ScalingCell::Measured),
     };
     let mut scale = TargetScale {
         name: column.spec.to_string(),
@@ -174,7 +174,7 @@ fn grid(scale: &TargetScale) -> TextTable {
         })
         .right("launches", |cell| number(cell.measured()?.launches, 0))
         .left("", |cell| match cell {
-            ScalingCell::ScalingPoint(cell) => bar(cell.step_ms / longest, 24, '#'),
+            ScalingCell::Measured(cell) => bar(cell.step_ms / longest, 24, '#'),
             ScalingCell::OutOfMemory { .. } => "out of memory".into(),
             ScalingCell::NotTried { .. } => "not tried: a smaller one did not fit".into(),
         })

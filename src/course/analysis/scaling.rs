@@ -41,7 +41,7 @@ impl fmt::Display for Size {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum ScalingCell {
-    ScalingPoint(ScalingPoint),
+    Measured(ScalingPoint),
     OutOfMemory {
         size: Size,
         message: String,
@@ -55,7 +55,7 @@ pub enum ScalingCell {
 impl ScalingCell {
     pub fn size(&self) -> Size {
         match self {
-            ScalingCell::ScalingPoint(ScalingPoint { size, .. })
+            ScalingCell::Measured(ScalingPoint { size, .. })
             | ScalingCell::OutOfMemory { size, .. }
             | ScalingCell::NotTried { size } => *size,
         }
@@ -63,7 +63,7 @@ impl ScalingCell {
 
     pub fn measured(&self) -> Option<&ScalingPoint> {
         match self {
-            ScalingCell::ScalingPoint(measured) => Some(measured),
+            ScalingCell::Measured(measured) => Some(measured),
             _ => None,
         }
     }
