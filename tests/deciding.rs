@@ -235,7 +235,7 @@ fn a_command_a_case_a_goal_and_a_contest_as_lines() {
             "That fix changed nothing: name another suspect.",
             "Layers. The embedding is too wide.",
             "Init. It starts at",
-            "Measurements taken: 2. Solved.",
+            "2 measurements taken. Solved.",
             "doubled: not yet",
             "This step is not done yet.",
             "doubled: passed",

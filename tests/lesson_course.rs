@@ -7,7 +7,7 @@ use std::fs;
 use tempfile::TempDir;
 use tinyllama_contract::targets::Target;
 use tinyllama_course::lesson::{
-    Course, CourseSource, Lesson, Quiz, QuizAnswer, Step, StepKind, Verdict, live, schema,
+    Course, CourseSource, Lesson, Quiz, QuizAnswer, Step, Verdict, live, schema,
 };
 use tinyllama_course::profiler::ProfileTask;
 use tinyllama_course::recording::{Library, RecordingSource as Recorded};
@@ -207,7 +207,7 @@ fn a_wrong_answer_leaves_the_question_open_and_a_guess_is_kept_as_first_made() {
     let course = course();
     let lesson = course.lesson("first-baseline").unwrap();
     let quiz = lesson.step("two-figures").unwrap();
-    let StepKind::Quiz(Quiz::Choices(choices)) = &quiz.kind else {
+    let Some(Quiz::Choices(choices)) = quiz.as_quiz() else {
         panic!("{quiz:?}")
     };
     let wrong = choices.iter().position(|choice| !choice.correct).unwrap();
@@ -215,14 +215,14 @@ fn a_wrong_answer_leaves_the_question_open_and_a_guess_is_kept_as_first_made() {
     let mut learner = Learner::new();
     let marked = learner
         .session
-        .answer(at.clone(), &course, quiz, QuizAnswer::QuizChoice(wrong))
+        .answer(at.clone(), &course, quiz, QuizAnswer::Choice(wrong))
         .unwrap()
         .unwrap();
     assert!(!marked.correct && !marked.because.is_empty());
     assert_eq!(
         learner
             .session
-            .answer(at, &course, quiz, QuizAnswer::QuizChoice(99))
+            .answer(at, &course, quiz, QuizAnswer::Choice(99))
             .unwrap(),
         None
     );
@@ -309,7 +309,8 @@ fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
     let mut named = 0;
     for lesson in course.lessons() {
         for step in &lesson.steps {
-            let (Some(id), StepKind::Run { target, .. }) = (&step.recording, &step.kind) else {
+            let (Some(id), Some(target), Some(_)) = (&step.recording, &step.target, step.as_run())
+            else {
                 continue;
             };
             named += 1;
@@ -339,17 +340,11 @@ fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
 fn the_roofline_by_counters_asks_for_a_roofline() {
     let course = course();
     let step = course.step("roofline", "by-counters").unwrap();
-    let StepKind::Profile { task, .. } = &step.kind else {
-        panic!("{step:?}")
-    };
-    assert_eq!(*task, ProfileTask::Roofline);
+    assert_eq!(step.as_profile().unwrap().task, ProfileTask::Roofline);
     // The other tools get their default task.
     let tasks = course.lessons().flat_map(|lesson| &lesson.steps);
     let tasks: Vec<&ProfileTask> = tasks
-        .filter_map(|step| match &step.kind {
-            StepKind::Profile { task, .. } => Some(task),
-            _ => None,
-        })
+        .filter_map(|step| Some(&step.as_profile()?.task))
         .collect();
     assert!(
         tasks.contains(&&ProfileTask::Hotspots) && tasks.contains(&&ProfileTask::SystemTrace),

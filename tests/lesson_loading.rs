@@ -4,9 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use tinyllama_course::lesson::{
-    Course, CourseSource, Problem, Problems, StepKind, Style, scaffold, schema,
-};
+use tinyllama_course::lesson::{Course, CourseSource, Problem, Problems, Style, scaffold, schema};
 
 const WORKSHOP: &str = r#"format: 1
 title: A course
@@ -79,10 +77,8 @@ fn a_course_as_scaffolded_is_accepted() {
     let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
     assert_eq!(ids, ["one", "two"]);
     let step = course.step("one", "baseline").unwrap();
-    let StepKind::Run { target, flags, .. } = &step.kind else {
-        panic!("{step:?}")
-    };
-    assert_eq!((target.as_str(), flags.len()), ("v1", 4));
+    assert!(step.as_run().is_some());
+    assert_eq!((step.target.as_deref(), step.flags.len()), (Some("v1"), 4));
     assert_eq!(step.checks[0].confidence, None);
 }
 

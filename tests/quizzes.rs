@@ -2,9 +2,7 @@
 //! answers.
 
 use tempfile::TempDir;
-use tinyllama_course::lesson::{
-    Course, CourseSource, Quiz, QuizAnswer, QuizChoice, RunName, StepKind,
-};
+use tinyllama_course::lesson::{Course, CourseSource, Quiz, QuizAnswer, QuizChoice, RunName};
 use tinyllama_course::session::{Session, SessionLocation, StepRef};
 
 const SEEDS: u64 = 1000;
@@ -18,8 +16,8 @@ fn questions(course: &Course) -> Vec<(RunName, Quiz, Vec<QuizChoice>)> {
     let steps = course
         .lessons()
         .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
-    let questions = steps.filter_map(|(lesson, step)| match &step.kind {
-        StepKind::Quiz(quiz @ Quiz::Choices(choices)) if quiz.asked_step().is_none() => {
+    let questions = steps.filter_map(|(lesson, step)| match step.as_quiz() {
+        Some(quiz @ Quiz::Choices(choices)) if quiz.asked_step().is_none() => {
             let name = RunName::parse(&step.id, &lesson.id);
             Some((name, quiz.clone(), choices.clone()))
         }
@@ -59,7 +57,7 @@ fn whoever_answers_without_reading_passes_no_more_than_chance_gives() {
                 let order = quiz.order(&learner, question);
                 assert_eq!(order, quiz.order(&learner, question), "it is kept");
                 let chosen = order[choose(order.len(), &mut state)];
-                let marked = quiz.mark_answer(QuizAnswer::QuizChoice(chosen)).unwrap();
+                let marked = quiz.mark_answer(QuizAnswer::Choice(chosen)).unwrap();
                 assert!(!marked.because.is_empty(), "{question} tells no reason");
                 let chance = 1.0 / choices.len() as f64;
                 passed += f64::from(u8::from(marked.correct));
@@ -185,8 +183,8 @@ fn passed_by(score: Score, questions: &[Vec<QuizChoice>]) -> f64 {
 fn the_form_of_a_choice_does_not_say_whether_it_is_right() {
     let course = course();
     let steps = course.lessons().flat_map(|lesson| &lesson.steps);
-    let questions = steps.filter_map(|step| match &step.kind {
-        StepKind::Quiz(Quiz::Choices(choices)) => Some(choices.clone()),
+    let questions = steps.filter_map(|step| match step.as_quiz() {
+        Some(Quiz::Choices(choices)) => Some(choices.clone()),
         _ => None,
     });
     let questions: Vec<Vec<QuizChoice>> = questions.collect();
@@ -211,7 +209,7 @@ fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
     let mut numbers = 0;
     for lesson in course.lessons() {
         for step in &lesson.steps {
-            let StepKind::Quiz(Quiz::NumberQuestion(number)) = &step.kind else {
+            let Some(Quiz::Number(number)) = step.as_quiz() else {
                 continue;
             };
             if number.read.is_some() {
@@ -222,7 +220,7 @@ fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
             let mut state = numbers;
             for tried in 1..=3 {
                 let off = 2.0 + (random(&mut state) % 1000) as f64 / 7.0;
-                let wrong = QuizAnswer::NumberQuestion(number.answer * off + 1.0);
+                let wrong = QuizAnswer::Number(number.answer * off + 1.0);
                 let marked = session.answer(at.clone(), &course, step, wrong);
                 let marked = marked.unwrap().unwrap();
                 assert!(!marked.correct, "{}", step.id);
@@ -232,12 +230,7 @@ fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
             }
             for mistake in &number.mistakes {
                 let marked = session
-                    .answer(
-                        at.clone(),
-                        &course,
-                        step,
-                        QuizAnswer::NumberQuestion(mistake.value),
-                    )
+                    .answer(at.clone(), &course, step, QuizAnswer::Number(mistake.value))
                     .unwrap()
                     .unwrap();
                 assert!(marked.because.contains(mistake.because.trim()));

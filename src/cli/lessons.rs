@@ -19,11 +19,9 @@ use tinyllama_course::lesson;
 use tinyllama_course::lesson::lint::lint;
 use tinyllama_course::lesson::quiz::Quiz;
 use tinyllama_course::lesson::{
-    Course, CourseSource, Lesson, Problems, Step, StepKind, Style, is_id, scaffold,
+    Course, CourseSource, Lesson, Problems, Step, Style, is_id, scaffold,
 };
 use tinyllama_course::run::{RunSpec, UsageError};
-use tinyllama_course::tutor::Job;
-use tinyllama_course::tutor::job::own_flags;
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {
@@ -186,7 +184,7 @@ fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
             writeln!(out, "- {objective}")?;
         }
         for (number, step) in lesson.steps.iter().enumerate() {
-            let (title, kind, text) = (&step.title, step.kind.kind().name(), step.text.trim_end());
+            let (title, kind, text) = (&step.title, step.kind().name(), step.text.trim_end());
             let (number, of) = (number + 1, lesson.steps.len());
             writeln!(
                 out,
@@ -200,19 +198,14 @@ fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
 
 /// Prints the task without its answer.
 fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
-    match &step.kind {
-        StepKind::Run { .. } | StepKind::Command { .. } | StepKind::Investigate(_) => {
-            if let Some(job) = Job::from_step(step) {
-                writeln!(out, "\n    {}", job.line(own_flags(step)))?;
-            }
+    if let Some(job) = step.job() {
+        writeln!(out, "\n    {}", job.line(&step.flags))?;
+    }
+    if let Some(Quiz::Choices(choices)) = step.as_quiz() {
+        writeln!(out)?;
+        for (number, choice) in choices.iter().enumerate() {
+            writeln!(out, "{}. {}", number + 1, choice.text)?;
         }
-        StepKind::Quiz(Quiz::Choices(choices)) => {
-            writeln!(out)?;
-            for (number, choice) in choices.iter().enumerate() {
-                writeln!(out, "{}. {}", number + 1, choice.text)?;
-            }
-        }
-        _ => {}
     }
     for check in &step.checks {
         let (id, measure, bounds) = (&check.id, &check.measure, check.bounds());
@@ -274,7 +267,7 @@ fn lesson_json(lesson: &Lesson) -> serde_json::Value {
         });
         json!({
             "id": step.id,
-            "kind": step.kind.kind(),
+            "kind": step.kind(),
             "title": step.title,
             "text": step.text,
             "checks": checks.collect::<Vec<_>>(),

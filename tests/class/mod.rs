@@ -11,7 +11,8 @@ use tinyllama_contract::model::{Preset, Recipe};
 use tinyllama_contract::{
     Body, DataSource, Event, Hello, PartWork, Parts, Step as TrainStep, Summary,
 };
-use tinyllama_course::lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step, StepKind};
+use tinyllama_course::lesson::kinds::Kind;
+use tinyllama_course::lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step};
 use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef};
 
 pub fn course() -> Course {
@@ -189,15 +190,16 @@ fn take(
     session
         .spend(at.clone(), random.random_range(20.0..150.0))
         .unwrap();
-    match &step.kind {
-        StepKind::Predict { .. } => {
+    match step.kind() {
+        Kind::Predict => {
             session.predict(at, random.random_range(5.0..80.0)).unwrap();
         }
-        StepKind::Quiz(quiz) => {
+        Kind::Quiz => {
+            let quiz = step.as_quiz().unwrap();
             if let (Quiz::Choices(choices), true) = (quiz, random.random_bool(0.4)) {
                 let wrong = choices.iter().position(|choice| !choice.correct).unwrap();
                 session
-                    .answer(at.clone(), course, step, QuizAnswer::QuizChoice(wrong))
+                    .answer(at.clone(), course, step, QuizAnswer::Choice(wrong))
                     .unwrap();
             }
             let asked = quiz.asked_step().is_some();
@@ -205,7 +207,7 @@ fn take(
                 // A document lists the correct answers, and trying every choice finds one of them.
                 (Quiz::Choices(choices), _) if asked => {
                     for index in 0..choices.len() {
-                        let answer = QuizAnswer::QuizChoice(index);
+                        let answer = QuizAnswer::Choice(index);
                         let marked = session.answer(at.clone(), course, step, answer);
                         if marked.unwrap().is_some_and(|marked| marked.correct) {
                             break;
@@ -216,7 +218,7 @@ fn take(
                 _ => {}
             }
         }
-        StepKind::Run { .. } => {
+        Kind::Run => {
             let id = format!("{:06}-{}", session.state().records, step.id);
             let run = MadeUp::new("v1", random.random_range(18.0..22.0));
             make_up(session, &id, Some(at.clone()), &run, random.random());
@@ -225,7 +227,8 @@ fn take(
                 session.next_hint(at, step).unwrap();
             }
         }
-        StepKind::Command { command, .. } => {
+        Kind::Command => {
+            let command = step.as_command().unwrap().command;
             let id = format!("{:06}-{}", session.state().records, step.id);
             let root = Path::new(env!("CARGO_MANIFEST_DIR"));
             let document = match &step.recording {
@@ -245,7 +248,7 @@ fn take(
             session.run_ended(&id, RunExit::SUCCESS).unwrap();
             session.check(course, lesson, step).unwrap();
         }
-        StepKind::Reflect => session
+        Kind::Reflect => session
             .reflect(
                 at,
                 "Memory limits it: <b>not</b> arithmetic | I think.\nSecond line.",

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::instructor::{Class, ClassError};
-use crate::lesson::{Check, Course, RunName, StepKind, Term};
+use crate::lesson::{Check, Course, RunName, Term};
 use crate::session::{RunEntry, SessionState};
 
 /// A learner's best run.
@@ -38,8 +38,7 @@ pub fn ladder(class: &mut Class, course: &Course) -> Result<Vec<BestRun>, ClassE
 
 fn best(learner: &str, state: &SessionState, course: &Course) -> Option<BestRun> {
     let steps = course.steps();
-    let contests =
-        steps.filter(|(_, step)| matches!(step.kind, StepKind::Run { contest: true, .. }));
+    let contests = steps.filter(|(_, step)| step.as_run().is_some_and(|run| run.contest));
     let mut correct: Vec<(f64, &RunEntry)> = Vec::new();
     for (lesson, step) in contests {
         let name = RunName::parse(&step.id, &lesson.id);

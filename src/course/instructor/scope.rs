@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::lesson::{Case, Course, Lesson, Step, StepKind};
+use crate::lesson::{Course, Lesson, Step};
 use crate::session::{Scope, StepRef};
+use crate::tutor::Job;
 
 /// A step or stage as an instructor names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +49,7 @@ pub fn resolve(named: &ScopeName, course: &Course) -> Result<(Scope, Vec<String>
     let files = course
         .steps()
         .filter(|(lesson, step)| scope.covers(&lesson.id, &step.id))
-        .filter_map(|(_, step)| match &step.kind {
-            StepKind::Kernel { exercise } => Some(exercise.file_name()),
-            _ => None,
-        });
+        .filter_map(|(_, step)| Some(step.as_kernel()?.exercise.file_name()));
     let files: BTreeSet<String> = files.collect();
     Ok((scope, files.into_iter().collect()))
 }
@@ -110,7 +108,7 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
     };
     let runs: BTreeSet<StepRef> = course
         .steps()
-        .filter(|(_, step)| matches!(&step.kind, StepKind::Run { target: of, .. } | StepKind::Investigate(Case { target: of, .. }) if *of == target))
+        .filter(|(_, step)| matches!(step.job(), Some(Job::Run(of)) if of == target))
         .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id))
         .collect();
     if runs.is_empty() {
@@ -125,12 +123,7 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
 }
 
 fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<StepRef>) -> bool {
-    match &step.kind {
-        StepKind::Run { .. } | StepKind::Investigate(_) => {
-            runs.contains(&StepRef::new(&lesson.id, &step.id))
-        }
-        StepKind::Predict { measure } => measure.runs().any(|run| runs.contains(run)),
-        StepKind::Compare { runs: compared, .. } => compared.iter().any(|run| runs.contains(run)),
-        _ => false,
-    }
+    let about = step.behavior().looks_back();
+    runs.contains(&StepRef::new(&lesson.id, &step.id))
+        || about.into_iter().any(|run| runs.contains(run))
 }

@@ -4,9 +4,9 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::lesson::{Step, StepKind};
+use crate::lesson::Step;
 use crate::run::{Control, Launcher, Line, RunSpec, RunUpdate, stream_of, supervise};
-use crate::session::{AnswerGiven, OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
+use crate::session::{OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
 use tinyllama_base::host_name;
 use tinyllama_contract::{Body, Step as TrainStep};
 
@@ -20,44 +20,15 @@ pub fn solve(
     step: &Step,
     progress: &mut dyn FnMut(&TrainStep),
 ) -> Result<OrderAction> {
-    let golden = &step.golden;
-    let here = at.clone();
-    let event = match &step.kind {
-        StepKind::Read | StepKind::Compare { .. } => None,
-        // A profile or a kernel cannot be made up. The step is still marked as solved.
-        StepKind::Profile { .. } | StepKind::Kernel { .. } => None,
-        // The output of a command is about the learner's machine, so it cannot be made here.
-        StepKind::Command { .. } => None,
-        StepKind::Investigate(case) => case.guilty().map(|suspect| {
-            let suspect = suspect.id.clone();
-            SessionEvent::Suspected { at: here, suspect }
-        }),
-        StepKind::Predict { .. } => {
-            let guess = |value| SessionEvent::Predicted { at: here, value };
-            golden.number.map(guess)
-        }
-        StepKind::Quiz(quiz) => quiz.solution().map(|answer| SessionEvent::Answered {
-            at: here,
-            given: AnswerGiven {
-                answer: answer.as_number(),
-                correct: true,
-            },
-        }),
-        StepKind::Reflect => golden.text.as_ref().map(|text| {
-            let text = text.trim().into();
-            SessionEvent::Reflected { at: here, text }
-        }),
-        StepKind::Run { target, flags, .. } => {
-            let flags = golden.flags.as_ref().unwrap_or(flags);
-            let (made, events) = train(&at, target, flags, progress)?;
-            let run = Some(made);
-            return Ok(OrderAction::Solve { at, events, run });
-        }
-    };
-    let events = event.into_iter().collect();
+    if let (Some(_), Some(target)) = (step.as_run(), &step.target) {
+        let (made, events) = train(&at, target, step.golden_flags(), progress)?;
+        let run = Some(made);
+        return Ok(OrderAction::Solve { at, events, run });
+    }
+    let event = step.behavior().solution(at.clone(), &step.golden);
     Ok(OrderAction::Solve {
         at,
-        events,
+        events: event.into_iter().collect(),
         run: None,
     })
 }

@@ -90,7 +90,7 @@ pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
                 }
             }
         }
-        Quiz::NumberQuestion(number) => {
+        Quiz::Number(number) => {
             let path = "number".to_string();
             let known = number.read.is_some() || number.answer.is_finite();
             if !known || !(0.0..1.0).contains(&number.tolerance) {
@@ -98,7 +98,7 @@ pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
                 problems.push((path.clone(), message.into()));
             }
             for mistake in &number.mistakes {
-                let right = quiz.mark_answer(QuizAnswer::NumberQuestion(mistake.value));
+                let right = quiz.mark_answer(QuizAnswer::Number(mistake.value));
                 if right.is_some_and(|marked| marked.correct) {
                     let message = format!("{} is right, so it cannot be a mistake", mistake.value);
                     problems.push((path.clone(), message));

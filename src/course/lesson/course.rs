@@ -1,12 +1,10 @@
 //! A course in the form that the program uses: read and checked, with every name resolved.
 
-use crate::workbench::Exercise;
 use std::collections::BTreeMap;
 
 pub use super::document::{Hint, Level, SessionDocument};
-use crate::analysis::Metric;
-use crate::lesson::{Case, Check, Expect, LessonCommand, Quantity, Quiz, RunName};
-pub use crate::profiler::commands::ProfileTask;
+use super::kinds::StepKind;
+use crate::lesson::{Check, RunName};
 
 /// A course: its sessions, lessons and pages.
 #[derive(Clone, Debug, Default)]
@@ -38,53 +36,20 @@ pub struct Step {
     pub title: String,
     /// Markdown with live values.
     pub text: String,
-    pub kind: StepKind,
+    pub(super) kind: StepKind,
+    /// What the step trains or profiles.
+    pub target: Option<String>,
+    /// Flags of what the step starts, without a change by the learner.
+    pub flags: Vec<String>,
     /// Id of a recording from a GPU that shows the topic of this step: a run, or the document of a command.
     pub recording: Option<String>,
     /// May be left out when time is short.
     pub optional: bool,
+    /// The learner has to change the flags.
+    pub editable: bool,
     pub checks: Vec<Check>,
     pub hints: Vec<Hint>,
     pub golden: Golden,
-}
-
-/// The task of a step.
-#[derive(Clone, Debug)]
-pub enum StepKind {
-    Read,
-    Predict {
-        measure: Quantity,
-    },
-    Run {
-        target: String,
-        flags: Vec<String>,
-        editable: bool,
-        /// True if the class competes for the fastest correct step.
-        contest: bool,
-    },
-    Command {
-        command: LessonCommand,
-        flags: Vec<String>,
-        editable: bool,
-        /// Conditions on its document.
-        expects: Vec<Expect>,
-    },
-    Investigate(Case),
-    Compare {
-        runs: Vec<RunName>,
-        metrics: Vec<Metric>,
-    },
-    Profile {
-        task: ProfileTask,
-        target: String,
-        flags: Vec<String>,
-    },
-    Quiz(Quiz),
-    /// A kernel to write: an exercise of the workbench.
-    Kernel {
-        exercise: &'static Exercise,
-    },
-    Reflect,
 }
 
 /// The inputs of a learner who does everything right.
@@ -139,23 +104,12 @@ impl Lesson {
 /// Suffix of an investigation's id, for its runs with a fix.
 pub const FIXED: &str = "+fix";
 
-impl StepKind {
-    /// Returns whether its runs are measured, so that checks and texts can name them.
-    pub fn is_measured(&self) -> bool {
-        matches!(self, StepKind::Run { .. } | StepKind::Investigate(_))
-    }
-}
-
 impl Step {
     /// Ids of all checks, and whether each is required.
     pub fn checked(&self) -> impl Iterator<Item = (&str, bool)> {
-        let expects: &[Expect] = match &self.kind {
-            StepKind::Command { expects, .. } => expects,
-            _ => &[],
-        };
         let checks = self.checks.iter();
         let checks = checks.map(|check| (check.id.as_str(), check.required));
-        let expects = expects.iter();
+        let expects = self.expects().iter();
         checks.chain(expects.map(|expect| (expect.id.as_str(), expect.required)))
     }
 

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::kinds::Kind;
 use crate::profiler::commands::Tool;
 use tinyllama_base::named;
 
@@ -86,34 +87,6 @@ pub struct LessonDocument {
     /// Skills that a learner has afterwards
     pub objectives: Vec<String>,
     pub steps: Vec<StepDocument>,
-}
-
-named! {
-    /// The kind of a step
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-    #[serde(rename_all = "lowercase")]
-    pub enum Kind {
-        /// Markdown to read
-        Read = "read",
-        /// A number to predict before it is measured
-        Predict = "predict",
-        /// A training run
-        Run = "run",
-        /// A command of the tutor; checks and questions refer to its document
-        Command = "command",
-        /// A program with a mistake: the learner suspects, convicts and fixes
-        Investigate = "investigate",
-        /// Runs side by side
-        Compare = "compare",
-        /// A profiler's command, run here or on another machine
-        Profile = "profile",
-        /// A question with one right answer
-        Quiz = "quiz",
-        /// A kernel to write
-        Kernel = "kernel",
-        /// A question without a right answer
-        Reflect = "reflect",
-    }
 }
 
 /// One step of a lesson

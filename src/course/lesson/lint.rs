@@ -5,9 +5,7 @@ use serde_yaml::Value;
 
 use super::file::CourseFile;
 use super::load::WORKSHOP;
-use crate::lesson::{
-    Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, StepKind, live, problem_in,
-};
+use crate::lesson::{Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, live, problem_in};
 
 /// Units of measured figures.
 const UNITS: [&str; 15] = [
@@ -85,7 +83,7 @@ pub fn lint(course: &Course, source: &CourseSource) -> Vec<Problem> {
         };
         given_away(lesson, &mut refuse);
         for (index, step) in lesson.steps.iter().enumerate() {
-            if let StepKind::Quiz(Quiz::NumberQuestion(_)) = step.kind
+            if let Some(Quiz::Number(_)) = step.as_quiz()
                 && !step.hints.iter().any(|hint| hint.after.is_none())
             {
                 let message = "a number needs a hint: a learner who gets it wrong sees it";
@@ -153,8 +151,8 @@ fn page(file: &CourseFile, asks_for_sources: bool, problems: &mut Vec<Problem>) 
 /// Reports a lesson in which the longest choice is the right one too often.
 fn given_away(lesson: &Lesson, refuse: &mut dyn FnMut(String, String)) {
     let questions = lesson.steps.iter().enumerate();
-    let questions = questions.filter_map(|(index, step)| match &step.kind {
-        StepKind::Quiz(Quiz::Choices(choices)) => Some((index, choices)),
+    let questions = questions.filter_map(|(index, step)| match step.as_quiz() {
+        Some(Quiz::Choices(choices)) => Some((index, choices)),
         _ => None,
     });
     let questions: Vec<(usize, &Vec<QuizChoice>)> = questions.collect();

@@ -11,7 +11,7 @@ pub const TRIES: usize = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quiz {
     Choices(Vec<QuizChoice>),
-    NumberQuestion(NumberQuestion),
+    Number(NumberQuestion),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +42,8 @@ pub struct NumberQuestion {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QuizAnswer {
     /// Index of a choice, from 0.
-    QuizChoice(usize),
-    NumberQuestion(f64),
+    Choice(usize),
+    Number(f64),
 }
 
 /// An answer, whether it is right, and why.
@@ -58,8 +58,8 @@ impl QuizAnswer {
     /// The number that events store: the answer, or the index of a choice.
     pub fn as_number(self) -> f64 {
         match self {
-            QuizAnswer::QuizChoice(index) => index as f64,
-            QuizAnswer::NumberQuestion(value) => value,
+            QuizAnswer::Choice(index) => index as f64,
+            QuizAnswer::Number(value) => value,
         }
     }
 }
@@ -70,16 +70,14 @@ impl Quiz {
     /// the answer.
     pub fn mark_answer(&self, answer: QuizAnswer) -> Option<MarkedAnswer> {
         let (correct, because) = match (self, answer) {
-            (Quiz::Choices(choices), QuizAnswer::QuizChoice(index)) => {
+            (Quiz::Choices(choices), QuizAnswer::Choice(index)) => {
                 let choice = choices.get(index)?;
                 (choice.correct, choice.because.as_str())
             }
-            (Quiz::NumberQuestion(number), QuizAnswer::NumberQuestion(value))
-                if number.accepts(value) =>
-            {
+            (Quiz::Number(number), QuizAnswer::Number(value)) if number.accepts(value) => {
                 (true, number.because.as_str())
             }
-            (Quiz::NumberQuestion(number), QuizAnswer::NumberQuestion(value)) => {
+            (Quiz::Number(number), QuizAnswer::Number(value)) => {
                 let mistake = number.mistake(value);
                 (false, mistake.map_or("", |mistake| &mistake.because))
             }
@@ -98,9 +96,9 @@ impl Quiz {
             Quiz::Choices(choices) => choices
                 .iter()
                 .position(|choice| choice.correct)
-                .map(QuizAnswer::QuizChoice),
-            Quiz::NumberQuestion(number) => {
-                (!number.answer.is_nan()).then_some(QuizAnswer::NumberQuestion(number.answer))
+                .map(QuizAnswer::Choice),
+            Quiz::Number(number) => {
+                (!number.answer.is_nan()).then_some(QuizAnswer::Number(number.answer))
             }
         }
     }
@@ -112,7 +110,7 @@ impl Quiz {
                 .iter()
                 .find_map(|choice| choice.when.as_ref()?.figures().next())
                 .map(|figure| &figure.step),
-            Quiz::NumberQuestion(number) => number.read.as_ref().map(|figure| &figure.step),
+            Quiz::Number(number) => number.read.as_ref().map(|figure| &figure.step),
         }
     }
 
@@ -135,7 +133,7 @@ impl Quiz {
                     }
                 }
             }
-            Quiz::NumberQuestion(number) => {
+            Quiz::Number(number) => {
                 if let Some(figure) = &number.read {
                     number.answer = figure.number(outputs)?;
                 }
@@ -178,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_number_is_right_within_its_tolerance_and_never_when_it_is_none() {
-        let quiz = Quiz::NumberQuestion(NumberQuestion {
+        let quiz = Quiz::Number(NumberQuestion {
             answer: 200.0,
             read: None,
             tolerance: 0.05,
@@ -198,21 +196,15 @@ mod tests {
             (f64::INFINITY, false),
         ] {
             assert_eq!(
-                quiz.mark_answer(QuizAnswer::NumberQuestion(value))
-                    .unwrap()
-                    .correct,
+                quiz.mark_answer(QuizAnswer::Number(value)).unwrap().correct,
                 correct,
                 "{value}"
             );
         }
-        let because = |value| {
-            quiz.mark_answer(QuizAnswer::NumberQuestion(value))
-                .unwrap()
-                .because
-        };
+        let because = |value| quiz.mark_answer(QuizAnswer::Number(value)).unwrap().because;
         assert_eq!(because(99.5), "half of it");
         assert_eq!(because(300.0), "", "the way would be the answer");
-        assert_eq!(quiz.mark_answer(QuizAnswer::QuizChoice(0)), None);
+        assert_eq!(quiz.mark_answer(QuizAnswer::Choice(0)), None);
         assert!(quiz.mark_answer(quiz.solution().unwrap()).unwrap().correct);
     }
 
@@ -226,14 +218,14 @@ mod tests {
         };
         let quiz = Quiz::Choices(vec![choice(false, "no"), choice(true, "yes")]);
         assert_eq!(
-            quiz.mark_answer(QuizAnswer::QuizChoice(0)).unwrap(),
+            quiz.mark_answer(QuizAnswer::Choice(0)).unwrap(),
             MarkedAnswer {
-                answer: QuizAnswer::QuizChoice(0),
+                answer: QuizAnswer::Choice(0),
                 correct: false,
                 because: "no".into()
             }
         );
-        assert_eq!(quiz.mark_answer(QuizAnswer::QuizChoice(2)), None);
-        assert_eq!(quiz.solution(), Some(QuizAnswer::QuizChoice(1)));
+        assert_eq!(quiz.mark_answer(QuizAnswer::Choice(2)), None);
+        assert_eq!(quiz.solution(), Some(QuizAnswer::Choice(1)));
     }
 }

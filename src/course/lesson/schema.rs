@@ -36,10 +36,10 @@ pub fn lesson() -> Schema {
 }
 
 fn of_kind(kind: Kind) -> Value {
-    let (required, optional) = kind.keys();
-    let allowed = [&COMMON[..], required, optional].concat();
+    let facts = kind.facts();
+    let allowed = [&COMMON[..], facts.needs, facts.may].concat();
     json!({
         "if": { "properties": { "kind": { "const": kind.name() } }, "required": ["kind"] },
-        "then": { "propertyNames": { "enum": allowed }, "required": required },
+        "then": { "propertyNames": { "enum": allowed }, "required": facts.needs },
     })
 }

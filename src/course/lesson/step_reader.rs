@@ -1,40 +1,33 @@
 //! Converts a step document into a [`Step`].
 
-use super::case::Measurement;
 use super::check::USUAL_CONFIDENCE;
-use super::document::{CheckDocument, ChoiceDocument, GoldenDocument, Kind, NumberDocument};
+use super::document::{CheckDocument, GoldenDocument};
 use super::file::CourseFile;
 use super::kinds::COMMON;
-use super::quiz::NumberQuestion;
-use crate::analysis::Metric;
 use crate::lesson::{
-    Case, Check, CommandCheck, Condition, Expect, Golden, Hint, LessonCommand, Mistake,
-    OutputFigure, Problem, Quantity, Quiz, QuizChoice, RunName, Step, StepDocument, StepKind,
-    limits, live,
+    Check, CommandCheck, Golden, Hint, LessonCommand, Problem, Quantity, RunName, Step,
+    StepDocument, limits, live,
 };
-use crate::workbench;
 use tinyllama_contract::targets;
 
 /// Converts one step.
-pub(super) struct StepReader<'a> {
-    pub file: &'a CourseFile,
-    pub lesson: &'a str,
-    pub index: usize,
-    pub commands: CommandCheck<'a>,
-    pub problems: &'a mut Vec<Problem>,
+pub(crate) struct StepReader<'a> {
+    pub(super) file: &'a CourseFile,
+    pub(super) lesson: &'a str,
+    pub(super) index: usize,
+    pub(super) commands: CommandCheck<'a>,
+    pub(super) problems: &'a mut Vec<Problem>,
 }
 
 impl StepReader<'_> {
     pub fn read(mut self, step: &StepDocument) -> Option<Step> {
         self.keys(step);
-        let kind = self.kind(step);
+        let kind = step.kind.read(&mut self, step);
+        let flags = self.step_flags("flags", step, step.flags.as_deref());
         // The checks of a command's document are read with its kind.
-        let of_runs = step.kind != Kind::Command;
-        let checks: Vec<_> = step
-            .checks
-            .iter()
-            .enumerate()
-            .filter(|_| of_runs)
+        let checks = step.checks.iter().enumerate();
+        let checks = checks.filter(|_| step.command.is_none());
+        let checks: Vec<_> = checks
             .filter_map(|(i, check)| self.check(i, check))
             .collect();
         let hints = step.hints.iter().enumerate();
@@ -45,12 +38,11 @@ impl StepReader<'_> {
             })
             .collect();
         let kind = kind?;
-        let hints = match &kind {
-            StepKind::Kernel { exercise } if step.hints.is_empty() => {
-                let of_all = exercise.hints.iter().cloned();
-                of_all.map(|text| Hint { text, after: None }).collect()
-            }
-            _ => hints,
+        let hints = if step.hints.is_empty() {
+            let of_kind = kind.behavior().hints().iter().cloned();
+            of_kind.map(|text| Hint { text, after: None }).collect()
+        } else {
+            hints
         };
         let golden = self.golden(step);
         Some(Step {
@@ -58,30 +50,33 @@ impl StepReader<'_> {
             title: step.title.clone(),
             text: step.text.clone(),
             kind,
+            target: step.target.clone(),
+            flags: flags?,
             recording: step.recording.clone(),
             optional: step.optional.unwrap_or(false),
+            editable: step.editable.unwrap_or(false),
             checks,
             hints,
             golden,
         })
     }
 
-    fn refuse(&mut self, path: &str, message: impl Into<String>) {
+    pub(super) fn refuse(&mut self, path: &str, message: impl Into<String>) {
         let path = format!("steps/{}/{path}", self.index);
         self.problems.push(self.file.problem(&path, message));
     }
 
-    fn or_refuse<T>(&mut self, path: &str, read: Result<T, impl ToString>) -> Option<T> {
+    pub(super) fn or_refuse<T>(&mut self, path: &str, read: Result<T, impl ToString>) -> Option<T> {
         read.map_err(|error| self.refuse(path, error.to_string()))
             .ok()
     }
 
-    fn run_name(&self, text: &str) -> RunName {
+    pub(super) fn run_name(&self, text: &str) -> RunName {
         RunName::parse(text, self.lesson)
     }
 
     /// A text that is the same for every learner, with its figures filled in.
-    fn settled(&mut self, path: &str, text: &str) -> String {
+    pub(super) fn settled(&mut self, path: &str, text: &str) -> String {
         live::fill_known(text).unwrap_or_else(|message| {
             self.refuse(path, message);
             text.into()
@@ -89,104 +84,45 @@ impl StepReader<'_> {
     }
 
     fn keys(&mut self, step: &StepDocument) {
-        let (required, optional) = step.kind.keys();
+        let facts = step.kind.facts();
         let kind = step.kind.name();
         let present = step.present();
         for key in &present {
             let key = key.as_str();
-            if !required.contains(&key) && !optional.contains(&key) {
-                let allowed = [&COMMON[..], required, optional].concat();
+            if !facts.needs.contains(&key) && !facts.may.contains(&key) {
+                let allowed = [&COMMON[..], facts.needs, facts.may].concat();
                 let allowed = allowed.join(", ");
                 let message = format!("a `{kind}` step has no `{key}`; it has: {allowed}");
                 self.refuse(key, message);
             }
         }
         let is_missing = |key: &&&str| !present.iter().any(|given| given == *key);
-        for key in required.iter().filter(is_missing) {
+        for key in facts.needs.iter().filter(is_missing) {
             self.refuse("", format!("this `{kind}` step lacks `{key}`"));
         }
     }
 
-    fn kind(&mut self, step: &StepDocument) -> Option<StepKind> {
-        Some(match step.kind {
-            Kind::Read => StepKind::Read,
-            Kind::Reflect => StepKind::Reflect,
-            Kind::Predict => StepKind::Predict {
-                measure: self.quantity("measure", step.measure.as_deref()?)?,
-            },
-            Kind::Run => {
-                let target = step.target.clone()?;
-                StepKind::Run {
-                    flags: self.flags("flags", &target, step.flags.as_deref())?,
-                    target,
-                    editable: step.editable.unwrap_or(false),
-                    contest: step.contest.unwrap_or(false),
-                }
-            }
-            Kind::Command => {
-                let command = LessonCommand::parse(step.command.as_deref()?);
-                let command = self.or_refuse("command", command)?;
-                let expects = step.checks.iter().enumerate();
-                let expects = expects
-                    .filter_map(|(i, check)| self.expect(i, &step.id, check))
-                    .collect();
-                StepKind::Command {
-                    command,
-                    flags: self.command_flags("flags", command, step.flags.as_deref())?,
-                    editable: step.editable.unwrap_or(false),
-                    expects,
-                }
-            }
-            Kind::Investigate => StepKind::Investigate(self.case(step)?),
-            Kind::Profile => {
-                let target = step.target.clone()?;
-                let tool = step.tool?;
-                let task = step
-                    .task
-                    .as_deref()
-                    .map_or_else(|| Ok(tool.usual_task().clone()), |kind| tool.task(kind));
-                StepKind::Profile {
-                    flags: self.flags("flags", &target, step.flags.as_deref())?,
-                    task: self.or_refuse("task", task)?,
-                    target,
-                }
-            }
-            Kind::Compare => {
-                let runs = step.runs.as_ref()?.iter();
-                StepKind::Compare {
-                    runs: runs.map(|run| self.run_name(run)).collect(),
-                    metrics: self.metrics(step.metrics.as_ref()?)?,
-                }
-            }
-            Kind::Quiz => StepKind::Quiz(self.quiz(step)?),
-            Kind::Kernel => {
-                let exercise = workbench::find(step.exercise.as_deref()?);
-                StepKind::Kernel {
-                    exercise: self.or_refuse("exercise", exercise)?,
-                }
-            }
-        })
-    }
-
-    fn metrics(&mut self, names: &[String]) -> Option<Vec<Metric>> {
-        let metrics = names.iter().enumerate();
-        let metrics = metrics
-            .map(|(i, name)| self.or_refuse(&format!("metrics/{i}"), name.parse::<Metric>()));
-        let metrics: Vec<Option<Metric>> = metrics.collect();
-        metrics.into_iter().collect()
-    }
-
-    fn quantity(&mut self, path: &str, text: &str) -> Option<Quantity> {
+    pub(super) fn quantity(&mut self, path: &str, text: &str) -> Option<Quantity> {
         self.or_refuse(path, Quantity::parse(text, self.lesson))
     }
 
-    fn split_line(&mut self, key: &str, line: Option<&str>) -> Option<Vec<String>> {
-        let args = shlex::split(line.unwrap_or_default());
-        self.or_refuse(key, args.ok_or("a quote in this line is not closed"))
-    }
-
-    fn flags(&mut self, key: &str, target: &str, line: Option<&str>) -> Option<Vec<String>> {
-        let flags = self.split_line(key, line)?;
+    /// Flags of the run or the command that the step starts.
+    fn step_flags(
+        &mut self,
+        key: &str,
+        step: &StepDocument,
+        line: Option<&str>,
+    ) -> Option<Vec<String>> {
+        let flags = shlex::split(line.unwrap_or_default());
+        let flags = self.or_refuse(key, flags.ok_or("a quote in this line is not closed"))?;
+        if let Some(Ok(command)) = step.command.as_deref().map(LessonCommand::parse) {
+            let refused = command
+                .check(&flags)
+                .and_then(|()| (self.commands)(command.name, &flags));
+            self.or_refuse(key, refused);
+            return Some(flags);
+        }
+        let target = step.target.as_deref().unwrap_or_default();
         if let Some(message) = limits::refused_flag(&flags) {
             self.refuse(key, message);
             return None;
@@ -199,141 +135,12 @@ impl StepReader<'_> {
         Some(flags)
     }
 
-    fn command_flags(
-        &mut self,
-        key: &str,
-        command: LessonCommand,
-        line: Option<&str>,
-    ) -> Option<Vec<String>> {
-        let flags = self.split_line(key, line)?;
-        let refused = command
-            .check(&flags)
-            .and_then(|()| (self.commands)(command.name, &flags));
-        self.or_refuse(key, refused);
-        Some(flags)
-    }
-
-    fn case(&mut self, step: &StepDocument) -> Option<Case> {
-        let target = step.target.clone()?;
-        let flags = self.flags("flags", &target, step.flags.as_deref())?;
-        let mut measurements = Vec::new();
-        for (i, measurement) in step.measurements.iter().flatten().enumerate() {
-            let Some(flags) = shlex::split(&measurement.flags) else {
-                let path = format!("measurements/{i}");
-                self.refuse(&path, "a quote in its flags is not closed");
-                return None;
-            };
-            measurements.push(Measurement {
-                id: measurement.id.clone(),
-                text: measurement.text.clone(),
-                flags,
-                recording: measurement.recording.clone(),
-                shows: measurement.shows.clone(),
-                convicts: measurement.convicts,
-            });
-        }
-        let case = Case {
-            target,
-            flags,
-            suspects: step.suspects.clone().unwrap_or_default(),
-            measurements,
-        };
-        for (key, message) in case.problems(self.commands) {
-            self.refuse(key, message);
-        }
-        Some(case)
-    }
-
-    fn expect(&mut self, index: usize, step: &str, check: &CheckDocument) -> Option<Expect> {
-        let path = format!("checks/{index}/measure");
-        let figure = OutputFigure::parse(&check.measure, &self.run_name(step));
-        let figure = self.or_refuse(&path, figure)?;
-        if check.is.is_none() && check.at_least.is_none() && check.at_most.is_none() {
-            self.refuse(&path, "it needs `at_least`, `at_most` or `is`");
-        }
-        if check.confidence.is_some() {
-            self.refuse(&path, "a document has no spread: it takes no `confidence`");
-        }
-        Some(Expect {
-            id: check.id.clone(),
-            figure,
-            at_least: check.at_least,
-            at_most: check.at_most,
-            is: check.is.clone(),
-            required: check.required.unwrap_or(true),
-            passed: self.settled(&path, &check.passed),
-            not_yet: self.settled(&path, &check.not_yet),
-        })
-    }
-
     /// Accepts only a path below the course.
     fn path(&mut self, at: &str, path: String) -> Option<String> {
         let below =
             "a path of a course must stay in its folder, and no part of it may begin with a dot";
         let stays = limits::stays_below(&path).then_some(path);
         self.or_refuse(at, stays.ok_or(below))
-    }
-
-    fn quiz(&mut self, step: &StepDocument) -> Option<Quiz> {
-        let of = step.of.as_deref().unwrap_or(&step.id);
-        let of = self.run_name(of);
-        match (&step.choices, &step.number) {
-            (Some(choices), None) => {
-                let choices = choices.iter().enumerate();
-                let choices = choices.map(|(i, choice)| self.choice(i, choice, &of));
-                choices.collect::<Option<_>>().map(Quiz::Choices)
-            }
-            (None, Some(number)) => self.number(number, &of).map(Quiz::NumberQuestion),
-            _ => {
-                self.refuse("", "a `quiz` step needs either `choices` or `number`");
-                None
-            }
-        }
-    }
-
-    fn choice(
-        &mut self,
-        index: usize,
-        choice: &ChoiceDocument,
-        of: &RunName,
-    ) -> Option<QuizChoice> {
-        let path = format!("choices/{index}");
-        let when = choice.when.as_deref();
-        let when = when.map(|when| Condition::parse(when, of)).transpose();
-        let when = self.or_refuse(&format!("{path}/when"), when);
-        Some(QuizChoice {
-            text: self.settled(&path, &choice.text),
-            correct: choice.correct,
-            when: when?,
-            because: self.settled(&path, &choice.because),
-        })
-    }
-
-    fn number(&mut self, number: &NumberDocument, of: &RunName) -> Option<NumberQuestion> {
-        let path = "number";
-        let read = number
-            .read
-            .as_deref()
-            .map(|read| OutputFigure::parse(read, of));
-        let read = self.or_refuse(path, read.transpose())?;
-        if number.answer.is_some() == read.is_some() {
-            let message = "a number needs either its `answer` or where to `read` it";
-            self.refuse(path, message);
-            return None;
-        }
-        let mistakes = number.mistakes.iter().map(|mistake| Mistake {
-            value: mistake.value,
-            because: self.settled(path, &mistake.because),
-        });
-        let mistakes = mistakes.collect();
-        Some(NumberQuestion {
-            answer: number.answer.unwrap_or(f64::NAN),
-            read,
-            tolerance: number.tolerance,
-            unit: number.unit.clone(),
-            because: self.settled(path, &number.because),
-            mistakes,
-        })
     }
 
     fn check(&mut self, index: usize, check: &CheckDocument) -> Option<Check> {
@@ -364,12 +171,7 @@ impl StepReader<'_> {
             text,
             import,
         } = step.golden.clone().unwrap_or_default();
-        let target = step.target.clone().unwrap_or_default();
-        let command = step.command.as_deref().map(LessonCommand::parse);
-        let flags = flags.and_then(|line| match command {
-            Some(Ok(command)) => self.command_flags("golden", command, Some(&line)),
-            _ => self.flags("golden", &target, Some(&line)),
-        });
+        let flags = flags.and_then(|line| self.step_flags("golden", step, Some(&line)));
         let import = import.and_then(|path| self.path("golden", path));
         Golden {
             number,

@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use super::command::{DialogueCommand, HELP, parse};
 use super::show::outline;
-use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::lesson::{Course, Lesson, Step};
 use crate::plain::markdown;
 use crate::run::Processes;
 use crate::session::{
     Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,
     StepStatus, access, neighbour, next as next_unfinished, unfinished,
 };
+use crate::tutor::document::Editable;
 use crate::tutor::{SharedSession, TutorError, TutorOptions, say};
 use tinyllama_base::{plain, plain_lines};
 
@@ -53,9 +54,8 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 let seconds = since.elapsed().min(LONGEST_LOOK).as_secs_f64();
                 self.with_session(|session| session.spend(at, seconds))?;
             }
-            let accepts_text = self
-                .current()
-                .is_some_and(|(_, step)| matches!(step.kind, StepKind::Reflect));
+            let edits = self.current().and_then(|(_, step)| step.facts().edits);
+            let accepts_text = edits == Some(Editable::Text);
             let then = match parse(&line, accepts_text) {
                 Ok(command) => self.carry_out(command)?,
                 Err(problem) => {

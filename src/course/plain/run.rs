@@ -1,22 +1,19 @@
 //! Runs, recordings, comparisons and profiles as lines.
 
-use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::dialogue::Dialogue;
-use crate::analysis::metric::Statistic;
-use crate::lesson::{Case, CaseMove, Runs, Step, StepKind};
+use crate::lesson::{CaseMove, Step};
 use crate::profiler::read::import;
 use crate::recording::{Library, RecordingError, label};
 use crate::run::{Control, Line, RunStart, RunUpdate, Speed, supervise};
 use crate::session::turns::{self, MOST_ROUNDS, TurnAction};
 use crate::session::{CheckResultText, Standing};
-use crate::tutor::profile::{prepare, tables};
+use crate::tutor::profile::{ProfileView, prepare, tables};
 use crate::tutor::{
-    Job, JobRecording, RunEnding, TutorError, folder_for, gpu, note_profile, own_flags, recorded,
-    say, tape,
+    JobRecording, RunEnding, TutorError, folder_for, gpu, note_profile, recorded, say, tape,
 };
 use tinyllama_contract::Body;
 
@@ -29,7 +26,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let Some((_, step)) = self.current() else {
             return Ok(());
         };
-        let flags = flags.unwrap_or_else(|| own_flags(step).to_vec());
+        let flags = flags.unwrap_or_else(|| step.flags.clone());
         let checked = self.start(&flags)?;
         self.run_in_turns(step, checked, false)
     }
@@ -86,7 +83,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
 
     /// Starts the step's job with these flags.
     pub(super) fn start(&mut self, flags: &[String]) -> Result<Vec<CheckResultText>, TutorError> {
-        let job = self.current().and_then(|(_, step)| Job::from_step(step));
+        let job = self.current().and_then(|(_, step)| step.job());
         let Some(job) = job else {
             self.print("This step starts no run.")?;
             return Ok(Vec::new());
@@ -97,7 +94,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
 
     /// Plays the recording for the open step.
     pub(super) fn play(&mut self, speed: Speed) -> Result<(), TutorError> {
-        let job = self.current().and_then(|(_, step)| Job::from_step(step));
+        let job = self.current().and_then(|(_, step)| step.job());
         let Some(job) = job else {
             return self.print("Recordings can only be played at a step that starts a run.");
         };
@@ -198,17 +195,15 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         say::event(event).map_or(Ok(()), |text| self.print(&text))
     }
 
-    /// Offers the recording at a step with a run. Empty if there is a GPU, or no recording.
-    pub(super) fn offer(&self) -> String {
-        let case_move = Some(CaseMove::Measure(0));
-        match self.recording(case_move) {
-            Ok((_, Some(recorded))) if !gpu::may_be_found(&self.options) => format!(
-                "\nNo GPU was found on this machine; `recording` plays {} instead ({}).",
-                recorded.what,
-                label(&recorded.origin)
-            ),
-            _ => String::new(),
-        }
+    /// A recording in place of a run, where there is no GPU.
+    pub(super) fn offer(&self) -> Option<String> {
+        let (_, recorded) = self.recording(Some(CaseMove::Measure(0))).ok()?;
+        let recorded = recorded.filter(|_| !gpu::may_be_found(&self.options))?;
+        Some(format!(
+            "No GPU was found on this machine; `recording` plays {} instead ({}).",
+            recorded.what,
+            label(&recorded.origin)
+        ))
     }
 
     /// The recording of the step; for an investigation, the recording of `case_move`.
@@ -218,91 +213,41 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     ) -> Result<(Library, Option<JobRecording>), RecordingError> {
         let library = Library::load(self.options.recordings.clone())?;
         let step = self.current().map(|(_, step)| step);
-        let found = step.and_then(|step| recorded(&library, step, own_flags(step), case_move));
+        let found = step.and_then(|step| recorded(&library, step, &step.flags, case_move));
         Ok((library, found))
     }
 
     /// The first measurement of an investigation that the learner has not taken; `recording` plays it.
     fn measured_last(&self) -> Result<Option<CaseMove>, TutorError> {
-        let Some((_, step)) = self.current() else {
+        let Some(case) = self.current().and_then(|(_, step)| step.as_case()) else {
             return Ok(None);
         };
-        let StepKind::Investigate(case) = &step.kind else {
-            return Ok(None);
-        };
-        let standing = self.standing(case)?;
+        let progress = self.progress()?;
+        let standing = self.state(|state| Standing::from_progress(case, &progress, state))?;
         let left = (0..case.measurements.len()).find(|index| !standing.taken.contains(index));
         let fix = standing.suspect.map(CaseMove::Fix);
         Ok(left.map(CaseMove::Measure).or(fix))
     }
 
-    /// The state of the open case.
-    pub(super) fn standing(&self, case: &Case) -> Result<Standing, TutorError> {
-        let progress = self.progress()?;
-        self.state(|state| Standing::from_progress(case, &progress, state))
-    }
-
-    /// The runs of a comparison, one line per metric.
-    pub(super) fn comparison(&self, kind: &StepKind) -> Result<String, TutorError> {
-        let StepKind::Compare { runs, metrics } = kind else {
-            return Ok(String::new());
-        };
-        let measured = self.measured()?;
-        let mut text = String::new();
-        for metric in metrics {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{metric}:");
-            for name in runs {
-                let newest = measured.measurements(name).pop();
-                let value = newest.and_then(|run| run.value(*metric, Statistic::Median));
-                let value = value.map_or("not reported".into(), |value| metric.unit().show(value));
-                let _ = write!(text, " {} {value};", name.step);
-            }
-            text.push('\n');
+    /// The command of a profile step, filled in for this machine.
+    pub(super) fn profile(&self) -> ProfileView {
+        let step = self.current().map(|(_, step)| step);
+        let step = step.filter(|step| step.as_profile().is_some());
+        let prepared = self.at.as_ref().zip(step).map(|(at, step)| {
+            let folder = folder_for(&self.options.location.folder, at);
+            prepare(&self.options, step, folder).map_err(|error| format!("{error:#}"))
+        });
+        ProfileView {
+            prepared,
+            ..ProfileView::default()
         }
-        text.push_str("Enter goes on.");
-        Ok(text)
-    }
-
-    pub(super) fn profile_command(&self, kind: &StepKind) -> String {
-        let (
-            Some(at),
-            StepKind::Profile {
-                task,
-                target,
-                flags,
-            },
-        ) = (&self.at, kind)
-        else {
-            return String::new();
-        };
-        let folder = folder_for(&self.options.location.folder, at);
-        let prepared = match prepare(&self.options, task, target, flags, folder) {
-            Ok(prepared) => prepared,
-            Err(error) => return format!("{error:#}"),
-        };
-        let tool = prepared.tool;
-        let how = match prepared.is_installed {
-            true => "Run it in another terminal".to_string(),
-            false => format!(
-                "{tool} is not installed here. {} Run it on a machine that has it",
-                tool.how_to_install()
-            ),
-        };
-        let notes = prepared.line.notes.iter();
-        let notes: String = notes.map(|note| format!("{note}\n")).collect();
-        format!(
-            "{}\n{notes}It shows {}.\n{how}, then type `import` with the folder it wrote.",
-            prepared.line.shell(),
-            prepared.shows
-        )
     }
 
     pub(super) fn import(&mut self, path: &str) -> Result<(), TutorError> {
         let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(());
         };
-        let StepKind::Profile { target, .. } = &step.kind else {
+        let (Some(_), Some(target)) = (step.as_profile(), &step.target) else {
             return self.print("Profiles can only be imported at a profile step.");
         };
         let found = match import(Path::new(path)) {

@@ -1,15 +1,15 @@
 //! One step: prints it, takes its answer, checks it.
 
-use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 
 use super::dialogue::{Dialogue, NextStep};
-use crate::lesson::{Case, CaseMove, CommandOutputs, Quiz, QuizAnswer, Runs, Step, StepKind, live};
+use crate::lesson::live;
 use crate::plain::markdown;
-use crate::recording::label;
 use crate::session::progress::progress;
-use crate::session::{CheckResultText, CheckedKernel, StepRef, StepStatus, kernel};
-use crate::tutor::{Job, TutorError, output, own_flags, say};
+use crate::session::{CheckResultText, CheckedKernel, SessionState, StepRef, StepStatus, kernel};
+use crate::tutor::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};
+use crate::tutor::profile::ProfileView;
+use crate::tutor::{TutorError, output, say};
 use crate::workbench::Exercise;
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
@@ -36,8 +36,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         ))?;
         let text = self.filled(&step.text, &lesson.id)?;
         self.print(&markdown(&self.options, &text))?;
-        let asked = self.what_is_asked(&step.kind)?;
-        self.print(&format!("\n{asked}"))
+        let document = self.document()?;
+        self.print(&format!("\n{document}"))
     }
 
     /// A text with its figures filled in.
@@ -46,150 +46,131 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(live::fill(text, lesson, &measured, &measured))
     }
 
-    /// The choices of the open question in the order for this learner.
-    fn order(&self, quiz: &Quiz) -> Result<Vec<usize>, TutorError> {
-        let at = self.at.clone().unwrap_or_else(|| StepRef::new("", ""));
-        self.state(|state| quiz.order(&state.identity, &at))
+    /// Reads what the open step looks at.
+    fn context<T>(
+        &self,
+        profile: &ProfileView,
+        read: impl FnOnce(&StepContext) -> T,
+    ) -> Result<Option<T>, TutorError> {
+        let (Some(at), Some((lesson, step))) = (&self.at, self.current()) else {
+            return Ok(None);
+        };
+        let (progress, measured) = (self.progress()?, self.measured()?);
+        let workbench = self.options.location.workbench();
+        let read = |state: &SessionState| {
+            read(&StepContext {
+                lesson,
+                step,
+                at,
+                progress,
+                state,
+                measured: &measured,
+                marked: None,
+                flags: step.flags.clone(),
+                profile,
+                workbench: &workbench,
+            })
+        };
+        self.state(read).map(Some)
     }
 
-    /// The evidence of a case, and the list of actions.
-    fn case(&self, case: &Case) -> Result<String, TutorError> {
-        let standing = self.standing(case)?;
-        let lesson = self.at.as_ref().map_or("", |at| &at.lesson);
-        let mut text = String::new();
-        for evidence in standing.evidence(case) {
-            let measured = self.measured()?;
-            let seen = measured.seen(evidence.run);
-            let filled = live::fill(evidence.text, lesson, seen, seen);
-            let _ = writeln!(text, "{}\n", markdown(&self.options, &filled));
-        }
-        let (count, missing) = (standing.measurements, standing.missing(case));
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "Measurements taken: {count}. {missing}");
-        for (letter, item) in ('a'..).zip(standing.menu(case)) {
-            let done = if item.done { " (done)" } else { "" };
-            let _ = writeln!(text, "{letter}) {}{done}", item.text);
-        }
-        let _ = write!(text, "Type a letter.{}", self.offer());
-        Ok(text)
-    }
-
-    /// The output of this step's command.
-    fn said(&self) -> Result<String, TutorError> {
-        let Some(at) = &self.at else {
+    /// What the open step says below its text, and how to go on.
+    fn document(&self) -> Result<String, TutorError> {
+        let document = self.context(&self.profile(), |context| context.document())?;
+        let Some((blocks, primary)) = document else {
             return Ok(String::new());
         };
-        let measured = self.measured()?;
-        let document = measured.document(at);
-        let lines = document.map(|document| output::lines(document, 78));
-        let origin = measured.recorded(at).map(label);
-        let origin = origin.map_or(String::new(), |origin| format!(" ({origin})"));
-        Ok(lines.map_or(String::new(), |lines| {
-            format!("It says{origin}:\n{}\n", lines.join("\n"))
-        }))
+        let starts = self.current().is_some_and(|(_, step)| step.job().is_some());
+        let prompt = match &primary {
+            PrimaryAction::Next if starts => "Enter goes on; `run` runs it again.",
+            PrimaryAction::Next | PrimaryAction::Compare => "Enter goes on.",
+            PrimaryAction::PaletteAction { .. } => "Type a letter.",
+            PrimaryAction::Ask(question) => &question.prompt,
+            PrimaryAction::Start(_) => "Enter starts it; `run` with flags changes them.",
+            PrimaryAction::Kernel => {
+                "Enter writes it if it does not exist yet, and then checks it; no GPU is needed."
+            }
+            PrimaryAction::Profile => "Type `import` with the folder that the profiler wrote.",
+        };
+        let lines = self.lines(blocks).into_iter().chain([prompt.into()]);
+        Ok(itertools::join(lines, "\n"))
     }
 
-    fn what_is_asked(&self, kind: &StepKind) -> Result<String, TutorError> {
-        let progress = self.progress()?;
-        Ok(match kind {
-            StepKind::Read => "Enter goes on.".into(),
-            StepKind::Predict { measure } => {
-                say::guess(measure, Some(&progress), &self.measured()?)
-                    .unwrap_or_else(|| "Type your guess, a number.".into())
+    fn lines(&self, blocks: Vec<Block>) -> Vec<String> {
+        let lines = blocks.into_iter().flat_map(|block| match block {
+            Block::Blank => Some(String::new()),
+            Block::Text(_, text)
+            | Block::Code(text)
+            | Block::Verdict(_, text)
+            | Block::Figures(text) => Some(text),
+            Block::Markdown(text) => Some(markdown(&self.options, &text)),
+            Block::Quote(_, text) => Some(indented(&text)),
+            Block::Job(flags) => {
+                let job = self.current().and_then(|(_, step)| step.job());
+                job.map(|job| format!("Run: {}", job.line(&flags)))
             }
-            StepKind::Quiz(Quiz::Choices(choices)) => {
-                let order = self.order(&Quiz::Choices(choices.clone()))?;
-                let ordered = order.iter().filter_map(|index| choices.get(*index));
-                let ordered = ('a'..).zip(ordered);
-                let given = progress.answers.iter().rfind(|given| given.correct);
-                let right = given.and_then(|given| choices.get(given.answer as usize));
-                let last = right.map_or("Type a letter.".into(), |choice| {
-                    let because = markdown(&self.options, choice.because.trim());
-                    format!("Right was: {} {because}", choice.text)
+            Block::Offer => self.offer(),
+            Block::Output(title, document) => Some(format!(
+                "{title}\n{}",
+                output::lines(&document, 78).join("\n")
+            )),
+            Block::File(path) => Some(format!("Your file: {}", path.display())),
+            Block::Menu(menu) => {
+                let lines = ('a'..).zip(menu).map(|(letter, line)| {
+                    let done = if line.mark == Mark::Done {
+                        " (done)"
+                    } else {
+                        ""
+                    };
+                    let said = match &*line.said {
+                        "" => String::new(),
+                        said => format!("\n{}", indented(&markdown(&self.options, said))),
+                    };
+                    format!("{letter}) {}{done}{said}", line.text)
                 });
-                let lines = ordered.map(|(letter, choice)| format!("{letter}) {}\n", choice.text));
-                lines.chain([last]).collect()
+                Some(itertools::join(lines, "\n"))
             }
-            StepKind::Quiz(Quiz::NumberQuestion(number)) if number.unit.is_empty() => {
-                "Type a number.".into()
-            }
-            StepKind::Quiz(Quiz::NumberQuestion(number)) => {
-                format!("Type a number, in {}.", number.unit)
-            }
-            StepKind::Investigate(case) => self.case(case)?,
-            StepKind::Run { .. } | StepKind::Command { .. } => {
-                let step = self.current().map(|(_, step)| step);
-                let line = step.and_then(|step| Some(Job::from_step(step)?.line(own_flags(step))));
-                let said = self.said()?;
-                let then = match progress.status {
-                    StepStatus::Done => "goes on; `run` runs it again",
-                    _ => "starts it",
-                };
-                let offer = self.offer();
-                format!(
-                    "{said}Run: {}\nEnter {then}; `run` with flags changes them.{offer}",
-                    line.unwrap_or_default()
-                )
-            }
-            StepKind::Compare { .. } => self.comparison(kind)?,
-            StepKind::Profile { .. } => self.profile_command(kind),
-            StepKind::Kernel { exercise } => {
-                let path = self.options.location.workbench().join(exercise.file_name());
-                let heads = exercise
-                    .launches
-                    .iter()
-                    .map(|launch| exercise.signature(launch));
-                format!(
-                    "{}\n{}\n\nYour file: {}\nEnter writes it if it does not exist yet, and then checks it; no GPU is needed.",
-                    exercise.text.trim_end(),
-                    heads
-                        .map(|head| format!("\n    {head}"))
-                        .collect::<String>(),
-                    path.display()
-                )
-            }
-            StepKind::Reflect => match progress.reflection.filter(|text| !text.is_empty()) {
-                Some(text) => format!("You wrote: {text}\nType it again, or press Enter to go on."),
-                None => "Type your answer in one line.".into(),
-            },
-        })
+            Block::News | Block::Flags | Block::RunPhase | Block::Sample => None,
+        });
+        lines.collect()
     }
 
     /// Enter: does what the step waits for.
     pub(super) fn act(&mut self) -> Result<NextStep, TutorError> {
-        let Some((_, step)) = self.current() else {
+        if self.current().is_none() {
             return Ok(NextStep::Stay);
-        };
-        match step.kind {
-            _ if self.progress()?.status != StepStatus::Open => self.next_step(),
-            StepKind::Run { .. } => {
+        }
+        if self.progress()?.status != StepStatus::Open {
+            return self.next_step();
+        }
+        let document = self.context(&ProfileView::default(), |context| context.document())?;
+        match document.map_or(PrimaryAction::Next, |(_, primary)| primary) {
+            PrimaryAction::Next => self.next_step(),
+            PrimaryAction::PaletteAction { .. } | PrimaryAction::Ask(_) => self.stay_with_text(
+                "This step waits for your answer; `hint` helps, `skip` goes on without it.",
+            ),
+            PrimaryAction::Start(_) => {
                 self.run(None)?;
+                let document =
+                    self.context(&ProfileView::default(), |context| context.document())?;
+                let mut blocks = document.map_or(Vec::new(), |(blocks, _)| blocks);
+                blocks.retain(|block| matches!(block, Block::Output(..)));
+                for line in self.lines(blocks) {
+                    self.print(&line)?;
+                }
                 Ok(NextStep::Stay)
             }
-            StepKind::Command { .. } => {
-                self.run(None)?;
-                let said = self.said()?;
-                self.stay_with_text(said.trim_end())
-            }
-            StepKind::Investigate(_) => {
-                self.stay_with_text("This step waits for a letter from its list.")
-            }
-            StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect => self
-                .stay_with_text(
-                    "This step waits for your answer; `hint` helps, `skip` goes on without it.",
-                ),
-            StepKind::Compare { .. } => {
+            PrimaryAction::Compare => {
                 self.check()?;
                 self.next_step()
             }
-            StepKind::Kernel { .. } => {
+            PrimaryAction::Kernel => {
                 self.check()?;
                 Ok(NextStep::Stay)
             }
-            StepKind::Profile { .. } => {
+            PrimaryAction::Profile => {
                 self.stay_with_text("This step is not done; `skip` goes on without it.")
             }
-            StepKind::Read => self.next_step(),
         }
     }
 
@@ -198,66 +179,53 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(NextStep::Stay);
         };
-        let course = self.course;
-        let message = match &step.kind {
-            StepKind::Predict { measure } => match say::number(text) {
-                Some(value) => {
-                    self.with_session(|session| session.predict(at, value))?;
-                    let progress = self.progress()?;
-                    say::guess(measure, Some(&progress), &self.measured()?).unwrap_or_default()
-                }
-                None => format!("`{text}` is not a number."),
-            },
-            StepKind::Investigate(case) => return self.investigate(at, step, case, text),
-            StepKind::Quiz(quiz) => match parse_answer(quiz, &self.order(quiz)?, text) {
-                Some(answer) => {
-                    let marked =
-                        self.with_session(|session| session.answer(at, course, step, answer))?;
-                    match marked.flatten() {
-                        Some(marked) if marked.correct => format!("Right. {}", marked.because),
-                        Some(marked) => format!("Not so. {}", marked.because),
-                        None => {
-                            "This question is about the output of a command: run it first.".into()
-                        }
+        let menu = self.context(&ProfileView::default(), |context| context.menu())?;
+        let mut menu = menu.unwrap_or_default();
+        let given = if menu.is_empty() {
+            step.behavior().parse(text)
+        } else {
+            match place(text).filter(|place| *place < menu.len()) {
+                None => Err("Type the letter of a line".into()),
+                Some(place) => match menu.swap_remove(place).act {
+                    MenuAction::Give(given) => Ok(given),
+                    MenuAction::Run(_, flags) => {
+                        let checked = self.start(&flags)?;
+                        self.run_in_turns(step, checked, false)?;
+                        return self.stay_at_document();
                     }
-                }
-                None if matches!(quiz, Quiz::NumberQuestion(_)) => "Type a number.".into(),
-                None => "Type the letter of a choice.".into(),
-            },
-            StepKind::Reflect => {
-                self.with_session(|session| session.reflect(at, text))?;
-                "Saved for your report.".into()
+                },
             }
-            _ => format!("`{text}` is not a command; `help` lists them."),
         };
-        self.stay_with_text(&message)
-    }
-
-    /// Carries out the action that a letter of a case's list names.
-    fn investigate(
-        &mut self,
-        at: StepRef,
-        step: &Step,
-        case: &Case,
-        text: &str,
-    ) -> Result<NextStep, TutorError> {
-        let menu = self.standing(case)?.menu(case);
-        let item = place(text).and_then(|place| menu.get(place));
-        let Some(item) = item else {
-            return self.stay_with_text("Type the letter of a line.");
-        };
-        match item.deed {
-            CaseMove::Suspect(index) => {
-                let id = case.suspects.get(index).map(|suspect| suspect.id.as_str());
-                self.with_session(|session| session.suspect(at, step, id.unwrap_or_default()))?;
+        let course = self.course;
+        match given {
+            Err(problem) => self.stay_with_text(&format!("{problem}.")),
+            Ok(Given::Guess(value)) => {
+                self.with_session(|session| session.predict(at, value))?;
+                self.stay_at_document()
             }
-            case_move => {
-                let checked = self.start(&case.flags_of(case_move).unwrap_or_default())?;
-                self.run_in_turns(step, checked, false)?;
+            Ok(Given::Suspect(suspect)) => {
+                self.with_session(|session| session.suspect(at, step, &suspect))?;
+                self.stay_at_document()
+            }
+            Ok(Given::Text(text)) => {
+                self.with_session(|session| session.reflect(at, &text))?;
+                self.stay_with_text("Saved for your report.")
+            }
+            Ok(Given::Answer(answer)) => {
+                let marked =
+                    self.with_session(|session| session.answer(at, course, step, answer))?;
+                self.stay_with_text(&match marked.flatten() {
+                    Some(marked) if marked.correct => format!("Right. {}", marked.because),
+                    Some(marked) => format!("Not so. {}", marked.because),
+                    None => "This question is about the output of a command: run it first.".into(),
+                })
             }
         }
-        let update = self.case(case)?;
-        self.stay_with_text(&update)
+    }
+
+    fn stay_at_document(&mut self) -> Result<NextStep, TutorError> {
+        let document = self.document()?;
+        self.stay_with_text(&document)
     }
 
     pub(super) fn hint(&mut self) -> Result<(), TutorError> {
@@ -280,8 +248,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let Some((lesson, step)) = self.current() else {
             return Ok(Vec::new());
         };
-        if let (StepKind::Kernel { exercise }, Some(at)) = (&step.kind, self.at.clone()) {
-            self.check_kernel(exercise, at)?;
+        if let (Some(kernel), Some(at)) = (step.as_kernel(), self.at.clone()) {
+            self.check_kernel(kernel.exercise, at)?;
             return Ok(Vec::new());
         }
         let course = self.course;
@@ -326,12 +294,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     }
 }
 
-/// Parses an answer: a letter or a number from 1 for a choice, a number for a numeric question.
-fn parse_answer(quiz: &Quiz, order: &[usize], text: &str) -> Option<QuizAnswer> {
-    match quiz {
-        Quiz::Choices(_) => Some(QuizAnswer::QuizChoice(*order.get(place(text)?)?)),
-        Quiz::NumberQuestion(_) => say::number(text).map(QuizAnswer::NumberQuestion),
-    }
+fn indented(text: &str) -> String {
+    itertools::join(text.lines().map(|line| format!("   {line}")), "\n")
 }
 
 /// The index, from 0, for a letter or a number from 1.

@@ -2,6 +2,7 @@
 
 use crate::lesson::{Case, CaseMove};
 use crate::session::{SessionState, StepProgress, StepRef};
+use crate::tutor::document::{Given, Mark, MenuAction, MenuLine};
 use tinyllama_base::plural;
 
 /// A learner's progress in a case.
@@ -26,15 +27,6 @@ pub struct Evidence<'a> {
     pub text: &'a str,
     /// The newest run with this result.
     pub run: &'a str,
-}
-
-/// One line of a case's menu.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaseItem {
-    pub deed: CaseMove,
-    pub text: String,
-    /// True if it was done already.
-    pub done: bool,
 }
 
 impl Standing {
@@ -99,26 +91,43 @@ impl Standing {
     }
 
     /// The menu: all measurements, all suspects, and the fix of the current suspect.
-    pub fn menu(&self, case: &Case) -> Vec<CaseItem> {
+    pub(crate) fn menu(&self, case: &Case) -> Vec<MenuLine> {
+        let line = |text, done, does, act| MenuLine {
+            text,
+            mark: if done { Mark::Done } else { Mark::None },
+            said: String::new(),
+            does,
+            act,
+        };
+        let run =
+            |case_move| MenuAction::Run(case_move, case.flags_of(case_move).unwrap_or_default());
         let measurements = case.measurements.iter().enumerate();
-        let measurements = measurements.map(|(index, measurement)| CaseItem {
-            deed: CaseMove::Measure(index),
-            text: format!("Measure: {}", measurement.text),
-            done: self.taken.contains(&index),
+        let measurements = measurements.map(|(index, measurement)| {
+            let text = format!("Measure: {}", measurement.text);
+            let done = self.taken.contains(&index);
+            line(
+                text,
+                done,
+                "take this measurement",
+                run(CaseMove::Measure(index)),
+            )
         });
         let suspects = case.suspects.iter().enumerate();
-        let suspects = suspects.map(|(index, suspect)| CaseItem {
-            deed: CaseMove::Suspect(index),
-            text: format!("Suspect: {}", suspect.text),
-            done: self.suspect == Some(index),
+        let suspects = suspects.map(|(index, suspect)| {
+            let text = format!("Suspect: {}", suspect.text);
+            let act = MenuAction::Give(Given::Suspect(suspect.id.clone()));
+            line(text, self.suspect == Some(index), "name this suspect", act)
         });
         let fix = self.suspect.and_then(|index| {
             let suspect = case.suspects.get(index)?;
-            Some(CaseItem {
-                deed: CaseMove::Fix(index),
-                text: format!("Fix it: run {} --fix {}", case.target, suspect.fix),
-                done: self.fixed.contains(&index),
-            })
+            let text = format!("Fix it: run {} --fix {}", case.target, suspect.fix);
+            let done = self.fixed.contains(&index);
+            Some(line(
+                text,
+                done,
+                "run with this fix",
+                run(CaseMove::Fix(index)),
+            ))
         });
         measurements.chain(suspects).chain(fix).collect()
     }

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use crate::lesson::quiz::TRIES;
 use crate::lesson::{
-    Check, Course, Expect, Lesson, MarkedAnswer, Quiz, QuizAnswer, Step, StepKind, Undecided,
-    Verdict,
+    Check, Course, Expect, Lesson, MarkedAnswer, Quiz, QuizAnswer, Step, Undecided, Verdict,
 };
 use crate::session::{
     AnswerGiven, CheckResult, CheckedKernel, MeasuredRuns, Session, SessionError, SessionEvent,
@@ -83,10 +82,8 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<CheckResultText> {
             is_worth_rounds: false,
         }
     };
-    match &step.kind {
-        StepKind::Command { expects, .. } => expects.iter().map(of_document).collect(),
-        _ => step.checks.iter().map(of_run).collect(),
-    }
+    let runs = step.checks.iter().map(of_run);
+    runs.chain(step.expects().iter().map(of_document)).collect()
 }
 
 impl Session {
@@ -104,9 +101,9 @@ impl Session {
 
     /// Notes that the learner has seen the end of the text. This completes a step without another task.
     pub fn read(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
-        match step.kind {
-            StepKind::Read => self.complete(StepRef::new(&lesson.id, &step.id)),
-            _ => Ok(()),
+        match step.as_read() {
+            Some(_) => self.complete(StepRef::new(&lesson.id, &step.id)),
+            None => Ok(()),
         }
     }
 
@@ -136,13 +133,12 @@ impl Session {
         step: &Step,
         answer: QuizAnswer,
     ) -> Result<Option<MarkedAnswer>, SessionError> {
-        let StepKind::Quiz(quiz) = &step.kind else {
-            return Ok(None);
+        let behavior = step.behavior();
+        let outputs = match behavior.looks_back().is_empty() {
+            true => MeasuredRuns::default(),
+            false => self.measured(course)?,
         };
-        let Some(quiz) = self.answerable(course, quiz)? else {
-            return Ok(None);
-        };
-        let Some(mut marked) = quiz.mark_answer(answer) else {
+        let Some(mut marked) = behavior.mark(answer, &outputs) else {
             return Ok(None);
         };
         self.record(SessionEvent::Answered {
@@ -154,7 +150,7 @@ impl Session {
         })?;
         if marked.correct {
             self.complete(at)?;
-        } else if let Quiz::NumberQuestion(number) = &quiz {
+        } else if let Some(Quiz::Number(number)) = step.as_quiz() {
             let wrong = self.state().progress(&at).answers;
             let wrong = wrong.iter().filter(|given| !given.correct).count();
             if marked.because.is_empty() {

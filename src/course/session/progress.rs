@@ -1,7 +1,7 @@
 //! Applies the course's rules to a learner's state: which lessons are open, what is done, and what comes next.
 
-use crate::lesson::{Course, Lesson, Step, StepKind, Verdict};
-use crate::session::{RunExit, SessionState, Standing, StepProgress, StepRef, StepStatus};
+use crate::lesson::{Course, Lesson, Step, Verdict};
+use crate::session::{SessionState, StepProgress, StepRef, StepStatus};
 
 /// True if a lesson can be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,40 +111,7 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
 
 /// Returns whether the step's task is done and its required checks have passed.
 pub fn is_complete(step: &Step, progress: &StepProgress, state: &SessionState) -> bool {
-    has_what_is_asked(step, progress, state) && checks_passed(step, progress)
-}
-
-/// Returns whether the records of a step agree with its status `done`. Quiz, prediction, reading and reflection steps
-/// are complete once done; a failed check afterwards does not reopen them.
-pub fn shows_done(step: &Step, progress: &StepProgress, state: &SessionState) -> bool {
-    match step.kind {
-        StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect | StepKind::Read => {
-            has_what_is_asked(step, progress, state)
-        }
-        _ => is_complete(step, progress, state),
-    }
-}
-
-fn has_what_is_asked(step: &Step, progress: &StepProgress, state: &SessionState) -> bool {
-    let ran = || {
-        let mut runs = progress.runs.iter().filter_map(|id| state.runs.get(id));
-        runs.any(|run| run.exit == Some(RunExit::SUCCESS))
-    };
-    match &step.kind {
-        StepKind::Read | StepKind::Compare { .. } => true,
-        StepKind::Predict { .. } => progress.prediction.is_some(),
-        StepKind::Run { .. } | StepKind::Command { .. } => ran(),
-        StepKind::Investigate(case) => {
-            Standing::from_progress(case, progress, state).is_solved(case)
-        }
-        StepKind::Profile { .. } => progress.attempts > 0,
-        StepKind::Quiz(_) => progress.answers.iter().any(|answer| answer.correct),
-        StepKind::Kernel { .. } => progress.kernel_passed,
-        StepKind::Reflect => progress
-            .reflection
-            .as_ref()
-            .is_some_and(|text| !text.is_empty()),
-    }
+    step.behavior().is_done(progress, state) && checks_passed(step, progress)
 }
 
 /// The first unfinished step of the lesson to which the class is pinned, else of the first open lesson. `None` if

@@ -10,7 +10,7 @@ use itertools::Itertools;
 use serde_json::Value;
 
 use crate::lesson::case::fix_of;
-use crate::lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, StepKind, live};
+use crate::lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
 use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
 use crate::session::turns::MOST_ROUNDS;
 use crate::session::{RunEntry, SessionError, SessionState, Standing, StepRef};
@@ -74,7 +74,7 @@ impl MeasuredRuns {
         let mut measured = Self::default();
         for (lesson, step) in course.steps() {
             reader.read(&mut measured, &lesson.id, step, None)?;
-            if let StepKind::Investigate(case) = &step.kind {
+            if let Some(case) = step.as_case() {
                 let at = StepRef::new(&lesson.id, &step.id);
                 for evidence in
                     Standing::from_progress(case, &state.progress(&at), state).evidence(case)
@@ -150,7 +150,7 @@ impl MeasurementReader<'_> {
             };
             if let Some((id, newest)) = repeats.last() {
                 found.recorded.clone_from(&newest.recording);
-                if matches!(step.kind, StepKind::Command { .. })
+                if step.as_command().is_some()
                     && let Some(output) = output(&self.runs.folder.join(id))
                 {
                     measured.outputs.insert(name.clone(), output);
@@ -175,8 +175,8 @@ type RunFilter<'a> = Box<dyn Fn(&RunEntry) -> bool + 'a>;
 fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, RunFilter<'a>)> {
     let name = |id: String| RunName::new(lesson, id);
     let all: RunFilter = Box::new(|_| true);
-    match &step.kind {
-        StepKind::Investigate(case) => {
+    match step.as_case() {
+        Some(case) => {
             let is_fixed = |run: &RunEntry| match case.move_of(&run.command) {
                 Some(case_move) => matches!(case_move, CaseMove::Fix(_)),
                 None => fix_of(&run.command).is_some(),
@@ -191,8 +191,8 @@ fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, RunFilter<'a>)> {
                 (name(format!("{}{FIXED}", step.id)), Box::new(of_guilty)),
             ]
         }
-        StepKind::Run { .. } | StepKind::Command { .. } => vec![(name(step.id.clone()), all)],
-        _ => Vec::new(),
+        None if step.job().is_some() => vec![(name(step.id.clone()), all)],
+        None => Vec::new(),
     }
 }
 

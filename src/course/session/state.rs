@@ -76,6 +76,19 @@ pub struct StepProgress {
     pub kernel_passed: bool,
 }
 
+impl StepProgress {
+    /// Whether a run of the step succeeded.
+    pub fn has_run(&self, state: &SessionState) -> bool {
+        let mut runs = self.runs.iter().filter_map(|id| state.runs.get(id));
+        runs.any(|run| run.exit == Some(RunExit::SUCCESS))
+    }
+
+    /// What the learner wrote.
+    pub fn written(&self) -> Option<&str> {
+        self.reflection.as_deref().filter(|text| !text.is_empty())
+    }
+}
+
 /// One attempt at a kernel of the workbench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelAttempt {

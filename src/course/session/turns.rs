@@ -1,8 +1,9 @@
 //! Repeats two runs in turns until it is clear which one is faster, or that the difference is too small to see.
 
 use super::{CheckResultText, MeasuredRuns, RunEntry, SessionState, Standing, StepRef};
-use crate::lesson::{Course, FIXED, RunName, Runs, Step, StepKind};
+use crate::lesson::{Case, Course, FIXED, RunName, Runs, Step};
 use crate::run::{Flag, Launcher, Metric, RunSpec, RunStart, UsageError};
+use crate::tutor::Job;
 
 /// Most rounds for an undecided effect, and most repeats of a step that are compared.
 pub const MOST_ROUNDS: usize = 12;
@@ -132,14 +133,11 @@ fn newest_repeat(
 ) -> Option<Repeat> {
     let step = name.step.strip_suffix(FIXED).unwrap_or(&name.step);
     let at = StepRef::new(&name.lesson, step);
-    let target = match &course.step(&at.lesson, &at.step)?.kind {
-        StepKind::Run { target, .. } => target,
-        StepKind::Investigate(case)
-            if Standing::from_progress(case, &state.progress(&at), state).is_solved(case) =>
-        {
-            &case.target
-        }
-        _ => return None,
+    let step = course.step(&at.lesson, &at.step)?;
+    let is_solved =
+        |case: &Case| Standing::from_progress(case, &state.progress(&at), state).is_solved(case);
+    let Some(Job::Run(target)) = step.job().filter(|_| step.as_case().is_none_or(is_solved)) else {
+        return None;
     };
     let newest = measured.newest(name)?;
     let failed = |run: &RunEntry| run.exit.is_none_or(|exit| !exit.is_success());
@@ -152,7 +150,7 @@ fn newest_repeat(
     }
     Some(Repeat {
         at,
-        target: target.clone(),
+        target,
         flags: state.runs.get(newest)?.flags().cloned().collect(),
     })
 }

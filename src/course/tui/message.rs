@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
-use crate::lesson::{MarkedAnswer, QuizAnswer};
+use crate::lesson::MarkedAnswer;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::KernelParts;
@@ -15,6 +15,7 @@ use crate::session::{
     CheckResultText, CheckedKernel, HintStage, MeasuredRuns, Record, RunExit, StepRef,
 };
 use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};
+use crate::tutor::document::Given;
 use crate::tutor::{Job, PreparedProfile, RunEnding};
 
 /// A run of this tutor. It gets its id when the learner asks for it.
@@ -77,11 +78,8 @@ pub enum SessionRequest {
     /// Evaluates the step's checks on the existing runs without recording the result.
     Look(StepRef),
     Spend(StepRef, f64),
-    Predict(StepRef, f64),
-    Answer(StepRef, QuizAnswer),
-    /// The learner names the suspect with this id.
-    Suspect(StepRef, String),
-    Reflect(StepRef, String),
+    /// The learner entered something.
+    Give(StepRef, Given),
     Check(StepRef),
     Hint(StepRef),
     Skip(StepRef, String),

@@ -1,6 +1,6 @@
 //! The job that a step starts: a run of a target, or a command of the tutor.
 
-use crate::lesson::{Case, CaseMove, LessonCommand, Step, StepKind};
+use crate::lesson::{CaseMove, LessonCommand, Step};
 use crate::recording::{Library, RecordingError, documents};
 use crate::run::{Launcher, RunSpec, RunStart, Tape, UsageError};
 use crate::tutor::TutorOptions;
@@ -24,17 +24,6 @@ pub struct JobRecording {
 }
 
 impl Job {
-    /// The job of a step; `None` if the step starts nothing.
-    pub fn from_step(step: &Step) -> Option<Self> {
-        match &step.kind {
-            StepKind::Run { target, .. } | StepKind::Investigate(Case { target, .. }) => {
-                Some(Job::Run(target.clone()))
-            }
-            StepKind::Command { command, .. } => Some(Job::Command(*command)),
-            _ => None,
-        }
-    }
-
     /// Name of the target or of the command.
     pub fn name(&self) -> &str {
         match self {
@@ -82,17 +71,6 @@ impl Job {
     }
 }
 
-/// The flags of the step itself, without changes by the learner.
-pub fn own_flags(step: &Step) -> &[String] {
-    match &step.kind {
-        StepKind::Run { flags, .. }
-        | StepKind::Command { flags, .. }
-        | StepKind::Profile { flags, .. }
-        | StepKind::Investigate(Case { flags, .. }) => flags,
-        _ => &[],
-    }
-}
-
 /// The recording of a step with these flags. For an investigation, the recording of `case_move`.
 pub fn recorded(
     library: &Library,
@@ -105,21 +83,21 @@ pub fn recorded(
         what: format!("{} {}", recording.target, recording.config),
         origin: recording.origin(),
     };
-    match &step.kind {
-        StepKind::Run {
-            target, flags: own, ..
-        } => {
+    if let Some(case) = step.as_case() {
+        return library
+            .find(case.recording_of(case_move?)?)
+            .ok()
+            .map(of_run);
+    }
+    match step.job()? {
+        Job::Run(target) => {
             // The recording that the lesson names, if the flags are unchanged; else a recording with the same
             // switches.
-            let named = step.recording.as_deref().filter(|_| flags == own);
+            let named = step.recording.as_deref().filter(|_| flags == step.flags);
             let named = named.and_then(|id| library.find(id).ok());
-            named.or_else(|| library.of_run(target, flags)).map(of_run)
+            named.or_else(|| library.of_run(&target, flags)).map(of_run)
         }
-        StepKind::Investigate(case) => {
-            let id = case.recording_of(case_move?)?;
-            library.find(id).ok().map(of_run)
-        }
-        StepKind::Command { .. } => {
+        Job::Command(_) => {
             let document = documents::find(step.recording.as_deref()?)?;
             Some(JobRecording {
                 id: document.id.clone(),
@@ -127,7 +105,6 @@ pub fn recorded(
                 origin: document.origin(),
             })
         }
-        _ => None,
     }
 }
 

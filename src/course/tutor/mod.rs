@@ -1,6 +1,7 @@
 //! Shared parts of the full screen and the plain dialogue: their options, how a run becomes part of a session, and
 //! texts about what happened.
 
+pub mod document;
 pub mod ending;
 pub mod error;
 pub mod gpu;
@@ -12,7 +13,7 @@ pub mod profile;
 pub mod say;
 pub mod signals;
 
-pub use job::{JobRecording, own_flags, recorded, tape};
+pub use job::{JobRecording, recorded, tape};
 pub use profile::{PreparedProfile, folder_for, note_profile};
 pub use signals::{Face, SharedSession, watch};
 

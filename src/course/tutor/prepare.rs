@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::lesson::{Course, Step, StepKind};
+use crate::lesson::{Course, Step};
 use crate::run::{RunSpec, UsageError, split};
+use crate::tutor::Job;
 
 /// Flags that change the length or the output of a run, but no kernel of it.
 const CIRCUMSTANCES: [&str; 10] = [
@@ -43,7 +44,7 @@ pub fn targets(course: &Course, more: &[String]) -> Result<Vec<RunSpec>, UsageEr
         let kept: Vec<String> = kept.flat_map(|flag| flag.args().to_vec()).collect();
         let one = ONE_STEP.map(str::to_owned);
         let after: Vec<String> = more.iter().cloned().chain(one).collect();
-        let spec = RunSpec::parse(target, &kept)?.surrounded_by(&[], &after)?;
+        let spec = RunSpec::parse(&target, &kept)?.surrounded_by(&[], &after)?;
         if !specs.contains(&spec) {
             specs.push(spec);
         }
@@ -51,12 +52,10 @@ pub fn targets(course: &Course, more: &[String]) -> Result<Vec<RunSpec>, UsageEr
     Ok(specs)
 }
 
-fn started(step: &Step) -> Option<(&str, &[String])> {
-    let golden = step.golden.flags.as_deref();
-    match &step.kind {
-        StepKind::Run { target, flags, .. } => Some((target, golden.unwrap_or(flags))),
-        StepKind::Investigate(case) => Some((&case.target, &case.flags)),
-        _ => None,
+fn started(step: &Step) -> Option<(String, &[String])> {
+    match step.job()? {
+        Job::Run(target) => Some((target, step.golden_flags())),
+        Job::Command(_) => None,
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+
+use crate::lesson::Step;
 use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
-use crate::profiler::commands::{ProfileRequest, ProfileTask, Tool, build};
+use crate::profiler::commands::{ProfileRequest, Tool, build};
 use crate::profiler::live::sysfs;
 use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::GroupBy;
@@ -30,6 +33,30 @@ pub struct PreparedProfile {
     pub shows: &'static str,
 }
 
+/// A profile step's command and what came of it.
+#[derive(Debug, Default)]
+pub struct ProfileView {
+    pub prepared: Option<Result<PreparedProfile, String>>,
+    /// As the learner changed it.
+    pub edited: Option<CommandLine>,
+    pub is_running: bool,
+    /// Last lines of the profiler's output.
+    pub log: Vec<String>,
+    /// How it ended and what it complained of.
+    pub ending: Vec<String>,
+}
+
+impl ProfileView {
+    /// The command as it would be run now.
+    pub fn line(&self) -> Option<&CommandLine> {
+        match (&self.edited, &self.prepared) {
+            (Some(line), _) => Some(line),
+            (None, Some(Ok(prepared))) => Some(&prepared.line),
+            _ => None,
+        }
+    }
+}
+
 /// Finds the tool and completes its command, with output into `folder`. It starts programs to ask for their versions,
 /// so do not call it on the thread that draws.
 ///
@@ -37,14 +64,15 @@ pub struct PreparedProfile {
 /// If `run` does not take the flags, or the installed tool lacks a feature that the task needs.
 pub fn prepare(
     options: &TutorOptions,
-    task: &ProfileTask,
-    target: &str,
-    flags: &[String],
+    step: &Step,
     folder: PathBuf,
 ) -> anyhow::Result<PreparedProfile> {
+    let profile = step.as_profile().context("this step asks for no profile")?;
+    let task = &profile.task;
+    let target = step.target.as_deref().unwrap_or_default();
     let tool = task.tool();
     let (installed, is_installed) = find_or_assume(tool);
-    let spec = RunSpec::parse(target, flags)?.surrounded_by(&task.run_flags(), &[])?;
+    let spec = RunSpec::parse(target, &step.flags)?.surrounded_by(&task.run_flags(), &[])?;
     let launcher = &options.launcher;
     let request = ProfileRequest {
         task: task.clone(),

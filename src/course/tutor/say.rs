@@ -96,6 +96,11 @@ pub fn number(text: &str) -> Option<f64> {
     point.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// The same, or what is wrong with it.
+pub fn figure(text: &str) -> Result<f64, String> {
+    number(text).ok_or_else(|| format!("`{text}` is not a number; write one like 12.5 or 1e3"))
+}
+
 /// An event as one line of text; `None` for events that only the full screen can show.
 pub fn event(event: &Event) -> Option<String> {
     Some(match &event.body {

@@ -145,7 +145,7 @@ mod tests {
         TargetScale {
             name: target.into(),
             target: target.into(),
-            cells: cells.into_iter().map(ScalingCell::ScalingPoint).collect(),
+            cells: cells.into_iter().map(ScalingCell::Measured).collect(),
             growths,
         }
     }

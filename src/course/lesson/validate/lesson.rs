@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::id;
-use crate::lesson::contradictions::{contradictions, quiz_problems};
+use crate::lesson::contradictions::contradictions;
 use crate::lesson::file::CourseFile;
-use crate::lesson::{Case, Course, Lesson, Problem, Step, StepKind, is_id, live};
+use crate::lesson::{Course, Lesson, Problem, Step, is_id, live};
 use tinyllama_contract::targets;
 
 /// A lesson may exceed its planned time by this factor before it counts as too long.
@@ -13,11 +13,11 @@ const LEEWAY: f64 = 1.25;
 /// Longer lessons have to be split.
 const MOST_MINUTES: u32 = 25;
 
-pub(super) struct LessonCheck<'a> {
-    pub course: &'a Course,
-    pub lesson: &'a Lesson,
-    pub file: &'a CourseFile,
-    pub problems: &'a mut Vec<Problem>,
+pub(crate) struct LessonCheck<'a> {
+    pub(super) course: &'a Course,
+    pub(super) lesson: &'a Lesson,
+    pub(super) file: &'a CourseFile,
+    pub(super) problems: &'a mut Vec<Problem>,
 }
 
 impl LessonCheck<'_> {
@@ -38,11 +38,11 @@ impl LessonCheck<'_> {
         }
     }
 
-    pub(super) fn refuse(&mut self, path: &str, message: impl Into<String>) {
+    pub fn refuse(&mut self, path: &str, message: impl Into<String>) {
         self.problems.push(self.file.problem(path, message));
     }
 
-    fn id(&mut self, text: &str, seen: &mut BTreeSet<String>, what: &str, path: &str) {
+    pub fn id(&mut self, text: &str, seen: &mut BTreeSet<String>, what: &str, path: &str) {
         self.problems.extend(id(text, seen, what, self.file, path));
     }
 
@@ -87,50 +87,35 @@ impl LessonCheck<'_> {
                 self.refuse(&format!("{at}/hints/{h}/after"), message);
             }
         }
-        match &step.kind {
-            StepKind::Run { target, .. }
-            | StepKind::Profile { target, .. }
-            | StepKind::Investigate(Case { target, .. })
-                if !targets::names().any(|known| known == target) =>
-            {
-                let names: Vec<&str> = targets::names().collect();
-                let names = names.join(", ");
-                let message = format!("there is no target `{target}`; there are: {names}");
-                self.refuse(&format!("{at}/target"), message);
-            }
-            StepKind::Predict { measure } => self.prediction(at, index, measure),
-            StepKind::Compare { runs, .. } => self.compared(at, index, runs),
-            StepKind::Command { expects, .. } => {
-                let mut ids = BTreeSet::new();
-                for (e, expect) in expects.iter().enumerate() {
-                    self.id(&expect.id, &mut ids, "check", &format!("{at}/checks/{e}"));
-                }
-            }
-            StepKind::Quiz(quiz) => {
-                for (path, message) in quiz_problems(quiz) {
-                    self.refuse(&format!("{at}/{path}"), message);
-                }
-                if let Some(of) = quiz.asked_step() {
-                    self.output_before(index, of, at);
-                }
-            }
-            _ => {}
+        if let Some(target) = &step.target
+            && !targets::names().any(|known| known == target)
+        {
+            let names: Vec<&str> = targets::names().collect();
+            let names = names.join(", ");
+            let message = format!("there is no target `{target}`; there are: {names}");
+            self.refuse(&format!("{at}/target"), message);
         }
+        step.behavior().validate(self, at, index);
     }
 
     fn text(&mut self, at: &str, index: usize, step: &Step) {
         let path = format!("{at}/text");
-        let measurements = match &step.kind {
-            StepKind::Investigate(case) => &case.measurements[..],
-            _ => &[],
-        };
-        let shown = measurements.iter().map(|measurement| &measurement.shows);
-        let values: Vec<(&str, usize)> = live::values(&step.text)
-            .map(|value| (value, index))
-            // A measurement's text is read after the measurement, so it may use this step's run.
-            .chain(shown.flat_map(|text| live::values(text).map(|value| (value, index + 1))))
-            .collect();
-        for (value, end) in values {
+        self.live(at, &step.text, index, index);
+        for page in linked_pages(&step.text) {
+            if !self.course.reference.contains_key(page) {
+                let message = format!("it links to reference/{page}, which does not exist");
+                self.refuse(&path, message);
+            }
+        }
+        if step.text.trim().is_empty() {
+            self.refuse(&path, "the text is empty");
+        }
+    }
+
+    /// Live values of a step's text name runs before the step at `end`, and outputs before the one at `index`.
+    pub fn live(&mut self, at: &str, text: &str, index: usize, end: usize) {
+        let path = format!("{at}/text");
+        for value in live::values(text) {
             match live::PlaceholderValue::parse(value, &self.lesson.id) {
                 Ok(live::PlaceholderValue::Run(quantity)) => {
                     self.measured_before(end, &quantity, &path)
@@ -141,15 +126,6 @@ impl LessonCheck<'_> {
                 Ok(live::PlaceholderValue::KnownFigure(_)) => {}
                 Err(message) => self.refuse(&path, format!("`{{{{ {value} }}}}`: {message}")),
             }
-        }
-        for page in linked_pages(&step.text) {
-            if !self.course.reference.contains_key(page) {
-                let message = format!("it links to reference/{page}, which does not exist");
-                self.refuse(&path, message);
-            }
-        }
-        if step.text.trim().is_empty() {
-            self.refuse(&path, "the text is empty");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::CourseFile;
 use crate::lesson::{Course, CourseSource, Problem, WorkshopDocument};
-use lesson::LessonCheck;
+pub(super) use lesson::LessonCheck;
 
 /// Lower-case letters, digits and hyphens; safe as a file's name.
 pub fn is_id(text: &str) -> bool {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::lesson::LessonCheck;
-use crate::lesson::{Course, FIXED, Quantity, RunName, Step, StepKind};
+use crate::lesson::{Course, FIXED, Quantity, RunName, Step};
 
 impl LessonCheck<'_> {
-    pub(super) fn requires(&mut self) {
+    pub fn requires(&mut self) {
         for (i, required) in self.lesson.requires.iter().enumerate() {
             let path = format!("requires/{i}");
             if !self.is_listed(required) {
@@ -31,7 +31,7 @@ impl LessonCheck<'_> {
     }
 
     /// A question about an output needs the command step before it.
-    pub(super) fn output_before(&mut self, end: usize, of: &RunName, path: &str) {
+    pub fn output_before(&mut self, end: usize, of: &RunName, path: &str) {
         let steps = self.lesson.steps.get(..end).unwrap_or_default();
         let here = steps.iter().filter(|step| step.id == of.step);
         let mut here = here.filter(|_| of.lesson == self.lesson.id);
@@ -41,13 +41,13 @@ impl LessonCheck<'_> {
             true => self.course.step(&of.lesson, &of.step),
             false => here.next(),
         };
-        if !step.is_some_and(|step| matches!(step.kind, StepKind::Command { .. })) {
+        if step.is_none_or(|step| step.as_command().is_none()) {
             self.refuse(path, format!("no command step `{of}` comes before"));
         }
     }
 
     /// Every run of `quantity` must have been started before the step at `end`, here or in a required lesson.
-    pub(super) fn measured_before(&mut self, end: usize, quantity: &Quantity, path: &str) {
+    pub fn measured_before(&mut self, end: usize, quantity: &Quantity, path: &str) {
         for run in quantity.runs() {
             if self.is_made(run, end) {
                 continue;
@@ -70,7 +70,7 @@ impl LessonCheck<'_> {
 
     /// Returns whether a run of this name is made before the step at `end`. A lesson that could not be read counts as
     /// making it.
-    pub(super) fn is_made(&self, run: &RunName, end: usize) -> bool {
+    pub fn is_made(&self, run: &RunName, end: usize) -> bool {
         self.is_unread(&run.lesson) || self.is_reachable(run, end)
     }
 
@@ -88,7 +88,7 @@ impl LessonCheck<'_> {
         steps.iter().any(|step| is_run(step, run))
     }
 
-    pub(super) fn prediction(&mut self, at: &str, index: usize, measure: &Quantity) {
+    pub fn prediction(&mut self, at: &str, index: usize, measure: &Quantity) {
         let answered_later = measure.runs().any(|run| {
             let later = self.lesson.steps.iter().skip(index + 1);
             run.lesson == self.lesson.id && later.into_iter().any(|step| is_run(step, run))
@@ -100,25 +100,13 @@ impl LessonCheck<'_> {
         }
         self.measured_before(self.lesson.steps.len(), measure, &path);
     }
-
-    pub(super) fn compared(&mut self, at: &str, index: usize, runs: &[RunName]) {
-        if runs.len() < 2 {
-            self.refuse(&format!("{at}/runs"), "comparing needs at least two runs");
-        }
-        for (i, run) in runs.iter().enumerate() {
-            if !self.is_made(run, index) {
-                let message = format!("no run of this name comes before: `{run}`");
-                self.refuse(&format!("{at}/runs/{i}"), message);
-            }
-        }
-    }
 }
 
 /// Returns whether `step` makes the runs of this name.
 fn is_run(step: &Step, run: &RunName) -> bool {
     match run.step.strip_suffix(FIXED) {
-        Some(id) => step.id == id && matches!(step.kind, StepKind::Investigate(_)),
-        None => step.id == run.step && step.kind.is_measured(),
+        Some(id) => step.id == id && step.as_case().is_some(),
+        None => step.id == run.step && step.is_measured(),
     }
 }
 

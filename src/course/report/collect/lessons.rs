@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::lesson::{Check, CommandOutputs, Course, Expect, Lesson, Quiz, RunName, Step, StepKind};
+use crate::lesson::{Check, CommandOutputs, Course, Expect, Lesson, RunName, Step};
 use crate::report::document::CommandReport;
 use crate::report::{AnswerReport, CaseReport, CheckReport, LessonReport, StepReport};
 use crate::session::case::suspicions;
@@ -115,13 +115,10 @@ fn step_report(
         command: None,
         checks: match step {
             Some(step) => {
-                let expects: &[Expect] = match &step.kind {
-                    StepKind::Command { expects, .. } => expects,
-                    _ => &[],
-                };
                 let checks = step.checks.iter();
                 let checks = checks.map(|check| check_report(check, done, runs));
-                let expects = expects
+                let expects = step
+                    .expects()
                     .iter()
                     .map(|expect| expect_report(expect, done, runs));
                 checks.chain(expects).collect()
@@ -153,9 +150,7 @@ fn case_report(
     step: &Step,
     done: &StepProgress,
 ) -> Option<CaseReport> {
-    let StepKind::Investigate(case) = &step.kind else {
-        return None;
-    };
+    let case = step.as_case()?;
     let standing = Standing::from_progress(case, done, state);
     let at = StepRef::new(&lesson.id, &step.id);
     let fixes = standing
@@ -177,9 +172,7 @@ fn command_report(
     done: &StepProgress,
     runs: &MeasuredRuns,
 ) -> Option<CommandReport> {
-    if !matches!(step.kind, StepKind::Command { .. }) {
-        return None;
-    }
+    step.as_command()?;
     let runs_of = done.runs.iter().rev();
     let (id, run) = runs_of
         .filter_map(|id| Some((id, state.runs.get(id)?)))
@@ -234,18 +227,9 @@ fn answer_report(step: Option<&Step>, given: &AnswerGiven) -> AnswerReport {
 
 /// Formats an answer in the words of its quiz.
 pub fn answer_text(step: Option<&Step>, answer: f64) -> String {
-    let number = || format!("{answer}");
-    match step.map(|step| &step.kind) {
-        Some(StepKind::Quiz(Quiz::Choices(choices))) => {
-            let chosen = (answer >= 0.0 && answer.fract() == 0.0).then_some(answer as usize);
-            chosen
-                .and_then(|index| choices.get(index))
-                .map_or_else(number, |choice| choice.text.clone())
-        }
-        Some(StepKind::Quiz(Quiz::NumberQuestion(of))) => {
-            format!("{answer} {}", of.unit).trim_end().into()
-        }
-        _ => number(),
+    match step {
+        Some(step) => step.behavior().answer_text(answer),
+        None => answer.to_string(),
     }
 }
 

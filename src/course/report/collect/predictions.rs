@@ -1,15 +1,13 @@
 //! Guesses, and the measurements that followed.
 
-use crate::lesson::{Course, StepKind, exact, recorded};
+use crate::lesson::{Course, exact, recorded};
 use crate::recording::label;
 use crate::report::Prediction;
 use crate::session::{MeasuredRuns, SessionState};
 
 pub fn collect(state: &SessionState, course: &Course, runs: &MeasuredRuns) -> Vec<Prediction> {
     let predictions = course.steps().filter_map(|(lesson, step)| {
-        let StepKind::Predict { measure } = &step.kind else {
-            return None;
-        };
+        let measure = &step.as_predict()?.measure;
         let predicted = state.step(&lesson.id, &step.id)?.prediction?;
         let measured = exact(measure, runs).ok();
         let recording = recorded(measure, runs).map(label);

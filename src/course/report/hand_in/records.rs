@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::lesson::{Course, Quiz, QuizAnswer, Step, StepKind};
+use crate::lesson::{Course, Quiz, QuizAnswer, Step};
 use crate::report::some_of;
 use crate::run::FinishedRuns;
 use crate::session::earlier::StoredLog;
-use crate::session::progress::shows_done;
 use crate::session::{
-    AnswerGiven, MeasuredRuns, Record, Scan, SessionEvent, SessionState, StepRef,
+    AnswerGiven, MeasuredRuns, Record, Scan, SessionEvent, SessionState, StepRef, is_complete,
 };
 use tinyllama_base::plural;
 
@@ -221,7 +220,7 @@ impl Replay<'_> {
             SessionEvent::StepDone { at } if self.whole => {
                 let shown = self
                     .step(at)
-                    .is_none_or(|step| shows_done(step, &self.state.progress(at), &self.state));
+                    .is_none_or(|step| is_complete(step, &self.state.progress(at), &self.state));
                 if !shown {
                     self.problem(
                         n,
@@ -260,25 +259,28 @@ impl Replay<'_> {
     }
 
     fn answer(&mut self, n: u64, at: &StepRef, given: &AnswerGiven) {
-        let Some(StepKind::Quiz(quiz)) = self.step(at).map(|step| &step.kind) else {
+        let Some(step) = self.step(at) else {
             return;
         };
         // If a command's document decides, the one at the time of the answer counts.
-        let resolved = match quiz.asked_step() {
-            None => Some(quiz.clone()),
-            Some(_) => MeasuredRuns::read(self.course, &self.state, self.runs)
-                .ok()
-                .and_then(|measured| quiz.resolved(&measured)),
+        let outputs = match step.behavior().looks_back().is_empty() {
+            true => Ok(MeasuredRuns::default()),
+            false => MeasuredRuns::read(self.course, &self.state, self.runs),
         };
-        let Some(quiz) = resolved else {
+        let Ok(outputs) = outputs else {
             return;
         };
-        let answer = match quiz {
-            Quiz::NumberQuestion(_) => QuizAnswer::NumberQuestion(given.answer),
-            // An index. A number that is not an index matches no choice.
-            _ => QuizAnswer::QuizChoice(given.answer as usize),
-        };
-        let marked = quiz.mark_answer(answer).map(|marked| marked.correct);
+        let given_as = [
+            QuizAnswer::Number(given.answer),
+            QuizAnswer::Choice(given.answer as usize),
+        ];
+        let mut marks = given_as.into_iter();
+        let marked = marks.find_map(|answer| step.behavior().mark(answer, &outputs));
+        let is_known = |quiz: &Quiz| quiz.resolved(&outputs).is_some();
+        if marked.is_none() && !step.as_quiz().is_some_and(is_known) {
+            return;
+        }
+        let marked = marked.map(|marked| marked.correct);
         if marked != Some(given.correct) {
             let as_what = if given.correct { "right" } else { "wrong" };
             self.problem(n, format!("the answer to {at} is not {as_what}"));

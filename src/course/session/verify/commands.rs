@@ -9,7 +9,8 @@ use super::training::failure;
 use super::visit::Visit;
 use super::walk::LessonWalker;
 use crate::lesson::command::AcceptedFlags;
-use crate::lesson::{Case, CaseMove, Expect, LessonCommand, Verdict};
+use crate::lesson::kinds::command::CommandStep;
+use crate::lesson::{Case, CaseMove, LessonCommand, Verdict};
 use crate::recording::documents;
 use crate::run::{EndedRun, RunStart, merged, split};
 use crate::session::{Standing, StepRef, StepStatus};
@@ -18,20 +19,15 @@ use crate::session::{Standing, StepRef, StepStatus};
 const DEVICE: [&str; 2] = ["--backend", "--device"];
 
 impl LessonWalker<'_> {
-    pub(super) fn command(
-        &mut self,
-        visit: &mut Visit,
-        command: LessonCommand,
-        flags: &[String],
-        editable: bool,
-        expects: &[Expect],
-    ) -> Result<Option<String>> {
+    pub fn command(&mut self, visit: &mut Visit, step: &CommandStep) -> Result<Option<String>> {
+        let CommandStep { command, expects } = step;
+        let command = *command;
         let (lesson, step) = (visit.lesson, visit.step);
-        if editable {
-            self.timed(visit, |walk, at| walk.command_run(at, command, flags))?;
+        if step.editable {
+            self.timed(visit, |walk, at| walk.command_run(at, command, &step.flags))?;
             self.refuse_unchanged(visit)?;
         }
-        let golden = step.golden.flags.as_deref().unwrap_or(flags);
+        let golden = step.golden_flags();
         let ended = self.timed(visit, |walk, at| walk.command_run(at, command, golden))?;
         if !ended.exit.is_success() {
             // A learner without the device plays this recording.
@@ -96,7 +92,7 @@ impl LessonWalker<'_> {
 
     /// Checks that every measurement can be taken, that no wrong suspect's fix solves the case, and that the
     /// guilty one's does.
-    pub(super) fn investigate(&mut self, visit: &mut Visit, case: &Case) -> Result<Option<String>> {
+    pub fn investigate(&mut self, visit: &mut Visit, case: &Case) -> Result<Option<String>> {
         for index in 0..case.measurements.len() {
             self.deed(visit, case, CaseMove::Measure(index))?;
         }

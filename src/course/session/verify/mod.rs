@@ -21,12 +21,13 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 
-use crate::lesson::{Course, CourseSource, FIXED, Lesson, RunName, Step, StepKind, live};
+use crate::lesson::{Course, CourseSource, FIXED, Lesson, RunName, Step, live};
 use crate::run::Launcher;
 use crate::session::{Session, SessionLocation};
 
 pub use report::{WalkOutcome, WalkReport, WalkedStep};
-use walk::LessonWalker;
+pub(crate) use visit::Visit;
+pub(crate) use walk::LessonWalker;
 
 /// Options of a verification.
 #[derive(Clone, Debug)]
@@ -130,12 +131,7 @@ fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
         .iter()
         .flat_map(|check| check.measure.runs().cloned())
         .collect();
-    match &step.kind {
-        StepKind::Predict { measure } => runs.extend(measure.runs().cloned()),
-        StepKind::Compare { runs: compared, .. } => runs.extend(compared.iter().cloned()),
-        StepKind::Quiz(quiz) => runs.extend(quiz.asked_step().cloned()),
-        _ => {}
-    }
+    runs.extend(step.behavior().looks_back().into_iter().cloned());
     runs.extend(live::runs(&step.text, &lesson.id));
     runs
 }

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::visit::Visit;
 use super::walk::LessonWalker;
-use crate::analysis::{Metric, Statistic};
+use crate::analysis::Statistic;
+use crate::lesson::kinds::compare::CompareStep;
 use crate::lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
 use crate::profiler::read;
 use crate::recording::documents;
@@ -23,21 +24,8 @@ impl LessonWalker<'_> {
         Ok(())
     }
 
-    pub(super) fn predict(&mut self, visit: &Visit) -> Result<Option<String>> {
-        if let Some(guess) = visit.step.golden.number {
-            self.session.predict(visit.step_ref(), guess)?;
-        }
-        Ok(None)
-    }
-
-    pub(super) fn reflect(&mut self, visit: &Visit) -> Result<Option<String>> {
-        let text = visit.step.golden.text.as_deref().unwrap_or_default();
-        self.session.reflect(visit.step_ref(), text)?;
-        Ok(None)
-    }
-
     /// Checks that every wrong answer is refused with a reason, and that the right one is accepted.
-    pub(super) fn quiz(&mut self, visit: &mut Visit, quiz: &Quiz) -> Result<Option<String>> {
+    pub fn quiz(&mut self, visit: &mut Visit, quiz: &Quiz) -> Result<Option<String>> {
         let Some(resolved) = self.session.answerable(self.course, quiz)? else {
             visit.problem("", "the command's document does not say what is right");
             return Ok(None);
@@ -92,12 +80,8 @@ impl LessonWalker<'_> {
         visit.problem("", message);
     }
 
-    pub(super) fn compare(
-        &mut self,
-        visit: &mut Visit,
-        runs: &[RunName],
-        metrics: &[Metric],
-    ) -> Result<Option<String>> {
+    pub fn compare(&mut self, visit: &mut Visit, step: &CompareStep) -> Result<Option<String>> {
+        let CompareStep { runs, metrics } = step;
         let measured = self.measured()?;
         for run in runs
             .iter()
@@ -119,7 +103,7 @@ impl LessonWalker<'_> {
     }
 
     /// Checks that the sample profile can be read, which a learner imports instead of making one.
-    pub(super) fn sample(&self, visit: &mut Visit) -> Result<()> {
+    pub fn sample(&self, visit: &mut Visit) -> Result<()> {
         let Some(path) = &visit.step.golden.import else {
             return Ok(());
         };
@@ -178,9 +162,9 @@ fn wrong_answers(quiz: &Quiz) -> Vec<(QuizAnswer, String)> {
             .iter()
             .enumerate()
             .filter(|(_, choice)| !choice.correct)
-            .map(|(index, _)| (QuizAnswer::QuizChoice(index), format!("choices/{index}")))
+            .map(|(index, _)| (QuizAnswer::Choice(index), format!("choices/{index}")))
             .collect(),
-        Quiz::NumberQuestion(number) => {
+        Quiz::Number(number) => {
             // A number that is off by a fifth is a wrong answer.
             let off = if number.answer == 0.0 {
                 1.0
@@ -189,7 +173,7 @@ fn wrong_answers(quiz: &Quiz) -> Vec<(QuizAnswer, String)> {
             };
             [number.answer + off, number.answer - off]
                 .into_iter()
-                .map(|wrong| (QuizAnswer::NumberQuestion(wrong), "number/tolerance".into()))
+                .map(|wrong| (QuizAnswer::Number(wrong), "number/tolerance".into()))
                 .collect()
         }
     }

@@ -18,14 +18,10 @@ use crate::session::turns::{self, TurnAction};
 use crate::session::{CheckResultText, StepRef, is_complete};
 
 impl LessonWalker<'_> {
-    pub(super) fn run(
-        &mut self,
-        visit: &mut Visit,
-        target: &str,
-        flags: &[String],
-        editable: bool,
-    ) -> Result<Option<String>> {
+    pub fn run(&mut self, visit: &mut Visit) -> Result<Option<String>> {
         let (lesson, step) = (visit.lesson, visit.step);
+        let editable = step.editable;
+        let target = step.target.as_deref().unwrap_or_default();
         let before = self.session.check(self.course, lesson, step)?;
         for (index, outcome) in before.iter().enumerate() {
             if outcome.verdict == Verdict::Passed {
@@ -47,10 +43,10 @@ impl LessonWalker<'_> {
         let left_out = |check: &Check| without_sizes && depends_on_size(check);
         let some_left_out = step.checks.iter().any(left_out);
         if editable && !some_left_out {
-            self.timed(visit, |walk, at| walk.start(at, target, flags))?;
+            self.timed(visit, |walk, at| walk.start(at, target, &step.flags))?;
             self.refuse_unchanged(visit)?;
         }
-        let golden = step.golden.flags.as_deref().unwrap_or(flags);
+        let golden = step.golden_flags();
         let mut ended = self.timed(visit, |walk, at| walk.start(at, target, golden))?;
         if !ended.exit.is_success()
             && let Some(played) = self.play_recording(visit, target, golden, &ended)?

@@ -3,7 +3,7 @@
 use crate::lesson::{CourseSource, Lesson, Problem, Step, Verdict, problem_in};
 use crate::session::{CheckResultText, StepRef};
 
-pub(super) struct Visit<'a> {
+pub(crate) struct Visit<'a> {
     pub source: &'a CourseSource,
     pub lesson: &'a Lesson,
     pub step: &'a Step,
@@ -15,12 +15,12 @@ pub(super) struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    pub(super) fn step_ref(&self) -> StepRef {
+    pub fn step_ref(&self) -> StepRef {
         StepRef::new(&self.lesson.id, &self.step.id)
     }
 
     /// Adds a problem about the node at `path` in the step, such as `checks/0/measure`.
-    pub(super) fn problem(&mut self, path: &str, message: impl Into<String>) {
+    pub fn problem(&mut self, path: &str, message: impl Into<String>) {
         let path = format!("steps/{}/{path}", self.index);
         let problem = problem_in(self.source, self.lesson, &path, message);
         self.problems.push(problem);
@@ -28,7 +28,7 @@ impl Visit<'_> {
 
     /// Records a check's outcome. A check that is `needed` has to pass; others may fail, because they depend
     /// on the machine.
-    pub(super) fn judge(
+    pub fn judge(
         &mut self,
         index: usize,
         checked: &CheckResultText,

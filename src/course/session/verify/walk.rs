@@ -8,23 +8,24 @@ use super::report::{WalkOutcome, WalkedLesson, WalkedStep};
 use super::visit::Visit;
 use super::{Progress, VerifyOptions};
 use crate::lesson::{
-    CaseMove, Course, CourseSource, Lesson, Problem, Step, StepKind, Undecided, exact, problem_in,
+    CaseMove, Course, CourseSource, Lesson, Problem, Step, Undecided, exact, problem_in,
 };
 use crate::session::progress::progress;
 use crate::session::{Access, CheckedKernel, MeasuredRuns, Session, StepRef, StepStatus, access};
+use crate::tutor::Job;
 use crate::workbench::Exercise;
 
 /// A lesson whose planned time exceeds this multiple of its estimate counts as a mistake.
 const MOST_SLACK: f64 = 2.5;
 
-pub(super) struct LessonWalker<'a> {
-    pub course: &'a Course,
-    pub source: &'a CourseSource,
-    pub options: &'a VerifyOptions,
+pub(crate) struct LessonWalker<'a> {
+    pub(super) course: &'a Course,
+    pub(super) source: &'a CourseSource,
+    pub(super) options: &'a VerifyOptions,
     pub session: Session,
     /// Lessons that were walked from end to end.
-    pub walked: BTreeSet<String>,
-    pub progress: &'a mut dyn FnMut(Progress),
+    pub(super) walked: BTreeSet<String>,
+    pub(super) progress: &'a mut dyn FnMut(Progress),
 }
 
 impl LessonWalker<'_> {
@@ -35,24 +36,22 @@ impl LessonWalker<'_> {
             step: &step.id,
         });
         let at = StepRef::new(&lesson.id, &step.id);
-        match &step.kind {
-            StepKind::Run { target, flags, .. } => {
-                let flags = step.golden.flags.as_ref().unwrap_or(flags);
-                self.start(at, target, flags).map(drop)
+        let flags = step.golden_flags();
+        match step.job() {
+            Some(Job::Run(target)) => {
+                self.start(at.clone(), &target, flags)?;
             }
-            StepKind::Command { command, flags, .. } => {
-                let flags = step.golden.flags.as_ref().unwrap_or(flags);
-                self.command_run(at, *command, flags).map(drop)
+            Some(Job::Command(command)) => {
+                self.command_run(at.clone(), command, flags)?;
             }
-            StepKind::Investigate(case) => {
-                let guilty = case.suspects.iter().position(|suspect| suspect.guilty);
-                let fix = guilty.and_then(|index| case.flags_of(CaseMove::Fix(index)));
-                self.start(at.clone(), &case.target, &case.flags)?;
-                self.start(at, &case.target, &fix.unwrap_or_default())
-                    .map(drop)
-            }
-            _ => Ok(()),
+            None => {}
         }
+        if let Some(case) = step.as_case() {
+            let guilty = case.suspects.iter().position(|suspect| suspect.guilty);
+            let fix = guilty.and_then(|index| case.flags_of(CaseMove::Fix(index)));
+            self.start(at, &case.target, &fix.unwrap_or_default())?;
+        }
+        Ok(())
     }
 
     pub fn lesson(&mut self, lesson: &Lesson) -> Result<WalkedLesson> {
@@ -116,31 +115,7 @@ impl LessonWalker<'_> {
         };
         self.session.enter(lesson, step)?;
         self.text(&mut visit)?;
-        let skipped = match &step.kind {
-            StepKind::Read => None,
-            StepKind::Predict { .. } => self.predict(&visit)?,
-            StepKind::Quiz(quiz) => self.quiz(&mut visit, quiz)?,
-            StepKind::Run {
-                target,
-                flags,
-                editable,
-                ..
-            } => self.run(&mut visit, target, flags, *editable)?,
-            StepKind::Command {
-                command,
-                flags,
-                editable,
-                expects,
-            } => self.command(&mut visit, *command, flags, *editable, expects)?,
-            StepKind::Investigate(case) => self.investigate(&mut visit, case)?,
-            StepKind::Compare { runs, metrics } => self.compare(&mut visit, runs, metrics)?,
-            StepKind::Reflect => self.reflect(&visit)?,
-            StepKind::Profile { .. } => {
-                self.sample(&mut visit)?;
-                Some("needs AMD's profilers and an AMD GPU".to_string())
-            }
-            StepKind::Kernel { exercise } => self.kernel(&visit, exercise)?,
-        };
+        let skipped = step.behavior().walk(self, &mut visit)?;
         self.hints(&mut visit)?;
         if let Some(why) = &skipped {
             self.session.skip(visit.step_ref(), why)?;
@@ -151,12 +126,12 @@ impl LessonWalker<'_> {
         }
         Ok(WalkedStep {
             id: step.id.clone(),
-            kind: step.kind.kind().name(),
-            result: match (skipped, &step.kind) {
+            kind: step.kind().name(),
+            result: match skipped {
                 _ if !visit.problems.is_empty() => WalkOutcome::Failed,
-                (Some(why), StepKind::Run { .. }) => WalkOutcome::InPart(why),
-                (Some(why), _) => WalkOutcome::Skipped(why),
-                (None, _) => WalkOutcome::Done,
+                Some(why) if step.as_run().is_some() => WalkOutcome::InPart(why),
+                Some(why) => WalkOutcome::Skipped(why),
+                None => WalkOutcome::Done,
             },
             problems: visit.problems,
             checks: visit.checks,
@@ -166,7 +141,7 @@ impl LessonWalker<'_> {
     }
 
     /// Checks that the solution passes its check, if kernels can be compiled here.
-    fn kernel(&mut self, visit: &Visit<'_>, exercise: &Exercise) -> Result<Option<String>> {
+    pub fn kernel(&mut self, visit: &Visit<'_>, exercise: &Exercise) -> Result<Option<String>> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join(exercise.file_name());
         std::fs::write(&path, exercise.solution()?)?;
@@ -183,10 +158,10 @@ impl LessonWalker<'_> {
     fn predictions(&self, lesson: &Lesson, steps: &mut [WalkedStep]) -> Result<()> {
         let runs = self.measured()?;
         for (index, (step, report)) in lesson.steps.iter().zip(steps).enumerate() {
-            let StepKind::Predict { measure } = &step.kind else {
+            let Some(predict) = step.as_predict() else {
                 continue;
             };
-            match exact(measure, &runs) {
+            match exact(&predict.measure, &runs) {
                 Ok(_) => {}
                 Err(Undecided::NotReported(figure)) => report.notes.push(format!(
                     "the guess stays open: {figure} is not reported here"

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::instructor::{Dashboard, InstructorAction, LearnerView, Prompt};
-use crate::lesson::{Course, StepKind};
+use crate::lesson::Course;
 
 /// The result of a key.
 #[derive(Debug, PartialEq)]
@@ -171,7 +171,7 @@ fn begin_solving(dashboard: &mut Dashboard, course: &Course) {
     };
     let at = view.position.as_ref().map(|position| &position.at);
     let step = at.and_then(|at| course.step(&at.lesson, &at.step));
-    if step.is_some_and(|step| matches!(step.kind, StepKind::Run { .. })) {
+    if step.is_some_and(|step| step.as_run().is_some()) {
         let name = step_name(view).unwrap_or_default();
         dashboard.news = format!(
             "This step trains. In another terminal: tinyllama-tutor instructor solve {} {name}",

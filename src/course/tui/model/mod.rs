@@ -15,12 +15,12 @@ use self::outline::OutlineView;
 use self::overlay::Overlay;
 use self::run::{RunPhase, TutorRun};
 use self::step::StepView;
-use crate::lesson::{CaseMove, Course, Lesson, Step, StepKind};
+use crate::lesson::{CaseMove, Course, Lesson, Step};
 use crate::recording::Library;
-use crate::session::case::CaseItem;
-use crate::session::{MeasuredRuns, SessionState, Standing, StepProgress, StepRef};
+use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef};
 use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};
-use crate::tutor::{JobRecording, own_flags, recorded};
+use crate::tutor::document::{MenuAction, MenuLine, StepContext};
+use crate::tutor::{JobRecording, recorded};
 
 /// On a smaller terminal the tutor asks for more room.
 pub const SMALLEST: (u16, u16) = (60, 20);
@@ -280,29 +280,42 @@ impl Model {
         recorded(&self.recordings, step, &self.flags_at(at), self.case_move())
     }
 
-    /// The choices of the question at a step, in the order that this learner sees.
-    pub fn order_at(&self, at: &StepRef) -> Vec<usize> {
-        match self.course.step(&at.lesson, &at.step).map(|it| &it.kind) {
-            Some(StepKind::Quiz(quiz)) => quiz.order(&self.state.identity, at),
-            _ => Vec::new(),
-        }
+    /// What a step's kind looks at, as long as the step is open.
+    pub(crate) fn context<'a>(&'a self, here: &'a OpenStep) -> Option<StepContext<'a>> {
+        let view = self.step.as_ref()?;
+        Some(StepContext {
+            lesson: here.lesson,
+            step: here.step,
+            at: &here.at,
+            progress: self.progress_at(&here.at),
+            state: &self.state,
+            measured: &self.measured,
+            marked: view.marked.as_ref(),
+            flags: self.flags_at(&here.at),
+            profile: &view.profile,
+            workbench: &self.workbench,
+        })
     }
 
-    /// The menu of the open case.
-    pub fn menu(&self) -> Vec<CaseItem> {
+    /// The lines that can be chosen at the step that is open.
+    pub(crate) fn menu(&self) -> Vec<MenuLine> {
         let here = self.open_step(&self.course);
-        match here.map(|here| (&here.step.kind, here.at)) {
-            Some((StepKind::Investigate(case), at)) => {
-                Standing::from_progress(case, &self.progress_at(&at), &self.state).menu(case)
-            }
-            _ => Vec::new(),
-        }
+        let menu = here.and_then(|here| Some(self.context(&here)?.menu()));
+        menu.unwrap_or_default()
     }
 
-    /// The action under the cursor in the menu of a case.
-    pub fn case_move(&self) -> Option<CaseMove> {
+    /// The line of the menu under the cursor.
+    pub(crate) fn line(&self) -> Option<MenuLine> {
         let place = self.step.as_ref()?.choice?;
-        self.menu().get(place).map(|item| item.deed)
+        self.menu().into_iter().nth(place)
+    }
+
+    /// The run of a case under the cursor.
+    pub fn case_move(&self) -> Option<CaseMove> {
+        match self.line()?.act {
+            MenuAction::Run(case_move, _) => Some(case_move),
+            _ => None,
+        }
     }
 
     pub fn progress_at(&self, at: &StepRef) -> StepProgress {
@@ -317,7 +330,7 @@ impl Model {
         let last = || self.run_at(at).map(|run| run.flags.clone());
         given.or_else(last).unwrap_or_else(|| {
             let step = self.course.step(&at.lesson, &at.step);
-            step.map_or(Vec::new(), |step| own_flags(step).to_vec())
+            step.map_or(Vec::new(), |step| step.flags.clone())
         })
     }
 }

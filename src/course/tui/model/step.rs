@@ -4,10 +4,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::lesson::MarkedAnswer;
-use crate::profiler::commands::line::CommandLine;
 use crate::session::{CheckResultText, HintStage, StepRef};
 use crate::tui::{Panel, Scroll};
-use crate::tutor::PreparedProfile;
+use crate::tutor::profile::ProfileView;
 
 #[derive(Debug, Default)]
 pub struct StepView {
@@ -43,28 +42,4 @@ pub enum Reveal {
     Choice,
     /// The lines just added at the end.
     News,
-}
-
-/// The command of a profile step and its result.
-#[derive(Debug, Default)]
-pub struct ProfileView {
-    pub prepared: Option<Result<PreparedProfile, String>>,
-    /// The command after the learner changed it.
-    pub edited: Option<CommandLine>,
-    pub is_running: bool,
-    /// Last lines of the profiler's output.
-    pub log: Vec<String>,
-    /// How the profiler ended, and its error messages.
-    pub ending: Vec<String>,
-}
-
-impl ProfileView {
-    /// The command that would run now.
-    pub fn line(&self) -> Option<&CommandLine> {
-        match (&self.edited, &self.prepared) {
-            (Some(line), _) => Some(line),
-            (None, Some(Ok(prepared))) => Some(&prepared.line),
-            _ => None,
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The page at a lesson's end: what the learner learnt, how long it took, how far off the guesses were, and
 //! what comes next.
 
-use crate::lesson::{Lesson, StepKind};
+use crate::lesson::Lesson;
 use crate::session::StepStatus;
 use crate::session::progress::progress;
 use crate::tui::{Model, PageText, TextPage};
@@ -37,12 +37,9 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
         let progress = state.step(&lesson.id, &step.id);
         (step, progress)
     });
-    let guesses = steps
-        .clone()
-        .filter_map(|(step, progress)| match &step.kind {
-            StepKind::Predict { measure } => say::guess(measure, progress, &*model.measured),
-            _ => None,
-        });
+    let guesses = steps.clone().filter_map(|(step, progress)| {
+        say::guess(&step.as_predict()?.measure, progress, &*model.measured)
+    });
     text += &section("What you guessed", guesses);
     let notes = steps.filter_map(|(step, progress)| {
         let progress = progress?;
@@ -51,8 +48,7 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
             StepStatus::Skipped(note) => Some(format!("skipped: {note}")),
             _ => None,
         };
-        let written = progress.reflection.clone();
-        let note = skipped.or(written.filter(|text| !text.is_empty()))?;
+        let note = skipped.or(progress.written().map(str::to_owned))?;
         Some(format!("*{}*: {note}", step.title))
     });
     text += &section("Your notes", notes);

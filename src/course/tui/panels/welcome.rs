@@ -1,6 +1,6 @@
 //! The first page of a new learner: it starts a training run at once, before anything else.
 
-use crate::lesson::{Course, StepKind};
+use crate::lesson::Course;
 use crate::session::{Access, SessionState, StepRef, access};
 use crate::tui::update::{navigate, runs};
 use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};
@@ -23,7 +23,7 @@ fn first_run(course: &Course, state: &SessionState) -> Option<StepRef> {
     let mut open = lessons.filter(|lesson| access(course, state, lesson) == Access::Open);
     open.find_map(|lesson| {
         let mut steps = lesson.steps.iter();
-        let run = steps.find(|step| matches!(step.kind, StepKind::Run { .. }))?;
+        let run = steps.find(|step| step.as_run().is_some())?;
         Some(StepRef::new(&lesson.id, &run.id))
     })
 }

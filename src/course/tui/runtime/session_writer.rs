@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::lesson::{Course, StepKind};
+use crate::lesson::Course;
 use crate::session::{Session, SessionError, StepRef};
 use crate::tui::{Message, News, Reply, SessionRequest};
+use crate::tutor::document::Given;
 use crate::tutor::{SharedSession, note_profile};
 
 /// Interval at which the inbox is read. A tutor has to notice an instructor's order within two seconds.
@@ -144,8 +145,6 @@ fn carry_out(
     Some(match request {
         SessionRequest::Measure => Ok(News::None),
         SessionRequest::Spend(at, seconds) => done(session.spend(at, seconds)),
-        SessionRequest::Predict(at, value) => done(session.predict(at, value)),
-        SessionRequest::Reflect(at, text) => done(session.reflect(at, &text)),
         SessionRequest::Skip(at, note) => {
             session.skip(at.clone(), &note).map(|()| News::Skipped(at))
         }
@@ -161,13 +160,17 @@ fn carry_out(
             let outcomes = session.outcomes(course, course.find_run(&at)?.1);
             outcomes.map(|outcomes| News::Looked { at, outcomes })
         }
-        SessionRequest::Answer(at, answer) => {
-            let marked = session.answer(at.clone(), course, course.find_run(&at)?.1, answer);
-            marked.map(|marked| News::Marked(at, marked))
-        }
-        SessionRequest::Suspect(at, suspect) => {
+        SessionRequest::Give(at, given) => {
             let (_, step) = course.find_run(&at)?;
-            done(session.suspect(at, step, &suspect))
+            match given {
+                Given::Guess(value) => done(session.predict(at, value)),
+                Given::Text(text) => done(session.reflect(at, &text)),
+                Given::Suspect(suspect) => done(session.suspect(at, step, &suspect)),
+                Given::Answer(answer) => {
+                    let marked = session.answer(at.clone(), course, step, answer);
+                    marked.map(|marked| News::Marked(at, marked))
+                }
+            }
         }
         SessionRequest::Check(at) => check(session, course, at, true)?,
         SessionRequest::Hint(at) => {
@@ -193,10 +196,10 @@ fn carry_out(
             ended => done(ended),
         },
         SessionRequest::Profiled { at, command } => {
-            let target = match course.find_run(&at).map(|(_, step)| &step.kind) {
-                Some(StepKind::Profile { target, .. }) => target.as_str(),
-                _ => "",
-            };
+            let target = course
+                .find_run(&at)
+                .and_then(|(_, step)| step.target.as_deref());
+            let target = target.unwrap_or_default();
             match note_profile(session, at.clone(), target, command) {
                 Ok(()) => check(session, course, at, false)?,
                 Err(error) => Err(error),

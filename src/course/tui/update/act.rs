@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::{ask, kernel, note_time, primary, runs};
-use crate::lesson::{RunName, Runs, StepKind};
+use crate::lesson::{RunName, Runs};
 use crate::session::{SessionState, StepStatus};
 use crate::tui::{
-    Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter, Message,
-    Model, OpenStep, Overlay, RunPhase, SessionRequest,
+    Action, Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter,
+    Message, Model, OpenStep, Overlay, RunPhase, SessionRequest,
 };
+use crate::tutor::document::{Editable, Figures};
 
 pub fn act(model: &mut Model, here: &OpenStep) -> Effects {
     match primary::primary(model, here) {
@@ -25,10 +26,7 @@ pub fn hint(model: &mut Model, here: &OpenStep) -> Effects {
 }
 
 pub fn flags(model: &mut Model, here: &OpenStep) -> Effects {
-    if !matches!(
-        here.step.kind,
-        StepKind::Run { .. } | StepKind::Command { .. }
-    ) {
+    if here.step.facts().edits != Some(Editable::Flags) {
         return model.notify("This step starts nothing whose flags could be changed.");
     }
     let flags = model.flags_at(&here.at);
@@ -50,36 +48,37 @@ pub fn flags(model: &mut Model, here: &OpenStep) -> Effects {
 
 /// Starts a step's run once more, however the last one ended.
 pub fn run_again(model: &mut Model, here: &OpenStep) -> Effects {
-    match &here.step.kind {
-        StepKind::Run { .. } => runs::start(model, here.at.clone()),
-        _ => model.notify("This step starts no run."),
+    let mut actions = here.step.facts().actions.iter();
+    match actions.any(|(action, _)| *action == Action::Again) {
+        true => runs::start(model, here.at.clone()),
+        false => model.notify("This step starts no run."),
     }
 }
 
 /// Switches between the text and the figures.
 pub fn view(model: &mut Model, here: &OpenStep) -> Effects {
     let mut effects = None;
-    match &here.step.kind {
-        StepKind::Compare { .. } => {
+    match here.step.facts().figures {
+        Some(Figures::Comparison) => {
             rebuild_comparison(model);
             effects = Some(vec![Effect::Session(SessionRequest::Check(
                 here.at.clone(),
             ))]);
         }
-        StepKind::Run { .. } | StepKind::Investigate(_) => {
+        Some(Figures::Run) => {
             let run = model.run_at(&here.at);
             if run.is_none_or(|run| run.phase == RunPhase::Queued) {
                 return model.notify("No run was started here yet, so there are no figures.");
             }
         }
-        StepKind::Profile { .. } => {
+        Some(Figures::Profile) => {
             if model.step.as_ref().is_none_or(|view| view.panel.is_none()) {
                 return model
                     .notify("There is no profile yet: run the profiler, or import a file.");
             }
         }
-        StepKind::Kernel { exercise } => return kernel::watch(model, here, exercise),
-        _ => return model.notify("This step has no figures."),
+        Some(Figures::Kernel) => return kernel::watch(model, here),
+        None => return model.notify("This step has no figures."),
     }
     if let Some(view) = &mut model.step {
         view.panel_open = true;
@@ -90,12 +89,11 @@ pub fn view(model: &mut Model, here: &OpenStep) -> Effects {
 /// Updates the comparison of the open step with the latest measurements.
 pub fn rebuild_comparison(model: &mut Model) {
     let course = Arc::clone(&model.course);
-    let Some(StepKind::Compare { runs, metrics }) =
-        model.open_step(&course).map(|it| &it.step.kind)
-    else {
+    let here = model.open_step(&course);
+    let Some(compare) = here.and_then(|here| here.step.as_compare()) else {
         return;
     };
-    let compared = runs.iter().map(|name| ComparedRun {
+    let compared = compare.runs.iter().map(|name| ComparedRun {
         label: course
             .step(&name.lesson, &name.step)
             .map_or(&name.step, |step| &step.title)
@@ -109,7 +107,7 @@ pub fn rebuild_comparison(model: &mut Model) {
         recorded: model.measured.recorded(name).map(str::to_owned),
         setup: last_command(&model.state, name),
     });
-    let panel = ComparePanel::new(compared.collect(), metrics.clone());
+    let panel = ComparePanel::new(compared.collect(), compare.metrics.clone());
     if let Some(view) = &mut model.step {
         view.panel = Some(Box::new(panel));
     }
@@ -123,8 +121,8 @@ fn last_command(state: &SessionState, name: &RunName) -> Vec<String> {
 }
 
 pub fn check(model: &mut Model, here: &OpenStep) -> Effects {
-    if let StepKind::Kernel { exercise } = here.step.kind {
-        return kernel::check(model, here, exercise);
+    if here.step.facts().figures == Some(Figures::Kernel) {
+        return kernel::check(model, here);
     }
     if here.step.checks.is_empty() {
         return model.notify("Nothing is checked at this step.");
@@ -153,15 +151,15 @@ pub fn skip(model: &mut Model, here: &OpenStep) -> Effects {
 
 pub fn edit(model: &mut Model, here: &OpenStep) -> Effects {
     let at = here.at.clone();
-    match &here.step.kind {
-        StepKind::Reflect => {
+    match here.step.facts().edits {
+        Some(Editable::Text) => {
             let text = model.progress_at(&at).reflection.unwrap_or_default();
             Some(vec![Effect::HandOver(HandOver::Write { at, text })])
         }
-        StepKind::Kernel { exercise } => kernel::edit(model, here, exercise),
-        StepKind::Profile { .. } => ask::profile_command(model, here),
-        StepKind::Run { .. } | StepKind::Command { .. } => flags(model, here),
-        _ => model.notify("There is nothing to edit at this step."),
+        Some(Editable::Kernel) => kernel::edit(model, here),
+        Some(Editable::ProfilerCommand) => ask::profile_command(model, here),
+        Some(Editable::Flags) => flags(model, here),
+        None => model.notify("There is nothing to edit at this step."),
     }
 }
 

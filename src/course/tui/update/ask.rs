@@ -5,68 +5,34 @@ use std::path::PathBuf;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{profile, profiler, request};
-use crate::analysis::MetricUnit;
-use crate::lesson::{Quiz, QuizAnswer, StepKind};
 use crate::tui::{Ask, Effect, Effects, Model, OpenStep, Overlay, SessionRequest};
-use crate::tutor::say;
+use crate::tutor::document::PrimaryAction;
 
-pub fn guess(model: &mut Model, here: &OpenStep) -> Effects {
-    let unit = match &here.step.kind {
-        StepKind::Predict { measure } => unit_word(measure.unit()),
-        _ => String::new(),
+/// Asks for the line, or the lines, that the step waits for.
+pub fn question(model: &mut Model, here: &OpenStep) -> Effects {
+    let PrimaryAction::Ask(question) = model.context(here)?.document().1 else {
+        return None;
     };
-    model.push_overlay(Overlay::Ask(Ask::new(
-        here.at.clone(),
-        format!("Your guess, in {unit}"),
-        "A number. The first guess counts; any is better than none.",
-        |_, at, text| Ok(request(SessionRequest::Predict(at, figure(text)?))),
-    )))
-}
-
-/// The unit of a number, shown to the right of its field.
-fn unit_word(unit: MetricUnit) -> String {
-    match unit {
-        MetricUnit::Milliseconds => "ms".into(),
-        MetricUnit::Bytes => "bytes".into(),
-        MetricUnit::PerSecond(what) => format!("{what}/s"),
-        MetricUnit::Count(what) => what.into(),
-        MetricUnit::Nats => "nats".into(),
-        MetricUnit::One => "times".into(),
-    }
-}
-
-pub fn number(model: &mut Model, here: &OpenStep) -> Effects {
-    let title = match &here.step.kind {
-        StepKind::Quiz(Quiz::NumberQuestion(number)) if !number.unit.is_empty() => {
-            format!("Your answer, in {}", number.unit)
-        }
-        _ => "Your answer".into(),
-    };
-    model.push_overlay(Overlay::Ask(Ask::new(
-        here.at.clone(),
-        title,
-        "A number, such as 12.5 or 1e3.",
-        |_, at, text| {
-            Ok(request(SessionRequest::Answer(
-                at,
-                QuizAnswer::NumberQuestion(figure(text)?),
-            )))
-        },
-    )))
-}
-
-pub fn reflection(model: &mut Model, here: &OpenStep) -> Effects {
-    let text = model.progress_at(&here.at).reflection.unwrap_or_default();
     let ask = Ask {
-        has_lines: true,
+        has_lines: question.text.is_some(),
         ..Ask::new(
             here.at.clone(),
-            "For your report",
-            "Esc keeps what you wrote.",
-            |_, at, text| Ok(request(SessionRequest::Reflect(at, text.into()))),
+            question.title,
+            question.explain,
+            |model, at, text| {
+                let Some(step) = model.course.step(&at.lesson, &at.step) else {
+                    return Ok(None);
+                };
+                Ok(request(SessionRequest::Give(
+                    at,
+                    step.behavior().parse(text)?,
+                )))
+            },
         )
     };
-    model.push_overlay(Overlay::Ask(ask.with_text(&text)))
+    model.push_overlay(Overlay::Ask(
+        ask.with_text(&question.text.unwrap_or_default()),
+    ))
 }
 
 pub fn profile_command(model: &mut Model, here: &OpenStep) -> Effects {
@@ -98,10 +64,6 @@ pub fn import(model: &mut Model, here: &OpenStep) -> Effects {
             Ok(Some(vec![profiler::read(at, target, expand(text))]))
         },
     )))
-}
-
-fn figure(text: &str) -> Result<f64, String> {
-    say::number(text).ok_or_else(|| format!("`{text}` is not a number; write one like 12.5 or 1e3"))
 }
 
 /// Splits a text into words as a shell does.

@@ -1,6 +1,5 @@
 //! Copies a command, a path or a table through the terminal to the learner's own clipboard.
 
-use crate::lesson::StepKind;
 use crate::tui::{ChoiceList, Effect, Effects, Model, Overlay, Palette, Snippet};
 
 /// A longer text exceeds what terminals accept.
@@ -47,26 +46,18 @@ fn copies(model: &Model) -> Vec<Snippet> {
     let panel = model.step_panel().filter(|_| model.has_panel_open());
     let mut copies = panel.map_or(vec![], |panel| panel.copies());
     let view = model.step.as_ref();
-    match &here.step.kind {
-        StepKind::Run { target, .. } => {
-            let flags = model.flags_at(&here.at);
-            let argv = ["tinyllama-tutor", "run", target.as_str()].into_iter();
-            let argv = argv.chain(flags.iter().map(String::as_str));
-            let line = shlex::try_join(argv).unwrap_or_default();
-            copies.push(Snippet::new("the run's command", line));
-        }
-        StepKind::Profile { .. } => {
-            if let Some(line) = view.and_then(|view| view.profile.line()) {
-                copies.push(Snippet::new("the profiler's command", line.shell()));
-                let folder = line.folder.display();
-                copies.push(Snippet::new("the folder of its files", folder));
-            }
-        }
-        StepKind::Kernel { exercise } => {
-            let path = model.workbench.join(exercise.file_name());
-            copies.push(Snippet::new("the kernel's path", path.display()));
-        }
-        _ => {}
+    if let (Some(job), Some(_)) = (here.step.job(), here.step.as_run()) {
+        let line = job.line(&model.flags_at(&here.at));
+        copies.push(Snippet::new("the run's command", line));
+    }
+    if let Some(line) = view.and_then(|view| view.profile.line()) {
+        copies.push(Snippet::new("the profiler's command", line.shell()));
+        let folder = line.folder.display();
+        copies.push(Snippet::new("the folder of its files", folder));
+    }
+    if let Some(kernel) = here.step.as_kernel() {
+        let path = model.workbench.join(kernel.exercise.file_name());
+        copies.push(Snippet::new("the kernel's path", path.display()));
     }
     let run = model.run_at(&here.at).and_then(|run| run.run.as_ref());
     copies.extend(run.map(|run| Snippet::new("the run's id", run)));

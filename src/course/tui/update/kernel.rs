@@ -5,7 +5,6 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::lesson::StepKind;
 use crate::session::kernel::start_exercise;
 use crate::session::{CheckedKernel, StepRef};
 use crate::tui::panels::kernel::KernelPanel;
@@ -19,7 +18,8 @@ use crate::workbench::{Exercise, exercise_file};
 const LOOK: Duration = Duration::from_millis(300);
 
 /// Opens the kernel's screen and watches its file from now on.
-pub fn watch(model: &mut Model, here: &OpenStep, exercise: &'static Exercise) -> Effects {
+pub fn watch(model: &mut Model, here: &OpenStep) -> Effects {
+    let exercise = exercise(model, here)?;
     let found = start_exercise(exercise, &model.workbench);
     let (path, _) = or_warn(model, found)?;
     let view = model.step.as_mut()?;
@@ -68,19 +68,21 @@ fn tried_now(at: &StepRef, exercise: &'static Exercise, path: &Path) -> Message 
 }
 
 /// Opens the editor on the file. Writes the file first if it is missing.
-pub fn edit(model: &mut Model, here: &OpenStep, exercise: &'static Exercise) -> Effects {
-    let watched = watch(model, here, exercise);
+pub fn edit(model: &mut Model, here: &OpenStep) -> Effects {
+    let exercise = exercise(model, here)?;
+    let watched = watch(model, here);
     let path = model.workbench.join(exercise.file_name());
     both_effects(watched, Some(vec![Effect::HandOver(HandOver::Open(path))]))
 }
 
 /// Checks the file now, whether it was saved or not.
-pub fn check(model: &mut Model, here: &OpenStep, exercise: &'static Exercise) -> Effects {
+pub fn check(model: &mut Model, here: &OpenStep) -> Effects {
+    let exercise = exercise(model, here)?;
     let was_watched = model
         .step
         .as_ref()
         .is_some_and(|view| view.watched.is_some());
-    let effects = watch(model, here, exercise);
+    let effects = watch(model, here);
     if !was_watched {
         return effects;
     }
@@ -124,11 +126,11 @@ pub fn bench(model: &mut Model, here: &OpenStep) -> Effects {
 
 /// The step's exercise. Without one, tells the learner so and returns `None`.
 fn exercise(model: &mut Model, here: &OpenStep) -> Option<&'static Exercise> {
-    let StepKind::Kernel { exercise } = here.step.kind else {
+    let kernel = here.step.as_kernel();
+    if kernel.is_none() {
         model.notify("This step asks for no kernel.");
-        return None;
-    };
-    Some(exercise)
+    }
+    kernel.map(|kernel| kernel.exercise)
 }
 
 /// The value, or a warning with the error.

@@ -23,6 +23,7 @@ use crossterm::event::{Event, MouseEventKind};
 
 use super::panels::welcome;
 use crate::tui::{Effect, Effects, Message, Model, Overlay, PanelAction, SessionRequest};
+use crate::tutor::document::Given;
 
 /// Lines per turn of the wheel.
 const WHEEL: usize = 3;
@@ -54,7 +55,7 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
         Message::RunRead(read) => runs::read(model, *read),
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
-        Message::Edited(at, Ok(text)) => request(SessionRequest::Reflect(at, text)),
+        Message::Edited(at, Ok(text)) => request(SessionRequest::Give(at, Given::Text(text))),
         Message::Opened(Ok(panel)) => {
             model.notice = None;
             model.push_overlay(Overlay::Panel(panel))

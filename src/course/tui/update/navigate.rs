@@ -6,7 +6,7 @@ use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
 use super::{note_time, profiler, runs, scroll};
-use crate::lesson::{Lesson, Quiz, StepKind};
+use crate::lesson::Lesson;
 use crate::session::progress::progress;
 use crate::session::{
     Access, StepRef, StepStatus, access, neighbour, next as next_unfinished, unfinished,
@@ -122,19 +122,13 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
     if !progress.checks.is_empty() {
         effects.push(Effect::Session(SessionRequest::Look(at.clone())));
     }
-    match &step.kind {
-        StepKind::Profile {
-            task,
-            target,
-            flags,
-        } => {
-            let (target, flags) = (target.clone(), flags.clone());
-            effects.push(profiler::prepare(at, task.clone(), target, flags));
-        }
-        StepKind::Run { target, .. } if model.run_at(&at).is_none() => {
-            effects.extend(runs::read_last(model, &at, target));
-        }
-        _ => {}
+    if let (Some(_), Some(target)) = (step.as_run(), &step.target)
+        && model.run_at(&at).is_none()
+    {
+        effects.extend(runs::read_last(model, &at, target));
+    }
+    if step.as_profile().is_some() {
+        effects.push(profiler::prepare(at, step.clone()));
     }
     Some(effects)
 }
@@ -144,7 +138,7 @@ pub fn read_to_its_end(model: &Model) -> Option<Effect> {
     let view = model.step.as_ref()?;
     let is_shown = model.screen == FocusedScreen::Step && model.overlay.is_none();
     let here = model.open_step(&model.course)?;
-    let is_text = matches!(here.step.kind, StepKind::Read);
+    let is_text = here.step.as_read().is_some();
     if !is_shown || !is_text || model.progress_at(&here.at).status == StepStatus::Done {
         return None;
     }
@@ -293,10 +287,5 @@ fn open_choices(model: &Model) -> usize {
     if model.screen != FocusedScreen::Step || model.overlay.is_some() || model.has_panel_open() {
         return 0;
     }
-    let here = model.open_step(&model.course);
-    match here.map(|here| &here.step.kind) {
-        Some(StepKind::Quiz(Quiz::Choices(choices))) => choices.len(),
-        Some(StepKind::Investigate(_)) => model.menu().len(),
-        _ => 0,
-    }
+    model.menu().len()
 }

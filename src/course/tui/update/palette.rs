@@ -3,7 +3,6 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{copy, keys, navigate, play};
-use crate::lesson::StepKind;
 use crate::tui::actions::carry_out;
 use crate::tui::{
     Action, Area, ChoiceList, Effects, Model, Overlay, PageEntry, PageText, Palette, PanelAction,
@@ -107,7 +106,8 @@ fn is_skippable(action: Action) -> bool {
 /// Recordings of the target that the open step runs.
 fn recordings(model: &Model) -> Vec<PaletteEntry> {
     let here = model.open_step(&model.course);
-    let Some(StepKind::Run { target, .. }) = here.map(|here| &here.step.kind) else {
+    let run = here.filter(|here| here.step.as_run().is_some());
+    let Some(target) = run.and_then(|here| here.step.target.as_deref()) else {
         return Vec::new();
     };
     let entries = model.recordings.of_target(target).map(|recording| {

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use super::runs;
-use crate::lesson::StepKind;
 use crate::run::Speed;
 use crate::session::StepRef;
 use crate::tui::{Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
-use crate::tutor::{Job, JobRecording};
+use crate::tutor::JobRecording;
 
 /// Plays the recording of the open step's run.
 pub fn play(model: &mut Model, here: &OpenStep) -> Effects {
-    if Job::from_step(here.step).is_none() {
+    if here.step.job().is_none() {
         return model.notify("Recordings can only be played at a step that starts a run.");
     }
-    if matches!(here.step.kind, StepKind::Investigate(_)) && model.case_move().is_none() {
+    if here.step.as_case().is_some() && model.case_move().is_none() {
         return model.notify("Move to a measurement first: its recording is played.");
     }
     match model.recording_at(&here.at) {

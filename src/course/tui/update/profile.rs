@@ -1,7 +1,7 @@
 //! Profile steps.
 
+use super::primary::Primary::{self, Do};
 use super::{ask, profiler};
-use crate::lesson::StepKind;
 use crate::session::StepRef;
 use crate::tui::panels::profile::panel;
 use crate::tui::{
@@ -10,6 +10,18 @@ use crate::tui::{
 
 /// Visible lines of a profiler's output.
 const LOG_LINES: usize = 12;
+
+/// What Enter does at a profile step; `None` while the profiler is looked for or runs.
+pub fn primary(model: &Model, here: &OpenStep) -> Option<Primary> {
+    let profile = &model.step.as_ref()?.profile;
+    let prepared = profile.prepared.as_ref().filter(|_| !profile.is_running)?;
+    let is_installed = prepared.as_ref().is_ok_and(|it| it.is_installed);
+    Some(match here.step.golden.import {
+        _ if is_installed => Do("run the profiler", |model, here| run(model, here, false)),
+        Some(_) => Do("import the sample", import_sample),
+        None => Do("import a file", import),
+    })
+}
 
 pub fn in_terminal(model: &mut Model, here: &OpenStep) -> Effects {
     run(model, here, true)
@@ -37,16 +49,14 @@ pub fn run(model: &mut Model, here: &OpenStep, in_terminal: bool) -> Effects {
 /// The target that a profile step profiles.
 pub fn target(model: &Model, at: &StepRef) -> String {
     let step = model.course.step(&at.lesson, &at.step);
-    match step.map(|step| &step.kind) {
-        Some(StepKind::Profile { target, .. }) => target.clone(),
-        _ => String::new(),
-    }
+    step.and_then(|step| step.target.clone())
+        .unwrap_or_default()
 }
 
 pub fn import(model: &mut Model, here: &OpenStep) -> Effects {
-    match here.step.kind {
-        StepKind::Profile { .. } => ask::import(model, here),
-        _ => model.notify("Profiles can only be imported at a profile step."),
+    match here.step.as_profile() {
+        Some(_) => ask::import(model, here),
+        None => model.notify("Profiles can only be imported at a profile step."),
     }
 }
 

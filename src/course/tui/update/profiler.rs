@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::profiler::commands::ProfileTask;
+use crate::lesson::Step;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::{Import, import};
 use crate::profiler::run::{
@@ -16,11 +16,11 @@ use crate::tutor::folder_for;
 use crate::tutor::profile::{parts_of, prepare as prepare_command};
 
 /// Completes the command for this machine.
-pub fn prepare(at: StepRef, task: ProfileTask, target: String, flags: Vec<String>) -> Effect {
+pub fn prepare(at: StepRef, step: Step) -> Effect {
     Effect::background_work("", move |context| {
         let folder = folder_for(context.root(), &at);
-        let prepared = prepare_command(&context.options, &task, &target, &flags, folder)
-            .map_err(|error| format!("{error:#}"));
+        let prepared =
+            prepare_command(&context.options, &step, folder).map_err(|error| format!("{error:#}"));
         Message::Profile(at, ProfileMessage::Prepared(prepared))
     })
 }

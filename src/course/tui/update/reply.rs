@@ -10,6 +10,7 @@ use crate::tui::panels::messages;
 use crate::tui::{
     Action, Area, Effect, Effects, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
 };
+use crate::tutor::document::{Given, Mark, MenuAction};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     let known = model.state.messages.len();
@@ -31,21 +32,20 @@ pub fn reply(model: &mut Model, reply: Reply) -> Effects {
 
 /// Moves the cursor of a case off a finished item, and off every item once the case is solved. Enter then leads on.
 fn leave_finished_step(model: &mut Model, records: &[Record]) {
-    let Some(view) = &model.step else {
-        return;
-    };
+    let is_open = |at: &StepRef| model.step.as_ref().is_some_and(|view| view.at == *at);
     let is_over = records
         .iter()
-        .any(|record| matches!(&record.event, SessionEvent::StepDone { at } if *at == view.at));
+        .any(|record| matches!(&record.event, SessionEvent::StepDone { at } if is_open(at)));
     let is_news = records.iter().any(|record| {
         matches!(
             record.event,
             SessionEvent::RunFinished { .. } | SessionEvent::Suspected { .. }
         )
     });
-    let menu = model.menu();
-    let item = view.choice.and_then(|place| menu.get(place));
-    let leaves = item.is_some_and(|item| is_over || (is_news && item.done));
+    // The cursor of a question stays on the answer.
+    let line = model.line();
+    let line = line.filter(|line| !matches!(line.act, MenuAction::Give(Given::Answer(_))));
+    let leaves = line.is_some_and(|line| is_over || (is_news && line.mark == Mark::Done));
     if leaves && let Some(view) = &mut model.step {
         view.choice = None;
     }

@@ -2,7 +2,7 @@
 
 use crate::analysis::Metric;
 use crate::analysis::metric::Statistic;
-use crate::lesson::{FIXED, Runs, StepKind};
+use crate::lesson::{FIXED, Runs, Step};
 use crate::recording::label;
 use crate::run::RunUpdate;
 use crate::session::{MeasuredRuns, StepRef};
@@ -36,7 +36,7 @@ pub fn queue_with(
     played: Option<PlayedRecording>,
 ) -> Effects {
     let step = model.course.step(&at.lesson, &at.step);
-    let job = step.and_then(Job::from_step)?;
+    let job = step.and_then(Step::job)?;
     let id = model.next_run();
     let origin = played.as_ref().map(|played| &played.origin);
     let view = RunView::new(context(model, &at, job.name(), origin));
@@ -150,9 +150,7 @@ fn context(model: &Model, at: &StepRef, target: &str, origin: Option<&String>) -
 fn prediction(model: &Model, at: &StepRef) -> Option<LearnerPrediction> {
     let lesson = model.course.lesson(&at.lesson)?;
     lesson.steps.iter().find_map(|step| {
-        let StepKind::Predict { measure } = &step.kind else {
-            return None;
-        };
+        let measure = &step.as_predict()?.measure;
         if !measure.runs().any(|name| name == at) {
             return None;
         }

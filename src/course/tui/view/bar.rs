@@ -2,10 +2,10 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::lesson::{Quiz, StepKind};
 use crate::tui::update::primary::{Primary, primary};
 use crate::tui::update::scroll::is_searching;
 use crate::tui::{Action, Area, FocusedScreen, Model, Overlay, Pane, Panel, PanelAction, RunPhase};
+use crate::tutor::document::{Figures, PrimaryAction};
 
 /// A key and the description of its action.
 type BarEntry = (String, &'static str);
@@ -101,14 +101,6 @@ impl BarEntries<'_> {
     }
 }
 
-/// Further actions for a kernel.
-const KERNEL: [(Action, &str); 4] = [
-    (Action::Solution, "solution"),
-    (Action::Reset, "begin anew"),
-    (Action::Bench, "time it"),
-    (Action::Check, "check"),
-];
-
 fn step(list: &mut BarEntries) {
     let model = list.0;
     let Some(here) = model.open_step(&model.course) else {
@@ -116,7 +108,9 @@ fn step(list: &mut BarEntries) {
     };
     let run = model.run_at(&here.at);
     let is_alive = run.is_some_and(|run| !matches!(run.phase, RunPhase::Over(_)));
-    let is_kernel = matches!(here.step.kind, StepKind::Kernel { .. });
+    let facts = here.step.facts();
+    let is_kernel = facts.figures == Some(Figures::Kernel);
+    let actions = facts.actions;
     if model.has_panel_open() {
         let panel = model.step_panel();
         let selects = panel.is_some_and(|panel| {
@@ -141,8 +135,9 @@ fn step(list: &mut BarEntries) {
         if let Some(panel) = panel {
             list.panel(panel);
         }
-        for (action, does) in KERNEL.into_iter().filter(|_| is_kernel) {
-            list.add(Area::Step, action, does);
+        let of_kernel = actions.iter().filter(|(action, _)| *action != Action::Edit);
+        for (action, does) in of_kernel.filter(|_| is_kernel) {
+            list.add(Area::Step, *action, does);
         }
         if !is_alive {
             list.usual(Area::Step, &[Action::Next]);
@@ -162,9 +157,12 @@ fn step(list: &mut BarEntries) {
     }
     let primary = primary(model, &here);
     let chosen = model.step.as_ref().and_then(|view| view.choice).is_some();
-    match (&here.step.kind, &primary) {
+    let action = model.context(&here).map(|context| context.document().1);
+    match (action, &primary) {
         // Enter does nothing before the learner has chosen.
-        (StepKind::Quiz(Quiz::Choices(_)), Some(Primary::Do(..))) if !chosen => {
+        (Some(PrimaryAction::PaletteAction { by_digit: true, .. }), Some(Primary::Do(..)))
+            if !chosen =>
+        {
             list.1.push(("1-9".into(), "choose"));
         }
         (_, Some(primary)) => list.add(Area::Step, Action::Act, primary.label()),
@@ -177,47 +175,25 @@ fn step(list: &mut BarEntries) {
     if !here.step.hints.is_empty() {
         add(list, Action::Hint, "hint");
     }
-    match &here.step.kind {
-        kind @ (StepKind::Run { .. } | StepKind::Command { .. } | StepKind::Investigate(_)) => {
-            if run.is_some() && !matches!(kind, StepKind::Command { .. }) {
-                add(list, Action::View, "figures");
-            }
-            let may_again = run.is_some() && !is_alive && matches!(primary, Some(Primary::Next));
-            if may_again && matches!(kind, StepKind::Run { .. }) {
-                add(list, Action::Again, "run again");
-            }
-            if !matches!(kind, StepKind::Investigate(_)) {
-                add(list, Action::Flags, "flags");
-            }
-            if !model.may_have_gpu && model.recording_at(&here.at).is_some() {
-                add(list, Action::Play, "recording");
-            }
-        }
-        StepKind::Profile { .. } => {
-            add(list, Action::Edit, "edit the command");
-            add(list, Action::Import, "import");
-            add(list, Action::Terminal, "with the terminal");
-            list.add(Area::Everywhere, Action::Copy, "copy");
-        }
-        StepKind::Kernel { .. } => {
-            add(list, Action::Edit, "in your editor");
-            for (action, does) in KERNEL {
-                add(list, action, does);
-            }
-        }
-        StepKind::Reflect => add(list, Action::Edit, "in your editor"),
-        StepKind::Read => {
-            if here.step.text.contains("](") {
-                add(list, Action::Follow, "links");
-            }
-            add(list, Action::Explain, "words");
-        }
-        _ => {}
+    let is_next = matches!(primary, Some(Primary::Next));
+    let is_offered = |action| match action {
+        Action::View => run.is_some(),
+        Action::Again => run.is_some() && !is_alive && is_next,
+        Action::Play => !model.may_have_gpu && model.recording_at(&here.at).is_some(),
+        Action::Follow => here.step.text.contains("]("),
+        _ => true,
+    };
+    for (action, does) in actions.iter().filter(|(action, _)| is_offered(*action)) {
+        let area = match action {
+            Action::Copy => Area::Everywhere,
+            _ => Area::Step,
+        };
+        list.add(area, *action, does);
     }
     if !here.step.checks.is_empty() && !is_alive {
         add(list, Action::Check, "check");
     }
-    if !matches!(primary, Some(Primary::Next)) {
+    if !is_next {
         add(list, Action::Next, "next");
     }
     add(list, Action::Previous, "back");

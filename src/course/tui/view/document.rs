@@ -1,6 +1,6 @@
 //! Writes a step as one text: its lesson text, its question, and the results so far.
 
-mod kinds;
+mod blocks;
 
 use ratatui::prelude::{Line, Span, Style};
 
@@ -50,7 +50,7 @@ pub fn document(model: &Model) -> StepPage {
     let (step, lesson) = (writer.here.step, writer.here.lesson);
     writer.filled(&step.text, &lesson.id);
     writer.blank();
-    writer.kind();
+    writer.blocks();
     writer.hints();
     writer.outcomes();
     let mut document = writer.document;

@@ -1,0 +1,114 @@
+//! A program with a mistake: the learner measures, names a suspect, and runs a fix.
+
+use super::*;
+use crate::lesson::case::Measurement;
+use crate::lesson::live;
+use crate::session::{Evidence, Standing};
+use tinyllama_base::plural;
+
+pub(super) const FACTS: Facts = Facts {
+    needs: &["target", "suspects", "measurements"],
+    may: &["flags", "recording", "checks"],
+    golden: "",
+    actions: &[(Action::View, "figures"), (Action::Play, "recording")],
+    edits: None,
+    figures: Some(Figures::Run),
+};
+
+impl StepBehavior for Case {
+    fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self> {
+        let target = step.target.clone()?;
+        let flags = shlex::split(step.flags.as_deref().unwrap_or_default())?;
+        let mut measurements = Vec::new();
+        for (i, measurement) in step.measurements.iter().flatten().enumerate() {
+            let Some(flags) = shlex::split(&measurement.flags) else {
+                let path = format!("measurements/{i}");
+                reader.refuse(&path, "a quote in its flags is not closed");
+                return None;
+            };
+            measurements.push(Measurement {
+                id: measurement.id.clone(),
+                text: measurement.text.clone(),
+                flags,
+                recording: measurement.recording.clone(),
+                shows: measurement.shows.clone(),
+                convicts: measurement.convicts,
+            });
+        }
+        let case = Case {
+            target,
+            flags,
+            suspects: step.suspects.clone().unwrap_or_default(),
+            measurements,
+        };
+        for (key, message) in case.problems(reader.commands) {
+            reader.refuse(key, message);
+        }
+        Some(case)
+    }
+
+    /// Two measurements and a fix, each of them a run.
+    fn minutes(&self, _: &Step) -> (f64, f64) {
+        let suspects = self.suspects.iter();
+        let suspects = suspects.map(|it| word_count(&it.text) + word_count(&it.because) / 2.0);
+        let shows = self.measurements.iter();
+        let shows = shows.map(|it| word_count(&it.text) + word_count(&it.shows));
+        let minutes = 2.0 * RUN_MINUTES + 2.0 * THOUGHT_MINUTES;
+        (minutes, suspects.sum::<f64>() + shows.sum::<f64>())
+    }
+
+    fn is_done(&self, progress: &StepProgress, state: &SessionState) -> bool {
+        Standing::from_progress(self, progress, state).is_solved(self)
+    }
+
+    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
+        let standing = Standing::from_progress(self, &context.progress, context.state);
+        let mut blocks = vec![
+            Block::Job(self.flags.clone()),
+            Block::Offer,
+            Block::RunPhase,
+        ];
+        let evidence = standing.evidence(self);
+        if !evidence.is_empty() {
+            blocks.extend([Block::News, Block::strong("What you know")]);
+        }
+        for Evidence { text, run } in evidence {
+            let seen = context.measured.seen(run);
+            let text = live::fill(text, &context.lesson.id, seen, seen);
+            blocks.extend([Block::Markdown(text), Block::Blank]);
+        }
+        let taken = plural(standing.measurements, "measurement");
+        let missing = standing.missing(self);
+        blocks.extend([
+            Block::Blank,
+            Block::strong(format!("{taken} taken. {missing}")),
+            Block::Menu(standing.menu(self)),
+        ]);
+        let primary = PrimaryAction::PaletteAction {
+            does: "choose what to do",
+            first: "Move to a line first, with the arrow keys or its number.",
+            by_digit: false,
+        };
+        (blocks, primary)
+    }
+
+    fn solution(&self, at: StepRef, _: &Golden) -> Option<SessionEvent> {
+        let suspect = self.guilty()?.id.clone();
+        Some(SessionEvent::Suspected { at, suspect })
+    }
+
+    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
+        walk.investigate(visit, self)
+    }
+
+    fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
+        for measurement in &self.measurements {
+            // It is read after the measurement.
+            check.live(at, &measurement.shows, index, index + 1);
+        }
+    }
+
+    fn job(&self, step: &Step) -> Option<Job> {
+        step.target.clone().map(Job::Run)
+    }
+}

@@ -1,0 +1,169 @@
+//! What a step says below its text, on the screen.
+
+use ratatui::prelude::Span;
+
+use super::StepWriter;
+use crate::recording::label;
+use crate::tui::{Action, RunPhase, hanging, markdown, wrap};
+use crate::tutor::document::{Block, Mark, MenuLine, Tone};
+use crate::tutor::output;
+
+impl StepWriter<'_> {
+    pub(super) fn blocks(&mut self) {
+        let context = self.model.context(&self.here);
+        let blocks = context.map_or(Vec::new(), |context| context.document().0);
+        blocks.into_iter().for_each(|block| self.block(block));
+    }
+
+    fn block(&mut self, block: Block) {
+        let theme = self.theme;
+        let style = |tone| match tone {
+            Tone::Plain => theme.text(),
+            Tone::Strong => theme.emphasis(),
+            Tone::Muted => theme.muted(),
+            Tone::Warning => theme.warning(),
+        };
+        match block {
+            Block::News => self.begin_news(),
+            Block::Blank => self.blank(),
+            Block::Text(Tone::Strong, title) => self.line(title, theme.emphasis()),
+            Block::Text(tone, text) => self.styled(&text, style(tone)),
+            Block::Markdown(text) => self.markdown(&text),
+            Block::Quote(tone, text) => self.indented(&text, 2, style(tone)),
+            Block::Code(line) => {
+                let command = vec![Span::styled(line, theme.code())];
+                self.document.lines.extend(wrap(command, self.width.into()));
+            }
+            Block::Verdict(correct, text) => {
+                let (glyph, style) = match correct {
+                    true => (theme.glyphs.check, theme.good()),
+                    false => (theme.glyphs.cross, theme.bad()),
+                };
+                self.styled(&format!("{glyph} {text}"), style);
+            }
+            Block::Job(flags) => self.job(&flags),
+            Block::Flags if self.view.flags.is_none() => {
+                let key = self.key(Action::Flags);
+                self.plain(&format!("Change its flags with {key}."));
+            }
+            Block::Offer => self.offer(),
+            Block::RunPhase => self.phase(),
+            Block::Output(title, document) => {
+                self.styled(&title, theme.emphasis());
+                for line in output::lines(&document, self.width.into()) {
+                    self.line(line, theme.code());
+                }
+            }
+            Block::File(path) => self.plain(&format!(
+                "Your file: {}. It is checked whenever it is saved; no GPU is needed.",
+                path.display()
+            )),
+            Block::Sample => {
+                let key = self.key(Action::Act);
+                self.plain(&format!(
+                    "{key} imports the sample that comes with the course instead."
+                ));
+            }
+            Block::Menu(lines) => {
+                for (place, line) in lines.iter().enumerate() {
+                    self.choice(place, line);
+                }
+            }
+            Block::Flags | Block::Figures(_) => {}
+        }
+    }
+
+    /// What would be started, as it would be typed.
+    fn job(&mut self, flags: &[String]) {
+        let Some(job) = self.here.step.job() else {
+            return;
+        };
+        let spans = vec![
+            Span::styled("Run: ", self.theme.muted()),
+            Span::styled(job.line(flags), self.theme.code()),
+        ];
+        self.document.lines.extend(wrap(spans, self.width.into()));
+    }
+
+    fn is_under_cursor(&self, place: usize) -> bool {
+        self.view.choice == Some(place)
+    }
+
+    /// A line of the menu, and what is said of it.
+    fn choice(&mut self, place: usize, line: &MenuLine) {
+        let (theme, from) = (self.theme, self.document.lines.len());
+        let (glyph, style) = match line.mark {
+            Mark::Right => (theme.glyphs.check, theme.good()),
+            Mark::Wrong => (theme.glyphs.cross, theme.bad()),
+            _ if self.is_under_cursor(place) => (theme.glyphs.here, theme.accent()),
+            Mark::Done => (theme.glyphs.check, theme.muted()),
+            Mark::None => (" ", theme.text()),
+        };
+        if !line.said.is_empty() {
+            self.document.news = Some(from);
+        }
+        let mark = Span::styled(format!("{glyph} "), style);
+        let text_style = match self.is_under_cursor(place) {
+            true => theme.emphasis(),
+            false => theme.text(),
+        };
+        let number = Span::styled(format!("{}. ", place + 1), theme.accent());
+        let text = vec![Span::styled(line.text.clone(), text_style)];
+        let rest = Span::raw("     ");
+        let lines = hanging(vec![mark, number], rest, text, self.width.into());
+        self.document.lines.extend(lines);
+        let said = markdown::render(&line.said, self.width.saturating_sub(5), theme, None);
+        self.document.lines.extend(said.into_iter().map(|mut line| {
+            for span in &mut line.spans {
+                span.style.fg = style.fg.or(span.style.fg);
+            }
+            line.spans.insert(0, Span::raw("     "));
+            line
+        }));
+        if self.is_under_cursor(place) {
+            self.document.choice = Some((from, self.document.lines.len()));
+        }
+    }
+
+    fn phase(&mut self) {
+        let theme = self.theme;
+        let Some(run) = self.model.run_at(&self.here.at) else {
+            return;
+        };
+        match &run.phase {
+            RunPhase::Queued => self.plain("It waits for the run before it."),
+            RunPhase::Running if run.played.is_some() => self.plain("It is playing."),
+            RunPhase::Running => self.plain("It is running."),
+            RunPhase::Stopping => self.plain("It ends after this step."),
+            RunPhase::Over(ending) => {
+                self.begin_news();
+                let is_success = ending.is_success();
+                let style = if is_success {
+                    theme.good()
+                } else {
+                    theme.bad()
+                };
+                self.styled(&ending.message, style);
+                self.plain(ending.remedy.as_deref().unwrap_or_default());
+                if !is_success && !ending.stderr.is_empty() {
+                    self.line("Its last lines:", theme.muted());
+                    self.indented(&ending.stderr, 2, theme.muted());
+                }
+            }
+        }
+    }
+
+    /// A recording, where there is no GPU to run on.
+    fn offer(&mut self) {
+        let recording = self.model.recording_at(&self.here.at);
+        let Some(recording) = recording.filter(|_| !self.model.may_have_gpu) else {
+            return;
+        };
+        self.plain(&format!(
+            "No GPU was found on this machine: the CPU would do the work. {} plays {} instead ({}).",
+            self.key(Action::Play),
+            recording.what,
+            label(&recording.origin)
+        ));
+    }
+}
