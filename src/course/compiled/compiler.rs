@@ -119,6 +119,8 @@ impl Compiler {
             .arg(format!("--offload-arch={architecture}"))
             // Without HIP's headers and AMD's device libraries, because they may not be installed.
             .args(["-nogpuinc", "-nogpulib", "-fdeclspec", "-O3", "-std=c++17"])
+            // Source lines, which change no instruction.
+            .arg("-gline-tables-only")
             .arg("-Wno-everything")
             .arg("-I")
             .arg(folder)

@@ -50,9 +50,9 @@ pub fn facts(exercise: &Exercise, file: &KernelFile) -> Result<Option<Vec<Kernel
 }
 
 /// Builds the text for the compiler: declarations, then the file.
-fn source(file: &KernelFile) -> String {
+pub(super) fn source(file: &KernelFile) -> String {
     format!(
-        "{HAND_WRITTEN}\n#line 1 \"{}\"\n{}",
+        "#line 1 \"hand_written.h\"\n{HAND_WRITTEN}\n#line 1 \"{}\"\n{}",
         super::compile::SOURCE,
         file.text
     )

@@ -1,0 +1,221 @@
+//! What executing functions work on, and the helpers that most of them are written with.
+
+use std::array::from_fn;
+
+use crate::error::Fault;
+use crate::instruction::{Instruction, Pattern, Permute, Space, Special};
+use crate::lds::Lds;
+use crate::memory::Memory;
+use crate::observe::Access;
+use crate::operand::{Kind, Operand};
+use crate::program::Program;
+use crate::wave::{Lane, Wave};
+
+/// One wave, and everything it reaches.
+pub(crate) struct Core<'a> {
+    pub program: &'a Program,
+    pub wave: &'a mut Wave,
+    pub memory: &'a mut Memory,
+    pub lds: &'a mut Lds,
+    /// Where the access of an instruction is written down, if somebody looks.
+    pub access: Option<&'a mut Access>,
+    /// Instructions that the last wait waited for.
+    pub waited: &'a mut Vec<u32>,
+    /// Instructions executed, which clocks read.
+    pub steps: u64,
+}
+
+pub(crate) type Done = Result<(), Box<Fault>>;
+
+/// dst = f(a)
+#[inline(always)]
+pub(crate) fn map1<const N: usize, A: Lane, R: Lane>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    f: impl Fn(A) -> R,
+) -> Done {
+    let a = A::read::<N>(c.wave, &i.operands[1]);
+    R::write(c.wave, &i.operands[0], &a.map(f));
+    Ok(())
+}
+
+/// dst = f(a, b)
+#[inline(always)]
+pub(crate) fn map2<const N: usize, A: Lane, B: Lane, R: Lane>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    f: impl Fn(A, B) -> R,
+) -> Done {
+    let a = A::read::<N>(c.wave, &i.operands[1]);
+    let b = B::read::<N>(c.wave, &i.operands[2]);
+    let result: [R; N] = from_fn(|lane| f(a[lane], b[lane]));
+    R::write(c.wave, &i.operands[0], &result);
+    Ok(())
+}
+
+/// dst = f(a, b, c)
+#[inline(always)]
+pub(crate) fn map3<const N: usize, A: Lane, B: Lane, C: Lane, R: Lane>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    f: impl Fn(A, B, C) -> R,
+) -> Done {
+    let x = A::read::<N>(c.wave, &i.operands[1]);
+    let y = B::read::<N>(c.wave, &i.operands[2]);
+    let z = C::read::<N>(c.wave, &i.operands[3]);
+    let result: [R; N] = from_fn(|lane| f(x[lane], y[lane], z[lane]));
+    R::write(c.wave, &i.operands[0], &result);
+    Ok(())
+}
+
+/// Bits of lanes for which `f` is true, EXEC's lanes only.
+#[inline(always)]
+pub(crate) fn ballot<const N: usize>(wave: &Wave, f: impl Fn(usize) -> bool) -> u64 {
+    let all = (0..N).fold(0, |mask, lane| mask | u64::from(f(lane)) << lane);
+    all & wave.exec()
+}
+
+impl Core<'_> {
+    /// Executes an instruction with everything rare about it.
+    pub fn run_special(&mut self, i: &Instruction, special: &Special) -> Done {
+        let exec = self.wave.exec();
+        if let Some(permute) = &special.permute {
+            let takes_part = self.permute(permute);
+            self.wave.set_exec(exec & takes_part);
+        }
+        let old = i
+            .operands
+            .first()
+            .filter(|one| one.kind == Kind::Vector)
+            .copied();
+        let old = old.map(|operand| (operand, self.wave.vector(operand.index).to_vec()));
+        (i.run)(self, i)?;
+        if let Some(second) = &special.second {
+            // Both halves read what was there before; the first one's result is put back after the second has read.
+            let Some((first, before)) = &old else {
+                return (second.run)(self, second);
+            };
+            let result = self.wave.vector(first.index).to_vec();
+            self.wave.vector_mut(first.index).copy_from_slice(before);
+            (second.run)(self, second)?;
+            self.wave.vector_mut(first.index).copy_from_slice(&result);
+        }
+        if special.permute.is_some() && !i.name.starts_with("v_cmpx") {
+            self.wave.set_exec(exec);
+        }
+        if let Some((destination, old)) = old {
+            self.finish(i, special, &destination, &old)?;
+        }
+        Ok(())
+    }
+
+    /// Factors, limits and parts of the result.
+    fn finish(
+        &mut self,
+        i: &Instruction,
+        special: &Special,
+        destination: &Operand,
+        old: &[u32],
+    ) -> Done {
+        let exec = self.wave.exec();
+        let changes = special.clamp || special.factor.is_some();
+        if changes && !(i.name.contains("_f32") && destination.width == 1) {
+            let what = format!(
+                "a factor or limit of the result of {} is not known to this emulator",
+                i.name
+            );
+            return Err(Box::new(Fault::Unsupported(what)));
+        }
+        for lane in (0..self.wave.lanes).filter(|lane| exec >> lane & 1 == 1) {
+            let word = &mut self.wave.vector_mut(destination.index)[lane];
+            if changes {
+                let value = f32::from_bits(*word) * special.factor.unwrap_or(1.0);
+                let limited = if value.is_nan() {
+                    0.0
+                } else {
+                    value.clamp(0.0, 1.0)
+                };
+                *word = if special.clamp { limited } else { value }.to_bits();
+            }
+            if let Some((shift, bits, keeps)) = special.part {
+                let mask = (u32::MAX >> (32 - bits)) << shift;
+                let rest = if keeps { old[lane] & !mask } else { 0 };
+                *word = *word << shift & mask | rest;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches the first source from other lanes; the lanes that take part.
+    fn permute(&mut self, permute: &Permute) -> u64 {
+        let lanes = self.wave.lanes;
+        let exec = self.wave.exec();
+        let mut takes_part = 0;
+        let source = permute.source;
+        let value = |lane: usize| match source.kind {
+            Kind::Vector => self.wave.vector(source.index)[lane],
+            _ => self.wave.scalar(&source),
+        };
+        let mut permuted = [0; 64];
+        for lane in 0..lanes {
+            let (row, at) = (lane & !15, lane & 15);
+            let within = |from: usize| (from < 16).then_some(row + from);
+            let from = match permute.pattern {
+                Pattern::Quad(quad) => Some((lane & !3) + usize::from(quad[lane & 3] & 3)),
+                Pattern::Eight(eight) => Some((lane & !7) + usize::from(eight[lane & 7] & 7)),
+                Pattern::RowShl(n) => within(at + usize::from(n)),
+                Pattern::RowShr(n) => within(at.wrapping_sub(usize::from(n))),
+                Pattern::RowRor(n) => Some(row + (at + 16 - usize::from(n & 15)) % 16),
+                Pattern::WaveShl => Some(lane + 1).filter(|from| *from < lanes),
+                Pattern::WaveShr => lane.checked_sub(1),
+                Pattern::WaveRol => Some((lane + 1) % lanes),
+                Pattern::WaveRor => Some((lane + lanes - 1) % lanes),
+                Pattern::Mirror => Some(row + 15 - at),
+                Pattern::HalfMirror => Some((lane & !7) + 7 - (lane & 7)),
+                Pattern::Broadcast15 => row.checked_sub(1),
+                Pattern::Broadcast31 => (lane >= 32).then_some(31),
+                Pattern::Share(n) => Some(row + usize::from(n & 15)),
+                Pattern::Xmask(n) => Some(row + (at ^ usize::from(n & 15))),
+            };
+            let enabled =
+                permute.row_mask >> (lane / 16) & 1 == 1 && permute.bank_mask >> (at / 4) & 1 == 1;
+            let from = from.filter(|from| exec >> from & 1 == 1);
+            permuted[lane] = from.map_or(0, value);
+            takes_part |= u64::from(enabled && (from.is_some() || permute.zero)) << lane;
+        }
+        self.wave.permuted = permuted;
+        takes_part
+    }
+
+    /// A register that is used before the value that is loaded into it has been waited for.
+    pub fn not_waited(&self, i: &Instruction) -> Option<Fault> {
+        let own = i.operands.iter();
+        let special = i.special.iter();
+        let permuted = special
+            .clone()
+            .filter_map(|s| s.permute.as_ref())
+            .map(|p| &p.source);
+        let second = special
+            .filter_map(|s| s.second.as_ref())
+            .flat_map(|second| &second.operands);
+        let all = own
+            .chain(permuted)
+            .chain(second)
+            .filter(|operand| operand.is_register());
+        let (operand, pc) = all
+            .filter_map(|operand| Some((operand, self.wave.pending(operand)?)))
+            .next()?;
+        let load = &self.program.instructions[pc as usize];
+        Some(Fault::NotWaited {
+            register: operand.name(self.program.vectors),
+            load: load.text.clone(),
+            place: self.program.place(load.location),
+        })
+    }
+
+    pub fn note(&mut self, space: Space, lane: usize, address: u64, bytes: usize, stores: bool) {
+        if let Some(access) = self.access.as_deref_mut() {
+            access.note(space, lane, address, bytes, stores);
+        }
+    }
+}

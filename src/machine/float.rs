@@ -1,0 +1,200 @@
+//! Arithmetic on numbers as the instructions define it, where Rust's own differs or is slow.
+
+/// Fused multiply-add in f32. Without an instruction for it, the product is exact in f64; the sum rounds once more only
+/// where it lies exactly between two numbers of f32 or below the normal ones.
+#[inline(always)]
+pub fn fma_fast(a: f32, b: f32, c: f32) -> (f32, bool) {
+    if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
+        return (a.mul_add(b, c), false);
+    }
+    let sum = f64::from(a) * f64::from(b) + f64::from(c);
+    let result = sum as f32;
+    let is_tie = sum.to_bits() & 0x1fff_ffff == 0x1000_0000;
+    let is_small = result.abs() < f32::MIN_POSITIVE && sum != 0.0;
+    (result, is_tie | is_small)
+}
+
+/// Subnormal numbers become zeros, as the approximating instructions have it.
+pub fn flush(x: f32) -> f32 {
+    if x.is_subnormal() {
+        0.0_f32.copysign(x)
+    } else {
+        x
+    }
+}
+
+/// An approximating instruction: computed in f64 and rounded once. Hardware may differ by one unit in the last place.
+pub fn approximate(x: f32, f: impl Fn(f64) -> f64) -> f32 {
+    flush(f(f64::from(flush(x))) as f32)
+}
+
+/// x · 2^n, rounded once.
+pub fn ldexp(mut x: f64, mut n: i32) -> f64 {
+    let power = |n: i32| f64::from_bits(((1023 + n) as u64) << 52);
+    for _ in 0..2 {
+        if n > 1023 {
+            x *= power(1023);
+            n -= 1023;
+        } else if n < -1022 {
+            // 53 bits are kept above the smallest number, so that only the last product rounds.
+            x *= power(-1022 + 53);
+            n += 1022 - 53;
+        }
+    }
+    x * power(n.clamp(-1022, 1023))
+}
+
+/// Rounds to f32 with a result below the normal numbers rounded once.
+pub fn ldexp32(x: f32, n: i32) -> f32 {
+    ldexp(f64::from(x), n) as f32
+}
+
+pub fn to_half(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let sign = (bits >> 16 & 0x8000) as u16;
+    let magnitude = bits & 0x7fff_ffff;
+    if magnitude > 0x7f80_0000 {
+        return sign | 0x7e00;
+    }
+    if magnitude >= 0x4780_0000 {
+        return sign | 0x7c00;
+    }
+    // Below 2^-14 the unit is 2^-24; above, 13 bits fall away.
+    let half = if magnitude < 0x3880_0000 {
+        (f64::from(f32::from_bits(magnitude)) * f64::from(1 << 24)).round_ties_even() as u32
+    } else {
+        let rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+        (rounded >> 13) - (112 << 10)
+    };
+    sign | half as u16
+}
+
+pub fn from_half(half: u16) -> f32 {
+    let sign = u32::from(half & 0x8000) << 16;
+    let (exponent, fraction) = (u32::from(half >> 10 & 31), u32::from(half & 0x3ff));
+    let magnitude = match exponent {
+        0 => (fraction as f32 / (1 << 24) as f32).to_bits(),
+        31 => 0x7f80_0000 | fraction << 13,
+        _ => (exponent + 112) << 23 | fraction << 13,
+    };
+    f32::from_bits(sign | magnitude)
+}
+
+pub fn from_bf16(half: u16) -> f32 {
+    f32::from_bits(u32::from(half) << 16)
+}
+
+/// f32 with the ten bits of fraction that `xf32` products take.
+pub fn to_xf32(x: f32) -> f32 {
+    let bits = x.to_bits();
+    match x.is_finite() {
+        true => f32::from_bits((bits + 0xfff + (bits >> 13 & 1)) & !0x1fff),
+        false => x,
+    }
+}
+
+/// What `v_div_*` need of a format.
+pub trait Division: Copy + PartialEq {
+    const SCALE: i32;
+    const FAR: i32;
+    const TINY: i32;
+    fn wide(self) -> f64;
+    fn scale(self, n: i32) -> Self;
+    /// Biased.
+    fn exponent(self) -> i32;
+    fn is_denormal(self) -> bool;
+    fn quotient_is_denormal(numerator: Self, denominator: Self) -> bool;
+    const NAN: Self;
+    const ZERO: Self;
+    const ONE: Self;
+    const INFINITY: Self;
+    const LAST: i32;
+    fn signed(self, negative: bool) -> Self;
+    fn multiply_add(self, b: Self, c: Self) -> Self;
+}
+
+macro_rules! division {
+    ($float:ty, $scale:expr, $far:expr, $tiny:expr, $shift:expr, $last:expr, $ldexp:expr) => {
+        impl Division for $float {
+            const SCALE: i32 = $scale;
+            const FAR: i32 = $far;
+            const TINY: i32 = $tiny;
+            const NAN: Self = <$float>::NAN;
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const INFINITY: Self = <$float>::INFINITY;
+            const LAST: i32 = $last;
+            fn wide(self) -> f64 {
+                self.into()
+            }
+            fn scale(self, n: i32) -> Self {
+                $ldexp(self, n)
+            }
+            fn exponent(self) -> i32 {
+                (self.to_bits() >> $shift) as i32 & $last
+            }
+            fn is_denormal(self) -> bool {
+                self.is_subnormal()
+            }
+            fn quotient_is_denormal(numerator: Self, denominator: Self) -> bool {
+                (numerator / denominator).is_subnormal()
+            }
+            fn signed(self, negative: bool) -> Self {
+                let magnitude = self.abs();
+                if negative { -magnitude } else { magnitude }
+            }
+            fn multiply_add(self, b: Self, c: Self) -> Self {
+                self.mul_add(b, c)
+            }
+        }
+    };
+}
+division!(f32, 64, 96, 23, 23, 255, ldexp32);
+division!(f64, 128, 768, 53, 52, 2047, ldexp);
+
+/// `v_div_scale`: the chosen operand scaled so that the quotient's refinement meets no subnormal number, and whether
+/// `v_div_fmas` scales back.
+pub fn div_scale<F: Division>(chosen: F, denominator: F, numerator: F) -> (F, bool) {
+    let far = numerator.exponent() - denominator.exponent() >= F::FAR;
+    let inverse_small = F::quotient_is_denormal(F::ONE, denominator);
+    let quotient_small = F::quotient_is_denormal(numerator, denominator);
+    let only = |is: bool| if is { chosen.scale(F::SCALE) } else { chosen };
+    if numerator == F::ZERO || denominator == F::ZERO {
+        (F::NAN, false)
+    } else if far {
+        (only(chosen == denominator), true)
+    } else if denominator.is_denormal() {
+        (chosen.scale(F::SCALE), false)
+    } else if inverse_small && quotient_small {
+        (only(chosen == denominator), true)
+    } else if inverse_small {
+        (chosen.scale(-F::SCALE), false)
+    } else if quotient_small {
+        (only(chosen == numerator), true)
+    } else if numerator.exponent() <= F::TINY {
+        (chosen.scale(F::SCALE), false)
+    } else {
+        (chosen, false)
+    }
+}
+
+/// `v_div_fixup`: the quotient with the special cases of division.
+pub fn div_fixup<F: Division>(quotient: F, denominator: F, numerator: F) -> F {
+    let (d, n) = (denominator.wide(), numerator.wide());
+    let negative = d.is_sign_negative() != n.is_sign_negative();
+    if n.is_nan() {
+        numerator
+    } else if d.is_nan() {
+        denominator
+    } else if (d == 0.0 && n == 0.0) || (d.is_infinite() && n.is_infinite()) {
+        F::NAN.signed(true)
+    } else if d == 0.0 || n.is_infinite() {
+        F::INFINITY.signed(negative)
+    } else if d.is_infinite() || n == 0.0 {
+        F::ZERO.signed(negative)
+    } else if denominator.exponent() == F::LAST {
+        F::INFINITY.signed(negative)
+    } else {
+        quotient.signed(negative)
+    }
+}

@@ -1,0 +1,165 @@
+//! Local memory of a workgroup (LDS): bytes, and who used each word since which barrier.
+
+use crate::error::Fault;
+use crate::program::Program;
+use crate::wave::{UNWRITTEN, Wave};
+
+/// Last uses of one word of four bytes. Waves are counted from 1; 0 is nobody.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    writer: u32,
+    written_at: u32,
+    written_by: u32,
+    reader: u32,
+    read_at: u32,
+    read_by: u32,
+}
+
+/// More than one wave reads a word.
+const SEVERAL: u32 = u32::MAX;
+
+#[derive(Clone, Debug, Default)]
+pub struct Lds {
+    pub bytes: Vec<u8>,
+    uses: Vec<Use>,
+    /// Whether two waves that meet without a barrier end the execution.
+    pub(crate) finds_races: bool,
+}
+
+impl Lds {
+    pub(crate) fn new(bytes: usize, finds_races: bool) -> Lds {
+        let words = bytes.div_ceil(4);
+        Lds {
+            bytes: (0..words).flat_map(|_| UNWRITTEN.to_le_bytes()).collect(),
+            uses: vec![Use::default(); words],
+            finds_races,
+        }
+    }
+
+    pub fn word(&self, index: usize) -> u32 {
+        let word = self.bytes.get(index * 4..index * 4 + 4);
+        word.and_then(|word| word.try_into().ok())
+            .map_or(0, u32::from_le_bytes)
+    }
+
+    /// Whether somebody wrote the word.
+    pub fn is_written(&self, index: usize) -> bool {
+        self.uses.get(index).is_some_and(|word| word.writer != 0)
+    }
+
+    fn check(
+        &self,
+        what: &'static str,
+        lane: usize,
+        address: usize,
+        bytes: usize,
+    ) -> Result<(), Box<Fault>> {
+        if address + bytes <= self.bytes.len() {
+            return Ok(());
+        }
+        Err(Box::new(Fault::OutOfBounds {
+            what,
+            buffer: "LDS".into(),
+            lane,
+            offset: address as i64,
+            length: self.bytes.len(),
+            bytes,
+        }))
+    }
+
+    /// The bytes, and whether one of them was never written.
+    #[inline]
+    pub(crate) fn load(
+        &mut self,
+        program: &Program,
+        wave: &Wave,
+        lane: usize,
+        address: usize,
+        bytes: usize,
+    ) -> Result<(&[u8], bool), Box<Fault>> {
+        self.check("an LDS load", lane, address, bytes)?;
+        let (me, now, pc) = (wave.index + 1, wave.barriers, wave.pc);
+        let mut unwritten_error = false;
+        for word in address / 4..(address + bytes).div_ceil(4) {
+            let used = &mut self.uses[word];
+            unwritten_error |= used.writer == 0;
+            let untrusted = used.writer != 0 && used.writer != me && used.writer != SEVERAL;
+            if untrusted && used.written_at == now && self.finds_races {
+                let other = (used.writer, "wrote", used.written_by);
+                return Err(race(program, word * 4, (me, "reads"), other));
+            }
+            let same = used.reader == me || used.reader == 0 || used.read_at != now;
+            used.reader = if same { me } else { SEVERAL };
+            (used.read_at, used.read_by) = (now, pc);
+        }
+        Ok((&self.bytes[address..address + bytes], unwritten_error))
+    }
+
+    #[inline]
+    pub(crate) fn store(
+        &mut self,
+        program: &Program,
+        wave: &Wave,
+        lane: usize,
+        address: usize,
+        value: &[u8],
+    ) -> Result<(), Box<Fault>> {
+        self.check("an LDS store", lane, address, value.len())?;
+        let (me, now, pc) = (wave.index + 1, wave.barriers, wave.pc);
+        let end = address + value.len();
+        let changes = self.bytes[address..end] != *value;
+        for word in address / 4..end.div_ceil(4) {
+            let used = &mut self.uses[word];
+            // Several waves may write one word where they agree, and parts of one word.
+            let whole = value.len() >= 4;
+            let untrusted = used.writer != 0 && used.writer != me && used.writer != SEVERAL;
+            if self.finds_races && changes {
+                if untrusted && used.written_at == now && whole {
+                    let other = (used.writer, "wrote", used.written_by);
+                    return Err(race(program, word * 4, (me, "writes"), other));
+                }
+                if used.reader != 0 && used.reader != me && used.read_at == now && whole {
+                    let other = (used.reader, "read", used.read_by);
+                    return Err(race(program, word * 4, (me, "writes"), other));
+                }
+            }
+            (used.writer, used.written_at, used.written_by) = (me, now, pc);
+        }
+        self.bytes[address..end].copy_from_slice(value);
+        Ok(())
+    }
+
+    /// Bytes that an atomic operation changes, which needs no order among waves.
+    pub(crate) fn atomic(
+        &mut self,
+        lane: usize,
+        address: usize,
+        bytes: usize,
+    ) -> Result<&mut [u8], Box<Fault>> {
+        self.check("an LDS atomic", lane, address, bytes)?;
+        for used in &mut self.uses[address / 4..(address + bytes).div_ceil(4)] {
+            used.writer = SEVERAL;
+        }
+        Ok(&mut self.bytes[address..address + bytes])
+    }
+}
+
+fn race(
+    program: &Program,
+    address: usize,
+    (wave, did): (u32, &'static str),
+    (other, other_did, pc): (u32, &'static str, u32),
+) -> Box<Fault> {
+    // The program counter stands behind the instruction while it runs.
+    let instruction = program.instructions.get(pc.saturating_sub(1) as usize);
+    Box::new(Fault::Race {
+        address,
+        wave: wave - 1,
+        did,
+        // Several readers are not told apart; any of them will do.
+        other: if other == SEVERAL { 0 } else { other - 1 },
+        other_did,
+        instruction: instruction.map_or_else(String::new, |one| one.text.clone()),
+        place: instruction.map_or_else(String::new, |one| program.place(one.location)),
+    })
+}

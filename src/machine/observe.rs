@@ -1,0 +1,205 @@
+//! Looking on while a program is executed.
+
+use serde::Serialize;
+
+use crate::instruction::{Instruction, Space};
+use crate::lds::Lds;
+use crate::program::Program;
+use crate::wave::Wave;
+
+/// Banks of LDS, each four bytes wide.
+const BANKS: usize = 32;
+
+/// What one instruction of one wave moved.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub space: Option<Space>,
+    pub stores: bool,
+    /// For each lane and element, the lane, the first byte and the number of bytes.
+    pub elements: Vec<(u8, u64, u8)>,
+    /// Lanes that read LDS nobody wrote.
+    pub unwritten_error: u64,
+}
+
+impl Default for Access {
+    fn default() -> Access {
+        Access {
+            space: None,
+            stores: false,
+            elements: Vec::with_capacity(128),
+            unwritten_error: 0,
+        }
+    }
+}
+
+/// An access in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AccessFigures {
+    pub space: Space,
+    pub bytes: u32,
+    /// Distinct lines of 64 and of 128 bytes; 0 in LDS and scratch.
+    pub lines_64: u32,
+    pub lines_128: u32,
+    /// Passes through the 32 banks of LDS; 0 elsewhere.
+    pub passes: u32,
+    /// Passes that the same lanes would take without a conflict.
+    pub least_passes: u32,
+    /// Lanes that read LDS nobody wrote.
+    pub unwritten_error: u64,
+}
+
+impl Access {
+    pub(crate) fn clear(&mut self) {
+        self.space = None;
+        self.elements.clear();
+        self.unwritten_error = 0;
+    }
+
+    pub(crate) fn note(
+        &mut self,
+        space: Space,
+        lane: usize,
+        address: u64,
+        bytes: usize,
+        stores: bool,
+    ) {
+        self.space = Some(space);
+        self.stores = stores;
+        self.elements.push((lane as u8, address, bytes as u8));
+    }
+
+    /// `None`: the instruction moved nothing.
+    pub fn figures(&self) -> Option<AccessFigures> {
+        let space = self.space?;
+        let bytes = self
+            .elements
+            .iter()
+            .map(|(_, _, bytes)| u32::from(*bytes))
+            .sum();
+        let lines = |size: u64| {
+            let ends =
+                |(_, at, bytes): &(u8, u64, u8)| [*at / size, (*at + u64::from(*bytes) - 1) / size];
+            let mut lines: Vec<u64> = self.elements.iter().flat_map(ends).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            lines.len() as u32
+        };
+        let is_global = matches!(space, Space::Global | Space::Scalar);
+        let (passes, least_passes) = match space {
+            Space::Lds => self.passes(),
+            _ => (0, 0),
+        };
+        Some(AccessFigures {
+            space,
+            bytes,
+            lines_64: if is_global { lines(64) } else { 0 },
+            lines_128: if is_global { lines(128) } else { 0 },
+            passes,
+            least_passes,
+            unwritten_error: self.unwritten_error,
+        })
+    }
+
+    /// Lanes go through the banks in groups that need at most 128 bytes: 32 lanes of 4 bytes, 16 of 8, 8 of 16. A group
+    /// takes a pass for each distinct word that its busiest bank has to give.
+    fn passes(&self) -> (u32, u32) {
+        let (mut passes, mut least) = (0, 0);
+        let width = self
+            .elements
+            .iter()
+            .map(|(_, _, bytes)| usize::from(*bytes))
+            .max()
+            .unwrap_or(4);
+        let lanes = (BANKS * 4 / width.max(4)).max(1);
+        // A second element of a lane goes through by itself.
+        let mut seen = [0_u8; 64];
+        let mut groups: Vec<(usize, u64, u8)> = vec![];
+        for (lane, address, bytes) in &self.elements {
+            let lane = usize::from(*lane) & 63;
+            groups.push((
+                usize::from(seen[lane]) * 64 + lane / lanes,
+                *address,
+                *bytes,
+            ));
+            seen[lane] += 1;
+        }
+        groups.sort_by_key(|(group, _, _)| *group);
+        for group in groups.chunk_by(|a, b| a.0 == b.0) {
+            let words =
+                |(_, at, bytes): &(usize, u64, u8)| *at / 4..(*at + u64::from(*bytes)).div_ceil(4);
+            let mut words: Vec<u64> = group.iter().flat_map(words).collect();
+            words.sort_unstable();
+            words.dedup();
+            let mut banks = [0_u32; BANKS];
+            for word in &words {
+                banks[*word as usize % BANKS] += 1;
+            }
+            passes += banks.iter().max().copied().unwrap_or(0);
+            least += words.len().div_ceil(BANKS) as u32;
+        }
+        (passes, least)
+    }
+}
+
+/// One executed instruction of one wave, after it was executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    pub program: &'a Program,
+    pub workgroup: [u32; 3],
+    /// Index of the instruction.
+    pub pc: u32,
+    pub instruction: &'a Instruction,
+    /// EXEC as the instruction found it.
+    pub exec: u64,
+    pub access: &'a Access,
+    /// Instructions that a wait waited for.
+    pub waited: &'a [u32],
+    /// Registers after the instruction.
+    pub wave: &'a Wave,
+    pub lds: &'a Lds,
+}
+
+/// Gets every executed instruction.
+pub trait Observer {
+    /// Whether anything is recorded: without it nothing is collected.
+    const ACTIVE: bool = true;
+
+    /// A workgroup begins with these waves.
+    fn begin(&mut self, _program: &Program, _workgroup: [u32; 3], _waves: &[Wave], _lds: &Lds) {}
+
+    fn step(&mut self, step: &Step<'_>);
+}
+
+/// Nobody looks.
+impl Observer for () {
+    const ACTIVE: bool = false;
+
+    fn step(&mut self, _: &Step<'_>) {}
+}
+
+/// Two observers at once.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    const ACTIVE: bool = A::ACTIVE || B::ACTIVE;
+
+    fn begin(&mut self, program: &Program, workgroup: [u32; 3], waves: &[Wave], lds: &Lds) {
+        self.0.begin(program, workgroup, waves, lds);
+        self.1.begin(program, workgroup, waves, lds);
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        self.0.step(step);
+        self.1.step(step);
+    }
+}
+
+impl<O: Observer> Observer for &mut O {
+    const ACTIVE: bool = O::ACTIVE;
+
+    fn begin(&mut self, program: &Program, workgroup: [u32; 3], waves: &[Wave], lds: &Lds) {
+        (**self).begin(program, workgroup, waves, lds);
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        (**self).step(step);
+    }
+}

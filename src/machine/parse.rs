@@ -1,0 +1,298 @@
+//! From the text of the assembly to a [`Program`].
+
+use std::collections::HashMap;
+
+use crate::decode::{Decoder, Line};
+use crate::error::ParseError;
+use crate::memory;
+use crate::operand::{ACCUMULATORS, Kind};
+use crate::program::{Kernel, Location, Parameter, Program};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Code,
+    Data,
+    Other,
+}
+
+/// Where symbols and labels stand.
+#[derive(Debug, Default)]
+pub(crate) struct Symbols {
+    pub code: HashMap<String, u32>,
+    pub data: HashMap<String, u64>,
+}
+
+pub(crate) fn parse(assembly: &str) -> Result<Program, ParseError> {
+    let mut program = Program::default();
+    let mut symbols = Symbols::default();
+    let mut lines: Vec<Line<'_>> = vec![];
+    let mut files: HashMap<u32, u16> = HashMap::new();
+    let mut descriptors: HashMap<String, HashMap<String, i64>> = HashMap::new();
+    let mut current: Option<String> = None;
+    let mut section = Section::Code;
+    let mut location = Location::default();
+    let mut metadata: Option<Vec<&str>> = None;
+    for (number, line) in assembly.lines().enumerate() {
+        if let Some(text) = metadata.as_mut() {
+            if line.trim() == ".end_amdgpu_metadata" {
+                read_metadata(&mut program, text);
+                metadata = None;
+            } else {
+                text.push(line);
+            }
+            continue;
+        }
+        let text = without_comment(line).trim();
+        if text.is_empty() {
+            continue;
+        }
+        if let Some(label) = label(text) {
+            match section {
+                Section::Code => {
+                    symbols.code.insert(label.to_owned(), lines.len() as u32);
+                }
+                Section::Data => {
+                    let address = memory::DATA_ADDRESS + program.data.len() as u64;
+                    symbols.data.insert(label.to_owned(), address);
+                }
+                Section::Other => {}
+            }
+            continue;
+        }
+        if !text.starts_with('.') {
+            if section == Section::Code {
+                lines.push(Line {
+                    number: number + 1,
+                    text,
+                    location,
+                });
+            }
+            continue;
+        }
+        let (directive, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim();
+        match directive {
+            ".text" => section = Section::Code,
+            ".section" => section = section_of(rest),
+            ".data" | ".bss" => section = Section::Data,
+            ".amdgcn_target" => {
+                let target = rest.trim_matches('"');
+                let name = target.rsplit("--").next().unwrap_or(target);
+                program.architecture = name.split(':').next().unwrap_or(name).to_owned();
+            }
+            ".file" => add_file(&mut program, &mut files, rest),
+            ".loc" => {
+                let mut words = rest.split_whitespace().filter_map(|word| word.parse().ok());
+                if let (Some(file), Some(line)) = (words.next(), words.next()) {
+                    let file = files.get(&file).copied().unwrap_or(0);
+                    // Line 0: the compiler names none, and the instruction goes with those before it.
+                    if line > 0 {
+                        location = Location { file, line };
+                    }
+                }
+            }
+            ".amdhsa_kernel" => current = Some(rest.to_owned()),
+            ".end_amdhsa_kernel" => current = None,
+            ".amdgpu_metadata" => metadata = Some(vec![]),
+            _ => {
+                if let (Some(kernel), Some(name)) = (&current, directive.strip_prefix(".amdhsa_")) {
+                    let value = rest.parse().unwrap_or(0);
+                    let descriptor = descriptors.entry(kernel.clone()).or_default();
+                    descriptor.insert(name.to_owned(), value);
+                } else if section == Section::Data {
+                    add_data(&mut program.data, directive, rest);
+                }
+            }
+        }
+    }
+    for kernel in &mut program.kernels {
+        kernel.entry = symbols.code.get(&kernel.name).copied().unwrap_or(u32::MAX);
+        kernel.descriptor = descriptors.remove(&kernel.name).unwrap_or_default();
+    }
+    program.kernels.retain(|kernel| {
+        (kernel.entry as usize) < lines.len() && matches!(kernel.wave_size, 32 | 64)
+    });
+    let first = program.kernels.first().ok_or(ParseError::NoKernel)?;
+    program.wave_size = first.wave_size;
+    let mut decoder = Decoder::new(&program, &symbols);
+    let instructions = lines
+        .iter()
+        .enumerate()
+        .map(|(index, line)| decoder.decode(index as u32, line))
+        .collect::<Result<Vec<_>, _>>()?;
+    let got = decoder.into_got();
+    program.data.extend(got);
+    program.instructions = instructions;
+    number_accumulators(&mut program);
+    Ok(program)
+}
+
+/// Rows of registers: vector registers first, accumulation registers behind them.
+fn number_accumulators(program: &mut Program) {
+    let all = |program: &mut Program, work: &mut dyn FnMut(&mut crate::Operand)| {
+        for instruction in &mut program.instructions {
+            let second = instruction.special.as_mut().and_then(|s| s.second.as_mut());
+            let second = second.into_iter().flat_map(|second| &mut second.operands);
+            for operand in instruction.operands.iter_mut().chain(second) {
+                if operand.kind == Kind::Vector {
+                    work(operand);
+                }
+            }
+        }
+    };
+    // The work-item number is in v0 even where no instruction names it.
+    let (mut vectors, mut accumulators) = (1, 0);
+    all(
+        program,
+        &mut |operand| match operand.index.checked_sub(ACCUMULATORS) {
+            None => vectors = vectors.max(operand.index + operand.width),
+            Some(index) => accumulators = accumulators.max(index + operand.width),
+        },
+    );
+    all(program, &mut |operand| {
+        if let Some(index) = operand.index.checked_sub(ACCUMULATORS) {
+            operand.index = vectors + index;
+        }
+    });
+    (program.vectors, program.accumulators) = (vectors, accumulators);
+}
+
+fn without_comment(line: &str) -> &str {
+    let mut quoted = false;
+    for (at, c) in line.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            ';' if !quoted => return &line[..at],
+            _ => {}
+        }
+    }
+    line
+}
+
+fn label(text: &str) -> Option<&str> {
+    let label = text.strip_suffix(':')?;
+    (!label.contains(char::is_whitespace)).then_some(label)
+}
+
+fn section_of(rest: &str) -> Section {
+    let name = rest.split(',').next().unwrap_or(rest).trim_matches('"');
+    let starts = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+    if starts(&[".text"]) {
+        Section::Code
+    } else if starts(&[".rodata", ".data", ".bss"]) {
+        Section::Data
+    } else {
+        Section::Other
+    }
+}
+
+/// `.file 1 "folder" "name" md5 …`
+fn add_file(program: &mut Program, files: &mut HashMap<u32, u16>, rest: &str) {
+    let Some(number) = rest
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+    else {
+        return;
+    };
+    let names: Vec<&str> = rest.split('"').skip(1).step_by(2).collect();
+    let name = names.get(1).or(names.first()).copied().unwrap_or_default();
+    let name = name.rsplit('/').next().unwrap_or(name);
+    // The file that is compiled appears twice, as 0 and under a number of its own.
+    let known = program.files.iter().position(|file| file == name);
+    let index = known.unwrap_or_else(|| {
+        program.files.push(name.to_owned());
+        program.files.len() - 1
+    });
+    files.insert(number, index as u16);
+}
+
+fn add_data(data: &mut Vec<u8>, directive: &str, rest: &str) {
+    let mut numbers = |bytes: usize| {
+        for word in rest.split(',') {
+            let word = word.trim();
+            let value = match word.strip_prefix("0x") {
+                Some(hex) => u64::from_str_radix(hex, 16).unwrap_or(0),
+                None => word
+                    .parse::<i64>()
+                    .map_or_else(|_| word.parse().unwrap_or(0), i64::cast_unsigned),
+            };
+            data.extend(&value.to_le_bytes()[..bytes]);
+        }
+    };
+    match directive {
+        ".byte" => numbers(1),
+        ".short" | ".value" => numbers(2),
+        ".long" | ".int" => numbers(4),
+        ".quad" => numbers(8),
+        ".zero" | ".skip" => {
+            let count = rest
+                .split(',')
+                .next()
+                .and_then(|n| n.trim().parse::<usize>().ok());
+            data.resize(data.len() + count.unwrap_or(0).min(1 << 24), 0);
+        }
+        ".p2align" => {
+            let power = rest
+                .split(',')
+                .next()
+                .and_then(|n| n.trim().parse::<u32>().ok());
+            let align = 1_usize << power.unwrap_or(0).min(12);
+            data.resize(data.len().next_multiple_of(align), 0);
+        }
+        ".asciz" | ".ascii" => {
+            data.extend(rest.trim_matches('"').bytes());
+            data.push(0);
+        }
+        _ => {}
+    }
+}
+
+/// The YAML that clang writes, which has one value a line.
+fn read_metadata(program: &mut Program, lines: &[&str]) {
+    for line in lines {
+        let indent = line.len() - line.trim_start().len();
+        let text = line.trim();
+        let (begins, text) = text
+            .strip_prefix("- ")
+            .map_or((false, text), |text| (true, text));
+        let Some((key, value)) = text.split_once(':') else {
+            continue;
+        };
+        let value = value.trim().trim_matches(['\'', '"']);
+        let size = || value.parse().unwrap_or(0);
+        // Kernels are the items of the first level, their arguments those of the next.
+        if begins && indent == 2 && key.starts_with('.') {
+            program.kernels.push(Kernel::default());
+        }
+        let Some(kernel) = program.kernels.last_mut() else {
+            continue;
+        };
+        if indent > 4 {
+            if begins {
+                kernel.parameters.push(Parameter::default());
+            }
+            let Some(parameter) = kernel.parameters.last_mut() else {
+                continue;
+            };
+            match key {
+                ".offset" => parameter.offset = size(),
+                ".size" => parameter.size = size(),
+                ".value_kind" => value.clone_into(&mut parameter.kind),
+                _ => {}
+            }
+            continue;
+        }
+        match key {
+            ".name" => value.clone_into(&mut kernel.name),
+            ".kernarg_segment_size" => kernel.argument_bytes = size(),
+            ".group_segment_fixed_size" => kernel.lds_bytes = size(),
+            ".private_segment_fixed_size" => kernel.scratch_bytes = size(),
+            ".uses_dynamic_stack" => kernel.dynamic_stack = value == "true",
+            ".wavefront_size" => kernel.wave_size = size(),
+            ".vgpr_count" => kernel.vector_registers = value.parse().unwrap_or(0),
+            ".sgpr_count" => kernel.scalar_registers = value.parse().unwrap_or(0),
+            _ => {}
+        }
+    }
+}

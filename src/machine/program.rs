@@ -1,0 +1,97 @@
+//! A program: the instructions, kernels and constants of one assembly file.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::error::ParseError;
+use crate::instruction::Instruction;
+use crate::parse;
+
+/// Where the compiler says an instruction comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Location {
+    /// Index into [`Program::files`].
+    pub file: u16,
+    /// From 1; 0 where the compiler names none.
+    pub line: u32,
+}
+
+/// An argument of a kernel's argument segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameter {
+    pub offset: usize,
+    pub size: usize,
+    /// LLVM's name: `global_buffer`, `by_value`, `hidden_block_count_x`.
+    pub kind: String,
+}
+
+/// What the compiler decided about one kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Kernel {
+    pub name: String,
+    /// Index of its first instruction.
+    pub entry: u32,
+    pub parameters: Vec<Parameter>,
+    pub argument_bytes: usize,
+    /// Bytes of LDS whose size is fixed in the code.
+    pub lds_bytes: usize,
+    /// Bytes of private memory a lane.
+    pub scratch_bytes: usize,
+    pub dynamic_stack: bool,
+    pub wave_size: usize,
+    pub vector_registers: u32,
+    pub scalar_registers: u32,
+    /// The `.amdhsa_` directives.
+    pub(crate) descriptor: HashMap<String, i64>,
+}
+
+impl Kernel {
+    pub(crate) fn directive(&self, name: &str) -> i64 {
+        self.descriptor.get(name).copied().unwrap_or(0)
+    }
+}
+
+/// Assembly, decoded once.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// `gfx942`.
+    pub architecture: String,
+    pub wave_size: usize,
+    pub instructions: Vec<Instruction>,
+    pub kernels: Vec<Kernel>,
+    /// Names of source files, without folders.
+    pub files: Vec<String>,
+    /// Vector registers that the code names; accumulation registers follow them.
+    pub vectors: u16,
+    pub accumulators: u16,
+    /// Constants and variables of the module.
+    pub(crate) data: Vec<u8>,
+}
+
+impl Program {
+    /// Decodes what `clang -S` wrote for an AMD GPU.
+    ///
+    /// # Errors
+    /// Where the text has no kernel, an instruction is unknown, or a line cannot be read.
+    pub fn parse(assembly: &str) -> Result<Program, ParseError> {
+        parse::parse(assembly)
+    }
+
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// `kernel.hip:12`.
+    pub fn place(&self, location: Location) -> String {
+        let file = self.files.get(usize::from(location.file));
+        match (file, location.line) {
+            (Some(file), line) if line > 0 => format!("{file}:{line}"),
+            _ => "no source line".into(),
+        }
+    }
+
+    pub(crate) fn is_rdna(&self) -> bool {
+        self.wave_size == 32
+    }
+}

@@ -1,0 +1,106 @@
+//! What was executed, in sums: by instruction, by source line, by group.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::instruction::{Group, Space};
+use crate::observe::{Observer, Step};
+use crate::program::{Location, Program};
+
+/// Sums of one instruction over all waves and workgroups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    pub executed: u64,
+    /// Lanes in EXEC, over all executions.
+    pub lanes: u64,
+    /// Executions with no lane in EXEC.
+    pub idle: u64,
+    /// Union of the lanes that were active.
+    pub mask: u64,
+    pub space: Option<Space>,
+    pub stores: bool,
+    pub bytes: u64,
+    pub lines_64: u64,
+    pub lines_128: u64,
+    pub passes: u64,
+    pub least_passes: u64,
+    /// Executions in which a lane read LDS that nobody wrote.
+    pub unwritten_error: u64,
+    /// Instructions that this one waited for, and how often.
+    pub waited: BTreeMap<u32, u64>,
+}
+
+/// Counts for each instruction of a program; it is an [`Observer`].
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// By index of the instruction; empty until something was executed.
+    pub counts: Vec<Count>,
+    pub workgroups: u64,
+    pub waves: u64,
+}
+
+impl Summary {
+    /// Instructions that were executed, with their index, in the order of the program.
+    pub fn executed(&self) -> impl Iterator<Item = (u32, &Count)> {
+        let all = (0..).zip(&self.counts);
+        all.filter(|(_, count)| count.executed > 0)
+    }
+
+    pub fn total(&self) -> u64 {
+        self.counts.iter().map(|count| count.executed).sum()
+    }
+
+    /// How often instructions of each group were executed.
+    pub fn by_group(&self, program: &Program) -> BTreeMap<Group, u64> {
+        let mut groups = BTreeMap::new();
+        for (index, count) in self.executed() {
+            let group = program.instructions[index as usize].group;
+            *groups.entry(group).or_default() += count.executed;
+        }
+        groups
+    }
+
+    /// How often instructions of each source line were executed, by group.
+    pub fn by_line(&self, program: &Program) -> BTreeMap<Location, BTreeMap<Group, u64>> {
+        let mut lines: BTreeMap<Location, BTreeMap<Group, u64>> = BTreeMap::new();
+        for (index, count) in self.executed() {
+            let instruction = &program.instructions[index as usize];
+            let groups = lines.entry(instruction.location).or_default();
+            *groups.entry(instruction.group).or_default() += count.executed;
+        }
+        lines
+    }
+}
+
+impl Observer for Summary {
+    fn begin(&mut self, program: &Program, _: [u32; 3], waves: &[crate::Wave], _: &crate::Lds) {
+        self.counts
+            .resize(program.instructions.len(), Count::default());
+        self.workgroups += 1;
+        self.waves += waves.len() as u64;
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        let Some(count) = self.counts.get_mut(step.pc as usize) else {
+            return;
+        };
+        count.executed += 1;
+        count.lanes += u64::from(step.exec.count_ones());
+        count.idle += u64::from(step.exec == 0);
+        count.mask |= step.exec;
+        for pc in step.waited {
+            *count.waited.entry(*pc).or_default() += 1;
+        }
+        if let Some(figures) = step.access.figures() {
+            count.space = Some(figures.space);
+            count.stores = step.access.stores;
+            count.bytes += u64::from(figures.bytes);
+            count.lines_64 += u64::from(figures.lines_64);
+            count.lines_128 += u64::from(figures.lines_128);
+            count.passes += u64::from(figures.passes);
+            count.least_passes += u64::from(figures.least_passes);
+            count.unwritten_error += u64::from(figures.unwritten_error != 0);
+        }
+    }
+}

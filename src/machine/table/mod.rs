@@ -1,0 +1,75 @@
+//! What each instruction does, by name.
+//!
+//! Every module has a function `find` that gives the executing function of a name, written for waves of `N` lanes. Meaning
+//! is from AMD's ISA manuals (CDNA 2, CDNA 3, RDNA 3).
+
+mod compare;
+mod flow;
+mod lanes;
+mod lds;
+mod matrix;
+mod memory;
+mod packed;
+mod scalar;
+mod vector;
+mod wide;
+
+use crate::instruction::{MemoryOp, Run};
+
+/// How an instruction is executed.
+pub(crate) struct Entry {
+    pub run: Run,
+    /// Operands that are written.
+    pub destinations: u8,
+    /// The least number of operands.
+    pub operands: usize,
+    pub extra: [u32; 4],
+    pub memory: Option<MemoryOp>,
+    /// A hint: its operands are not read.
+    pub ignores_operands: bool,
+}
+
+impl Entry {
+    pub fn new(run: Run, destinations: u8, operands: usize) -> Entry {
+        Entry {
+            run,
+            destinations,
+            operands,
+            extra: [0; 4],
+            memory: None,
+            ignores_operands: false,
+        }
+    }
+
+    pub fn with(self, extra: u32) -> Entry {
+        Entry {
+            extra: [extra, 0, 0, 0],
+            ..self
+        }
+    }
+}
+
+/// The entry of an instruction without its encoding's suffix.
+pub(crate) fn find(name: &str, lanes: usize) -> Option<Entry> {
+    match lanes {
+        32 => search::<32>(name),
+        _ => search::<64>(name),
+    }
+}
+
+fn search<const N: usize>(name: &str) -> Option<Entry> {
+    let found = || match name.get(..2)? {
+        "s_" => scalar::find(name).or_else(|| flow::find(name)),
+        "v_" => vector::find::<N>(name)
+            .or_else(|| wide::find::<N>(name))
+            .or_else(|| compare::find::<N>(name))
+            .or_else(|| lanes::find::<N>(name))
+            .or_else(|| packed::find::<N>(name))
+            .or_else(|| matrix::find::<N>(name)),
+        "ds" => lds::find::<N>(name),
+        _ => None,
+    };
+    found()
+        .or_else(|| memory::find(name))
+        .or_else(|| flow::find(name))
+}

@@ -1,0 +1,127 @@
+//! Two values of f32 in a pair of registers, and two of 16 bits in one.
+
+use super::Entry;
+use crate::core::{Core, Done};
+use crate::float;
+use crate::instruction::{Instruction, Run};
+use crate::operand::{Kind, Operand};
+use crate::wave::Lane;
+
+pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
+    let pair = |run: Run, sources: usize| Some(Entry::new(run, 1, 1 + sources));
+    match name {
+        "v_pk_fma_f32" => pair(fma::<N>, 3),
+        "v_pk_mul_f32" => pair(|c, i| floats::<N>(c, i, |a, b| a * b), 2),
+        "v_pk_add_f32" => pair(|c, i| floats::<N>(c, i, |a, b| a + b), 2),
+        "v_pk_mov_b32" => pair(move_pair::<N>, 2),
+        "v_pk_add_f16" => pair(|c, i| halves::<N>(c, i, |a, b, _| a + b), 2),
+        "v_pk_mul_f16" => pair(|c, i| halves::<N>(c, i, |a, b, _| a * b), 2),
+        "v_pk_max_f16" => pair(|c, i| halves::<N>(c, i, |a, b, _| a.max(b)), 2),
+        "v_pk_min_f16" => pair(|c, i| halves::<N>(c, i, |a, b, _| a.min(b)), 2),
+        "v_pk_fma_f16" => pair(
+            |c, i| {
+                halves::<N>(c, i, |a, b, c| {
+                    (f64::from(a) * f64::from(b) + f64::from(c)) as f32
+                })
+            },
+            3,
+        ),
+        _ => None,
+    }
+}
+
+/// The words of source `at` that make the lower and the upper result.
+fn words<const N: usize>(c: &Core<'_>, i: &Instruction, at: usize) -> [[f32; N]; 2] {
+    let operand = &i.operands[1 + at];
+    [0, 1].map(|result| {
+        let high = i.extra[result] >> at & 1 == 1;
+        let negate = i.extra[2 + result] >> at & 1 == 1;
+        let word = c.wave.row::<N>(operand, word_of(operand, high));
+        let flip = u32::from(negate) << 31;
+        word.map(|bits| f32::from_bits(bits ^ flip))
+    })
+}
+
+/// A constant is the same for both halves.
+fn word_of(operand: &Operand, high: bool) -> u16 {
+    u16::from(high && operand.kind != Kind::Constant)
+}
+
+#[inline(always)]
+fn floats<const N: usize>(c: &mut Core<'_>, i: &Instruction, f: impl Fn(f32, f32) -> f32) -> Done {
+    let [a, b] = [0, 1].map(|at| words::<N>(c, i, at));
+    for half in 0..2 {
+        let result: [u32; N] =
+            std::array::from_fn(|lane| f(a[half][lane], b[half][lane]).to_bits());
+        c.wave.write_row(&i.operands[0], half as u16, &result);
+    }
+    Ok(())
+}
+
+fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+    let [x, y, z] = [0, 1, 2].map(|at| words::<N>(c, i, at));
+    for half in 0..2 {
+        let (x, y, z) = (&x[half], &y[half], &z[half]);
+        let mut again = false;
+        let mut result: [u32; N] = std::array::from_fn(|lane| {
+            let (value, is_unsure) = float::fma_fast(x[lane], y[lane], z[lane]);
+            again |= is_unsure;
+            value.to_bits()
+        });
+        if again {
+            result = std::array::from_fn(|lane| x[lane].mul_add(y[lane], z[lane]).to_bits());
+        }
+        c.wave.write_row(&i.operands[0], half as u16, &result);
+    }
+    Ok(())
+}
+
+/// The first source's word for the lower half, the second's for the upper.
+fn move_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+    let word = |at: usize| {
+        let operand = &i.operands[1 + at];
+        c.wave
+            .row::<N>(operand, word_of(operand, i.extra[0] >> at & 1 == 1))
+    };
+    let words = [word(0), word(1)];
+    for (at, word) in words.iter().enumerate() {
+        c.wave.write_row(&i.operands[0], at as u16, word);
+    }
+    Ok(())
+}
+
+fn halves<const N: usize>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    f: impl Fn(f32, f32, f32) -> f32,
+) -> Done {
+    let sources: Vec<[u32; N]> = i.operands[1..]
+        .iter()
+        .map(|operand| u32::read::<N>(c.wave, operand))
+        .collect();
+    let value = |at: usize, result: usize, lane: usize| {
+        let Some(words) = sources.get(at) else {
+            return 0.0;
+        };
+        let high = i.extra[result] >> at & 1 == 1 && i.operands[1 + at].kind != Kind::Constant;
+        let half = float::from_half((words[lane] >> if high { 16 } else { 0 }) as u16);
+        if i.extra[2 + result] >> at & 1 == 1 {
+            -half
+        } else {
+            half
+        }
+    };
+    let result: [u32; N] = std::array::from_fn(|lane| {
+        let [low, high] = [0, 1].map(|result| {
+            let sum = f(
+                value(0, result, lane),
+                value(1, result, lane),
+                value(2, result, lane),
+            );
+            u32::from(float::to_half(sum))
+        });
+        low | high << 16
+    });
+    u32::write(c.wave, &i.operands[0], &result);
+    Ok(())
+}
