@@ -268,7 +268,7 @@ fn apply(
         return Err(format!("{wanted} operands are needed, and {got} were read"));
     }
     waits(instruction, name, modifiers);
-    let packed = name.starts_with("v_pk_") || name.starts_with("v_wmma");
+    let packed = name.starts_with("v_pk_");
     let sources = usize::from(instruction.destinations);
     if packed {
         let [low, high] =
