@@ -8,6 +8,7 @@ use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
 use tinyllama_contract::model::ConfigError;
 use tinyllama_course::analysis::RunFailure;
+use tinyllama_course::compiled::compiler::CompilerError;
 use tinyllama_course::instructor::ClassError;
 use tinyllama_course::instructor::scope::ScopeError;
 use tinyllama_course::profiler::commands::line::LacksFlag;
@@ -114,6 +115,10 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
         || cause.is::<ScopeError>()
         || cause.is::<ImportError>();
     let is_missing = cause.is::<ToolchainError>()
+        || matches!(
+            cause.downcast_ref(),
+            Some(CompilerError::NoCompiler | CompilerError::Unusable { .. })
+        )
         || matches!(cause.downcast_ref(), Some(RunError::NotInstalled { .. }));
     let exit = match (cause.downcast_ref(), cause.downcast_ref::<io::Error>()) {
         _ if is_usage => Exit::Usage,

@@ -1,7 +1,5 @@
 //! What executing functions work on, and the helpers that most of them are written with.
 
-use std::array::from_fn;
-
 use crate::error::Fault;
 use crate::instruction::{Instruction, Pattern, Permute, Space, Special};
 use crate::lds::Lds;
@@ -9,7 +7,7 @@ use crate::memory::Memory;
 use crate::observe::Access;
 use crate::operand::{Kind, Operand};
 use crate::program::Program;
-use crate::wave::{Lane, Wave};
+use crate::wave::{Lane, Wave, Words};
 
 /// One wave, and everything it reaches.
 pub(crate) struct Core<'a> {
@@ -34,8 +32,9 @@ pub(crate) fn map1<const N: usize, A: Lane, R: Lane>(
     i: &Instruction,
     f: impl Fn(A) -> R,
 ) -> Done {
-    let a = A::read::<N>(c.wave, &i.operands[1]);
-    R::write(c.wave, &i.operands[0], &a.map(f));
+    let a = Words::<N>::read::<A>(c.wave, &i.operands[1]);
+    c.wave
+        .write_lanes(&i.operands[0], |lane| f(a.lane(lane)), [0; N]);
     Ok(())
 }
 
@@ -46,10 +45,10 @@ pub(crate) fn map2<const N: usize, A: Lane, B: Lane, R: Lane>(
     i: &Instruction,
     f: impl Fn(A, B) -> R,
 ) -> Done {
-    let a = A::read::<N>(c.wave, &i.operands[1]);
-    let b = B::read::<N>(c.wave, &i.operands[2]);
-    let result: [R; N] = from_fn(|lane| f(a[lane], b[lane]));
-    R::write(c.wave, &i.operands[0], &result);
+    let a = Words::<N>::read::<A>(c.wave, &i.operands[1]);
+    let b = Words::<N>::read::<B>(c.wave, &i.operands[2]);
+    c.wave
+        .write_lanes(&i.operands[0], |lane| f(a.lane(lane), b.lane(lane)), [0; N]);
     Ok(())
 }
 
@@ -60,18 +59,30 @@ pub(crate) fn map3<const N: usize, A: Lane, B: Lane, C: Lane, R: Lane>(
     i: &Instruction,
     f: impl Fn(A, B, C) -> R,
 ) -> Done {
-    let x = A::read::<N>(c.wave, &i.operands[1]);
-    let y = B::read::<N>(c.wave, &i.operands[2]);
-    let z = C::read::<N>(c.wave, &i.operands[3]);
-    let result: [R; N] = from_fn(|lane| f(x[lane], y[lane], z[lane]));
-    R::write(c.wave, &i.operands[0], &result);
+    let x = Words::<N>::read::<A>(c.wave, &i.operands[1]);
+    let y = Words::<N>::read::<B>(c.wave, &i.operands[2]);
+    let z = Words::<N>::read::<C>(c.wave, &i.operands[3]);
+    c.wave.write_lanes(
+        &i.operands[0],
+        |lane| f(x.lane(lane), y.lane(lane), z.lane(lane)),
+        [0; N],
+    );
     Ok(())
 }
 
 /// Bits of lanes for which `f` is true, EXEC's lanes only.
 #[inline(always)]
 pub(crate) fn ballot<const N: usize>(wave: &Wave, f: impl Fn(usize) -> bool) -> u64 {
-    let all = (0..N).fold(0, |mask, lane| mask | u64::from(f(lane)) << lane);
+    let mut is_set = [0_u8; N];
+    for (lane, byte) in is_set.iter_mut().enumerate() {
+        *byte = u8::from(f(lane));
+    }
+    let mut all = 0;
+    for (at, eight) in is_set.as_chunks::<8>().0.iter().enumerate() {
+        // The product gathers the lowest bits of eight bytes in the uppermost byte.
+        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        all |= bits << (8 * at);
+    }
     all & wave.exec()
 }
 
@@ -188,29 +199,40 @@ impl Core<'_> {
     }
 
     /// A register that is used before the value that is loaded into it has been waited for.
+    #[inline]
     pub fn not_waited(&self, i: &Instruction) -> Option<Fault> {
-        let own = i.operands.iter();
-        let special = i.special.iter();
-        let permuted = special
-            .clone()
-            .filter_map(|s| s.permute.as_ref())
-            .map(|p| &p.source);
-        let second = special
-            .filter_map(|s| s.second.as_ref())
-            .flat_map(|second| &second.operands);
-        let all = own
-            .chain(permuted)
+        for (at, operand) in i.operands.iter().enumerate() {
+            if operand.is_register()
+                && let Some(pc) = self.wave.pending(operand)
+                && !(at < usize::from(i.destinations) && self.comes_later(i, pc))
+            {
+                return Some(self.too_early(operand, pc));
+            }
+        }
+        let special = i.special.as_ref()?;
+        let permuted = special.permute.iter().map(|permute| &permute.source);
+        let second = special.second.iter().flat_map(|second| &second.operands);
+        let mut others = permuted
             .chain(second)
             .filter(|operand| operand.is_register());
-        let (operand, pc) = all
-            .filter_map(|operand| Some((operand, self.wave.pending(operand)?)))
-            .next()?;
+        others.find_map(|operand| Some(self.too_early(operand, self.wave.pending(operand)?)))
+    }
+
+    /// Whether a load ends after the one at `pc`, so that it may have the same destination: loads of one kind are in order.
+    fn comes_later(&self, i: &Instruction, pc: u32) -> bool {
+        let space = |i: &Instruction| i.memory.as_ref().map(|memory| memory.space);
+        let earlier = space(&self.program.instructions[pc as usize]);
+        earlier == space(i) && earlier.is_some_and(|space| space != Space::Scalar)
+    }
+
+    #[cold]
+    fn too_early(&self, operand: &Operand, pc: u32) -> Fault {
         let load = &self.program.instructions[pc as usize];
-        Some(Fault::NotWaited {
+        Fault::NotWaited {
             register: operand.name(self.program.vectors),
             load: load.text.clone(),
             place: self.program.place(load.location),
-        })
+        }
     }
 
     pub fn note(&mut self, space: Space, lane: usize, address: u64, bytes: usize, stores: bool) {

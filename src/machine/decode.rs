@@ -345,13 +345,13 @@ fn apply(
             other => return Err(format!("modifier `{other}` is not known to this emulator")),
         }
     }
-    if let Some(memory) = &mut instruction.memory
+    if let Some(memory) = &instruction.memory
         && let MemoryKind::Atomic(_) = memory.kind
         && memory.space == Space::Global
     {
         // With a result there is one operand more.
-        memory.returns = instruction.operands.len() > 3 - usize::from(memory.flat);
-        instruction.destinations = u8::from(memory.returns);
+        let returns = instruction.operands.len() > 3 - usize::from(memory.flat);
+        instruction.destinations = u8::from(returns);
     }
     Ok(())
 }

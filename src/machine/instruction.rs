@@ -135,8 +135,6 @@ pub(crate) struct MemoryOp {
     pub half: Option<bool>,
     /// Two elements at two offsets, in units of this many bytes; 0: one element.
     pub pair: u16,
-    /// An atomic operation that brings back what was there.
-    pub returns: bool,
     pub flat: bool,
     pub buffer: bool,
 }

@@ -136,7 +136,8 @@ impl<'a> Machine<'a> {
 
     /// The segment of arguments, hidden ones included.
     fn arguments(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Vec<u8>, String> {
-        let mut segment = vec![0; kernel.argument_bytes.max(4)];
+        // Loads that the compiler merged reach past the last argument.
+        let mut segment = vec![0; (kernel.argument_bytes + 1).next_multiple_of(64)];
         let mut given = launch.arguments.iter();
         for parameter in &kernel.parameters {
             let (grid, block) = (launch.grid, launch.block);

@@ -1,7 +1,5 @@
 //! The registers of one wave, and what it waits for.
 
-use std::array::from_fn;
-
 use crate::operand::{EXEC, Kind, NULL, Operand, Part, VCC};
 
 /// What registers and LDS hold before anybody writes: a NaN that is easy to recognise.
@@ -54,6 +52,9 @@ pub struct Wave {
     /// Barriers passed.
     pub barriers: u32,
     vectors: Vec<u32>,
+    /// All ones for the lanes of `masked`, a value that EXEC had.
+    lane_masks: [u32; 64],
+    masked: u64,
     pub(crate) permuted: [u32; 64],
     pub(crate) outstanding: Vec<Outstanding>,
     /// For each register, one more than the instruction that loads it.
@@ -72,6 +73,8 @@ impl Wave {
             status: Status::Running,
             barriers: 0,
             vectors: vec![UNWRITTEN; rows * lanes],
+            lane_masks: [0; 64],
+            masked: 0,
             permuted: [0; 64],
             outstanding: vec![],
             pending: vec![0; SCALARS + rows],
@@ -244,38 +247,44 @@ impl Wave {
         });
     }
 
-    pub(crate) fn read<const N: usize>(&self, operand: &Operand) -> [u32; N] {
-        let mut value = self.row::<N>(operand, 0);
-        if operand.is_modified() {
-            modify(operand, &mut value);
-        }
-        value
-    }
-
     /// Word `word` of an operand, without modifiers.
     #[inline]
     pub(crate) fn row<const N: usize>(&self, operand: &Operand, word: u16) -> [u32; N] {
+        let mut row = [0; N];
         match operand.kind {
             Kind::Vector => {
                 let start = usize::from(operand.index + word) * N;
-                from_fn(|lane| self.vectors[start..start + N][lane])
+                row.copy_from_slice(&self.vectors[start..start + N]);
             }
-            Kind::Scalar => [self.scalars[usize::from(operand.index + word)]; N],
-            Kind::Permuted => from_fn(|lane| self.permuted[lane]),
-            Kind::Scc => [u32::from(self.scc); N],
-            _ => [(operand.value >> (32 * word.min(1))) as u32; N],
+            Kind::Scalar if operand.index == NULL => {}
+            Kind::Scalar => row = [self.scalars[usize::from(operand.index + word)]; N],
+            Kind::Permuted => row.copy_from_slice(&self.permuted[..N]),
+            Kind::Scc => row = [u32::from(self.scc); N],
+            _ => row = [(operand.value >> (32 * word.min(1))) as u32; N],
         }
+        row
     }
 
-    pub(crate) fn read64<const N: usize>(&self, operand: &Operand) -> [u64; N] {
-        let [low, mut high] = [0, 1].map(|word| match operand.kind {
-            Kind::Scalar if operand.index == NULL => [0; N],
-            _ => self.row::<N>(operand, word),
-        });
-        if operand.is_modified() {
-            modify(operand, &mut high);
+    /// Writes `value(lane)` to the lanes in EXEC. The last argument only says how many lanes there are.
+    #[inline(always)]
+    pub(crate) fn write_lanes<const N: usize, T: Lane>(
+        &mut self,
+        operand: &Operand,
+        value: impl Fn(usize) -> T,
+        mut low: [u32; N],
+    ) {
+        let mut high = [0; N];
+        for lane in 0..N {
+            let value = value(lane);
+            low[lane] = value.low();
+            if T::WIDE {
+                high[lane] = value.high();
+            }
         }
-        from_fn(|lane| u64::from(low[lane]) | u64::from(high[lane]) << 32)
+        self.write_row(operand, 0, &low);
+        if T::WIDE {
+            self.write_row(operand, 1, &high);
+        }
     }
 
     /// Writes word `word` of the lanes in EXEC.
@@ -290,13 +299,20 @@ impl Wave {
             return;
         }
         let exec = self.exec();
-        let row = self.vector_mut(operand.index + word);
+        let start = usize::from(operand.index + word) * N;
+        let row = &mut self.vectors[start..start + N];
         if exec == u64::MAX >> (64 - N) {
             row.copy_from_slice(value);
             return;
         }
-        for (lane, (old, new)) in row.iter_mut().zip(value).enumerate() {
-            *old = if exec >> lane & 1 == 1 { *new } else { *old };
+        if self.masked != exec {
+            self.masked = exec;
+            for (lane, mask) in self.lane_masks.iter_mut().enumerate() {
+                *mask = 0_u32.wrapping_sub((exec >> lane) as u32 & 1);
+            }
+        }
+        for ((old, new), mask) in row.iter_mut().zip(value).zip(&self.lane_masks) {
+            *old = *old & !mask | new & mask;
         }
     }
 }
@@ -329,42 +345,98 @@ fn modify<const N: usize>(operand: &Operand, value: &mut [u32; N]) {
     }
 }
 
-/// A value of one lane.
-pub(crate) trait Lane: Copy {
-    fn read<const N: usize>(wave: &Wave, operand: &Operand) -> [Self; N];
-    fn write<const N: usize>(wave: &mut Wave, operand: &Operand, value: &[Self; N]);
+/// A value of one lane, in one register or two.
+pub(crate) trait Lane: Copy + Default {
+    const WIDE: bool;
+    fn from_words(low: u32, high: u32) -> Self;
+    fn low(self) -> u32;
+    fn high(self) -> u32;
+
+    fn read<const N: usize>(wave: &Wave, operand: &Operand) -> [Self; N] {
+        let words = Words::<N>::read::<Self>(wave, operand);
+        let mut values = [Self::default(); N];
+        for (lane, value) in values.iter_mut().enumerate() {
+            *value = words.lane(lane);
+        }
+        values
+    }
+
+    fn write<const N: usize>(wave: &mut Wave, operand: &Operand, values: &[Self; N]) {
+        wave.write_lanes(operand, |lane| values[lane], [0; N]);
+    }
+}
+
+/// An operand's registers, by lane.
+pub(crate) struct Words<const N: usize> {
+    low: [u32; N],
+    high: [u32; N],
+}
+
+impl<const N: usize> Words<N> {
+    #[inline(always)]
+    pub fn read<T: Lane>(wave: &Wave, operand: &Operand) -> Words<N> {
+        let mut words = Words {
+            low: wave.row(operand, 0),
+            high: if T::WIDE {
+                wave.row(operand, 1)
+            } else {
+                [0; N]
+            },
+        };
+        if operand.is_modified() {
+            modify(
+                operand,
+                if T::WIDE {
+                    &mut words.high
+                } else {
+                    &mut words.low
+                },
+            );
+        }
+        words
+    }
+
+    #[inline(always)]
+    pub fn lane<T: Lane>(&self, lane: usize) -> T {
+        T::from_words(self.low[lane], self.high[lane])
+    }
 }
 
 macro_rules! lane {
-    ($type:ty, $read:ident, |$bits:ident| $from:expr, |$value:ident| $to:expr) => {
+    ($type:ty, $wide:expr, |$bits:ident| $from:expr, |$value:ident| $to:expr) => {
         impl Lane for $type {
-            #[inline]
-            fn read<const N: usize>(wave: &Wave, operand: &Operand) -> [Self; N] {
-                wave.$read::<N>(operand).map(|$bits| $from)
+            const WIDE: bool = $wide;
+            #[inline(always)]
+            fn from_words(low: u32, high: u32) -> Self {
+                let $bits = u64::from(low) | u64::from(high) << 32;
+                $from
             }
-            #[inline]
-            fn write<const N: usize>(wave: &mut Wave, operand: &Operand, value: &[Self; N]) {
-                wave.write_row(operand, 0, &value.map(|$value| $to as u32));
-                if size_of::<Self>() == 8 {
-                    wave.write_row(
-                        operand,
-                        1,
-                        &value.map(|$value| (u64::from($to) >> 32) as u32),
-                    );
-                }
+            #[inline(always)]
+            fn low(self) -> u32 {
+                let $value = self;
+                let bits = $to;
+                bits as u32
+            }
+            #[inline(always)]
+            fn high(self) -> u32 {
+                let $value = self;
+                let bits = u64::from($to);
+                (bits >> 32) as u32
             }
         }
     };
 }
-lane!(u32, read, |bits| bits, |value| value);
-lane!(i32, read, |bits| bits.cast_signed(), |value| value
+lane!(u32, false, |bits| bits as u32, |value| value);
+lane!(i32, false, |bits| bits as i32, |value| value
     .cast_unsigned());
-lane!(f32, read, |bits| f32::from_bits(bits), |value| value
-    .to_bits());
-lane!(u16, read, |bits| bits as u16, |value| value);
-lane!(i16, read, |bits| bits as i16, |value| value.cast_unsigned());
-lane!(u64, read64, |bits| bits, |value| value);
-lane!(i64, read64, |bits| bits.cast_signed(), |value| value
+lane!(f32, false, |bits| f32::from_bits(bits as u32), |value| {
+    value.to_bits()
+});
+lane!(u16, false, |bits| bits as u16, |value| value);
+lane!(i16, false, |bits| bits as i16, |value| value
     .cast_unsigned());
-lane!(f64, read64, |bits| f64::from_bits(bits), |value| value
+lane!(u64, true, |bits| bits, |value| value);
+lane!(i64, true, |bits| bits.cast_signed(), |value| value
+    .cast_unsigned());
+lane!(f64, true, |bits| f64::from_bits(bits), |value| value
     .to_bits());

@@ -1,6 +1,7 @@
 //! `workbench`: exercises in which learners write kernels.
 
 mod bench;
+mod machine;
 mod print;
 
 use std::io::Write as _;
@@ -54,6 +55,8 @@ pub enum WorkbenchCommand {
     Check(CheckArgs),
     /// Time the file on this GPU, and compare it with the solution and this device's peak rates
     Bench(bench::BenchArgs),
+    /// Execute the file as an AMD GPU's instructions and list them: no GPU is needed, and none is timed
+    Machine(machine::MachineArgs),
     /// Show the next hint
     Hint {
         /// Name or number of the exercise
@@ -173,6 +176,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             check_once(args, check, exercise, &path)
         }
         WorkbenchCommand::Bench(bench) => bench::run(args, bench),
+        WorkbenchCommand::Machine(machine) => machine::run(args, machine),
         WorkbenchCommand::Hint { exercise, number } => {
             let exercise = find(exercise)?;
             let counter = session.workbench().join(format!("{}.hints", exercise.name));

@@ -1,9 +1,9 @@
 //! Local memory, and exchanges of lanes that go through its hardware.
 
 use super::Entry;
-use super::memory::{atomic, combine, element, get, number, put};
+use super::memory::{Loaded, atomic, combine, element, get, number};
 use crate::core::{Core, Done};
-use crate::instruction::{Atomic, Instruction, MemoryKind, MemoryOp, Space};
+use crate::instruction::{Instruction, MemoryKind, MemoryOp, Space};
 use crate::operand::Operand;
 use crate::wave::{Counter, Lane};
 
@@ -62,104 +62,120 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
             let memory = MemoryOp {
                 kind: MemoryKind::Atomic(kind),
                 bytes,
-                returns,
                 ..base("b32")?
             };
             (memory, u8::from(returns), 2 + usize::from(returns))
         }
     };
-    let mut entry = Entry::new(access, destinations, operands);
+    let mut entry = Entry::new(access::<N>, destinations, operands);
     // The older name has the compared value first.
     entry.extra[0] = u32::from(kind == "cmpst");
     entry.memory = Some(memory);
     Some(entry)
 }
 
-fn access(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let Some(memory) = i.memory else {
         return Ok(());
     };
-    let exec = c.wave.exec();
     let first = usize::from(i.destinations);
-    let bytes = usize::from(memory.bytes);
-    let offsets = match memory.pair {
-        0 => [i.offsets[0], -1],
-        stride => i.offsets.map(|offset| offset * i32::from(stride)),
+    let base = c.wave.row::<N>(&i.operands[first], 0);
+    let stride = i32::from(memory.pair);
+    let offsets = if stride == 0 {
+        &i.offsets[..1]
+    } else {
+        &i.offsets[..]
     };
-    let stores = memory.kind != MemoryKind::Load;
-    for lane in (0..c.wave.lanes).filter(|lane| exec >> lane & 1 == 1) {
-        let base = lane_of(c, i, first, lane);
-        for (element, offset) in offsets.into_iter().enumerate() {
-            if element == 1 && memory.pair == 0 {
-                continue;
-            }
-            let address = base.wrapping_add_signed(offset) as usize;
-            c.note(Space::Lds, lane, address as u64, bytes, stores);
-            match memory.kind {
-                MemoryKind::Load => {
-                    let mut value = [0; 16];
-                    let (loaded, unwritten_error) =
-                        c.lds.load(c.program, c.wave, lane, address, bytes)?;
-                    value[..bytes].copy_from_slice(loaded);
-                    if let Some(access) = c.access.as_deref_mut().filter(|_| unwritten_error) {
-                        access.unwritten_error |= 1 << lane;
-                    }
-                    let words = (bytes / 4 * element) as u16;
-                    let data = Operand {
-                        index: i.operands[0].index + words,
-                        ..i.operands[0]
-                    };
-                    put(c, &data, &memory, lane, &value);
-                }
-                MemoryKind::Store => {
-                    let value = get(c, &i.operands[1 + element], &memory, lane);
-                    c.lds
-                        .store(c.program, c.wave, lane, address, &value[..bytes])?;
-                }
-                MemoryKind::Atomic(atomic) => run_atomic(c, i, &memory, atomic, lane, address)?,
-            }
-        }
+    for (element, offset) in offsets.iter().enumerate() {
+        let offset = if stride == 0 {
+            *offset
+        } else {
+            offset * stride
+        };
+        access_element::<N>(c, i, &memory, element, |lane| {
+            base[lane].wrapping_add_signed(offset) as usize
+        })?;
     }
     let destination = i.operands.first().filter(|_| i.destinations > 0);
     c.wave.issue(Counter::Lds, c.wave.pc - 1, destination);
     Ok(())
 }
 
-/// A register of 32 bits in one lane.
-fn lane_of(c: &Core<'_>, i: &Instruction, operand: usize, lane: usize) -> u32 {
-    let operand = &i.operands[operand];
-    match operand.kind {
-        crate::operand::Kind::Vector => c.wave.vector(operand.index)[lane],
-        _ => c.wave.scalar(operand),
-    }
-}
-
-fn run_atomic(
+/// The first or the second place of an instruction.
+fn access_element<const N: usize>(
     c: &mut Core<'_>,
     i: &Instruction,
     memory: &MemoryOp,
-    atomic: Atomic,
-    lane: usize,
-    address: usize,
+    element: usize,
+    address: impl Fn(usize) -> usize,
 ) -> Done {
-    let bytes = usize::from(memory.bytes);
-    let first = usize::from(i.destinations) + 1;
-    let data = |c: &Core<'_>, at: usize| {
-        let operand = i.operands.get(at);
-        operand.map_or(0, |operand| number(&get(c, operand, memory, lane)[..bytes]))
-    };
-    let (mut value, mut compare) = (data(c, first), data(c, first + 1));
-    if i.extra[0] == 1 {
-        std::mem::swap(&mut value, &mut compare);
+    let (exec, bytes) = (c.wave.exec(), usize::from(memory.bytes));
+    let active = || (0..N).filter(|lane| exec >> lane & 1 == 1);
+    if c.access.is_some() {
+        for lane in active() {
+            c.note(
+                Space::Lds,
+                lane,
+                address(lane) as u64,
+                bytes,
+                memory.kind != MemoryKind::Load,
+            );
+        }
     }
-    let place = c.lds.atomic(lane, address, bytes)?;
-    let old = number(place);
-    let new = combine(atomic, memory.bytes, old, value, compare);
-    place.copy_from_slice(&new.to_le_bytes()[..bytes]);
-    if memory.returns {
-        let mut value = [0; 16];
-        value[..8].copy_from_slice(&old.to_le_bytes());
-        put(c, &i.operands[0], memory, lane, &value);
+    let mut loaded = Loaded::<N>::default();
+    match memory.kind {
+        MemoryKind::Load => {
+            let one = active().next().map(&address);
+            // All lanes read one place: once will do.
+            let is_same = bytes >= 4 && active().all(|lane| Some(address(lane)) == one);
+            for lane in active() {
+                let (value, unwritten_error) =
+                    c.lds.load(c.program, c.wave, lane, address(lane), bytes)?;
+                if is_same {
+                    loaded.fill(value);
+                } else {
+                    loaded.set(memory, lane, value);
+                }
+                if let Some(access) = c.access.as_deref_mut().filter(|_| unwritten_error) {
+                    access.unwritten_error |= if is_same { exec } else { 1 << lane };
+                }
+                if is_same {
+                    break;
+                }
+            }
+        }
+        MemoryKind::Store => {
+            for lane in active() {
+                let value = get(c, &i.operands[1 + element], memory, lane);
+                c.lds
+                    .store(c.program, c.wave, lane, address(lane), &value[..bytes])?;
+            }
+        }
+        MemoryKind::Atomic(atomic) => {
+            let first = usize::from(i.destinations) + 1;
+            for lane in active() {
+                let data = |at: usize| {
+                    let operand = i.operands.get(at);
+                    operand.map_or(0, |operand| number(&get(c, operand, memory, lane)[..bytes]))
+                };
+                let (mut value, mut compare) = (data(first), data(first + 1));
+                if i.extra[0] == 1 {
+                    std::mem::swap(&mut value, &mut compare);
+                }
+                let place = c.lds.atomic(lane, address(lane), bytes)?;
+                loaded.set(memory, lane, place);
+                let new = combine(atomic, memory.bytes, number(place), value, compare);
+                place.copy_from_slice(&new.to_le_bytes()[..bytes]);
+            }
+        }
+    }
+    if i.destinations > 0 {
+        let words = (bytes / 4 * element) as u16;
+        let data = Operand {
+            index: i.operands[0].index + words,
+            ..i.operands[0]
+        };
+        loaded.put(c, &data, memory);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::core::{Core, Done};
 use crate::error::Fault;
 use crate::instruction::{Atomic, Instruction, MemoryKind, MemoryOp, Space};
 use crate::operand::{Kind, Operand};
-use crate::wave::{Counter, Lane};
+use crate::wave::Counter;
 
 pub(super) fn find(name: &str) -> Option<Entry> {
     if let Some(words) = name
@@ -87,7 +87,6 @@ pub(super) fn element(name: &str) -> Option<(MemoryOp, &str)> {
         signed,
         half,
         pair: 0,
-        returns: false,
         flat: false,
         buffer: false,
     };
@@ -215,10 +214,10 @@ fn run(c: &mut Core<'_>, i: &Instruction) -> Done {
     let Some(memory) = i.memory else {
         return Ok(());
     };
-    let result = match c.wave.lanes {
-        32 => access::<32>(c, i, &memory),
-        _ => access::<64>(c, i, &memory),
-    };
+    match c.wave.lanes {
+        32 => access::<32>(c, i, &memory)?,
+        _ => access::<64>(c, i, &memory)?,
+    }
     let pc = c.wave.pc - 1;
     let loads = i.destinations > 0;
     let counter = if loads || !c.program.is_rdna() {
@@ -231,7 +230,7 @@ fn run(c: &mut Core<'_>, i: &Instruction) -> Done {
     if memory.flat {
         c.wave.issue(Counter::Lds, pc, None);
     }
-    result
+    Ok(())
 }
 
 /// Operands of an access: the address, its base, and the first register of the data.
@@ -264,14 +263,23 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction, memory: &MemoryOp) 
         Some(base) => c.wave.scalar64(base),
         None => 0,
     };
-    let addresses: [u64; N] = match address.kind {
-        Kind::Off => [start.wrapping_add_signed(offset); N],
-        _ if base.is_some() || is_scratch => u32::read::<N>(c.wave, address)
-            .map(|at| start.wrapping_add(at.into()).wrapping_add_signed(offset)),
-        _ => u64::read::<N>(c.wave, address).map(|at| at.wrapping_add_signed(offset)),
-    };
+    let mut addresses = [start.wrapping_add_signed(offset); N];
+    if address.kind != Kind::Off {
+        let is_short = base.is_some() || is_scratch;
+        let low = c.wave.row::<N>(address, 0);
+        let high = if is_short {
+            [0; N]
+        } else {
+            c.wave.row::<N>(address, 1)
+        };
+        for lane in 0..N {
+            let at = u64::from(low[lane]) | u64::from(high[lane]) << 32;
+            addresses[lane] = addresses[lane].wrapping_add(at);
+        }
+    }
     let exec = c.wave.exec();
     let bytes = usize::from(memory.bytes);
+    let mut loaded = Loaded::<N>::default();
     for (lane, address) in addresses
         .iter()
         .enumerate()
@@ -286,13 +294,11 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction, memory: &MemoryOp) 
         );
         match memory.kind {
             MemoryKind::Load => {
-                let mut value = [0; 16];
-                let loaded = match is_scratch {
+                let value = match is_scratch {
                     true => scratch(c, lane, *address, bytes)?,
                     false => c.memory.load(lane, *address, bytes)?,
                 };
-                value[..bytes].copy_from_slice(loaded);
-                put(c, data, memory, lane, &value);
+                loaded.set(memory, lane, value);
             }
             MemoryKind::Store => {
                 let value = get(c, data, memory, lane);
@@ -307,7 +313,7 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction, memory: &MemoryOp) 
                     c,
                     data,
                     &MemoryOp {
-                        bytes: 16.min(memory.bytes * 2),
+                        bytes: memory.bytes * 2,
                         ..*memory
                     },
                     lane,
@@ -315,16 +321,14 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction, memory: &MemoryOp) 
                 let (operand, compare) =
                     (number(&value[..bytes]), number(&value[bytes..2 * bytes]));
                 let place = c.memory.store(lane, *address, bytes)?;
-                let old = number(place);
-                let new = combine(atomic, memory.bytes, old, operand, compare);
+                loaded.set(memory, lane, place);
+                let new = combine(atomic, memory.bytes, number(place), operand, compare);
                 place.copy_from_slice(&new.to_le_bytes()[..bytes]);
-                if memory.returns {
-                    let mut value = [0; 16];
-                    value[..8].copy_from_slice(&old.to_le_bytes());
-                    put(c, &i.operands[0], memory, lane, &value);
-                }
             }
         }
+    }
+    if i.destinations > 0 {
+        loaded.put(c, &i.operands[0], memory);
     }
     Ok(())
 }
@@ -353,31 +357,59 @@ fn scratch<'a>(
     Ok(&mut c.wave.scratch[start..start + bytes])
 }
 
-/// Puts what was loaded into a lane's registers.
-pub(super) fn put(
-    c: &mut Core<'_>,
-    data: &Operand,
-    memory: &MemoryOp,
-    lane: usize,
-    value: &[u8; 16],
-) {
-    let bytes = usize::from(memory.bytes);
-    if bytes < 4 {
-        let mut word = number(&value[..bytes]) as u32;
-        if memory.signed {
-            let unused = 32 - 8 * bytes as u32;
-            word = ((word << unused).cast_signed() >> unused).cast_unsigned();
-        }
-        let register = &mut c.wave.vector_mut(data.index)[lane];
-        *register = match memory.half {
-            None => word,
-            Some(false) => *register & 0xffff_0000 | word & 0xffff,
-            Some(true) => *register & 0xffff | word << 16,
-        };
-        return;
+/// What lanes loaded, before it goes into registers.
+pub(super) struct Loaded<const N: usize>([[u32; N]; 4]);
+
+impl<const N: usize> Default for Loaded<N> {
+    fn default() -> Loaded<N> {
+        Loaded([[0; N]; 4])
     }
-    for (at, word) in value[..bytes].as_chunks::<4>().0.iter().enumerate() {
-        c.wave.vector_mut(data.index + at as u16)[lane] = u32::from_le_bytes(*word);
+}
+
+impl<const N: usize> Loaded<N> {
+    #[inline]
+    pub fn set(&mut self, memory: &MemoryOp, lane: usize, bytes: &[u8]) {
+        if let &[low, ref rest @ ..] = bytes
+            && rest.len() < 3
+        {
+            let word = u32::from(low) | u32::from(rest.first().copied().unwrap_or(0)) << 8;
+            let unused = 32 - 8 * bytes.len() as u32;
+            let signed = ((word << unused).cast_signed() >> unused).cast_unsigned();
+            self.0[0][lane] = if memory.signed { signed } else { word };
+            return;
+        }
+        for (row, word) in self.0.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            row[lane] = u32::from_le_bytes(*word);
+        }
+    }
+
+    /// The same for every lane.
+    pub fn fill(&mut self, bytes: &[u8]) {
+        for (row, word) in self.0.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *row = [u32::from_le_bytes(*word); N];
+        }
+    }
+
+    /// Into the registers of lanes in EXEC.
+    pub fn put(&self, c: &mut Core<'_>, data: &Operand, memory: &MemoryOp) {
+        for (at, row) in self.0[..usize::from(memory.bytes).div_ceil(4)]
+            .iter()
+            .enumerate()
+        {
+            let Some(upper) = memory.half else {
+                c.wave.write_row(data, at as u16, row);
+                continue;
+            };
+            let mut merged = c.wave.row::<N>(data, 0);
+            for (old, new) in merged.iter_mut().zip(row) {
+                *old = if upper {
+                    *old & 0xffff | new << 16
+                } else {
+                    *old & 0xffff_0000 | new & 0xffff
+                };
+            }
+            c.wave.write_row(data, 0, &merged);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Two values of f32 in a pair of registers, and two of 16 bits in one.
 
 use super::Entry;
+use super::vector::fma_lanes;
 use crate::core::{Core, Done};
 use crate::float;
 use crate::instruction::{Instruction, Run};
@@ -33,13 +34,16 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
 /// The words of source `at` that make the lower and the upper result.
 fn words<const N: usize>(c: &Core<'_>, i: &Instruction, at: usize) -> [[f32; N]; 2] {
     let operand = &i.operands[1 + at];
-    [0, 1].map(|result| {
+    let mut both = [[0.0; N]; 2];
+    for (result, floats) in both.iter_mut().enumerate() {
         let high = i.extra[result] >> at & 1 == 1;
-        let negate = i.extra[2 + result] >> at & 1 == 1;
+        let flip = (i.extra[2 + result] >> at & 1) << 31;
         let word = c.wave.row::<N>(operand, word_of(operand, high));
-        let flip = u32::from(negate) << 31;
-        word.map(|bits| f32::from_bits(bits ^ flip))
-    })
+        for lane in 0..N {
+            floats[lane] = f32::from_bits(word[lane] ^ flip);
+        }
+    }
+    both
 }
 
 /// A constant is the same for both halves.
@@ -50,30 +54,26 @@ fn word_of(operand: &Operand, high: bool) -> u16 {
 #[inline(always)]
 fn floats<const N: usize>(c: &mut Core<'_>, i: &Instruction, f: impl Fn(f32, f32) -> f32) -> Done {
     let [a, b] = [0, 1].map(|at| words::<N>(c, i, at));
-    for half in 0..2 {
-        let result: [u32; N] =
-            std::array::from_fn(|lane| f(a[half][lane], b[half][lane]).to_bits());
-        c.wave.write_row(&i.operands[0], half as u16, &result);
+    let mut results = [[0; N]; 2];
+    for (half, result) in results.iter_mut().enumerate() {
+        for lane in 0..N {
+            result[lane] = f(a[half][lane], b[half][lane]).to_bits();
+        }
+    }
+    put_pair(c, i, &results)
+}
+
+fn put_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction, results: &[[u32; N]; 2]) -> Done {
+    for (half, result) in (0..).zip(results) {
+        c.wave.write_row(&i.operands[0], half, result);
     }
     Ok(())
 }
 
 fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let [x, y, z] = [0, 1, 2].map(|at| words::<N>(c, i, at));
-    for half in 0..2 {
-        let (x, y, z) = (&x[half], &y[half], &z[half]);
-        let mut again = false;
-        let mut result: [u32; N] = std::array::from_fn(|lane| {
-            let (value, is_unsure) = float::fma_fast(x[lane], y[lane], z[lane]);
-            again |= is_unsure;
-            value.to_bits()
-        });
-        if again {
-            result = std::array::from_fn(|lane| x[lane].mul_add(y[lane], z[lane]).to_bits());
-        }
-        c.wave.write_row(&i.operands[0], half as u16, &result);
-    }
-    Ok(())
+    let results = [0, 1].map(|half| fma_lanes(&x[half], &y[half], &z[half]).map(f32::to_bits));
+    put_pair(c, i, &results)
 }
 
 /// The first source's word for the lower half, the second's for the upper.
@@ -84,10 +84,7 @@ fn move_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
             .row::<N>(operand, word_of(operand, i.extra[0] >> at & 1 == 1))
     };
     let words = [word(0), word(1)];
-    for (at, word) in words.iter().enumerate() {
-        c.wave.write_row(&i.operands[0], at as u16, word);
-    }
-    Ok(())
+    put_pair(c, i, &words)
 }
 
 fn halves<const N: usize>(

@@ -1,9 +1,10 @@
 //! Vector arithmetic on 32 bits: every lane by itself.
 
 use super::Entry;
-use crate::core::{map1, map2, map3};
+use crate::core::{Core, Done, map1, map2, map3};
 use crate::float::{self, approximate};
-use crate::instruction::Run;
+use crate::instruction::{Instruction, Run};
+use crate::wave::Lane;
 
 /// An entry whose result is the closure's, of sources with its argument types.
 macro_rules! op {
@@ -248,20 +249,43 @@ fn maximum(a: f32, b: f32) -> f32 {
     }
 }
 
-fn fma<const N: usize>(c: &mut crate::core::Core<'_>, i: &crate::Instruction) -> crate::core::Done {
-    use crate::wave::Lane;
+fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let [x, y, z] = [1, 2, 3].map(|at| f32::read::<N>(c.wave, &i.operands[at]));
-    let mut again = false;
-    let mut result: [f32; N] = std::array::from_fn(|lane| {
-        let (value, is_unsure) = float::fma_fast(x[lane], y[lane], z[lane]);
-        again |= is_unsure;
-        value
-    });
-    if again {
-        result = std::array::from_fn(|lane| x[lane].mul_add(y[lane], z[lane]));
-    }
-    f32::write(c.wave, &i.operands[0], &result);
+    f32::write(c.wave, &i.operands[0], &fma_lanes(&x, &y, &z));
     Ok(())
+}
+
+/// Fused multiply-add of every lane, with the processor's own instruction if it has one.
+#[inline]
+pub(super) fn fma_lanes<const N: usize>(x: &[f32; N], y: &[f32; N], z: &[f32; N]) -> [f32; N] {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        // SAFETY: the processor has both.
+        return unsafe { fused(x, y, z) };
+    }
+    let mut result = [0.0; N];
+    let mut again = false;
+    for lane in 0..N {
+        let (value, is_unsure) = float::fma_fast(x[lane], y[lane], z[lane]);
+        result[lane] = value;
+        again |= is_unsure;
+    }
+    if again {
+        for lane in 0..N {
+            result[lane] = x[lane].mul_add(y[lane], z[lane]);
+        }
+    }
+    result
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn fused<const N: usize>(x: &[f32; N], y: &[f32; N], z: &[f32; N]) -> [f32; N] {
+    let mut result = [0.0; N];
+    for lane in 0..N {
+        result[lane] = x[lane].mul_add(y[lane], z[lane]);
+    }
+    result
 }
 
 /// Each byte of `select` names a byte of `b` (0 to 3) or of `a` (4 to 7), a sign (8 to 11), zeros (12) or ones.

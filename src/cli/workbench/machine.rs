@@ -1,0 +1,62 @@
+//! `workbench machine`: the file as an AMD GPU's instructions, executed and listed.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use super::WorkbenchArgs;
+use crate::cli::Exit;
+use crate::cli::say::say;
+use tinyllama_base::untrusted::Terminal;
+use tinyllama_course::compiled::compiler::Compiler;
+use tinyllama_course::workbench::machine::listing::inspect;
+use tinyllama_course::workbench::{File, Finding, words};
+
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// Name or number of the exercise
+    exercise: String,
+    /// The file, instead of the session's
+    #[arg(long, value_name = "FILE", overrides_with = "file")]
+    file: Option<PathBuf>,
+    /// Architecture to compile for: CDNA 2, CDNA 3 or RDNA 3
+    #[arg(long, value_parser = ["gfx90a", "gfx942", "gfx1100"], default_value = "gfx942")]
+    arch: String,
+}
+
+pub fn run(args: &WorkbenchArgs, asked: &MachineArgs) -> Result<Exit> {
+    let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
+    let file = match File::read(&path)? {
+        Ok(file) => file,
+        Err(finding) => return refused(args, &finding, None),
+    };
+    let compiler = Compiler::find()?;
+    match inspect(&compiler, exercise, &file, &asked.arch)? {
+        Ok(listing) => {
+            say(args.json, &listing, |out| {
+                let out = &mut Terminal(out);
+                let mut lines = listing.render(&file).into_iter();
+                lines.try_for_each(|line| writeln!(out, "{line}"))
+            })?;
+            Ok(Exit::from_passed(listing.findings.is_empty()))
+        }
+        Err(finding) => refused(args, &finding, Some(&file)),
+    }
+}
+
+fn refused(args: &WorkbenchArgs, finding: &Finding, file: Option<&File>) -> Result<Exit> {
+    say(args.json, &json!({ "findings": [finding] }), |out| {
+        let out = &mut Terminal(out);
+        let lines = match file {
+            Some(file) => words::finding_lines(finding, file),
+            None => vec![finding.message.clone()],
+        };
+        let mut lines = lines.into_iter();
+        lines.try_for_each(|line| writeln!(out, "{line}"))?;
+        Ok::<_, io::Error>(())
+    })?;
+    Ok(Exit::Failed)
+}

@@ -1,0 +1,244 @@
+//! The executed instructions of one case, as a document and as lines of text.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::Serialize;
+use tinyllama_base::table::{push_wrapped, shortened};
+use tinyllama_base::untrusted::plain;
+use tinyllama_machine::{Count, Group, Location, Program, Space, Summary};
+
+use super::super::compile::SOURCE;
+use super::super::exercise::Exercise;
+use super::super::file::File;
+use super::super::finding::Finding;
+use super::super::problem::Problem;
+use super::super::words::finding_lines;
+use super::{execute, program};
+use crate::compiled::compiler::Compiler;
+
+const WIDTH: usize = 80;
+
+/// What the counts do not say, where a reader would look for it.
+pub const NO_TIME: &str = "Executed by an emulator, not by a GPU: cycles, stalls and time are not measured here, and counts do \
+                           not give them. `workbench bench` times a kernel on a GPU.";
+
+/// One instruction of the program that was executed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ListedInstruction {
+    /// Index in the program.
+    pub index: u32,
+    /// Where it comes from; `line` is of the learner's file alone.
+    pub place: String,
+    pub line: Option<u32>,
+    pub group: Group,
+    pub text: String,
+    /// Instructions that this one waited for, by index, and the lines they come from.
+    pub waited_for: Vec<u32>,
+    pub waited_for_lines: Vec<u32>,
+    #[serde(flatten)]
+    pub count: Count,
+}
+
+impl ListedInstruction {
+    /// Mean of active lanes.
+    pub fn lanes(&self) -> f64 {
+        self.each(self.count.lanes)
+    }
+
+    fn each(&self, sum: u64) -> f64 {
+        sum as f64 / self.count.executed.max(1) as f64
+    }
+}
+
+/// One case of an exercise, executed for one architecture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Listing {
+    pub exercise: String,
+    pub architecture: String,
+    pub wave_size: usize,
+    pub case: String,
+    pub workgroups: u64,
+    pub waves: u64,
+    /// Instructions of waves.
+    pub executed: u64,
+    pub instructions: Vec<ListedInstruction>,
+    pub groups: BTreeMap<Group, u64>,
+    /// By line of the learner's file; what comes from headers is counted with line 0.
+    pub lines: BTreeMap<u32, BTreeMap<Group, u64>>,
+    pub findings: Vec<Finding>,
+    pub note: &'static str,
+}
+
+/// Compiles `file` for `architecture`, executes the exercise's first case and lists what was executed; or what is wrong
+/// with the file.
+///
+/// # Errors
+/// Where the compiler cannot be started, or the emulator does not know an instruction.
+pub fn inspect(
+    compiler: &Compiler,
+    exercise: &Exercise,
+    file: &File,
+    architecture: &str,
+) -> Result<Result<Listing, Finding>> {
+    let program = match program(compiler, exercise, file, architecture)? {
+        Ok(program) => program,
+        Err(finding) => return Ok(Err(finding)),
+    };
+    let sizes = exercise.cases.first().unwrap_or(&exercise.bench);
+    let problem = Problem::new(exercise, sizes, u32::try_from(program.wave_size)?)?;
+    let mut summary = Summary::default();
+    let executed = execute(&program, &problem, &mut summary)?;
+    let instructions = summary
+        .executed()
+        .map(|(index, count)| listed(&program, index, count));
+    let mut lines: BTreeMap<u32, BTreeMap<Group, u64>> = BTreeMap::new();
+    for (location, groups) in summary.by_line(&program) {
+        let line = lines
+            .entry(own_line(&program, location).unwrap_or(0))
+            .or_default();
+        for (group, count) in groups {
+            *line.entry(group).or_default() += count;
+        }
+    }
+    Ok(Ok(Listing {
+        exercise: exercise.name.clone(),
+        architecture: program.architecture.clone(),
+        wave_size: program.wave_size,
+        case: problem.describe(),
+        workgroups: summary.workgroups,
+        waves: summary.waves,
+        executed: executed.instructions,
+        instructions: instructions.collect(),
+        groups: summary.by_group(&program),
+        lines,
+        findings: executed.findings,
+        note: NO_TIME,
+    }))
+}
+
+/// The line of the learner's file; none for what comes from a header.
+fn own_line(program: &Program, location: Location) -> Option<u32> {
+    let file = program.files.get(usize::from(location.file))?;
+    (file == SOURCE && location.line > 0).then_some(location.line)
+}
+
+fn listed(program: &Program, index: u32, count: &Count) -> ListedInstruction {
+    let instruction = &program.instructions[index as usize];
+    let waited_for: Vec<u32> = count.waited.keys().copied().collect();
+    let line_of = |index: &u32| own_line(program, program.instructions[*index as usize].location);
+    let mut waited_for_lines: Vec<u32> = waited_for.iter().filter_map(line_of).collect();
+    waited_for_lines.sort_unstable();
+    waited_for_lines.dedup();
+    ListedInstruction {
+        index,
+        place: program.place(instruction.location),
+        line: own_line(program, instruction.location),
+        group: instruction.group,
+        text: instruction.text.clone(),
+        waited_for,
+        waited_for_lines,
+        count: count.clone(),
+    }
+}
+
+impl Listing {
+    /// At most 80 columns.
+    pub fn render(&self, file: &File) -> Vec<String> {
+        let mut lines = vec![format!(
+            "{} as {} machine code: {} workgroups, {} waves of {} lanes",
+            self.exercise, self.architecture, self.workgroups, self.waves, self.wave_size
+        )];
+        lines.push(format!(
+            "{} instructions executed; {}",
+            self.executed, self.case
+        ));
+        let mut note = String::new();
+        push_wrapped(&mut note, NO_TIME, WIDTH);
+        lines.extend(note.lines().map(str::to_owned));
+        lines.push(String::new());
+        lines.push(format!(
+            "{:>4} {:>7} {:>5} {:<38} {:>6} {:>5}  {}",
+            "line", "count", "lanes", "instruction", "bytes", "lines", "LDS"
+        ));
+        lines.extend(self.instructions.iter().map(row));
+        lines.push("lanes, bytes and lines of 128 bytes: the mean of an execution".into());
+        lines.push(String::new());
+        lines.extend(self.mix());
+        lines.push(String::new());
+        lines.extend(self.by_line(file));
+        for finding in &self.findings {
+            lines.push(String::new());
+            lines.extend(finding_lines(finding, file));
+        }
+        lines
+    }
+
+    fn mix(&self) -> Vec<String> {
+        let row = |(group, count): (&Group, &u64)| {
+            let share = *count as f64 * 100.0 / self.executed.max(1) as f64;
+            let bar = "#".repeat((share / 2.5).round() as usize);
+            format!("{:<10} {count:>9} {share:>5.1} %  {bar}", group.name())
+        };
+        let mut lines = vec!["By group".to_owned()];
+        lines.extend(self.groups.iter().map(row));
+        lines
+    }
+
+    fn by_line(&self, file: &File) -> Vec<String> {
+        let mut lines = vec!["By line (0: from headers)".to_owned()];
+        for (line, groups) in &self.lines {
+            let total: u64 = groups.values().sum();
+            let text = file.line(*line).unwrap_or_default();
+            let text = shortened(&plain(&text.trim().replace('\t', " ")), 34);
+            let mut parts: Vec<_> = groups.iter().collect();
+            parts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let parts = itertools::join(
+                parts
+                    .iter()
+                    .map(|(group, count)| format!("{} {count}", group.name())),
+                ", ",
+            );
+            lines.push(format!(
+                "{line:>4} {total:>7} {text:<34} {}",
+                shortened(&parts, 32)
+            ));
+        }
+        lines
+    }
+}
+
+fn row(one: &ListedInstruction) -> String {
+    let line = one.line.map_or(String::new(), |line| line.to_string());
+    let (count, lanes) = (one.count.executed, one.lanes());
+    let text = shortened(&one.text, 38);
+    let start = format!("{line:>4} {count:>7} {lanes:>5.1} {text:<38}");
+    let end = match one.count.space {
+        Some(Space::Lds) => {
+            let ways = one.count.passes as f64 / one.count.least_passes.max(1) as f64;
+            let unwritten_error = if one.count.unwritten_error > 0 {
+                " nan"
+            } else {
+                ""
+            };
+            format!(
+                " {:>6.0} {:>5}  {ways:.1}x{unwritten_error}",
+                one.each(one.count.bytes),
+                ""
+            )
+        }
+        Some(Space::Scratch) => format!(" {:>6.0} {:>5}  scratch", one.each(one.count.bytes), ""),
+        Some(_) => format!(
+            " {:>6.0} {:>5.1}",
+            one.each(one.count.bytes),
+            one.each(one.count.lines_128)
+        ),
+        None if !one.waited_for.is_empty() && one.waited_for_lines.is_empty() => " waits".into(),
+        None if !one.waited_for.is_empty() => {
+            let lines = itertools::join(&one.waited_for_lines, ",");
+            shortened(&format!(" waits for {lines}"), 22)
+        }
+        None => String::new(),
+    };
+    format!("{start}{end}").trim_end().to_owned()
+}

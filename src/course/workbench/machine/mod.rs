@@ -1,0 +1,223 @@
+//! A kernel as an AMD GPU's instructions, executed one by one by the emulator of `tinyllama-machine`: no GPU, no time.
+
+pub mod listing;
+
+use anyhow::Result;
+use tinyllama_machine::{
+    Argument, ExecutionError, Fault, Launch, LaunchError, Machine, Memory, Observer, Program,
+};
+
+use super::amd;
+use super::check::compare;
+use super::compile::SOURCE;
+use super::exercise::Exercise;
+use super::file::File;
+use super::finding::{Finding, Kind};
+use super::problem::{Passed, Problem};
+use super::stand_in::Output;
+use crate::compiled::compiler::{Compiler, CompilerError};
+
+/// What a buffer holds that nobody wrote.
+const UNWRITTEN: u32 = 0x7fc0_beef;
+
+/// Instructions of waves that one case may execute.
+const BUDGET: u64 = 100_000_000;
+
+/// The file's kernels as machine code for `architecture`, or what is wrong with the file.
+///
+/// # Errors
+/// Where the compiler cannot be started, or the emulator does not know an instruction.
+pub fn program(
+    compiler: &Compiler,
+    exercise: &Exercise,
+    file: &File,
+    architecture: &str,
+) -> Result<Result<Program, Finding>> {
+    if let Some(refused) = file.refused() {
+        return Ok(Err(refused));
+    }
+    let assembly = match compiler.assembly(&exercise.name, &amd::source(file), architecture) {
+        Ok(assembly) => assembly,
+        Err(CompilerError::Refused { log, .. }) => return Ok(Err(refusal(&log))),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Ok(Program::parse(&assembly)?))
+}
+
+/// The first error in the learner's lines.
+fn refusal(log: &str) -> Finding {
+    let error = log
+        .lines()
+        .find(|line| line.contains(" error: "))
+        .unwrap_or(log);
+    let place = error
+        .strip_prefix(SOURCE)
+        .and_then(|rest| rest.strip_prefix(':'));
+    let line = place.and_then(|rest| rest.split(':').next()?.parse().ok());
+    let said = error.split_once(" error: ").map_or(error, |(_, said)| said);
+    Finding::new(Kind::Compile, line, said)
+}
+
+/// One case, executed.
+#[derive(Debug)]
+pub struct Executed {
+    /// Wrong results, or why the kernel could not go on.
+    pub findings: Vec<Finding>,
+    /// What ended it.
+    pub error: Option<Box<ExecutionError>>,
+    /// Instructions of waves.
+    pub instructions: u64,
+}
+
+/// Executes the launches of `problem` and compares what they leave with the reference.
+///
+/// # Errors
+/// Where the program lacks a kernel of the exercise, or the exercise has no reference.
+pub fn execute<O: Observer>(
+    program: &Program,
+    problem: &Problem<'_>,
+    observer: &mut O,
+) -> Result<Executed> {
+    let mut memory = Memory::new();
+    let buffers: Vec<_> = problem
+        .buffers
+        .iter()
+        .map(|buffer| {
+            let empty = || vec![UNWRITTEN; buffer.elements];
+            let words = buffer.words.clone().unwrap_or_else(empty);
+            memory.add_words(&buffer.argument.name, &words)
+        })
+        .collect();
+    let mut machine = Machine::new(program, memory);
+    let mut findings = vec![];
+    let mut error = None;
+    for planned in &problem.launches {
+        let arguments = planned.arguments.iter().map(|passed| match passed {
+            Passed::Buffer(index) => Argument::Buffer(buffers[*index]),
+            Passed::Word(word) => Argument::Word(*word),
+        });
+        let mut launch = Launch::new(
+            planned.entry,
+            planned.grid,
+            planned.block,
+            arguments.collect(),
+        );
+        launch.dynamic_lds = planned.shared as usize;
+        launch.budget = BUDGET;
+        match machine.run(&launch, observer) {
+            Ok(()) => {}
+            Err(LaunchError::Execution(stopped)) => {
+                findings.push(finding(&stopped));
+                error = Some(stopped);
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if error.is_none() {
+        for (name, expected) in problem.expected()? {
+            let index = problem
+                .buffers
+                .iter()
+                .position(|buffer| buffer.argument.name == name);
+            let words = index.map_or(vec![], |index| {
+                machine.memory.buffer(buffers[index]).words().collect()
+            });
+            // Which line wrote an element is not kept here; what holds the pattern was not written.
+            let lines = words
+                .iter()
+                .map(|word| u32::from(*word != UNWRITTEN))
+                .collect();
+            let found = compare(
+                name,
+                &Output { words, lines },
+                &expected,
+                problem.exercise.tolerance,
+            );
+            findings.extend(found.map(|found| Finding {
+                line: None,
+                ..found
+            }));
+        }
+    }
+    Ok(Executed {
+        findings,
+        error,
+        instructions: machine.executed,
+    })
+}
+
+fn finding(error: &ExecutionError) -> Finding {
+    let kind = match &error.fault {
+        Fault::Unmapped { .. } | Fault::OutOfBounds { .. } => Kind::OutOfBounds,
+        Fault::Race { .. } => Kind::Race,
+        Fault::Endless(_) => Kind::Endless,
+        _ => Kind::Crash,
+    };
+    let line = error
+        .place
+        .strip_prefix(SOURCE)
+        .and_then(|rest| rest.strip_prefix(':')?.parse().ok());
+    let message = format!(
+        "{} (`{}`, workgroup {:?}, wave {})",
+        error.fault, error.instruction, error.workgroup, error.wave
+    );
+    Finding::new(kind, line, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiled::facts::ARCHITECTURES;
+    use crate::workbench::exercises;
+
+    /// None where no compiler knows AMD GPUs.
+    fn compiler() -> Option<Compiler> {
+        match Compiler::find() {
+            Ok(compiler) => Some(compiler),
+            Err(CompilerError::NoCompiler)
+                if std::env::var_os("HIP_STAND_IN_REQUIRED").is_none() =>
+            {
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn solutions_are_right_as_machine_code() {
+        let Some(compiler) = compiler() else {
+            return;
+        };
+        let mut wrong = vec![];
+        for exercise in exercises().unwrap() {
+            let text = exercise.solution().unwrap().to_owned();
+            let file = File {
+                path: exercise.file_name().into(),
+                text,
+            };
+            for architecture in ARCHITECTURES {
+                let program = program(&compiler, exercise, &file, architecture);
+                let program = match program {
+                    Ok(program) => program.unwrap(),
+                    Err(error) => {
+                        wrong.push(format!("{} {architecture}: {error}", exercise.name));
+                        continue;
+                    }
+                };
+                for sizes in &exercise.cases {
+                    let problem = Problem::new(exercise, sizes, program.wave_size as u32).unwrap();
+                    let executed = execute(&program, &problem, &mut ()).unwrap();
+                    for finding in executed.findings {
+                        wrong.push(format!(
+                            "{} {architecture} {}: {finding:?}",
+                            exercise.name,
+                            problem.describe()
+                        ));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
