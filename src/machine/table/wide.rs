@@ -47,8 +47,8 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         "v_div_fixup_f64" => op!(|a: f64, b: f64, c: f64| float::div_fixup(a, b, c)),
         "v_div_scale_f32" => return with_carry(div_scale::<N, f32>, 1),
         "v_div_scale_f64" => return with_carry(div_scale::<N, f64>, 1),
-        "v_div_fmas_f32" => Entry::new(div_fmas::<N, f32>, 1, 4).with(32),
-        "v_div_fmas_f64" => Entry::new(div_fmas::<N, f64>, 1, 4).with(64),
+        "v_div_fmas_f32" => Entry::new(div_fmas::<N, f32>, 1, 4),
+        "v_div_fmas_f64" => Entry::new(div_fmas::<N, f64>, 1, 4),
         "v_add_co_u32" => return with_carry(|c, i| run_remotely::<N>(c, i, |a, b, _| a + b), 0),
         "v_sub_co_u32" => {
             return with_carry(
@@ -137,14 +137,9 @@ fn div_scale<const N: usize, F: Lane + Division>(c: &mut Core<'_>, i: &Instructi
 
 fn div_fmas<const N: usize, F: Lane + Division>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let [x, y, z] = [1, 2, 3].map(|at| F::read::<N>(c.wave, &i.operands[at]));
-    let (vcc, power) = (c.wave.vcc(), i.extra[0].cast_signed());
+    let vcc = c.wave.vcc();
     let result: [F; N] = std::array::from_fn(|lane| {
-        let sum = x[lane].multiply_add(y[lane], z[lane]);
-        if vcc >> lane & 1 == 1 {
-            sum.scale(power)
-        } else {
-            sum
-        }
+        float::div_fmas(x[lane], y[lane], z[lane], vcc >> lane & 1 == 1)
     });
     F::write(c.wave, &i.operands[0], &result);
     Ok(())

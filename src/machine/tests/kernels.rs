@@ -32,6 +32,11 @@ extern "C" __global__ void local(const int* which, float* out) {
     for (int i = 0; i < 16; ++i) values[i] = i * 0.5f + threadIdx.x;
     out[threadIdx.x] = values[which[threadIdx.x] & 15];
 }
+extern "C" __global__ void steps(const int* which, float* out) {
+    float value = 1.0f;
+    for (int i = which[threadIdx.x] % 5; i > 0; --i) value = value * 1.5f + 1.0f;
+    out[threadIdx.x] = value;
+}
 extern "C" __global__ void endless(volatile int* x) { while (x[0] == 0) {} }
 extern "C" __global__ void count(const int* x, int* counts) {
     __hip_atomic_fetch_add(&counts[x[blockIdx.x * blockDim.x + threadIdx.x] & 3], 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
@@ -209,6 +214,20 @@ fn private_memory_atomics_and_endless_loops() {
         );
         machine.run(&launch, &mut ()).unwrap();
         let right = (0..64_u32).map(|i| (i * 7 % 16) as f32 * 0.5 + i as f32);
+        assert!(
+            machine.memory.buffer(out).floats().eq(right),
+            "{architecture}"
+        );
+
+        // Lanes that have left a loop keep what they had.
+        let arguments = vec![Argument::Buffer(which), Argument::Buffer(out)];
+        machine
+            .run(
+                &Launch::new("steps", [1, 1, 1], [64, 1, 1], arguments),
+                &mut (),
+            )
+            .unwrap();
+        let right = (0..64).map(|i| (0..i * 7 % 5).fold(1.0_f32, |value, _| value * 1.5 + 1.0));
         assert!(
             machine.memory.buffer(out).floats().eq(right),
             "{architecture}"
