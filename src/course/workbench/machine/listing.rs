@@ -242,3 +242,55 @@ fn row(one: &ListedInstruction) -> String {
     };
     format!("{start}{end}").trim_end().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workbench::find;
+    use crate::workbench::machine::tests::compiler;
+
+    #[test]
+    fn listings_name_lines_waits_and_bank_conflicts_in_80_columns() {
+        let Some(compiler) = compiler() else {
+            return;
+        };
+        let exercise = find("bank-conflicts").unwrap();
+        let listed = |name: &str| {
+            let text = exercise.file(name).unwrap().to_owned();
+            let file = File {
+                path: "kernel.hip".into(),
+                text,
+            };
+            let listing = inspect(&compiler, exercise, &file, "gfx942")
+                .unwrap()
+                .unwrap();
+            let lines = listing.render(&file);
+            for line in &lines {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            (listing, lines.join("\n"))
+        };
+        let (right, text) = listed("solution.hip");
+        assert!(right.findings.is_empty(), "{:?}", right.findings);
+        assert!(
+            text.contains("stalls and time are not") && text.contains("waits for "),
+            "{text}"
+        );
+        let passes = |listing: &Listing| -> (u64, u64) {
+            let counts = listing.instructions.iter().map(|one| &one.count);
+            counts.fold((0, 0), |sum, count| {
+                (sum.0 + count.passes, sum.1 + count.least_passes)
+            })
+        };
+        let (passes_right, least) = passes(&right);
+        let (wrong, _) = listed("wrong-no-padding.hip");
+        assert!(
+            passes(&wrong).0 > 4 * passes_right,
+            "{:?} {:?}",
+            passes(&wrong),
+            passes(&right)
+        );
+        assert!(passes_right >= least && least > 0);
+        assert_eq!(right.executed, right.groups.values().sum::<u64>());
+    }
+}

@@ -166,13 +166,13 @@ fn finding(error: &ExecutionError) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::compiled::facts::ARCHITECTURES;
     use crate::workbench::exercises;
 
     /// None where no compiler knows AMD GPUs.
-    fn compiler() -> Option<Compiler> {
+    pub fn compiler() -> Option<Compiler> {
         match Compiler::find() {
             Ok(compiler) => Some(compiler),
             Err(CompilerError::NoCompiler)
