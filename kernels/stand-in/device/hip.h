@@ -192,19 +192,15 @@ static __attribute__((noinline)) STAND_IN_UNCHECKED T atomicCAS(T *address, T co
     return old;
 }
 
-// Vectors.
-#define STAND_IN_VECTOR2(name, type, bytes)                                              \
-    struct __attribute__((aligned(bytes))) name {                                        \
-        type x, y;                                                                       \
-    };                                                                                   \
-    STAND_IN_INLINE name make_##name(type x, type y) { return {x, y}; }
-#define STAND_IN_VECTOR4(name, type)                                                     \
-    struct __attribute__((aligned(16))) name {                                           \
-        type x, y, z, w;                                                                 \
-    };                                                                                   \
-    STAND_IN_INLINE name make_##name(type x, type y, type z, type w) { return {x, y, z, w}; }
-STAND_IN_VECTOR2(float2, float, 8)
-STAND_IN_VECTOR2(int2, int, 8)
+// Vectors, each moved by one access as on a GPU; the compiler would take a structure apart.
+#define STAND_IN_VECTOR2(name, type)                                                                        \
+    typedef type name __attribute__((ext_vector_type(2)));                                                  \
+    STAND_IN_INLINE name make_##name(type x, type y) { return name{x, y}; }
+#define STAND_IN_VECTOR4(name, type)                                                                        \
+    typedef type name __attribute__((ext_vector_type(4)));                                                  \
+    STAND_IN_INLINE name make_##name(type x, type y, type z, type w) { return name{x, y, z, w}; }
+STAND_IN_VECTOR2(float2, float)
+STAND_IN_VECTOR2(int2, int)
 STAND_IN_VECTOR4(float4, float)
 STAND_IN_VECTOR4(int4, int)
 

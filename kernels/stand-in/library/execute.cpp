@@ -261,6 +261,7 @@ bool Block::settle(uint32_t threads) {
         return false;
     }
     epoch_ = order().next_epoch();
+    if (observer_) observer_->barrier_passed();
     for (uint32_t i = 0; i < threads; i++) {
         threads_[i].state = State::Ready;
         threads_[i].step = 0;

@@ -45,6 +45,8 @@ class Observer {
     virtual void accessed(const void *place, const void *address, size_t bytes, Access access, uint32_t thread) = 0;
     // Returns whether `place` is part of the running module.
     virtual bool in_module(const void *place) const = 0;
+    // All lanes of a block have passed a barrier.
+    virtual void barrier_passed() {}
     // Called when all lanes of a block have ended.
     virtual void block_ended() = 0;
 };

@@ -94,6 +94,7 @@ class Job final : public Observer {
     bool found(const Finding &finding) override;
     void accessed(const void *place, const void *address, size_t bytes, Access access, uint32_t thread) override;
     void block_ended() override;
+    void barrier_passed() override { barriers_++; }
     bool in_module(const void *place) const override { return loaded_.holds(place); }
 
    private:
@@ -121,6 +122,8 @@ class Job final : public Observer {
     DeviceMemory memory_;
     std::unique_ptr<Pictures> pictures_;
     uint64_t block_ = 0, stride_ = 1;
+    // Of the block that runs, and of the block with most.
+    uint64_t barriers_ = 0, most_barriers_ = 0;
     uint32_t local_bytes_ = 0;
     std::set<std::tuple<Finding::Kind, const void *, const void *, Clash::Kind>> seen_;
     // Reads of memory that no lane has written yet, by address. Lanes run one after the other here: if another lane
@@ -366,11 +369,14 @@ void Job::accessed(const void *place, const void *address, size_t bytes, Access 
 void Job::block_ended() {
     if (pictures_ && block_ % stride_ == 0) pictures_->block_ended();
     tell_early(true);
+    most_barriers_ = std::max(most_barriers_, barriers_);
+    barriers_ = 0;
     block_++;
 }
 
 void Job::tell_pictures() {
     if (!pictures_) return;
+    say("{\"kind\":\"barriers\",\"count\":" + std::to_string(most_barriers_) + "}");
     for (auto &[place, picture] : pictures_->all()) {
         std::string lanes;
         uint64_t first = 0;

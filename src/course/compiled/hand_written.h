@@ -68,6 +68,7 @@ TUTOR_MATH(rsqrtf, __builtin_amdgcn_rsqf)
 TUTOR_MATH(sinf, __builtin_elementwise_sin)
 TUTOR_MATH(cosf, __builtin_elementwise_cos)
 TUTOR_MATH(fabsf, __builtin_elementwise_abs)
+TUTOR_MATH(rintf, __builtin_elementwise_rint)
 TUTOR_MATH(floorf, __builtin_elementwise_floor)
 TUTOR_MATH(ceilf, __builtin_elementwise_ceil)
 TUTOR_DEVICE float fmaxf(float x, float y) { return __builtin_elementwise_max(x, y); }
