@@ -217,10 +217,10 @@ pub(super) fn results(
             .map(|bits| u32::from(*bits != u32::MAX))
             .collect();
         let found = compare(
+            problem.exercise,
             name,
             &KernelOutput { words, lines },
             expected,
-            problem.exercise.tolerance,
         );
         findings.extend(found.map(|finding| KernelFinding {
             line: None,

@@ -51,7 +51,7 @@ fn refused(args: &WorkbenchArgs, finding: &Finding, file: Option<&File>) -> Resu
     say(args.json, &json!({ "findings": [finding] }), |out| {
         let out = &mut Terminal(out);
         let lines = match file {
-            Some(file) => words::finding_lines(finding, file),
+            Some(file) => text::finding_lines(finding, file),
             None => vec![finding.message.clone()],
         };
         let mut lines = lines.into_iter();

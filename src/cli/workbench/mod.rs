@@ -18,7 +18,6 @@ use super::print_result::{print_document, print_text};
 use super::session::SessionCommandArgs;
 use crate::learner_kernels::gpu;
 use tinyllama_base::locale;
-use tinyllama_base::table::push_wrapped;
 use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_course::run::{Launcher, NotStarted, RunExit, UsageError};
 use tinyllama_course::session::event::KernelTime;
@@ -258,11 +257,10 @@ fn check_once(
             print::facts(out, facts.as_deref())?;
         }
         if checked.passed {
-            let name = &exercise.name;
-            writeln!(out, "\nAnswer by measuring (`workbench bench {name}`):")?;
-            let mut wrapped = String::new();
-            push_wrapped(&mut wrapped, &exercise.question, 80);
-            write!(out, "{wrapped}")?;
+            writeln!(out)?;
+            for line in text::after_pass(exercise, 80) {
+                writeln!(out, "{line}")?;
+            }
         } else if checked.cases > 0 && !asked.picture {
             writeln!(
                 out,

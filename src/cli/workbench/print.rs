@@ -26,6 +26,7 @@ pub fn list(exercises: &[Exercise], state: &SessionState, as_json: bool) -> Resu
             "name": exercise.name,
             "title": exercise.title,
             "learns": exercise.learns,
+            "after": exercise.after,
             "checks": checks,
             "passed": passed,
             "best_milliseconds": best,
@@ -60,6 +61,9 @@ pub fn start(
     let (number, title) = (exercise.number, &exercise.title);
     writeln!(out, "{number}. {title}\n{}\n", exercise.learns)?;
     writeln!(out, "{}", exercise.text.trim_end())?;
+    if !exercise.after.is_empty() {
+        writeln!(out, "\nComes after: {}", exercise.after.join(", "))?;
+    }
     for launch in &exercise.launches {
         let head = wrapped(&exercise.signature(launch), 70).join("\n        ");
         writeln!(out, "\n    {head}")?;

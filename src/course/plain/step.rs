@@ -10,7 +10,7 @@ use crate::session::{CheckResultText, CheckedKernel, SessionState, StepRef, Step
 use crate::tutor::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};
 use crate::tutor::profile::ProfileView;
 use crate::tutor::{TutorError, output, say};
-use crate::workbench::Exercise;
+use crate::workbench::{Exercise, text};
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     /// Enters the open step and prints it.
@@ -287,6 +287,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         };
         self.with_session(|session| session.check_kernel(at, &tried))?;
         self.print(&tried.lines().join("\n"))?;
+        if tried.checked.passed {
+            self.print(&text::after_pass(exercise, 80).join("\n"))?;
+        }
         self.print(match tried.checked.passed {
             true => "\nThis step is done. Enter goes on.",
             false => "\nThis step is not done yet.",

@@ -4,6 +4,7 @@ use anyhow::Result;
 use itertools::Itertools;
 use serde::Serialize;
 
+use super::amd;
 use super::compile;
 use super::exercise::{ErrorLimits, Exercise};
 use super::file::KernelFile;
@@ -76,12 +77,7 @@ pub fn check(
             let mut findings = wrong_results(&problem, &answer)?;
             let whole = answer.outputs.is_some();
             if first && whole {
-                findings.extend(
-                    answer
-                        .pictures
-                        .iter()
-                        .filter_map(|one| over_limit(one, &exercise.limits)),
-                );
+                findings.extend(over_limits(&problem, &answer)?);
             }
             let endless = answer
                 .findings
@@ -98,6 +94,9 @@ pub fn check(
                 break;
             }
         }
+    }
+    if checked.findings.is_empty() {
+        checked.findings.extend(too_few_waves(exercise, file)?);
     }
     checked.passed = checked.findings.is_empty();
     Ok(checked)
@@ -138,7 +137,7 @@ fn wrong_results(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<
     let mut findings = vec![];
     for (name, expected) in problem.expected()? {
         if let Some(output) = outputs.get(name) {
-            findings.extend(compare(name, output, &expected, problem.exercise.tolerance));
+            findings.extend(compare(problem.exercise, name, output, &expected));
         }
     }
     Ok(findings)
@@ -146,16 +145,20 @@ fn wrong_results(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<
 
 /// Compares an output with the expected elements.
 pub fn compare(
+    exercise: &Exercise,
     name: &str,
     output: &KernelOutput,
     expected: &[f64],
-    tolerance: f64,
 ) -> Option<KernelFinding> {
-    let got = |i: usize| {
-        output
-            .words
-            .get(i)
-            .map_or(f64::NAN, |bits| f64::from(f32::from_bits(*bits)))
+    let is_float = exercise
+        .argument(name)
+        .is_none_or(|one| one.kind.is_float());
+    // Whole numbers are right or wrong.
+    let tolerance = if is_float { exercise.tolerance } else { 0.0 };
+    let got = |i: usize| match output.words.get(i) {
+        Some(bits) if is_float => f64::from(f32::from_bits(*bits)),
+        Some(bits) => f64::from(bits.cast_signed()),
+        None => f64::NAN,
     };
     let written = |i: usize| output.lines.get(i).copied().unwrap_or(0);
     let typical =
@@ -173,6 +176,10 @@ pub fn compare(
         .find(|i| got(*i).is_nan() && written(*i) > 0);
     let kind = nan.map_or(FindingKind::Wrong, |_| FindingKind::Nan);
     let update = nan.into_iter().chain(wrong.iter().copied()).unique();
+    let short = |value: f64| match is_float {
+        true => short(value),
+        false => format!("{value:.0}"),
+    };
     let update = update.take(TOLD).map(|i| match written(i) {
         0 => format!(
             "{name}[{i}]: expected {}, never written",
@@ -212,6 +219,56 @@ fn short(value: f64) -> String {
     }
 }
 
+/// What the first case counted, where it is more than the exercise allows.
+fn over_limits(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<KernelFinding>> {
+    let limits = &problem.exercise.limits;
+    let pictures = &answer.pictures;
+    let mut findings: Vec<KernelFinding> = pictures
+        .iter()
+        .filter_map(|one| over_limit(one, limits))
+        .collect();
+    for (array, most) in &limits.requests {
+        let most = problem.size(most)?;
+        let of_array = pictures
+            .iter()
+            .filter(|one| !one.local && one.array == *array);
+        let counted: u64 = of_array.clone().map(|one| one.requests).sum();
+        if counted > most as u64 {
+            let line = of_array.max_by_key(|one| one.requests).map(|one| one.line);
+            let message =
+                format!("{array}: wavefronts access it {counted} times where {most} would do");
+            findings.push(KernelFinding::new(FindingKind::Requests, line, message));
+        }
+    }
+    if let Some(most) = &limits.barriers {
+        let (most, counted) = (problem.size(most)?, answer.barriers);
+        if counted > most as u64 {
+            let message = format!("a workgroup waits at {counted} barriers where {most} would do");
+            findings.push(KernelFinding::new(FindingKind::Barriers, None, message));
+        }
+    }
+    Ok(findings)
+}
+
+/// A right kernel that takes too many registers, where a compiler for AMD GPUs is here to ask.
+fn too_few_waves(exercise: &Exercise, file: &KernelFile) -> Result<Option<KernelFinding>> {
+    let Some(fewest) = exercise.limits.waves else {
+        return Ok(None);
+    };
+    let facts = amd::facts(exercise, file)?.unwrap_or_default();
+    let of_kernel = facts.iter().filter(|one| one.architecture == "gfx942");
+    let over = of_kernel.filter_map(|one| Some((one, one.waves_per_simd()?)));
+    let mut over = over.filter(|(_, waves)| *waves < f64::from(fewest));
+    Ok(over.next().map(|(one, waves)| {
+        let vgprs = one.resources.vgprs;
+        let message = format!(
+            "{} takes {vgprs} vector registers on gfx942, where {waves:.0} wavefronts fit on a SIMD and {fewest} should",
+            one.kernel
+        );
+        KernelFinding::new(FindingKind::Occupancy, None, message)
+    }))
+}
+
 /// Finds a load or store that needs more memory accesses than the exercise allows.
 fn over_limit(picture: &AccessPicture, limits: &ErrorLimits) -> Option<KernelFinding> {
     let line = Some(picture.line);
@@ -244,19 +301,20 @@ mod tests {
 
     #[test]
     fn wrong_elements_are_told_with_the_line_that_wrote_them() {
+        let any = crate::workbench::find("rmsnorm").unwrap();
         let right = output(&[1.0, 2.0], &[4, 4]);
-        assert_eq!(compare("y", &right, &[1.0, 2.000_001], 1e-5), None);
-        let found = compare("y", &output(&[1.0, 2.5], &[4, 5]), &[1.0, 2.0], 1e-5).unwrap();
+        assert_eq!(compare(any, "y", &right, &[1.0, 2.000_001]), None);
+        let found = compare(any, "y", &output(&[1.0, 2.5], &[4, 5]), &[1.0, 2.0]).unwrap();
         assert_eq!((found.kind, found.line), (FindingKind::Wrong, Some(5)));
         assert!(
             found.message.contains("y[1]: expected 2, got 2.5"),
             "{}",
             found.message
         );
-        let found = compare("y", &output(&[1.0, f32::NAN], &[4, 0]), &[1.0, 2.0], 1e-5).unwrap();
+        let found = compare(any, "y", &output(&[1.0, f32::NAN], &[4, 0]), &[1.0, 2.0]).unwrap();
         assert_eq!((found.kind, found.line), (FindingKind::Wrong, None));
         assert!(found.message.contains("never written"), "{}", found.message);
-        let found = compare("y", &output(&[0.0, f32::NAN], &[4, 7]), &[1.0, 2.0], 1e-5).unwrap();
+        let found = compare(any, "y", &output(&[0.0, f32::NAN], &[4, 7]), &[1.0, 2.0]).unwrap();
         assert_eq!((found.kind, found.line), (FindingKind::Nan, Some(7)));
     }
 

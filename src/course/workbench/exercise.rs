@@ -26,6 +26,13 @@ pub struct Exercise {
     pub name: String,
     pub title: String,
     pub learns: String,
+    /// Exercises that come before this one.
+    #[serde(default)]
+    pub after: Vec<String>,
+    /// Where the model does the same, one sentence.
+    pub model: String,
+    /// Why the solution is as it is, one sentence.
+    pub reason: String,
     /// The task as Markdown.
     pub text: String,
     pub launches: Vec<LaunchText>,
@@ -112,14 +119,21 @@ impl ArgumentType {
     }
 }
 
-/// Limits on the access picture of the first case.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+/// What a right kernel still has to keep to; counted in the first case.
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorLimits {
-    /// Largest number of cache lines for each line that is needed.
+    /// Most cache lines for each that is needed.
     pub lines: Option<f64>,
-    /// Largest number of lanes that use one bank.
+    /// Most lanes of one bank.
     pub conflicts: Option<u64>,
+    /// Most accesses by wavefronts, for each named array in global memory.
+    #[serde(default)]
+    pub requests: BTreeMap<String, Expression>,
+    /// Most barriers that a workgroup passes.
+    pub barriers: Option<Expression>,
+    /// Fewest wavefronts that fit on a SIMD of gfx942.
+    pub waves: Option<u32>,
 }
 
 /// A typical mistake and the finding that it causes.
@@ -209,6 +223,20 @@ impl Exercise {
             launch.entry
         )
     }
+}
+
+/// What to do after `exercise`: the exercises that build on it, else the one that follows.
+///
+/// # Errors
+/// As [`exercises`].
+pub fn next(exercise: &Exercise) -> Result<Vec<&'static Exercise>> {
+    let all = exercises()?;
+    let builds_on = |other: &&Exercise| other.after.contains(&exercise.name);
+    let next: Vec<_> = all.iter().filter(builds_on).collect();
+    Ok(match next.is_empty() {
+        true => all.get(exercise.number).into_iter().collect(),
+        false => next,
+    })
 }
 
 /// Returns all exercises in their order.

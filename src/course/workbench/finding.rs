@@ -24,6 +24,9 @@ named! {
         Crash = "crash",
         Uncoalesced = "uncoalesced",
         BankConflict = "bank conflict",
+        Requests = "too many requests",
+        Barriers = "too many barriers",
+        Occupancy = "too few wavefronts fit",
     }
 }
 

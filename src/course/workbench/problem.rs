@@ -193,7 +193,7 @@ impl<'a> PreparedCase<'a> {
         }
     }
 
-    fn size(&self, formula: &Expression) -> Result<usize> {
+    pub(super) fn size(&self, formula: &Expression) -> Result<usize> {
         let size = formula.size(&|name| self.name(name));
         size.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
     }
@@ -281,6 +281,11 @@ impl<'a> PreparedCase<'a> {
             "integers" => {
                 let [low, high] = range()?;
                 filled(Box::new(|_| (low + (high - low) * random.share()).floor()))
+            }
+            // Odd numbers from -n to n for an odd n. No quotient by n lies half-way between two steps.
+            "odd" => {
+                let n = value(inside)?;
+                filled(Box::new(|_| 2.0 * (random.share() * (n + 1.0)).floor() - n))
             }
             "constant" => {
                 let constant = value(inside)?;

@@ -30,6 +30,8 @@ const LONGEST: Duration = Duration::from_secs(30 * SECONDS as u64);
 pub struct CaseResult {
     pub findings: Vec<KernelFinding>,
     pub pictures: Vec<AccessPicture>,
+    /// The most barriers that a workgroup passed.
+    pub barriers: u64,
     /// The outputs by name. `None` if the kernel did not return.
     pub outputs: Option<BTreeMap<String, KernelOutput>>,
 }
@@ -157,6 +159,9 @@ fn read(said: &[u8], problem: &PreparedCase<'_>, secret: &str) -> CaseResult {
         let Ok(value) = serde_json::from_slice::<Value>(line) else {
             continue;
         };
+        if value["kind"] == "barriers" {
+            answer.barriers = value["count"].as_u64().unwrap_or_default();
+        }
         answer.pictures.extend(AccessPicture::of_stand_in(&value));
         answer.findings.extend(finding::of_stand_in(&value));
     }

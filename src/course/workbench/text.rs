@@ -1,9 +1,10 @@
 //! Formats a check as lines of text, equal for the command line, the plain course and the screen.
 
-use tinyllama_base::table::{push_wrapped, shortened};
+use tinyllama_base::table::{push_wrapped, shortened, wrapped};
 use tinyllama_base::untrusted::plain;
 
 use super::check::ExerciseCheck;
+use super::exercise::{Exercise, next};
 use super::file::KernelFile;
 use super::finding::KernelFinding;
 use super::picture::{ASCII, DrawingGlyphs, UNICODE};
@@ -37,6 +38,27 @@ pub fn verdict(checked: &ExerciseCheck) -> String {
         1 => format!("{name}: not yet, 1 finding"),
         count => format!("{name}: not yet, {count} findings"),
     }
+}
+
+/// What a learner reads once the check has passed, in lines of `width` columns: why the solution is as it is, where the
+/// model does the same, the question to measure, and what comes next.
+pub fn after_pass(exercise: &Exercise, width: usize) -> Vec<String> {
+    let name = &exercise.name;
+    let question = itertools::join(exercise.question.split_whitespace(), " ");
+    let next = next(exercise).unwrap_or_default();
+    let mut parts = vec![
+        format!(
+            "The solution (`workbench solution {name}`): {}",
+            exercise.reason
+        ),
+        format!("In the model: {}", exercise.model),
+        format!("Answer by measuring (`workbench bench {name}`): {question}"),
+    ];
+    if !next.is_empty() {
+        let names = itertools::join(next.iter().map(|one| &one.name), ", ");
+        parts.push(format!("Next: {names}"));
+    }
+    parts.iter().flat_map(|part| wrapped(part, width)).collect()
 }
 
 /// Formats one finding: its kind and place, the lines that it names, the message, and the wave sizes and cases that showed

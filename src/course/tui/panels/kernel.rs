@@ -7,15 +7,15 @@ use ratatui::prelude::{Constraint, Line};
 use crate::session::CheckedKernel;
 use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Scroll, Tabs, Theme, cut};
 use crate::workbench::{find, text};
-use tinyllama_base::{push_wrapped, wrapped};
+use tinyllama_base::wrapped;
 
 /// From this width on, the file and the results stand side by side.
 const SIDE_BY_SIDE: usize = 130;
 
 const RESULTS: usize = 0;
 const FILE: usize = 1;
-const PICTURE: usize = 2;
-const NAMES: [&str; 3] = ["results", "file", "memory"];
+const SOLUTION: usize = 3;
+const NAMES: [&str; 4] = ["results", "file", "memory", "solution"];
 
 #[derive(Debug, Default)]
 pub struct KernelPanel {
@@ -25,9 +25,11 @@ pub struct KernelPanel {
     /// Line numbers that findings name, from 1.
     named: Vec<u32>,
     picture: [Vec<String>; 2],
+    /// Once the file passes.
+    solution: Vec<String>,
     passed: bool,
     tabs: Tabs,
-    scrolls: [Scroll; 3],
+    scrolls: [Scroll; 4],
 }
 
 impl KernelPanel {
@@ -44,11 +46,11 @@ impl KernelPanel {
         self.results = tried.lines();
         self.passed = tried.checked.passed;
         if let (true, Ok(exercise)) = (self.passed, find(&tried.checked.exercise)) {
-            let mut question = String::new();
-            push_wrapped(&mut question, &exercise.question, 80);
-            let asks = "Answer by measuring, if there is a GPU:";
-            self.results.extend([String::new(), asks.into()]);
-            self.results.extend(question.lines().map(str::to_owned));
+            self.results.push(String::new());
+            // Wrapped when they are drawn.
+            self.results.extend(text::after_pass(exercise, usize::MAX));
+            let solution = exercise.solution().unwrap_or_default().lines();
+            self.solution = solution.map(str::to_owned).collect();
         }
         let numbered = tried.file.text.lines().zip(1..);
         self.file = numbered
@@ -82,6 +84,7 @@ impl KernelPanel {
         let lines = match tab {
             RESULTS => &self.results,
             FILE => &self.file,
+            SOLUTION => &self.solution,
             _ => &self.picture[usize::from(theme.glyphs.unicode)],
         };
         lines.iter().enumerate().flat_map(styled).collect()
@@ -90,7 +93,14 @@ impl KernelPanel {
     fn put(&self, tab: usize, pane: &mut Pane) {
         let lines = self.lines(tab, pane.width(), pane.theme);
         if lines.is_empty() {
-            return pane.remark("Nothing to see yet: it appears once the kernel compiles.");
+            let event = if tab == SOLUTION {
+                "passes"
+            } else {
+                "compiles"
+            };
+            return pane.remark(&format!(
+                "Nothing to see yet: it appears once the kernel {event}."
+            ));
         }
         let first = self.scrolls[tab].first(lines.len(), pane.area.height.into());
         pane.put(lines.into_iter().skip(first));
@@ -120,7 +130,7 @@ impl Panel for KernelPanel {
 
     fn act(&mut self, action: PanelAction) -> bool {
         self.tabs.act(action, NAMES.len()) || {
-            let scroll = &self.scrolls[self.tabs.at.min(PICTURE)];
+            let scroll = &self.scrolls[self.tabs.at];
             scroll.act(action, scroll.page())
         }
     }
@@ -130,7 +140,7 @@ impl Panel for KernelPanel {
     }
 
     fn hidden(&self) -> (usize, usize) {
-        self.scrolls[self.tabs.at.min(PICTURE)].hidden()
+        self.scrolls[self.tabs.at].hidden()
     }
 }
 
@@ -211,5 +221,24 @@ mod tests {
         for (columns, rows) in [(1, 1), (20, 3), (60, 20)] {
             drawn(&panel, columns, rows, &theme);
         }
+    }
+
+    #[test]
+    fn a_solution_stands_beside_the_file_once_it_passes() {
+        let mut panel = KernelPanel::new("rope.hip".into());
+        let theme = Theme::new(true, false);
+        let mut tried = tried();
+        panel.take(&tried);
+        (0..3).for_each(|_| assert!(panel.act(PanelAction::NextSection)));
+        let failed = drawn(&panel, 150, 24, &theme);
+        assert!(!failed.contains("turns[position"), "{failed}");
+        tried.checked.passed = true;
+        panel.take(&tried);
+        let passed = drawn(&panel, 150, 24, &theme);
+        let both = passed.contains("   1 float") && passed.contains("turns[position");
+        assert!(both, "{passed}");
+        assert!(panel.act(PanelAction::NextSection));
+        let results = drawn(&panel, 80, 24, &theme);
+        assert!(results.contains("Next: rope-in-place"), "{results}");
     }
 }
