@@ -68,11 +68,29 @@ fn for_each_exercise(look: impl Fn(&Exercise) -> Vec<String> + Sync) {
 }
 
 #[test]
-fn there_are_fourteen_exercises_with_all_they_need() {
+fn there_are_thirty_exercises_with_all_they_need() {
     let all = exercises().unwrap();
-    assert_eq!(all.len(), 14);
+    assert_eq!(all.len(), 30);
     for exercise in all {
         let name = &exercise.name;
+        for before in &exercise.after {
+            let before = find(before).unwrap().number;
+            assert!(
+                before < exercise.number,
+                "{name} comes before its prerequisite"
+            );
+        }
+        assert!(
+            exercise.number == 1 || !exercise.after.is_empty(),
+            "{name}: no prerequisite"
+        );
+        for sentence in [&exercise.model, &exercise.reason] {
+            let is_one = sentence.ends_with('.') && !sentence.contains(". ");
+            assert!(
+                is_one && sentence.split(' ').count() <= 35,
+                "{name}: {sentence}"
+            );
+        }
         assert!(
             exercise.starter().is_ok() && exercise.solution().is_ok(),
             "{name}"

@@ -30,8 +30,9 @@ for name in $names; do
     rm -f "starter-$name.hip"
     mkdir -p starters
     "$program" workbench start "$name" --to starters >/dev/null
-    # The starter of coalescing is correct but slow, and only the access picture shows that.
-    [ "$name" = coalescing ] || check "$name: the starter does not" 1 "$program" workbench check "$name" --gpu --file "starters/$name.hip"
+    # These starters are correct but slow, correct at waves of 32 only, or have a race that may go well. The stand-in shows it.
+    case "$name" in coalescing | vector-loads | swizzle | registers | double-buffer | ported-reduction | rope-in-place) continue ;; esac
+    check "$name: the starter does not" 1 "$program" workbench check "$name" --gpu --file "starters/$name.hip"
 done
 
 echo "== an endless kernel is ended, and the GPU stays usable"

@@ -1,0 +1,12 @@
+// Wrong: up to three numbers at the end belong to no whole group, and nobody takes them.
+extern "C" __global__ void scale_add(const float* x, const float* y, float* out, int n, float a) {
+    const float4* xs = reinterpret_cast<const float4*>(x);
+    const float4* ys = reinterpret_cast<const float4*>(y);
+    float4* outs = reinterpret_cast<float4*>(out);
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n / 4) {
+        float4 u = xs[i];
+        float4 v = ys[i];
+        outs[i] = make_float4(a * u.x + v.x, a * u.y + v.y, a * u.z + v.z, a * u.w + v.w);
+    }
+}

@@ -1,0 +1,27 @@
+// out[r][c] = x[r][0] + ... + x[r][c], one workgroup a row of at most 256.
+extern "C" __global__ void running_sums(
+        const int* x, int* out, int rows, int width) {
+    __shared__ int totals[32];
+    int lane = threadIdx.x % warpSize;
+    int wave = threadIdx.x / warpSize;
+    int c = threadIdx.x;
+    int v = c < width ? x[blockIdx.x * width + c] : 0;
+
+    for (int d = 1; d < warpSize; d *= 2) {
+        int before = __shfl_up(v, d);
+        if (lane >= d) {
+            v += before;
+        }
+    }
+    if (lane == warpSize - 1) {
+        totals[wave] = v;
+    }
+    __syncthreads();
+
+    for (int w = 0; w < wave; w++) {
+        v += totals[w];
+    }
+    if (c < width) {
+        out[blockIdx.x * width + c] = v;
+    }
+}
