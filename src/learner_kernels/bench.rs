@@ -144,7 +144,7 @@ fn reference_racer(
                 address.into()
             }
             ArgumentSource::Named(name) => match problem.passed(name)? {
-                KernelArgument::CaseBuffer(index) => placed[index].address().into(),
+                KernelArgument::Buffer(index) => placed[index].address().into(),
                 KernelArgument::Word(bits) => bits.into(),
             },
         });

@@ -137,7 +137,7 @@ pub(super) fn place(
         let memory = driver.allocate((buffer.elements + GUARD) * 4)?;
         // No kernel has written it yet: a NaN.
         let mut words = buffer
-            .bits_of
+            .bits
             .clone()
             .unwrap_or_else(|| vec![u32::MAX; buffer.elements]);
         words.resize(buffer.elements + GUARD, GUARD_BITS);
@@ -163,7 +163,7 @@ pub(super) fn launch(
             .arguments
             .iter()
             .map(|passed| match passed {
-                KernelArgument::CaseBuffer(index) => placed[*index].address().into(),
+                KernelArgument::Buffer(index) => placed[*index].address().into(),
                 KernelArgument::Word(bits) => (*bits).into(),
             })
             .collect();

@@ -103,7 +103,7 @@ fn on_stand_in(
     for buffer in &mut problem.buffers {
         // Elements that an exercise leaves unwritten stay unwritten here.
         let is_given = buffer.argument.values.is_some();
-        buffer.bits_of = arrays
+        buffer.bits = arrays
             .remove(buffer.argument.name.as_str())
             .filter(|_| is_given);
     }

@@ -137,7 +137,7 @@ impl<'a> Decoder<'a> {
             line: line.number,
             place: self.program.place(line.location),
         })?;
-        let group = Group::of(&name);
+        let group = Group::from_name(&name);
         let mut instruction = Instruction {
             text: text.to_owned(),
             name: mnemonic.to_owned(),

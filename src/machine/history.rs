@@ -74,7 +74,7 @@ pub struct History {
 
 impl History {
     /// Records workgroup `workgroup` of the first launch.
-    pub fn of(workgroup: [u32; 3]) -> History {
+    pub fn new(workgroup: [u32; 3]) -> History {
         History {
             workgroup,
             steps: VecDeque::new(),

@@ -48,7 +48,7 @@ impl Group {
         }
     }
 
-    pub(crate) fn of(name: &str) -> Group {
+    pub(crate) fn from_name(name: &str) -> Group {
         let starts = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
         if starts(&["v_mfma", "v_wmma"]) {
             Group::Matrix

@@ -49,7 +49,7 @@
 //! let mut machine = Machine::new(&program, memory);
 //! let launch = Launch::new("numbers", [1, 1, 1], [32, 1, 1], vec![Argument::Buffer(out)]);
 //!
-//! let mut seen = (Summary::default(), History::from_logs([0, 0, 0]));
+//! let mut seen = (Summary::default(), History::new([0, 0, 0]));
 //! machine.run(&launch, &mut seen)?;
 //! assert!(machine.memory.buffer(out).words().eq(0..32));
 //!

@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::WorkbenchArgs;
 use crate::cli::Exit;
-use crate::cli::say::say;
-use tinyllama_base::untrusted::Terminal;
+use crate::cli::print_result::print_document;
+use tinyllama_base::untrusted::PlainWriter;
 use tinyllama_course::compiled::compiler::Compiler;
 use tinyllama_course::workbench::machine::listing::inspect;
-use tinyllama_course::workbench::{File, Finding, words};
+use tinyllama_course::workbench::{KernelFile, KernelFinding, text};
 
 #[derive(Debug, Args)]
 pub struct MachineArgs {
@@ -29,15 +29,15 @@ pub struct MachineArgs {
 
 pub fn run(args: &WorkbenchArgs, asked: &MachineArgs) -> Result<Exit> {
     let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
-    let file = match File::read(&path)? {
+    let file = match KernelFile::read(&path)? {
         Ok(file) => file,
         Err(finding) => return refused(args, &finding, None),
     };
     let compiler = Compiler::find()?;
     match inspect(&compiler, exercise, &file, &asked.arch)? {
         Ok(listing) => {
-            say(args.json, &listing, |out| {
-                let out = &mut Terminal(out);
+            print_document(args.json, &listing, |out| {
+                let out = &mut PlainWriter(out);
                 let mut lines = listing.render(&file).into_iter();
                 lines.try_for_each(|line| writeln!(out, "{line}"))
             })?;
@@ -47,9 +47,13 @@ pub fn run(args: &WorkbenchArgs, asked: &MachineArgs) -> Result<Exit> {
     }
 }
 
-fn refused(args: &WorkbenchArgs, finding: &Finding, file: Option<&File>) -> Result<Exit> {
-    say(args.json, &json!({ "findings": [finding] }), |out| {
-        let out = &mut Terminal(out);
+fn refused(
+    args: &WorkbenchArgs,
+    finding: &KernelFinding,
+    file: Option<&KernelFile>,
+) -> Result<Exit> {
+    print_document(args.json, &json!({ "findings": [finding] }), |out| {
+        let out = &mut PlainWriter(out);
         let lines = match file {
             Some(file) => text::finding_lines(finding, file),
             None => vec![finding.message.clone()],

@@ -28,7 +28,7 @@ pub struct CaseBuffer<'a> {
     pub argument: &'a KernelParameter,
     pub elements: usize,
     /// Bits of each element. `None` if it starts unwritten.
-    pub bits_of: Option<Vec<u32>>,
+    pub bits: Option<Vec<u32>>,
 }
 
 /// A launch with its numbers.
@@ -45,7 +45,7 @@ pub struct Planned<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelArgument {
     /// Index of a buffer.
-    CaseBuffer(usize),
+    Buffer(usize),
     /// Bits of a number.
     Word(u32),
 }
@@ -209,7 +209,7 @@ impl<'a> PreparedCase<'a> {
     pub fn passed(&self, name: &str) -> Result<KernelArgument> {
         let mut buffers = self.buffers.iter();
         if let Some(index) = buffers.position(|buffer| buffer.argument.name == name) {
-            return Ok(KernelArgument::CaseBuffer(index));
+            return Ok(KernelArgument::Buffer(index));
         }
         let value = self.number(name)?;
         let argument = self.exercise.argument(name);
@@ -246,7 +246,7 @@ impl<'a> PreparedCase<'a> {
         Ok(CaseBuffer {
             argument,
             elements,
-            bits_of: words.transpose()?,
+            bits: words.transpose()?,
         })
     }
 
@@ -319,7 +319,7 @@ impl<'a> PreparedCase<'a> {
     fn bits_of(&self, name: &str) -> &[u32] {
         let mut buffers = self.buffers.iter();
         let buffer = buffers.find(|buffer| buffer.argument.name == name);
-        let words = buffer.and_then(|buffer| buffer.bits_of.as_deref());
+        let words = buffer.and_then(|buffer| buffer.bits.as_deref());
         words.unwrap_or_default()
     }
 

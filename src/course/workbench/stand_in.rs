@@ -121,7 +121,7 @@ fn job(problem: &PreparedCase<'_>, pictures: bool, secret: &str) -> Vec<u8> {
     );
     for buffer in &problem.buffers {
         let (name, bytes) = (&buffer.argument.name, buffer.elements * 4);
-        let [filled, output] = [buffer.bits_of.is_some(), buffer.argument.output].map(u8::from);
+        let [filled, output] = [buffer.bits.is_some(), buffer.argument.output].map(u8::from);
         head += &format!("buffer {name} {bytes} {filled} {output}\n");
     }
     for launch in &problem.launches {
@@ -130,7 +130,7 @@ fn job(problem: &PreparedCase<'_>, pictures: bool, secret: &str) -> Vec<u8> {
         head += &format!("launch {} {sides} {}\n", launch.entry, launch.shared);
         for passed in &launch.arguments {
             head += &match passed {
-                KernelArgument::CaseBuffer(index) => format!("b {index}\n"),
+                KernelArgument::Buffer(index) => format!("b {index}\n"),
                 KernelArgument::Word(bits) => format!("w {bits}\n"),
             };
         }
@@ -140,7 +140,7 @@ fn job(problem: &PreparedCase<'_>, pictures: bool, secret: &str) -> Vec<u8> {
     for words in problem
         .buffers
         .iter()
-        .filter_map(|buffer| buffer.bits_of.as_ref())
+        .filter_map(|buffer| buffer.bits.as_ref())
     {
         job.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
     }

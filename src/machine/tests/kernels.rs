@@ -314,7 +314,7 @@ fn history_goes_back_and_forward() {
             Argument::Buffer(out),
             Argument::Word(WIDTH as u32),
         ];
-        let mut seen = (History::from_logs([1, 0, 0]), Summary::default());
+        let mut seen = (History::new([1, 0, 0]), Summary::default());
         machine
             .run(
                 &Launch::new("sums", [ROWS as u32, 1, 1], [256, 1, 1], arguments),

@@ -10,10 +10,10 @@ use tinyllama_machine::{Count, Group, Location, Program, Space, Summary};
 
 use super::super::compile::SOURCE;
 use super::super::exercise::Exercise;
-use super::super::file::File;
-use super::super::finding::Finding;
-use super::super::problem::Problem;
-use super::super::words::finding_lines;
+use super::super::file::KernelFile;
+use super::super::finding::KernelFinding;
+use super::super::problem::PreparedCase;
+use super::super::text::finding_lines;
 use super::{execute, program};
 use crate::compiled::compiler::Compiler;
 
@@ -66,7 +66,7 @@ pub struct Listing {
     pub groups: BTreeMap<Group, u64>,
     /// By line of the learner's file; what comes from headers is counted with line 0.
     pub lines: BTreeMap<u32, BTreeMap<Group, u64>>,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<KernelFinding>,
     pub note: &'static str,
 }
 
@@ -78,15 +78,15 @@ pub struct Listing {
 pub fn inspect(
     compiler: &Compiler,
     exercise: &Exercise,
-    file: &File,
+    file: &KernelFile,
     architecture: &str,
-) -> Result<Result<Listing, Finding>> {
+) -> Result<Result<Listing, KernelFinding>> {
     let program = match program(compiler, exercise, file, architecture)? {
         Ok(program) => program,
         Err(finding) => return Ok(Err(finding)),
     };
     let sizes = exercise.cases.first().unwrap_or(&exercise.bench);
-    let problem = Problem::new(exercise, sizes, u32::try_from(program.wave_size)?)?;
+    let problem = PreparedCase::new(exercise, sizes, u32::try_from(program.wave_size)?)?;
     let mut summary = Summary::default();
     let executed = execute(&program, &problem, &mut summary)?;
     let instructions = summary
@@ -144,7 +144,7 @@ fn listed(program: &Program, index: u32, count: &Count) -> ListedInstruction {
 
 impl Listing {
     /// At most 80 columns.
-    pub fn render(&self, file: &File) -> Vec<String> {
+    pub fn render(&self, file: &KernelFile) -> Vec<String> {
         let mut lines = vec![format!(
             "{} as {} machine code: {} workgroups, {} waves of {} lanes",
             self.exercise, self.architecture, self.workgroups, self.waves, self.wave_size
@@ -185,7 +185,7 @@ impl Listing {
         lines
     }
 
-    fn by_line(&self, file: &File) -> Vec<String> {
+    fn by_line(&self, file: &KernelFile) -> Vec<String> {
         let mut lines = vec!["By line (0: from headers)".to_owned()];
         for (line, groups) in &self.lines {
             let total: u64 = groups.values().sum();
@@ -257,7 +257,7 @@ mod tests {
         let exercise = find("bank-conflicts").unwrap();
         let listed = |name: &str| {
             let text = exercise.file(name).unwrap().to_owned();
-            let file = File {
+            let file = KernelFile {
                 path: "kernel.hip".into(),
                 text,
             };

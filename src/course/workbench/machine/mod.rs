@@ -11,10 +11,10 @@ use super::amd;
 use super::check::compare;
 use super::compile::SOURCE;
 use super::exercise::Exercise;
-use super::file::File;
-use super::finding::{Finding, Kind};
-use super::problem::{Passed, Problem};
-use super::stand_in::Output;
+use super::file::KernelFile;
+use super::finding::{FindingKind, KernelFinding};
+use super::problem::{KernelArgument, PreparedCase};
+use super::stand_in::KernelOutput;
 use crate::compiled::compiler::{Compiler, CompilerError};
 
 /// What a buffer holds that nobody wrote.
@@ -30,9 +30,9 @@ const BUDGET: u64 = 100_000_000;
 pub fn program(
     compiler: &Compiler,
     exercise: &Exercise,
-    file: &File,
+    file: &KernelFile,
     architecture: &str,
-) -> Result<Result<Program, Finding>> {
+) -> Result<Result<Program, KernelFinding>> {
     if let Some(refused) = file.refused() {
         return Ok(Err(refused));
     }
@@ -45,7 +45,7 @@ pub fn program(
 }
 
 /// The first error in the learner's lines.
-fn refusal(log: &str) -> Finding {
+fn refusal(log: &str) -> KernelFinding {
     let error = log
         .lines()
         .find(|line| line.contains(" error: "))
@@ -55,14 +55,14 @@ fn refusal(log: &str) -> Finding {
         .and_then(|rest| rest.strip_prefix(':'));
     let line = place.and_then(|rest| rest.split(':').next()?.parse().ok());
     let said = error.split_once(" error: ").map_or(error, |(_, said)| said);
-    Finding::new(Kind::Compile, line, said)
+    KernelFinding::new(FindingKind::Compile, line, said)
 }
 
 /// One case, executed.
 #[derive(Debug)]
 pub struct Executed {
     /// Wrong results, or why the kernel could not go on.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<KernelFinding>,
     /// What ended it.
     pub error: Option<Box<ExecutionError>>,
     /// Instructions of waves.
@@ -75,7 +75,7 @@ pub struct Executed {
 /// Where the program lacks a kernel of the exercise, or the exercise has no reference.
 pub fn execute<O: Observer>(
     program: &Program,
-    problem: &Problem<'_>,
+    problem: &PreparedCase<'_>,
     observer: &mut O,
 ) -> Result<Executed> {
     let mut memory = Memory::new();
@@ -84,7 +84,7 @@ pub fn execute<O: Observer>(
         .iter()
         .map(|buffer| {
             let empty = || vec![UNWRITTEN; buffer.elements];
-            let words = buffer.words.clone().unwrap_or_else(empty);
+            let words = buffer.bits.clone().unwrap_or_else(empty);
             memory.add_words(&buffer.argument.name, &words)
         })
         .collect();
@@ -93,8 +93,8 @@ pub fn execute<O: Observer>(
     let mut error = None;
     for planned in &problem.launches {
         let arguments = planned.arguments.iter().map(|passed| match passed {
-            Passed::Buffer(index) => Argument::Buffer(buffers[*index]),
-            Passed::Word(word) => Argument::Word(*word),
+            KernelArgument::Buffer(index) => Argument::Buffer(buffers[*index]),
+            KernelArgument::Word(word) => Argument::Word(*word),
         });
         let mut launch = Launch::new(
             planned.entry,
@@ -129,12 +129,12 @@ pub fn execute<O: Observer>(
                 .map(|word| u32::from(*word != UNWRITTEN))
                 .collect();
             let found = compare(
+                problem.exercise,
                 name,
-                &Output { words, lines },
+                &KernelOutput { words, lines },
                 &expected,
-                problem.exercise.tolerance,
             );
-            findings.extend(found.map(|found| Finding {
+            findings.extend(found.map(|found| KernelFinding {
                 line: None,
                 ..found
             }));
@@ -147,12 +147,12 @@ pub fn execute<O: Observer>(
     })
 }
 
-fn finding(error: &ExecutionError) -> Finding {
+fn finding(error: &ExecutionError) -> KernelFinding {
     let kind = match &error.fault {
-        Fault::Unmapped { .. } | Fault::OutOfBounds { .. } => Kind::OutOfBounds,
-        Fault::Race { .. } => Kind::Race,
-        Fault::Endless(_) => Kind::Endless,
-        _ => Kind::Crash,
+        Fault::Unmapped { .. } | Fault::OutOfBounds { .. } => FindingKind::OutOfBounds,
+        Fault::Race { .. } => FindingKind::Race,
+        Fault::Endless(_) => FindingKind::Endless,
+        _ => FindingKind::Crash,
     };
     let line = error
         .place
@@ -162,7 +162,7 @@ fn finding(error: &ExecutionError) -> Finding {
         "{} (`{}`, workgroup {:?}, wave {})",
         error.fault, error.instruction, error.workgroup, error.wave
     );
-    Finding::new(kind, line, message)
+    KernelFinding::new(kind, line, message)
 }
 
 #[cfg(test)]
@@ -192,7 +192,7 @@ pub(super) mod tests {
         let mut wrong = vec![];
         for exercise in exercises().unwrap() {
             let text = exercise.solution().unwrap().to_owned();
-            let file = File {
+            let file = KernelFile {
                 path: exercise.file_name().into(),
                 text,
             };
@@ -206,7 +206,8 @@ pub(super) mod tests {
                     }
                 };
                 for sizes in &exercise.cases {
-                    let problem = Problem::new(exercise, sizes, program.wave_size as u32).unwrap();
+                    let problem =
+                        PreparedCase::new(exercise, sizes, program.wave_size as u32).unwrap();
                     let executed = execute(&program, &problem, &mut ()).unwrap();
                     for finding in executed.findings {
                         wrong.push(format!(

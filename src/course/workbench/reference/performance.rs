@@ -1,6 +1,8 @@
 //! What the exercises from the fifteenth on have to compute.
 
-use super::{Outputs, Problem, Reference, elementwise, matmul, number, rotated, transpose};
+use super::{
+    PreparedCase, Reference, ReferenceOutputs, elementwise, matmul, number, rotated, transpose,
+};
 
 pub(super) const REFERENCES: &[(&str, Reference)] = &[
     ("ported-reduction", largest_of_rows),
@@ -40,13 +42,13 @@ fn softmax(scores: &[f64]) -> impl Iterator<Item = f64> {
     scores.iter().map(move |score| (score - m).exp() / sum)
 }
 
-fn largest_of_rows(problem: &Problem<'_>) -> Outputs {
+fn largest_of_rows(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let x = problem.floats("x");
     let all = rows(&x, problem.extent("width")).map(largest);
     vec![("largest", all.collect())]
 }
 
-fn without_mean(problem: &Problem<'_>) -> Outputs {
+fn without_mean(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (mut x, columns) = (problem.floats("x"), problem.extent("columns").max(1));
     for column in 0..columns {
         let own = || (column..x.len()).step_by(columns);
@@ -59,7 +61,7 @@ fn without_mean(problem: &Problem<'_>) -> Outputs {
     vec![("out", x)]
 }
 
-fn counts(problem: &Problem<'_>) -> Outputs {
+fn counts(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let mut counts = vec![0.0; problem.extent("bins")];
     for token in problem.indices("tokens") {
         counts[token] += 1.0;
@@ -67,7 +69,7 @@ fn counts(problem: &Problem<'_>) -> Outputs {
     vec![("counts", counts)]
 }
 
-fn running_sums(problem: &Problem<'_>) -> Outputs {
+fn running_sums(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let x: Vec<f64> = problem.indices("x").iter().map(|x| *x as f64).collect();
     let sums = |row: &[f64]| {
         let sums = row.iter().scan(0.0, |sum, x| {
@@ -80,7 +82,7 @@ fn running_sums(problem: &Problem<'_>) -> Outputs {
     vec![("out", all.collect())]
 }
 
-fn masked_softmax(problem: &Problem<'_>) -> Outputs {
+fn masked_softmax(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (scores, visible) = (problem.floats("scores"), problem.indices("visible"));
     let masked = |(row, seen): (&[f64], &usize)| {
         let hidden = std::iter::repeat_n(0.0, row.len() - seen);
@@ -90,7 +92,7 @@ fn masked_softmax(problem: &Problem<'_>) -> Outputs {
     vec![("p", all.flat_map(masked).collect())]
 }
 
-fn top_k(problem: &Problem<'_>) -> Outputs {
+fn top_k(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let logits = problem.floats("logits");
     let (mut values, mut places) = (vec![], vec![]);
     for row in rows(&logits, problem.extent("classes")) {
@@ -103,7 +105,7 @@ fn top_k(problem: &Problem<'_>) -> Outputs {
     vec![("values", values), ("places", places)]
 }
 
-fn quantised(problem: &Problem<'_>) -> Outputs {
+fn quantised(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let x = problem.floats("x");
     let (mut packed, mut scales) = (vec![], vec![]);
     for row in rows(&x, problem.extent("width")) {
@@ -126,7 +128,7 @@ fn quantised(problem: &Problem<'_>) -> Outputs {
     vec![("packed", packed), ("scales", scales)]
 }
 
-fn norms(problem: &Problem<'_>) -> Outputs {
+fn norms(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (x, weight) = (problem.floats("x"), problem.floats("weight"));
     let y = tinyllama_kernel_catalog::rmsnorm::reference_forward(
         &x,
@@ -136,7 +138,7 @@ fn norms(problem: &Problem<'_>) -> Outputs {
     vec![("y", y)]
 }
 
-fn swiglu_of_product(problem: &Problem<'_>) -> Outputs {
+fn swiglu_of_product(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (x, w) = (problem.floats("x"), problem.floats("w"));
     let [width, k] = ["width", "k"].map(|name| problem.extent(name));
     let product = |row: &[f64], column: usize| -> f64 {
@@ -153,7 +155,7 @@ fn swiglu_of_product(problem: &Problem<'_>) -> Outputs {
     vec![("out", all.collect())]
 }
 
-fn decode_attention(problem: &Problem<'_>) -> Outputs {
+fn decode_attention(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let [q, keys, values] = ["q", "keys", "values"].map(|name| problem.floats(name));
     let [length, width] = ["length", "head_dim"].map(|name| problem.extent(name));
     let scale = number(problem, "scale");
@@ -174,7 +176,7 @@ fn decode_attention(problem: &Problem<'_>) -> Outputs {
     vec![("out", out)]
 }
 
-fn attention_backward(problem: &Problem<'_>) -> Outputs {
+fn attention_backward(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let [q, k, v, out_gradient, lse, delta] =
         ["q", "k", "v", "out_gradient", "lse", "delta"].map(|name| problem.floats(name));
     let (tokens, width, scale) = (problem.extent("tokens"), 32, number(problem, "scale"));
