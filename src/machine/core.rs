@@ -1,4 +1,4 @@
-//! What executing functions work on, and the helpers that most of them are written with.
+//! The state that executing functions change, and the helpers that most of them use.
 
 use crate::error::Fault;
 use crate::instruction::{Instruction, Pattern, Permute, Space, Special};
@@ -9,23 +9,23 @@ use crate::operand::{Kind, Operand};
 use crate::program::Program;
 use crate::wave::{Lane, Wave, Words};
 
-/// One wave, and everything it reaches.
+/// One wave, and everything that its instructions reach.
 pub(crate) struct Core<'a> {
     pub program: &'a Program,
     pub wave: &'a mut Wave,
     pub memory: &'a mut Memory,
     pub lds: &'a mut Lds,
-    /// Where the access of an instruction is written down, if somebody looks.
+    /// Record of the instruction's access; `None` without an observer.
     pub access: Option<&'a mut Access>,
-    /// Instructions that the last wait waited for.
+    /// Indices of the instructions that the last wait waited for.
     pub waited: &'a mut Vec<u32>,
-    /// Instructions executed, which clocks read.
+    /// Number of instructions executed so far. Clocks read it.
     pub steps: u64,
 }
 
 pub(crate) type Done = Result<(), Box<Fault>>;
 
-/// dst = f(a)
+/// Computes dst = f(a).
 #[inline(always)]
 pub(crate) fn map1<const N: usize, A: Lane, R: Lane>(
     c: &mut Core<'_>,
@@ -38,7 +38,7 @@ pub(crate) fn map1<const N: usize, A: Lane, R: Lane>(
     Ok(())
 }
 
-/// dst = f(a, b)
+/// Computes dst = f(a, b).
 #[inline(always)]
 pub(crate) fn map2<const N: usize, A: Lane, B: Lane, R: Lane>(
     c: &mut Core<'_>,
@@ -52,7 +52,7 @@ pub(crate) fn map2<const N: usize, A: Lane, B: Lane, R: Lane>(
     Ok(())
 }
 
-/// dst = f(a, b, c)
+/// Computes dst = f(a, b, c).
 #[inline(always)]
 pub(crate) fn map3<const N: usize, A: Lane, B: Lane, C: Lane, R: Lane>(
     c: &mut Core<'_>,
@@ -70,7 +70,7 @@ pub(crate) fn map3<const N: usize, A: Lane, B: Lane, C: Lane, R: Lane>(
     Ok(())
 }
 
-/// Bits of lanes for which `f` is true, EXEC's lanes only.
+/// Returns one bit for each lane in EXEC, set if `f` is true for it.
 #[inline(always)]
 pub(crate) fn ballot<const N: usize>(wave: &Wave, f: impl Fn(usize) -> bool) -> u64 {
     let mut is_set = [0_u8; N];
@@ -87,7 +87,7 @@ pub(crate) fn ballot<const N: usize>(wave: &Wave, f: impl Fn(usize) -> bool) -> 
 }
 
 impl Core<'_> {
-    /// Executes an instruction with everything rare about it.
+    /// Executes an instruction that has rare parts.
     pub fn run_special(&mut self, i: &Instruction, special: &Special) -> Done {
         let exec = self.wave.exec();
         if let Some(permute) = &special.permute {
@@ -102,7 +102,7 @@ impl Core<'_> {
         let old = old.map(|operand| (operand, self.wave.vector(operand.index).to_vec()));
         (i.run)(self, i)?;
         if let Some(second) = &special.second {
-            // Both halves read what was there before; the first one's result is put back after the second has read.
+            // Both halves read the old values. So the first half's result is put back after the second half has read.
             let Some((first, before)) = &old else {
                 return (second.run)(self, second);
             };
@@ -120,7 +120,7 @@ impl Core<'_> {
         Ok(())
     }
 
-    /// Factors, limits and parts of the result.
+    /// Applies factors and limits, and writes parts of the result.
     fn finish(
         &mut self,
         i: &Instruction,
@@ -157,7 +157,7 @@ impl Core<'_> {
         Ok(())
     }
 
-    /// Fetches the first source from other lanes; the lanes that take part.
+    /// Fetches the first source from other lanes. Returns the lanes that take part.
     fn permute(&mut self, permute: &Permute) -> u64 {
         let lanes = self.wave.lanes;
         let exec = self.wave.exec();
@@ -198,7 +198,7 @@ impl Core<'_> {
         takes_part
     }
 
-    /// A register that is used before the value that is loaded into it has been waited for.
+    /// Finds a register that the instruction uses before a wait for its load.
     #[inline]
     pub fn not_waited(&self, i: &Instruction) -> Option<Fault> {
         for (at, operand) in i.operands.iter().enumerate() {
@@ -218,7 +218,8 @@ impl Core<'_> {
         others.find_map(|operand| Some(self.too_early(operand, self.wave.pending(operand)?)))
     }
 
-    /// Whether a load ends after the one at `pc`, so that it may have the same destination: loads of one kind are in order.
+    /// Returns whether a load ends after the one at `pc`. Loads of one kind end in order, so both may have the same
+    /// destination.
     fn comes_later(&self, i: &Instruction, pc: u32) -> bool {
         let space = |i: &Instruction| i.memory.as_ref().map(|memory| memory.space);
         let earlier = space(&self.program.instructions[pc as usize]);

@@ -1,4 +1,4 @@
-//! From one line of assembly to an [`Instruction`].
+//! Decodes one line of assembly into an [`Instruction`].
 
 use std::collections::HashMap;
 
@@ -10,7 +10,8 @@ use crate::parse::Symbols;
 use crate::program::{Location, Program};
 use crate::table::{self, Entry};
 
-/// Addresses of instructions, for calls: a step of eight bytes, which is what relocations of the compiler assume.
+/// Address of the first instruction, for calls. Each instruction takes eight bytes, as the compiler's relocations
+/// assume.
 pub(crate) const CODE_ADDRESS: u64 = 0x7_0000_0000;
 
 pub(crate) fn address_of(index: u32) -> u64 {
@@ -26,12 +27,12 @@ pub(crate) struct Line<'a> {
 pub(crate) struct Decoder<'a> {
     program: &'a Program,
     symbols: &'a Symbols,
-    /// Addresses that code loads from the global offset table, which is put behind the data.
+    /// Addresses that code loads from the global offset table. The table lies behind the data.
     got: HashMap<String, u64>,
     got_bytes: Vec<u8>,
 }
 
-/// Whole-instruction modifiers, by name.
+/// Modifiers of a whole instruction, by name.
 #[derive(Default)]
 struct Modifiers<'a>(Vec<(&'a str, &'a str)>);
 
@@ -46,7 +47,7 @@ impl<'a> Modifiers<'a> {
         integer(self.get(name)?)
     }
 
-    /// `[0,1]` as bits.
+    /// Returns `[0,1]` as bits.
     fn bits(&self, name: &str, default: u32) -> u32 {
         let Some(list) = self.get(name) else {
             return default;
@@ -65,7 +66,7 @@ fn integer(text: &str) -> Option<i64> {
     }
 }
 
-/// Cache policies and the like, which change nothing that is executed here.
+/// Cache policies and similar modifiers. They change nothing that is executed here.
 const IGNORED: [&str; 22] = [
     "glc",
     "slc",
@@ -101,7 +102,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The table's bytes, eight an address.
+    /// Returns the table's bytes, eight per address.
     pub fn into_got(self) -> Vec<u8> {
         self.got_bytes
     }
@@ -176,7 +177,7 @@ impl<'a> Decoder<'a> {
         Ok(instruction)
     }
 
-    /// A label, or a constant that the linker would compute.
+    /// Resolves a label, or a constant that the linker would compute.
     fn symbol(&mut self, index: u32, word: &str) -> Option<Operand> {
         if let Some(target) = self.symbols.code.get(word) {
             return Some(Operand {
@@ -216,7 +217,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// `v_add_f32` of `v_add_f32_e64_dpp` and of `v_dual_add_f32`.
+/// Returns `v_add_f32` for `v_add_f32_e64_dpp`, and removes the `dual_` of `v_dual_add_f32`.
 fn base_name(mnemonic: &str) -> String {
     let mut name = mnemonic;
     for suffix in ["_dpp", "_sdwa", "_dpp8", "_e32", "_e64"] {
@@ -237,7 +238,7 @@ fn constant_type(name: &str) -> ConstantType {
     }
 }
 
-/// `offset:16`, `vmcnt(0)`, `glc`.
+/// Splits a modifier such as `offset:16`, `vmcnt(0)` or `glc` into its name and value.
 fn modifier(word: &str) -> (&str, &str) {
     match word.split_once(':') {
         Some((name, value)) if !name.contains('(') => (name, value),
@@ -349,14 +350,14 @@ fn apply(
         && let MemoryKind::Atomic(_) = memory.kind
         && memory.space == Space::Global
     {
-        // With a result there is one operand more.
+        // An atomic with a result has one operand more.
         let returns = instruction.operands.len() > 3 - usize::from(memory.flat);
         instruction.destinations = u8::from(returns);
     }
     Ok(())
 }
 
-/// The counts that a wait leaves; all ones where it does not look at a counter.
+/// Sets the counts that a wait leaves. A counter that it does not look at gets all ones.
 fn waits(instruction: &mut Instruction, name: &str, modifiers: &Modifiers<'_>) {
     let count = |name| modifiers.number(name).map_or(u32::MAX, |n| n as u32);
     match name {
@@ -375,7 +376,7 @@ fn waits(instruction: &mut Instruction, name: &str, modifiers: &Modifiers<'_>) {
     }
 }
 
-/// `WORD_1` as a shift and bits.
+/// Returns `WORD_1` as a shift and a number of bits.
 fn part(value: &str) -> Result<Option<(u8, u8)>, String> {
     Ok(match value {
         "DWORD" => None,
@@ -439,13 +440,13 @@ fn permute(modifiers: &Modifiers<'_>) -> Result<Option<Permute>, String> {
         pattern,
         row_mask: mask("row_mask"),
         bank_mask: mask("bank_mask"),
-        // The assembler writes both 0 and 1 for the set bit.
+        // The assembler writes the set bit as 0 or as 1.
         zero: modifiers.get("bound_ctrl").is_some(),
         source: Operand::new(Kind::Off, 0, 0),
     }))
 }
 
-/// `swizzle(SWAP,16)` as the bits of the instruction's offset.
+/// Returns `swizzle(SWAP,16)` as the bits of the instruction's offset.
 fn swizzle(value: &str) -> Result<u32, String> {
     let inside = value.trim_start_matches("swizzle").trim_matches(['(', ')']);
     let mut words = inside.split(',').map(str::trim);

@@ -1,8 +1,8 @@
-//! What ends an execution.
+//! Errors that end an execution.
 
 use thiserror::Error;
 
-/// Text that is no AMD GPU assembly this crate can execute.
+/// An error in the text: it is not AMD GPU assembly that this crate can execute.
 #[derive(Debug, Error)]
 pub enum ParseError {
     #[error("the assembly has no kernel: it is not of an AMD GPU, or the compiler was interrupted")]
@@ -22,7 +22,7 @@ pub enum ParseError {
     },
 }
 
-/// Why an instruction could not be executed.
+/// The reason why an instruction could not be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     #[error("{what} of {bytes} bytes outside every buffer: lane {lane}, address {address:#x}")]
@@ -73,13 +73,13 @@ pub enum Fault {
     Unsupported(String),
 }
 
-/// A fault, and the instruction that met it.
+/// A fault, and the instruction that caused it.
 #[derive(Clone, Debug, Error)]
 #[error("{place}: `{instruction}`, workgroup {workgroup:?}, wave {wave}: {fault}")]
 pub struct ExecutionError {
     pub fault: Fault,
     pub instruction: String,
-    /// `kernel.hip:12`.
+    /// Source place, such as `kernel.hip:12`.
     pub place: String,
     /// Index of the instruction in the program.
     pub pc: u32,
@@ -87,7 +87,7 @@ pub struct ExecutionError {
     pub wave: u32,
 }
 
-/// What is wrong with a launch, or how it ended.
+/// An error of a launch: it does not fit the program, or its execution failed.
 #[derive(Debug, Error)]
 pub enum LaunchError {
     #[error("the assembly has no kernel `{0}`")]

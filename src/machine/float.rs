@@ -1,7 +1,8 @@
-//! Arithmetic on numbers as the instructions define it, where Rust's own differs or is slow.
+//! Arithmetic as the instructions define it, where Rust's arithmetic differs or is slow.
 
-/// Fused multiply-add in f32. Without an instruction for it, the product is exact in f64; the sum rounds once more only
-/// where it lies exactly between two numbers of f32 or below the normal ones.
+/// Computes a fused multiply-add in f32. Without an instruction for it, the product is exact in f64. The flag is true
+/// if the second rounding may change the result, because the sum lies exactly between two f32 numbers or below the
+/// normal ones.
 #[inline(always)]
 pub fn fma_fast(a: f32, b: f32, c: f32) -> (f32, bool) {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
@@ -14,7 +15,7 @@ pub fn fma_fast(a: f32, b: f32, c: f32) -> (f32, bool) {
     (result, is_tie | is_small)
 }
 
-/// Subnormal numbers become zeros, as the approximating instructions have it.
+/// Turns subnormal numbers into zeros, as the approximating instructions do.
 pub fn flush(x: f32) -> f32 {
     if x.is_subnormal() {
         0.0_f32.copysign(x)
@@ -23,12 +24,12 @@ pub fn flush(x: f32) -> f32 {
     }
 }
 
-/// An approximating instruction: computed in f64 and rounded once. Hardware may differ by one unit in the last place.
+/// Computes an approximating instruction in f64 and rounds once. Hardware may differ by one unit in the last place.
 pub fn approximate(x: f32, f: impl Fn(f64) -> f64) -> f32 {
     flush(f(f64::from(flush(x))) as f32)
 }
 
-/// x · 2^n, rounded once.
+/// Returns x · 2^n, rounded once.
 pub fn ldexp(mut x: f64, mut n: i32) -> f64 {
     let power = |n: i32| f64::from_bits(((1023 + n) as u64) << 52);
     for _ in 0..2 {
@@ -36,7 +37,7 @@ pub fn ldexp(mut x: f64, mut n: i32) -> f64 {
             x *= power(1023);
             n -= 1023;
         } else if n < -1022 {
-            // 53 bits are kept above the smallest number, so that only the last product rounds.
+            // This keeps 53 bits above the smallest number, so that only the last product rounds.
             x *= power(-1022 + 53);
             n += 1022 - 53;
         }
@@ -44,7 +45,7 @@ pub fn ldexp(mut x: f64, mut n: i32) -> f64 {
     x * power(n.clamp(-1022, 1023))
 }
 
-/// Rounds to f32 with a result below the normal numbers rounded once.
+/// Computes x · 2^n in f32. A result below the normal numbers is rounded only once.
 pub fn ldexp32(x: f32, n: i32) -> f32 {
     ldexp(f64::from(x), n) as f32
 }
@@ -84,7 +85,7 @@ pub fn from_bf16(half: u16) -> f32 {
     f32::from_bits(u32::from(half) << 16)
 }
 
-/// f32 with the ten bits of fraction that `xf32` products take.
+/// Rounds an f32 to the ten bits of fraction that `xf32` products use.
 pub fn to_xf32(x: f32) -> f32 {
     let bits = x.to_bits();
     match x.is_finite() {
@@ -93,7 +94,7 @@ pub fn to_xf32(x: f32) -> f32 {
     }
 }
 
-/// What `v_div_*` need of a format.
+/// Properties of a number format that the `v_div_*` instructions need.
 pub trait Division: Copy + PartialEq {
     const SCALE: i32;
     const FAR: i32;
@@ -101,7 +102,7 @@ pub trait Division: Copy + PartialEq {
     const UNDERFLOW: i32;
     fn wide(self) -> f64;
     fn scale(self, n: i32) -> Self;
-    /// Biased.
+    /// Returns the biased exponent.
     fn exponent(self) -> i32;
     fn is_denormal(self) -> bool;
     fn quotient_is_denormal(numerator: Self, denominator: Self) -> bool;
@@ -154,8 +155,8 @@ macro_rules! division {
 division!(f32, 64, 96, 23, -150, 23, 255, ldexp32);
 division!(f64, 128, 768, 53, -1075, 52, 2047, ldexp);
 
-/// `v_div_scale`: the chosen operand scaled so that the quotient's refinement meets no subnormal number, and whether
-/// `v_div_fmas` scales back.
+/// Computes `v_div_scale`. It scales the chosen operand so that refining the quotient meets no subnormal number, and
+/// returns whether `v_div_fmas` has to scale back.
 pub fn div_scale<F: Division>(chosen: F, denominator: F, numerator: F) -> (F, bool) {
     let far = numerator.exponent() - denominator.exponent() >= F::FAR;
     let inverse_small = F::quotient_is_denormal(F::ONE, denominator);
@@ -186,7 +187,8 @@ pub fn div_scale<F: Division>(chosen: F, denominator: F, numerator: F) -> (F, bo
     }
 }
 
-/// `v_div_fmas`: the last step of a quotient, scaled back to where the exponent of the estimate points.
+/// Computes `v_div_fmas`, the last step of a quotient. The exponent of the estimate says in which direction it scales
+/// back.
 pub fn div_fmas<F: Division>(x: F, y: F, estimate: F, scales_back: bool) -> F {
     let sum = x.multiply_add(y, estimate);
     match (scales_back, estimate.exponent() > F::LAST / 2) {
@@ -196,7 +198,7 @@ pub fn div_fmas<F: Division>(x: F, y: F, estimate: F, scales_back: bool) -> F {
     }
 }
 
-/// `v_div_fixup`: the quotient with the special cases of division.
+/// Computes `v_div_fixup`, which gives the quotient in the special cases of division.
 pub fn div_fixup<F: Division>(quotient: F, denominator: F, numerator: F) -> F {
     let (d, n) = (denominator.wide(), numerator.wide());
     let negative = d.is_sign_negative() != n.is_sign_negative();
@@ -213,7 +215,7 @@ pub fn div_fixup<F: Division>(quotient: F, denominator: F, numerator: F) -> F {
     } else if numerator.exponent() - denominator.exponent() < F::UNDERFLOW {
         F::ZERO.signed(negative)
     } else if quotient.wide().is_nan() {
-        // The steps met infinities: the quotient is beyond the largest number.
+        // The steps met infinities, so the quotient exceeds the largest number.
         F::INFINITY.signed(negative)
     } else {
         quotient.signed(negative)
@@ -224,7 +226,7 @@ pub fn div_fixup<F: Division>(quotient: F, denominator: F, numerator: F) -> F {
 mod tests {
     use super::*;
 
-    /// Bit patterns of every kind of number, and pairs near ties.
+    /// Returns bit patterns of every kind of number, and pairs near ties.
     fn samples() -> Vec<f32> {
         let random = (0..4000_u32).map(|i| i.wrapping_mul(2_654_435_761) ^ i << 7);
         let small = (0..200).map(|i| i * 0x1357 + 1);

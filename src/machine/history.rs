@@ -1,4 +1,4 @@
-//! What was executed, step by step, with what each step changed: to go forward and back.
+//! Records every executed step with its changes, so that a reader can go forward and back.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,22 +9,23 @@ use crate::operand::{EXEC, Kind, M0, VCC};
 use crate::program::Program;
 use crate::wave::{Status, Wave};
 
-/// Bytes of changes that are kept unless [`History::limited`] says otherwise.
+/// Most bytes of changes that a history keeps, unless [`History::limited`] sets another limit.
 const LIMIT: usize = 256 << 20;
 
 /// Scalar registers that instructions change without naming them.
 const SPECIAL: [u16; 5] = [VCC, VCC + 1, M0, EXEC, EXEC + 1];
 
-/// What one step changed: the values of the other side. Applying it swaps them with the present ones.
+/// One change of a step, with the value that the waves do not hold now. Applying the change swaps it with the present
+/// value.
 #[derive(Clone, Debug)]
 enum Change {
-    /// A vector register, by its row, all lanes.
+    /// All lanes of the vector register in this row.
     Vector(u16, Box<[u32]>),
     Scalar(u16, u32),
     Condition(bool),
-    /// Program counter, barriers passed, and what the wave does.
+    /// Program counter, number of barriers passed, and the wave's status.
     Flow(u32, u32, Status),
-    /// A word of LDS, and whether it was written.
+    /// A word of LDS: its index, its value, and whether it was written.
     Local(u32, u32, bool),
 }
 
@@ -34,7 +35,7 @@ pub struct Record {
     pub wave: u32,
     /// Index of the instruction.
     pub pc: u32,
-    /// EXEC as the instruction found it.
+    /// EXEC before the instruction.
     pub exec: u64,
     pub access: Option<AccessFigures>,
     /// Instructions whose results a wait waited for.
@@ -52,15 +53,15 @@ impl Record {
     }
 }
 
-/// The steps of one workgroup, and its waves' registers at a step that can be moved.
+/// The steps of one workgroup, and the registers of its waves at a step that the reader can move.
 ///
 /// It is an [`Observer`]: give it to [`Machine::run`](crate::Machine::run), then move with [`History::forward`] and
-/// [`History::back`]. Where more happens than fits the limit, the first steps are forgotten.
+/// [`History::back`]. If the steps exceed the limit, it forgets the first ones.
 #[derive(Clone, Debug)]
 pub struct History {
     workgroup: [u32; 3],
     steps: VecDeque<Record>,
-    /// So many steps are applied to the waves.
+    /// Number of steps that are applied to the waves.
     position: usize,
     waves: Vec<Wave>,
     lds: Vec<(u32, bool)>,
@@ -73,7 +74,7 @@ pub struct History {
 }
 
 impl History {
-    /// Records workgroup `workgroup` of the first launch.
+    /// Creates a history of workgroup `workgroup` of the first launch.
     pub fn new(workgroup: [u32; 3]) -> History {
         History {
             workgroup,
@@ -90,7 +91,7 @@ impl History {
         }
     }
 
-    /// Records launch `launch`, from 0, of those that this history observes.
+    /// Records launch `launch` instead. Launches count from 0, among those that this history observes.
     pub fn launch(self, launch: usize) -> History {
         History {
             wanted_launch: launch,
@@ -98,7 +99,7 @@ impl History {
         }
     }
 
-    /// Keeps at most so many bytes of changes.
+    /// Keeps at most `bytes` bytes of changes.
     pub fn limited(self, bytes: usize) -> History {
         History {
             limit: bytes,
@@ -110,42 +111,42 @@ impl History {
         &self.steps
     }
 
-    /// Steps before the first that is kept.
+    /// Returns the number of steps before the first that is kept.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// The number of steps that are applied: 0 at the start, `steps().len()` at the end.
+    /// Returns the number of steps that are applied: 0 at the start, `steps().len()` at the end.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// The step that was executed last.
+    /// Returns the step that was executed last.
     pub fn current(&self) -> Option<&Record> {
         self.steps.get(self.position.checked_sub(1)?)
     }
 
-    /// The step that comes next.
+    /// Returns the step that comes next.
     pub fn next(&self) -> Option<&Record> {
         self.steps.get(self.position)
     }
 
-    /// The waves as they are at this position.
+    /// Returns the waves at this position.
     pub fn waves(&self) -> &[Wave] {
         &self.waves
     }
 
-    /// A word of LDS at this position, and whether it was written.
+    /// Returns a word of LDS at this position, and whether it was written.
     pub fn local(&self, word: usize) -> Option<(u32, bool)> {
         self.lds.get(word).copied()
     }
 
-    /// Words of LDS.
+    /// Returns the number of words of LDS.
     pub fn local_words(&self) -> usize {
         self.lds.len()
     }
 
-    /// Executes the next step again; false at the end.
+    /// Executes the next step again. Returns false at the end.
     pub fn forward(&mut self) -> bool {
         let Some(step) = self.steps.get_mut(self.position) else {
             return false;
@@ -155,7 +156,7 @@ impl History {
         true
     }
 
-    /// Takes the last step back; false at the start.
+    /// Takes the last step back. Returns false at the start.
     pub fn back(&mut self) -> bool {
         let Some(step) = self
             .position
@@ -169,7 +170,7 @@ impl History {
         true
     }
 
-    /// Moves to a position, at most the end.
+    /// Moves to `position`, or to the end if that comes first.
     pub fn seek(&mut self, position: usize) {
         while self.position < position && self.forward() {}
         while self.position > position && self.back() {}
@@ -238,7 +239,7 @@ impl History {
     }
 }
 
-/// Exchanges the values that a step changed with the present ones; a step names each place once.
+/// Exchanges the values that a step changed with the present ones. A step names each register or word only once.
 fn swap(step: &mut Record, waves: &mut [Wave], lds: &mut [(u32, bool)]) {
     let Some(wave) = waves.get_mut(step.wave as usize) else {
         return;
@@ -267,7 +268,7 @@ fn swap(step: &mut Record, waves: &mut [Wave], lds: &mut [(u32, bool)]) {
 
 impl Observer for History {
     fn begin(&mut self, _: &Program, workgroup: [u32; 3], waves: &[Wave], lds: &Lds) {
-        // The first workgroup begins a launch.
+        // A launch begins with its first workgroup.
         self.launches += usize::from(workgroup == [0; 3]);
         self.records = workgroup == self.workgroup && self.launches == self.wanted_launch + 1;
         if self.records {

@@ -1,4 +1,4 @@
-//! An instruction, decoded once and executed by a function of its own.
+//! Decoded instructions. Each is decoded once, and one function executes it.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::program::Location;
 /// Executes one instruction for one wave.
 pub(crate) type Run = fn(&mut Core<'_>, &Instruction) -> Result<(), Box<Fault>>;
 
-/// What an instruction occupies.
+/// The unit that an instruction occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
@@ -85,7 +85,7 @@ impl Group {
     }
 }
 
-/// The memory an instruction reaches.
+/// The memory that an instruction reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Space {
@@ -128,12 +128,13 @@ pub(crate) enum MemoryKind {
 pub(crate) struct MemoryOp {
     pub space: Space,
     pub kind: MemoryKind,
-    /// Bytes of one element.
+    /// Size of one element in bytes.
     pub bytes: u8,
     pub signed: bool,
-    /// The upper half of a register is what is moved (`d16_hi`), or the lower half alone (`d16`).
+    /// True if the instruction moves the upper half of a register (`d16_hi`), false if the lower half (`d16`). `None`
+    /// if it moves whole registers.
     pub half: Option<bool>,
-    /// Two elements at two offsets, in units of this many bytes; 0: one element.
+    /// Unit in bytes of the two offsets of an instruction with two elements; 0 if it has one element.
     pub pair: u16,
     pub flat: bool,
     pub buffer: bool,
@@ -143,22 +144,22 @@ pub(crate) struct MemoryOp {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Special {
     pub permute: Option<Permute>,
-    /// The part of the destination that is written; the rest becomes zero or stays.
+    /// The part of the destination that is written. The rest becomes zero or stays.
     pub part: Option<(u8, u8, bool)>,
     pub clamp: bool,
-    /// A factor of the result.
+    /// Factor by which the result is multiplied.
     pub factor: Option<f32>,
     /// The other half of a dual instruction.
     pub second: Option<Instruction>,
 }
 
-/// Data parallel primitives: where lanes take their first source from.
+/// Data parallel primitives (DPP): the lanes from which lanes take their first source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Permute {
     pub pattern: Pattern,
     pub row_mask: u8,
     pub bank_mask: u8,
-    /// Lanes without a source get zero; otherwise they do not take part.
+    /// True if lanes without a source get zero. Otherwise they do not take part.
     pub zero: bool,
     pub source: Operand,
 }
@@ -185,26 +186,26 @@ pub(crate) enum Pattern {
 /// One instruction.
 #[derive(Clone, Debug)]
 pub struct Instruction {
-    /// As the assembly has it.
+    /// Text of the instruction in the assembly.
     pub text: String,
-    /// Without operands.
+    /// Name of the instruction, without operands.
     pub name: String,
     pub group: Group,
     pub location: Location,
     /// Registers and constants, destinations first.
     pub operands: Vec<Operand>,
-    /// So many operands are written.
+    /// Number of operands that the instruction writes. They come first.
     pub(crate) destinations: u8,
     pub(crate) run: Run,
     pub(crate) memory: Option<MemoryOp>,
     pub(crate) offsets: [i32; 2],
-    /// What else the executing function needs: a comparison, counters of a wait, selections of packed operands.
+    /// Further data for the executing function: a comparison, the counters of a wait, or selections of packed operands.
     pub(crate) extra: [u32; 4],
     pub(crate) special: Option<Box<Special>>,
 }
 
 impl Instruction {
-    /// The registers that the instruction writes, besides EXEC, VCC and SCC.
+    /// Returns the registers that the instruction writes, besides EXEC, VCC and SCC.
     pub fn written(&self) -> impl Iterator<Item = &Operand> {
         let own = self.operands.iter().take(usize::from(self.destinations));
         let second = self.special.iter().filter_map(|s| s.second.as_ref());
@@ -212,7 +213,7 @@ impl Instruction {
         own.chain(second).filter(|operand| operand.is_register())
     }
 
-    /// The bytes that one lane moves; none where the instruction reaches no memory.
+    /// Returns the bytes that one lane moves. `None` if the instruction reaches no memory.
     pub fn bytes_of_a_lane(&self) -> Option<u32> {
         let memory = self.memory.as_ref()?;
         Some(u32::from(memory.bytes) * if memory.pair > 0 { 2 } else { 1 })

@@ -1,10 +1,10 @@
-//! Local memory of a workgroup (LDS): bytes, and who used each word since which barrier.
+//! Local memory of a workgroup (LDS): its bytes, and the waves that used each word since a barrier.
 
 use crate::error::Fault;
 use crate::program::Program;
 use crate::wave::{UNWRITTEN, Wave};
 
-/// Last uses of one word of four bytes. Waves are counted from 1; 0 is nobody.
+/// Last uses of one word of four bytes. Waves count from 1; 0 means no wave.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     writer: u32,
@@ -15,14 +15,14 @@ struct Use {
     read_by: u32,
 }
 
-/// More than one wave reads a word.
+/// Stands for more than one wave that reads a word.
 const SEVERAL: u32 = u32::MAX;
 
 #[derive(Clone, Debug, Default)]
 pub struct Lds {
     pub bytes: Vec<u8>,
     uses: Vec<Use>,
-    /// Whether two waves that meet without a barrier end the execution.
+    /// True if two waves that use a word without a barrier between them end the execution.
     pub(crate) finds_races: bool,
 }
 
@@ -42,7 +42,7 @@ impl Lds {
             .map_or(0, u32::from_le_bytes)
     }
 
-    /// Whether somebody wrote the word.
+    /// Returns whether a wave wrote the word.
     pub fn is_written(&self, index: usize) -> bool {
         self.uses.get(index).is_some_and(|word| word.writer != 0)
     }
@@ -67,7 +67,7 @@ impl Lds {
         }))
     }
 
-    /// The bytes, and whether one of them was never written.
+    /// Returns the bytes, and whether one of them was never written.
     #[inline]
     pub(crate) fn load(
         &mut self,
@@ -110,7 +110,7 @@ impl Lds {
         let changes = self.bytes[address..end] != *value;
         for word in address / 4..end.div_ceil(4) {
             let used = &mut self.uses[word];
-            // Several waves may write one word where they agree, and parts of one word.
+            // Waves may write the same value to one word, or write parts of one word.
             let whole = value.len() >= 4;
             let untrusted = used.writer != 0 && used.writer != me && used.writer != SEVERAL;
             if self.finds_races && changes {
@@ -129,7 +129,7 @@ impl Lds {
         Ok(())
     }
 
-    /// Bytes that an atomic operation changes, which needs no order among waves.
+    /// Returns the bytes that an atomic operation changes. Atomic operations need no order among waves.
     pub(crate) fn atomic(
         &mut self,
         lane: usize,
@@ -150,7 +150,7 @@ fn race(
     (wave, did): (u32, &'static str),
     (other, other_did, pc): (u32, &'static str, u32),
 ) -> Box<Fault> {
-    // The program counter stands behind the instruction while it runs.
+    // The program counter already points behind the instruction while it runs.
     let instruction = program.instructions.get(pc.saturating_sub(1) as usize);
     Box::new(Fault::Race {
         address,

@@ -1,16 +1,17 @@
 //! An emulator of AMD GPU instructions: it executes what clang writes for a kernel, and shows every step.
 //!
-//! The input is assembly (`clang++ -S` with `-gline-tables-only` for source lines) for gfx90a, gfx942 (waves of 64 lanes) or
-//! gfx1100 (waves of 32). [`Program::parse`] decodes it once. A [`Machine`] executes a [`Launch`] workgroup by workgroup and
-//! wave by wave; waves take turns at barriers. Registers, EXEC, VCC, LDS, scratch and the counters of `s_waitcnt` are
-//! modelled. Memory is a set of buffers with checked bounds. What goes wrong ends the launch as a [`Fault`] with the
-//! instruction and its source line: an access outside a buffer, a register that is used before its load was waited for, two
-//! waves in one word of LDS with no barrier between them, a kernel that does not end.
+//! The input is assembly (`clang++ -S` with `-gline-tables-only` for source lines) for gfx90a, gfx942 (waves of 64
+//! lanes) or gfx1100 (waves of 32). [`Program::parse`] decodes it once. A [`Machine`] executes a [`Launch`] workgroup
+//! by workgroup and wave by wave; waves take turns at barriers. Registers, EXEC, VCC, LDS, scratch and the counters of
+//! `s_waitcnt` are modelled. Memory is a set of buffers with checked bounds. A mistake ends the launch as a [`Fault`]
+//! with the instruction and its source line. A mistake is one of these: an access outside a buffer, a register that is
+//! used before a wait for its load, two waves in one word of LDS with no barrier between them, or a kernel that does
+//! not end.
 //!
 //! An [`Observer`] gets every executed instruction. [`Summary`] counts them by instruction, source line and group.
 //! [`History`] keeps the steps of one workgroup and goes forward and back through them.
 //!
-//! Nothing here has a clock: cycles, stalls and speed are not modelled, and cannot be concluded from the counts.
+//! The emulator has no clock. It does not model cycles, stalls or speed, and the counts do not imply them.
 //!
 //! ```
 //! use tinyllama_machine::{Argument, History, Launch, Machine, Memory, Program, Summary};

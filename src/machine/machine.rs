@@ -1,4 +1,4 @@
-//! Launching a kernel: arguments, workgroups, waves, barriers.
+//! Launches a kernel: arguments, workgroups, waves, barriers.
 
 use crate::core::Core;
 use crate::error::{ExecutionError, Fault, LaunchError};
@@ -9,24 +9,25 @@ use crate::operand::{EXEC, Kind, Operand};
 use crate::program::{Kernel, Program};
 use crate::wave::{Status, Wave};
 
-/// Instructions that a launch may execute unless [`Launch::budget`] says otherwise.
+/// Number of instructions that a launch may execute, unless [`Launch::budget`] says otherwise.
 pub const BUDGET: u64 = 500_000_000;
 
-/// Instructions of one wave before another one has its turn, where waves wait for each other through memory.
+/// Number of instructions that a wave executes before another one gets its turn, because waves may wait for each other
+/// through memory.
 const TURN: u64 = 100_000;
 
-/// Private memory for calls whose need the compiler does not know.
+/// Bytes of private memory for calls, if the compiler does not know how much they need.
 const STACK: usize = 16 << 10;
 
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     Buffer(BufferId),
-    /// A buffer, from this byte on.
+    /// Address in a buffer: the buffer, and the byte to start from.
     Pointer(BufferId, u64),
     /// The bits of an `int`, an `unsigned` or a `float`.
     Word(u32),
-    /// A value of another size, as it lies in memory.
+    /// Bytes of a value of another size, in memory order.
     Bytes(Vec<u8>),
 }
 
@@ -34,18 +35,18 @@ pub enum Argument {
 #[derive(Clone, Debug)]
 pub struct Launch<'a> {
     pub kernel: &'a str,
-    /// Workgroups.
+    /// Number of workgroups in each dimension.
     pub grid: [u32; 3],
-    /// Threads of a workgroup.
+    /// Number of threads in a workgroup, in each dimension.
     pub block: [u32; 3],
-    /// Bytes of LDS that the launch adds.
+    /// Bytes of LDS that the launch requests besides the kernel's fixed size.
     pub dynamic_lds: usize,
     pub arguments: Vec<Argument>,
-    /// Instructions after which a launch that does not end is given up.
+    /// Number of instructions after which the machine gives up a launch that does not end.
     pub budget: u64,
-    /// Whether two waves that use a word of LDS with no barrier between them end the launch.
+    /// True if two waves that use a word of LDS with no barrier between them end the launch.
     pub finds_races: bool,
-    /// Whether a register that is used before its load was waited for ends the launch.
+    /// True if an instruction that uses a register before a wait for its load ends the launch.
     pub checks_waits: bool,
 }
 
@@ -74,7 +75,7 @@ impl<'a> Launch<'a> {
 pub struct Machine<'a> {
     program: &'a Program,
     pub memory: Memory,
-    /// Instructions of waves executed so far, of all launches.
+    /// Number of wave instructions executed so far, over all launches.
     pub executed: u64,
 }
 
@@ -90,8 +91,8 @@ impl<'a> Machine<'a> {
     /// Executes every workgroup, one after the other.
     ///
     /// # Errors
-    /// Where the launch does not fit the kernel, or an instruction fails: memory that is not there, a missing wait or
-    /// barrier, a kernel that does not end.
+    /// Fails if the launch does not fit the kernel. Also fails if an instruction does: memory that does not exist, a
+    /// missing wait or barrier, or a kernel that does not end.
     pub fn run<O: Observer>(
         &mut self,
         launch: &Launch<'_>,
@@ -134,9 +135,9 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The segment of arguments, hidden ones included.
+    /// Builds the segment of arguments, with the hidden ones.
     fn arguments(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Vec<u8>, String> {
-        // Loads that the compiler merged reach past the last argument.
+        // The compiler merges loads, and a merged load may reach past the last argument.
         let mut segment = vec![0; (kernel.argument_bytes + 1).next_multiple_of(64)];
         let mut given = launch.arguments.iter();
         for parameter in &kernel.parameters {
@@ -181,7 +182,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// What the command processor would read: sizes of the workgroup and of the grid.
+/// Builds the packet that the command processor would read: sizes of the workgroup and of the grid.
 fn packet(launch: &Launch<'_>) -> Vec<u8> {
     let mut packet = vec![0; 64];
     for axis in 0..3 {
@@ -209,7 +210,7 @@ impl<'a> Workgroup<'a> {
     ) -> Workgroup<'a> {
         let lanes = program.wave_size;
         let threads: u32 = launch.block.iter().product();
-        // One row more, for instructions that the compiler lets write past what it reads.
+        // The compiler lets some instructions write past the registers that it reads, so there is one row more.
         let rows = usize::from(program.vectors + program.accumulators);
         let calls = program
             .instructions
@@ -239,7 +240,7 @@ impl<'a> Workgroup<'a> {
                     thread / width % height,
                     thread / width / height,
                 );
-                // Three numbers of ten bits, as far as the kernel asked for them.
+                // The word packs up to three numbers of ten bits, as many as the kernel asked for.
                 let y = if dimensions >= 1 { y << 10 } else { 0 };
                 let z = if dimensions >= 2 { z << 20 } else { 0 };
                 *word = x | y | z;
@@ -374,7 +375,7 @@ fn located(
     })
 }
 
-/// Scalar registers as the command processor sets them, in the order that LLVM's guide of the back end gives.
+/// Sets scalar registers as the command processor does, in the order that the guide of LLVM's AMDGPU back end gives.
 fn set_scalars(wave: &mut Wave, kernel: &Kernel, number: [u32; 3], [arguments, packet]: [u64; 2]) {
     let mut next = 0;
     let mut put = |wave: &mut Wave, words: &[u32]| {
@@ -404,6 +405,6 @@ fn set_scalars(wave: &mut Wave, kernel: &Kernel, number: [u32; 3], [arguments, p
             next += 1;
         }
     }
-    // Offset of the wave's private memory, which is empty here.
+    // The offset of the wave's private memory, which is empty here.
     wave.scalars[next & 127] = 0;
 }

@@ -1,8 +1,8 @@
-//! Global memory: buffers at addresses far from each other, every access inside one of them.
+//! Global memory: buffers at addresses far from each other. Every access has to stay inside one buffer.
 
 use crate::error::Fault;
 
-/// Addresses of one buffer: its number times this, from 1.
+/// Number of address bits per buffer: buffer `n`, counted from 1, begins at `n << SPAN`.
 const SPAN: u32 = 38;
 
 const ARGUMENTS: usize = 0;
@@ -34,11 +34,11 @@ impl Buffer {
     }
 }
 
-/// Which buffer of a [`Memory`].
+/// Identifies a buffer of a [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferId(usize);
 
-/// Every buffer that kernels may reach.
+/// All buffers that kernels may reach.
 #[derive(Clone, Debug)]
 pub struct Memory {
     buffers: Vec<Buffer>,
@@ -67,7 +67,7 @@ impl Memory {
         }
     }
 
-    /// Adds a buffer; `name` is what faults call it.
+    /// Adds a buffer. Faults call it `name`.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>) -> BufferId {
         self.buffers.push(Buffer {
             name: name.into(),
@@ -98,7 +98,7 @@ impl Memory {
         &self.buffers[id.0]
     }
 
-    /// What a pointer to the buffer's first byte is.
+    /// Returns a pointer to the buffer's first byte.
     pub fn address(&self, id: BufferId) -> u64 {
         address_of(id.0)
     }
@@ -110,7 +110,7 @@ impl Memory {
         [ARGUMENTS, PACKET].map(address_of)
     }
 
-    /// The buffer's index and the offset in it.
+    /// Finds the buffer's index and the offset in it.
     #[inline]
     fn place(
         &self,
@@ -119,7 +119,7 @@ impl Memory {
         address: u64,
         bytes: usize,
     ) -> Result<(usize, usize), Box<Fault>> {
-        // An address a little below a buffer belongs to it.
+        // An address slightly below a buffer belongs to it.
         let below = 1 << (SPAN - 1);
         let index = (address.wrapping_add(below) >> SPAN).wrapping_sub(1) as usize;
         let Some(buffer) = self.buffers.get(index) else {
@@ -173,7 +173,7 @@ impl Memory {
         Ok(&mut buffer.bytes[offset..offset + bytes])
     }
 
-    /// The name of the buffer that an address belongs to, and the offset in it.
+    /// Returns the name of the buffer that an address belongs to, and the offset in it.
     pub fn name(&self, address: u64) -> Option<(&str, u64)> {
         let index = usize::try_from((address >> SPAN).checked_sub(1)?).ok()?;
         let buffer = self.buffers.get(index)?;

@@ -1,4 +1,4 @@
-//! Looking on while a program is executed.
+//! Observes the execution of a program.
 
 use serde::Serialize;
 
@@ -7,17 +7,17 @@ use crate::lds::Lds;
 use crate::program::Program;
 use crate::wave::Wave;
 
-/// Banks of LDS, each four bytes wide.
+/// Number of LDS banks. Each is four bytes wide.
 const BANKS: usize = 32;
 
-/// What one instruction of one wave moved.
+/// The memory access of one instruction of one wave.
 #[derive(Clone, Debug)]
 pub struct Access {
     pub space: Option<Space>,
     pub stores: bool,
-    /// For each lane and element, the lane, the first byte and the number of bytes.
+    /// The lane, the first byte and the number of bytes, for each lane and element.
     pub elements: Vec<(u8, u64, u8)>,
-    /// Lanes that read LDS nobody wrote.
+    /// Lanes that read LDS that no wave had written.
     pub unwritten_error: u64,
 }
 
@@ -32,19 +32,19 @@ impl Default for Access {
     }
 }
 
-/// An access in numbers.
+/// The counts of one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AccessFigures {
     pub space: Space,
     pub bytes: u32,
-    /// Distinct lines of 64 and of 128 bytes; 0 in LDS and scratch.
+    /// Number of distinct lines of 64 and of 128 bytes; 0 in LDS and scratch.
     pub lines_64: u32,
     pub lines_128: u32,
-    /// Passes through the 32 banks of LDS; 0 elsewhere.
+    /// Number of passes through the 32 banks of LDS; 0 elsewhere.
     pub passes: u32,
-    /// Passes that the same lanes would take without a conflict.
+    /// Number of passes that the same lanes would take without a conflict.
     pub least_passes: u32,
-    /// Lanes that read LDS nobody wrote.
+    /// Lanes that read LDS that no wave had written.
     pub unwritten_error: u64,
 }
 
@@ -68,7 +68,7 @@ impl Access {
         self.elements.push((lane as u8, address, bytes as u8));
     }
 
-    /// `None`: the instruction moved nothing.
+    /// Computes the counts. Returns `None` if the instruction moved nothing.
     pub fn figures(&self) -> Option<AccessFigures> {
         let space = self.space?;
         let bytes = self
@@ -100,8 +100,9 @@ impl Access {
         })
     }
 
-    /// Lanes go through the banks in groups that need at most 128 bytes: 32 lanes of 4 bytes, 16 of 8, 8 of 16. A group
-    /// takes a pass for each distinct word that its busiest bank has to give.
+    /// Counts the passes, and the fewest possible. Lanes go through the banks in groups that need at most 128 bytes: 32
+    /// lanes of 4 bytes, 16 of 8, 8 of 16. A group takes a pass for each distinct word that its busiest bank has to
+    /// give.
     fn passes(&self) -> (u32, u32) {
         let (mut passes, mut least) = (0, 0);
         let width = self
@@ -111,7 +112,7 @@ impl Access {
             .max()
             .unwrap_or(4);
         let lanes = (BANKS * 4 / width.max(4)).max(1);
-        // A second element of a lane goes through by itself.
+        // A lane's second element goes through in a separate group.
         let mut seen = [0_u8; 64];
         let mut groups: Vec<(usize, u64, u8)> = vec![];
         for (lane, address, bytes) in &self.elements {
@@ -141,7 +142,7 @@ impl Access {
     }
 }
 
-/// One executed instruction of one wave, after it was executed.
+/// One executed instruction of one wave, seen after its execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     pub program: &'a Program,
@@ -149,35 +150,35 @@ pub struct Step<'a> {
     /// Index of the instruction.
     pub pc: u32,
     pub instruction: &'a Instruction,
-    /// EXEC as the instruction found it.
+    /// EXEC before the instruction.
     pub exec: u64,
     pub access: &'a Access,
-    /// Instructions that a wait waited for.
+    /// Indices of the instructions that a wait waited for.
     pub waited: &'a [u32],
-    /// Registers after the instruction.
+    /// The wave with its registers after the instruction.
     pub wave: &'a Wave,
     pub lds: &'a Lds,
 }
 
-/// Gets every executed instruction.
+/// Receives every executed instruction.
 pub trait Observer {
-    /// Whether anything is recorded: without it nothing is collected.
+    /// True if the observer records anything. If it is false, the machine collects nothing.
     const ACTIVE: bool = true;
 
-    /// A workgroup begins with these waves.
+    /// Called when a workgroup begins with these waves.
     fn begin(&mut self, _program: &Program, _workgroup: [u32; 3], _waves: &[Wave], _lds: &Lds) {}
 
     fn step(&mut self, step: &Step<'_>);
 }
 
-/// Nobody looks.
+/// Observes nothing.
 impl Observer for () {
     const ACTIVE: bool = false;
 
     fn step(&mut self, _: &Step<'_>) {}
 }
 
-/// Two observers at once.
+/// Passes everything to two observers.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const ACTIVE: bool = A::ACTIVE || B::ACTIVE;
 

@@ -1,4 +1,4 @@
-//! Operands of instructions, as the assembly writes them.
+//! Operands of instructions, in the form of the assembly.
 
 /// Indices in a wave's scalar registers that have names.
 pub const VCC: u16 = 106;
@@ -6,7 +6,7 @@ pub const M0: u16 = 124;
 pub const NULL: u16 = 125;
 pub const EXEC: u16 = 126;
 
-/// Accumulation registers are numbered from here until the program knows how many vector registers it uses.
+/// First number of the accumulation registers, until the program knows how many vector registers it uses.
 pub(crate) const ACCUMULATORS: u16 = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +16,15 @@ pub enum Kind {
     /// The condition code of a wave, read as a number.
     Scc,
     Constant,
-    /// The value that data parallel primitives (DPP) brought from another lane.
+    /// The value that data parallel primitives (DPP) fetched from another lane.
     Permuted,
     /// An instruction of the program.
     Label,
-    /// `off`: no address register.
+    /// `off`, which means no address register.
     Off,
 }
 
-/// Part of a 32-bit source: bytes from `shift / 8`, zero-extended or sign-extended.
+/// Part of a 32-bit source: the bytes from `shift / 8`, zero-extended or sign-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     pub shift: u8,
@@ -35,14 +35,14 @@ pub struct Part {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Operand {
     pub kind: Kind,
-    /// First register.
+    /// Index of the first register.
     pub index: u16,
-    /// Registers of 32 bits.
+    /// Number of 32-bit registers.
     pub width: u16,
     pub negate: bool,
     pub absolute: bool,
     pub part: Option<Part>,
-    /// Bits of a constant; the target of a label.
+    /// Bits of a constant, or the target of a label.
     pub value: u64,
 }
 
@@ -74,7 +74,8 @@ impl Operand {
         self.negate || self.absolute || self.part.is_some()
     }
 
-    /// `v[6:7]`. `vectors` is the number of vector registers, from which accumulation registers follow.
+    /// Formats a name such as `v[6:7]`. `vectors` is the number of vector registers; it determines the names of
+    /// accumulation registers.
     pub fn name(&self, vectors: u16) -> String {
         let (bank, index) = match self.kind {
             Kind::Vector if self.index >= vectors => ("a", self.index - vectors),
@@ -94,7 +95,7 @@ impl Operand {
     }
 }
 
-/// How constants of an instruction become bits.
+/// The way in which constants of an instruction become bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConstantType {
     Bits,
@@ -102,7 +103,7 @@ pub(crate) enum ConstantType {
     F16,
 }
 
-/// An operand, or `None` where `text` is none (a symbol, a modifier).
+/// Parses an operand. Returns `None` if `text` is something else (a symbol, a modifier).
 pub(crate) fn parse(text: &str, constants: ConstantType) -> Option<Operand> {
     if let Some(operand) = number(text, constants) {
         return Some(operand);
@@ -193,7 +194,7 @@ fn number(text: &str, constants: ConstantType) -> Option<Operand> {
     } else {
         magnitude
     };
-    // A literal of an instruction on f64 is the upper half; small integers are themselves.
+    // A literal of an f64 instruction is the upper half of the number; small integers keep their value.
     let is_inline = (-16..=64).contains(&value.cast_signed());
     Some(Operand::constant(match constants {
         ConstantType::F64 if !is_inline && value <= u64::from(u32::MAX) => value << 32,

@@ -1,4 +1,4 @@
-//! From the text of the assembly to a [`Program`].
+//! Parses the text of the assembly into a [`Program`].
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ enum Section {
     Other,
 }
 
-/// Where symbols and labels stand.
+/// The positions of symbols and labels.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     pub code: HashMap<String, u32>,
@@ -85,7 +85,7 @@ pub(crate) fn parse(assembly: &str) -> Result<Program, ParseError> {
                 let mut words = rest.split_whitespace().filter_map(|word| word.parse().ok());
                 if let (Some(file), Some(line)) = (words.next(), words.next()) {
                     let file = files.get(&file).copied().unwrap_or(0);
-                    // Line 0: the compiler names none, and the instruction goes with those before it.
+                    // Line 0 means that the compiler names no line. The instruction then belongs to the line before it.
                     if line > 0 {
                         location = Location { file, line };
                     }
@@ -127,7 +127,7 @@ pub(crate) fn parse(assembly: &str) -> Result<Program, ParseError> {
     Ok(program)
 }
 
-/// Rows of registers: vector registers first, accumulation registers behind them.
+/// Numbers the rows of registers: vector registers first, accumulation registers after them.
 fn number_accumulators(program: &mut Program) {
     let all = |program: &mut Program, work: &mut dyn FnMut(&mut crate::Operand)| {
         for instruction in &mut program.instructions {
@@ -140,7 +140,7 @@ fn number_accumulators(program: &mut Program) {
             }
         }
     };
-    // The work-item number is in v0 even where no instruction names it.
+    // `v0` holds the work-item number even if no instruction names it.
     let (mut vectors, mut accumulators) = (1, 0);
     all(
         program,
@@ -186,7 +186,7 @@ fn section_of(rest: &str) -> Section {
     }
 }
 
-/// `.file 1 "folder" "name" md5 …`
+/// Reads `.file 1 "folder" "name" md5 …`.
 fn add_file(program: &mut Program, files: &mut HashMap<u32, u16>, rest: &str) {
     let Some(number) = rest
         .split_whitespace()
@@ -198,7 +198,7 @@ fn add_file(program: &mut Program, files: &mut HashMap<u32, u16>, rest: &str) {
     let names: Vec<&str> = rest.split('"').skip(1).step_by(2).collect();
     let name = names.get(1).or(names.first()).copied().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or(name);
-    // The file that is compiled appears twice, as 0 and under a number of its own.
+    // The compiled file appears twice: as 0, and under another number.
     let known = program.files.iter().position(|file| file == name);
     let index = known.unwrap_or_else(|| {
         program.files.push(name.to_owned());
@@ -248,7 +248,7 @@ fn add_data(data: &mut Vec<u8>, directive: &str, rest: &str) {
     }
 }
 
-/// The YAML that clang writes, which has one value a line.
+/// Reads the YAML that clang writes, which has one value per line.
 fn read_metadata(program: &mut Program, lines: &[&str]) {
     for line in lines {
         let indent = line.len() - line.trim_start().len();
@@ -261,7 +261,7 @@ fn read_metadata(program: &mut Program, lines: &[&str]) {
         };
         let value = value.trim().trim_matches(['\'', '"']);
         let size = || value.parse().unwrap_or(0);
-        // Kernels are the items of the first level, their arguments those of the next.
+        // Items of the first level are kernels; those of the next level are their arguments.
         if begins && indent == 2 && key.starts_with('.') {
             program.kernels.push(Kernel::default());
         }

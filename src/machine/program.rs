@@ -8,25 +8,25 @@ use crate::error::ParseError;
 use crate::instruction::Instruction;
 use crate::parse;
 
-/// Where the compiler says an instruction comes from.
+/// The source line that the compiler names for an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Location {
     /// Index into [`Program::files`].
     pub file: u16,
-    /// From 1; 0 where the compiler names none.
+    /// Line number from 1; 0 if the compiler names none.
     pub line: u32,
 }
 
-/// An argument of a kernel's argument segment.
+/// One argument in a kernel's argument segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameter {
     pub offset: usize,
     pub size: usize,
-    /// LLVM's name: `global_buffer`, `by_value`, `hidden_block_count_x`.
+    /// LLVM's name of the kind: `global_buffer`, `by_value`, `hidden_block_count_x`.
     pub kind: String,
 }
 
-/// What the compiler decided about one kernel.
+/// The compiler's decisions about one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
     pub name: String,
@@ -36,7 +36,7 @@ pub struct Kernel {
     pub argument_bytes: usize,
     /// Bytes of LDS whose size is fixed in the code.
     pub lds_bytes: usize,
-    /// Bytes of private memory a lane.
+    /// Bytes of private memory per lane.
     pub scratch_bytes: usize,
     pub dynamic_stack: bool,
     pub wave_size: usize,
@@ -52,17 +52,17 @@ impl Kernel {
     }
 }
 
-/// Assembly, decoded once.
+/// The assembly of a program, decoded once.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// `gfx942`.
+    /// Architecture, such as `gfx942`.
     pub architecture: String,
     pub wave_size: usize,
     pub instructions: Vec<Instruction>,
     pub kernels: Vec<Kernel>,
     /// Names of source files, without folders.
     pub files: Vec<String>,
-    /// Vector registers that the code names; accumulation registers follow them.
+    /// Number of vector registers that the code names. Accumulation registers follow them.
     pub vectors: u16,
     pub accumulators: u16,
     /// Constants and variables of the module.
@@ -70,10 +70,10 @@ pub struct Program {
 }
 
 impl Program {
-    /// Decodes what `clang -S` wrote for an AMD GPU.
+    /// Decodes assembly that `clang -S` wrote for an AMD GPU.
     ///
     /// # Errors
-    /// Where the text has no kernel, an instruction is unknown, or a line cannot be read.
+    /// Fails if the text has no kernel, an instruction is unknown, or a line cannot be read.
     pub fn parse(assembly: &str) -> Result<Program, ParseError> {
         parse::parse(assembly)
     }
@@ -82,7 +82,7 @@ impl Program {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// `kernel.hip:12`.
+    /// Formats a location such as `kernel.hip:12`.
     pub fn place(&self, location: Location) -> String {
         let file = self.files.get(usize::from(location.file));
         match (file, location.line) {

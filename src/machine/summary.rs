@@ -1,4 +1,4 @@
-//! What was executed, in sums: by instruction, by source line, by group.
+//! Counts executed instructions: by instruction, by source line, by group.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::instruction::{Group, Space};
 use crate::observe::{Observer, Step};
 use crate::program::{Location, Program};
 
-/// Sums of one instruction over all waves and workgroups.
+/// Counts of one instruction over all waves and workgroups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
     pub executed: u64,
-    /// Lanes in EXEC, over all executions.
+    /// Number of lanes in EXEC, summed over all executions.
     pub lanes: u64,
-    /// Executions with no lane in EXEC.
+    /// Number of executions with no lane in EXEC.
     pub idle: u64,
-    /// Union of the lanes that were active.
+    /// Union of the active lanes over all executions.
     pub mask: u64,
     pub space: Option<Space>,
     pub stores: bool,
@@ -25,23 +25,23 @@ pub struct Count {
     pub lines_128: u64,
     pub passes: u64,
     pub least_passes: u64,
-    /// Executions in which a lane read LDS that nobody wrote.
+    /// Number of executions in which a lane read LDS that no wave had written.
     pub unwritten_error: u64,
-    /// Instructions that this one waited for, and how often.
+    /// Instructions that this one waited for, with the number of times.
     pub waited: BTreeMap<u32, u64>,
 }
 
-/// Counts for each instruction of a program; it is an [`Observer`].
+/// An [`Observer`] that counts each instruction of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// By index of the instruction; empty until something was executed.
+    /// Counts by index of the instruction; empty until an instruction is executed.
     pub counts: Vec<Count>,
     pub workgroups: u64,
     pub waves: u64,
 }
 
 impl Summary {
-    /// Instructions that were executed, with their index, in the order of the program.
+    /// Returns the executed instructions with their index, in the order of the program.
     pub fn executed(&self) -> impl Iterator<Item = (u32, &Count)> {
         let all = (0..).zip(&self.counts);
         all.filter(|(_, count)| count.executed > 0)
@@ -51,7 +51,7 @@ impl Summary {
         self.counts.iter().map(|count| count.executed).sum()
     }
 
-    /// How often instructions of each group were executed.
+    /// Returns how often instructions of each group were executed.
     pub fn by_group(&self, program: &Program) -> BTreeMap<Group, u64> {
         let mut groups = BTreeMap::new();
         for (index, count) in self.executed() {
@@ -61,7 +61,7 @@ impl Summary {
         groups
     }
 
-    /// How often instructions of each source line were executed, by group.
+    /// Returns how often instructions of each source line were executed, by group.
     pub fn by_line(&self, program: &Program) -> BTreeMap<Location, BTreeMap<Group, u64>> {
         let mut lines: BTreeMap<Location, BTreeMap<Group, u64>> = BTreeMap::new();
         for (index, count) in self.executed() {

@@ -1,11 +1,11 @@
-//! The registers of one wave, and what it waits for.
+//! The registers of one wave, and the results that it waits for.
 
 use crate::operand::{EXEC, Kind, NULL, Operand, Part, VCC};
 
-/// What registers and LDS hold before anybody writes: a NaN that is easy to recognise.
+/// Content of registers and LDS before the first write: a NaN that is easy to recognise.
 pub const UNWRITTEN: u32 = 0x7fc0_dead;
 
-/// Scalar registers in the numbering of operands, in front of vector registers' rows.
+/// Number of scalar registers in the numbering of operands. The rows of vector registers follow them.
 const SCALARS: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,22 +22,22 @@ pub(crate) enum Counter {
     Vector,
     /// LDS, in order.
     Lds,
-    /// Loads of scalars, which count together with LDS and end in any order.
+    /// Loads into scalar registers. They share a counter with LDS and end in any order.
     Scalar,
     /// Stores on RDNA.
     Store,
 }
 
-/// An instruction whose result may not be there yet.
+/// An instruction whose result may still be outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outstanding {
     pub counter: Counter,
     pub pc: u32,
-    /// First register in [`Wave::row_of`]'s numbering, and how many.
+    /// First register in [`Wave::row_of`]'s numbering, and the number of registers.
     pub registers: (u16, u16),
 }
 
-/// One wave: its registers, and where it is.
+/// One wave: its registers and its position in the program.
 #[derive(Clone, Debug)]
 pub struct Wave {
     /// Number of the wave in its workgroup.
@@ -49,7 +49,7 @@ pub struct Wave {
     /// Index of the next instruction.
     pub pc: u32,
     pub status: Status,
-    /// Barriers passed.
+    /// Number of barriers passed.
     pub barriers: u32,
     vectors: Vec<u32>,
     /// All ones for the lanes of `masked`, a value that EXEC had.
@@ -57,7 +57,7 @@ pub struct Wave {
     masked: u64,
     pub(crate) permuted: [u32; 64],
     pub(crate) outstanding: Vec<Outstanding>,
-    /// For each register, one more than the instruction that loads it.
+    /// For each register, one more than the index of the instruction that loads it; 0 if none does.
     pending: Vec<u32>,
     pub(crate) scratch: Vec<u8>,
 }
@@ -84,7 +84,7 @@ impl Wave {
         wave
     }
 
-    /// A vector register, one value a lane; accumulation registers follow the program's vector registers.
+    /// Returns a vector register, one value per lane. Accumulation registers follow the program's vector registers.
     pub fn vector(&self, row: u16) -> &[u32] {
         let start = usize::from(row) * self.lanes;
         self.vectors
@@ -117,7 +117,7 @@ impl Wave {
         u64::MAX >> (64 - self.lanes)
     }
 
-    /// One bit a lane, from a scalar register or a pair.
+    /// Returns one bit per lane, from a scalar register or a pair.
     pub(crate) fn mask(&self, operand: &Operand) -> u64 {
         match operand.kind {
             Kind::Scalar => self.mask_at(operand.index),
@@ -140,7 +140,7 @@ impl Wave {
         self.set_mask(&Operand::new(Kind::Scalar, EXEC, 2), mask);
     }
 
-    /// A scalar operand; of a vector register the first lane.
+    /// Returns a scalar operand. For a vector register it returns the first lane.
     pub(crate) fn scalar(&self, operand: &Operand) -> u32 {
         match operand.kind {
             Kind::Scalar => self.scalars[usize::from(operand.index)],
@@ -175,7 +175,7 @@ impl Wave {
         }
     }
 
-    /// A register's number among all of a wave.
+    /// Returns a register's number among all registers of a wave.
     fn row_of(operand: &Operand) -> u16 {
         match operand.kind {
             Kind::Vector => operand.index + SCALARS as u16,
@@ -183,7 +183,7 @@ impl Wave {
         }
     }
 
-    /// Notes that `operand` is loaded by the instruction at `pc`.
+    /// Notes that the instruction at `pc` loads `operand`.
     pub(crate) fn issue(&mut self, counter: Counter, pc: u32, operand: Option<&Operand>) {
         let registers = operand.map_or((0, 0), |operand| (Wave::row_of(operand), operand.width));
         let first = usize::from(registers.0);
@@ -195,7 +195,7 @@ impl Wave {
         });
     }
 
-    /// The instruction that loads one of the operand's registers and has not been waited for.
+    /// Returns the instruction that loads one of the operand's registers, if no wait has covered it yet.
     pub(crate) fn pending(&self, operand: &Operand) -> Option<u32> {
         let first = usize::from(Wave::row_of(operand));
         let registers = self
@@ -205,7 +205,8 @@ impl Wave {
         Some(pc - 1)
     }
 
-    /// Waits until at most so many instructions of the counters are outstanding; the instructions that are done then.
+    /// Waits until no counter has more outstanding instructions than its limit. Adds the finished instructions to
+    /// `done`.
     pub(crate) fn wait(&mut self, vector: u32, lds: u32, store: u32, done: &mut Vec<u32>) {
         use Counter::{Lds, Scalar, Store, Vector};
         let count = |of: &[Counter]| {
@@ -216,7 +217,7 @@ impl Wave {
         };
         let over = |of: &[Counter], left: u32| count(of).saturating_sub(left as usize);
         let (mut vectors, mut stores) = (over(&[Vector], vector), over(&[Store], store));
-        // Loads of scalars may come first: only what remains beyond them is sure to be LDS.
+        // Loads of scalars may end first, so only what exceeds their number is certain to be LDS.
         let together = over(&[Lds, Scalar], lds);
         let mut scalars = if lds == 0 { together } else { 0 };
         let mut lds = if lds == 0 {
@@ -247,7 +248,7 @@ impl Wave {
         });
     }
 
-    /// Word `word` of an operand, without modifiers.
+    /// Returns word `word` of an operand, without modifiers.
     #[inline]
     pub(crate) fn row<const N: usize>(&self, operand: &Operand, word: u16) -> [u32; N] {
         let mut row = [0; N];
@@ -366,7 +367,7 @@ pub(crate) trait Lane: Copy + Default {
     }
 }
 
-/// An operand's registers, by lane.
+/// The registers of an operand, by lane.
 pub(crate) struct Words<const N: usize> {
     low: [u32; N],
     high: [u32; N],

@@ -1,4 +1,4 @@
-//! `workbench machine`: the file as an AMD GPU's instructions, executed and listed.
+//! `workbench machine`: compiles the file for an AMD GPU, executes its instructions in the emulator and lists them.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

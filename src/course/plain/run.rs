@@ -195,7 +195,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         say::event(event).map_or(Ok(()), |text| self.print(&text))
     }
 
-    /// A recording in place of a run, where there is no GPU.
+    /// Offers a recording in place of a run, if this machine has no GPU.
     pub(super) fn offer(&self) -> Option<String> {
         let (_, recorded) = self.recording(Some(CaseMove::Measure(0))).ok()?;
         let recorded = recorded.filter(|_| !gpu::may_be_found(&self.options))?;
@@ -206,7 +206,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         ))
     }
 
-    /// The recording of the step; for an investigation, the recording of `case_move`.
+    /// Returns the recording of the step; for an investigation, the recording of `case_move`.
     fn recording(
         &self,
         case_move: Option<CaseMove>,
@@ -217,7 +217,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok((library, found))
     }
 
-    /// The first measurement of an investigation that the learner has not taken; `recording` plays it.
+    /// Returns the first measurement of an investigation that the learner has not taken; `recording` plays it.
     fn measured_last(&self) -> Result<Option<CaseMove>, TutorError> {
         let Some(case) = self.current().and_then(|(_, step)| step.as_case()) else {
             return Ok(None);
@@ -229,7 +229,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(left.map(CaseMove::Measure).or(fix))
     }
 
-    /// The command of a profile step, filled in for this machine.
+    /// Returns the command of a profile step, filled in for this machine.
     pub(super) fn profile(&self) -> ProfileView {
         let step = self.current().map(|(_, step)| step);
         let step = step.filter(|step| step.as_profile().is_some());

@@ -40,7 +40,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.print(&format!("\n{document}"))
     }
 
-    /// A text with its figures filled in.
+    /// Returns a text with its figures filled in.
     fn filled(&self, text: &str, lesson: &str) -> Result<String, TutorError> {
         let measured = self.measured()?;
         Ok(live::fill(text, lesson, &measured, &measured))
@@ -74,7 +74,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.state(read).map(Some)
     }
 
-    /// What the open step says below its text, and how to go on.
+    /// Formats the blocks below the open step's text, and explains how to go on.
     fn document(&self) -> Result<String, TutorError> {
         let document = self.context(&self.profile(), |context| context.document())?;
         let Some((blocks, primary)) = document else {
@@ -135,7 +135,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         lines.collect()
     }
 
-    /// Enter: does what the step waits for.
+    /// Handles Enter: does what the step waits for.
     pub(super) fn act(&mut self) -> Result<NextStep, TutorError> {
         if self.current().is_none() {
             return Ok(NextStep::Stay);
@@ -301,7 +301,7 @@ fn indented(text: &str) -> String {
     itertools::join(text.lines().map(|line| format!("   {line}")), "\n")
 }
 
-/// The index, from 0, for a letter or a number from 1.
+/// Returns the index, from 0, for a letter or a number from 1.
 fn place(text: &str) -> Option<usize> {
     let mut letters = text.trim_end_matches([')', '.']).chars();
     let letter = letters.next()?.to_ascii_lowercase();

@@ -66,7 +66,7 @@ pub struct StepProgress {
     pub suspicions: Vec<Suspicion>,
     /// Last verdict of each check.
     pub checks: BTreeMap<String, CheckResult>,
-    /// Oldest first.
+    /// Runs of the step, oldest first.
     pub runs: Vec<String>,
     /// The instructor who did the step for the learner.
     #[serde(default)]
@@ -77,13 +77,13 @@ pub struct StepProgress {
 }
 
 impl StepProgress {
-    /// Whether a run of the step succeeded.
+    /// Returns whether a run of the step succeeded.
     pub fn has_run(&self, state: &SessionState) -> bool {
         let mut runs = self.runs.iter().filter_map(|id| state.runs.get(id));
         runs.any(|run| run.exit == Some(RunExit::SUCCESS))
     }
 
-    /// What the learner wrote.
+    /// Returns the text that the learner wrote.
     pub fn written(&self) -> Option<&str> {
         self.reflection.as_deref().filter(|text| !text.is_empty())
     }
@@ -163,7 +163,7 @@ impl RunEntry {
         self.exit == Some(RunExit::SUCCESS) && self.sha256.is_none()
     }
 
-    /// The flags that it was started with.
+    /// Returns the flags that it was started with.
     pub fn flags(&self) -> impl Iterator<Item = &String> {
         let args = self.command.iter();
         args.skip_while(|word| *word != "--events").skip(1)
@@ -200,7 +200,7 @@ impl SessionState {
         self.lessons.get(lesson)?.get(step)
     }
 
-    /// Progress of one step; the default if nothing has happened there.
+    /// Returns the progress of one step; the default if nothing has happened there.
     pub fn progress(&self, at: &StepRef) -> StepProgress {
         self.step(&at.lesson, &at.step).cloned().unwrap_or_default()
     }

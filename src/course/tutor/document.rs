@@ -1,5 +1,5 @@
-//! What a step says and what Enter does there. Each kind of step gives both as values; the screen and the lines render
-//! and carry them out.
+//! The blocks below a step's text, and the effect of Enter there. Each kind of step gives both as values. The full
+//! screen and the plain dialogue render the blocks and carry out the effect.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::profile::ProfileView;
 use crate::lesson::{CaseMove, Lesson, MarkedAnswer, QuizAnswer, Step};
 use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef, StepStatus};
 
-/// What a kind of step looks at.
+/// The data that a kind of step reads.
 pub(crate) struct StepContext<'a> {
     pub lesson: &'a Lesson,
     pub step: &'a Step,
@@ -19,16 +19,16 @@ pub(crate) struct StepContext<'a> {
     pub measured: &'a MeasuredRuns,
     /// The last answer, if it was given since the step was opened.
     pub marked: Option<&'a MarkedAnswer>,
-    /// The flags with which the step's job would be started now.
+    /// Flags with which the step's job would start now.
     pub flags: Vec<String>,
     pub profile: &'a ProfileView,
-    /// The folder of the learner's kernels.
+    /// Folder in which the learner writes kernels.
     pub workbench: &'a Path,
 }
 
-/// A part of what a step says below its text.
+/// One part of the content below a step's text.
 pub(crate) enum Block {
-    /// The rest came from what the learner did.
+    /// Marks that the following blocks result from the learner's actions.
     News,
     Blank,
     Text(Tone, String),
@@ -36,23 +36,23 @@ pub(crate) enum Block {
     Quote(Tone, String),
     /// A command line.
     Code(String),
-    /// Whether an answer is right.
+    /// The verdict on an answer: true if it is right, and the text.
     Verdict(bool, String),
-    /// What would be started, with these flags.
+    /// The command line that would start the job with these flags.
     Job(Vec<String>),
-    /// How to change the flags.
+    /// Explains how to change the flags.
     Flags,
-    /// A recording in place of the job, where there is no GPU.
+    /// A recording in place of the job, if there is no GPU.
     Offer,
-    /// How far the job is.
+    /// The progress of the job.
     RunPhase,
-    /// A command's document.
+    /// The document of a command.
     Output(String, Value),
     /// Figures that the screen shows in a panel.
     Figures(String),
-    /// The file of the learner's kernel.
+    /// Path of the kernel file that the learner edits.
     File(PathBuf),
-    /// How to import the sample that comes with the course.
+    /// Explains how to import the sample that comes with the course.
     Sample,
     Menu(Vec<MenuLine>),
 }
@@ -65,13 +65,13 @@ pub(crate) enum Tone {
     Warning,
 }
 
-/// A line to choose.
+/// A line that the learner can choose.
 pub(crate) struct MenuLine {
     pub text: String,
     pub mark: Mark,
-    /// What is said about the line, in Markdown.
+    /// Comment on the line, in Markdown.
     pub said: String,
-    /// What Enter does on it.
+    /// Name of the effect of Enter on it.
     pub does: &'static str,
     pub act: MenuAction,
 }
@@ -90,16 +90,16 @@ pub(crate) enum MenuAction {
     Run(CaseMove, Vec<String>),
 }
 
-/// What Enter does.
+/// The effect of Enter.
 pub(crate) enum PrimaryAction {
     /// Goes on to the next step.
     Next,
     /// Takes a line of the menu.
     PaletteAction {
         does: &'static str,
-        /// Said if no line was chosen.
+        /// Message if no line was chosen.
         first: &'static str,
-        /// A digit is enough of a key.
+        /// True if a digit key alone chooses a line.
         by_digit: bool,
     },
     Ask(Question),
@@ -110,31 +110,31 @@ pub(crate) enum PrimaryAction {
     Profile,
 }
 
-/// Asks for a line, or for several.
+/// A question that asks for one line, or for several.
 pub(crate) struct Question {
     pub does: &'static str,
-    /// Over the field.
+    /// Title over the field.
     pub title: String,
-    /// Below the field.
+    /// Explanation below the field.
     pub explain: &'static str,
-    /// Without a field.
+    /// Prompt of an interface without a field.
     pub prompt: String,
-    /// What stands in a field of several lines; `None` for one line.
+    /// Initial text of a field with several lines; `None` for a field of one line.
     pub text: Option<String>,
 }
 
-/// What a learner enters.
+/// An input of the learner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
     Guess(f64),
     Answer(QuizAnswer),
-    /// For the report.
+    /// Text for the report.
     Text(String),
-    /// The suspect of this id is to blame.
+    /// Id of the suspect that the learner blames.
     Suspect(String),
 }
 
-/// What the learner edits at a step.
+/// The part of a step that the learner can edit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Editable {
     Text,
@@ -143,7 +143,7 @@ pub(crate) enum Editable {
     ProfilerCommand,
 }
 
-/// What the figures of a step show.
+/// The content of the figures at a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Figures {
     Run,
@@ -163,7 +163,7 @@ impl Block {
 }
 
 impl StepContext<'_> {
-    /// What the step says below its text, and what Enter does.
+    /// Returns the blocks below the step's text, and the effect of Enter.
     pub fn document(&self) -> (Vec<Block>, PrimaryAction) {
         let (blocks, primary) = self.step.behavior().document(self);
         match self.progress.status {
@@ -172,7 +172,7 @@ impl StepContext<'_> {
         }
     }
 
-    /// The lines that can be chosen.
+    /// Returns the lines that can be chosen.
     pub fn menu(&self) -> Vec<MenuLine> {
         let mut blocks = self.document().0.into_iter();
         let menu = blocks.find_map(|block| match block {

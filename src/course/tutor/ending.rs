@@ -43,7 +43,7 @@ impl RunEnding {
         }
     }
 
-    /// The ending of a run of an earlier day, from its files. `exit` is `None` if the run never came to an end.
+    /// Describes the ending of an earlier day's run from its files. `exit` is `None` if the run never came to an end.
     pub fn kept(exit: Option<RunExit>, failure: Option<&Failure>, stderr: String) -> Self {
         let exit = exit.unwrap_or(RunExit::Lost);
         let stopped = matches!(
@@ -73,7 +73,7 @@ impl RunEnding {
         itertools::join([&self.message].into_iter().chain(&self.remedy), " ")
     }
 
-    /// The ending of a run or a recording that could not be started, read or stored.
+    /// Describes a run or a recording that could not be started, read or stored.
     pub fn not_started(error: &anyhow::Error, is_recording: bool) -> Self {
         let full = error.chain().filter_map(|cause| cause.downcast_ref());
         let is_full = full
@@ -129,7 +129,7 @@ fn failed(exit: RunExit, failure: Option<&Failure>, stderr: &str) -> (String, Op
     }
 }
 
-/// The remedy that usually helps if the run died without reporting an error.
+/// Guesses the remedy that usually helps if the run died without reporting an error.
 fn guess(exit: RunExit, stderr: &str) -> &'static str {
     let lower = stderr.to_lowercase();
     let says = |message: &[&str]| message.iter().any(|word| lower.contains(word));

@@ -24,7 +24,7 @@ pub struct JobRecording {
 }
 
 impl Job {
-    /// Name of the target or of the command.
+    /// Returns the name of the target or of the command.
     pub fn name(&self) -> &str {
         match self {
             Job::Run(target) => target,
@@ -32,7 +32,7 @@ impl Job {
         }
     }
 
-    /// The command line as a learner would type it.
+    /// Returns the command line as a learner would type it.
     pub fn line(&self, flags: &[String]) -> String {
         let flags = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
         let line = match self {
@@ -45,7 +45,7 @@ impl Job {
     /// Returns how to start the job with these flags.
     ///
     /// # Errors
-    /// If the target or command does not take the flags.
+    /// Fails if the target or command does not take the flags.
     pub fn start(&self, options: &TutorOptions, flags: &[String]) -> Result<RunStart, UsageError> {
         let launcher = &options.launcher;
         match self {
@@ -71,7 +71,7 @@ impl Job {
     }
 }
 
-/// The recording of a step with these flags. For an investigation, the recording of `case_move`.
+/// Finds the recording of a step with these flags. For an investigation, finds the recording of `case_move`.
 pub fn recorded(
     library: &Library,
     step: &Step,
@@ -111,7 +111,7 @@ pub fn recorded(
 /// Opens a recording to play: the event stream of a run, or the document of a command.
 ///
 /// # Errors
-/// If no recording has this id, or its file cannot be read.
+/// Fails if no recording has this id, or its file cannot be read.
 pub fn tape(library: &Library, id: &str) -> Result<Tape, RecordingError> {
     match (library.find(id), documents::find(id)) {
         (Err(_), Some(document)) => Ok(document.tape()),

@@ -19,9 +19,9 @@ pub struct TutorOptions {
     pub in_class: bool,
     /// Starts the runs.
     pub launcher: Launcher,
-    /// Uses attributes instead of colours.
+    /// True if the tutor uses attributes instead of colours.
     pub no_color: bool,
-    /// Uses ASCII instead of lines and symbols.
+    /// True if the tutor uses ASCII instead of lines and symbols.
     pub ascii: bool,
     /// True if the mouse scrolls. Without it, the terminal's own selection works.
     pub mouse: bool,

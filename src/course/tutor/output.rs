@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use tinyllama_base::{figure, shortened};
 
-/// Lines of a document at most; the session's files contain all of it.
+/// Most lines of a document. The session's files contain all of it.
 const MOST_LINES: usize = 60;
-/// Rows of one list at most.
+/// Most rows of one list.
 const MOST_ROWS: usize = 16;
-/// Columns of a cell at most.
+/// Most columns of a cell.
 const CELL: usize = 34;
 
 /// Formats `document` in at most `width` columns.
@@ -103,7 +103,7 @@ fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width
     }
 }
 
-/// The scalars of a row, by name. Names of nested scalars contain the name of the object around them.
+/// Returns the scalars of a row, by name. Names of nested scalars contain the name of the object around them.
 fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
     let Value::Object(map) = row else {
         return scalar(row)
@@ -124,7 +124,7 @@ fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
     cells.collect()
 }
 
-/// The text of a value that fits into one cell; also for a list of such values.
+/// Formats a value that fits into one cell, also a list of such values.
 fn scalar(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => "not reported".into(),

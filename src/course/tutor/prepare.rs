@@ -27,10 +27,11 @@ const CIRCUMSTANCES: [&str; 10] = [
 /// A single step is enough, because compiling and tuning happen in the first.
 const ONE_STEP: [&str; 3] = ["--num-steps=1", "--warmup=0", "--repeatability=off"];
 
-/// All runs of the course that compile something different, in the order of the course, each with the flags `more`.
+/// Returns all runs of the course that compile something different, in the order of the course, each with the flags
+/// `more`.
 ///
 /// # Errors
-/// If a target does not take them.
+/// Fails if a target does not take them.
 pub fn targets(course: &Course, more: &[String]) -> Result<Vec<RunSpec>, UsageError> {
     let mut specs: Vec<RunSpec> = Vec::new();
     for (_, step) in course.steps() {

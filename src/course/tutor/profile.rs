@@ -18,9 +18,9 @@ use crate::session::{Session, SessionError, StepRef};
 use crate::tutor::TutorOptions;
 use tinyllama_base::inside;
 
-/// Rows of each table of an import.
+/// Most rows of each table of an import.
 const TABLE_ROWS: usize = 15;
-/// Columns of such a table at most.
+/// Most columns of such a table.
 const TABLE_WIDTH: usize = 100;
 
 /// A profiler's command line, and whether its tool is installed.
@@ -37,7 +37,7 @@ pub struct PreparedProfile {
 #[derive(Debug, Default)]
 pub struct ProfileView {
     pub prepared: Option<Result<PreparedProfile, String>>,
-    /// As the learner changed it.
+    /// The command after the learner's changes; `None` without any.
     pub edited: Option<CommandLine>,
     pub is_running: bool,
     /// Last lines of the profiler's output.
@@ -47,7 +47,7 @@ pub struct ProfileView {
 }
 
 impl ProfileView {
-    /// The command as it would be run now.
+    /// Returns the command that would run now.
     pub fn line(&self) -> Option<&CommandLine> {
         match (&self.edited, &self.prepared) {
             (Some(line), _) => Some(line),
@@ -61,7 +61,7 @@ impl ProfileView {
 /// so do not call it on the thread that draws.
 ///
 /// # Errors
-/// If `run` does not take the flags, or the installed tool lacks a feature that the task needs.
+/// Fails if `run` does not take the flags, or the installed tool lacks a feature that the task needs.
 pub fn prepare(
     options: &TutorOptions,
     step: &Step,
@@ -90,7 +90,7 @@ pub fn prepare(
     })
 }
 
-/// A folder that does not exist yet for a step's profile: `profiles/lesson-step`, or with a number after it.
+/// Returns a folder that does not exist yet for a step's profile: `profiles/lesson-step`, or with a number after it.
 pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
     let base = root.join("profiles");
     let name = format!("{}-{}", at.lesson, at.step);
@@ -103,8 +103,8 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
     folder
 }
 
-/// Maps kernels to the model part that issued them, from the newest run of `target` that timed its kernels. Empty
-/// without such a run. All runs of a target on one machine use the same kernel names.
+/// Maps kernels to the model part that issued them, from the newest run of `target` that timed its kernels. The map is
+/// empty without such a run. All runs of a target on one machine use the same kernel names.
 pub fn parts_of(runs: &FinishedRuns, target: &str) -> KernelParts {
     // The folders' names begin with the time.
     let folders = inside(&runs.folder).unwrap_or_default();
@@ -133,7 +133,7 @@ pub fn note_profile(
     session.run_ended(&run.id(), RunExit::SUCCESS)
 }
 
-/// The imported profile as tables.
+/// Formats the imported profile as tables.
 pub fn tables(import: &Import) -> String {
     let options = ReportOptions {
         group: GroupBy::ShortName,

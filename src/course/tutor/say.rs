@@ -8,17 +8,17 @@ use crate::session::progress::progress;
 use crate::session::{LessonProgress, SessionState, StepProgress};
 use tinyllama_contract::{Body, Event};
 
-/// A text such as `3 min of 9`, for a lesson.
+/// Formats the minutes of a lesson, such as `3 min of 9`.
 pub fn minutes(progress: &LessonProgress, planned: u32) -> String {
     format!("{} of {planned} min", whole_minutes(progress.minutes))
 }
 
-/// Whole minutes. Adding zero avoids `-0` for an empty sum.
+/// Formats whole minutes. Adding zero avoids `-0` for an empty sum.
 pub fn whole_minutes(minutes: f64) -> String {
     format!("{:.0}", minutes.max(0.0) + 0.0)
 }
 
-/// A text with the prediction and the measured value; `None` without a prediction.
+/// Formats the prediction and the measured value; `None` without a prediction.
 pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) -> Option<String> {
     let guess = step?.prediction?;
     let unit = quantity.unit();
@@ -45,7 +45,7 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
     Some(text)
 }
 
-/// A warning about a run without output for `seconds`. `stopping` names what ends the run.
+/// Warns about a run without output for `seconds`. `stopping` names what ends the run.
 pub fn silence(seconds: f64, stopping: &str) -> String {
     format!(
         "The run has reported nothing for {seconds:.0} s. It may be compiling or in a slow step; a GPU that \
@@ -62,7 +62,7 @@ pub fn moment(time: &str) -> String {
     }
 }
 
-/// The titles of the lessons that a locked lesson needs.
+/// Returns the titles of the lessons that a locked lesson needs.
 pub fn requires(course: &Course, missing: &[String]) -> String {
     let titles = missing.iter().map(|id| match course.lesson(id) {
         Some(lesson) => &lesson.title,
@@ -71,7 +71,7 @@ pub fn requires(course: &Course, missing: &[String]) -> String {
     format!("opens after: {}", itertools::join(titles, ", "))
 }
 
-/// For a course: minutes spent, minutes planned, lessons finished, number of lessons.
+/// Counts the progress of a course: minutes spent, minutes planned, lessons finished, number of lessons.
 pub fn course_progress(course: &Course, state: &SessionState) -> (f64, u32, usize, usize) {
     let lessons: Vec<_> = course.lessons().collect();
     let done: Vec<LessonProgress> = lessons
@@ -96,12 +96,12 @@ pub fn number(text: &str) -> Option<f64> {
     point.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// The same, or what is wrong with it.
+/// Reads a number like [`number`], or explains the fault of the text.
 pub fn figure(text: &str) -> Result<f64, String> {
     number(text).ok_or_else(|| format!("`{text}` is not a number; write one like 12.5 or 1e3"))
 }
 
-/// An event as one line of text; `None` for events that only the full screen can show.
+/// Formats an event as one line of text; `None` for events that only the full screen can show.
 pub fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
         Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),

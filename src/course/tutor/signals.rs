@@ -34,7 +34,7 @@ impl SharedSession {
     /// Writes the cache and releases the lock. All acknowledged events are on the disk already.
     ///
     /// # Errors
-    /// If the session cannot store something that was done.
+    /// Fails if the session cannot store something that was done.
     pub fn close(&self) -> Result<(), SessionError> {
         close(self.0.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
@@ -79,8 +79,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The tutor ends without a signal: from now on a signal ends the process at once. If a signal came first, this
-    /// does not return, because the signal's thread closes the session and ends the process.
+    /// Announces that the tutor ends without a signal. From now on a signal ends the process at once. If a signal came
+    /// first, this does not return, because the signal's thread closes the session and ends the process.
     pub fn done(&self) {
         if self.ending.swap(true, Ordering::SeqCst) {
             thread::sleep(SAVING + GRACE + RESTORING);

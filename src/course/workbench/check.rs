@@ -219,7 +219,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// What the first case counted, where it is more than the exercise allows.
+/// Finds counts of the first case that exceed the limits of the exercise.
 fn over_limits(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<KernelFinding>> {
     let limits = &problem.exercise.limits;
     let pictures = &answer.pictures;
@@ -250,7 +250,7 @@ fn over_limits(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<Ke
     Ok(findings)
 }
 
-/// A right kernel that takes too many registers, where a compiler for AMD GPUs is here to ask.
+/// Finds a right kernel that takes too many registers. Without a compiler for AMD GPUs on this machine it finds none.
 fn too_few_waves(exercise: &Exercise, file: &KernelFile) -> Result<Option<KernelFinding>> {
     let Some(fewest) = exercise.limits.waves else {
         return Ok(None);

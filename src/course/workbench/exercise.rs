@@ -29,9 +29,9 @@ pub struct Exercise {
     /// Exercises that come before this one.
     #[serde(default)]
     pub after: Vec<String>,
-    /// Where the model does the same, one sentence.
+    /// One sentence that names the part of the model that does the same.
     pub model: String,
-    /// Why the solution is as it is, one sentence.
+    /// One sentence that explains the form of the solution.
     pub reason: String,
     /// The task as Markdown.
     pub text: String,
@@ -42,7 +42,7 @@ pub struct Exercise {
     /// The first case is a regular one. Access pictures show it.
     pub cases: Vec<NamedSizes>,
     pub bench: NamedSizes,
-    /// The least bytes to move; `flops` are the operations to compute.
+    /// Least number of bytes to move; `flops` is the number of operations to compute.
     pub bytes: Expression,
     pub flops: Expression,
     #[serde(default)]
@@ -119,13 +119,13 @@ impl ArgumentType {
     }
 }
 
-/// What a right kernel still has to keep to; counted in the first case.
+/// Limits that a right kernel also has to keep. They are counted in the first case.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorLimits {
-    /// Most cache lines for each that is needed.
+    /// Most cache lines for each line that is needed.
     pub lines: Option<f64>,
-    /// Most lanes of one bank.
+    /// Most lanes that use one bank.
     pub conflicts: Option<u64>,
     /// Most accesses by wavefronts, for each named array in global memory.
     #[serde(default)]
@@ -202,7 +202,7 @@ impl Exercise {
         self.arguments.iter().find(|argument| argument.name == name)
     }
 
-    /// The head of the kernel that the file has to contain. Results of an earlier launch are read-only.
+    /// Returns the head of the kernel that the file has to contain. Results of an earlier launch are read-only.
     pub fn signature(&self, launch: &LaunchText) -> String {
         let earlier = self
             .launches
@@ -225,10 +225,10 @@ impl Exercise {
     }
 }
 
-/// What to do after `exercise`: the exercises that build on it, else the one that follows.
+/// Returns the exercises that come after `exercise`: those that build on it, or else the one that follows it.
 ///
 /// # Errors
-/// As [`exercises`].
+/// Fails like [`exercises`].
 pub fn next(exercise: &Exercise) -> Result<Vec<&'static Exercise>> {
     let all = exercises()?;
     let builds_on = |other: &&Exercise| other.after.contains(&exercise.name);

@@ -9,7 +9,7 @@ use super::finding::{FindingKind, KernelFinding};
 use super::tokens::{LinePlace, Token, TokenKind, tokens};
 use tinyllama_base::untrusted;
 
-/// A kernel is far smaller.
+/// Most bytes of a file. A kernel is far smaller.
 const MOST_BYTES: u64 = 256 << 10;
 
 /// The text of a kernel and its path.

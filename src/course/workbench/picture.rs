@@ -90,7 +90,7 @@ impl AccessPicture {
         things as f64 / self.requests.max(1) as f64
     }
 
-    /// The verdict in one line.
+    /// Formats the verdict in one line.
     pub fn summary(&self) -> String {
         if self.local {
             return match self.degree {
@@ -133,7 +133,7 @@ impl AccessPicture {
         drawn
     }
 
-    /// Addresses of the bytes that lanes touch, from the start of the first cache line.
+    /// Returns the addresses of the bytes that lanes touch, from the start of the first cache line.
     fn touched(&self) -> impl Iterator<Item = u64> + '_ {
         self.lanes
             .iter()

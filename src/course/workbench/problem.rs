@@ -67,7 +67,7 @@ impl<'a> PreparedCase<'a> {
         PreparedCase::with_sizes(exercise, sizes, wave, Some(0))
     }
 
-    /// As [`PreparedCase::new`], with different numbers in the buffers for every `salt`.
+    /// Builds a case like [`PreparedCase::new`], with different numbers in the buffers for every `salt`.
     ///
     /// # Errors
     /// Fails like [`PreparedCase::new`].
@@ -80,7 +80,7 @@ impl<'a> PreparedCase<'a> {
         PreparedCase::with_sizes(exercise, sizes, wave, Some(salt))
     }
 
-    /// As [`PreparedCase::new`], with empty buffers, for callers that only need shapes.
+    /// Builds a case like [`PreparedCase::new`], with empty buffers, for callers that only need shapes.
     ///
     /// # Errors
     /// Fails like [`PreparedCase::new`].
@@ -165,7 +165,7 @@ impl<'a> PreparedCase<'a> {
         itertools::join(sizes.map(|(name, value)| format!("{name} {value}")), ", ")
     }
 
-    /// Least bytes and operations of the case.
+    /// Returns the least bytes and operations of the case.
     ///
     /// # Errors
     /// Fails if a formula cannot be computed.
@@ -323,7 +323,7 @@ impl<'a> PreparedCase<'a> {
         words.unwrap_or_default()
     }
 
-    /// Initial floats of a buffer. Empty if it starts unwritten.
+    /// Returns the initial floats of a buffer. Empty if it starts unwritten.
     pub(super) fn floats(&self, name: &str) -> Vec<f64> {
         let words = self.bits_of(name).iter();
         words.map(|bits| f64::from(f32::from_bits(*bits))).collect()

@@ -76,7 +76,7 @@ fn transpose(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("out", places.map(|place| x[place]).collect())]
 }
 
-/// 1 / sqrt(mean(x²) + ε) of each row.
+/// Returns 1 / sqrt(mean(x²) + ε) of each row.
 fn scales(x: &[f64], width: usize, epsilon: f64) -> Vec<f64> {
     let squares = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>() / width.max(1) as f64;
     let rows = x.chunks(width.max(1));

@@ -40,8 +40,8 @@ pub fn verdict(checked: &ExerciseCheck) -> String {
     }
 }
 
-/// What a learner reads once the check has passed, in lines of `width` columns: why the solution is as it is, where the
-/// model does the same, the question to measure, and what comes next.
+/// Formats the text that a learner reads after the check has passed, in lines of `width` columns. It explains the
+/// solution, names the place in the model that does the same, asks the question to measure, and lists what comes next.
 pub fn after_pass(exercise: &Exercise, width: usize) -> Vec<String> {
     let name = &exercise.name;
     let question = itertools::join(exercise.question.split_whitespace(), " ");
@@ -93,7 +93,7 @@ fn quoted(file: &KernelFile, line: u32) -> Option<String> {
     ))
 }
 
-/// Access pictures of every wave size.
+/// Formats the access pictures of every wave size.
 pub fn pictures(checked: &ExerciseCheck, file: &KernelFile, unicode: bool) -> Vec<String> {
     let mut lines = vec![];
     for wave in &checked.pictures {

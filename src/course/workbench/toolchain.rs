@@ -129,7 +129,7 @@ impl Toolchain {
     }
 }
 
-/// The list of functions that a kernel may call.
+/// Returns the list of functions that a kernel may call.
 ///
 /// # Errors
 /// Fails if this program was built without it.
@@ -159,7 +159,7 @@ fn find() -> Option<(PathBuf, PathBuf)> {
     paths.find_map(|path| headers(&path).map(|headers| (path, headers)))
 }
 
-/// A folder for each combination of sources and compiler.
+/// Returns a folder for each combination of sources and compiler.
 fn cache_folder(compiler: &Path) -> Result<PathBuf> {
     let strategy = etcetera::BaseStrategy::cache_dir(
         &etcetera::choose_base_strategy().context("no folder for caches: HOME is not set")?,

@@ -1,4 +1,4 @@
-//! Wave instructions a second that the emulator executes on one core, without and with an observer.
+//! Measures how many wave instructions a second the emulator executes on one core, without and with an observer.
 
 #[path = "../tests/compile/mod.rs"]
 mod compile;
@@ -10,7 +10,7 @@ const MATMUL: &str = include_str!("../../../kernels/workbench/12-matmul/solution
 const HAND_WRITTEN: &str = include_str!("../../course/compiled/hand_written.h");
 const ATTENTION: &str = include_str!("../../../kernels/workbench/13-attention/solution.hip");
 
-/// Executes a launch on buffers of so many elements until half a second is over, and prints the rate.
+/// Executes a launch on buffers of `sizes` elements until half a second is over, and prints the rate.
 fn measure<O: Observer>(
     name: &str,
     program: &Program,
@@ -38,7 +38,7 @@ fn measure<O: Observer>(
     );
 }
 
-/// Seconds that this process computed: others may share the core.
+/// Returns the seconds that this process computed. Wall-clock time would be wrong, because others may share the core.
 fn seconds() -> f64 {
     let schedule = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let nanoseconds = schedule

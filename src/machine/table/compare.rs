@@ -1,4 +1,4 @@
-//! Comparisons: a bit a lane.
+//! Comparisons, which give one bit per lane.
 
 use super::Entry;
 use crate::core::{Core, Done, ballot};
@@ -9,10 +9,10 @@ use crate::wave::Lane;
 const LESS: u32 = 1;
 const EQUAL: u32 = 2;
 const GREATER: u32 = 4;
-/// One of the two is no number.
+/// The outcome of a comparison if one of the two values is no number (NaN).
 const UNORDERED: u32 = 8;
 
-/// `v_cmp_lt_f32`, `v_cmpx_gt_u32`, `v_cmp_class_f32`.
+/// Finds comparisons such as `v_cmp_lt_f32`, `v_cmpx_gt_u32` and `v_cmp_class_f32`.
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     let (writes_exec, rest) = match name.strip_prefix("v_cmpx_") {
         Some(rest) => (true, rest),
@@ -80,7 +80,7 @@ fn compare<const N: usize, T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instructi
     write(c, i, mask)
 }
 
-/// What kind of number a value is, one bit each.
+/// A lane's value that can tell its kind of number, one bit per kind.
 trait Class: Lane {
     fn class(self) -> u32;
 }

@@ -109,7 +109,7 @@ pub(super) fn find(name: &str) -> Option<Entry> {
         "s_waitcnt" | "s_waitcnt_vscnt" | "s_waitcnt_vmcnt" | "s_waitcnt_lgkmcnt" => {
             Entry::new(wait, 0, 0)
         }
-        // Nothing here has a clock: what was executed so far stands for the time.
+        // The emulator has no clock. The number of instructions executed so far stands for the time.
         "s_memtime" | "s_memrealtime" => Entry::new(
             |c, i| {
                 let steps = c.steps;

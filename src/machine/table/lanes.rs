@@ -1,4 +1,4 @@
-//! Instructions that look at other lanes, or choose by lane.
+//! Instructions that read other lanes, or choose by lane.
 
 use super::Entry;
 use crate::core::{Core, Done};
@@ -34,7 +34,7 @@ fn choose<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     Ok(())
 }
 
-/// Counts the bits of a mask's half that belong to lower lanes.
+/// Counts those bits in half of a mask that belong to lower lanes.
 fn count_below<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let [mask, start] = [1, 2].map(|at| u32::read::<N>(c.wave, &i.operands[at]));
     let first = i.extra[0] as usize;
@@ -70,7 +70,7 @@ fn read_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
     Ok(())
 }
 
-/// Whatever EXEC says.
+/// Writes one lane, even if it is not in EXEC.
 fn write_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
     let value = c.wave.scalar(&i.operands[1]);
     let lane = c.wave.scalar(&i.operands[2]) as usize % c.wave.lanes;
@@ -78,7 +78,7 @@ fn write_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
     Ok(())
 }
 
-/// Rows of 16 lanes: from the same row, or from its neighbour.
+/// Fetches within rows of 16 lanes: from the same row, or from its neighbour.
 fn permute_rows<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let source = u32::read::<N>(c.wave, &i.operands[1]);
     let select =

@@ -1,4 +1,4 @@
-//! Local memory, and exchanges of lanes that go through its hardware.
+//! Local memory (LDS), and exchanges between lanes that go through its hardware.
 
 use super::Entry;
 use super::memory::{Loaded, atomic, combine, element, get, number};
@@ -24,7 +24,8 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
             ..element(words)?.0
         })
     };
-    // `read2st64_b32` and `load_2addr_stride64_b32`: two places, counted in elements or in 64 elements.
+    // `read2st64_b32` and `load_2addr_stride64_b32` access two elements. Their offsets count elements, or 64 elements
+    // each.
     let pair = |words: &str, stride: u16| {
         let memory = base(words)?;
         Some(MemoryOp {
@@ -68,7 +69,7 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         }
     };
     let mut entry = Entry::new(access::<N>, destinations, operands);
-    // The older name has the compared value first.
+    // The older name takes the compared value first.
     entry.extra[0] = u32::from(kind == "cmpst");
     entry.memory = Some(memory);
     Some(entry)
@@ -101,7 +102,7 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     Ok(())
 }
 
-/// The first or the second place of an instruction.
+/// Accesses the first or the second element of an instruction.
 fn access_element<const N: usize>(
     c: &mut Core<'_>,
     i: &Instruction,
@@ -126,7 +127,7 @@ fn access_element<const N: usize>(
     match memory.kind {
         MemoryKind::Load => {
             let one = active().next().map(&address);
-            // All lanes read one place: once will do.
+            // All lanes read one address, so one read is enough.
             let is_same = bytes >= 4 && active().all(|lane| Some(address(lane)) == one);
             for lane in active() {
                 let (value, unwritten_error) =
@@ -180,7 +181,7 @@ fn access_element<const N: usize>(
     Ok(())
 }
 
-/// Ends an exchange, whose result counts as one of LDS.
+/// Ends an exchange. Its result counts as a result of LDS.
 fn exchanged<const N: usize>(c: &mut Core<'_>, i: &Instruction, result: &[u32; N]) -> Done {
     u32::write(c.wave, &i.operands[0], result);
     c.wave
@@ -188,7 +189,7 @@ fn exchanged<const N: usize>(c: &mut Core<'_>, i: &Instruction, result: &[u32; N
     Ok(())
 }
 
-/// `ds_bpermute_b32`: each lane fetches from the lane that its address names, four bytes a lane.
+/// Executes `ds_bpermute_b32`: each lane fetches from the lane that its address names, four bytes a lane.
 fn fetch<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let [address, data] = [1, 2].map(|at| u32::read::<N>(c.wave, &i.operands[at]));
     let exec = c.wave.exec();
@@ -199,7 +200,7 @@ fn fetch<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     exchanged::<N>(c, i, &result)
 }
 
-/// `ds_permute_b32`: each lane sends to the lane that its address names; the highest sender wins.
+/// Executes `ds_permute_b32`: each lane sends to the lane that its address names. The highest sender wins.
 fn send<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let [address, data] = [1, 2].map(|at| u32::read::<N>(c.wave, &i.operands[at]));
     let exec = c.wave.exec();
@@ -211,7 +212,7 @@ fn send<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     exchanged::<N>(c, i, &result)
 }
 
-/// `ds_swizzle_b32`: a fixed exchange in groups of 4 or of 32 lanes.
+/// Executes `ds_swizzle_b32`, a fixed exchange in groups of 4 or of 32 lanes.
 fn swizzle<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let data = u32::read::<N>(c.wave, &i.operands[1]);
     let (exec, pattern) = (c.wave.exec(), i.extra[0] as usize);

@@ -1,5 +1,5 @@
-//! Products of small matrices across a wave: MFMA on CDNA, WMMA on RDNA. Sums run along k from low to high, each step fused;
-//! the order of AMD's hardware is not documented.
+//! Products of small matrices across a wave: MFMA on CDNA, WMMA on RDNA. Sums run along k from low to high, and each
+//! step is fused. AMD does not document the order of its hardware.
 
 use super::Entry;
 use crate::core::{Core, Done};
@@ -16,7 +16,7 @@ enum Element {
 
 const ELEMENTS: [Element; 4] = [Element::F32, Element::Xf32, Element::Bf16, Element::F16];
 
-/// `v_mfma_f32_16x16x4_f32`, `v_mfma_f32_16x16x16bf16_1k`, `v_wmma_f32_16x16x16_bf16`.
+/// Finds instructions such as `v_mfma_f32_16x16x4_f32`, `v_mfma_f32_16x16x16bf16_1k` and `v_wmma_f32_16x16x16_bf16`.
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     if let Some(kind) = name.strip_prefix("v_wmma_f32_16x16x16_") {
         let element = match kind {
@@ -39,7 +39,7 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         _ => return None,
     };
     let (side, depth): (u32, u32) = (side.parse().ok()?, depth.parse().ok()?);
-    // One block of 16 or 32 rows, so that 64 lanes hold each matrix once.
+    // One block has 16 or 32 rows, so that 64 lanes hold each matrix once.
     let is_one_block = matches!((side, depth), (16, 4 | 8 | 16 | 32) | (32, 2 | 4 | 8 | 16));
     if !is_one_block || same.parse() != Ok(side) || N != 64 {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     Some(entry)
 }
 
-/// Element `at` of those that a lane holds of an operand.
+/// Returns element `at` among those that a lane holds of an operand.
 fn element(
     c: &Core<'_>,
     i: &Instruction,
@@ -77,8 +77,9 @@ fn accumulator(c: &Core<'_>, i: &Instruction, lane: usize, register: usize) -> f
     })
 }
 
-/// Row `lane % side` of the first matrix and column `lane % side` of the second; lanes further on hold the next elements
-/// along k. A lane's results are in column `lane % side`, four rows together.
+/// Computes an MFMA product. A lane holds a part of row `lane % side` of the first matrix and of column `lane % side`
+/// of the second; higher lanes hold the next elements along k. A lane's results are in column `lane % side`, in groups
+/// of four rows.
 fn mfma(c: &mut Core<'_>, i: &Instruction) -> Done {
     let [kind, side, depth, _] = i.extra.map(|n| n as usize);
     let kind = ELEMENTS[kind];
@@ -104,7 +105,7 @@ fn mfma(c: &mut Core<'_>, i: &Instruction) -> Done {
         }
     }
     for (register, result) in results.iter().enumerate() {
-        // All lanes take part, whatever EXEC says.
+        // All lanes take part, even those that EXEC excludes.
         c.wave
             .vector_mut(i.operands[0].index + register as u16)
             .copy_from_slice(result);
@@ -119,8 +120,8 @@ fn dot(a: &[f32], b: &[f32], start: f32) -> f32 {
     })
 }
 
-/// A lane of the lower half holds a row of the first and a column of the second matrix, all 16 elements; results are in
-/// column `lane % 16`, even rows in the lower half and odd rows in the upper.
+/// Computes a WMMA product. Each lane of the lower half holds all 16 elements of a row of the first matrix and of a
+/// column of the second. Results are in column `lane % 16`: even rows in the lower half, odd rows in the upper.
 fn wmma(c: &mut Core<'_>, i: &Instruction) -> Done {
     let kind = ELEMENTS[i.extra[0] as usize & 3];
     let matrix = |operand: usize| -> Vec<f32> {

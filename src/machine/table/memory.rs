@@ -46,7 +46,7 @@ pub(super) fn find(name: &str) -> Option<Entry> {
         _ => return None,
     };
     memory.flat = space == "flat";
-    // Compilers of HIP use buffer instructions for private memory alone.
+    // HIP compilers use buffer instructions only for private memory.
     memory.buffer = space == "buffer";
     if matches!(space, "scratch" | "buffer") {
         memory.space = Space::Scratch;
@@ -59,7 +59,7 @@ pub(super) fn find(name: &str) -> Option<Entry> {
     Some(entry)
 }
 
-/// The size of one element, by either family's name.
+/// Finds the size of one element, by either family's name.
 pub(super) fn element(name: &str) -> Option<(MemoryOp, &str)> {
     let upper = name.contains("d16_hi");
     let half = name.contains("d16").then_some(upper);
@@ -93,7 +93,7 @@ pub(super) fn element(name: &str) -> Option<(MemoryOp, &str)> {
     Some((memory, plain))
 }
 
-/// An atomic operation and its bytes: `add_x2`, `umax`, `add_f32`, `max_i64`, `cmpswap_b32`.
+/// Finds an atomic operation and its bytes: `add_x2`, `umax`, `add_f32`, `max_i64`, `cmpswap_b32`.
 pub(super) fn atomic(name: &str) -> Option<(Atomic, u8)> {
     let (name, wide) = name
         .strip_suffix("_x2")
@@ -127,7 +127,7 @@ pub(super) fn atomic(name: &str) -> Option<(Atomic, u8)> {
     ))
 }
 
-/// What an atomic operation leaves of `old`.
+/// Returns the value that an atomic operation stores in place of `old`.
 pub(super) fn combine(atomic: Atomic, bytes: u8, old: u64, data: u64, compare: u64) -> u64 {
     let signed = |x: u64| {
         if bytes == 4 {
@@ -233,7 +233,7 @@ fn run(c: &mut Core<'_>, i: &Instruction) -> Done {
     Ok(())
 }
 
-/// Operands of an access: the address, its base, and the first register of the data.
+/// Returns the operands of an access: the address, its base, and the first register of the data.
 fn parts<'a>(
     i: &'a Instruction,
     memory: &MemoryOp,
@@ -257,7 +257,7 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction, memory: &MemoryOp) 
     let offset = i64::from(i.offsets[0]);
     let is_scratch = memory.space == Space::Scratch;
     let start = match base {
-        // The offset of a buffer is one of the wave, which its lanes share out.
+        // The offset of a buffer counts bytes of the whole wave, and its 64 lanes share them equally.
         Some(base) if memory.buffer => u64::from(c.wave.scalar(base)) / 64,
         Some(base) if is_scratch => u64::from(c.wave.scalar(base)),
         Some(base) => c.wave.scalar64(base),
@@ -357,7 +357,7 @@ fn scratch<'a>(
     Ok(&mut c.wave.scratch[start..start + bytes])
 }
 
-/// What lanes loaded, before it goes into registers.
+/// The loaded values of all lanes, before they go into registers.
 pub(super) struct Loaded<const N: usize>([[u32; N]; 4]);
 
 impl<const N: usize> Default for Loaded<N> {
@@ -383,14 +383,14 @@ impl<const N: usize> Loaded<N> {
         }
     }
 
-    /// The same for every lane.
+    /// Gives every lane the same value.
     pub fn fill(&mut self, bytes: &[u8]) {
         for (row, word) in self.0.iter_mut().zip(bytes.as_chunks::<4>().0) {
             *row = [u32::from_le_bytes(*word); N];
         }
     }
 
-    /// Into the registers of lanes in EXEC.
+    /// Writes the values into the registers of the lanes in EXEC.
     pub fn put(&self, c: &mut Core<'_>, data: &Operand, memory: &MemoryOp) {
         for (at, row) in self.0[..usize::from(memory.bytes).div_ceil(4)]
             .iter()
@@ -413,7 +413,7 @@ impl<const N: usize> Loaded<N> {
     }
 }
 
-/// A lane's registers as the bytes that are stored.
+/// Returns a lane's registers as the bytes that are stored.
 pub(super) fn get(c: &Core<'_>, data: &Operand, memory: &MemoryOp, lane: usize) -> [u8; 16] {
     let mut value = [0; 16];
     let words = usize::from(data.width)

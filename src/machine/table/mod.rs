@@ -1,7 +1,7 @@
-//! What each instruction does, by name.
+//! The effect of each instruction, by name.
 //!
-//! Every module has a function `find` that gives the executing function of a name, written for waves of `N` lanes. Meaning
-//! is from AMD's ISA manuals (CDNA 2, CDNA 3, RDNA 3).
+//! Every module has a function `find` that returns the executing function for a name, written for waves of `N` lanes.
+//! The effects come from AMD's ISA manuals (CDNA 2, CDNA 3, RDNA 3).
 
 mod compare;
 mod flow;
@@ -16,16 +16,16 @@ mod wide;
 
 use crate::instruction::{MemoryOp, Run};
 
-/// How an instruction is executed.
+/// The way in which an instruction is executed.
 pub(crate) struct Entry {
     pub run: Run,
-    /// Operands that are written.
+    /// Number of operands that the instruction writes.
     pub destinations: u8,
     /// The least number of operands.
     pub operands: usize,
     pub extra: [u32; 4],
     pub memory: Option<MemoryOp>,
-    /// A hint: its operands are not read.
+    /// True for a hint, whose operands are not read.
     pub ignores_operands: bool,
 }
 
@@ -49,7 +49,7 @@ impl Entry {
     }
 }
 
-/// The entry of an instruction without its encoding's suffix.
+/// Finds the entry of an instruction without the suffix of its encoding.
 pub(crate) fn find(name: &str, lanes: usize) -> Option<Entry> {
     match lanes {
         32 => search::<32>(name),

@@ -1,4 +1,4 @@
-//! Two values of f32 in a pair of registers, and two of 16 bits in one.
+//! Instructions on two f32 values in a pair of registers, and on two 16-bit values in one register.
 
 use super::Entry;
 use super::vector::fma_lanes;
@@ -31,7 +31,7 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     }
 }
 
-/// The words of source `at` that make the lower and the upper result.
+/// Returns the words of source `at` that make the lower and the upper result.
 fn words<const N: usize>(c: &Core<'_>, i: &Instruction, at: usize) -> [[f32; N]; 2] {
     let operand = &i.operands[1 + at];
     let mut both = [[0.0; N]; 2];
@@ -46,7 +46,7 @@ fn words<const N: usize>(c: &Core<'_>, i: &Instruction, at: usize) -> [[f32; N];
     both
 }
 
-/// A constant is the same for both halves.
+/// Returns the index of the word for a half. A constant has one word for both halves.
 fn word_of(operand: &Operand, high: bool) -> u16 {
     u16::from(high && operand.kind != Kind::Constant)
 }
@@ -76,7 +76,7 @@ fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     put_pair(c, i, &results)
 }
 
-/// The first source's word for the lower half, the second's for the upper.
+/// Takes the lower half from the first source's word, and the upper half from the second's.
 fn move_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let word = |at: usize| {
         let operand = &i.operands[1 + at];

@@ -1,4 +1,4 @@
-//! Scalar arithmetic: one value a wave.
+//! Scalar arithmetic: one value per wave.
 
 use super::Entry;
 use crate::core::{Core, Done};
@@ -6,7 +6,7 @@ use crate::instruction::{Instruction, Run};
 use crate::operand::{Kind, Operand};
 use crate::wave::Wave;
 
-/// A scalar value, of one register or two.
+/// A scalar value, in one register or two.
 trait Scalar: Copy {
     fn get(wave: &Wave, operand: &Operand) -> Self;
     fn set(self, wave: &mut Wave, operand: &Operand);
@@ -43,7 +43,7 @@ scalar!(
     |value| value.cast_unsigned()
 );
 
-/// A result, and the condition code where the instruction sets it.
+/// Writes a result, and the condition code if the instruction sets it.
 fn finish<R: Scalar>(c: &mut Core<'_>, i: &Instruction, (result, scc): (R, Option<bool>)) -> Done {
     result.set(c.wave, &i.operands[0]);
     if let Some(scc) = scc {
@@ -52,8 +52,8 @@ fn finish<R: Scalar>(c: &mut Core<'_>, i: &Instruction, (result, scc): (R, Optio
     Ok(())
 }
 
-/// An entry whose closure gives the result, or with `scc` the result and the condition code. The last form also gets the
-/// condition code that was there.
+/// Builds an entry. Its closure returns the result, or with `scc` the result and the condition code. In the last form
+/// the closure also receives the old condition code.
 macro_rules! op {
     (|$a:ident: $A:ty| $result:expr) => {
         Entry::new(
@@ -82,7 +82,7 @@ macro_rules! op {
     };
 }
 
-/// Sets the condition code where the result is not zero.
+/// Sets the condition code if the result is not zero.
 fn nonzero<T: PartialEq + Default>(value: T) -> (T, Option<bool>) {
     let scc = value != T::default();
     (value, Some(scc))
@@ -96,13 +96,13 @@ fn signed(result: (i32, bool)) -> (i32, Option<bool>) {
     (result.0, Some(result.1))
 }
 
-/// Offset and width of a field, as one operand holds them.
+/// Returns offset and width of a field, which one operand holds.
 fn field(b: u32, bits: u32) -> (u32, u32) {
     let offset = b & (bits - 1);
     (offset, (b >> 16 & 127).min(bits - offset))
 }
 
-/// `dst = f(dst, constant of 16 bits)`
+/// Computes `dst = f(dst, constant of 16 bits)`.
 macro_rules! in_place {
     ($f:expr) => {
         Entry::new(
@@ -265,7 +265,7 @@ fn comparison(name: &str) -> Option<Entry> {
         };
     }
     let name = name.strip_prefix("s_")?;
-    // The constant of the short form has 16 bits, which the compiler writes out signed or as they are.
+    // The constant of the short form has 16 bits. The compiler writes it as a signed or as an unsigned number.
     Some(match name.replace("cmpk_", "cmp_").as_str() {
         "cmp_eq_i32" | "cmp_eq_u32" => compare!(u32, |a, b| a == b),
         "cmp_lg_i32" | "cmp_lg_u32" => compare!(u32, |a, b| a != b),
@@ -285,7 +285,7 @@ fn comparison(name: &str) -> Option<Entry> {
     })
 }
 
-/// `s_and_saveexec_b64`: keeps EXEC and combines it with a mask.
+/// Finds instructions such as `s_and_saveexec_b64`, which keep EXEC and combine it with a mask.
 fn saving_exec(name: &str) -> Option<Entry> {
     macro_rules! save {
         (|$mask:ident, $exec:ident| $result:expr) => {
@@ -322,7 +322,7 @@ fn saving_exec(name: &str) -> Option<Entry> {
     })
 }
 
-/// A label's instruction, where an operand names one.
+/// Returns a label's instruction, if an operand names one.
 pub(super) fn target(i: &Instruction) -> Option<u32> {
     let label = i
         .operands

@@ -1,4 +1,4 @@
-//! Vector arithmetic on 32 bits: every lane by itself.
+//! Vector arithmetic on 32 bits. Each lane is independent.
 
 use super::Entry;
 use crate::core::{Core, Done, map1, map2, map3};
@@ -6,7 +6,7 @@ use crate::float::{self, approximate};
 use crate::instruction::{Instruction, Run};
 use crate::wave::Lane;
 
-/// An entry whose result is the closure's, of sources with its argument types.
+/// Builds an entry from a closure. The closure's argument types say how sources are read, and it returns the result.
 macro_rules! op {
     (|$a:ident: $A:ty| $result:expr) => {
         Entry::new(
@@ -40,7 +40,8 @@ fn signed24(x: u32) -> i32 {
     (x << 8).cast_signed() >> 8
 }
 
-/// To an integer: the nearest that there is, towards zero; NaN becomes 0, which is what `as` does.
+/// Finds vector instructions. Conversions to integers round towards zero and stop at the largest and smallest integer;
+/// NaN becomes 0. Rust's `as` does the same.
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     let float = float_ops::<N>(name);
     Some(match name {
@@ -154,7 +155,7 @@ fn float_ops<const N: usize>(name: &str) -> Option<Entry> {
         "v_sub_f32" => op!(|a: f32, b: f32| a - b),
         "v_subrev_f32" => op!(|a: f32, b: f32| b - a),
         "v_mul_f32" => op!(|a: f32, b: f32| a * b),
-        // Zero times anything is zero.
+        // In these instructions zero times anything is zero.
         "v_mul_legacy_f32" | "v_mul_dx9_zero_f32" => {
             op!(|a: f32, b: f32| if a == 0.0 || b == 0.0 { 0.0 } else { a * b })
         }
@@ -255,12 +256,12 @@ fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     Ok(())
 }
 
-/// Fused multiply-add of every lane, with the processor's own instruction if it has one.
+/// Computes a fused multiply-add in every lane, with the processor's instruction if it has one.
 #[inline]
 pub(super) fn fma_lanes<const N: usize>(x: &[f32; N], y: &[f32; N], z: &[f32; N]) -> [f32; N] {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has both.
+        // SAFETY: this processor has both features.
         return unsafe { fused(x, y, z) };
     }
     let mut result = [0.0; N];
@@ -288,7 +289,8 @@ fn fused<const N: usize>(x: &[f32; N], y: &[f32; N], z: &[f32; N]) -> [f32; N] {
     result
 }
 
-/// Each byte of `select` names a byte of `b` (0 to 3) or of `a` (4 to 7), a sign (8 to 11), zeros (12) or ones.
+/// Permutes bytes. Each byte of `select` names a byte of `b` (0 to 3) or of `a` (4 to 7), a sign (8 to 11), zeros (12)
+/// or ones.
 fn permute_bytes(a: u32, b: u32, select: u32) -> u32 {
     let both = u64::from(a) << 32 | u64::from(b);
     let byte = |choice: u32| match choice & 255 {

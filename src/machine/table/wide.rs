@@ -83,7 +83,7 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     })
 }
 
-/// Sums in 64 bits, of which bit 32 is the carry or the borrow.
+/// Computes sums in 64 bits. Bit 32 is the carry or the borrow.
 #[inline(always)]
 fn run_remotely<const N: usize>(
     c: &mut Core<'_>,

@@ -1,5 +1,5 @@
-//! HIP C++ compiled by clang for each architecture, executed, and compared with what it must compute; the same with faults
-//! put into the assembly.
+//! Executes HIP C++ that clang compiled for each architecture, and compares the results with the expected ones. Then
+//! does the same with faults inserted into the assembly.
 
 mod compile;
 
@@ -10,7 +10,7 @@ use tinyllama_machine::{
 
 const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 
-/// Sums of rows: a loop, local memory, a barrier, an exchange of lanes and a mask.
+/// Sums rows with a loop, local memory, a barrier, an exchange of lanes and a mask.
 const SOURCE: &str = r#"
 extern "C" __global__ void sums(const float* x, float* out, int n) {
     __shared__ float part[256];
@@ -43,7 +43,7 @@ extern "C" __global__ void count(const int* x, int* counts) {
 }
 "#;
 
-/// `a · b` of 16x16 matrices, by the matrix instruction of the architecture.
+/// Computes `a · b` of 16x16 matrices with the matrix instruction of the architecture.
 const PRODUCTS: &str = r#"
 typedef float F4 __attribute__((ext_vector_type(4)));
 typedef float F8 __attribute__((ext_vector_type(8)));
@@ -72,7 +72,7 @@ extern "C" __global__ void product(const float* a, const float* b, float* out) {
 const ROWS: usize = 3;
 const WIDTH: usize = 700;
 
-/// Executes `sums`; the outputs, or the fault.
+/// Executes `sums` and returns the outputs, or the fault.
 fn sums(assembly: &str) -> Result<Vec<f32>, Fault> {
     let program = Program::parse(assembly).unwrap();
     let mut memory = Memory::new();
@@ -103,7 +103,7 @@ fn are_right(sums: &[f32]) -> bool {
         .all(|(right, got)| (right - f64::from(*got)).abs() < 1e-3)
 }
 
-/// The text without the lines for which `is_fault` is true; something has to go.
+/// Returns the text without the lines for which `is_fault` is true. At least one line has to match.
 fn without(assembly: &str, is_fault: impl Fn(&str) -> bool) -> String {
     let kept: Vec<&str> = assembly
         .lines()
@@ -176,7 +176,7 @@ fn lanes_outside_exec_do_nothing() {
                 .run(&launch, &mut ())
                 .map(|()| machine.memory.buffer(out).floats().collect::<Vec<f32>>())
         };
-        // Division is rounded right, whatever the steps that the compiler makes of it.
+        // Division has to be rounded correctly, in any steps that the compiler chooses for it.
         let right: Vec<f32> = values(77).iter().map(|x| 3.0 / x).collect();
         assert_eq!(run(&assembly).unwrap(), right, "{architecture}");
         let forgotten = without(&assembly, |line| {
@@ -219,7 +219,7 @@ fn private_memory_atomics_and_endless_loops() {
             "{architecture}"
         );
 
-        // Lanes that have left a loop keep what they had.
+        // Lanes that have left a loop keep their values.
         let arguments = vec![Argument::Buffer(which), Argument::Buffer(out)];
         machine
             .run(
@@ -353,7 +353,7 @@ fn history_goes_back_and_forward() {
         }
         assert_eq!(registers(&history), last);
         assert!(!history.forward());
-        // Reads of LDS pass through the banks without a conflict, a wave of 64 in two halves.
+        // Reads of LDS pass through the banks without a conflict. A wave of 64 takes two passes, one for each half.
         let local = history
             .steps()
             .iter()

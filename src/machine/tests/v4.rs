@@ -31,7 +31,8 @@ const COLUMNS: usize = (HEADS + 2 * KEY_HEADS) * WIDTH;
 const TURNED: usize = (HEADS + KEY_HEADS) * WIDTH;
 const TOKENS: usize = SAMPLES * SEQUENCE;
 
-/// How the kernels are compiled, and how far results may be from the reference: norm of the difference over norm.
+/// The way in which the kernels are compiled. It also limits how far results may be from the reference, as the norm of
+/// the difference over the norm.
 struct Variant {
     architecture: &'static str,
     /// 0: none, 1: MFMA, 2: WMMA.
@@ -67,7 +68,7 @@ const VARIANTS: [Variant; 7] = [
     variant("gfx1100", 2, 2, 1, 6e-3),
 ];
 
-/// Sums over heads in f64: outputs, and gradients of queries, keys and values.
+/// Computes sums over heads in f64: outputs, and gradients of queries, keys and values.
 fn reference(qkv: &[f64], rotary: &[f64], out_gradient: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let scale = 1.0 / (WIDTH as f64).sqrt();
     let mut out = vec![0.0; TOKENS * HEADS * WIDTH];
@@ -139,7 +140,7 @@ fn reference(qkv: &[f64], rotary: &[f64], out_gradient: &[f64]) -> (Vec<f64>, Ve
     (out, gradient)
 }
 
-/// Adds numbers as operands of the variant; they have the bits of bf16 to begin with.
+/// Adds numbers as operands of the variant. The numbers already have the bits of bf16.
 fn add(memory: &mut Memory, name: &str, numbers: &[f32], operand_bytes: usize) -> BufferId {
     let bytes = numbers
         .iter()
@@ -147,7 +148,7 @@ fn add(memory: &mut Memory, name: &str, numbers: &[f32], operand_bytes: usize) -
     memory.add(name, bytes.collect())
 }
 
-/// The norm of the difference over the norm.
+/// Returns the norm of the difference over the norm.
 fn distance(memory: &Memory, buffer: BufferId, operand_bytes: usize, right: &[f64]) -> f64 {
     let numbers = memory
         .buffer(buffer)

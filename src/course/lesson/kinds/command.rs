@@ -10,7 +10,7 @@ use crate::recording::label;
 #[derive(Clone, Debug)]
 pub struct CommandStep {
     pub command: LessonCommand,
-    /// What has to be true of its document.
+    /// Conditions that its document has to meet.
     pub expects: Vec<Expect>,
 }
 

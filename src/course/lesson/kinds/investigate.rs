@@ -47,7 +47,7 @@ impl StepBehavior for Case {
         Some(case)
     }
 
-    /// Two measurements and a fix, each of them a run.
+    /// Counts two measurements and a fix, each of them a run.
     fn minutes(&self, _: &Step) -> (f64, f64) {
         let suspects = self.suspects.iter();
         let suspects = suspects.map(|it| word_count(&it.text) + word_count(&it.because) / 2.0);
@@ -103,7 +103,7 @@ impl StepBehavior for Case {
 
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
         for measurement in &self.measurements {
-            // It is read after the measurement.
+            // The learner reads this text after the measurement.
             check.live(at, &measurement.shows, index, index + 1);
         }
     }

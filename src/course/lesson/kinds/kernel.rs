@@ -39,7 +39,7 @@ impl StepBehavior for KernelStep {
         progress.kernel_passed
     }
 
-    /// The task, and where the file is.
+    /// Shows the task and the path of the file.
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
         let exercise = self.exercise;
         let heads = exercise.launches.iter().map(|launch| {

@@ -35,10 +35,10 @@ use tinyllama_base::named;
 /// Keys of every step.
 pub(super) const COMMON: [&str; 6] = ["id", "kind", "title", "text", "optional", "hints"];
 
-/// Why the walk skipped a step, if it did.
+/// The reason why the walk skipped a step, if it did.
 type Walked = anyhow::Result<Option<String>>;
 
-/// What a kind of step is, as data.
+/// The properties of a step kind that are plain data.
 pub(crate) struct Facts {
     /// Keys that the kind needs besides those of every step.
     pub needs: &'static [&'static str],
@@ -46,72 +46,73 @@ pub(crate) struct Facts {
     pub may: &'static [&'static str],
     /// The key of its golden path; empty if it has none.
     pub golden: &'static str,
-    /// Keys in the command bar, with what they do.
+    /// Keys in the command bar, with their effects.
     pub actions: &'static [(Action, &'static str)],
-    /// What the learner edits.
+    /// The part of the step that the learner can edit.
     pub edits: Option<Editable>,
-    /// What its figures show.
+    /// The content of its figures.
     pub figures: Option<Figures>,
 }
 
-/// What a kind of step does. Every kind needs the methods without a default.
+/// The behavior of a step kind. Every kind needs the methods without a default.
 pub(crate) trait StepBehavior {
     /// Reads the keys of the kind. `None` if a problem was reported, or if a needed key is missing.
     fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self>
     where
         Self: Sized;
 
-    /// Minutes for doing it, and how many word_count are read besides the step's text.
+    /// Returns the minutes for doing it, and the number of words to read besides the step's text.
     fn minutes(&self, step: &Step) -> (f64, f64);
 
-    /// Whether the learner did what is asked, whatever the checks say.
+    /// Returns whether the learner did what the step asks. The checks do not change the answer.
     fn is_done(&self, progress: &StepProgress, state: &SessionState) -> bool;
 
-    /// What it says below its text, and what Enter does as long as it is not done.
+    /// Returns the blocks below the step's text, and the effect of Enter until the step is done.
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction);
 
     /// Takes the step as `lessons verify` does: every wrong way, then the right one.
     fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked;
 
-    /// What the golden path records, if it needs no run. An instructor who solves the step records the same.
+    /// Returns the event that the golden path records, if it needs no run. An instructor who solves the step records
+    /// the same.
     fn solution(&self, _at: StepRef, _golden: &Golden) -> Option<SessionEvent> {
         None
     }
 
-    /// Checks what only the whole course can tell. `at` is the path to the step in its file.
+    /// Validates what depends on the whole course. `at` is the path to the step in its file.
     fn validate(&self, _check: &mut LessonCheck, _at: &str, _index: usize) {}
 
-    /// What the step starts.
+    /// Returns the job that the step starts.
     fn job(&self, _step: &Step) -> Option<Job> {
         None
     }
 
-    /// What has to be true of a command's document.
+    /// Returns the conditions that a command's document has to meet.
     fn expects(&self) -> &[Expect] {
         &[]
     }
 
-    /// Hints of a step that has none of its own.
+    /// Returns the kind's hints for a step that writes none.
     fn hints(&self) -> &[String] {
         &[]
     }
 
-    /// Steps whose runs or documents it is about.
+    /// Returns the steps whose runs or documents this step is about.
     fn looks_back(&self) -> Vec<&RunName> {
         Vec::new()
     }
 
-    /// Understands what the learner typed, or says what is wrong with it.
+    /// Parses the learner's input, or explains its fault.
     fn parse(&self, text: &str) -> Result<Given, String> {
         Err(format!("`{text}` is not understood; `help` lists what is"))
     }
 
-    /// Marks an answer. `None` if it is no answer to this step, or if what is right is not known yet.
+    /// Marks an answer. Returns `None` if it is no answer to this step, or if the right answer is not known yet.
     fn mark(&self, _answer: QuizAnswer, _outputs: &dyn CommandOutputs) -> Option<MarkedAnswer> {
         None
     }
 
-    /// An answer in word_count.
+    /// Formats an answer as text.
     fn answer_text(&self, answer: f64) -> String {
         answer.to_string()
     }
@@ -126,7 +127,7 @@ macro_rules! step_kinds {
             pub enum Kind { $($(#[$about])* $kind = $name,)+ }
         }
 
-        /// What a step asks for. Only this file matches on it.
+        /// The task of a step. Only this file matches on it.
         #[derive(Clone, Debug)]
         pub(crate) enum StepKind { $($kind($type),)+ }
 
@@ -193,29 +194,29 @@ impl Step {
         self.kind().facts()
     }
 
-    /// What the step starts.
+    /// Returns the job that the step starts.
     pub fn job(&self) -> Option<Job> {
         self.behavior().job(self)
     }
 
-    /// Flags with which the step passes.
+    /// Returns the flags with which the step passes.
     pub fn golden_flags(&self) -> &[String] {
         self.golden.flags.as_deref().unwrap_or(&self.flags)
     }
 
-    /// What has to be true of the document of the step's command.
+    /// Returns the conditions that the document of the command has to meet.
     pub fn expects(&self) -> &[Expect] {
         self.behavior().expects()
     }
 
-    /// Whether checks and texts can name figures of the step's runs.
+    /// Returns whether checks and texts can name figures from runs at this step.
     pub fn is_measured(&self) -> bool {
         matches!(self.job(), Some(Job::Run(_)))
     }
 }
 
 impl StepDocument {
-    /// The keys written in the file, as far as they depend on the kind.
+    /// Returns the keys written in the file, as far as they depend on the kind.
     pub(super) fn present(&self) -> Vec<String> {
         let written = serde_json::to_value(self).unwrap_or_default();
         let keys = written.as_object().into_iter().flatten();

@@ -75,7 +75,7 @@ impl StepBehavior for PredictStep {
     }
 }
 
-/// The unit of a number that is typed.
+/// Returns the unit of a number that the learner types.
 fn unit_name(unit: MetricUnit) -> String {
     match unit {
         MetricUnit::Milliseconds => "ms".into(),

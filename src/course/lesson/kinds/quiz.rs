@@ -37,7 +37,8 @@ impl StepBehavior for Quiz {
 
     fn minutes(&self, step: &Step) -> (f64, f64) {
         match self {
-            // All choices are read, the right one's reason, and every second learner's wrong one.
+            // Every learner reads all choices and the right one's reason. Every second learner also reads a wrong one's
+            // reason.
             Quiz::Choices(choices) => {
                 let read = choices.iter().map(|choice| {
                     let share = if choice.correct { 1.0 } else { 0.25 };
@@ -131,9 +132,9 @@ impl StepBehavior for Quiz {
 }
 
 impl Quiz {
-    /// The choices in the learner's order, with what is said of the last answer.
+    /// Returns the choices in the learner's order, with the comment on the last answer.
     fn menu(&self, choices: &[QuizChoice], context: &StepContext) -> Vec<MenuLine> {
-        // What was right once stays right, whatever a command says today.
+        // A right answer stays right, even if a command's output differs today.
         let right = context.progress.answers.iter().rfind(|given| given.correct);
         let right = right.map(|given| (QuizAnswer::Choice(given.answer as usize), true));
         let marked = context.marked.map(|marked| (marked.answer, marked.correct));
@@ -150,7 +151,7 @@ impl Quiz {
                 Some((_, true)) => (Mark::Right, "Right."),
                 Some((_, false)) => (Mark::Wrong, "Not so."),
             };
-            // Where the course's file breaks its lines is its own business.
+            // Line breaks in the course's file have no meaning here.
             let because = choice.because.split_whitespace();
             let said = correct.map(|_| itertools::join([word].into_iter().chain(because), " "));
             MenuLine {
@@ -166,7 +167,7 @@ impl Quiz {
 }
 
 impl NumberQuestion {
-    /// What became of the last answer.
+    /// Shows the last answer and its verdict.
     fn last(&self, context: &StepContext) -> Vec<Block> {
         let Some(last) = context.progress.answers.last() else {
             return Vec::new();

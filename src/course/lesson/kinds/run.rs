@@ -8,7 +8,7 @@ use crate::tutor::say::moment;
 
 #[derive(Clone, Debug)]
 pub struct RunStep {
-    /// The fastest correct step of the class is looked for.
+    /// True if the class competes for the fastest correct step.
     pub contest: bool,
 }
 
@@ -77,7 +77,7 @@ impl StepBehavior for RunStep {
     }
 }
 
-/// How often the run was finished here, and its median step the last time.
+/// Shows how often the run was finished here, and its median step the last time.
 fn earlier(context: &StepContext) -> Vec<Block> {
     let runs = context.progress.runs.iter();
     let runs: Vec<_> = runs.filter_map(|id| context.state.runs.get(id)).collect();

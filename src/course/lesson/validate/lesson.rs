@@ -10,7 +10,7 @@ use tinyllama_contract::targets;
 
 /// A lesson may exceed its planned time by this factor before it counts as too long.
 const LEEWAY: f64 = 1.25;
-/// Longer lessons have to be split.
+/// Most minutes of a lesson. Longer lessons have to be split.
 const MOST_MINUTES: u32 = 25;
 
 pub(crate) struct LessonCheck<'a> {
@@ -60,7 +60,7 @@ impl LessonCheck<'_> {
         }
     }
 
-    /// `at` is the path of the step in its file.
+    /// Validates one step. `at` is its path in the file.
     fn step(&mut self, at: &str, index: usize, step: &Step) {
         self.text(at, index, step);
         if let Some(recording) = &step.recording
@@ -112,7 +112,8 @@ impl LessonCheck<'_> {
         }
     }
 
-    /// Live values of a step's text name runs before the step at `end`, and outputs before the one at `index`.
+    /// Checks the live values of a text. They may name runs before the step at `end`, and outputs before the one at
+    /// `index`.
     pub fn live(&mut self, at: &str, text: &str, index: usize, end: usize) {
         let path = format!("{at}/text");
         for value in live::values(text) {
@@ -130,7 +131,7 @@ impl LessonCheck<'_> {
     }
 }
 
-/// The pages that a text links to, as `(reference/page.md)` or `(reference/page.md#part)`.
+/// Finds the pages that a text links to, as `(reference/page.md)` or `(reference/page.md#part)`.
 fn linked_pages(text: &str) -> impl Iterator<Item = &str> {
     text.split("(reference/")
         .skip(1)

@@ -91,7 +91,7 @@ pub struct NoticeLine {
 }
 
 impl Model {
-    /// A model that opens at the learner's last position.
+    /// Creates a model that opens at the learner's last position.
     pub fn new(course: Arc<Course>, state: Arc<SessionState>, keys: KeyMap, theme: Theme) -> Self {
         let mut model = Self {
             measured: Arc::default(),
@@ -141,14 +141,14 @@ impl Model {
         self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
     }
 
-    /// The open step.
+    /// Returns the open step.
     pub fn open_step<'a>(&self, course: &'a Course) -> Option<OpenStep<'a>> {
         let at = self.step.as_ref()?.at.clone();
         let (lesson, step) = course.find_run(&at)?;
         Some(OpenStep { lesson, step, at })
     }
 
-    /// The latest run of a step.
+    /// Returns the latest run of a step.
     pub fn run_at(&self, at: &StepRef) -> Option<&TutorRun> {
         self.runs.iter().rev().find(|run| run.at == *at)
     }
@@ -157,7 +157,7 @@ impl Model {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
-    /// The run whose process is alive.
+    /// Returns the run whose process is alive.
     pub fn running(&self) -> Option<&TutorRun> {
         self.runs.iter().find(|run| run.phase.is_alive())
     }
@@ -207,7 +207,7 @@ impl Model {
         self.covered_panels.clear();
     }
 
-    /// The panel over the screen, also if another overlay covers it.
+    /// Returns the panel over the screen, also if another overlay covers it.
     pub fn top_panel(&self) -> Option<&dyn Panel> {
         match &self.overlay {
             Some(Overlay::Panel(panel)) => Some(panel.as_ref()),
@@ -236,12 +236,12 @@ impl Model {
         self.size.0 >= WIDEST && self.step_panel().is_some()
     }
 
-    /// A number that no run has.
+    /// Returns a number that no run has.
     pub fn next_run(&self) -> RunId {
         RunId(self.runs.iter().map(|run| run.id.0).max().unwrap_or(0) + 1)
     }
 
-    /// The figures of the open step: its own panel, or that of its run.
+    /// Returns the figures of the open step: its own panel, or that of its run.
     pub fn step_panel(&self) -> Option<&dyn Panel> {
         let view = self.step.as_ref()?;
         match &view.panel {
@@ -250,7 +250,7 @@ impl Model {
         }
     }
 
-    /// The panel that gets the keys, if any.
+    /// Returns the panel that gets the keys, if any.
     pub fn panel_mut(&mut self) -> Option<&mut dyn Panel> {
         if let Some(Overlay::Panel(panel)) = &mut self.overlay {
             return Some(panel.as_mut());
@@ -269,18 +269,18 @@ impl Model {
         self.step.as_ref().is_some_and(|view| view.panel_open)
     }
 
-    /// The view of a step, if that step is open.
+    /// Returns the view of a step, if that step is open.
     pub fn view_at(&mut self, at: &StepRef) -> Option<&mut StepView> {
         self.step.as_mut().filter(|view| view.at == *at)
     }
 
-    /// The recording of the run that a step would start with its current flags.
+    /// Returns the recording of the run that a step would start with its current flags.
     pub fn recording_at(&self, at: &StepRef) -> Option<JobRecording> {
         let step = self.course.step(&at.lesson, &at.step)?;
         recorded(&self.recordings, step, &self.flags_at(at), self.case_move())
     }
 
-    /// What a step's kind looks at, as long as the step is open.
+    /// Returns the context that a step's kind reads, as long as the step is open.
     pub(crate) fn context<'a>(&'a self, here: &'a OpenStep) -> Option<StepContext<'a>> {
         let view = self.step.as_ref()?;
         Some(StepContext {
@@ -297,20 +297,20 @@ impl Model {
         })
     }
 
-    /// The lines that can be chosen at the step that is open.
+    /// Returns the lines that can be chosen at the open step.
     pub(crate) fn menu(&self) -> Vec<MenuLine> {
         let here = self.open_step(&self.course);
         let menu = here.and_then(|here| Some(self.context(&here)?.menu()));
         menu.unwrap_or_default()
     }
 
-    /// The line of the menu under the cursor.
+    /// Returns the line of the menu under the cursor.
     pub(crate) fn line(&self) -> Option<MenuLine> {
         let place = self.step.as_ref()?.choice?;
         self.menu().into_iter().nth(place)
     }
 
-    /// The run of a case under the cursor.
+    /// Returns the run of a case under the cursor.
     pub fn case_move(&self) -> Option<CaseMove> {
         match self.line()?.act {
             MenuAction::Run(case_move, _) => Some(case_move),
@@ -323,7 +323,7 @@ impl Model {
         progress.cloned().unwrap_or_default()
     }
 
-    /// The flags with which a run at this step would start.
+    /// Returns the flags with which a run at this step would start.
     pub fn flags_at(&self, at: &StepRef) -> Vec<String> {
         let view = self.step.as_ref().filter(|view| view.at == *at);
         let given = view.and_then(|view| view.flags.clone());

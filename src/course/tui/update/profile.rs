@@ -11,7 +11,7 @@ use crate::tui::{
 /// Visible lines of a profiler's output.
 const LOG_LINES: usize = 12;
 
-/// What Enter does at a profile step; `None` while the profiler is looked for or runs.
+/// Returns the effect of Enter at a profile step; `None` while the tutor looks for the profiler or runs it.
 pub fn primary(model: &Model, here: &OpenStep) -> Option<Primary> {
     let profile = &model.step.as_ref()?.profile;
     let prepared = profile.prepared.as_ref().filter(|_| !profile.is_running)?;
@@ -46,7 +46,7 @@ pub fn run(model: &mut Model, here: &OpenStep, in_terminal: bool) -> Effects {
     }])
 }
 
-/// The target that a profile step profiles.
+/// Returns the target that a profile step profiles.
 pub fn target(model: &Model, at: &StepRef) -> String {
     let step = model.course.step(&at.lesson, &at.step);
     step.and_then(|step| step.target.clone())

@@ -1,4 +1,4 @@
-//! The executed instructions of one case, as a document and as lines of text.
+//! Lists the executed instructions of one case, as a document and as lines of text.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::compiled::compiler::Compiler;
 
 const WIDTH: usize = 80;
 
-/// What the counts do not say, where a reader would look for it.
+/// A note that the counts do not give times, because readers would look for them here.
 pub const NO_TIME: &str = "Executed by an emulator, not by a GPU: cycles, stalls and time are not measured here, and counts do \
                            not give them. `workbench bench` times a kernel on a GPU.";
 
@@ -28,12 +28,12 @@ pub const NO_TIME: &str = "Executed by an emulator, not by a GPU: cycles, stalls
 pub struct ListedInstruction {
     /// Index in the program.
     pub index: u32,
-    /// Where it comes from; `line` is of the learner's file alone.
+    /// Source place of the instruction. `line` is set only if it lies in the learner's file.
     pub place: String,
     pub line: Option<u32>,
     pub group: Group,
     pub text: String,
-    /// Instructions that this one waited for, by index, and the lines they come from.
+    /// Indices of the instructions that this one waited for, and the lines they come from.
     pub waited_for: Vec<u32>,
     pub waited_for_lines: Vec<u32>,
     #[serde(flatten)]
@@ -41,7 +41,7 @@ pub struct ListedInstruction {
 }
 
 impl ListedInstruction {
-    /// Mean of active lanes.
+    /// Returns the mean number of active lanes.
     pub fn lanes(&self) -> f64 {
         self.each(self.count.lanes)
     }
@@ -60,21 +60,21 @@ pub struct Listing {
     pub case: String,
     pub workgroups: u64,
     pub waves: u64,
-    /// Instructions of waves.
+    /// Number of executed wave instructions.
     pub executed: u64,
     pub instructions: Vec<ListedInstruction>,
     pub groups: BTreeMap<Group, u64>,
-    /// By line of the learner's file; what comes from headers is counted with line 0.
+    /// Counts by line of the file. Line 0 counts instructions that come from headers.
     pub lines: BTreeMap<u32, BTreeMap<Group, u64>>,
     pub findings: Vec<KernelFinding>,
     pub note: &'static str,
 }
 
-/// Compiles `file` for `architecture`, executes the exercise's first case and lists what was executed; or what is wrong
-/// with the file.
+/// Compiles `file` for `architecture`, executes the exercise's first case and lists the executed instructions. If the
+/// file is wrong, it returns the fault.
 ///
 /// # Errors
-/// Where the compiler cannot be started, or the emulator does not know an instruction.
+/// Fails if the compiler cannot be started, or the emulator does not know an instruction.
 pub fn inspect(
     compiler: &Compiler,
     exercise: &Exercise,
@@ -117,7 +117,7 @@ pub fn inspect(
     }))
 }
 
-/// The line of the learner's file; none for what comes from a header.
+/// Returns the line in the learner's file, or `None` if the instruction comes from a header.
 fn own_line(program: &Program, location: Location) -> Option<u32> {
     let file = program.files.get(usize::from(location.file))?;
     (file == SOURCE && location.line > 0).then_some(location.line)
@@ -143,7 +143,7 @@ fn listed(program: &Program, index: u32, count: &Count) -> ListedInstruction {
 }
 
 impl Listing {
-    /// At most 80 columns.
+    /// Formats the listing in at most 80 columns.
     pub fn render(&self, file: &KernelFile) -> Vec<String> {
         let mut lines = vec![format!(
             "{} as {} machine code: {} workgroups, {} waves of {} lanes",

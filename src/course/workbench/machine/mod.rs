@@ -1,4 +1,5 @@
-//! A kernel as an AMD GPU's instructions, executed one by one by the emulator of `tinyllama-machine`: no GPU, no time.
+//! Executes a kernel as an AMD GPU's instructions, one by one, in the emulator `tinyllama-machine`. It needs no GPU and
+//! measures no time.
 
 pub mod listing;
 
@@ -17,16 +18,16 @@ use super::problem::{KernelArgument, PreparedCase};
 use super::stand_in::KernelOutput;
 use crate::compiled::compiler::{Compiler, CompilerError};
 
-/// What a buffer holds that nobody wrote.
+/// Content of a buffer that no thread has written.
 const UNWRITTEN: u32 = 0x7fc0_beef;
 
-/// Instructions of waves that one case may execute.
+/// Most wave instructions that one case may execute.
 const BUDGET: u64 = 100_000_000;
 
-/// The file's kernels as machine code for `architecture`, or what is wrong with the file.
+/// Compiles the file's kernels to machine code for `architecture`, or returns the fault of the file.
 ///
 /// # Errors
-/// Where the compiler cannot be started, or the emulator does not know an instruction.
+/// Fails if the compiler cannot be started, or the emulator does not know an instruction.
 pub fn program(
     compiler: &Compiler,
     exercise: &Exercise,
@@ -44,7 +45,7 @@ pub fn program(
     Ok(Ok(Program::parse(&assembly)?))
 }
 
-/// The first error in the learner's lines.
+/// Returns the first error in the learner's lines.
 fn refusal(log: &str) -> KernelFinding {
     let error = log
         .lines()
@@ -58,21 +59,21 @@ fn refusal(log: &str) -> KernelFinding {
     KernelFinding::new(FindingKind::Compile, line, said)
 }
 
-/// One case, executed.
+/// The result of one executed case.
 #[derive(Debug)]
 pub struct Executed {
-    /// Wrong results, or why the kernel could not go on.
+    /// Wrong results, or the reason why the kernel could not continue.
     pub findings: Vec<KernelFinding>,
-    /// What ended it.
+    /// The error that ended the execution, if any.
     pub error: Option<Box<ExecutionError>>,
-    /// Instructions of waves.
+    /// Number of executed wave instructions.
     pub instructions: u64,
 }
 
 /// Executes the launches of `problem` and compares what they leave with the reference.
 ///
 /// # Errors
-/// Where the program lacks a kernel of the exercise, or the exercise has no reference.
+/// Fails if the program lacks a kernel of the exercise, or the exercise has no reference.
 pub fn execute<O: Observer>(
     program: &Program,
     problem: &PreparedCase<'_>,
@@ -123,7 +124,8 @@ pub fn execute<O: Observer>(
             let words = index.map_or(vec![], |index| {
                 machine.memory.buffer(buffers[index]).words().collect()
             });
-            // Which line wrote an element is not kept here; what holds the pattern was not written.
+            // The emulator does not record which line wrote an element. An element that still holds the pattern was not
+            // written.
             let lines = words
                 .iter()
                 .map(|word| u32::from(*word != UNWRITTEN))
@@ -171,7 +173,7 @@ pub(super) mod tests {
     use crate::compiled::facts::ARCHITECTURES;
     use crate::workbench::exercises;
 
-    /// None where no compiler knows AMD GPUs.
+    /// Returns `None` if no compiler on this machine knows AMD GPUs.
     pub fn compiler() -> Option<Compiler> {
         match Compiler::find() {
             Ok(compiler) => Some(compiler),

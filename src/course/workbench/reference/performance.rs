@@ -1,4 +1,4 @@
-//! What the exercises from the fifteenth on have to compute.
+//! Computes the expected results of the exercises from the fifteenth on.
 
 use super::{
     PreparedCase, Reference, ReferenceOutputs, elementwise, matmul, number, rotated, transpose,
@@ -35,7 +35,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// exp(score - m) over their sum, for each score; nothing where there are none.
+/// Returns exp(score - m) over their sum for each score. Returns nothing if the scores are empty.
 fn softmax(scores: &[f64]) -> impl Iterator<Item = f64> {
     let m = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = scores.iter().map(|score| (score - m).exp()).sum();

@@ -1,8 +1,8 @@
-//! Calling clang.
+//! Calls clang.
 
 use std::process::Command;
 
-/// The assembly; none where no clang is, unless the environment says that there has to be one.
+/// Returns the assembly. `None` if this machine has no clang and the environment does not require one.
 pub fn assembly(source: &str, architecture: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let (header, file) = (
@@ -45,7 +45,7 @@ pub fn assembly(source: &str, architecture: &str) -> Option<String> {
     Some(String::from_utf8(compiled.stdout).unwrap())
 }
 
-/// Values that look random, of both signs.
+/// Returns values that look random, of both signs.
 pub fn values(count: usize) -> Vec<f32> {
     (0..count as u32)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 8_388_608.0 - 1.0)

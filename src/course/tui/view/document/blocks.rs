@@ -1,4 +1,4 @@
-//! What a step says below its text, on the screen.
+//! Draws the blocks below a step's text on the screen.
 
 use ratatui::prelude::Span;
 
@@ -73,7 +73,7 @@ impl StepWriter<'_> {
         }
     }
 
-    /// What would be started, as it would be typed.
+    /// Draws the command line that would start the job.
     fn job(&mut self, flags: &[String]) {
         let Some(job) = self.here.step.job() else {
             return;
@@ -89,7 +89,7 @@ impl StepWriter<'_> {
         self.view.choice == Some(place)
     }
 
-    /// A line of the menu, and what is said of it.
+    /// Draws a line of the menu and the comment on it.
     fn choice(&mut self, place: usize, line: &MenuLine) {
         let (theme, from) = (self.theme, self.document.lines.len());
         let (glyph, style) = match line.mark {
@@ -153,7 +153,7 @@ impl StepWriter<'_> {
         }
     }
 
-    /// A recording, where there is no GPU to run on.
+    /// Draws the offer of a recording, if the machine has no GPU for a run.
     fn offer(&mut self) {
         let recording = self.model.recording_at(&self.here.at);
         let Some(recording) = recording.filter(|_| !self.model.may_have_gpu) else {
