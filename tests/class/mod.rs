@@ -1,6 +1,6 @@
 //! Generated learners: the real store writes their sessions, and the figures of their runs are invented.
 
-#![allow(dead_code)] // each test binary uses only a part of this
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 use std::fs;
 use std::path::Path;

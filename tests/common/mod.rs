@@ -1,6 +1,6 @@
 //! Shared parts of the end-to-end tests: the program, and a model small enough to train in a test.
 
-#![allow(dead_code)] // each test binary uses only a part of this
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 use std::process::{Command, Output};
 

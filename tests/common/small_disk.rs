@@ -1,6 +1,6 @@
 //! A disk that fills up quickly.
 
-#![allow(dead_code)] // each test binary uses only a part of this
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! The stand-in for the HIP library (`kernels/stand-in`), built once in the target folder, and its record of a
 //! process.
 
-#![allow(dead_code)] // each test binary uses only a part of this
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

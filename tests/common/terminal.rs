@@ -1,6 +1,6 @@
 //! Runs a program on a pseudo-terminal and reads the screen that a learner would see.
 
-#![allow(dead_code)] // each test binary uses only a part of this
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;

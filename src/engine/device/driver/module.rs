@@ -181,12 +181,13 @@ impl DeviceModule {
         let c_name = CString::new(name)
             .map_err(|_| DriverError::Invalid("a kernel's name with a zero byte".into()))?;
         let mut function: Opaque = ptr::null_mut();
-        // SAFETY, here and below: the module is loaded while `self.loaded` lives, and the kernel holds it.
+        // SAFETY: the module is loaded while `self.loaded` lives, which the kernel keeps.
         unsafe { calls.function(&mut function, self.loaded.handle, c_name.as_ptr()) }.map_err(
             |error| error.during(|| format!("kernel {name} of module {}", self.loaded.name)),
         )?;
         let read = |attribute| -> Result<u32> {
             let mut value = 0;
+            // SAFETY: as above.
             unsafe { calls.function_attribute(&mut value, attribute, function)? };
             Ok(u32::try_from(value).unwrap_or(0))
         };

@@ -92,11 +92,12 @@ fn time(
     operands: &GemmOperands,
     measured: bool,
 ) -> Result<(f32, GraphContents)> {
-    // SAFETY, here and below: the operands belong to `choose`, which waits for the stream before it frees them. The
-    // product runs once before the capture: libraries load a kernel at its first use, which a capture does not allow.
+    // Once before capturing: libraries load a kernel at its first use, which a capture does not allow.
+    // SAFETY: the operands belong to `choose`, which waits for the stream before it frees them.
     unsafe { gemm.run(stream, operands)? };
     stream.synchronize()?;
     let capture = |runs: usize| -> Result<Graph> {
+        // SAFETY: as above.
         unsafe { stream.capture(|| (0..runs).try_for_each(|_| gemm.run(stream, operands))) }
     };
     let contents = capture(1)?.contents;
@@ -109,6 +110,7 @@ fn time(
     // The first round warms the caches.
     for round in 0..=ROUNDS {
         stream.record(&start)?;
+        // SAFETY: as above.
         unsafe { graph.launch(stream)? };
         stream.record(&end)?;
         stream.synchronize()?;

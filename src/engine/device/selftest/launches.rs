@@ -339,7 +339,7 @@ fn failed_capture(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<Trial
     const REASON: &str = "stopped on purpose";
     let vectors = bench.vectors()?;
     let kernel = module.kernel("saxpy")?;
-    // SAFETY, here and below: the capture fails, so there is no graph.
+    // SAFETY: no graph comes of it.
     let stopped = unsafe {
         bench.stream.capture(|| {
             bench.times(1, &kernel, &vectors)?;
@@ -350,6 +350,7 @@ fn failed_capture(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<Trial
     let branch = bench.driver.stream(0)?;
     let fork = bench.driver.ordering_event()?;
     let mut captured = false;
+    // SAFETY: no graph comes of it either.
     let refused = unsafe {
         bench.stream.capture(|| -> Result<()> {
             bench.stream.record(&fork)?;

@@ -117,6 +117,7 @@ fn a_capture_refuses_what_cannot_be_captured() {
             ),
             (
                 "a capture",
+                // SAFETY: nothing is captured.
                 Box::new(|| unsafe { stream.capture(|| Ok(())) }.map(|_: Graph| ())),
             ),
         ];
@@ -161,6 +162,7 @@ fn streams_and_events_go_on_after_a_capture_that_failed() {
         stream.record(&fork).unwrap();
         branch.wait(&fork).unwrap();
         let graph = captured(true).unwrap();
+        // SAFETY: its one buffer is alive until the download below has waited.
         unsafe { graph.launch(&stream).unwrap() };
         assert_eq!(stream.download::<f32>(x.as_slice(), 16).unwrap(), [1.0; 16]);
         assert_eq!(driver.take_failures(), []);
