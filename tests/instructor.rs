@@ -195,6 +195,7 @@ fn a_class_can_be_pinned_and_set_free() {
         let pin = Pin {
             lesson: lesson.map(str::to_string),
             by: "Teacher".into(),
+            ..Pin::default()
         };
         class_file::write(folder.path(), &pin).unwrap();
     };

@@ -21,6 +21,7 @@ use tinyllama_course::lesson::quiz::Quiz;
 use tinyllama_course::lesson::{
     Course, CourseSource, Lesson, Problems, Step, Style, is_id, scaffold,
 };
+use tinyllama_course::plain::handout;
 use tinyllama_course::run::{RunSpec, UsageError};
 
 #[derive(Debug, Args)]
@@ -39,10 +40,16 @@ pub struct LessonsArgs {
 enum LessonsCommand {
     /// List sessions and lessons
     List,
-    /// Print a lesson
+    /// Print a lesson, its answers, or the slides of a lesson or session
     Show {
-        /// Id of the lesson
+        /// Id of the lesson; with --slides also of a session
         lesson: String,
+        /// Every question with its right answer and reason, hints and flags that pass
+        #[arg(long)]
+        answers: bool,
+        /// One page per step, under a rule
+        #[arg(long, conflicts_with = "answers")]
+        slides: bool,
     },
     /// Write a template file for a new lesson
     New {
@@ -75,7 +82,27 @@ pub fn run(args: &LessonsArgs) -> Result<Exit> {
     };
     match &args.command {
         LessonsCommand::List => list(&course, args.json),
-        LessonsCommand::Show { lesson } => show(&course, lesson, args.json),
+        LessonsCommand::Show {
+            lesson,
+            slides: true,
+            ..
+        } => {
+            let ascii = !locale::is_utf8(locale::variable);
+            if course.session(lesson).is_none() {
+                named(&course, lesson)?;
+            }
+            let text = handout::slides(&course, lesson, ascii).unwrap_or_default();
+            print_text(args.json, &json!({ "slides": text }), &text)
+        }
+        LessonsCommand::Show {
+            lesson,
+            answers: true,
+            ..
+        } => {
+            let text = handout::answers(named(&course, lesson)?, &source).map_err(UsageError)?;
+            print_text(args.json, &json!({ "answers": text }), &text)
+        }
+        LessonsCommand::Show { lesson, .. } => show(&course, lesson, args.json),
         LessonsCommand::New { session, id, title } => new(&course, &source, session, id, title),
         LessonsCommand::Lint => {
             let problems = Problems(lint(&course, &source));
@@ -128,8 +155,7 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
         json!({ "session": session, "lessons": lessons.map(lesson_json).collect::<Vec<_>>() })
     });
     let sessions: Vec<_> = sessions.collect();
-    let document =
-        json!({ "title": course.title, "version": course.version, "sessions": sessions });
+    let document = json!({ "title": course.title, "version": course.version, "sessions": sessions, "paths": course.paths });
     let mut page = AnalysisPage::default();
     page.line(format_args!("{} ({})", course.title, course.version));
     for session in &course.sessions {
@@ -161,6 +187,12 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
                 .left("title", |row| row[2].clone()),
         );
     }
+    let paths = course.paths_in_text();
+    page.table(
+        TableColumns::titled("Paths", &paths)
+            .left("path", |row| row.0.to_string())
+            .left("what", |row| plain(&row.1)),
+    );
     print_document(as_json, &document, |out| write!(PlainWriter(out), "{page}"))
 }
 

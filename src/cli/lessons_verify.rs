@@ -10,7 +10,7 @@ use super::Exit;
 use super::lessons::{error_style, named};
 use super::print_result::print_document;
 use tinyllama_course::lesson::{Course, CourseSource};
-use tinyllama_course::run::Launcher;
+use tinyllama_course::run::{Launcher, UsageError};
 use tinyllama_course::session::verify::{
     Progress, VerifyOptions, WalkOutcome, WalkReport, WalkedStep, verify,
 };
@@ -20,6 +20,9 @@ pub struct VerifyArgs {
     /// Ids of lessons (default: the whole course)
     #[arg(value_name = "LESSON")]
     chosen: Vec<String>,
+    /// Walk only this path, as its learner would
+    #[arg(long, value_name = "NAME")]
+    path: Option<String>,
     /// Shrink the model until a run takes under a second; checks that depend on its size are skipped
     #[arg(long)]
     fast: bool,
@@ -36,12 +39,19 @@ pub fn run(
 ) -> Result<Exit> {
     let mut chosen = args.chosen.iter();
     chosen.try_for_each(|id| named(course, id).map(drop))?;
+    let path = args.path.as_deref().map(|name| course.path(name));
+    let path = path.transpose().map_err(UsageError)?.flatten();
     let options = VerifyOptions {
+        path: path.cloned(),
         launcher: Launcher::local_program(),
         fast: args.fast,
         flags: args.flags.clone(),
     };
     let report = verify(course, source, &args.chosen, &options, &mut print_progress)?;
+    if let Some(path) = path {
+        let (taken, planned) = (path.minutes_taken(course), path.minutes);
+        eprintln!("path {}: {taken:.0} of {planned} planned minutes", path.id);
+    }
     print_document(as_json, &as_document(&report), |out| print(out, &report))?;
     Ok(Exit::from_passed(report.is_sound()))
 }

@@ -8,13 +8,13 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::print_result::print_document;
+use super::print_result::{print_document, print_text};
 use super::session::SessionArgs;
 use tinyllama_base::untrusted::plain;
 use tinyllama_course::lesson::{Course, CourseSource};
 use tinyllama_course::report::class::{self, sources};
 use tinyllama_course::report::hand_in::{self, HandInError, NOT_PROVEN};
-use tinyllama_course::report::{CollectOptions, collect, export};
+use tinyllama_course::report::{CollectOptions, card, collect, export};
 use tinyllama_course::run::UsageError;
 
 #[derive(Debug, Args)]
@@ -30,6 +30,9 @@ pub struct ReportArgs {
         default_value = "md,html,json"
     )]
     format: Vec<export::ReportFormat>,
+    /// Print one screen of text to keep or to show, and write nothing
+    #[arg(long, conflicts_with_all = ["format", "output"])]
+    card: bool,
     /// Leave out names of people and machines, and the records that contain them
     #[arg(long)]
     anonymous: bool,
@@ -107,6 +110,10 @@ fn write(args: &ReportArgs, course: &Course) -> Result<Exit> {
         anonymous: args.anonymous,
     };
     let report = collect(&location, course, options)?;
+    if args.card {
+        let text = card::card(&report);
+        return print_text(args.json, &json!({ "card": text }), &text);
+    }
     let files = export::write(&report, &args.output, args.format.iter().copied())?;
     say_files(&files, &report.warnings, args.json)
 }

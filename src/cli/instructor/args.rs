@@ -72,12 +72,15 @@ pub enum InstructorCommand {
         /// LESSON/STEP
         step: String,
     },
-    /// Ask the whole class to work on a lesson
+    /// Ask the whole class to work on a lesson, or to take a part of the course
     Pin {
-        #[arg(required_unless_present = "off")]
+        #[arg(required_unless_present_any = ["off", "path"])]
         lesson: Option<String>,
+        /// Path that everyone takes, or `whole`
+        #[arg(long, value_name = "NAME")]
+        path: Option<String>,
         /// Let everyone continue with any lesson
-        #[arg(long, conflicts_with = "lesson")]
+        #[arg(long, conflicts_with_all = ["lesson", "path"])]
         off: bool,
     },
     /// Send a message to learners, or to everyone

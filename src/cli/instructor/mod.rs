@@ -22,8 +22,10 @@ use tinyllama_course::instructor::class::PERMISSIONS;
 use tinyllama_course::instructor::scope;
 use tinyllama_course::instructor::{Class, hand_ins, solve};
 use tinyllama_course::lesson::Course;
+use tinyllama_course::lesson::path::WHOLE;
 use tinyllama_course::report::{CollectOptions, collect, markdown};
 use tinyllama_course::run::UsageError;
+use tinyllama_course::session::class_file::Pin;
 use tinyllama_course::session::class_rights;
 use tinyllama_course::session::order::OrderAction;
 use tinyllama_course::session::store::read_only;
@@ -109,7 +111,9 @@ impl Instructor<'_> {
                 self.order_to(recipients(learner.clone(), whom)?, action)
             }
             InstructorCommand::Solve { learner, step } => self.solve(learner, step),
-            InstructorCommand::Pin { lesson, .. } => self.pin(lesson.as_deref()),
+            InstructorCommand::Pin { lesson, path, off } => {
+                self.pin(lesson.as_deref(), path.as_deref(), *off)
+            }
             InstructorCommand::Message { whom, text, all } => {
                 let text = text.join(" ");
                 let to = match all {
@@ -170,11 +174,21 @@ impl Instructor<'_> {
         self.order(learner, action)
     }
 
-    fn pin(&self, lesson: Option<&str>) -> Result<Exit> {
+    fn pin(&self, lesson: Option<&str>, path: Option<&str>, off: bool) -> Result<Exit> {
         let lesson = lesson.map(|id| scope::lesson(id, &self.course));
         let lesson = lesson.transpose()?.map(|lesson| lesson.id.clone());
-        let text = pin(&self.class, lesson.clone(), &self.sender_name())?;
-        self.print(&json!({ "pinned": lesson }), &text)
+        let path = path.map(|name| self.course.path(name).map(|path| path.cloned()));
+        let path = path.transpose().map_err(UsageError)?;
+        let change = |pin: &mut Pin| {
+            if off {
+                *pin = Pin::default();
+            }
+            pin.lesson = lesson.clone().or(pin.lesson.take());
+            pin.path = path.clone().unwrap_or(pin.path.take());
+        };
+        let text = pin(&self.class, change, &self.sender_name())?;
+        let path = path.map(|path| path.map_or(WHOLE.to_string(), |path| path.id));
+        self.print(&json!({ "pinned": lesson, "path": path }), &text)
     }
 
     fn order_to(&mut self, recipients: Recipients, action: OrderAction) -> Result<Exit> {

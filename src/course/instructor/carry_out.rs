@@ -40,22 +40,28 @@ pub fn carry_out(
             let action = solve::solve(at, step, &mut |_| {})?;
             Ok(send_one(class, &learner, action, by)?.text)
         }
-        InstructorAction::Pin { lesson } => pin(class, lesson, by),
+        InstructorAction::Pin { lesson } => pin(class, |pin| pin.lesson = lesson, by),
     }
 }
 
-/// Asks the class to work on one lesson, or lets each learner choose, and describes the result.
+/// Changes what the class is asked to do, and describes the result.
 ///
 /// # Errors
-/// Fails if the file in the class folder cannot be written.
-pub fn pin(class: &Class, lesson: Option<String>, by: &str) -> Result<String> {
-    let text = match &lesson {
-        Some(lesson) => format!("The class is asked to work on {lesson}."),
-        None => "Everyone may work on any lesson again.".into(),
-    };
-    let by = by.into();
-    class_file::write(&class.folder, &Pin { lesson, by })?;
-    Ok(text)
+/// Fails if the file in the class folder cannot be read or written.
+pub fn pin(class: &Class, change: impl FnOnce(&mut Pin), by: &str) -> Result<String> {
+    let mut pin = class_file::read(&class.folder)?.unwrap_or_default();
+    change(&mut pin);
+    pin.by = by.into();
+    class_file::write(&class.folder, &pin)?;
+    let path = pin.path.map(|path| path.title);
+    Ok(match (pin.lesson, path) {
+        (Some(lesson), None) => format!("The class is asked to work on {lesson}."),
+        (Some(lesson), Some(path)) => {
+            format!("The class is asked to work on {lesson}, and to take {path}.")
+        }
+        (None, Some(path)) => format!("The class is asked to take {path}."),
+        (None, None) => "Everyone may work on any lesson again.".into(),
+    })
 }
 
 /// Finds the backup that a restore without a name takes.

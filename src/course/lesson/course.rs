@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 pub use super::document::{Hint, Level, SessionDocument};
 use super::kinds::StepKind;
-use crate::lesson::{Check, RunName};
+use crate::lesson::{Check, LearningPath, RunName};
 
 /// A course: its sessions, lessons and pages.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,7 @@ pub struct Course {
     pub version: String,
     pub summary: String,
     pub sessions: Vec<SessionDocument>,
+    pub paths: Vec<LearningPath>,
     pub(super) lessons: BTreeMap<String, Lesson>,
     /// Markdown pages by their path below `reference/`, such as `glossary.md`.
     pub reference: BTreeMap<String, String>,

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::kinds::Kind;
+use super::path::LearningPath;
 use crate::profiler::commands::Tool;
 use tinyllama_base::named;
 
@@ -27,6 +28,9 @@ pub struct WorkshopDocument {
     pub summary: String,
     /// Sessions in teaching order
     pub sessions: Vec<SessionDocument>,
+    /// Parts of the course that can be taken instead of the whole
+    #[serde(default)]
+    pub paths: Vec<LearningPath>,
 }
 
 /// One sitting; its lessons lie in the folder with the name of its id

@@ -26,6 +26,9 @@ const UNITS: [&str; 15] = [
     "minutes",
 ];
 
+/// Words besides the units that mark a column or row of a table as counted or measured.
+const COUNTED: [&str; 3] = ["launches", "MiB", "GiB"];
+
 /// Words of the longest sentence that a learner should have to read.
 const LONGEST_SENTENCE: usize = 35;
 
@@ -99,6 +102,9 @@ pub fn lint(course: &Course, source: &CourseSource) -> Vec<Problem> {
         {
             let most = problems.len() + MOST_PROBLEMS;
             texts(&document, "", false, &mut |path, text| {
+                problems.extend(
+                    table_figure(text).map(|figure| file.problem(path, typed_figure(&figure))),
+                );
                 let found = wording(&prose(&live::typed(text)), true);
                 let found = found.take(most.saturating_sub(problems.len()));
                 problems.extend(found.map(|message| file.problem(path, message)));
@@ -181,11 +187,7 @@ fn is_longest(choices: &[QuizChoice]) -> bool {
 /// Messages about the words and figures of a text.
 fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> + use<> {
     let figure = bare_figure(text).filter(|_| asks_for_sources);
-    let figure = figure.map(|figure| {
-        format!(
-            "`{figure}` is typed by hand: name its source, as `{{{{ known: ID }}}}`, a recording or a document, or mark a made-up one as `{{{{ = {figure} }}}}`"
-        )
-    });
+    let figure = figure.map(|figure| typed_figure(&figure));
     // The words with single blanks between them. Punctuation becomes a separate word.
     let mut said = String::from(" ");
     for c in text.chars() {
@@ -271,6 +273,46 @@ fn without_end<'a>(word: &&'a str) -> &'a str {
     word.trim_end_matches(['.', ',', ';', ':', ')', '*', '?'])
 }
 
+fn typed_figure(figure: &str) -> String {
+    format!(
+        "`{figure}` is typed by hand: name its source, as `{{{{ known: ID }}}}`, a recording or a document, or mark a made-up one as `{{{{ = {figure} }}}}`"
+    )
+}
+
+/// The first number typed into a table whose column or row heading names a unit. It can disagree with the recording that
+/// is played next to it.
+fn table_figure(text: &str) -> Option<String> {
+    let is_measured = |heading: &str| {
+        let mut words = heading.split([' ', ',', '(', ')']);
+        words.any(|word| UNITS.contains(&word) || COUNTED.contains(&word))
+    };
+    let is_number = |cell: &&&str| {
+        let first = cell.split([' ', ',']).next().unwrap_or_default();
+        first.parse::<f64>().is_ok()
+    };
+    let mut columns: Option<Vec<bool>> = None;
+    for line in text.lines().map(str::trim) {
+        let Some(row) = line.strip_prefix('|') else {
+            columns = None;
+            continue;
+        };
+        // Live values are taken out first: a bar between their braces separates no cells.
+        let row = live::typed(row.trim_end_matches('|'));
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let Some(columns) = &columns else {
+            columns = Some(cells.iter().map(|cell| is_measured(cell)).collect());
+            continue;
+        };
+        let row = cells.first().is_some_and(|cell| is_measured(cell));
+        let measured = cells.iter().zip(columns).skip(1);
+        let mut measured = measured.filter(|(_, column)| row || **column);
+        if let Some((cell, _)) = measured.find(|(cell, _)| is_number(cell)) {
+            return Some((*cell).to_string());
+        }
+    }
+    None
+}
+
 /// The first number with a unit of measurement after it.
 fn bare_figure(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -321,6 +363,43 @@ mod tests {
         ] {
             assert_eq!(long_sentences(&text).len(), found, "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_under_a_unit_in_a_table_is_typed() {
+        let table = |head: &str, row: &str| format!("Text.\n\n| {head} |\n|---|---|\n| {row} |\n");
+        for (head, row, found) in [
+            ("| ms per step", "version 3 | 8.75", Some("8.75")),
+            (
+                "| launches",
+                "version 4 | 1, of some 150",
+                Some("1, of some 150"),
+            ),
+            ("reported | 1", "samples/s | 15", Some("15")),
+            (
+                "| ms per step",
+                "version 3 | {{ recording v3: total_ms }}",
+                None,
+            ),
+            ("| ms per step", "version 3 | {{ = 8.75 }}", None),
+            (
+                "| ms",
+                "v3 | {{ analysis compare: rows[name=v3].step_ms | ms }}",
+                None,
+            ),
+            ("| ratio", "version 3 | 1.05", None),
+            ("| ms", "8 samples | not given", None),
+        ] {
+            let text = table(head, row);
+            assert_eq!(table_figure(&text).as_deref(), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_built_in_course_has_nothing_to_find_fault_with() {
+        let course = Course::load(&CourseSource::BuiltIn).unwrap();
+        let problems = lint(&course, &CourseSource::BuiltIn);
+        assert!(problems.is_empty(), "{}", crate::lesson::Problems(problems));
     }
 
     #[test]

@@ -70,6 +70,7 @@ fn read(
         version: workshop.version,
         summary: workshop.summary,
         sessions: workshop.sessions,
+        paths: workshop.paths,
         lessons,
         reference: read_reference(source, problems),
     };

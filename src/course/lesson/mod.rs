@@ -21,6 +21,7 @@ pub mod lint;
 pub mod live;
 mod load;
 mod locate;
+pub mod path;
 pub mod problem;
 pub mod quantity;
 pub mod quiz;
@@ -36,6 +37,7 @@ pub use course::{FIXED, Golden, SessionDocument};
 pub use document::{Hint, LessonDocument, Mistake, StepDocument, WorkshopDocument};
 pub use figure::{Condition, OutputFigure};
 pub use load::CommandCheck;
+pub use path::LearningPath;
 pub use quantity::Term;
 pub use quiz::{MarkedAnswer, Quiz, QuizAnswer, QuizChoice};
 

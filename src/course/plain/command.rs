@@ -16,9 +16,14 @@ pub enum DialogueCommand {
     /// Plays the recording for this step at this speed.
     Recording(Speed),
     Check,
+    /// Asks earlier questions again.
+    Recall,
     Outline,
     Open(String),
     Page(String),
+    /// Takes this path; lists the paths if the name is empty.
+    Path(String),
+    SkipLesson(String),
     Import(String),
     Again,
     Messages,
@@ -36,10 +41,14 @@ run [FLAGS]    start the step's run, with other flags if given
 recording [N]  play the step's run from another machine, N times as fast: 1, 4, 16, or end
 check          evaluate the checks again
 skip [NOTE]    leave this step undone
+skip-lesson [NOTE]
+               leave the open steps of this lesson undone
 import FILE    read a profile made elsewhere
 again          say this step once more
+recall         answer earlier questions again; after the last step, a test
 outline        all lessons with their state
 open LESSON    open a lesson, by its id or number
+path [NAME]    list the parts of the course, or take one
 page NAME      a page of reference, such as glossary
 messages       an instructor's messages
 help, quit
@@ -51,7 +60,10 @@ pub fn parse(line: &str, accepts_text: bool) -> Result<DialogueCommand, String> 
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
-    if accepts_text && !rest.is_empty() && !matches!(word, "skip" | "open" | "page") {
+    if accepts_text
+        && !rest.is_empty()
+        && !matches!(word, "skip" | "skip-lesson" | "open" | "page" | "path")
+    {
         return Ok(DialogueCommand::Text(line.into()));
     }
     Ok(match word.to_lowercase().as_str() {
@@ -60,6 +72,8 @@ pub fn parse(line: &str, accepts_text: bool) -> Result<DialogueCommand, String> 
         "back" | "previous" | "p" => DialogueCommand::Back,
         "hint" | "h" => DialogueCommand::Hint,
         "skip" => DialogueCommand::Skip(rest.into()),
+        "skip-lesson" => DialogueCommand::SkipLesson(rest.into()),
+        "path" => DialogueCommand::Path(rest.into()),
         "run" | "r" if rest.is_empty() => DialogueCommand::Run(None),
         "run" | "r" => match shlex::split(rest) {
             Some(flags) => DialogueCommand::Run(Some(flags)),
@@ -68,6 +82,7 @@ pub fn parse(line: &str, accepts_text: bool) -> Result<DialogueCommand, String> 
         "recording" if rest.is_empty() => DialogueCommand::Recording(Speed::Sixteen),
         "recording" => DialogueCommand::Recording(rest.parse()?),
         "check" => DialogueCommand::Check,
+        "recall" => DialogueCommand::Recall,
         "outline" | "o" => DialogueCommand::Outline,
         "open" if !rest.is_empty() => DialogueCommand::Open(rest.into()),
         "page" if !rest.is_empty() => DialogueCommand::Page(rest.into()),

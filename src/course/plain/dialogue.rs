@@ -5,12 +5,14 @@ use std::time::Instant;
 
 use super::command::{DialogueCommand, HELP, parse};
 use super::show::outline;
+use super::step::{choices, parse_answer};
+use crate::lesson::path::WHOLE;
 use crate::lesson::{Course, Lesson, Step};
 use crate::plain::markdown;
 use crate::run::Processes;
 use crate::session::{
     Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,
-    StepStatus, access, neighbour, next as next_unfinished, unfinished,
+    StepStatus, access, following, neighbour, next as next_unfinished, recall, unfinished,
 };
 use crate::tutor::document::Editable;
 use crate::tutor::{SharedSession, TutorError, TutorOptions, say};
@@ -42,6 +44,13 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             "{}. `help` lists the commands.",
             self.course.title
         ))?;
+        let is_first = self.state(|state| state.position.is_none())?;
+        if is_first && !self.course.paths.is_empty() {
+            let paths = self.paths()?;
+            self.print(&format!(
+                "Take the whole course or a part, now or later:\n{paths}"
+            ))?;
+        }
         self.at = self.begin()?;
         self.say_step()?;
         loop {
@@ -113,6 +122,25 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                     return self.next_step();
                 }
             }
+            DialogueCommand::SkipLesson(note) => {
+                if let Some((lesson, _)) = self.current() {
+                    self.with_session(|session| session.skip_lesson(lesson, &note))?;
+                    let next = self.state(|state| next_unfinished(self.course, state))?;
+                    return self.open_step(next, "Everything that is open is done.");
+                }
+            }
+            DialogueCommand::Path(name) if name.is_empty() => {
+                let text = self.paths()?;
+                self.print(&text)?;
+            }
+            DialogueCommand::Path(name) => match self.course.path(&name) {
+                Ok(path) => {
+                    self.with_session(|session| session.take_path(path))?;
+                    self.at = self.state(|state| next_unfinished(self.course, state))?;
+                    return Ok(NextStep::Say);
+                }
+                Err(problem) => self.print(&problem)?,
+            },
             DialogueCommand::Hint => self.hint()?,
             DialogueCommand::Check => {
                 let checked = self.check()?;
@@ -120,6 +148,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                     self.run_in_turns(step, checked, true)?;
                 }
             }
+            DialogueCommand::Recall => return self.recall(),
             DialogueCommand::Run(flags) => self.run(flags)?,
             DialogueCommand::Recording(speed) => self.play(speed)?,
             DialogueCommand::Import(path) => self.import(&path)?,
@@ -130,14 +159,66 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     }
 
     pub(super) fn next_step(&mut self) -> Result<NextStep, TutorError> {
-        let Some(at) = &self.at else {
+        let (Some(at), course) = (self.at.clone(), self.course) else {
             return Ok(NextStep::Stay);
         };
-        let next = match neighbour(self.course, at, 1) {
-            Some(following) => Some(following),
-            None => self.state(|state| next_unfinished(self.course, state))?,
-        };
+        let next = self.state(|state| {
+            following(course, state, &at).or_else(|| next_unfinished(course, state))
+        })?;
+        let session = |at: &StepRef| course.lesson(&at.lesson).map(|it| &it.session);
+        if next.as_ref().and_then(session) != session(&at) {
+            self.print(
+                "This session of the course is over: `recall` asks earlier questions again.",
+            )?;
+        }
         self.open_step(next, "Everything that is open is done.")
+    }
+
+    /// Asks earlier questions, one after the other.
+    fn recall(&mut self) -> Result<NextStep, TutorError> {
+        let course = self.course;
+        let questions = self.state(|state| recall::questions(course, state))?;
+        let (mut right, of) = (0, questions.len());
+        for (number, at) in (1..).zip(questions) {
+            let found = course.find_run(&at);
+            let Some((lesson, step, quiz)) = found.and_then(|(l, s)| Some((l, s, s.as_quiz()?)))
+            else {
+                continue;
+            };
+            let order = self.state(|state| quiz.order(&state.identity, &at))?;
+            let (title, text) = (&step.title, self.filled(&step.text, &lesson.id)?);
+            self.print(&format!(
+                "\n== Question {number} of {of}: {}: {title}\n",
+                lesson.title
+            ))?;
+            self.print(&markdown(&self.options, &text))?;
+            self.print(&choices(quiz, &order))?;
+            let Some(line) = self.ask("answer> ")? else {
+                return Ok(NextStep::Leave);
+            };
+            let Some(answer) = parse_answer(quiz, &order, line.trim()) else {
+                self.print("That is no answer to this question; the next one follows.")?;
+                continue;
+            };
+            let marked = self.with_session(|session| session.recall(at, course, step, answer))?;
+            if let Some(marked) = marked.flatten() {
+                let said = if marked.correct { "Right." } else { "Not so." };
+                right += usize::from(marked.correct);
+                self.print(&format!("{said} {}", marked.because))?;
+            }
+        }
+        self.stay_with_text(&format!("{right} of {of} earlier questions were right."))
+    }
+
+    /// Lists the commands that take a path, and marks the one that is taken.
+    fn paths(&self) -> Result<String, TutorError> {
+        let taken = self.state(|state| state.path.clone())?;
+        let taken = taken.as_ref().map_or(WHOLE, |path| &path.id);
+        let lines = self.course.paths_in_text().into_iter().map(|(name, text)| {
+            let is_taken = if name == taken { " (taken)" } else { "" };
+            format!("  path {name:<10} {text}{is_taken}")
+        });
+        Ok(itertools::join(lines, "\n"))
     }
 
     fn open_step(

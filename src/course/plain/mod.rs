@@ -4,6 +4,7 @@
 
 mod command;
 mod dialogue;
+pub mod handout;
 mod run;
 mod show;
 mod step;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 
 use super::dialogue::{Dialogue, NextStep};
-use crate::lesson::live;
+use crate::lesson::{Quiz, QuizAnswer, live};
 use crate::plain::markdown;
 use crate::session::progress::progress;
 use crate::session::{CheckResultText, CheckedKernel, SessionState, StepRef, StepStatus, kernel};
@@ -41,7 +41,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     }
 
     /// Returns a text with its figures filled in.
-    fn filled(&self, text: &str, lesson: &str) -> Result<String, TutorError> {
+    pub(super) fn filled(&self, text: &str, lesson: &str) -> Result<String, TutorError> {
         let measured = self.measured()?;
         Ok(live::fill(text, lesson, &measured, &measured))
     }
@@ -299,6 +299,25 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
 
 fn indented(text: &str) -> String {
     itertools::join(text.lines().map(|line| format!("   {line}")), "\n")
+}
+
+/// The choices in this order, a line each.
+pub(super) fn choices(quiz: &Quiz, order: &[usize]) -> String {
+    let Quiz::Choices(choices) = quiz else {
+        return String::new();
+    };
+    let ordered = order.iter().filter_map(|index| choices.get(*index));
+    let lines = ('a'..).zip(ordered);
+    let lines = lines.map(|(letter, choice)| format!("{letter}) {}", choice.text));
+    itertools::join(lines, "\n")
+}
+
+/// An answer to a quiz with its choices in this order: a letter or a number from 1 for a choice, else the number itself.
+pub(super) fn parse_answer(quiz: &Quiz, order: &[usize], text: &str) -> Option<QuizAnswer> {
+    match quiz {
+        Quiz::Choices(_) => Some(QuizAnswer::Choice(*order.get(place(text)?)?)),
+        Quiz::Number(_) => say::figure(text).ok().map(QuizAnswer::Number),
+    }
 }
 
 /// Returns the index, from 0, for a letter or a number from 1.

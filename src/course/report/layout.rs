@@ -18,7 +18,9 @@ macro_rules! asset {
     };
 }
 
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 13] = [
+    ("answers.txt", asset!("report/answers.txt.jinja")),
+    ("card.txt", asset!("report/card.txt.jinja")),
     ("report.md", asset!("report/report.md.jinja")),
     ("report.html", asset!("report/report.html.jinja")),
     ("class.html", asset!("report/class.html.jinja")),
@@ -71,6 +73,7 @@ fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error
     let text = value.to_string();
     match (value.is_safe(), state.auto_escape()) {
         (true, _) => out.write_str(&text)?,
+        (false, AutoEscape::Custom(of)) if of == "txt" => out.write_str(&text)?,
         (false, AutoEscape::Html) => write!(out, "{}", HtmlWriter(&text))?,
         (false, AutoEscape::Custom(of)) if of == "csv" => out.write_str(&field(&text))?,
         (false, _) => out.write_str(&markdown(&text))?,

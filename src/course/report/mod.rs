@@ -3,6 +3,7 @@
 
 mod anonymous;
 
+pub mod card;
 pub mod class;
 pub mod collect;
 pub mod document;
@@ -10,7 +11,7 @@ pub mod export;
 pub mod hand_in;
 pub mod html;
 pub mod junit;
-mod layout;
+pub(crate) mod layout;
 pub mod markdown;
 mod ratios;
 mod roofline;

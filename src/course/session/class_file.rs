@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::log::replace_json;
+use crate::lesson::LearningPath;
 use crate::session::{SessionError, SessionLocation};
 use tinyllama_base::untrusted;
 
@@ -17,11 +18,14 @@ const NAME: &str = ".class.json";
 /// A larger file was not written by this program.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// The lesson that a class works on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The lesson a class works on, and its path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pin {
     /// `None` if every learner may choose.
     pub lesson: Option<String>,
+    /// The path that the class takes; `None` for the whole course.
+    #[serde(default)]
+    pub path: Option<LearningPath>,
     pub by: String,
 }
 

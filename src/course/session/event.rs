@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 pub use crate::lesson::RunName as StepRef;
-use crate::lesson::Verdict;
+use crate::lesson::{LearningPath, Verdict};
 pub use crate::run::RunExit;
 
 /// Version of the records. A reader upgrades older ones and refuses newer ones.
@@ -115,6 +115,12 @@ pub enum SessionEvent {
         #[serde(flatten)]
         given: AnswerGiven,
     },
+    /// An earlier question was asked again.
+    Recalled {
+        at: StepRef,
+        #[serde(flatten)]
+        given: AnswerGiven,
+    },
     /// Names the suspect in an investigation.
     Suspected {
         at: StepRef,
@@ -190,6 +196,11 @@ pub enum SessionEvent {
     Pinned {
         lesson: Option<String>,
         by: String,
+    },
+    /// Sets the learner's path, or the whole course if it is `None`. `by` is the instructor, if one chose it.
+    PathChosen {
+        path: Option<LearningPath>,
+        by: Option<String>,
     },
     /// An instructor's order with all its events in one record. So it takes effect completely and only once, even if
     /// a process is killed in between.

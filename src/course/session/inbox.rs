@@ -177,19 +177,25 @@ impl Session {
         }
     }
 
-    fn poll_pin(&mut self) -> Result<Option<OutsideChange>, SessionError> {
+    fn poll_pin(&mut self) -> Result<Vec<OutsideChange>, SessionError> {
         let Some(pin) = class_file::read_for(&self.location)? else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
-        if pin.lesson == self.state().pinned {
-            return Ok(None);
-        }
-        let pinned = SessionEvent::Pinned {
+        let state = self.state();
+        let path = pin.path.as_ref().map(|path| &path.id);
+        let chosen = (path != state.class_path.as_ref()).then(|| SessionEvent::PathChosen {
+            path: pin.path.clone(),
+            by: Some(pin.by.clone()),
+        });
+        let pinned = (pin.lesson != state.pinned).then_some(SessionEvent::Pinned {
             lesson: pin.lesson,
             by: pin.by,
-        };
-        self.record(pinned.clone())?;
-        Ok(Some(OutsideChange::Done(pinned)))
+        });
+        let events: Vec<SessionEvent> = chosen.into_iter().chain(pinned).collect();
+        if !events.is_empty() {
+            self.record_all(events.clone())?;
+        }
+        Ok(events.into_iter().map(OutsideChange::Done).collect())
     }
 }
 

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::lesson::quiz::TRIES;
 use crate::lesson::{
-    Check, Course, Expect, Lesson, MarkedAnswer, Quiz, QuizAnswer, Step, Undecided, Verdict,
+    Check, Course, Expect, LearningPath, Lesson, MarkedAnswer, Quiz, QuizAnswer, Step, Undecided,
+    Verdict,
 };
 use crate::session::{
     AnswerGiven, CheckResult, CheckedKernel, MeasuredRuns, Session, SessionError, SessionEvent,
@@ -291,6 +292,26 @@ impl Session {
             at,
             note: note.trim().into(),
         })
+    }
+
+    /// Skips all open steps of a lesson, with the learner's reason.
+    pub fn skip_lesson(&mut self, lesson: &Lesson, note: &str) -> Result<(), SessionError> {
+        let state = self.state();
+        let steps = lesson.steps.iter();
+        let steps = steps.filter(|step| state.asks(lesson, step));
+        let steps = steps.map(|step| StepRef::new(&lesson.id, &step.id));
+        let open = steps.filter(|at| state.progress(at).status == StepStatus::Open);
+        let skipped = open.map(|at| SessionEvent::StepSkipped {
+            at,
+            note: note.trim().into(),
+        });
+        self.record_all(skipped.collect())
+    }
+
+    /// Takes a path, or the whole course if it is `None`.
+    pub fn take_path(&mut self, path: Option<&LearningPath>) -> Result<(), SessionError> {
+        let path = path.cloned();
+        self.record(SessionEvent::PathChosen { path, by: None })
     }
 
     fn complete(&mut self, at: StepRef) -> Result<(), SessionError> {

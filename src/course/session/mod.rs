@@ -23,6 +23,7 @@ pub mod lock;
 mod log;
 pub mod order;
 pub mod progress;
+pub mod recall;
 pub mod runs;
 pub mod state;
 pub mod store;
@@ -36,7 +37,9 @@ pub use kernel::CheckedKernel;
 pub use learning::{CheckResultText, HintStage, LONGEST_LOOK};
 pub use location::check_name;
 pub use order::SolvedRun;
-pub use progress::{Access, LessonProgress, access, is_complete, neighbour, next, unfinished};
+pub use progress::{
+    Access, LessonProgress, access, following, is_complete, neighbour, next, unfinished,
+};
 pub use runs::MeasuredRuns;
 pub use state::{CheckResult, KernelAttemptResult, RunEntry, StepProgress, StepStatus};
 pub use stored_runs::StoredRun;

@@ -117,6 +117,11 @@ impl fmt::Display for OutsideChange {
             SessionEvent::Pinned { by, lesson: None } => {
                 write!(f, "{by} lets everyone work on any lesson again.")
             }
+            SessionEvent::PathChosen { path, by } => {
+                let by = by.as_deref().unwrap_or("An instructor");
+                let path = path.as_ref().map_or("the whole course", |path| &path.title);
+                write!(f, "{by} asks everyone to take {path}.")
+            }
             other => write!(f, "{other:?}"),
         }
     }

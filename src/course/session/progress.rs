@@ -59,20 +59,51 @@ pub fn access(course: &Course, state: &SessionState, lesson: &Lesson) -> Access 
     if state.unlocked.contains_key(&lesson.id) || state.pinned.as_ref() == Some(&lesson.id) {
         return Access::Open;
     }
-    let missing: Vec<String> = lesson
-        .requires
-        .iter()
-        .filter(|id| {
-            course
-                .lesson(id)
-                .is_some_and(|required| !progress(state, required).is_finished())
-        })
-        .cloned()
+    let missing: Vec<String> = required(course, state, lesson)
+        .into_iter()
+        .filter(|required| !progress(state, required).is_finished())
+        .map(|required| required.id.clone())
         .collect();
     if missing.is_empty() {
         Access::Open
     } else {
         Access::Locked(missing)
+    }
+}
+
+/// The lessons that a lesson requires. If the lesson is on the learner's path, a required lesson off the path is replaced by
+/// the lessons that it requires.
+fn required<'a>(course: &'a Course, state: &SessionState, lesson: &Lesson) -> Vec<&'a Lesson> {
+    let path = state
+        .path
+        .as_ref()
+        .filter(|path| path.has_lesson(&lesson.id));
+    let mut left: Vec<&String> = lesson.requires.iter().rev().collect();
+    let mut found: Vec<&Lesson> = Vec::new();
+    while let Some(id) = left.pop() {
+        match (course.lesson(id), path) {
+            (Some(off), Some(path)) if !path.has_lesson(id) => {
+                left.extend(off.requires.iter().rev())
+            }
+            (Some(lesson), _) if !found.iter().any(|it| it.id == lesson.id) => found.push(lesson),
+            _ => {}
+        }
+    }
+    found
+}
+
+impl SessionState {
+    pub fn is_on_path(&self, lesson: &Lesson) -> bool {
+        let path = self.path.as_ref();
+        path.is_none_or(|path| path.has_lesson(&lesson.id))
+    }
+
+    /// Returns true if the lesson cannot be finished without this step.
+    pub fn asks(&self, lesson: &Lesson, step: &Step) -> bool {
+        let path = self.path.as_ref().filter(|_| self.is_on_path(lesson));
+        let is_whole = path.is_none_or(|path| path.has_whole_lesson(&lesson.id));
+        let is_named = path.is_some_and(|path| path.names_step(&lesson.id, &step.id));
+        is_named || is_whole && !step.optional
     }
 }
 
@@ -82,7 +113,7 @@ pub fn progress(state: &SessionState, lesson: &Lesson) -> LessonProgress {
         .clone()
         .filter_map(|step| state.step(&lesson.id, &step.id));
     // An optional step counts only once it is done or skipped.
-    let of = steps.filter(|step| !step.optional || is_finished(state, lesson, step));
+    let of = steps.filter(|step| state.asks(lesson, step) || is_finished(state, lesson, step));
     LessonProgress::count(begun, of.count())
 }
 
@@ -119,15 +150,17 @@ pub fn is_complete(step: &Step, progress: &StepProgress, state: &SessionState) -
 pub fn next(course: &Course, state: &SessionState) -> Option<StepRef> {
     let pinned = state.pinned.iter().filter_map(|id| course.lesson(id));
     pinned
-        .chain(course.lessons())
+        .chain(course.lessons().filter(|lesson| state.is_on_path(lesson)))
         .filter(|lesson| access(course, state, lesson) == Access::Open)
         .find_map(|lesson| unfinished(state, lesson))
 }
 
 /// The first unfinished step of a lesson.
 pub fn unfinished(state: &SessionState, lesson: &Lesson) -> Option<StepRef> {
-    let steps = lesson.steps.iter().filter(|step| !step.optional);
-    let mut steps = steps.map(|step| StepRef::new(&lesson.id, &step.id));
+    let steps = lesson.steps.iter();
+    let mut steps = steps
+        .filter(|step| state.asks(lesson, step))
+        .map(|step| StepRef::new(&lesson.id, &step.id));
     steps.find(|at| state.progress(at).status == StepStatus::Open)
 }
 
@@ -137,4 +170,150 @@ pub fn neighbour(course: &Course, at: &StepRef, by: isize) -> Option<StepRef> {
     let location = lesson.steps.iter().position(|step| step.id == at.step)?;
     let step = lesson.steps.get(location.checked_add_signed(by)?)?;
     Some(StepRef::new(&lesson.id, &step.id))
+}
+
+/// The next step of the lesson, or the next one that is on the path.
+pub fn following(course: &Course, state: &SessionState, at: &StepRef) -> Option<StepRef> {
+    let path = state.path.as_ref();
+    let path = path.filter(|path| path.has_lesson(&at.lesson));
+    let mut following = neighbour(course, at, 1)?;
+    while path.is_some_and(|path| !path.has_step(&following.lesson, &following.step)) {
+        following = neighbour(course, &following, 1)?;
+    }
+    Some(following)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lesson::{CourseSource, LearningPath};
+    use crate::session::{Session, SessionLocation};
+
+    fn course() -> Course {
+        Course::load(&CourseSource::BuiltIn).unwrap()
+    }
+
+    fn on_path(course: &Course, name: &str) -> SessionState {
+        SessionState {
+            path: course.path(name).unwrap().cloned(),
+            ..SessionState::default()
+        }
+    }
+
+    fn finish(state: &mut SessionState, lesson: &Lesson) {
+        let steps = state.lessons.entry(lesson.id.clone()).or_default();
+        for step in &lesson.steps {
+            steps.entry(step.id.clone()).or_default().status = StepStatus::Done;
+        }
+    }
+
+    #[test]
+    fn requirements_count_within_the_path() {
+        let course = course();
+        let mut state = on_path(&course, "short");
+        let kernels = course.lesson("what-a-kernel-is").unwrap();
+        // It requires a lesson off the path, which requires two lessons on it.
+        let Access::Locked(missing) = access(&course, &state, kernels) else {
+            panic!("open at once");
+        };
+        assert_eq!(missing, ["flash-attention", "fused-projections"]);
+        for id in &missing {
+            finish(&mut state, course.lesson(id).unwrap());
+        }
+        assert_eq!(access(&course, &state, kernels), Access::Open);
+        state.path = None;
+        assert_ne!(access(&course, &state, kernels), Access::Open);
+    }
+
+    #[test]
+    fn the_next_step_is_the_paths() {
+        let course = course();
+        let mut state = on_path(&course, "short");
+        for lesson in course.lessons().take(3) {
+            finish(&mut state, lesson);
+        }
+        // The lesson between the two is off the path.
+        assert_eq!(next(&course, &state).unwrap().lesson, "memory");
+        state.path = None;
+        assert_eq!(next(&course, &state).unwrap().lesson, "same-every-time");
+    }
+
+    #[test]
+    fn a_path_of_single_steps_asks_for_these_alone() {
+        let course = course();
+        let mut state = on_path(&course, "proof");
+        let mut taken = Vec::new();
+        while let Some(at) = next(&course, &state) {
+            let (lesson, step) = course.find_run(&at).unwrap();
+            assert!(!progress(&state, lesson).is_finished());
+            let steps = state.lessons.entry(lesson.id.clone()).or_default();
+            steps.entry(step.id.clone()).or_default().status = StepStatus::Done;
+            taken.push(at.to_string());
+        }
+        assert_eq!(taken, course.path("proof").unwrap().unwrap().lessons);
+        let at = StepRef::new("fused-projections", "share-saved");
+        let after = following(&course, &state, &at).unwrap();
+        assert_eq!(after.step, "rotate", "an optional step that the path names");
+        assert_eq!(following(&course, &state, &after), None);
+    }
+
+    #[test]
+    fn a_skipped_lesson_keeps_its_reason_and_what_was_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let location = SessionLocation {
+            folder: folder.path().join("ada"),
+            learner: "ada".into(),
+        };
+        let course = course();
+        let lesson = course.lesson("memory").unwrap();
+        let mut session = Session::open(location.clone()).unwrap();
+        session.enter(lesson, &lesson.steps[0]).unwrap();
+        let path = course.path("short").unwrap();
+        session.take_path(path).unwrap();
+        session.skip_lesson(lesson, " known ").unwrap();
+        drop(session);
+        let state = Session::open(location).unwrap().state().clone();
+        assert_eq!(state.path.as_ref(), path, "it is kept");
+        let status = |step: &Step| state.progress(&StepRef::new("memory", &step.id)).status;
+        assert_eq!(status(&lesson.steps[0]), StepStatus::Done);
+        assert_eq!(
+            status(&lesson.steps[1]),
+            StepStatus::Skipped("known".into())
+        );
+        assert!(progress(&state, lesson).is_finished());
+    }
+
+    #[test]
+    fn a_class_takes_its_path_once_and_its_learners_may_leave_it() {
+        use crate::session::class_file::{self, Pin};
+        let folder = tempfile::tempdir().unwrap();
+        let location = SessionLocation {
+            folder: folder.path().join("ada"),
+            learner: "ada".into(),
+        };
+        let course = course();
+        let mut session = Session::open(location).unwrap();
+        let pin = |path: Option<&LearningPath>| {
+            let pin = Pin {
+                lesson: None,
+                path: path.cloned(),
+                by: "Teacher".into(),
+            };
+            class_file::write(folder.path(), &pin).unwrap();
+        };
+        let short = course.path("short").unwrap();
+        pin(short);
+        let notices = session.poll_notices().unwrap();
+        assert_eq!(notices.len(), 1);
+        assert!(notices[0].to_string().contains(&short.unwrap().title));
+        assert_eq!(session.state().path.as_ref(), short);
+        session.take_path(None).unwrap();
+        assert!(session.poll_notices().unwrap().is_empty());
+        assert_eq!(session.state().path, None, "the learner's choice stays");
+        pin(course.path("proof").unwrap());
+        assert_eq!(session.poll_notices().unwrap().len(), 1);
+        pin(None);
+        session.poll_notices().unwrap();
+        assert_eq!(session.state().path, None);
+    }
 }

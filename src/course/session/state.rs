@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lesson::Verdict;
+use crate::lesson::{LearningPath, Verdict};
 use crate::session::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef};
 
 /// The result of all events.
@@ -35,6 +35,12 @@ pub struct SessionState {
     /// The lesson to which the class is pinned.
     #[serde(default)]
     pub pinned: Option<String>,
+    /// The learner's path; `None` for the whole course.
+    #[serde(default)]
+    pub path: Option<LearningPath>,
+    /// Id of the path that an instructor chose last.
+    #[serde(default)]
+    pub class_path: Option<String>,
     /// Orders of instructors that were taken.
     #[serde(default)]
     pub orders: BTreeSet<String>,
@@ -60,6 +66,9 @@ pub struct StepProgress {
     pub hints: BTreeSet<u32>,
     pub prediction: Option<f64>,
     pub answers: Vec<AnswerGiven>,
+    /// One entry for each time the question was asked again: true if the answer was right.
+    #[serde(default)]
+    pub recalled: Vec<bool>,
     pub reflection: Option<String>,
     /// Suspicions of an investigation, oldest first.
     #[serde(default)]
@@ -213,6 +222,7 @@ impl SessionState {
             record.event,
             SessionEvent::Ordered { .. }
                 | SessionEvent::Pinned { .. }
+                | SessionEvent::PathChosen { by: Some(_), .. }
                 | SessionEvent::Note { .. }
                 | SessionEvent::Unknown
         ) {
@@ -303,6 +313,9 @@ impl SessionState {
                 step.attempts += 1;
                 step.answers.push(given.clone());
             }
+            SessionEvent::Recalled { at, given } => {
+                self.progress_mut(at).recalled.push(given.correct)
+            }
             SessionEvent::Suspected { at, suspect } => {
                 let step = self.progress_mut(at);
                 let after_runs = step.runs.len();
@@ -381,6 +394,12 @@ impl SessionState {
                 did: KernelAttemptResult::Timed(timed.clone()),
             }),
             SessionEvent::Pinned { lesson, .. } => self.pinned.clone_from(lesson),
+            SessionEvent::PathChosen { path, by } => {
+                self.path.clone_from(path);
+                if by.is_some() {
+                    self.class_path = path.as_ref().map(|path| path.id.clone());
+                }
+            }
             SessionEvent::Ordered { order, events } => {
                 for event in events {
                     self.apply_event(event, time);

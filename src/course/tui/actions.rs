@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::keys::Binding;
 use super::panels::{PANELS, help, welcome};
 use super::update::act::{
-    act, check, edit, flags, hint, quit, redraw, run_again, shell, skip, view,
+    act, check, edit, flags, hint, quit, redraw, run_again, shell, skip, skip_lesson, view,
 };
 use super::update::copy::copy;
 use super::update::kernel::{bench, reset, solution};
 use super::update::navigate::{forward, through_outline, through_step};
 use super::update::navigate::{next, open_row, outline, previous, proceed};
-use super::update::palette::find;
+use super::update::palette::{find, paths};
 use super::update::play::{faster, play, slower};
 use super::update::profile::{import, in_terminal};
 use super::update::references::{explain, follow};
@@ -92,6 +92,7 @@ static TABLES: [AreaActions; 6] = [
                 (Import, "i", "import a file", Step(import)),
                 (Terminal, "t", "run with the terminal", Step(in_terminal)),
                 (Skip, "s", "skip with a note", Step(skip)),
+                (SkipLesson, "X", "skip the whole lesson", Step(skip_lesson)),
             ],
             READING,
         ],
@@ -162,6 +163,7 @@ static TABLES: [AreaActions; 6] = [
                 (Help, "? f1", "help", Any(help::open)),
                 (Palette, ": ctrl-p", "find a command or lesson", Any(find)),
                 (Outline, "o", "outline", Any(outline)),
+                (Path, "P", "take a part of the course", Any(paths)),
             ],
             PANELS,
             &[

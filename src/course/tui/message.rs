@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
-use crate::lesson::MarkedAnswer;
+use crate::lesson::{LearningPath, MarkedAnswer};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::KernelParts;
@@ -83,6 +83,10 @@ pub enum SessionRequest {
     Check(StepRef),
     Hint(StepRef),
     Skip(StepRef, String),
+    /// Skips all open steps of this step's lesson, with a reason.
+    SkipLesson(StepRef, String),
+    /// Takes a path, or the whole course.
+    TakePath(Option<LearningPath>),
     RunStarted {
         run: String,
         at: StepRef,

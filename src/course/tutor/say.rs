@@ -71,16 +71,20 @@ pub fn requires(course: &Course, missing: &[String]) -> String {
     format!("opens after: {}", itertools::join(titles, ", "))
 }
 
-/// Counts the progress of a course: minutes spent, minutes planned, lessons finished, number of lessons.
+/// Minutes spent and planned, and lessons finished, for the learner's path or all of a course.
 pub fn course_progress(course: &Course, state: &SessionState) -> (f64, u32, usize, usize) {
-    let lessons: Vec<_> = course.lessons().collect();
+    let lessons = course.lessons().filter(|lesson| state.is_on_path(lesson));
+    let lessons: Vec<_> = lessons.collect();
     let done: Vec<LessonProgress> = lessons
         .iter()
         .map(|lesson| progress(state, lesson))
         .collect();
     (
         done.iter().map(|lesson| lesson.minutes).sum(),
-        lessons.iter().map(|lesson| lesson.minutes).sum(),
+        match &state.path {
+            Some(path) => path.minutes,
+            None => lessons.iter().map(|lesson| lesson.minutes).sum(),
+        },
         done.iter().filter(|lesson| lesson.is_finished()).count(),
         lessons.len(),
     )

@@ -3,6 +3,7 @@
 
 mod golden;
 mod lesson;
+mod paths;
 mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +91,7 @@ pub(super) fn course(
         }
         .check_all();
     }
+    paths::check(course, workshop, problems);
 }
 
 fn id(

@@ -174,7 +174,9 @@ impl Replay<'_> {
     fn event(&mut self, n: u64, event: &SessionEvent) {
         let is_judged = matches!(
             event,
-            SessionEvent::StepDone { .. } | SessionEvent::Answered { .. }
+            SessionEvent::StepDone { .. }
+                | SessionEvent::Answered { .. }
+                | SessionEvent::Recalled { .. }
         );
         if is_judged && !self.is_this_course() {
             let named = |(title, version): &(String, String)| format!("{title} ({version})");
@@ -209,7 +211,9 @@ impl Replay<'_> {
             {
                 self.problem(n, format!("run {run} is sealed a second time"));
             }
-            SessionEvent::Answered { at, given } => self.answer(n, at, given),
+            SessionEvent::Answered { at, given } | SessionEvent::Recalled { at, given } => {
+                self.answer(n, at, given)
+            }
             SessionEvent::HintShown { at, hint }
                 if self
                     .step(at)

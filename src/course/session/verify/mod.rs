@@ -21,7 +21,7 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 
-use crate::lesson::{Course, CourseSource, FIXED, Lesson, RunName, Step, live};
+use crate::lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, RunName, Step, live};
 use crate::run::Launcher;
 use crate::session::{Session, SessionLocation};
 
@@ -38,6 +38,8 @@ pub struct VerifyOptions {
     pub fast: bool,
     /// Flags for every run. They replace the lesson's own if both have them.
     pub flags: Vec<String>,
+    /// Walks only this path, as its learner would.
+    pub path: Option<LearningPath>,
 }
 
 /// Progress reports for the user who waits.
@@ -61,7 +63,7 @@ pub enum Progress<'a> {
     },
 }
 
-/// Walks the lessons named in `chosen`, or all lessons if it is empty, in a temporary session.
+/// Walks the lessons named in `chosen`, or all lessons of the path if it is empty, in a temporary session.
 ///
 /// # Errors
 /// If the temporary session cannot be stored or a run cannot be started. Problems of the course are no errors but
@@ -86,8 +88,10 @@ pub fn verify(
         walked: BTreeSet::new(),
         progress,
     };
+    walk.session.take_path(options.path.as_ref())?;
     let lessons: Vec<&Lesson> = course
         .lessons()
+        .filter(|lesson| walk.session.state().is_on_path(lesson))
         .filter(|lesson| chosen.is_empty() || chosen.contains(&lesson.id))
         .collect();
     for (lesson, step) in needed(course, &lessons) {
@@ -125,7 +129,7 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
 }
 
 /// All runs that a step names.
-fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
+pub(crate) fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
     let mut runs: Vec<RunName> = step
         .checks
         .iter()

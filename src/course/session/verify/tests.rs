@@ -95,6 +95,7 @@ impl TestCourse {
         let source = CourseSource::Folder(self.course());
         let course = Course::load(&source).map_err(|problems| problems.0)?;
         let options = VerifyOptions {
+            path: None,
             launcher: self.launcher(),
             fast,
             flags: flags.iter().map(ToString::to_string).collect(),
@@ -271,6 +272,10 @@ fn a_lesson_planned_far_too_long_is_reported() {
         "title: Foundation\n    minutes: 63",
         "title: Foundation\n    minutes: 80",
     );
+    for title in ["hours", "an AMD GPU"] {
+        let minutes = |minutes| format!("{title}\n    minutes: {minutes}");
+        bench.spoil("workshop.yaml", &minutes(210), &minutes(223));
+    }
     let line = bench.spoil("foundation/welcome.yaml", "minutes: 7", "minutes: 20");
     let found = bench.found(&["welcome"]);
     assert!(
@@ -308,6 +313,7 @@ fn what_other_lessons_measured_is_run_first_and_flags_are_put_in_place() {
     let source = CourseSource::Folder(bench.course());
     let course = Course::load(&source).unwrap();
     let options = VerifyOptions {
+        path: None,
         launcher: bench.launcher(),
         fast: false,
         flags: vec!["--config".into(), "small".into()],
@@ -340,6 +346,7 @@ fn runs_of(bench: &TestCourse, lesson: &str) -> (WalkReport, Vec<String>) {
     let course = Course::load(&source).unwrap();
     let (launcher, flags) = (bench.launcher(), vec![]);
     let options = VerifyOptions {
+        path: None,
         launcher,
         fast: false,
         flags,

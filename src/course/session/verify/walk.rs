@@ -57,7 +57,14 @@ impl LessonWalker<'_> {
     pub fn lesson(&mut self, lesson: &Lesson) -> Result<WalkedLesson> {
         let mut problems = self.needed_before(lesson);
         let mut steps = Vec::new();
-        for (index, step) in lesson.steps.iter().enumerate() {
+        let path = self.options.path.as_ref();
+        let on_path = |step: &Step| path.is_none_or(|it| it.has_step(&lesson.id, &step.id));
+        let on_path = lesson
+            .steps
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| on_path(step));
+        for (index, step) in on_path {
             let report = self.step(lesson, index, step)?;
             (self.progress)(Progress::Step { step: &report });
             steps.push(report);
@@ -90,7 +97,8 @@ impl LessonWalker<'_> {
             refuse("minutes", message);
         }
         // Nothing is known about lessons that were not walked.
-        if lesson.requires.iter().all(|id| self.walked.contains(id))
+        let all_walked = lesson.requires.iter().all(|id| self.walked.contains(id));
+        if (all_walked || self.options.path.is_some())
             && let Access::Locked(missing) = access(self.course, self.session.state(), lesson)
         {
             let message = format!(
@@ -157,8 +165,9 @@ impl LessonWalker<'_> {
     /// Checks that every predicted quantity has been measured by the end of the lesson.
     fn predictions(&self, lesson: &Lesson, steps: &mut [WalkedStep]) -> Result<()> {
         let runs = self.measured()?;
-        for (index, (step, report)) in lesson.steps.iter().zip(steps).enumerate() {
-            let Some(predict) = step.as_predict() else {
+        for (index, step) in lesson.steps.iter().enumerate() {
+            let report = steps.iter_mut().find(|report| report.id == step.id);
+            let (Some(predict), Some(report)) = (step.as_predict(), report) else {
                 continue;
             };
             match exact(&predict.measure, &runs) {

@@ -45,6 +45,8 @@ pub enum Action {
     Help,
     Palette,
     Outline,
+    /// Opens the list of paths.
+    Path,
     /// Opens the panel of this name.
     #[strum(transparent)]
     Panel(&'static str),
@@ -80,6 +82,7 @@ pub enum Action {
     Import,
     Terminal,
     Skip,
+    SkipLesson,
     Search,
     NextMatch,
     PreviousMatch,

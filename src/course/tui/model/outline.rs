@@ -21,12 +21,15 @@ pub enum OutlineRow<'a> {
         session: &'a SessionDocument,
         finished: usize,
         of: usize,
+        /// Planned minutes of its lessons on the learner's path.
+        minutes: u32,
     },
     Lesson {
         lesson: &'a Lesson,
         progress: LessonProgress,
         /// Ids of the lessons that the learner has to do first; empty if the lesson is open.
         missing: Vec<String>,
+        is_on_path: bool,
     },
     Step {
         at: StepRef,
@@ -63,18 +66,23 @@ impl OutlineView {
             let lessons = session.lessons.iter().filter_map(|id| course.lesson(id));
             let lessons = lessons.map(|lesson| (lesson, progress(state, lesson)));
             let lessons: Vec<_> = lessons.collect();
-            let finished = lessons
-                .iter()
-                .filter(|(_, progress)| progress.is_finished());
+            let taken = lessons.iter();
+            let taken = taken.filter(|(lesson, _)| state.is_on_path(lesson));
+            let finished = taken.clone().filter(|(_, it)| it.is_finished());
             rows.push(OutlineRow::Session {
                 session,
                 finished: finished.count(),
-                of: lessons.len() + session.planned.len(),
+                of: taken.clone().count() + session.planned.len(),
+                minutes: match state.path {
+                    Some(_) => taken.map(|(lesson, _)| lesson.minutes).sum(),
+                    None => session.minutes,
+                },
             });
             for (lesson, progress) in lessons {
                 rows.push(OutlineRow::Lesson {
                     lesson,
                     progress,
+                    is_on_path: state.is_on_path(lesson),
                     missing: match access(course, state, lesson) {
                         Access::Open => Vec::new(),
                         Access::Locked(missing) => missing,

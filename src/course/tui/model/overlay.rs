@@ -29,6 +29,8 @@ pub enum ChoiceList {
     Everything,
     /// Pages, each under the name that its link has.
     Pages(Vec<PageEntry>),
+    /// The learning paths.
+    Paths,
     /// Texts that can be copied.
     Copies(Vec<Snippet>),
 }

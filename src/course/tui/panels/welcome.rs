@@ -3,17 +3,23 @@
 use crate::lesson::Course;
 use crate::session::{Access, SessionState, StepRef, access};
 use crate::tui::update::{navigate, runs};
-use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};
+use crate::tui::{Action, Area, Effects, Model, PageText, TextPage, both_effects};
 
 /// Opens over the outline on a first visit. Does nothing if the course has no run to begin with.
 pub fn open(model: &mut Model) -> Effects {
     first_run(&model.course, &model.state)?;
-    let text = format!(
+    let mut text = format!(
         "# {}\n\n{}\n\n## Your first minute\n\n**Enter** trains a small model on this machine, now: five steps, and you see \
          time and loss of each as it goes. Nothing has to be prepared. Then the course begins, with what you have just \
          seen.\n\n**Esc** shows all lessons instead. **?** explains the keys wherever you are.",
         model.course.title, model.course.summary
     );
+    if !model.course.paths.is_empty() {
+        let key = model.keys.shown(Area::Everywhere, Action::Path);
+        text += &format!("\n\n## All of it, or a part\n\n**{key}** chooses, now or later:\n\n");
+        let paths = model.course.paths_in_text().into_iter();
+        text.extend(paths.map(|(name, what)| format!("- **{name}**: {what}\n")));
+    }
     model.open(TextPage::new("Welcome", PageText::Markdown(text)).with_keys_of(Area::Welcome))
 }
 

@@ -148,6 +148,11 @@ fn carry_out(
         SessionRequest::Skip(at, note) => {
             session.skip(at.clone(), &note).map(|()| News::Skipped(at))
         }
+        SessionRequest::SkipLesson(at, note) => {
+            let skipped = session.skip_lesson(course.lesson(&at.lesson)?, &note);
+            skipped.map(|()| News::Skipped(at))
+        }
+        SessionRequest::TakePath(path) => done(session.take_path(path.as_ref())),
         SessionRequest::Enter(at) => {
             let (lesson, step) = course.find_run(&at)?;
             done(session.turn_to(lesson, step))

@@ -149,6 +149,23 @@ pub fn skip(model: &mut Model, here: &OpenStep) -> Effects {
     )))
 }
 
+/// Skips all open steps of the lesson.
+pub fn skip_lesson(model: &mut Model, here: &OpenStep) -> Effects {
+    model.push_overlay(Overlay::Ask(Ask::new(
+        here.at.clone(),
+        "Skip this lesson",
+        "Why? A word for your report, or nothing.",
+        |model, at, note| {
+            if let Some(view) = model.view_at(&at) {
+                // The next step is then the one after this lesson.
+                view.is_leftover = true;
+            }
+            let request = SessionRequest::SkipLesson(at, note.into());
+            Ok(Some(vec![Effect::Session(request)]))
+        },
+    )))
+}
+
 pub fn edit(model: &mut Model, here: &OpenStep) -> Effects {
     let at = here.at.clone();
     match here.step.facts().edits {

@@ -9,7 +9,7 @@ use super::{note_time, profiler, runs, scroll};
 use crate::lesson::Lesson;
 use crate::session::progress::progress;
 use crate::session::{
-    Access, StepRef, StepStatus, access, neighbour, next as next_unfinished, unfinished,
+    Access, StepRef, StepStatus, access, following, neighbour, next as next_unfinished, unfinished,
 };
 use crate::tui::panels::lesson_end;
 use crate::tui::view::document;
@@ -180,7 +180,7 @@ pub fn next(model: &mut Model, here: &OpenStep) -> Effects {
     if model.step.as_ref().is_some_and(|view| view.is_leftover) {
         return end_of_lesson(model, here);
     }
-    match neighbour(&model.course, &here.at, 1) {
+    match following(&model.course, &model.state, &here.at) {
         Some(at) => open(model, at),
         None => end_of_lesson(model, here),
     }
@@ -188,13 +188,14 @@ pub fn next(model: &mut Model, here: &OpenStep) -> Effects {
 
 fn end_of_lesson(model: &mut Model, here: &OpenStep) -> Effects {
     let course = Arc::clone(&model.course);
+    let state = Arc::clone(&model.state);
     let OpenStep { lesson, .. } = here;
     let done = progress(&model.state, lesson);
     if !done.is_finished() {
         return go_to_unfinished(model, here, done.count - done.finished);
     }
     let lessons = course.lessons().skip_while(|other| other.id != lesson.id);
-    let mut lessons = lessons.skip(1);
+    let mut lessons = lessons.skip(1).filter(|it| state.is_on_path(it));
     let following = lessons.find(|lesson| access(&course, &model.state, lesson) == Access::Open);
     let page = lesson_end::page(model, lesson, following);
     let effects = match following {
@@ -212,7 +213,8 @@ fn end_of_lesson(model: &mut Model, here: &OpenStep) -> Effects {
 /// At the end of a lesson, goes to the next step that is still open.
 fn go_to_unfinished(model: &mut Model, here: &OpenStep, left: usize) -> Effects {
     let is_open = |at: &StepRef| model.progress_at(at).status == StepStatus::Open;
-    let steps = here.lesson.steps.iter().filter(|step| !step.optional);
+    let steps = here.lesson.steps.iter();
+    let steps = steps.filter(|step| model.state.asks(here.lesson, step));
     let steps = steps.map(|step| StepRef::new(&here.lesson.id, &step.id));
     let (before, behind): (Vec<_>, Vec<_>) = steps
         .filter(is_open)

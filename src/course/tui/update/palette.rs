@@ -5,8 +5,8 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use super::{copy, keys, navigate, play};
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Action, Area, ChoiceList, Effects, Model, Overlay, PageEntry, PageText, Palette, PanelAction,
-    Snippet, TextPage,
+    Action, Area, ChoiceList, Effect, Effects, Model, Overlay, PageEntry, PageText, Palette,
+    PanelAction, SessionRequest, Snippet, TextPage,
 };
 
 /// An entry that the learner can choose.
@@ -33,12 +33,35 @@ pub fn find(model: &mut Model) -> Effects {
     model.push_overlay(Overlay::Palette(Palette::default()))
 }
 
+/// Lets the learner choose a path.
+pub fn paths(model: &mut Model) -> Effects {
+    model.push_overlay(Overlay::Palette(Palette {
+        list: ChoiceList::Paths,
+        ..Palette::default()
+    }))
+}
+
+fn path_entries(model: &Model) -> Vec<PaletteEntry> {
+    let paths = model.course.paths_in_text().into_iter();
+    let entries = paths.map(|(name, text)| {
+        let path = model.course.path(name).ok().flatten().cloned();
+        PaletteEntry::new(format!("{name}: {text}"), move |model| {
+            model.notify(format!("You take {text}."));
+            Some(vec![Effect::Session(SessionRequest::TakePath(
+                path.clone(),
+            ))])
+        })
+    });
+    entries.collect()
+}
+
 /// The entries that match the query, best first. An empty query matches all.
 pub fn entries(model: &Model, palette: &Palette) -> Vec<PaletteEntry> {
     let query = &palette.text();
     let all = match &palette.list {
         ChoiceList::Everything => all_entries(model),
         ChoiceList::Pages(pages) => pages.iter().cloned().map(page).collect(),
+        ChoiceList::Paths => path_entries(model),
         ChoiceList::Copies(copies) => copies.iter().cloned().map(to_copy).collect(),
     };
     let mut scored: Vec<(usize, PaletteEntry)> = all

@@ -1001,3 +1001,45 @@ fn a_run_is_held_only_against_the_same_run_and_with_an_interval() {
         assert!(screen.contains(phrase), "{phrase}: {screen}");
     }
 }
+
+#[test]
+fn a_path_is_chosen_on_the_first_page_and_the_outline_shows_what_is_on_it() {
+    let course = Course::load(&CourseSource::BuiltIn).unwrap();
+    let mut script = Script::with_course(course);
+    assert!(
+        drawn(&mut script, 99, 60).contains("proof"),
+        "the welcome names the paths"
+    );
+    script.keys("P p r o o f enter");
+    let path = script.model.state.path.clone();
+    assert_eq!(path.map(|path| path.id).as_deref(), Some("proof"));
+    script.keys("esc");
+    let outline = drawn(&mut script, 99, 60);
+    let line = |text: &str| outline.lines().find(|line| line.contains(text)).unwrap();
+    assert!(
+        line("What you will do").contains("not on your path"),
+        "{outline}"
+    );
+    assert!(
+        !line("Finding the bottleneck").contains("not on your path"),
+        "{outline}"
+    );
+    assert!(line("Foundation").contains("0 of 2"), "{outline}");
+    script.keys("P w h o l e enter");
+    assert_eq!(script.model.state.path, None);
+}
+
+#[test]
+fn a_whole_lesson_is_skipped_with_its_reason_and_the_next_one_follows() {
+    let mut script = in_the_first_lesson();
+    script.keys("X");
+    script.type_text("known");
+    script.keys("enter");
+    let state = script.handler.session.state();
+    let steps = &state.lessons["first"];
+    let skipped = StepStatus::Skipped("known".into());
+    let count = steps.values().filter(|step| step.status == skipped).count();
+    assert!(count > 3, "{steps:?}");
+    assert!(steps.values().all(|step| step.status != StepStatus::Open));
+    assert_ne!(script.model.step.as_ref().unwrap().at.lesson, "first");
+}

@@ -42,9 +42,10 @@ fn line(model: &Model, row: &OutlineRow, width: u16) -> Line<'static> {
             session,
             finished,
             of,
+            minutes,
         } => {
             let right = match is_wide {
-                true => format!("{finished} of {of}, {} min", session.minutes),
+                true => format!("{finished} of {of}, {minutes} min"),
                 false => format!("{finished}/{of}"),
             };
             let title = Span::styled(session.title.clone(), theme.heading());
@@ -54,16 +55,17 @@ fn line(model: &Model, row: &OutlineRow, width: u16) -> Line<'static> {
             lesson,
             progress,
             missing,
+            is_on_path,
         } => {
             let minutes = lesson.minutes;
             let is_locked = !missing.is_empty();
             let (glyph, style) = match () {
-                () if is_locked => (glyphs.locked, theme.muted()),
+                () if is_locked && *is_on_path => (glyphs.locked, theme.muted()),
                 () if progress.is_finished() => (glyphs.check, theme.good()),
                 () if progress.finished > 0 => (glyphs.here, theme.accent()),
                 () => (" ", theme.text()),
             };
-            let title_style = if is_locked {
+            let title_style = if is_locked || !is_on_path {
                 theme.muted()
             } else {
                 theme.text()
@@ -72,7 +74,7 @@ fn line(model: &Model, row: &OutlineRow, width: u16) -> Line<'static> {
                 Span::styled(format!("  {glyph} "), style),
                 Span::styled(lesson.title.clone(), title_style),
             ];
-            if is_wide && is_locked {
+            if is_wide && is_locked && *is_on_path {
                 let needs = say::requires(&model.course, missing);
                 spans.push(Span::styled(format!("   {needs}"), theme.muted()));
             }
@@ -81,6 +83,8 @@ fn line(model: &Model, row: &OutlineRow, width: u16) -> Line<'static> {
                 spans.push(Span::styled(steps, theme.muted()));
             }
             let right = match is_wide {
+                _ if !is_on_path && is_wide => "not on your path".into(),
+                _ if !is_on_path => "-".into(),
                 true => format!(
                     "{}   {}",
                     lesson.level.name(),

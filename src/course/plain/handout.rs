@@ -1,0 +1,115 @@
+//! A lesson as a text to print: with its answers for an instructor, or as slides.
+
+use serde_json::json;
+
+use super::show::render;
+use crate::lesson::{Course, CourseSource, Lesson, LessonDocument, Quiz, Step, live};
+use crate::report::layout;
+use crate::session::MeasuredRuns;
+
+/// Columns of a slide.
+const WIDTH: usize = 78;
+
+/// Prints every step of a lesson with its right answer and reason, its hints, and the input of its golden path.
+///
+/// # Errors
+/// Fails if the lesson's file can no longer be read.
+pub fn answers(lesson: &Lesson, source: &CourseSource) -> Result<String, String> {
+    let text = source.read(&format!("{}/{}.yaml", lesson.session, lesson.id))?;
+    let mut document: LessonDocument = serde_yaml::from_str(&text).map_err(|it| it.to_string())?;
+    for (written, step) in document.steps.iter_mut().zip(&lesson.steps) {
+        // The hints of a kernel step come from its exercise, not from the file.
+        written.hints.clone_from(&step.hints);
+    }
+    let shown = json!({ "title": lesson.title, "steps": document.steps });
+    Ok(layout::render("answers.txt", &shown))
+}
+
+/// Prints each step of a lesson, or of all lessons in a session, as a page below a rule. `None` if no lesson or session has this id.
+pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
+    let rule = &if ascii { "=" } else { "═" }.repeat(WIDTH);
+    let lessons = course
+        .lessons()
+        .filter(|it| it.id == id || it.session == id);
+    let pages = lessons.flat_map(|lesson| {
+        let steps = (1..).zip(&lesson.steps);
+        steps.map(move |(number, step)| {
+            let (title, of) = (&lesson.title, lesson.steps.len());
+            let head = format!("{rule}\n{title}, {number} of {of}\n{}\n", step.title);
+            format!("{head}\n{}\n\n", slide(lesson, step, ascii))
+        })
+    });
+    let text: String = pages.collect();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Prints a step's text, the choices of a question, and the command it starts.
+fn slide(lesson: &Lesson, step: &Step, ascii: bool) -> String {
+    let runs = MeasuredRuns::default();
+    let mut text = live::fill(&step.text, &lesson.id, &runs, &runs);
+    if let Some(Quiz::Choices(choices)) = step.as_quiz() {
+        let choices = ('a'..).zip(choices);
+        text.extend(choices.map(|(letter, choice)| format!("\n{letter}) {}\n", choice.text)));
+    }
+    if let Some(job) = step.job() {
+        text += &format!("\n```text\n{}\n```\n", job.line(&step.flags));
+    }
+    render(&text, ascii)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn course() -> Course {
+        Course::load(&CourseSource::BuiltIn).unwrap()
+    }
+
+    #[test]
+    fn every_right_answer_hint_and_golden_flag_is_on_the_page_of_answers() {
+        for lesson in course().lessons() {
+            let text = answers(lesson, &CourseSource::BuiltIn).unwrap();
+            let quizzes = lesson.steps.iter().filter(|step| step.as_quiz().is_some());
+            let right = text.matches("- [x] ").count();
+            let cases = lesson.steps.iter().filter(|step| step.as_case().is_some());
+            assert_eq!(right, quizzes.count() + cases.count(), "{}", lesson.id);
+            for step in &lesson.steps {
+                for hint in &step.hints {
+                    assert!(text.contains(hint.text.trim()), "{}/{}", lesson.id, step.id);
+                }
+                if let Some(flags) = &step.golden.flags {
+                    assert!(text.contains(&flags.join(" ")), "{}/{}", lesson.id, step.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slide_holds_the_text_and_no_answer_and_drawings_stay_as_they_are() {
+        let course = course();
+        let lesson = course.lesson("first-baseline").unwrap();
+        assert_eq!(slides(&course, "nowhere", false), None);
+        let session = slides(&course, "foundation", false).unwrap();
+        let text = slides(&course, "first-baseline", false).unwrap();
+        assert!(session.contains(&text));
+        let rule = "═".repeat(WIDTH);
+        let pages: Vec<&str> = text.split(&rule).skip(1).collect();
+        assert_eq!(pages.len(), lesson.steps.len());
+        for (page, step) in pages.into_iter().zip(&lesson.steps) {
+            assert!(page.contains(&step.title), "{page}");
+            let mut is_code = false;
+            for line in step.text.lines() {
+                is_code ^= line.trim_start().starts_with("```");
+                if is_code && !line.contains("```") && !line.contains("{{") {
+                    assert!(page.contains(line.trim_end()), "{line}\n{page}");
+                }
+            }
+            let widest = page.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(WIDTH + 2), "{page}");
+            if let Some(Quiz::Choices(choices)) = step.as_quiz() {
+                let told = |it: &crate::lesson::QuizChoice| page.contains(it.because.trim());
+                assert!(!choices.iter().any(told), "{page}");
+            }
+        }
+    }
+}
