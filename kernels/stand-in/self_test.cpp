@@ -510,11 +510,16 @@ const std::vector<Case> CASES = {
          OK(hipblasLtMatrixLayoutCreate(&product.a_layout, 0, 3, 2, 3));
          expect(product.run(0, 256) == 3, "an invalid value");
      }},
-    {"only gfx942 rounds operands for its matrix cores", nullptr,
+    {"gfx90a has no mode that rounds operands for its matrix cores", nullptr,
      [] {
          SmallProduct product(6);
          expect(product.choose() == 7 && product.found == 0, "not supported");
-     }, nullptr, "gfx90a gfx1100"},
+     }, nullptr, "gfx90a"},
+    {"hipBLASLt 7.1 offers the rounding mode on gfx11, too", nullptr,
+     [] {
+         SmallProduct product(6);
+         expect(product.choose() == 0 && product.found > 0, "offered");
+     }, nullptr, "gfx1100"},
     {"events measure time, but only timed ones", nullptr,
      [] {
          void *from, *to, *untimed;
