@@ -684,7 +684,7 @@ fn the_plain_dialogue_teaches_the_same_lesson_through_a_pipe() {
         "learns: passed. The loss fell.",
         "Not so. It says so itself.",
         "Right. It says so, too.",
-        "Type a number.",
+        "`six` is not a number",
         "Right. Two and two and two.",
         "Saved for your report.",
         "Once more",

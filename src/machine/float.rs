@@ -210,9 +210,10 @@ pub fn div_fixup<F: Division>(quotient: F, denominator: F, numerator: F) -> F {
         F::NAN.signed(true)
     } else if d == 0.0 || n.is_infinite() {
         F::INFINITY.signed(negative)
-    } else if d.is_infinite() || n == 0.0 {
-        F::ZERO.signed(negative)
-    } else if numerator.exponent() - denominator.exponent() < F::UNDERFLOW {
+    } else if d.is_infinite()
+        || n == 0.0
+        || numerator.exponent() - denominator.exponent() < F::UNDERFLOW
+    {
         F::ZERO.signed(negative)
     } else if quotient.wide().is_nan() {
         // The steps met infinities, so the quotient exceeds the largest number.

@@ -211,7 +211,10 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     })
 }
 
-#[cfg_attr(not(any(feature = "cuda", feature = "rocm")), allow(unused_variables))]
+#[cfg_attr(
+    not(any(feature = "cuda", feature = "rocm")),
+    allow(unused_variables, reason = "only these backends have several devices")
+)]
 fn count_devices(backend: Backend) -> usize {
     match backend {
         #[cfg(feature = "cuda")]
@@ -226,7 +229,10 @@ fn count_devices(backend: Backend) -> usize {
     }
 }
 
-#[cfg_attr(not(any(feature = "cuda", feature = "rocm")), allow(unused_variables))]
+#[cfg_attr(
+    not(any(feature = "cuda", feature = "rocm")),
+    allow(unused_variables, reason = "only these backends have several devices")
+)]
 fn indexed_device(backend: Backend, index: usize) -> Device {
     match backend {
         #[cfg(feature = "cuda")]

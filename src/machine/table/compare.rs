@@ -74,7 +74,8 @@ fn compare<const N: usize, T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instructi
         let (a, b) = (a[lane], b[lane]);
         let [less, equal, greater] = [a < b, a == b, a > b].map(u32::from);
         let ordered = less | equal | greater;
-        let relation = less * LESS | equal * EQUAL | greater * GREATER | (1 - ordered) * UNORDERED;
+        let relation =
+            (less * LESS) | (equal * EQUAL) | (greater * GREATER) | ((1 - ordered) * UNORDERED);
         relation & accepted != 0
     });
     write(c, i, mask)

@@ -147,7 +147,7 @@ fn jump(c: &mut Core<'_>, i: &Instruction) -> Done {
 fn jump_to(c: &mut Core<'_>, address: u64) -> Done {
     let offset = address.wrapping_sub(CODE_ADDRESS);
     let index = usize::try_from(offset / 8).unwrap_or(usize::MAX);
-    if offset % 8 != 0 || index >= c.program.instructions.len() {
+    if !offset.is_multiple_of(8) || index >= c.program.instructions.len() {
         return Err(Box::new(Fault::BadJump(address)));
     }
     c.wave.pc = index as u32;

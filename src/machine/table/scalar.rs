@@ -158,8 +158,12 @@ pub(super) fn find(name: &str) -> Option<Entry> {
         "s_add_i32" => op!(|a: i32, b: i32| signed(a.overflowing_add(b))),
         "s_sub_i32" => op!(|a: i32, b: i32| signed(a.overflowing_sub(b))),
         "s_mul_i32" => op!(|a: u32, b: u32| (a.wrapping_mul(b), None)),
-        "s_mul_hi_u32" => op!(|a: u32, b: u32| ((u64::from(a) * u64::from(b) >> 32) as u32, None)),
-        "s_mul_hi_i32" => op!(|a: i32, b: i32| ((i64::from(a) * i64::from(b) >> 32) as i32, None)),
+        "s_mul_hi_u32" => {
+            op!(|a: u32, b: u32| (((u64::from(a) * u64::from(b)) >> 32) as u32, None))
+        }
+        "s_mul_hi_i32" => {
+            op!(|a: i32, b: i32| (((i64::from(a) * i64::from(b)) >> 32) as i32, None))
+        }
         "s_absdiff_i32" => op!(|a: i32, b: i32| nonzero(a.wrapping_sub(b).wrapping_abs())),
         "s_and_b32" => op!(|a: u32, b: u32| nonzero(a & b)),
         "s_and_b64" => op!(|a: u64, b: u64| nonzero(a & b)),

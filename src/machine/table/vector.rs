@@ -69,12 +69,12 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         }
         "v_subrev_u32" | "v_subrev_nc_u32" => op!(|a: u32, b: u32| b.wrapping_sub(a)),
         "v_mul_lo_u32" => op!(|a: u32, b: u32| a.wrapping_mul(b)),
-        "v_mul_hi_u32" => op!(|a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32),
-        "v_mul_hi_i32" => op!(|a: i32, b: i32| (i64::from(a) * i64::from(b) >> 32) as i32),
+        "v_mul_hi_u32" => op!(|a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        "v_mul_hi_i32" => op!(|a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32),
         "v_mul_u32_u24" => op!(|a: u32, b: u32| low24(a).wrapping_mul(low24(b))),
         "v_mul_i32_i24" => op!(|a: u32, b: u32| signed24(a).wrapping_mul(signed24(b))),
         "v_mul_hi_u32_u24" => {
-            op!(|a: u32, b: u32| (u64::from(low24(a)) * u64::from(low24(b)) >> 32) as u32)
+            op!(|a: u32, b: u32| ((u64::from(low24(a)) * u64::from(low24(b))) >> 32) as u32)
         }
         "v_and_b32" => op!(|a: u32, b: u32| a & b),
         "v_or_b32" => op!(|a: u32, b: u32| a | b),

@@ -157,8 +157,8 @@ pub(super) fn usual_toolkits(vendor: Vendor) -> Vec<PathBuf> {
 /// # Safety
 /// `text` is null or points to a string that ends in a zero and stays valid.
 pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
-    // SAFETY: the caller guarantees it.
     (!text.is_null()).then(|| {
+        // SAFETY: the caller guarantees it.
         unsafe { CStr::from_ptr(text) }
             .to_string_lossy()
             .into_owned()
