@@ -79,14 +79,16 @@ impl Racer<'_> {
     ) -> Result<(), DriverError> {
         match self {
             Racer::File(compiled) => launch(stream, compiled, placed, problem),
-            // SAFETY: the arguments match the kernel's signature for the exercise's sizes; all buffers outlive the
-            // stream's work.
             Racer::Own {
                 kernel,
                 shape,
                 arguments,
                 ..
-            } => unsafe { stream.launch(kernel, shape, arguments) },
+            } => {
+                // SAFETY: the arguments match the kernel's signature for the exercise's sizes; all buffers outlive the
+                // stream's work.
+                unsafe { stream.launch(kernel, shape, arguments) }
+            }
             // SAFETY: the operands are the exercise's matrices, in the sizes for which the plan was made.
             Racer::Product(plan, operands) => unsafe { plan.run(stream, operands) },
         }

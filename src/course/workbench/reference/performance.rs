@@ -23,7 +23,7 @@ pub(super) const REFERENCES: &[(&str, Reference)] = &[
     ("attention-backward", attention_backward),
 ];
 
-fn rows<'a>(x: &'a [f64], width: usize) -> impl Iterator<Item = &'a [f64]> {
+fn rows(x: &[f64], width: usize) -> impl Iterator<Item = &[f64]> {
     x.chunks(width.max(1))
 }
 
