@@ -462,10 +462,8 @@ fn an_interrupt_ends_a_run_whose_output_nobody_reads_any_more() {
     let waiting = || {
         let mut bytes: libc::c_int = 0;
         // SAFETY: the pointer leads to a local variable for the answer.
-        assert_eq!(
-            unsafe { libc::ioctl(stdout.as_raw_fd(), libc::FIONREAD, &raw mut bytes) },
-            0
-        );
+        let status = unsafe { libc::ioctl(stdout.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+        assert_eq!(status, 0);
         bytes
     };
     let mut before = -1;
