@@ -6,9 +6,9 @@
 //! [`workbench`] checks kernels that learners write. This crate builds neither burn nor cubecl nor wgpu.
 //!
 //! ```
-//! use tinyllama_course::lesson::{Course, Source};
+//! use tinyllama_course::lesson::{Course, CourseSource};
 //!
-//! let course = Course::load(&Source::BuiltIn).expect("the course of this program");
+//! let course = Course::load(&CourseSource::BuiltIn).expect("the course of this program");
 //! assert!(course.lessons().count() > 10);
 //! ```
 
