@@ -75,6 +75,15 @@ mod tests {
     }
 
     #[test]
+    fn each_path_fits_in_a_line_of_the_list_at_80_columns() {
+        let course = Course::load(&CourseSource::BuiltIn).unwrap();
+        for (name, text) in course.paths_in_text() {
+            let line = format!("{name}: {text}");
+            assert!(line.chars().count() <= 68, "{line}");
+        }
+    }
+
+    #[test]
     fn a_path_names_what_there_is_in_order_and_fits_in_its_minutes() {
         assert_eq!(found(&["welcome", "first-baseline"], 16), "");
         let short = found(&["welcome", "first-baseline"], 15);

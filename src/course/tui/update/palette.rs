@@ -46,7 +46,7 @@ fn path_entries(model: &Model) -> Vec<PaletteEntry> {
     let entries = paths.map(|(name, text)| {
         let path = model.course.path(name).ok().flatten().cloned();
         PaletteEntry::new(format!("{name}: {text}"), move |model| {
-            model.notify(format!("You take {text}."));
+            model.notify(format!("Your path is now: {text}."));
             Some(vec![Effect::Session(SessionRequest::TakePath(
                 path.clone(),
             ))])

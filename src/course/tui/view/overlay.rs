@@ -71,7 +71,7 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     let title = match &palette.list {
         ChoiceList::Everything => "Find",
         ChoiceList::Pages(_) => "Read",
-        ChoiceList::Paths => "Take",
+        ChoiceList::Paths => "Choose a path",
         ChoiceList::Copies(_) => "Copy",
     };
     let mut pane = framed(title, outside, pane);
