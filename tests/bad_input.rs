@@ -119,7 +119,7 @@ const SAID: &[ErrorCase] = &[
         "ROCM_PATH",
     ),
     (
-        &["kernels", "--arch=gfx9999", "--compile", "--with=hiprtc"],
+        &["kernels", "--arch=gfx9999"],
         2,
         &["gfx9999", "gfx942"],
         "ROCM_PATH",
@@ -184,6 +184,34 @@ fn every_remedy_helps() {
         }
         assert!(!message.contains(not), "{arguments:?}: {message}");
     }
+}
+
+#[cfg(not(feature = "gpu"))]
+#[test]
+fn what_a_build_without_gpus_lacks_is_named_with_its_flag() {
+    for arguments in [
+        &["--source=swiglu", "--arch=gfx942"][..],
+        &["--isa=swiglu", "--arch=gfx942"],
+        &["--arch=gfx942", "--compile"],
+        &["--arch=gfx942", "--compile", "--with=hiprtc"],
+        &["--arch=gfx942", "--code-objects=objects"],
+        &["--check"],
+        &["--bench"],
+    ] {
+        let output = run(&[&["kernels"], arguments].concat());
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {message}");
+        let named = ["--features vulkan", "rocm", "cuda"].map(|flag| message.contains(flag));
+        assert_eq!(named, [true; 3], "{arguments:?}: {message}");
+    }
+    let recorded = run(&["kernels", "--arch=all"]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    for name in ["gfx90a", "gfx942", "gfx1100", "v4_attention"] {
+        assert!(stdout(&recorded).contains(name), "{name}");
+    }
+    let through_vulkan = run(&["run", "v1", "--backend=vulkan"]);
+    assert_eq!(through_vulkan.status.code(), Some(3));
+    assert!(stderr(&through_vulkan).contains("--features vulkan"));
 }
 
 #[test]

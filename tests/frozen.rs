@@ -370,6 +370,10 @@ fn without_fingerprints(text: &str) -> String {
 }
 
 #[test]
+#[cfg_attr(
+    not(feature = "gpu"),
+    ignore = "the build has no code generator for GPUs"
+)]
 fn sources_of_every_kernel() {
     let home = Home::new();
     let listed: Value = serde_json::from_str(&stdout(&home.run(&["kernels", "--json"], false)))

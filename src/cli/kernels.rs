@@ -13,7 +13,7 @@ use super::Exit;
 use super::analysis::AnalysisPage;
 use super::kernels_arch::{self, ArchArgs, KernelSelection};
 use super::print_result::{print_document, print_json};
-use crate::emitted::candidates;
+use crate::emitted;
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::Dtype;
 use tinyllama_course::run::UsageError;
@@ -104,7 +104,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
     if args.compiled.arch.is_some() {
         let mut operations: Vec<&'static str> = kernels.iter().map(|kernel| kernel.name).collect();
         if args.names.is_empty() {
-            operations.push(candidates::V4);
+            operations.push(emitted::V4);
         }
         let selection = KernelSelection {
             operations: &operations,
@@ -114,9 +114,11 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         return kernels_arch::run(&args.compiled, &selection);
     }
     if args.check {
+        device::require_code_generator("--check")?;
         return check(args, &kernels);
     }
     if args.bench {
+        device::require_code_generator("--bench")?;
         return bench(args);
     }
     let sizes = sizes(&args.config.config());

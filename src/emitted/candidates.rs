@@ -11,9 +11,11 @@ use tinyllama_contract::model::kernels::{TYPICAL, preset_sizes};
 use tinyllama_course::compiled::assembly::{self, AssemblyError};
 use tinyllama_course::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
 use tinyllama_course::compiled::facts::KernelFacts;
-use tinyllama_engine::device::driver::GemmPrecision;
-use tinyllama_engine::targets::v4;
+use tinyllama_engine::device::driver::{GemmPrecision, Properties};
+use tinyllama_engine::targets::v4::{self, OfflineKernel};
 use tinyllama_kernels::source::{SourceError, SourceLaunch, Target, variants};
+
+use super::V4;
 
 #[derive(Debug, Error)]
 pub enum CompileError {
@@ -50,9 +52,6 @@ impl EmittedLaunch {
     }
 }
 
-/// The name under which V4's kernels are listed.
-pub const V4: &str = "v4";
-
 /// Lists the launches of all kernels for `target` without repeats, V4's last. `all` takes every variant, not only typical ones.
 ///
 /// # Errors
@@ -74,6 +73,11 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<EmittedLaunch>, Sour
             }
         }
     }
+    // V4's for NVIDIA are compiled by nvrtc alone.
+    if !target.is_hip() {
+        return Ok(candidates);
+    }
+    let properties = offline(target);
     for preset in Preset::value_variants() {
         if !all && *preset != TYPICAL {
             continue;
@@ -83,16 +87,35 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<EmittedLaunch>, Sour
             if precision == GemmPrecision::Tf32 && target.to_string() != "gfx942" {
                 continue;
             }
-            let launches = v4::launches(target, &preset.config(), precision);
-            candidates.extend(launches.into_iter().map(|launch| EmittedLaunch {
+            let kernels = v4::offline_kernels(&properties, &preset.config(), precision);
+            candidates.extend(kernels.into_iter().map(|kernel| EmittedLaunch {
                 operation: V4,
                 dtype: precision.name(),
                 case: preset.to_string(),
-                launch,
+                launch: launch(kernel),
             }));
         }
     }
     Ok(candidates)
+}
+
+/// The properties that an AMD device would report, as far as sources depend on them.
+pub fn offline(target: &Target) -> Properties {
+    let units = target.compute_units().unwrap_or(1);
+    Properties::offline(&target.to_string(), target.plane_size(), units)
+}
+
+/// Describes one of V4's kernels as a launch of one block.
+fn launch(kernel: OfflineKernel) -> SourceLaunch {
+    SourceLaunch {
+        kernel: format!("v4_{}", kernel.entry),
+        entry: kernel.entry.to_owned(),
+        source: kernel.source,
+        cube_count: [1; 3],
+        cube_dim: [kernel.threads, 1, 1],
+        shared_memory_bytes: kernel.shared_bytes,
+        arguments: vec![],
+    }
 }
 
 /// Compiles `candidates` for `target`, one per processor at a time. `done` is called for each finished one.

@@ -1,11 +1,14 @@
 //! The loss as an operation of burn.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+#[cfg(feature = "gpu")]
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::tensor::IntTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+#[cfg(feature = "gpu")]
+use burn::tensor::DType;
 use burn::tensor::activation::log_softmax;
-use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
 
 use crate::binding::{Float, constant, primitive, record, tensor};
 

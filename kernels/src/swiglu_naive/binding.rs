@@ -1,6 +1,7 @@
 //! The naive activation as an operation of burn.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+#[cfg(feature = "gpu")]
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;

@@ -1,16 +1,17 @@
 //! `kernels --arch`: the compiled kernels for an AMD GPU, on a machine without one. It shows source, instructions,
 //! and what they need of a compute unit. All figures come from compilers, none from measurements.
 
-mod hiprtc;
-mod objects;
+#[cfg(feature = "gpu")]
+mod generator;
+#[cfg(not(feature = "gpu"))]
+#[path = "no_generator.rs"]
+mod generator;
 mod table;
-mod texts;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use tinyllama_kernels::source::{SourceError, Target};
 
 use super::Exit;
 use tinyllama_course::compiled::compiler::CompilerError;
@@ -94,16 +95,19 @@ pub fn run(args: &ArchArgs, selection: &KernelSelection<'_>) -> Result<Exit> {
                 "--with hiprtc only shows what compiles: --budget and --record need the assembly that clang writes".into(),
             ));
         }
-        return hiprtc::compile(named, args.all, selection);
+        return generator::hiprtc(named, args.all, selection);
     }
-    let targets = targets(named)?;
+    let names: Vec<&str> = match named {
+        "all" => ARCHITECTURES.to_vec(),
+        names => names.split(',').map(str::trim).collect(),
+    };
     if let Some(folder) = &args.code_objects {
-        return objects::write(&targets, folder, selection);
+        return generator::code_objects(&names, folder, selection);
     }
     let shown = match (&args.source, &args.isa) {
-        (Some(name), _) => texts::sources(&targets, name, selection),
-        (_, Some(name)) => texts::listings(&targets, name, selection),
-        _ => table::show(args, &targets, selection),
+        (Some(name), _) => generator::sources(&names, name, selection),
+        (_, Some(name)) => generator::listings(&names, name, selection),
+        _ => table::show(args, &names, selection),
     };
     let Err(error) = &shown else { return shown };
     match error.downcast_ref() {
@@ -113,44 +117,5 @@ pub fn run(args: &ArchArgs, selection: &KernelSelection<'_>) -> Result<Exit> {
             eprintln!("error: {error:#}");
             Ok(Exit::Environment)
         }
-    }
-}
-
-fn targets(arch: &str) -> Result<Vec<Target>> {
-    let names: Vec<&str> = match arch {
-        "all" => ARCHITECTURES.to_vec(),
-        names => names.split(',').map(str::trim).collect(),
-    };
-    names
-        .into_iter()
-        .map(|name| {
-            Target::parse(name).map_err(|error: SourceError| UsageError(error.to_string()).into())
-        })
-        .collect()
-}
-
-fn refuse_cuda(target: &Target) -> Result<()> {
-    if !target.is_hip() {
-        bail!(UsageError(format!(
-            "{target} is not an AMD architecture: only its source can be shown, with --source"
-        )));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn architectures_are_named_one_by_one_or_all_at_once() {
-        assert_eq!(targets("all").unwrap().len(), ARCHITECTURES.len());
-        let two = targets("gfx942, gfx1100").unwrap();
-        assert_eq!(
-            two.iter().map(Target::to_string).collect::<Vec<_>>(),
-            ["gfx942", "gfx1100"]
-        );
-        let error = targets("gfx1").unwrap_err();
-        assert!(error.is::<UsageError>(), "{error}");
     }
 }

@@ -1,20 +1,17 @@
 //! A table of what kernels need of a compute unit.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::Write;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use tinyllama_kernels::source::Target;
 
-use super::{ArchArgs, KernelSelection, refuse_cuda};
+use super::{ArchArgs, KernelSelection, generator};
 use crate::cli::Exit;
 use crate::cli::print_result::print_document;
-use crate::emitted::{budget, candidates};
+use crate::emitted::budget;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::number;
-use tinyllama_course::compiled::compiler::Compiler;
 use tinyllama_course::compiled::facts::{self, Facts, KernelFacts, RECORDED_ARCHITECTURES};
 use tinyllama_course::run::UsageError;
 
@@ -23,15 +20,12 @@ const WIDTH: usize = 118;
 
 pub(super) fn show(
     args: &ArchArgs,
-    targets: &[Target],
+    names: &[&str],
     selection: &KernelSelection<'_>,
 ) -> Result<Exit> {
-    for target in targets {
-        refuse_cuda(target)?;
-    }
     let mut facts = match args.compile {
-        true => compile(targets, args.all)?,
-        false => recorded(targets)?,
+        true => generator::compile(names, args.all)?,
+        false => recorded(names)?,
     };
     if let Some(path) = &args.record {
         let text = serde_json::to_string_pretty(&facts)? + "\n";
@@ -55,8 +49,8 @@ pub(super) fn show(
         violations: &violations,
     };
     print_document(selection.json, &document, |out| {
-        for target in targets {
-            let table = text_table(&facts, &target.to_string());
+        for name in names {
+            let table = text_table(&facts, name);
             writeln!(out, "{}", table.render(WIDTH))?;
         }
         let mut violations = violations.iter();
@@ -65,47 +59,21 @@ pub(super) fn show(
     Ok(Exit::from_passed(violations.is_empty()))
 }
 
-/// The recorded rows of `targets`. Other architectures have to be compiled here.
-fn recorded(targets: &[Target]) -> Result<Facts> {
+/// The recorded rows of the named architectures. Others have to be compiled here.
+fn recorded(names: &[&str]) -> Result<Facts> {
     let mut facts = facts::recorded()?;
-    let names: Vec<String> = targets.iter().map(Target::to_string).collect();
-    for name in &names {
+    for name in names {
         let mut kernels = facts.kernels.iter();
         if kernels.all(|kernel| kernel.architecture != *name) {
             bail!(UsageError(format!(
-                "no figures are recorded for {name}, only for {}; with clang installed, --compile determines them",
+                "no figures are recorded for {name}, only for {}; with clang installed, --compile determines them for other AMD GPUs",
                 RECORDED_ARCHITECTURES.join(", ")
             )));
         }
     }
-    let is_wanted = |kernel: &KernelFacts| names.contains(&kernel.architecture);
+    let is_wanted = |kernel: &KernelFacts| names.contains(&kernel.architecture.as_str());
     facts.kernels.retain(is_wanted);
     Ok(facts)
-}
-
-fn compile(targets: &[Target], all: bool) -> Result<Facts> {
-    let compiler = Compiler::find()?;
-    let progress = io::stderr().is_terminal();
-    let mut kernels = Vec::new();
-    for target in targets {
-        let candidates = candidates::candidates(target, all)?;
-        let finished = AtomicUsize::new(0);
-        let done = || {
-            let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
-            if progress {
-                let all = candidates.len();
-                eprint!("\rcompiling for {target}: {finished} of {all}");
-            }
-        };
-        kernels.extend(candidates::compile(&compiler, target, &candidates, &done)?);
-        if progress {
-            eprintln!();
-        }
-    }
-    Ok(Facts {
-        compiler: compiler.version.to_owned(),
-        kernels,
-    })
 }
 
 #[derive(Serialize)]

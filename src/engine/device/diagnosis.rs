@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::driver::Vendor;
 use super::finding::{DeviceFinding, FindingStatus};
 use super::{Backend, DeviceError, driver, is_compiled_in, library, unserved, vendor_of, vulkan};
+use crate::gpu;
 use tinyllama_base::units::human_bytes;
 use tinyllama_base::{kfd, process, rocm};
 
@@ -92,13 +93,23 @@ fn devices(backend: Backend) -> Result<String, DeviceError> {
 }
 
 fn adapters() -> Vec<DeviceFinding> {
-    let adapters = vulkan::adapters();
+    let backend = Backend::Vulkan;
+    let adapters = gpu::adapters();
     if adapters.is_empty() {
-        let error = DeviceError::NoDevice {
-            backend: Backend::Vulkan,
-            detail: None,
+        let (said, error) = match is_compiled_in(backend) {
+            true => {
+                let detail = None;
+                (
+                    "no Vulkan adapter",
+                    DeviceError::NoDevice { backend, detail },
+                )
+            }
+            false => (
+                "not looked for: the vulkan backend is not part of this build",
+                DeviceError::NotCompiledIn { backend },
+            ),
         };
-        let finding = DeviceFinding::ok("adapter", "vulkan", "no Vulkan adapter");
+        let finding = DeviceFinding::ok("adapter", "vulkan", said);
         return vec![finding.needs(FindingStatus::Absent, error.remedy())];
     }
     adapters.into_iter().map(adapter).collect()

@@ -55,6 +55,8 @@ pub enum DeviceError {
     NeedsDriver { what: String },
     #[error("{what} runs on a GPU, and {device} is none")]
     NeedsGpu { what: &'static str, device: String },
+    #[error("{what} needs a code generator for GPUs, which is not part of this build")]
+    NoCodeGenerator { what: &'static str },
     #[error(transparent)]
     Driver(DriverError),
 }
@@ -119,7 +121,12 @@ impl DeviceError {
             }
             DeviceError::NeedsGpu { .. } => {
                 "Name a GPU's backend with --backend. Without one, `gradcheck` checks the same formulas on the CPU, and \
-                 `kernels --arch all` compiles the kernels for GPUs that are not here."
+                 `kernels --arch all --compile` compiles the kernels for GPUs that are not here."
+                    .into()
+            }
+            DeviceError::NoCodeGenerator { .. } => {
+                "Build with `cargo build --release --features vulkan`, or rocm or cuda instead of vulkan. Without it, `gradcheck` checks \
+                 the kernels' formulas on the CPU, and `kernels --arch all` shows recorded figures."
                     .into()
             }
             DeviceError::Driver(error) => error.remedy(),

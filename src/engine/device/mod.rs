@@ -2,7 +2,6 @@
 //!
 //! Every backend is probed before a client is created: creating one without its library panics.
 
-mod cache;
 pub mod ceilings;
 mod cpu;
 pub mod diagnosis;
@@ -12,18 +11,19 @@ mod failure;
 pub mod finding;
 pub mod library;
 pub mod ranges;
+mod runtime;
 mod select;
 pub mod selftest;
-mod tuning;
 mod unserved;
 pub mod vulkan;
 
-pub use cache::{CacheSettings, configure_runtime};
+pub use crate::gpu::{forget_decisions, tuned_operations};
 pub use error::DeviceError;
 pub use failure::{BackendFailure, explain};
+pub use runtime::{CacheSettings, configure_runtime};
 pub use select::{
-    OpenDevice, check_cpu, cpu_facts, is_compiled_in, open, open_driver, open_driver_of, vendor_of,
+    OpenDevice, check_cpu, cpu_facts, is_compiled_in, open, open_driver, open_driver_of,
+    require_code_generator, vendor_of,
 };
 pub use tinyllama_contract::{Backend, BackendChoice, FORGET_TUNING, Tuning};
-pub use tuning::{forget_decisions, tuned_operations};
 pub use unserved::explain_passed_over;

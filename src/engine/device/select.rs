@@ -4,6 +4,7 @@ use burn::tensor::{Device, FloatDType};
 
 use super::driver::{self, Driver, DriverError, Properties, Vendor};
 use super::{DeviceError, cpu, library, unserved, vulkan};
+use crate::gpu;
 use tinyllama_base::{DeviceFacts, kfd};
 use tinyllama_contract::{Backend, BackendChoice};
 
@@ -64,6 +65,17 @@ pub fn is_compiled_in(backend: Backend) -> bool {
         Backend::Cuda => cfg!(feature = "cuda"),
         Backend::Vulkan => cfg!(feature = "vulkan"),
         Backend::Cpu => true,
+    }
+}
+
+/// Refuses `what`, a flag or a command, in a build without CubeCL's code generators.
+///
+/// # Errors
+/// [`DeviceError::NoCodeGenerator`].
+pub fn require_code_generator(what: &'static str) -> Result<(), DeviceError> {
+    match cfg!(feature = "gpu") {
+        true => Ok(()),
+        false => Err(DeviceError::NoCodeGenerator { what }),
     }
 }
 
@@ -157,20 +169,18 @@ pub fn open_driver_of(
 
 fn open_vulkan(wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
     let adapter = vulkan::find(wanted)?;
-    #[cfg(feature = "vulkan")]
-    let device = Device::vulkan(adapter.kind.clone());
-    #[cfg(not(feature = "vulkan"))]
-    let device = Device::flex();
+    let backend = Backend::Vulkan;
+    let device = gpu::open_adapter(&adapter).ok_or(DeviceError::NotCompiledIn { backend })?;
     Ok(OpenDevice {
         device,
-        backend: Backend::Vulkan,
+        backend,
         facts: DeviceFacts::from(&adapter),
     })
 }
 
 /// Opens a device by index, as CUDA and ROCm number them.
 fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
-    let count = count_devices(backend);
+    let count = gpu::count(backend);
     if count == 0 {
         return Err(DeviceError::NoDevice {
             backend,
@@ -187,15 +197,16 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     listed.map_or(Ok(()), unserved::check)?;
     // If driver and library disagree, the client panics. The panic becomes an error here, not a crash.
     let opened = std::panic::catch_unwind(|| {
-        let device = indexed_device(backend, index);
+        let device = gpu::open_indexed(backend, index)?;
         let identity = device.identity();
-        (device, identity)
+        Some((device, identity))
     });
-    let (device, identity) = opened.map_err(|panic| DeviceError::CannotOpen {
+    let opened = opened.map_err(|panic| DeviceError::CannotOpen {
         backend,
         index,
         detail: tinyllama_base::panics::message(panic.as_ref()),
     })?;
+    let (device, identity) = opened.ok_or(DeviceError::NotCompiledIn { backend })?;
     let identity = identity.unwrap_or_default();
     let facts = DeviceFacts {
         backend: backend.to_string(),
@@ -209,38 +220,6 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
         backend,
         facts,
     })
-}
-
-#[cfg_attr(
-    not(any(feature = "cuda", feature = "rocm")),
-    allow(unused_variables, reason = "only these backends have several devices")
-)]
-fn count_devices(backend: Backend) -> usize {
-    match backend {
-        #[cfg(feature = "cuda")]
-        Backend::Cuda => Device::enumerate(burn::tensor::DeviceType::Cuda)
-            .into_vec()
-            .len(),
-        #[cfg(feature = "rocm")]
-        Backend::Rocm => Device::enumerate(burn::tensor::DeviceType::Rocm)
-            .into_vec()
-            .len(),
-        _ => 0,
-    }
-}
-
-#[cfg_attr(
-    not(any(feature = "cuda", feature = "rocm")),
-    allow(unused_variables, reason = "only these backends have several devices")
-)]
-fn indexed_device(backend: Backend, index: usize) -> Device {
-    match backend {
-        #[cfg(feature = "cuda")]
-        Backend::Cuda => Device::cuda(index),
-        #[cfg(feature = "rocm")]
-        Backend::Rocm => Device::rocm(index),
-        _ => Device::flex(),
-    }
 }
 
 /// Extracts `gfx942` from `hip-kernel_gfx942`, `sm_90` from `ptx_sm90`.
@@ -276,10 +255,21 @@ mod tests {
         assert_eq!(architecture(""), None);
     }
 
-    #[cfg(not(feature = "rocm"))]
     #[test]
     fn a_backend_left_out_of_the_build_names_its_feature() {
-        let error = open(BackendChoice::Rocm, None).unwrap_err();
-        assert!(error.remedy().contains("--features rocm"));
+        let choices = [
+            BackendChoice::Rocm,
+            BackendChoice::Cuda,
+            BackendChoice::Vulkan,
+        ];
+        for choice in choices {
+            let backend = choice.backend().unwrap();
+            if !is_compiled_in(backend) {
+                let error = open(choice, None).unwrap_err();
+                assert_eq!(error, DeviceError::NotCompiledIn { backend });
+                let flag = format!("--features {}", backend.name());
+                assert!(error.remedy().contains(&flag), "{}", error.remedy());
+            }
+        }
     }
 }

@@ -1,26 +1,32 @@
-//! AMD GPUs of this machine that a run does not use, with the reason.
+//! GPUs of this machine that a run does not use, with the reason.
 
 use std::path::Path;
 
-use tinyllama_kernels::source::Target;
-
-use super::driver::ListedDevice;
+use super::driver::{self, ListedDevice, Vendor};
 use super::select::{open_backend, open_driver, vendor_of};
-use super::{Backend, BackendChoice, DeviceError};
+use super::{Backend, BackendChoice, DeviceError, is_compiled_in};
 use tinyllama_base::kfd;
+
+/// Beginnings of the names of architectures whose wave size burn knows.
+const KNOWN_TO_BURN: [&str; 7] = [
+    "gfx908", "gfx90a", "gfx94", "gfx101", "gfx103", "gfx11", "gfx12",
+];
 
 /// Refuses a GPU whose wave size burn does not know, because burn's client would panic.
 pub fn check(device: &ListedDevice) -> Result<(), DeviceError> {
+    let is_known = |arch: &str| KNOWN_TO_BURN.iter().any(|known| arch.starts_with(known));
     match &device.arch {
-        Some(arch) if Target::hip(arch).is_err() => Err(DeviceError::UnknownArchitecture {
-            device: device.name.clone(),
-            arch: arch.clone(),
-        }),
+        Some(arch) if arch.starts_with("gfx") && !is_known(arch) => {
+            Err(DeviceError::UnknownArchitecture {
+                device: device.name.clone(),
+                arch: arch.clone(),
+            })
+        }
         _ => Ok(()),
     }
 }
 
-/// Returns a note on AMD GPUs of this machine that were skipped when `choice` selected `taken`.
+/// Returns a note on the first GPU of this machine that was skipped when `choice` selected `taken`.
 pub fn explain_passed_over(
     choice: BackendChoice,
     wanted: Option<&str>,
@@ -30,7 +36,28 @@ pub fn explain_passed_over(
         let by_driver = open_driver(Backend::Rocm, wanted).err();
         by_driver.or_else(|| open_backend(Backend::Rocm, wanted).err())
     };
+    let listed =
+        || driver::inventory(Vendor::Nvidia).map_or_else(|_| vec![], |known| known.devices);
     notice(choice, taken, Path::new(kfd::TOPOLOGY), why)
+        .or_else(|| without_cuda(choice, taken, listed))
+}
+
+/// An NVIDIA GPU that only lacks the backend in this build.
+fn without_cuda(
+    choice: BackendChoice,
+    taken: Backend,
+    listed: impl FnOnce() -> Vec<ListedDevice>,
+) -> Option<String> {
+    let backend = Backend::Cuda;
+    if choice != BackendChoice::Auto || taken != Backend::Cpu || is_compiled_in(backend) {
+        return None;
+    }
+    let gpu = listed().into_iter().next()?;
+    let error = DeviceError::NotCompiledIn { backend };
+    let (name, remedy) = (gpu.name, error.remedy());
+    Some(format!(
+        "{name} is not used, this runs on {taken}: {error}. {remedy}"
+    ))
 }
 
 fn notice(
@@ -99,5 +126,46 @@ mod tests {
         assert_eq!(notice(auto, Backend::Cpu, no_gpu.path(), why), None);
         assert_eq!(notice(auto, Backend::Rocm, &amd, why), None);
         assert_eq!(notice(BackendChoice::Cpu, Backend::Cpu, &amd, why), None);
+    }
+    #[cfg(feature = "gpu")]
+    #[test]
+    fn burn_knows_the_wave_size_of_what_is_listed_and_of_nothing_else() {
+        for arch in ["gfx803", "gfx900", "gfx906", "gfx90c", "gfx950", "gfx1250"]
+            .into_iter()
+            .chain(["gfx908", "gfx90a", "gfx940", "gfx942", "gfx1010", "gfx1012"])
+            .chain(["gfx1030", "gfx1036", "gfx1100", "gfx1151", "gfx1201"])
+        {
+            let known = tinyllama_kernels::source::Target::hip(arch).is_ok();
+            assert_eq!(check(&listed(arch)).is_ok(), known, "{arch}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_of_nvidia_is_named_where_the_build_lacks_its_backend() {
+        let devices = || {
+            vec![ListedDevice {
+                name: "NVIDIA H200".into(),
+                arch: None,
+                memory: 1,
+            }]
+        };
+        let said = without_cuda(BackendChoice::Auto, Backend::Cpu, devices);
+        assert_eq!(said.is_some(), !is_compiled_in(Backend::Cuda));
+        for said in said {
+            let named = said.contains("NVIDIA H200") && said.contains("--features cuda");
+            assert!(named && said.lines().count() == 1, "{said}");
+        }
+        assert_eq!(
+            without_cuda(BackendChoice::Cpu, Backend::Cpu, devices),
+            None
+        );
+        assert_eq!(
+            without_cuda(BackendChoice::Auto, Backend::Vulkan, devices),
+            None
+        );
+        assert_eq!(
+            without_cuda(BackendChoice::Auto, Backend::Cpu, Vec::new),
+            None
+        );
     }
 }

@@ -3,6 +3,7 @@
 use burn::tensor::DeviceKind;
 
 use super::{Backend, DeviceError, is_compiled_in, library};
+use crate::gpu;
 use tinyllama_base::device_facts::DeviceFacts;
 
 /// A Vulkan adapter as the loader reports it.
@@ -14,41 +15,6 @@ pub struct Adapter {
     pub software: bool,
     /// Burn's address of the adapter: each kind has its own numbering.
     pub kind: DeviceKind,
-}
-
-/// Returns every adapter in the loader's order; empty if there is no loader.
-pub fn adapters() -> Vec<Adapter> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
-        backends: wgpu::Backends::VULKAN,
-        ..wgpu::InstanceDescriptor::new_without_display_handle()
-    });
-    let found = burn::cubecl::future::block_on(instance.enumerate_adapters(wgpu::Backends::VULKAN));
-    let (mut discrete, mut integrated, mut virtualised) = (0, 0, 0);
-    let next = |counter: &mut usize| {
-        *counter += 1;
-        *counter - 1
-    };
-    found
-        .into_iter()
-        .map(|adapter| adapter.get_info())
-        .filter_map(|info| {
-            let kind = match info.device_type {
-                wgpu::DeviceType::DiscreteGpu => DeviceKind::DiscreteGpu(next(&mut discrete)),
-                wgpu::DeviceType::IntegratedGpu => DeviceKind::IntegratedGpu(next(&mut integrated)),
-                wgpu::DeviceType::VirtualGpu => DeviceKind::VirtualGpu(next(&mut virtualised)),
-                wgpu::DeviceType::Cpu => DeviceKind::Cpu,
-                wgpu::DeviceType::Other => return None,
-            };
-            Some(Adapter {
-                software: kind == DeviceKind::Cpu,
-                name: info.name,
-                driver: format!("{} {}", info.driver, info.driver_info)
-                    .trim()
-                    .to_string(),
-                kind,
-            })
-        })
-        .collect()
 }
 
 impl From<&Adapter> for DeviceFacts {
@@ -70,7 +36,7 @@ pub fn find(wanted: Option<&str>) -> Result<Adapter, DeviceError> {
         return Err(DeviceError::NotCompiledIn { backend });
     }
     library::check(backend)?;
-    pick(&adapters(), wanted)
+    pick(&gpu::adapters(), wanted)
 }
 
 /// Picks the adapter that `wanted` names, or the best real GPU: discrete before integrated before virtual.

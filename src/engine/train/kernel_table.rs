@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use burn::cubecl::config::{TypeNameFormatLevel, type_name_format};
-
 use crate::model::Part;
 use crate::model::work::Work;
 use crate::train::{Kernel, KernelLaunch, Kernels, PartWork, Parts, Trace};
@@ -89,7 +87,8 @@ pub fn parts(counted: &[(Part, Work)], trace: Option<&Trace>, median_ms: Option<
 
 /// Leaves out type paths and generic arguments: `fuse_on_write…` instead of a kilobyte of Rust.
 pub fn short_name(kernel: &str) -> String {
-    type_name_format(kernel, TypeNameFormatLevel::Short)
+    let path = kernel.split('<').next().unwrap_or(kernel);
+    path.rsplit("::").next().unwrap_or(path).to_owned()
 }
 
 /// Sums the kernels' times in milliseconds. Returns `None` if one has no time stamps, because a partial sum would look

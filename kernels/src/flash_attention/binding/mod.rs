@@ -7,9 +7,12 @@ mod host;
 mod repeated;
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+#[cfg(feature = "gpu")]
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
-use burn::tensor::{DType, Tensor};
+#[cfg(feature = "gpu")]
+use burn::tensor::DType;
+use burn::tensor::Tensor;
 use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 
 use crate::binding::{Float, constant, record};

@@ -27,8 +27,8 @@ mod work;
 
 pub use client::{ClientExecutor, ClientOptions};
 pub use device::{
-    ArgumentSource, BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, launches, sources,
-    time_alone,
+    ArgumentSource, BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, OfflineKernel,
+    offline_kernels, sources, time_alone,
 };
 pub use endurance::{Replays, Reshapes, replays, reshapes};
 pub use executor::{Executor, StepSpan};

@@ -1,6 +1,5 @@
 //! Measures a run: launches, device time per kernel, memory.
 
-mod attribution;
 mod launches;
 mod memory;
 mod profile_pass;

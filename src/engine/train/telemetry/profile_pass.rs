@@ -3,18 +3,11 @@
 //! Device time stamps enclose each launch, which costs the host one round trip per launch. The kernels' own times stay
 //! true, but the whole step becomes slower. These steps therefore count for nothing else.
 
-use std::sync::Arc;
+use std::time::Instant;
 
-use burn::cubecl::future::block_on;
-use burn::cubecl::logging::{
-    Duration as LaunchDuration, LaunchObservation, LaunchObserver, ProfileDuration, TimingMethod,
-    TimingRequest,
-};
-use burn::cubecl::profile::Instant;
 use burn::tensor::Device;
-use parking_lot::Mutex;
 
-use super::attribution::Attribution;
+use crate::gpu::LaunchRecorder;
 use crate::model::Part;
 use crate::model::work::Work;
 use crate::train::StopSignal;
@@ -53,60 +46,9 @@ pub struct Trace {
     pub one_by_one: bool,
 }
 
-struct LaunchRecord {
-    kernel: &'static str,
-    part: Part,
-    fused_operations: Option<usize>,
-    /// Not read yet.
-    timing: Option<ProfileDuration>,
-}
-
-struct Observer {
-    launched: Mutex<Vec<LaunchRecord>>,
-    ask_part: Box<dyn Fn() -> (Part, Option<usize>) + Send + Sync>,
-}
-
-impl LaunchObserver for Observer {
-    fn launched(&self, kernel: &'static str) {
-        let (part, fused_operations) = (self.ask_part)();
-        self.launched.lock().push(LaunchRecord {
-            kernel,
-            part,
-            fused_operations,
-            timing: None,
-        });
-    }
-
-    fn timing(&self) -> TimingRequest {
-        TimingRequest::Deferred
-    }
-
-    fn profiled(&self, kernel: &'static str, profile: ProfileDuration) {
-        // A host-clock measurement includes submission and compilation, so it is not the kernel's time.
-        if profile.timing_method() != TimingMethod::Device {
-            return;
-        }
-        let mut launched = self.launched.lock();
-        let waiting = launched
-            .iter_mut()
-            .rev()
-            .find(|launch| launch.kernel == kernel && launch.timing.is_none());
-        if let Some(launch) = waiting {
-            launch.timing = Some(profile);
-        }
-    }
-
-    fn timed(&self, _: &'static str, _: LaunchDuration, _: TimingMethod) {
-        // This is only called if the runtime's profiling logger reads measurements first. Kernels then run one at a
-        // time and their starts are unknown, so they get no time stamps.
-    }
-}
-
 /// Observes some training steps.
 pub struct ProfilePass {
-    observer: Arc<Observer>,
-    attribution: Attribution,
-    observation: LaunchObservation,
+    recorder: LaunchRecorder,
     epoch: Instant,
     host: Vec<HostSpan>,
     steps: usize,
@@ -114,15 +56,8 @@ pub struct ProfilePass {
 
 impl ProfilePass {
     fn start(device: &Device) -> Self {
-        let attribution = Attribution::start(device);
-        let observer = Arc::new(Observer {
-            launched: Mutex::new(Vec::new()),
-            ask_part: Box::new(attribution.asker()),
-        });
         ProfilePass {
-            observation: LaunchObservation::new(observer.clone()),
-            observer,
-            attribution,
+            recorder: LaunchRecorder::start(device),
             epoch: Instant::now(),
             host: Vec::new(),
             steps: 0,
@@ -143,28 +78,9 @@ impl ProfilePass {
 
     /// Stops observing and reads the device's time stamps.
     fn finish(self) -> Trace {
-        drop(self.observation);
-        drop(self.attribution);
-        let epoch = self.epoch;
-        let launched = std::mem::take(&mut *self.observer.launched.lock());
-        let launches = launched
-            .into_iter()
-            .map(|launch| KernelLaunch {
-                kernel: launch.kernel,
-                part: launch.part,
-                within: None,
-                fused_operations: launch.fused_operations,
-                work: None,
-                device: launch.timing.and_then(|profile| {
-                    let ticks = block_on(profile.resolve())?;
-                    let start = ticks.start_duration_since(epoch).as_secs_f64();
-                    Some((start, start + ticks.duration().as_secs_f64()))
-                }),
-            })
-            .collect();
         Trace {
             steps: self.steps,
-            launches,
+            launches: self.recorder.finish(self.epoch),
             host: self.host,
             one_by_one: false,
         }

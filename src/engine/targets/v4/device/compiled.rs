@@ -1,7 +1,6 @@
 //! V4's kernels for an AMD GPU that need not exist: their sources as the driver would get them, and their resource budgets.
 
 use tinyllama_kernel_catalog::ResourceBudget;
-use tinyllama_kernels::source::{SourceLaunch, Target};
 
 use super::kernels::{ROW_THREADS, SUM_THREADS, THREADS, row_teams, source};
 use super::shape::{self, MatrixCores, TEAM};
@@ -25,11 +24,6 @@ pub const BUDGETS: [ResourceBudget; 13] = [
     ResourceBudget::new("v4_attention_backward", 256, 56_320),
 ];
 
-fn offline(target: &Target) -> Properties {
-    let units = target.compute_units().unwrap_or(1);
-    Properties::offline(&target.to_string(), target.plane_size(), units)
-}
-
 /// Returns the modules for a device with these properties, the forward pass first. There are two if the forward pass
 /// has other blocks than the backward pass. `None` if the model does not fit the device.
 pub fn sources(
@@ -44,25 +38,36 @@ pub fn sources(
     Some([of(blocks.forward), of(blocks.backward)])
 }
 
-/// Returns every kernel that is launched, for a model of these sizes. Kernels of one block size share a source. Empty
-/// for NVIDIA, and if the model does not fit the GPU.
-pub fn launches(
-    target: &Target,
+/// A kernel as a device would get it, without a device.
+#[derive(Clone, Debug)]
+pub struct OfflineKernel {
+    /// Its function in `source`.
+    pub entry: &'static str,
+    /// HIP C++, complete in one text.
+    pub source: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Dynamic local memory of a block.
+    pub shared_bytes: usize,
+}
+
+/// Returns every kernel that a device with these properties launches, for a model of these sizes. Kernels of one block
+/// size share a source. Empty if the model does not fit the GPU.
+pub fn offline_kernels(
+    properties: &Properties,
     config: &ModelConfig,
     precision: GemmPrecision,
-) -> Vec<SourceLaunch> {
-    let properties = offline(target);
-    let cores = MatrixCores::choose(config, precision, &properties);
-    let blocks = shape::attention_blocks(config, precision, &properties, cores);
-    let Some(blocks) = blocks.filter(|_| target.is_hip()) else {
+) -> Vec<OfflineKernel> {
+    let cores = MatrixCores::choose(config, precision, properties);
+    let Some(blocks) = shape::attention_blocks(config, precision, properties, cores) else {
         return vec![];
     };
-    let teams = shape::norm_teams(config, &properties);
-    let Some(sources) = sources(config, precision, &properties) else {
+    let teams = shape::norm_teams(config, properties);
+    let Some(sources) = sources(config, precision, properties) else {
         return vec![];
     };
     let [forward, backward] = sources.map(|source| {
-        let request = CompileRequest::new(&source, &properties);
+        let request = CompileRequest::new(&source, properties);
         let options = request.options.iter();
         let defines = options.filter_map(|option| option.strip_prefix("-D")?.split_once('='));
         let defines = defines.map(|(name, value)| format!("#define {name} {value}\n"));
@@ -70,7 +75,7 @@ pub fn launches(
     });
     let [by_forward, _] = blocks.forward.shared(config, precision);
     let [_, by_backward] = blocks.backward.shared(config, precision);
-    let rows = row_teams(config, &properties) * TEAM;
+    let rows = row_teams(config, properties) * TEAM;
     let (threads, back) = (blocks.forward.threads(), blocks.backward.threads());
     let all = [
         ("lookup_normalize", &forward, rows, 0),
@@ -92,14 +97,11 @@ pub fn launches(
     let all = all
         .into_iter()
         .filter(|(name, ..)| halves || *name != "adamw_halves");
-    all.map(|(name, source, threads, shared)| SourceLaunch {
-        kernel: format!("v4_{name}"),
-        entry: name.to_owned(),
+    all.map(|(entry, source, threads, shared_bytes)| OfflineKernel {
+        entry,
         source: source.clone(),
-        cube_count: [1; 3],
-        cube_dim: [threads as u32, 1, 1],
-        shared_memory_bytes: shared,
-        arguments: vec![],
+        threads: threads as u32,
+        shared_bytes,
     })
     .collect()
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use tinyllama_kernels::source::Target;
 
-use super::KernelSelection;
+use super::super::KernelSelection;
 use crate::cli::Exit;
 
 /// Writes `FOLDER/ARCHITECTURE/DTYPE/ENTRY.co`, an ELF image each, for one of each selected kernel and size.
@@ -25,7 +25,6 @@ pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection<'_>)
     // Launches of one kernel that differ only in numbers share a code object.
     let mut written = BTreeSet::new();
     for target in targets {
-        super::refuse_cuda(target)?;
         for variant in variants(&preset_sizes(), &TYPICAL.to_string()) {
             let dtype = variant.dtype_name();
             if !variant.typical || !selection.takes(variant.kernel().name, dtype) {

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use tinyllama_kernels::source::Target;
 
-use super::{KernelSelection, refuse_cuda};
+use super::super::KernelSelection;
 use crate::cli::Exit;
 use crate::cli::print_result::print_document;
 use crate::emitted::candidates::{self, EmittedLaunch};
@@ -90,7 +90,6 @@ pub(super) fn listings(
     let compiler = Compiler::find()?;
     let mut texts = Vec::new();
     for target in targets {
-        refuse_cuda(target)?;
         for candidate in named(target, name, selection)? {
             let launch = &candidate.launch;
             let assembly =

@@ -20,10 +20,10 @@ use tinyllama_engine::device::driver::{
 use tinyllama_engine::targets::v4;
 use tinyllama_kernels::source::Target;
 
-use super::KernelSelection;
+use super::super::KernelSelection;
 use crate::cli::Exit;
 use crate::cli::print_result::print_document;
-use crate::emitted::candidates::{V4, candidates};
+use crate::emitted::{V4, candidates};
 use crate::learner_kernels;
 
 /// The architectures that `all` means: every one from CDNA 2 and RDNA 3 on that the program has facts about.
@@ -60,7 +60,7 @@ struct CompileRefusal {
 /// # Errors
 /// If an architecture is unknown, or there is no compiler. The result and the exit status contain the compiler's
 /// refusals.
-pub(super) fn compile(named: &str, all: bool, selection: &KernelSelection<'_>) -> Result<Exit> {
+pub fn compile(named: &str, all: bool, selection: &KernelSelection<'_>) -> Result<Exit> {
     let architectures: Vec<&str> = match named {
         "all" => ARCHITECTURES.to_vec(),
         named => named.split(',').map(str::trim).collect(),
@@ -106,8 +106,7 @@ fn print(out: &mut impl Write, compiled: &CompiledModule) -> io::Result<()> {
 /// The properties of a device with this architecture, as far as sources depend on them.
 fn offline(name: &str) -> Result<Properties> {
     if let Ok(target) = Target::hip(name) {
-        let units = target.compute_units().unwrap_or(1);
-        return Ok(Properties::offline(name, target.plane_size(), units));
+        return Ok(candidates::offline(&target));
     }
     let Some(known) = architecture::find(name) else {
         let known = ARCHITECTURES.join(", ");
@@ -175,7 +174,7 @@ fn modules(
 ) -> Result<Vec<ModuleSource>> {
     let mut modules = vec![];
     if let Ok(target) = Target::hip(&properties.arch) {
-        let emitted = candidates(&target, all)?;
+        let emitted = candidates::candidates(&target, all)?;
         let emitted = emitted.into_iter().filter(|one| one.operation != V4);
         let wanted = emitted.filter(|one| selection.takes(one.operation, one.dtype));
         modules.extend(wanted.map(|one| ModuleSource {
@@ -230,4 +229,17 @@ fn solutions() -> Result<Vec<ModuleSource>> {
         })
     };
     exercises()?.iter().map(solution).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_architecture_is_a_usage_error() {
+        let error = offline("gfx9999").err().unwrap();
+        assert!(error.is::<UsageError>(), "{error}");
+        // The program knows it; cubecl does not.
+        assert_eq!(offline("gfx950").unwrap().plane_size, 64);
+    }
 }

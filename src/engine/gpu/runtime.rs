@@ -3,7 +3,6 @@
 //! A process reads both once, before its first tensor exists.
 
 use std::path::PathBuf;
-use std::sync::Once;
 
 use burn::BurnConfig;
 use burn::cubecl::config::autotune::AutotuneLevel;
@@ -12,32 +11,18 @@ use burn::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
 use tinyllama_base::file;
 use tinyllama_contract::{FORGET_TUNING, Tuning};
 
-/// Settings of the runtime that a run asks for.
-#[derive(Clone, Copy, Debug)]
-pub struct CacheSettings {
-    /// True if burn may fuse neighbouring operations into one kernel.
-    pub fusion: bool,
-    pub tuning: Tuning,
-}
+use crate::device::CacheSettings;
 
 /// Samples per candidate kernel when the speed of the choice does not matter.
 const FEWEST_SAMPLES: usize = 2;
 
 /// Returns the folder of compiled kernels and tuning results: `$XDG_CACHE_HOME/tinyllama-tutor/kernels`.
-pub fn folder() -> Option<PathBuf> {
+fn folder() -> Option<PathBuf> {
     file::cached("kernels")
 }
 
-/// Applies `settings` and turns the persistent caches on. Call it before the first use of a device.
-///
-/// The user's `cubecl.toml` or `burn.toml` stays valid for everything that this function does not set. Only the first
-/// call in a process has an effect.
-pub fn configure_runtime(settings: CacheSettings) {
-    static SETTLED: Once = Once::new();
-    SETTLED.call_once(|| apply(settings));
-}
-
-fn apply(settings: CacheSettings) {
+/// Applies `settings` and turns the persistent caches on.
+pub fn configure(settings: CacheSettings) {
     let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
     config.compilation.cache = true;
     config.autotune.disable_cache |= std::env::var_os(FORGET_TUNING).is_some();

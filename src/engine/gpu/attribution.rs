@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use burn::backend::fusion::observer::{BlockOperations, FusionObservation, FusionObserver};
+use burn::backend::fusion::{Client, Fusion, FusionBackend, get_client};
 use burn::backend::ir::{OperationIr, TensorId};
+use burn::backend::{Cube, DispatchDevice};
 use burn::tensor::Device;
 use parking_lot::Mutex;
 
@@ -107,73 +109,43 @@ impl Attribution {
     }
 }
 
-#[cfg(any(feature = "vulkan", feature = "rocm", feature = "cuda"))]
-use cube::FusionServer;
-#[cfg(not(any(feature = "vulkan", feature = "rocm", feature = "cuda")))]
-use host::FusionServer;
+/// The thread that executes operations, or this thread if the backend queues nothing.
+enum FusionServer {
+    Queue(CubeClient),
+    Direct,
+}
 
-#[cfg(any(feature = "vulkan", feature = "rocm", feature = "cuda"))]
-mod cube {
-    use burn::backend::fusion::{Client, Fusion, FusionBackend, get_client};
-    use burn::backend::{Cube, DispatchDevice};
-    use burn::tensor::Device;
+type CubeClient = <Cube as InnerOf>::Client;
 
-    /// The thread that executes operations, or this thread if the backend queues nothing.
-    pub enum FusionServer {
-        Queue(CubeClient),
-        Direct,
-    }
+/// Names the client of a fused backend without naming the backend inside, which burn does not export.
+trait InnerOf {
+    type Client;
+    type Device;
+    fn client(device: &Self::Device) -> Self::Client;
+}
 
-    type CubeClient = <Cube as InnerOf>::Client;
-
-    /// Names the client of a fused backend without naming the backend inside, which burn does not export.
-    pub trait InnerOf {
-        type Client;
-        type Device;
-        fn client(device: &Self::Device) -> Self::Client;
-    }
-
-    impl<B: FusionBackend> InnerOf for Fusion<B> {
-        type Client = Client<B::FusionRuntime>;
-        type Device = burn::backend::tensor::Device<B>;
-        fn client(device: &Self::Device) -> Self::Client {
-            get_client::<B>(device)
-        }
-    }
-
-    impl FusionServer {
-        pub fn from_device(device: &Device) -> Self {
-            match device.clone().inner().as_dispatch() {
-                DispatchDevice::Cube(device) => FusionServer::Queue(Cube::client(device)),
-                _ => FusionServer::Direct,
-            }
-        }
-
-        /// Runs `task` after everything submitted so far, without forcing queued operations to run.
-        pub fn in_order(&self, task: impl FnOnce() + Send) {
-            match self {
-                // If the server is gone, the step itself fails with a better message than this place could give.
-                FusionServer::Queue(client) => drop(client.run(task)),
-                FusionServer::Direct => task(),
-            }
-        }
+impl<B: FusionBackend> InnerOf for Fusion<B> {
+    type Client = Client<B::FusionRuntime>;
+    type Device = burn::backend::tensor::Device<B>;
+    fn client(device: &Self::Device) -> Self::Client {
+        get_client::<B>(device)
     }
 }
 
-#[cfg(not(any(feature = "vulkan", feature = "rocm", feature = "cuda")))]
-mod host {
-    use burn::tensor::Device;
-
-    /// Builds without GPU backends queue nothing.
-    pub struct FusionServer;
-
-    impl FusionServer {
-        pub fn from_device(_device: &Device) -> Self {
-            FusionServer
+impl FusionServer {
+    fn from_device(device: &Device) -> Self {
+        match device.clone().inner().as_dispatch() {
+            DispatchDevice::Cube(device) => FusionServer::Queue(Cube::client(device)),
+            _ => FusionServer::Direct,
         }
+    }
 
-        pub fn in_order(&self, task: impl FnOnce()) {
-            task();
+    /// Runs `task` after everything submitted so far, without forcing queued operations to run.
+    fn in_order(&self, task: impl FnOnce() + Send) {
+        match self {
+            // If the server is gone, the step itself fails with a better message than this place could give.
+            FusionServer::Queue(client) => drop(client.run(task)),
+            FusionServer::Direct => task(),
         }
     }
 }
