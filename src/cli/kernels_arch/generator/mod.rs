@@ -20,11 +20,19 @@ use crate::emitted::candidates;
 
 pub(super) use hiprtc::compile as hiprtc;
 
-pub(super) fn sources(names: &[&str], kernel: &str, selection: &KernelSelection<'_>) -> Result<Exit> {
+pub(super) fn sources(
+    names: &[&str],
+    kernel: &str,
+    selection: &KernelSelection<'_>,
+) -> Result<Exit> {
     texts::sources(&targets(names)?, kernel, selection)
 }
 
-pub(super) fn listings(names: &[&str], kernel: &str, selection: &KernelSelection<'_>) -> Result<Exit> {
+pub(super) fn listings(
+    names: &[&str],
+    kernel: &str,
+    selection: &KernelSelection<'_>,
+) -> Result<Exit> {
     texts::listings(&amd_targets(names)?, kernel, selection)
 }
 
