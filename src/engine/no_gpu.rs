@@ -32,7 +32,7 @@ pub fn open_adapter(_: &Adapter) -> Option<Device> {
     None
 }
 
-pub fn open_indexed(_: Backend, _: usize) -> Option<Device> {
+pub fn open_indexed(_: Backend, _: usize) -> Option<(Device, String, String)> {
     None
 }
 

@@ -1,18 +1,18 @@
 //! The functions of `device` for a build without a GPU backend.
 
 use burn::tensor::{Device, FloatDType};
-use tinyllama_kernel_catalog::{Kernel, Sizes};
+use tinyllama_kernel_catalog::{KernelDescriptor, StepSizes};
 
 use crate::KernelError;
-use crate::bench::{Ceilings, Timed};
-use crate::check::Check;
+use crate::bench::{MeasuredRates, TimedPass};
+use crate::check::OutputCheck;
 
 /// Returns `None`, because no device runs kernels.
 pub fn bench(
     _device: &Device,
-    _sizes: &Sizes,
+    _sizes: &StepSizes,
     _repeats: usize,
-) -> Option<Result<(Ceilings, Vec<Timed>), KernelError>> {
+) -> Option<Result<(MeasuredRates, Vec<TimedPass>), KernelError>> {
     None
 }
 
@@ -23,11 +23,11 @@ pub fn rates(_device: &Device, _repeats: usize) -> Option<Result<[Vec<f64>; 2], 
 
 /// Returns `None`, because no device runs kernels.
 pub fn check(
-    _kernel: &Kernel,
+    _kernel: &KernelDescriptor,
     _device: &Device,
     _dtype: FloatDType,
     _seed: u64,
-) -> Option<Result<Vec<Check>, KernelError>> {
+) -> Option<Result<Vec<OutputCheck>, KernelError>> {
     None
 }
 

@@ -25,6 +25,7 @@ use tinyllama_course::session::kernel::CheckedKernel;
 use tinyllama_course::session::state::{KernelAttemptResult, SessionState};
 use tinyllama_course::session::{Session, SessionEvent, store};
 use tinyllama_course::workbench::check::{self, WAVES};
+use tinyllama_course::workbench::toolchain::Toolchain;
 use tinyllama_course::workbench::{Exercise, amd, exercise_file, exercises, find, text};
 use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
 
@@ -160,9 +161,14 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let path = folder.join(exercise.file_name());
             let is_new = exercise_file::start(exercise, &path)?;
             let document = json!({ "exercise": exercise.name, "file": path, "new": is_new });
-            print_document(args.json, &document, |out| {
+            let exit = print_document(args.json, &document, |out| {
                 print::start(out, exercise, &path, is_new, to.is_some())
-            })
+            })?;
+            // The learner reads now. Later, the first check would wait for this build, or miss a compiler.
+            if let Err(error) = Toolchain::ready(&mut |what| eprintln!("{what}")) {
+                eprintln!("{error:#}");
+            }
+            Ok(exit)
         }
         WorkbenchCommand::Watch(check) => watch(args, check),
         WorkbenchCommand::Check(check) => {

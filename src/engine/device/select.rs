@@ -196,22 +196,17 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     let listed = known.as_ref().and_then(|known| known.devices.get(index));
     listed.map_or(Ok(()), unserved::check)?;
     // If driver and library disagree, the client panics. The panic becomes an error here, not a crash.
-    let opened = std::panic::catch_unwind(|| {
-        let device = gpu::open_indexed(backend, index)?;
-        let identity = device.identity();
-        Some((device, identity))
-    });
+    let opened = std::panic::catch_unwind(|| gpu::open_indexed(backend, index));
     let opened = opened.map_err(|panic| DeviceError::CannotOpen {
         backend,
         index,
         detail: tinyllama_base::panics::message(panic.as_ref()),
     })?;
-    let (device, identity) = opened.ok_or(DeviceError::NotCompiledIn { backend })?;
-    let identity = identity.unwrap_or_default();
+    let (device, name, fingerprint) = opened.ok_or(DeviceError::NotCompiledIn { backend })?;
     let facts = DeviceFacts {
         backend: backend.to_string(),
-        device: identity.name,
-        arch: architecture(&identity.fingerprint),
+        device: name,
+        arch: architecture(&fingerprint),
         memory: listed.map(|device| device.memory),
         driver: known.and_then(|known| known.driver),
     };

@@ -75,17 +75,24 @@ pub fn count(backend: Backend) -> usize {
     }
 }
 
-/// Opens device `index` of CUDA or ROCm. Returns `None` if this build does not have the backend.
+/// Opens device `index` of CUDA or ROCm. Returns it with its name and the fingerprint of its code generator, which
+/// contains the architecture. Returns `None` if this build does not have the backend.
 #[cfg_attr(
     not(any(feature = "cuda", feature = "rocm")),
-    allow(unused_variables, reason = "only CUDA and ROCm number their devices")
+    allow(
+        unused_variables,
+        unreachable_code,
+        reason = "only CUDA and ROCm number their devices"
+    )
 )]
-pub fn open_indexed(backend: Backend, index: usize) -> Option<Device> {
-    match backend {
+pub fn open_indexed(backend: Backend, index: usize) -> Option<(Device, String, String)> {
+    let device: Device = match backend {
         #[cfg(feature = "cuda")]
-        Backend::Cuda => Some(Device::cuda(index)),
+        Backend::Cuda => Device::cuda(index),
         #[cfg(feature = "rocm")]
-        Backend::Rocm => Some(Device::rocm(index)),
-        _ => None,
-    }
+        Backend::Rocm => Device::rocm(index),
+        _ => return None,
+    };
+    let identity = device.identity().unwrap_or_default();
+    Some((device, identity.name, identity.fingerprint))
 }
