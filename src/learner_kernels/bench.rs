@@ -1,10 +1,11 @@
 //! Times a learner's kernel on a GPU, in turns with other kernels that do the same work.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 
-use super::gpu::{NamedKernels, compile, launch, place};
+use super::gpu::{NamedKernels, compile, launch, place, written};
 use tinyllama_base::statistics::{Finding as Difference, Interval, Series, ratio_in_rounds};
+use tinyllama_course::workbench::check::compare;
 use tinyllama_course::workbench::exercise::{Exercise, NamedSizes};
 use tinyllama_course::workbench::file::KernelFile;
 use tinyllama_course::workbench::problem::{KernelArgument, PreparedCase};
@@ -221,6 +222,15 @@ pub fn bench(
             times.push(ms / f64::from(*passes));
         }
     }
+    for ((what, file), (_, racer, ..)) in files.iter().zip(&racers) {
+        if let Racer::File(timed) = racer
+            && let Some(wrong) = skips_work(driver, &stream, file, timed, &placed, &problem)?
+        {
+            bail!(
+                "{what}: after many launches the kernel no longer computes. With new inputs, {wrong} Every launch has to do all of the work"
+            );
+        }
+    }
     let rounds = |times: &[f64]| {
         times
             .iter()
@@ -261,6 +271,50 @@ pub fn bench(
         });
     }
     Ok(BenchReport { timed, notes })
+}
+
+/// Finds a kernel that only computes in its first launches, and later relies on what it kept or on what it finds in its
+/// outputs. The timed kernels get new inputs over the old outputs, and a new copy of the file says what is right.
+fn skips_work(
+    driver: &Driver,
+    stream: &Stream,
+    file: &KernelFile,
+    timed: &NamedKernels<'_>,
+    placed: &[DeviceBuffer],
+    problem: &PreparedCase<'_>,
+) -> Result<Option<String>> {
+    let salt = file.salt();
+    let changed = PreparedCase::salted(problem.exercise, &problem.sizes, problem.wave, salt)?;
+    let fresh = place(driver, stream, &changed)?;
+    launch(
+        stream,
+        &compile(driver, problem.exercise, file)?,
+        &fresh,
+        &changed,
+    )?;
+    for (buffer, memory) in changed.buffers.iter().zip(placed) {
+        if let Some(bits) = &buffer.bits {
+            stream.upload(memory.as_slice(), bits)?;
+        }
+    }
+    launch(stream, timed, placed, &changed)?;
+    stream.synchronize()?;
+    let arrays = changed.buffers.iter().zip(fresh.iter().zip(placed));
+    for (buffer, (fresh, timed)) in arrays.filter(|(buffer, _)| buffer.argument.output) {
+        let kind = buffer.argument.kind;
+        let right = written(stream, fresh, buffer.elements)?;
+        let number = |bits: &u32| match kind.is_float() {
+            true => f64::from(f32::from_bits(*bits)),
+            false => f64::from(bits.cast_signed()),
+        };
+        let right: Vec<f64> = right.words.iter().map(number).collect();
+        let found = written(stream, timed, buffer.elements)?;
+        let found = compare(problem.exercise, &buffer.argument.name, &found, &right);
+        if let Some(found) = found {
+            return Ok(Some(found.message));
+        }
+    }
+    Ok(None)
 }
 
 struct EventTimer {
@@ -333,6 +387,35 @@ mod tests {
                     let found = results(&stream, &placed, &problem).unwrap();
                     assert_eq!(found, [], "{name}, {}", problem.describe());
                 }
+            }
+        });
+    }
+
+    #[test]
+    fn a_bench_refuses_a_kernel_that_computes_only_once() {
+        let clock = ("HIP_STAND_IN_CLOCK", "1");
+        on("gfx90a", &[clock], |stand_in| {
+            let driver = stand_in.open();
+            let exercise = find("elementwise").unwrap();
+            let honest = exercise.solution().unwrap();
+            let outputs = exercise.arguments.iter().filter(|one| one.output);
+            let output = outputs.map(|one| one.name.clone()).next().unwrap();
+            let kept = format!("if ({output}[i] == {output}[i]) return; {output}[i] =");
+            let lazy = honest.replacen(&format!("{output}[i] ="), &kept, 1);
+            assert_ne!(lazy, honest);
+            for (text, refused) in [(honest, false), (&lazy, true)] {
+                let file = KernelFile {
+                    path: "kernel.hip".into(),
+                    text: text.to_owned(),
+                };
+                let checked = super::super::gpu::check(&driver, exercise, &file).unwrap();
+                assert!(checked.passed, "{:?}", checked.findings);
+                let files = [("yours".to_owned(), file)];
+                let benched = bench(&driver, exercise, &exercise.cases[0], &files, None);
+                let error = benched.err().map(|error| error.to_string());
+                assert_eq!(error.is_some(), refused, "{error:?}");
+                let said = error.is_none_or(|error| error.contains("no longer computes"));
+                assert!(said);
             }
         });
     }

@@ -188,6 +188,24 @@ fn run_case(
     results(stream, &placed, problem)
 }
 
+/// Reads the first `elements` of an array on the device.
+pub(super) fn written(
+    stream: &Stream,
+    memory: &DeviceBuffer,
+    elements: usize,
+) -> Result<KernelOutput, DriverError> {
+    stream.download(memory.as_slice(), elements).map(output)
+}
+
+/// A GPU does not report which thread wrote. An element that still has its first value was written by no thread.
+fn output(words: Vec<u32>) -> KernelOutput {
+    let lines = words.iter().map(|bits| u32::from(*bits != u32::MAX));
+    KernelOutput {
+        lines: lines.collect(),
+        words,
+    }
+}
+
 /// Compares the buffers on the device with the expected results and returns what is wrong.
 pub(super) fn results(
     stream: &Stream,
@@ -211,17 +229,7 @@ pub(super) fn results(
         let Some((_, expected)) = expected.iter().find(|(known, _)| known == name) else {
             continue;
         };
-        // A GPU does not report which thread wrote. An element that still has its first value was written by no thread.
-        let lines = words
-            .iter()
-            .map(|bits| u32::from(*bits != u32::MAX))
-            .collect();
-        let found = compare(
-            problem.exercise,
-            name,
-            &KernelOutput { words, lines },
-            expected,
-        );
+        let found = compare(problem.exercise, name, &output(words), expected);
         findings.extend(found.map(|finding| KernelFinding {
             line: None,
             ..finding
