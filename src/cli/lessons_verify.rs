@@ -1,19 +1,14 @@
 //! `lessons verify`: walks through every lesson with real runs, as a learner would who makes no mistake.
 
-use std::io::{self, Write};
-
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
 
 use super::Exit;
 use super::lessons::{error_style, named};
 use super::print_result::print_document;
 use tinyllama_course::lesson::{Course, CourseSource};
 use tinyllama_course::run::{Launcher, UsageError};
-use tinyllama_course::session::verify::{
-    Progress, VerifyOptions, WalkOutcome, WalkReport, WalkedStep, verify,
-};
+use tinyllama_course_walk::{VerifyOptions, print_progress, verify};
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
@@ -52,76 +47,8 @@ pub fn run(
         let (taken, planned) = (path.minutes_taken(course), path.minutes);
         eprintln!("path {}: {taken:.0} of {planned} planned minutes", path.id);
     }
-    print_document(as_json, &as_document(&report), |out| print(out, &report))?;
+    print_document(as_json, &report.document(), |out| {
+        report.print(out, error_style())
+    })?;
     Ok(Exit::from_passed(report.is_sound()))
-}
-
-/// Prints the progress line by line.
-fn print_progress(progress: Progress) {
-    match progress {
-        Progress::Lesson { id, number, of } => eprintln!("lesson {number} of {of}: {id}"),
-        Progress::Needed { lesson, step } => eprintln!("needed later: {lesson}/{step}"),
-        Progress::Run { argv } => {
-            let argv = argv.iter().skip(1).map(|word| word.to_string_lossy());
-            eprintln!("  running  {}", itertools::join(argv, " "));
-        }
-        Progress::Step { step } => print_step(step),
-    }
-}
-
-fn print_step(step: &WalkedStep) {
-    let (result, why) = match &step.result {
-        WalkOutcome::Done => ("ok", String::new()),
-        WalkOutcome::InPart(why) => ("in part", format!(": {why}")),
-        WalkOutcome::Skipped(why) => ("skipped", format!(": {why}")),
-        WalkOutcome::Failed => ("FAILED", String::new()),
-    };
-    let time = match step.seconds {
-        seconds if seconds > 0.0 => format!(", {seconds:.1} s"),
-        _ => String::new(),
-    };
-    eprintln!("  {result:<8} {} ({}{time}){why}", step.id, step.kind);
-    for note in &step.notes {
-        eprintln!("             {note}");
-    }
-}
-
-fn print(out: &mut impl Write, report: &WalkReport) -> io::Result<()> {
-    let style = error_style();
-    for problem in report.problems() {
-        writeln!(out, "{}", problem.render(style))?;
-    }
-    let of = |wanted: fn(&WalkOutcome) -> bool| {
-        let steps = report.steps();
-        steps.filter(|(_, step)| wanted(&step.result)).count()
-    };
-    let (lessons, problems) = (report.lessons.len(), report.problems().count());
-    let done = of(|result| *result == WalkOutcome::Done);
-    let part = of(|result| matches!(result, WalkOutcome::InPart(_)));
-    let skipped = of(|result| matches!(result, WalkOutcome::Skipped(_)));
-    let failed = of(|result| *result == WalkOutcome::Failed);
-    writeln!(
-        out,
-        "{lessons} lessons: {done} steps done, {part} in part, {skipped} skipped, {failed} failed; {problems} problems"
-    )
-}
-
-fn as_document(report: &WalkReport) -> serde_json::Value {
-    let step = |step: &WalkedStep| {
-        json!({
-            "id": step.id,
-            "kind": step.kind,
-            "outcome": step.result,
-            "seconds": step.seconds,
-            "checks": step.checks,
-            "notes": step.notes,
-            "problems": step.problems,
-        })
-    };
-    let lessons = report.lessons.iter().map(|lesson| {
-        let steps: Vec<_> = lesson.steps.iter().map(step).collect();
-        json!({ "id": lesson.id, "problems": lesson.problems, "steps": steps })
-    });
-    let lessons: Vec<_> = lessons.collect();
-    json!({ "sound": report.is_sound(), "lessons": lessons })
 }

@@ -37,7 +37,7 @@ pub struct Step {
     pub title: String,
     /// Markdown with live values.
     pub text: String,
-    pub(super) kind: StepKind,
+    pub kind: StepKind,
     /// What the step trains or profiles.
     pub target: Option<String>,
     /// Flags of what the step starts, without a change by the learner.

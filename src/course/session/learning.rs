@@ -166,11 +166,10 @@ impl Session {
     }
 
     /// The question with its right answer filled in; `None` until the command with the answer has run.
-    pub(super) fn answerable(
-        &self,
-        course: &Course,
-        quiz: &Quiz,
-    ) -> Result<Option<Quiz>, SessionError> {
+    ///
+    /// # Errors
+    /// If the runs cannot be read.
+    pub fn answerable(&self, course: &Course, quiz: &Quiz) -> Result<Option<Quiz>, SessionError> {
         if quiz.asked_step().is_none() {
             return Ok(Some(quiz.clone()));
         }

@@ -29,7 +29,6 @@ pub mod state;
 pub mod store;
 pub mod stored_runs;
 pub mod turns;
-pub mod verify;
 
 pub use case::{Evidence, Standing};
 pub use event::{AnswerGiven, KernelTime, RunExit, Scope, StepRef};

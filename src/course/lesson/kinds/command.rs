@@ -57,10 +57,6 @@ impl StepBehavior for CommandStep {
         (blocks, PrimaryAction::Start("run the command"))
     }
 
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        walk.command(visit, self)
-    }
-
     fn validate(&self, check: &mut LessonCheck, at: &str, _: usize) {
         let mut ids = BTreeSet::new();
         for (e, expect) in self.expects.iter().enumerate() {

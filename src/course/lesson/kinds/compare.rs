@@ -59,10 +59,6 @@ impl StepBehavior for CompareStep {
         (blocks, PrimaryAction::Compare)
     }
 
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        walk.compare(visit, self)
-    }
-
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
         if self.runs.len() < 2 {
             check.refuse(&format!("{at}/runs"), "comparing needs at least two runs");

@@ -97,10 +97,6 @@ impl StepBehavior for Case {
         Some(SessionEvent::Suspected { at, suspect })
     }
 
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        walk.investigate(visit, self)
-    }
-
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
         for measurement in &self.measurements {
             // The learner reads this text after the measurement.

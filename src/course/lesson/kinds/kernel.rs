@@ -53,10 +53,6 @@ impl StepBehavior for KernelStep {
         (blocks, PrimaryAction::Kernel)
     }
 
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        walk.kernel(visit, self.exercise)
-    }
-
     fn hints(&self) -> &[String] {
         &self.exercise.hints
     }

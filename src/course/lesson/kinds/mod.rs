@@ -20,10 +20,9 @@ use super::estimate::{RUN_MINUTES, THOUGHT_MINUTES, word_count};
 use super::step_reader::StepReader;
 use super::validate::LessonCheck;
 use crate::lesson::{
-    Case, CommandOutputs, Expect, Golden, MarkedAnswer, Quiz, QuizAnswer, RunName, Step,
-    StepDocument,
+    Case, CommandOutputs, Expect, Golden, Lesson, MarkedAnswer, Quiz, QuizAnswer, RunName, Step,
+    StepDocument, live,
 };
-use crate::session::verify::{LessonWalker, Visit};
 use crate::session::{SessionEvent, SessionState, StepProgress, StepRef};
 use crate::tui::Action;
 use crate::tutor::Job;
@@ -34,9 +33,6 @@ use tinyllama_base::named;
 
 /// Keys of every step.
 pub(super) const COMMON: [&str; 6] = ["id", "kind", "title", "text", "optional", "hints"];
-
-/// The reason why the walk skipped a step, if it did.
-type Walked = anyhow::Result<Option<String>>;
 
 /// The properties of a step kind that are plain data.
 pub(crate) struct Facts {
@@ -69,9 +65,6 @@ pub(crate) trait StepBehavior {
 
     /// Returns the blocks below the step's text, and the effect of Enter until the step is done.
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction);
-
-    /// Takes the step as `lessons verify` does: every wrong way, then the right one.
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked;
 
     /// Returns the event that the golden path records, if it needs no run. An instructor who solves the step records
     /// the same.
@@ -127,9 +120,9 @@ macro_rules! step_kinds {
             pub enum Kind { $($(#[$about])* $kind = $name,)+ }
         }
 
-        /// The task of a step. Only this file matches on it.
+        /// The task of a step. Only this file and the walk in `tests/course-walk` match on it.
         #[derive(Clone, Debug)]
-        pub(crate) enum StepKind { $($kind($type),)+ }
+        pub enum StepKind { $($kind($type),)+ }
 
         impl Kind {
             pub(crate) fn facts(self) -> &'static Facts {
@@ -207,6 +200,14 @@ impl Step {
     /// Returns the conditions that the document of the command has to meet.
     pub fn expects(&self) -> &[Expect] {
         self.behavior().expects()
+    }
+
+    /// Returns all runs that the step names.
+    pub fn named_runs(&self, lesson: &Lesson) -> Vec<RunName> {
+        let checked = self.checks.iter().flat_map(|check| check.measure.runs());
+        let looked_at = self.behavior().looks_back();
+        let live = live::runs(&self.text, &lesson.id);
+        checked.chain(looked_at).cloned().chain(live).collect()
     }
 
     /// Returns whether checks and texts can name figures from runs at this step.

@@ -59,13 +59,6 @@ impl StepBehavior for PredictStep {
             .map(|value| SessionEvent::Predicted { at, value })
     }
 
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        if let Some(guess) = visit.step.golden.number {
-            walk.session.predict(visit.step_ref(), guess)?;
-        }
-        Ok(None)
-    }
-
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
         check.prediction(at, index, &self.measure);
     }

@@ -78,9 +78,4 @@ impl StepBehavior for ProfileStep {
         blocks.extend(profile.ending.iter().map(Block::text));
         (blocks, PrimaryAction::Profile)
     }
-
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        walk.sample(visit)?;
-        Ok(Some("needs AMD's profilers and an AMD GPU".into()))
-    }
 }

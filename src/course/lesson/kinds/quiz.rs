@@ -98,10 +98,6 @@ impl StepBehavior for Quiz {
         Some(SessionEvent::Answered { at, given })
     }
 
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        walk.quiz(visit, self)
-    }
-
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
         for (path, message) in quiz_problems(self) {
             check.refuse(&format!("{at}/{path}"), message);

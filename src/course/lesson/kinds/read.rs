@@ -30,8 +30,4 @@ impl StepBehavior for ReadStep {
     fn document(&self, _: &StepContext) -> (Vec<Block>, PrimaryAction) {
         (Vec::new(), PrimaryAction::Next)
     }
-
-    fn walk(&self, _: &mut LessonWalker, _: &mut Visit) -> Walked {
-        Ok(None)
-    }
 }

@@ -55,10 +55,4 @@ impl StepBehavior for ReflectStep {
         let text = golden.text.as_ref()?.trim().into();
         Some(SessionEvent::Reflected { at, text })
     }
-
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        let text = visit.step.golden.text.as_deref().unwrap_or_default();
-        walk.session.reflect(visit.step_ref(), text)?;
-        Ok(None)
-    }
 }

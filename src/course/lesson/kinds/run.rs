@@ -68,10 +68,6 @@ impl StepBehavior for RunStep {
         (blocks, PrimaryAction::Start("start the run"))
     }
 
-    fn walk(&self, walk: &mut LessonWalker, visit: &mut Visit) -> Walked {
-        walk.run(visit)
-    }
-
     fn job(&self, step: &Step) -> Option<Job> {
         step.target.clone().map(Job::Run)
     }

@@ -6,7 +6,6 @@ use super::id;
 use crate::lesson::file::CourseFile;
 use crate::lesson::path::WHOLE;
 use crate::lesson::{Course, FIXED, LearningPath, Problem};
-use crate::session::verify::named;
 
 pub(super) fn check(course: &Course, workshop: &CourseFile, problems: &mut Vec<Problem>) {
     let mut ids = BTreeSet::from([WHOLE.to_string()]);
@@ -42,7 +41,7 @@ fn looked_back(course: &Course, path: &LearningPath, entry: &str) -> Option<Stri
         entry == lesson.id || entry == format!("{}/{}", lesson.id, step.id)
     });
     steps.find_map(|(lesson, step)| {
-        let missing = named(lesson, step).into_iter().find(|run| {
+        let missing = step.named_runs(lesson).into_iter().find(|run| {
             let id = run.step.strip_suffix(FIXED).unwrap_or(&run.step);
             !path.has_step(&run.lesson, id)
         })?;

@@ -1,7 +1,7 @@
 //! Changes the flags of a lesson's run for verifying.
 
-use crate::run::{RunSpec, UsageError, split};
 use tinyllama_contract::model::Preset;
+use tinyllama_course::run::{RunSpec, UsageError, split};
 
 /// The size that `--fast` uses instead of `tiny`; a run takes well under a second. If a lesson changed the length or
 /// the batch, the small size is changed by the same factor.
@@ -19,12 +19,12 @@ const SMALL: [(&str, usize); 8] = [
 const FAST_LEARNING_RATE: &str = "0.001";
 
 /// Flags of the small size alone, for commands that start runs.
-pub(super) fn shrinking() -> Vec<String> {
+pub(crate) fn shrinking() -> Vec<String> {
     small(|_| None)
 }
 
 /// The same run with a smaller model.
-pub(super) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
+pub(crate) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
     let (tiny, given) = (Preset::Tiny.config(), &spec.flags.training);
     let changed = |flag: &str| match flag {
         "--seq-len" => Some((given.seq_len?, tiny.sequence_length)),
@@ -46,7 +46,7 @@ fn small(changed: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<String> {
 }
 
 /// Returns whether `flags` replace a lesson's model by one of another size.
-pub(super) fn resizes(flags: &[String]) -> bool {
+pub(crate) fn resizes(flags: &[String]) -> bool {
     let sizes = || SMALL.iter().map(|(flag, _)| *flag).chain(["--config"]);
     let flags = split(flags);
     flags

@@ -3,8 +3,8 @@
 //! A check that passes on a good run may still be worthless if its bound is so wide that nothing can miss it. So each
 //! check also gets the values that a plausible fault would produce.
 
-use crate::analysis::{Metric, Statistic};
-use crate::lesson::{Check, Term};
+use tinyllama_course::analysis::{Metric, Statistic};
+use tinyllama_course::lesson::{Check, Term};
 
 /// Loss of a model that gives each of the 1000 tokens of the usual vocabulary the same probability: ln 1000.
 const IGNORANT_LOSS: f64 = 6.907_755;
@@ -15,13 +15,13 @@ const OFF_BY_HALF: f64 = 1.5;
 
 /// A wrong value, and what would be wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     pub value: f64,
     pub meaning: &'static str,
 }
 
 /// The faults for this check; `golden` is the value of a good run.
-pub(super) fn faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
+pub(crate) fn faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
     let numerator = &check.measure.numerator;
     match &check.measure.denominator {
         Some(denominator) => of_ratio(check, numerator, denominator, golden),
@@ -30,7 +30,7 @@ pub(super) fn faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
 }
 
 /// The faults that the check accepts although it should not.
-pub(super) fn accepted_faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
+pub(crate) fn accepted_faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
     let mut faults = faults(check, golden);
     faults.retain(|fault| check.accepts(fault.value));
     faults
@@ -121,7 +121,7 @@ fn fault(value: f64, meaning: &'static str) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::Quantity;
+    use tinyllama_course::lesson::Quantity;
 
     fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
         Check {

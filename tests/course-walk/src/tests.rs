@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Progress, VerifyOptions, WalkOutcome, WalkReport, verify};
-use crate::lesson::{Course, CourseSource, Problem, Verdict};
-use crate::run::Launcher;
+use crate::{Progress, VerifyOptions, WalkOutcome, WalkReport, verify};
+use tinyllama_course::lesson::{Course, CourseSource, Problem, Verdict};
+use tinyllama_course::run::Launcher;
 
 /// Prints the events of a good run of a target, at a hundred milliseconds a step; work follows from batch and length.
 /// For other commands it prints a stored document of such a command.

@@ -9,6 +9,7 @@ mod faults;
 mod flags;
 mod report;
 mod tasks;
+mod text;
 mod training;
 mod visit;
 mod walk;
@@ -21,13 +22,13 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 
-use crate::lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, RunName, Step, live};
-use crate::run::Launcher;
-use crate::session::{Session, SessionLocation};
+use tinyllama_course::lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, RunName, Step};
+use tinyllama_course::run::Launcher;
+use tinyllama_course::session::{Session, SessionLocation};
+use walk::LessonWalker;
 
 pub use report::{WalkOutcome, WalkReport, WalkedStep};
-pub(crate) use visit::Visit;
-pub(crate) use walk::LessonWalker;
+pub use text::print_progress;
 
 /// Options of a verification.
 #[derive(Clone, Debug)]
@@ -114,7 +115,7 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
     let own = |id: &str| lessons.iter().any(|lesson| lesson.id == id);
     let named: BTreeSet<RunName> = lessons
         .iter()
-        .flat_map(|lesson| lesson.steps.iter().flat_map(|step| named(lesson, step)))
+        .flat_map(|lesson| lesson.steps.iter().flat_map(|step| step.named_runs(lesson)))
         .filter(|run| !own(&run.lesson))
         .collect();
     course
@@ -126,16 +127,4 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
             is_named("") || is_named(FIXED)
         })
         .collect()
-}
-
-/// All runs that a step names.
-pub(crate) fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
-    let mut runs: Vec<RunName> = step
-        .checks
-        .iter()
-        .flat_map(|check| check.measure.runs().cloned())
-        .collect();
-    runs.extend(step.behavior().looks_back().into_iter().cloned());
-    runs.extend(live::runs(&step.text, &lesson.id));
-    runs
 }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::lesson::Problem;
-use crate::session::CheckResultText;
+use tinyllama_course::lesson::Problem;
+use tinyllama_course::session::CheckResultText;
 
 /// Reports of all lessons that were verified.
 #[derive(Clone, Debug, Default)]

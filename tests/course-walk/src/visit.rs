@@ -1,7 +1,7 @@
 //! A step, and the findings about it so far.
 
-use crate::lesson::{CourseSource, Lesson, Problem, Step, Verdict, problem_in};
-use crate::session::{CheckResultText, StepRef};
+use tinyllama_course::lesson::{CourseSource, Lesson, Problem, Step, Verdict, problem_in};
+use tinyllama_course::session::{CheckResultText, StepRef};
 
 pub(crate) struct Visit<'a> {
     pub source: &'a CourseSource,

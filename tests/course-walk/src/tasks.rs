@@ -3,17 +3,17 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::visit::Visit;
-use super::walk::LessonWalker;
-use crate::analysis::Statistic;
-use crate::lesson::kinds::compare::CompareStep;
-use crate::lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
-use crate::profiler::read;
-use crate::recording::documents;
+use crate::visit::Visit;
+use crate::walk::LessonWalker;
+use tinyllama_course::analysis::Statistic;
+use tinyllama_course::lesson::kinds::compare::CompareStep;
+use tinyllama_course::lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
+use tinyllama_course::profiler::read;
+use tinyllama_course::recording::documents;
 
 impl LessonWalker<'_> {
     /// Checks that every live value is measured before a learner reads it.
-    pub(super) fn text(&self, visit: &mut Visit) -> Result<()> {
+    pub(crate) fn text(&self, visit: &mut Visit) -> Result<()> {
         let runs = self.measured()?;
         for run in live::runs(&visit.step.text, &visit.lesson.id) {
             if runs.measurements(&run).is_empty() {
@@ -128,7 +128,7 @@ impl LessonWalker<'_> {
     }
 
     /// Checks that a learner who missed every check gets all hints.
-    pub(super) fn hints(&mut self, visit: &mut Visit) -> Result<()> {
+    pub(crate) fn hints(&mut self, visit: &mut Visit) -> Result<()> {
         let at = visit.step_ref();
         let missed = visit
             .step

@@ -4,16 +4,16 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 
-use super::flags::shrinking;
-use super::training::failure;
-use super::visit::Visit;
-use super::walk::LessonWalker;
-use crate::lesson::command::AcceptedFlags;
-use crate::lesson::kinds::command::CommandStep;
-use crate::lesson::{Case, CaseMove, LessonCommand, Verdict};
-use crate::recording::documents;
-use crate::run::{EndedRun, RunStart, merged, split};
-use crate::session::{Standing, StepRef, StepStatus};
+use crate::flags::shrinking;
+use crate::training::failure;
+use crate::visit::Visit;
+use crate::walk::LessonWalker;
+use tinyllama_course::lesson::command::AcceptedFlags;
+use tinyllama_course::lesson::kinds::command::CommandStep;
+use tinyllama_course::lesson::{Case, CaseMove, LessonCommand, Verdict};
+use tinyllama_course::recording::documents;
+use tinyllama_course::run::{EndedRun, RunStart, merged, split};
+use tinyllama_course::session::{Standing, StepRef, StepStatus};
 
 /// Flags that select the device.
 const DEVICE: [&str; 2] = ["--backend", "--device"];
@@ -59,7 +59,7 @@ impl LessonWalker<'_> {
         Ok(None)
     }
 
-    pub(super) fn command_run(
+    pub(crate) fn command_run(
         &mut self,
         at: StepRef,
         command: LessonCommand,

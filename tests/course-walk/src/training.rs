@@ -5,17 +5,17 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::Progress;
-use super::faults;
-use super::flags::{resizes, shrunk};
-use super::visit::Visit;
-use super::walk::LessonWalker;
-use crate::analysis::Metric;
-use crate::lesson::{Check, Verdict};
-use crate::recording::{Library, RecordingSource};
-use crate::run::{Control, EndedRun, RunSpec, RunStart, RunUpdate, Speed, supervise};
-use crate::session::turns::{self, TurnAction};
-use crate::session::{CheckResultText, StepRef, is_complete};
+use crate::Progress;
+use crate::faults;
+use crate::flags::{resizes, shrunk};
+use crate::visit::Visit;
+use crate::walk::LessonWalker;
+use tinyllama_course::analysis::Metric;
+use tinyllama_course::lesson::{Check, Verdict};
+use tinyllama_course::recording::{Library, RecordingSource};
+use tinyllama_course::run::{Control, EndedRun, RunSpec, RunStart, RunUpdate, Speed, supervise};
+use tinyllama_course::session::turns::{self, TurnAction};
+use tinyllama_course::session::{CheckResultText, StepRef, is_complete};
 
 impl LessonWalker<'_> {
     pub fn run(&mut self, visit: &mut Visit) -> Result<Option<String>> {
@@ -82,7 +82,7 @@ impl LessonWalker<'_> {
     }
 
     /// The checks' verdicts. For an undecided effect it repeats both runs again and again, as the tutor does.
-    pub(super) fn run_in_turns(&mut self, visit: &mut Visit) -> Result<Vec<CheckResultText>> {
+    pub(crate) fn run_in_turns(&mut self, visit: &mut Visit) -> Result<Vec<CheckResultText>> {
         let (lesson, step) = (visit.lesson, visit.step);
         loop {
             let checked = self.session.check(self.course, lesson, step)?;
@@ -104,7 +104,7 @@ impl LessonWalker<'_> {
     }
 
     /// Checks that the checks fail with unchanged flags, if the learner may change them.
-    pub(super) fn refuse_unchanged(&mut self, visit: &mut Visit) -> Result<()> {
+    pub(crate) fn refuse_unchanged(&mut self, visit: &mut Visit) -> Result<()> {
         self.session.check(self.course, visit.lesson, visit.step)?;
         let state = self.session.state();
         if is_complete(visit.step, &state.progress(&visit.step_ref()), state) {
@@ -138,7 +138,7 @@ impl LessonWalker<'_> {
     }
 
     /// Runs something and adds its time to the step's.
-    pub(super) fn timed(
+    pub(crate) fn timed(
         &mut self,
         visit: &mut Visit,
         run: impl FnOnce(&mut Self, StepRef) -> Result<EndedRun>,
@@ -149,7 +149,7 @@ impl LessonWalker<'_> {
         Ok(ended)
     }
 
-    pub(super) fn start(
+    pub(crate) fn start(
         &mut self,
         at: StepRef,
         target: &str,
@@ -165,7 +165,7 @@ impl LessonWalker<'_> {
     }
 
     /// Watches something until it ends and records it in the session.
-    pub(super) fn supervise_step(
+    pub(crate) fn supervise_step(
         &mut self,
         at: StepRef,
         name: &str,
@@ -244,7 +244,7 @@ fn depends_on_size(check: &Check) -> bool {
     counted || absolute
 }
 
-pub(super) fn failure(ended: &EndedRun) -> String {
+pub(crate) fn failure(ended: &EndedRun) -> String {
     let why = match &ended.run.failure {
         Some(error) => &error.message,
         None => ended.stderr.lines().last().unwrap_or_default(),

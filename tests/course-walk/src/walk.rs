@@ -4,28 +4,31 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use super::report::{WalkOutcome, WalkedLesson, WalkedStep};
-use super::visit::Visit;
-use super::{Progress, VerifyOptions};
-use crate::lesson::{
+use crate::report::{WalkOutcome, WalkedLesson, WalkedStep};
+use crate::visit::Visit;
+use crate::{Progress, VerifyOptions};
+use tinyllama_course::lesson::kinds::StepKind;
+use tinyllama_course::lesson::{
     CaseMove, Course, CourseSource, Lesson, Problem, Step, Undecided, exact, problem_in,
 };
-use crate::session::progress::progress;
-use crate::session::{Access, CheckedKernel, MeasuredRuns, Session, StepRef, StepStatus, access};
-use crate::tutor::Job;
-use crate::workbench::Exercise;
+use tinyllama_course::session::progress::progress;
+use tinyllama_course::session::{
+    Access, CheckedKernel, MeasuredRuns, Session, StepRef, StepStatus, access,
+};
+use tinyllama_course::tutor::Job;
+use tinyllama_course::workbench::Exercise;
 
 /// A lesson whose planned time exceeds this multiple of its estimate counts as a mistake.
 const MOST_SLACK: f64 = 2.5;
 
 pub(crate) struct LessonWalker<'a> {
-    pub(super) course: &'a Course,
-    pub(super) source: &'a CourseSource,
-    pub(super) options: &'a VerifyOptions,
+    pub(crate) course: &'a Course,
+    pub(crate) source: &'a CourseSource,
+    pub(crate) options: &'a VerifyOptions,
     pub session: Session,
     /// Lessons that were walked from end to end.
-    pub(super) walked: BTreeSet<String>,
-    pub(super) progress: &'a mut dyn FnMut(Progress),
+    pub(crate) walked: BTreeSet<String>,
+    pub(crate) progress: &'a mut dyn FnMut(Progress),
 }
 
 impl LessonWalker<'_> {
@@ -123,7 +126,7 @@ impl LessonWalker<'_> {
         };
         self.session.enter(lesson, step)?;
         self.text(&mut visit)?;
-        let skipped = step.behavior().walk(self, &mut visit)?;
+        let skipped = self.take(&mut visit)?;
         self.hints(&mut visit)?;
         if let Some(why) = &skipped {
             self.session.skip(visit.step_ref(), why)?;
@@ -146,6 +149,35 @@ impl LessonWalker<'_> {
             notes: visit.notes,
             seconds: visit.seconds,
         })
+    }
+
+    /// Takes the step: every wrong way, then the right one. Returns the reason if it was skipped.
+    fn take(&mut self, visit: &mut Visit) -> Result<Option<String>> {
+        let (step, golden) = (visit.step, &visit.step.golden);
+        match &step.kind {
+            StepKind::Read(_) => Ok(None),
+            StepKind::Predict(_) => {
+                if let Some(guess) = golden.number {
+                    self.session.predict(visit.step_ref(), guess)?;
+                }
+                Ok(None)
+            }
+            StepKind::Run(_) => self.run(visit),
+            StepKind::Command(command) => self.command(visit, command),
+            StepKind::Investigate(case) => self.investigate(visit, case),
+            StepKind::Compare(compare) => self.compare(visit, compare),
+            StepKind::Profile(_) => {
+                self.sample(visit)?;
+                Ok(Some("needs AMD's profilers and an AMD GPU".into()))
+            }
+            StepKind::Quiz(quiz) => self.quiz(visit, quiz),
+            StepKind::Kernel(kernel) => self.kernel(visit, kernel.exercise),
+            StepKind::Reflect(_) => {
+                let text = golden.text.as_deref().unwrap_or_default();
+                self.session.reflect(visit.step_ref(), text)?;
+                Ok(None)
+            }
+        }
     }
 
     /// Checks that the solution passes its check, if kernels can be compiled here.
@@ -187,7 +219,7 @@ impl LessonWalker<'_> {
         Ok(())
     }
 
-    pub(super) fn measured(&self) -> Result<MeasuredRuns> {
+    pub(crate) fn measured(&self) -> Result<MeasuredRuns> {
         Ok(self.session.measured(self.course)?)
     }
 }
