@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use tinyllama_course::lesson::{Course, CourseSource, Problem, Problems, Style, scaffold, schema};
+use tinyllama_course::lesson::{Course, CourseSource, Problem, Problems, Style, schema};
+use tinyllama_course_walk::scaffold;
 
 const WORKSHOP: &str = r#"format: 1
 title: A course

@@ -258,7 +258,7 @@ fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
     let found = || {
         let source = CourseSource::Folder(folder.path().to_path_buf());
         let course = Course::load(&source).unwrap();
-        let problems = tinyllama_course::lesson::lint::lint(&course, &source);
+        let problems = tinyllama_course_walk::lint(&course, &source);
         problems.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     const HINT: &str = "    hints: [{ text: Count them. }]\n";

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use tinyllama_course::lesson::scaffold;
 use tinyllama_course::run::RunFolder;
 use tinyllama_course::session::{Session, SessionEvent, SessionLocation, StepRef};
+use tinyllama_course_walk::scaffold;
 
 fn tutor(state: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))

@@ -16,13 +16,11 @@ use tinyllama_base::locale;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_course::lesson;
-use tinyllama_course::lesson::lint::lint;
 use tinyllama_course::lesson::quiz::Quiz;
-use tinyllama_course::lesson::{
-    Course, CourseSource, Lesson, Problems, Step, Style, is_id, scaffold,
-};
+use tinyllama_course::lesson::{Course, CourseSource, Lesson, Problems, Step, Style, is_id};
 use tinyllama_course::plain::handout;
 use tinyllama_course::run::{RunSpec, UsageError};
+use tinyllama_course_walk::{lint, scaffold};
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {

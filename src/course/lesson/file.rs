@@ -8,13 +8,15 @@ use super::locate::{TextPosition, locate};
 use crate::lesson::{CourseSource, Lesson, Problem, limits};
 
 /// A course file with its text, which can locate problems.
-pub(super) struct CourseFile {
+pub struct CourseFile {
     name: String,
-    pub(super) text: Arc<String>,
+    pub text: Arc<String>,
 }
 
 impl CourseFile {
-    pub(super) fn open(source: &CourseSource, path: &str) -> Result<Self, Problem> {
+    /// # Errors
+    /// If it cannot be read, or is refused unread.
+    pub fn open(source: &CourseSource, path: &str) -> Result<Self, Problem> {
         let name = source.display(path);
         match source.read(path) {
             Ok(text) => match limits::refused_text(&text) {
@@ -55,12 +57,13 @@ impl CourseFile {
     }
 
     /// `line` counts from 1.
-    pub(super) fn problem_in_line(&self, line: usize, message: String) -> Problem {
+    pub fn problem_in_line(&self, line: usize, message: String) -> Problem {
         let position = Some(TextPosition { line, column: 1 });
         Problem::new(&self.name, &self.text, position, message)
     }
 
-    pub(super) fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
+    /// A problem about the node at `path`.
+    pub fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
         Problem::new(
             &self.name,
             &self.text,

@@ -280,7 +280,7 @@ pub(super) fn values(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `text` without its expressions between double braces.
-pub(super) fn typed(text: &str) -> String {
+pub fn typed(text: &str) -> String {
     let (found, rest) = pieces(text);
     let typed = found.into_iter().map(|(before, _)| before);
     typed.chain([rest]).collect()

@@ -13,7 +13,8 @@ use crate::lesson::{
 /// Checks whether the run command takes these flags for this target. The error is the message that it would print.
 pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
 
-pub(super) const WORKSHOP: &str = "workshop.yaml";
+/// The file that lists sessions and lessons.
+pub const WORKSHOP: &str = "workshop.yaml";
 
 impl Course {
     /// Reads and checks a whole course.

@@ -1,4 +1,6 @@
-//! Walks a course's golden path with real runs, as a learner who does everything right.
+//! What authors and CI do with a course: start a lesson ([`scaffold`]), find weak wording ([`lint()`]), and walk it.
+//!
+//! [`verify`] walks a course's golden path with real runs, as a learner who does everything right.
 //!
 //! Reading a course ([`Course::load`]) finds the problems that the files show. This finds the others: checks that a
 //! good run misses or that a fault passes, questions that refuse their answer, hints that cannot be reached, runs
@@ -7,7 +9,9 @@
 mod commands;
 mod faults;
 mod flags;
+mod lint;
 mod report;
+pub mod scaffold;
 mod tasks;
 mod text;
 mod training;
@@ -27,6 +31,7 @@ use tinyllama_course::run::Launcher;
 use tinyllama_course::session::{Session, SessionLocation};
 use walk::LessonWalker;
 
+pub use lint::lint;
 pub use report::{WalkOutcome, WalkReport, WalkedStep};
 pub use text::print_progress;
 

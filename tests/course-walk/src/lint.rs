@@ -3,9 +3,10 @@
 
 use serde_yaml::Value;
 
-use super::file::CourseFile;
-use super::load::WORKSHOP;
-use crate::lesson::{Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, live, problem_in};
+use tinyllama_course::lesson::file::CourseFile;
+use tinyllama_course::lesson::{
+    Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, WORKSHOP, live, problem_in,
+};
 
 /// Units of measured figures.
 const UNITS: [&str; 15] = [
@@ -399,7 +400,11 @@ mod tests {
     fn the_built_in_course_has_nothing_to_find_fault_with() {
         let course = Course::load(&CourseSource::BuiltIn).unwrap();
         let problems = lint(&course, &CourseSource::BuiltIn);
-        assert!(problems.is_empty(), "{}", crate::lesson::Problems(problems));
+        assert!(
+            problems.is_empty(),
+            "{}",
+            tinyllama_course::lesson::Problems(problems)
+        );
     }
 
     #[test]
