@@ -8,32 +8,62 @@ use thiserror::Error;
 use tinyllama_base::{human_bytes, named};
 use tinyllama_contract::{Parts, Step, Summary};
 
-named! {
-    /// A figure of a run.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Metric {
-        TotalMs = "total_ms",
-        ForwardMs = "forward_ms",
-        BackwardMs = "backward_ms",
-        OptimizerMs = "optimizer_ms",
-        FirstStepMs = "first_step_ms",
-        SamplesPerS = "samples_per_s",
-        TokensPerS = "tokens_per_s",
-        LaunchesPerStep = "launches_per_step",
-        PeakBytesInUse = "peak_bytes_in_use",
-        PeakBytesReserved = "peak_bytes_reserved",
-        FirstLoss = "first_loss",
-        FinalLoss = "final_loss",
-        Parameters = "parameters",
-        ParameterTensors = "parameter_tensors",
-        ParametersWithGradient = "parameters_with_gradient",
-        LossDifference = "loss_difference",
-        GradientDifference = "gradient_difference",
-        FlopsPerStep = "flops_per_step",
-        BytesPerStep = "bytes_per_step",
-        AchievedFlopsPerS = "achieved_flops_per_s",
-    }
+/// Where the value of a figure is found.
+enum FigureSource {
+    Step(fn(&Step) -> Option<f64>),
+    Summary(fn(&Summary) -> Option<f64>),
+    Parts(fn(&Parts) -> Option<f64>),
+}
+
+/// Defines the figures. A row has the name, the unit, where the value is found, and what measured or counted it.
+macro_rules! metrics {
+    ($($metric:ident = $name:literal, $unit:expr, $of:ident($value:expr), $origin:literal;)+) => {
+        named! {
+            /// A figure of a run.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+            #[serde(rename_all = "snake_case")]
+            pub enum Metric { $($metric = $name,)+ }
+        }
+
+        impl Metric {
+            pub fn unit(self) -> MetricUnit {
+                use MetricUnit::*;
+                match self { $(Metric::$metric => $unit,)+ }
+            }
+
+            /// Describes the source of the figure.
+            pub fn origin(self) -> &'static str {
+                match self { $(Metric::$metric => $origin,)+ }
+            }
+
+            fn source(self) -> FigureSource {
+                match self { $(Metric::$metric => FigureSource::$of($value),)+ }
+            }
+        }
+    };
+}
+
+metrics! {
+    TotalMs = "total_ms", Milliseconds, Step(|it| Some(it.total_ms)), "host clock around each measured step";
+    ForwardMs = "forward_ms", Milliseconds, Step(|it| it.forward_ms), "host clock around this phase of each measured step";
+    BackwardMs = "backward_ms", Milliseconds, Step(|it| it.backward_ms), "host clock around this phase of each measured step";
+    OptimizerMs = "optimizer_ms", Milliseconds, Step(|it| it.optimizer_ms), "host clock around this phase of each measured step";
+    FirstStepMs = "first_step_ms", Milliseconds, Summary(|it| it.first_step_ms), "host clock around the first step, compiling and tuning included";
+    SamplesPerS = "samples_per_s", PerSecond("samples"), Summary(|it| it.samples_per_s), "counted over the measured steps and their total time";
+    TokensPerS = "tokens_per_s", PerSecond("tokens"), Summary(|it| it.tokens_per_s), "counted over the measured steps and their total time";
+    LaunchesPerStep = "launches_per_step", Count("launches"), Summary(|it| it.launches_per_step), "kernels the host issued, counted at each launch";
+    PeakBytesInUse = "peak_bytes_in_use", Bytes, Summary(|it| Some(it.peak_bytes_in_use? as f64)), "the backend's memory pool";
+    PeakBytesReserved = "peak_bytes_reserved", Bytes, Summary(|it| Some(it.peak_bytes_reserved? as f64)), "the backend's memory pool";
+    FirstLoss = "first_loss", Nats, Summary(|it| it.first_loss), "computed by the model in that step";
+    FinalLoss = "final_loss", Nats, Summary(|it| it.final_loss), "computed by the model in that step";
+    Parameters = "parameters", Count("parameters"), Summary(|it| Some(it.parameters as f64)), "counted in the model";
+    ParameterTensors = "parameter_tensors", Count("tensors"), Summary(|it| Some(it.parameter_tensors as f64)), "counted in the model";
+    ParametersWithGradient = "parameters_with_gradient", Count("tensors"), Summary(|it| Some(it.parameters_with_gradient? as f64)), "tensors whose gradient the last step computed";
+    LossDifference = "loss_difference", One, Summary(|it| Some(it.repeatability.as_ref()?.loss_difference)), "largest relative difference between two repeats of a step";
+    GradientDifference = "gradient_difference", One, Summary(|it| Some(it.repeatability.as_ref()?.gradient_difference)), "largest relative difference between two repeats of a step";
+    FlopsPerStep = "flops_per_step", Count("FLOP"), Parts(|it| Some(it.flops_per_step)), "counted from shapes, not measured";
+    BytesPerStep = "bytes_per_step", Bytes, Parts(|it| Some(it.bytes_per_step)), "counted from shapes, not measured";
+    AchievedFlopsPerS = "achieved_flops_per_s", PerSecond("FLOP"), Parts(|it| it.achieved_flops_per_s), "FLOP counted from shapes over the median measured step";
 }
 
 /// The unit of a figure.
@@ -51,62 +81,9 @@ pub enum MetricUnit {
 }
 
 impl Metric {
-    pub fn unit(self) -> MetricUnit {
-        match self {
-            Metric::TotalMs
-            | Metric::ForwardMs
-            | Metric::BackwardMs
-            | Metric::OptimizerMs
-            | Metric::FirstStepMs => MetricUnit::Milliseconds,
-            Metric::SamplesPerS => MetricUnit::PerSecond("samples"),
-            Metric::TokensPerS => MetricUnit::PerSecond("tokens"),
-            Metric::LaunchesPerStep => MetricUnit::Count("launches"),
-            Metric::PeakBytesInUse | Metric::PeakBytesReserved | Metric::BytesPerStep => {
-                MetricUnit::Bytes
-            }
-            Metric::FirstLoss | Metric::FinalLoss => MetricUnit::Nats,
-            Metric::Parameters => MetricUnit::Count("parameters"),
-            Metric::ParameterTensors | Metric::ParametersWithGradient => {
-                MetricUnit::Count("tensors")
-            }
-            Metric::LossDifference | Metric::GradientDifference => MetricUnit::One,
-            Metric::FlopsPerStep => MetricUnit::Count("FLOP"),
-            Metric::AchievedFlopsPerS => MetricUnit::PerSecond("FLOP"),
-        }
-    }
-
-    /// Describes the source of the figure.
-    pub fn origin(self) -> &'static str {
-        match self {
-            Metric::TotalMs => "host clock around each measured step",
-            Metric::ForwardMs | Metric::BackwardMs | Metric::OptimizerMs => {
-                "host clock around this phase of each measured step"
-            }
-            Metric::FirstStepMs => {
-                "host clock around the first step, compiling and tuning included"
-            }
-            Metric::SamplesPerS | Metric::TokensPerS => {
-                "counted over the measured steps and their total time"
-            }
-            Metric::LaunchesPerStep => "kernels the host issued, counted at each launch",
-            Metric::PeakBytesInUse | Metric::PeakBytesReserved => "the backend's memory pool",
-            Metric::FirstLoss | Metric::FinalLoss => "computed by the model in that step",
-            Metric::Parameters | Metric::ParameterTensors => "counted in the model",
-            Metric::ParametersWithGradient => "tensors whose gradient the last step computed",
-            Metric::LossDifference | Metric::GradientDifference => {
-                "largest relative difference between two repeats of a step"
-            }
-            Metric::FlopsPerStep | Metric::BytesPerStep => "counted from shapes, not measured",
-            Metric::AchievedFlopsPerS => "FLOP counted from shapes over the median measured step",
-        }
-    }
-
     /// Returns whether every measured step has its own value, so that a spread exists.
     pub fn is_per_step(self) -> bool {
-        matches!(
-            self,
-            Metric::TotalMs | Metric::ForwardMs | Metric::BackwardMs | Metric::OptimizerMs
-        )
+        matches!(self.source(), FigureSource::Step(_))
     }
 
     /// Returns whether the figure may be zero in a healthy run. Such a figure cannot be a divisor.
@@ -119,43 +96,24 @@ impl Metric {
 
     /// Returns this figure of one step, if steps have it.
     pub fn of_step(self, step: &Step) -> Option<f64> {
-        match self {
-            Metric::TotalMs => Some(step.total_ms),
-            Metric::ForwardMs => step.forward_ms,
-            Metric::BackwardMs => step.backward_ms,
-            Metric::OptimizerMs => step.optimizer_ms,
+        match self.source() {
+            FigureSource::Step(figure) => figure(step),
             _ => None,
         }
     }
 
     /// Returns this figure of a summary, if the summary has it as one number.
     pub fn of_summary(self, summary: &Summary) -> Option<f64> {
-        let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
-        let repeat = summary.repeatability.as_ref();
-        match self {
-            Metric::FirstStepMs => summary.first_step_ms,
-            Metric::SamplesPerS => summary.samples_per_s,
-            Metric::TokensPerS => summary.tokens_per_s,
-            Metric::LaunchesPerStep => summary.launches_per_step,
-            Metric::PeakBytesInUse => bytes(summary.peak_bytes_in_use),
-            Metric::PeakBytesReserved => bytes(summary.peak_bytes_reserved),
-            Metric::FirstLoss => summary.first_loss,
-            Metric::FinalLoss => summary.final_loss,
-            Metric::Parameters => Some(summary.parameters as f64),
-            Metric::ParameterTensors => Some(summary.parameter_tensors as f64),
-            Metric::ParametersWithGradient => Some(summary.parameters_with_gradient? as f64),
-            Metric::LossDifference => Some(repeat?.loss_difference),
-            Metric::GradientDifference => Some(repeat?.gradient_difference),
+        match self.source() {
+            FigureSource::Summary(figure) => figure(summary),
             _ => None,
         }
     }
 
     /// Returns this figure of the counted work, if it is one of its sums.
     pub fn of_parts(self, parts: &Parts) -> Option<f64> {
-        match self {
-            Metric::FlopsPerStep => Some(parts.flops_per_step),
-            Metric::BytesPerStep => Some(parts.bytes_per_step),
-            Metric::AchievedFlopsPerS => parts.achieved_flops_per_s,
+        match self.source() {
+            FigureSource::Parts(figure) => figure(parts),
             _ => None,
         }
     }

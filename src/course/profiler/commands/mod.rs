@@ -1,7 +1,7 @@
 //! Command lines of AMD's profilers, built for the installed version.
 //!
 //! A new profiler needs a file with its [`About`], a variant of [`Tool`] and its lines in [`Tool::ALL`] and
-//! [`Tool::about`]. Its tasks are variants of [`ProfileTask`], with their steps and their descriptions.
+//! [`Tool::about`]. Its tasks are rows of [`ProfileTask`].
 
 pub mod counters;
 pub mod installed;
@@ -129,142 +129,81 @@ impl fmt::Display for Tool {
     }
 }
 
-/// A task for a profiler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProfileTask {
+/// Defines the tasks. A row has the tool, the training steps that suffice, and what the task shows. Tasks that run the
+/// program once per set of counters need few steps.
+macro_rules! tasks {
+    ($($(#[$about:meta])* $task:ident $(($($with:ty),+))? = $tool:ident, $steps:expr, $shows:literal;)+) => {
+        /// A task for a profiler.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum ProfileTask { $($(#[$about])* $task $(($($with),+))?,)+ }
+
+        impl ProfileTask {
+            fn facts(&self) -> (Tool, Option<usize>, &'static str) {
+                match self { $(ProfileTask::$task { .. } => (Tool::$tool, $steps, $shows),)+ }
+            }
+        }
+    };
+}
+
+tasks! {
     /// The time that each kernel takes.
-    Hotspots,
+    Hotspots = Rocprofv3, Some(10), "which kernels the device's time goes to, how often each is launched and how long the device idles between them";
     /// Kernels, copies and calls on one timeline, for Perfetto.
-    Runtime,
+    Runtime = Rocprofv3, Some(10), "kernels, copies and API calls on one timeline; open the .pftrace file in ui.perfetto.dev";
     /// Hardware counters. An empty list means those that the tutor's tables need.
-    Counters(Vec<String>),
+    Counters(Vec<String>) = Rocprofv3, Some(2), "hardware counters of every launch: waves, instructions, cache hits, bytes to and from memory";
     /// The time that each kernel takes, grouped by the program's ranges that launched them.
-    Renamed,
+    Renamed = Rocprofv3, Some(10), "which phases and parts of the model the device's time goes to, without a table of kernels";
     /// Positions of wavefronts in a kernel, at intervals.
-    PcSampling,
+    PcSampling = Rocprofv3, Some(20), "at which instructions of a kernel its wavefronts are, and with stochastic sampling why they wait";
     /// The instructions of a few wavefronts.
-    ThreadTrace,
+    ThreadTrace = Rocprofv3, Some(2), "every instruction of a few wavefronts with its cycles, in ROCprof Compute Viewer";
     /// The kernels that a running process launches.
-    Attach(u32),
+    Attach(u32) = Rocprofv3, None, "the kernels that a running process launches, for ten seconds";
     /// Sums over a database of rocprofv3.
-    Summary(PathBuf),
+    Summary(PathBuf) = Rocprofv3, None, "calls and times of kernels, copies and API calls in the database";
     /// The answer of a rocprofv3 database to a question in SQL.
-    Query(PathBuf, String),
+    Query(PathBuf, String) = Rocprofv3, None, "the rows that your question selects from the database";
     /// The tasks in an input file of the user.
-    InputFile(PathBuf),
+    InputFile(PathBuf) = Rocprofv3, Some(10), "what your input file asks for";
     /// Trace and call tree of host and device.
-    SystemTrace,
+    SystemTrace = RocprofSys, Some(10), "a timeline of host and device, and a call tree with the time in each function";
     /// Call stacks at intervals.
-    Sample,
+    Sample = RocprofSys, Some(10), "where the host spends its time, from call stacks taken at intervals";
     /// Writes a file with every setting.
-    Configuration,
+    Configuration = RocprofSys, None, "a file with every setting of rocprof-sys, to edit and pass with --config";
     /// All counters, by replaying the program.
-    Profile,
+    Profile = RocprofCompute, Some(2), "every counter of the device for every kernel, each as a share of its peak";
     /// Only the counters of a roofline.
-    Roofline,
+    Roofline = RocprofCompute, Some(2), "kernels under the ceilings of memory and arithmetic that the tool measures on this GPU";
     /// One set of metrics, in one run.
-    MetricSet,
+    MetricSet = RocprofCompute, Some(2), "how busy the units that compute are, from a single run";
     /// All counters in one run, with different ones at each launch.
-    Multiplexed,
+    Multiplexed = RocprofCompute, Some(20), "every counter of the device for every kernel, from a single run; each launch counts a part of them";
     /// Tables from a workload folder.
-    Analyze,
+    Analyze = RocprofCompute, None, "tables of every hardware block, each figure with the peak it can reach";
     /// The kernels of a workload folder with their numbers.
-    ListStats,
+    ListStats = RocprofCompute, None, "the kernels of the workload with the numbers that --kernel and --dispatch take";
     /// Tables of one dispatch.
-    Dispatch(u64),
+    Dispatch(u64) = RocprofCompute, None, "tables of every hardware block, each figure with the peak it can reach";
 }
 
 impl ProfileTask {
-    /// The tool for the task, and the training steps that suffice. Tasks that run the program once per set of counters
-    /// need few.
-    fn tool_and_steps(&self) -> (Tool, Option<usize>) {
-        match self {
-            ProfileTask::Hotspots
-            | ProfileTask::Runtime
-            | ProfileTask::Renamed
-            | ProfileTask::InputFile(_) => (Tool::Rocprofv3, Some(10)),
-            ProfileTask::PcSampling => (Tool::Rocprofv3, Some(20)),
-            ProfileTask::Counters(_) | ProfileTask::ThreadTrace => (Tool::Rocprofv3, Some(2)),
-            ProfileTask::Attach(_) | ProfileTask::Summary(_) | ProfileTask::Query(..) => {
-                (Tool::Rocprofv3, None)
-            }
-            ProfileTask::SystemTrace | ProfileTask::Sample => (Tool::RocprofSys, Some(10)),
-            ProfileTask::Configuration => (Tool::RocprofSys, None),
-            ProfileTask::Profile | ProfileTask::Roofline | ProfileTask::MetricSet => {
-                (Tool::RocprofCompute, Some(2))
-            }
-            ProfileTask::Multiplexed => (Tool::RocprofCompute, Some(20)),
-            ProfileTask::Analyze | ProfileTask::ListStats | ProfileTask::Dispatch(_) => {
-                (Tool::RocprofCompute, None)
-            }
-        }
-    }
-
     pub fn tool(&self) -> Tool {
-        self.tool_and_steps().0
+        self.facts().0
     }
 
     /// Describes what the task shows.
     pub fn shows(&self) -> &'static str {
-        match self {
-            ProfileTask::Hotspots => {
-                "which kernels the device's time goes to, how often each is launched and how long the device idles between them"
-            }
-            ProfileTask::Runtime => {
-                "kernels, copies and API calls on one timeline; open the .pftrace file in ui.perfetto.dev"
-            }
-            ProfileTask::Counters(_) => {
-                "hardware counters of every launch: waves, instructions, cache hits, bytes to and from memory"
-            }
-            ProfileTask::Renamed => {
-                "which phases and parts of the model the device's time goes to, without a table of kernels"
-            }
-            ProfileTask::PcSampling => {
-                "at which instructions of a kernel its wavefronts are, and with stochastic sampling why they wait"
-            }
-            ProfileTask::ThreadTrace => {
-                "every instruction of a few wavefronts with its cycles, in ROCprof Compute Viewer"
-            }
-            ProfileTask::Attach(_) => {
-                "the kernels that a running process launches, for ten seconds"
-            }
-            ProfileTask::Summary(_) => {
-                "calls and times of kernels, copies and API calls in the database"
-            }
-            ProfileTask::Query(..) => "the rows that your question selects from the database",
-            ProfileTask::InputFile(_) => "what your input file asks for",
-            ProfileTask::SystemTrace => {
-                "a timeline of host and device, and a call tree with the time in each function"
-            }
-            ProfileTask::Sample => {
-                "where the host spends its time, from call stacks taken at intervals"
-            }
-            ProfileTask::Configuration => {
-                "a file with every setting of rocprof-sys, to edit and pass with --config"
-            }
-            ProfileTask::Profile => {
-                "every counter of the device for every kernel, each as a share of its peak"
-            }
-            ProfileTask::MetricSet => "how busy the units that compute are, from a single run",
-            ProfileTask::Multiplexed => {
-                "every counter of the device for every kernel, from a single run; each launch counts a part of them"
-            }
-            ProfileTask::Roofline => {
-                "kernels under the ceilings of memory and arithmetic that the tool measures on this GPU"
-            }
-            ProfileTask::Analyze | ProfileTask::Dispatch(_) => {
-                "tables of every hardware block, each figure with the peak it can reach"
-            }
-            ProfileTask::ListStats => {
-                "the kernels of the workload with the numbers that --kernel and --dispatch take"
-            }
-        }
+        self.facts().2
     }
 
     /// Flags of `run` that set as many steps as the task needs.
     pub fn run_flags(&self) -> Vec<String> {
-        let (_, steps) = self.tool_and_steps();
-        let flags = steps.map(|steps| ["--num-steps".into(), steps.to_string()]);
+        let flags = self
+            .facts()
+            .1
+            .map(|steps| ["--num-steps".into(), steps.to_string()]);
         flags.into_iter().flatten().collect()
     }
 }

@@ -5,45 +5,40 @@ use thiserror::Error;
 use tinyllama_base::plain;
 use tinyllama_contract::{Failure, FailureCode};
 
-/// Why a scheduler or a connection cannot carry out a run.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LaunchError {
-    #[error("the allocation's time limit was reached")]
-    TimeLimit,
-    #[error("Slurm gave the node to a job with a higher priority")]
-    Preempted,
-    #[error("the node failed, or Slurm lost it")]
-    NodeFailed,
-    #[error("the run took more memory than the allocation has")]
-    Memory,
-    #[error("the job was cancelled")]
-    Cancelled,
-    #[error("Slurm does not accept this account here")]
-    Account,
-    #[error("Slurm does not have this partition, or you may not use it")]
-    Partition,
-    #[error("Slurm does not have this quality of service, or you may not use it")]
-    Qos,
-    #[error("Slurm's limits for you, or for your account, are reached")]
-    Limit,
-    #[error("no node of the partition has the requested resources")]
-    Nodes,
-    #[error("the job can never start: {0}")]
-    NeverStarts(String),
-    #[error("Slurm does not answer")]
-    Silent,
-    #[error("`{0}` is not installed here")]
-    NotInstalled(String),
-    #[error("this program is not on the machine of the run")]
-    Program,
-    #[error("{0} does not answer")]
-    Host(String),
-    #[error("{0} does not let you log in without a prompt")]
-    Login(String),
-    #[error("the run left no status: its machine failed, or someone ended it")]
-    Lost,
-    #[error("it was not started there: {0}")]
-    Other(String),
+/// Defines the errors. A row has a message and a remedy.
+macro_rules! launch_errors {
+    ($($error:ident $(($what:ty))? = $message:tt => $remedy:tt;)+) => {
+        /// Why a scheduler or a connection cannot carry out a run.
+        #[derive(Clone, Debug, PartialEq, Eq, Error)]
+        pub enum LaunchError { $(#[error($message)] $error $(($what))?,)+ }
+
+        impl LaunchError {
+            pub fn remedy(&self) -> &'static str {
+                match self { $(LaunchError::$error { .. } => $remedy,)+ }
+            }
+        }
+    };
+}
+
+launch_errors! {
+    TimeLimit = "the allocation's time limit was reached" => "Run it again: this requests a new allocation. A larger slurm.time in the settings makes it longer.";
+    Preempted = "Slurm gave the node to a job with a higher priority" => "Run it again, or set slurm.partition or slurm.qos to one that is not preempted.";
+    NodeFailed = "the node failed, or Slurm lost it" => "Run it again: Slurm takes another node. `sinfo -R` says why nodes are down.";
+    Memory = "the run took more memory than the allocation has" => "Lower --batch-size or --seq-len, or ask for more with slurm.options = [\"--mem=32G\"].";
+    Cancelled = "the job was cancelled" => "Run it again; `sacct -j JOB` shows who cancelled it.";
+    Account = "Slurm does not accept this account here" => "`sacctmgr show associations user=$USER` lists yours: write one as slurm.account.";
+    Partition = "Slurm does not have this partition, or you may not use it" => "`sinfo` lists partitions: write one as slurm.partition.";
+    Qos = "Slurm does not have this quality of service, or you may not use it" => "`sacctmgr show qos` lists them: write one as slurm.qos, or remove the key.";
+    Limit = "Slurm's limits for you, or for your account, are reached" => "Wait until another of your jobs ends, or ask for less: slurm.time, slurm.gres, --jobs.";
+    Nodes = "no node of the partition has the requested resources" => "`sinfo -o '%P %G'` lists what partitions have: correct slurm.gres and slurm.partition.";
+    NeverStarts(String) = "the job can never start: {0}" => "The job was withdrawn. `sinfo -o '%P %l %G'` lists what partitions allow: correct slurm.time, slurm.gres or slurm.partition.";
+    Silent = "Slurm does not answer" => "Ask the administrators of the cluster; `scontrol ping` shows whether it is back. --launcher local runs here.";
+    NotInstalled(String) = "`{0}` is not installed here" => "Log in to a machine of the cluster, or choose another launcher with --launcher; `doctor` says who chose this one.";
+    Program = "this program is not on the machine of the run" => "Put it in a folder that both machines see, or give its path there with program = \"/path\" in the settings.";
+    Host(String) = "{0} does not answer" => "Check the name, and that `ssh HOST true` works.";
+    Login(String) = "{0} does not let you log in without a prompt" => "You need a key that works without a prompt, and the host's key must be accepted: run `ssh HOST` once by hand, then ssh-copy-id or ssh-agent.";
+    Lost = "the run left no status: its machine failed, or someone ended it" => "Run it again; what it measured until then is kept.";
+    Other(String) = "it was not started there: {0}" => "The lines below say more. `tinyllama-tutor doctor` tries the launcher.";
 }
 
 /// Messages of Slurm's programs, in lower case.
@@ -97,57 +92,6 @@ impl LaunchError {
     pub(super) fn from_stderr(message: &str) -> Self {
         let last = message.lines().rev().find(|line| !line.trim().is_empty());
         LaunchError::Other(plain(last.unwrap_or("nobody says why").trim()))
-    }
-
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            LaunchError::TimeLimit => {
-                "Run it again: this requests a new allocation. A larger slurm.time in the settings makes it longer."
-            }
-            LaunchError::Preempted => {
-                "Run it again, or set slurm.partition or slurm.qos to one that is not preempted."
-            }
-            LaunchError::NodeFailed => {
-                "Run it again: Slurm takes another node. `sinfo -R` says why nodes are down."
-            }
-            LaunchError::Memory => {
-                "Lower --batch-size or --seq-len, or ask for more with slurm.options = [\"--mem=32G\"]."
-            }
-            LaunchError::Cancelled => "Run it again; `sacct -j JOB` shows who cancelled it.",
-            LaunchError::Account => {
-                "`sacctmgr show associations user=$USER` lists yours: write one as slurm.account."
-            }
-            LaunchError::Partition => "`sinfo` lists partitions: write one as slurm.partition.",
-            LaunchError::Qos => {
-                "`sacctmgr show qos` lists them: write one as slurm.qos, or remove the key."
-            }
-            LaunchError::Limit => {
-                "Wait until another of your jobs ends, or ask for less: slurm.time, slurm.gres, --jobs."
-            }
-            LaunchError::Nodes => {
-                "`sinfo -o '%P %G'` lists what partitions have: correct slurm.gres and slurm.partition."
-            }
-            LaunchError::NeverStarts(_) => {
-                "The job was withdrawn. `sinfo -o '%P %l %G'` lists what partitions allow: correct slurm.time, slurm.gres or slurm.partition."
-            }
-            LaunchError::Silent => {
-                "Ask the administrators of the cluster; `scontrol ping` shows whether it is back. --launcher local runs here."
-            }
-            LaunchError::NotInstalled(_) => {
-                "Log in to a machine of the cluster, or choose another launcher with --launcher; `doctor` says who chose this one."
-            }
-            LaunchError::Program => {
-                "Put it in a folder that both machines see, or give its path there with program = \"/path\" in the settings."
-            }
-            LaunchError::Host(_) => "Check the name, and that `ssh HOST true` works.",
-            LaunchError::Login(_) => {
-                "You need a key that works without a prompt, and the host's key must be accepted: run `ssh HOST` once by hand, then ssh-copy-id or ssh-agent."
-            }
-            LaunchError::Lost => "Run it again; what it measured until then is kept.",
-            LaunchError::Other(_) => {
-                "The lines below say more. `tinyllama-tutor doctor` tries the launcher."
-            }
-        }
     }
 
     pub(super) fn failure(&self) -> Failure {
