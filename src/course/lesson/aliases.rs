@@ -46,6 +46,13 @@ impl<'de> DeserializeSeed<'de> for Count<'_> {
     }
 }
 
+/// Visits values of a fixed size in bytes.
+macro_rules! count {
+    ($($visit:ident($($of:ty)?) = $bytes:literal;)+) => {
+        $(fn $visit<E: Error>(self $(, _: $of)?) -> Result<(), E> { self.take($bytes) })+
+    };
+}
+
 impl<'de> Visitor<'de> for Count<'_> {
     type Value = ();
 
@@ -53,40 +60,19 @@ impl<'de> Visitor<'de> for Count<'_> {
         f.write_str("anything")
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
-        self.take(1)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        self.take(1)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        self.take(1)
-    }
-
-    fn visit_i128<E: Error>(self, _: i128) -> Result<(), E> {
-        self.take(1)
-    }
-
-    fn visit_u128<E: Error>(self, _: u128) -> Result<(), E> {
-        self.take(1)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
-        self.take(1)
+    count! {
+        visit_bool(bool) = 1;
+        visit_i64(i64) = 1;
+        visit_u64(u64) = 1;
+        visit_i128(i128) = 1;
+        visit_u128(u128) = 1;
+        visit_f64(f64) = 1;
+        visit_unit() = 0;
+        visit_none() = 0;
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         self.take(text.len())
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        self.take(0)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<(), E> {
-        self.take(0)
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<(), D::Error> {

@@ -14,10 +14,8 @@ pub struct CompareStep {
 pub(super) const FACTS: Facts = Facts {
     needs: &["runs", "metrics"],
     may: &["checks"],
-    golden: "",
-    actions: &[],
-    edits: None,
     figures: Some(Figures::Comparison),
+    ..Facts::NONE
 };
 
 impl StepBehavior for CompareStep {

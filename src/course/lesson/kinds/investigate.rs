@@ -9,10 +9,9 @@ use tinyllama_base::plural;
 pub(super) const FACTS: Facts = Facts {
     needs: &["target", "suspects", "measurements"],
     may: &["flags", "recording", "checks"],
-    golden: "",
     actions: &[(Action::View, "figures"), (Action::Play, "recording")],
-    edits: None,
     figures: Some(Figures::Run),
+    ..Facts::NONE
 };
 
 impl StepBehavior for Case {

@@ -11,8 +11,6 @@ pub struct KernelStep {
 
 pub(super) const FACTS: Facts = Facts {
     needs: &["exercise"],
-    may: &[],
-    golden: "",
     actions: &[
         (Action::Edit, "in your editor"),
         (Action::Solution, "solution"),
@@ -22,6 +20,7 @@ pub(super) const FACTS: Facts = Facts {
     ],
     edits: Some(Editable::Kernel),
     figures: Some(Figures::Kernel),
+    ..Facts::NONE
 };
 
 impl StepBehavior for KernelStep {

@@ -50,6 +50,17 @@ pub(crate) struct Facts {
     pub figures: Option<Figures>,
 }
 
+impl Facts {
+    pub const NONE: Facts = Facts {
+        needs: &[],
+        may: &[],
+        golden: "",
+        actions: &[],
+        edits: None,
+        figures: None,
+    };
+}
+
 /// The behavior of a step kind. Every kind needs the methods without a default.
 pub(crate) trait StepBehavior {
     /// Reads the keys of the kind. `None` if a problem was reported, or if a needed key is missing.

@@ -13,11 +13,8 @@ pub struct PredictStep {
 
 pub(super) const FACTS: Facts = Facts {
     needs: &["measure", "golden"],
-    may: &[],
     golden: "number",
-    actions: &[],
-    edits: None,
-    figures: None,
+    ..Facts::NONE
 };
 
 impl StepBehavior for PredictStep {

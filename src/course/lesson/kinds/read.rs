@@ -6,12 +6,8 @@ use super::*;
 pub struct ReadStep;
 
 pub(super) const FACTS: Facts = Facts {
-    needs: &[],
-    may: &[],
-    golden: "",
     actions: &[(Action::Follow, "links"), (Action::Explain, "words")],
-    edits: None,
-    figures: None,
+    ..Facts::NONE
 };
 
 impl StepBehavior for ReadStep {

@@ -8,11 +8,10 @@ pub struct ReflectStep;
 
 pub(super) const FACTS: Facts = Facts {
     needs: &["golden"],
-    may: &[],
     golden: "text",
     actions: &[(Action::Edit, "in your editor")],
     edits: Some(Editable::Text),
-    figures: None,
+    ..Facts::NONE
 };
 
 impl StepBehavior for ReflectStep {
