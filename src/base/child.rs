@@ -8,6 +8,7 @@ use std::process::Command;
 
 /// Makes the kernel send `signal` to the child when this process ends for any reason.
 pub fn die_with_parent(command: &mut Command, signal: libc::c_int) {
+    tracing::debug!(?command, "starts a child");
     die_with(command, signal, std::process::id());
 }
 

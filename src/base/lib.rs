@@ -28,6 +28,7 @@ pub mod rocm;
 pub mod roofline;
 pub mod statistics;
 pub mod table;
+pub mod tutor_log;
 pub mod units;
 pub mod untrusted;
 

@@ -23,6 +23,7 @@ pub const LONGEST_LINE: u64 = 64 << 20;
 /// # Errors
 /// Returns the file system's error, or an error if the path is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
+    tracing::debug!(?path, "reads a file");
     // Opens without blocking, because a pipe without a writer would block forever.
     let file = OpenOptions::new()
         .read(true)
@@ -235,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_wrote_cannot_become_markup_or_a_command() {
+    fn foreign_text_cannot_become_markup_or_a_command() {
         assert_eq!(
             markdown("a|b <script>\n# [x](y)"),
             "a\\|b \\<script> \\# \\[x\\](y)"

@@ -206,7 +206,10 @@ fn state_folder() -> DeviceFinding {
         Ok(path)
     });
     match found {
-        Ok(path) => DeviceFinding::ok("state", path.display().to_string(), "can be written"),
+        Ok(path) => {
+            let detail = "can be written; TINYLLAMA_TUTOR_LOG=debug keeps a log there, tutor.log";
+            DeviceFinding::ok("state", path.display().to_string(), detail)
+        }
         Err(error) => {
             let remedy = "Set XDG_STATE_HOME to a folder you can write to.";
             DeviceFinding::ok("state", "state folder", format!("{error:#}"))

@@ -54,8 +54,10 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::analysis::AnalysisCommand;
+use tinyllama_base::tutor_log;
 use tinyllama_contract::flags;
 use tinyllama_contract::flags::UsageError;
+use tinyllama_course::run::folder;
 
 pub use exit::Exit;
 
@@ -204,6 +206,10 @@ fn takes_negative_numbers(command: clap::Command) -> clap::Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    let log = folder::state_folder().map(|state| tutor_log::start(&state));
+    if let Ok(Err(error)) = log {
+        eprintln!("cannot write the log: {error}");
+    }
     let matches = takes_negative_numbers(Cli::command()).try_get_matches();
     let exit = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => {

@@ -134,6 +134,7 @@ pub fn supervise(
         }
     }
     let exit = source.finish(&folder.run)?;
+    tracing::debug!(run = folder.run.id(), %exit, "the run ended");
     let stderr = tail(&folder.stderr_path(), STDERR_LINES);
     let energy = meter.and_then(EnergyMeter::finish);
     Ok(EndedRun {
@@ -316,7 +317,7 @@ impl Drop for ChildProcess {
         if self.is_over {
             return;
         }
-        // Waits so that no zombie process stays. An error has no consequence.
+        // Waits so that no zombie process stays. A child that cannot be waited for is gone already.
         drop(self.child.wait());
     }
 }

@@ -232,6 +232,7 @@ impl Log {
 
     /// Writes `records` and returns when they are on the disk. After a failure the file is restored.
     pub fn append(&mut self, records: &[Record]) -> Result<(), SessionError> {
+        tracing::debug!(path = ?self.path, records = records.len(), "saves to a session");
         self.check_in_place()?;
         let (lines, last_hash) = self.encode(records)?;
         self.write(lines.as_bytes())
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_again_is_not_written() {
+    fn records_that_could_not_be_read_again_are_not_written() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let open = || OpenOptions::new().append(true).open(file.path()).unwrap();
         let mut full = log(file.path().into(), open(), MOST_LOG_BYTES - 100);
