@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -30,6 +31,11 @@ class Gate:
         home = pathlib.Path(tempfile.mkdtemp(dir=self.folder.name))
         (home / "cubecl.toml").write_text('[memory]\npersistent_memory = "enforced"\n')
         return home
+
+    def targets(self):
+        """The versions and stages that the program lists in the help of `run`."""
+        help = subprocess.run([self.program, "run", "--help"], capture_output=True, text=True, check=True).stdout
+        return re.findall(r"^\s*- ((?:v|stage)\d+):", help, re.MULTILINE)
 
     def run(self, architecture, *arguments, rocm=None, kept=None, **extra):
         """Runs the program on `architecture`. The result has the calls of HIP in `.record`. With `kept` the runtime uses the

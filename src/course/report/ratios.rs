@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use super::document::RatioInterval;
 use crate::report::{Ratio, RunReport, StageRow};
 use tinyllama_base::{Series, ratio_of_medians};
+use tinyllama_contract::targets::Target;
 
 /// Confidence of the intervals in a report.
 const CONFIDENCE: f64 = 0.95;
 
 const BASELINE: &str = "v1";
-
-const STAGES: [&str; 6] = ["stage1", "stage2", "stage3", "stage4", "stage5", "stage6"];
 
 /// Sets each complete run's ratio to its baseline. That is the first complete `v1` of the same model, device and origin,
 /// or else the first complete run of them.
@@ -68,17 +67,18 @@ fn ratio(baseline: &RunReport, run: &RunReport) -> Option<Ratio> {
 /// fix is another program and does not count.
 pub fn stages(runs: &[RunReport]) -> Vec<StageRow> {
     let of_stage = |run: &&RunReport| {
-        run.complete && run.fix.is_none() && STAGES.contains(&run.target.as_str())
+        let mut stages = Target::stages();
+        run.complete && run.fix.is_none() && stages.any(|stage| stage.name == run.target)
     };
     let Some(newest) = runs.iter().rfind(of_stage) else {
         return Vec::new();
     };
     let mut rows: Vec<StageRow> = Vec::new();
-    for stage in STAGES {
+    for stage in Target::stages() {
         let alike = |run: &&RunReport| {
             run.complete
                 && run.fix.is_none()
-                && run.target == stage
+                && run.target == stage.name
                 && run.device == newest.device
                 && run.config == newest.config
                 && run.recording == newest.recording

@@ -61,7 +61,8 @@ impl FinishedRun {
             Body::Parts(parts) => self.parts = Some(parts.clone()),
             Body::Kernels(kernels) => self.kernels = Some(kernels.clone()),
             Body::Error(failure) => self.failure = Some(failure.clone()),
-            _ => {}
+            Body::Phase(_) | Body::Activations(_) | Body::Block(_) => {}
+            Body::Sample(_) | Body::Note(_) => {}
         }
     }
 

@@ -125,7 +125,8 @@ pub fn event(event: &Event) -> Option<String> {
             };
             format!("{} steps, median {median}, {loss}", summary.measured_steps)
         }
-        _ => return None,
+        Body::Kernels(_) | Body::Parts(_) | Body::Activations(_) => return None,
+        Body::Block(_) | Body::Sample(_) | Body::Error(_) => return None,
     })
 }
 

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -58,7 +59,7 @@ pub fn options_of(target: Target) -> TrainingOptions {
 }
 
 #[test]
-fn what_is_tried_out_is_what_was_asked_for_or_fits_the_backend() {
+fn tuning_is_the_one_asked_for_or_fits_the_backend() {
     let tried = |backend, tuning| {
         let options = TrainingOptions {
             backend,
@@ -255,16 +256,9 @@ fn every_stage_differs_from_the_next_in_one_thing() {
         .windows(2)
         .map(|pair| differing(pair[0], pair[1]))
         .collect();
-    assert_eq!(
-        changed,
-        [
-            ["initialisation"],
-            ["key_value"],
-            ["timing"],
-            ["swiglu"],
-            ["backward"]
-        ]
-    );
+    let each_once: HashSet<&Vec<&str>> = changed.iter().collect();
+    let one_each = changed.iter().all(|settings| settings.len() == 1);
+    assert!(one_each && each_once.len() == changed.len(), "{changed:?}");
     assert_eq!(stage5::TARGET.recipe, v3::TARGET.recipe);
 }
 
@@ -274,8 +268,15 @@ fn names_read_back_and_are_listed() {
         assert_eq!(target.name.parse(), Ok(*target));
     }
     assert_eq!("STAGE3".parse(), Ok(stage3::TARGET));
-    assert!("v9".parse::<Target>().unwrap_err().contains("stage6"));
-    assert_eq!(help("One of"), "One of: v1 to v4, stage1 to stage6");
+    let unknown = "v9".parse::<Target>().unwrap_err();
+    assert!(names().all(|name| unknown.contains(name)), "{unknown}");
+    for (first, last) in [
+        (Target::versions().next(), Target::versions().last()),
+        (Target::stages().next(), Target::stages().last()),
+    ] {
+        let range = format!("{} to {}", first.unwrap(), last.unwrap());
+        assert!(help("One of").contains(&range), "{range}");
+    }
 }
 
 #[test]
@@ -287,9 +288,11 @@ fn a_target_takes_block_sizes_of_what_it_launches() {
     assert!(ours.contains(&"swiglu") && !ours.contains(&"swiglu_naive"));
     let naive: Vec<Target> = launching("swiglu_naive");
     assert_eq!(naive, Target::stages().take(4).collect::<Vec<_>>());
-    let catalog = tinyllama_kernel_catalog::KERNELS
-        .iter()
-        .map(|kernel| kernel.name);
-    let others: Vec<&str> = catalog.filter(|name| !ours.contains(name)).collect();
-    assert_eq!(others, ["swiglu_naive"]);
+    for kernel in tinyllama_kernel_catalog::KERNELS {
+        assert!(
+            !launching(kernel.name).is_empty(),
+            "no target launches {}",
+            kernel.name
+        );
+    }
 }

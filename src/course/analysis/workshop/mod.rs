@@ -11,6 +11,7 @@ use super::comparison::ComparisonRow;
 use super::metric::MetricUnit;
 use super::relative::factor;
 use tinyllama_base::units::or_not_reported;
+use tinyllama_contract::targets::Target;
 
 /// All stated figures. The file is part of the program, and a test checks its form.
 pub static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
@@ -139,7 +140,7 @@ pub struct ClaimComparison {
 /// Compares every claim with the versions among `rows`, claim by claim.
 pub fn compare_with_claims(rows: &[ComparisonRow]) -> Vec<ClaimComparison> {
     let beside = |claim: &Claim, row: &ComparisonRow| {
-        let workshop = &claim.claimed[version(&row.target)?];
+        let workshop = claim.claimed.get(version(&row.target)?)?;
         let measured = claim.figure.value_in(row).filter(|value| value.is_finite());
         let text = measured.map(|value| claim.figure.show(value));
         (!workshop.is_empty()).then(|| ClaimComparison {
@@ -157,11 +158,9 @@ pub fn compare_with_claims(rows: &[ComparisonRow]) -> Vec<ClaimComparison> {
         .collect()
 }
 
-/// Index among the four versions: `v1` is 0.
+/// Index among the versions: `v1` is 0. The documents have figures of the first four.
 fn version(target: &str) -> Option<usize> {
-    ["v1", "v2", "v3", "v4"]
-        .iter()
-        .position(|name| *name == target)
+    Target::versions().position(|version| version.name == target)
 }
 
 #[cfg(test)]

@@ -85,7 +85,9 @@ fn batches(scale: &TargetScale, version: usize) -> Vec<ClaimComparison> {
     for length in lengths {
         let stated = FIGURES.growth.time_by_batch.iter();
         let ran: Vec<_> = stated
-            .filter_map(|(batch, claimed)| Some((*batch, claimed[version], at(*batch, length)?)))
+            .filter_map(|(batch, claimed)| {
+                Some((*batch, claimed.get(version)?, at(*batch, length)?))
+            })
             .collect();
         for ((small, claimed_small, from), (large, claimed_large, to)) in
             ran.iter().zip(ran.iter().skip(1))
