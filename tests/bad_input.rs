@@ -188,7 +188,7 @@ fn every_remedy_helps() {
 
 #[cfg(not(feature = "gpu"))]
 #[test]
-fn what_a_build_without_gpus_lacks_is_named_with_its_flag() {
+fn a_build_without_gpus_names_the_flag_for_what_it_lacks() {
     for arguments in [
         &["--source=swiglu", "--arch=gfx942"][..],
         &["--isa=swiglu", "--arch=gfx942"],
@@ -221,7 +221,7 @@ fn a_cause_is_named_once() {
 }
 
 #[test]
-fn whoever_closes_the_output_hears_nothing_of_it() {
+fn a_closed_output_ends_a_command_without_a_message() {
     let home = tempfile::tempdir().unwrap();
     for arguments in [
         &["lessons", "list", "--json"][..],
@@ -316,7 +316,7 @@ fn doctor_says_when_nothing_can_be_kept() {
 }
 
 #[test]
-fn what_takes_too_long_is_ended_and_the_facts_of_the_rest_are_packed() {
+fn slow_commands_are_ended_and_the_facts_of_the_rest_are_packed() {
     let home = tempfile::tempdir().unwrap();
     let archive = home.path().join("facts.tar.gz");
     let output = tutor(home.path())

@@ -121,7 +121,7 @@ fn kernels_that_compute_something_else_are_found() {
 }
 
 #[test]
-fn what_is_not_there_is_told_with_what_to_install() {
+fn missing_drivers_are_named_with_what_to_install() {
     let Some(rocm) = stand_in::built() else {
         return;
     };
@@ -185,7 +185,7 @@ fn what_is_not_there_is_told_with_what_to_install() {
 }
 
 #[test]
-fn whatever_fails_is_told_and_everything_is_given_back() {
+fn every_failure_is_named_and_everything_is_freed() {
     let Some(rocm) = stand_in::built() else {
         return;
     };

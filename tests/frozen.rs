@@ -264,7 +264,7 @@ fn runs_and_checks_on_the_cpu() {
 }
 
 #[test]
-fn what_is_said_without_a_run() {
+fn documents_without_a_run_are_frozen() {
     let home = Home::new();
     for (name, arguments) in [
         ("kernels", &["kernels", "--json"][..]),

@@ -290,7 +290,7 @@ fn courses_cannot_command_a_terminal_or_reach_outside() {
 }
 
 #[test]
-fn what_is_kept_is_its_learners_alone_whatever_comes_first() {
+fn stored_files_belong_to_their_learner_alone_after_any_first_command() {
     let folder = TempDir::new().unwrap();
     tutor(folder.path(), &["doctor"], "");
     said(folder.path(), &["--plain"], "quit\n");

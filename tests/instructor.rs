@@ -1,6 +1,10 @@
 //! Tests an instructor and learners in one class folder: orders, permissions, and processes killed at any moment.
 
 mod class;
+#[path = "instructor/orders.rs"]
+mod orders;
+#[path = "instructor/rights.rs"]
+mod rights;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -41,148 +45,6 @@ fn reset_lesson(lesson: &str, workbench: &[&str]) -> InstructorOrder {
         scope: Scope::Lessons(vec![lesson.into()]),
         workbench: workbench.iter().map(|file| file.to_string()).collect(),
     })
-}
-
-#[test]
-fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
-    let folder = TempDir::new().unwrap();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 3);
-    let mut session = Session::open(place.clone()).unwrap();
-    fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
-    let before = session.state().clone();
-    assert_eq!(session.poll_notices().unwrap(), []);
-
-    let sent = deliver(&place, &reset_lesson("first-baseline", &["kernel.rs"])).unwrap();
-    assert_eq!(sent, Delivery::Sent);
-    deliver(&place, &message("Look at the loss.")).unwrap();
-    // Only the tutor writes to the session.
-    assert_eq!(
-        SessionState::from_records(&scan(&place.events()).unwrap().records),
-        before
-    );
-
-    let notices = session.poll_notices().unwrap();
-    let [
-        OutsideChange::Done(SessionEvent::Reset { backup, .. }),
-        OutsideChange::Done(SessionEvent::Message { text, .. }),
-    ] = &notices[..]
-    else {
-        panic!("{notices:?}");
-    };
-    assert_eq!(text, "Look at the loss.");
-    assert!(notices[0].touches(&StepRef::new("first-baseline", "baseline")));
-    assert!(!notices[0].touches(&StepRef::new("welcome", "doctor")));
-    assert_eq!(
-        session.state().lessons.keys().collect::<Vec<_>>(),
-        ["welcome"]
-    );
-    assert!(!place.workbench().join("kernel.rs").exists());
-    assert_eq!(session.poll_notices().unwrap(), [], "taken twice");
-    assert_eq!(inbox::waiting(&place).unwrap(), [""; 0]);
-
-    let restore = OrderAction::Restore {
-        backup: backup.clone(),
-    };
-    deliver(&place, &order(restore.clone())).unwrap();
-    session.poll_notices().unwrap();
-    assert_eq!(session.state().lessons, before.lessons);
-    assert_eq!(
-        fs::read_to_string(place.workbench().join("kernel.rs")).unwrap(),
-        "mine"
-    );
-    drop(session);
-
-    // Without an open tutor it happens immediately. A second undo is refused with a reason.
-    let unlock = OrderAction::Unlock {
-        lesson: "bottleneck".into(),
-    };
-    assert!(matches!(
-        deliver(&place, &order(unlock)).unwrap(),
-        Delivery::Done(OutsideChange::Done(SessionEvent::Unlocked { .. }))
-    ));
-    assert!(matches!(
-        deliver(&place, &order(restore)),
-        Err(SessionError::AlreadyRestored(_))
-    ));
-    let session = Session::open(place.clone()).unwrap();
-    assert!(session.state().unlocked.contains_key("bottleneck"));
-    assert_eq!(session.damage, []);
-}
-
-#[test]
-fn an_order_cut_off_by_a_kill_is_finished_and_not_done_twice() {
-    let folder = TempDir::new().unwrap();
-    let place = walk(place(folder.path(), "ada"), &course(), 1, 3);
-    let mut session = Session::open(place.clone()).unwrap();
-    fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
-    let order = reset_lesson("welcome", &["kernel.rs"]);
-    let name = inbox::send(&place, &order).unwrap();
-    session.apply_order(&name, &order).unwrap();
-    // Simulates a kill between writing the record and removing the files, so both still exist.
-    fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
-    session
-        .record(SessionEvent::Answered {
-            at: StepRef::new("welcome", "which-part-changes"),
-            given: AnswerGiven {
-                answer: 1.0,
-                correct: false,
-            },
-        })
-        .unwrap();
-    drop(session);
-    let mut session = Session::open(place.clone()).unwrap();
-    assert_eq!(session.poll_notices().unwrap(), []);
-    assert_eq!(session.state().backups.len(), 1);
-    assert!(
-        session
-            .state()
-            .step("welcome", "which-part-changes")
-            .is_some(),
-        "reset a second time"
-    );
-    assert!(!place.workbench().join("kernel.rs").exists());
-    assert_eq!(inbox::waiting(&place).unwrap(), [""; 0]);
-}
-
-#[test]
-fn what_is_no_order_is_set_aside_and_told_once() {
-    let folder = TempDir::new().unwrap();
-    let place = place(folder.path(), "ada");
-    let mut session = Session::open(place.clone()).unwrap();
-    let drop_in = |name: &str, text: &str| fs::write(place.inbox().join(name), text).unwrap();
-    drop_in("1.json", "not json");
-    drop_in(
-        "2.json",
-        r#"{"format":99,"by":"x","action":{"message":{"text":"hi"}}}"#,
-    );
-    drop_in(
-        "3.json",
-        r#"{"format":1,"by":"x","action":{"restore":{"backup":"reset-9"}}}"#,
-    );
-    drop_in(
-        "4.json",
-        r#"{"format":1,"by":"x","action":{"reset":{"scope":"all","workbench":["../../secret"]}}}"#,
-    );
-    drop_in(
-        "5.json",
-        r#"{"format":1,"by":"x","action":{"solve":{"at":{"lesson":"a","step":"b"},"events":[],"run":{"id":"../x","stream":""}}}}"#,
-    );
-    drop_in("note.txt", "not for us");
-    symlink("/etc/passwd", place.inbox().join("6.json")).unwrap();
-    fs::create_dir(place.inbox().join("7.json")).unwrap();
-    let notices = session.poll_notices().unwrap();
-    assert_eq!(notices.len(), 7, "{notices:?}");
-    assert!(
-        notices
-            .iter()
-            .all(|notice| matches!(notice, OutsideChange::Refused { .. })),
-        "{notices:?}"
-    );
-    assert_eq!(session.poll_notices().unwrap(), []);
-    assert!(!folder.path().join("x").exists());
-    // The session continues.
-    inbox::send(&place, &message("fine")).unwrap();
-    assert_eq!(session.poll_notices().unwrap().len(), 1);
 }
 
 #[test]
@@ -480,23 +342,6 @@ fn kill_on_one_session(rounds: u64, random: &mut ChaCha8Rng) -> (usize, usize) {
     (notes.len(), orders.len())
 }
 
-#[test]
-fn an_order_is_noticed_within_two_seconds_of_polling() {
-    let folder = TempDir::new().unwrap();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 3);
-    let mut session = Session::open(place.clone()).unwrap();
-    let started = Instant::now();
-    for _ in 0..1_000 {
-        session.poll_notices().unwrap();
-    }
-    println!(
-        "a poll takes {:.0} us",
-        started.elapsed().as_secs_f64() * 1e3
-    );
-    deliver(&place, &message("now")).unwrap();
-    assert_eq!(session.poll_notices().unwrap().len(), 1);
-}
-
 /// Ids of three users that do not exist. Only their permissions matter.
 const ADA: u32 = 61_001;
 const EVE: u32 = 61_002;
@@ -518,46 +363,6 @@ fn as_user(class: &Path, user: u32, group: u32, role: &str, learner: &str) -> Op
     Some(text)
 }
 
-#[test]
-fn rights_are_those_of_the_file_system() {
-    let folder = TempDir::new().unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    let class = folder.path().join("class");
-    fs::create_dir(&class).unwrap();
-    if std::os::unix::fs::chown(&class, Some(TEACHER), Some(STAFF)).is_err() {
-        eprintln!("SKIPPED: only root can try this as several users");
-        return;
-    }
-    fs::set_permissions(&class, Permissions::from_mode(0o3773)).unwrap();
-    let Some(opened) = as_user(&class, ADA, ADA, "open", "ada") else {
-        eprintln!("SKIPPED: this program cannot be started as another user from where it lies");
-        return;
-    };
-    assert!(opened.contains("opened, 0 notices"), "{opened}");
-    let run = |user, group, role, learner| as_user(&class, user, group, role, learner).unwrap();
-    // Another learner cannot read or do anything.
-    assert!(run(EVE, EVE, "look", "ada").contains("PermissionDenied"));
-    assert!(run(EVE, EVE, "send", "ada").contains("Err"));
-    assert!(run(EVE, EVE, "open", "ada").contains("refused"));
-    // An instructor can read and give orders, but writes nothing except the order.
-    assert!(run(TEACHER, STAFF, "look", "ada").contains("Ok("));
-    assert!(run(TEACHER, STAFF, "send", "ada").contains("Waits"));
-    assert!(run(TEACHER, STAFF, "open", "ada").contains("belongs to another user"));
-    assert!(run(ADA, ADA, "open", "ada").contains("opened, 1 notices"));
-    // A folder that another user created under a learner's name is not used.
-    run(EVE, EVE, "squat", "bob");
-    assert!(run(ADA, ADA, "open", "bob").contains("refused"));
-    // A pin is ignored if it does not belong to the owner of the class.
-    fs::write(
-        class.join(".class.json"),
-        r#"{"lesson":"memory","by":"Eve"}"#,
-    )
-    .unwrap();
-    assert_eq!(class_file::read(&class).unwrap(), None);
-    std::os::unix::fs::chown(class.join(".class.json"), Some(TEACHER), None).unwrap();
-    assert!(class_file::read(&class).unwrap().is_some());
-}
-
 /// Runs the program as another user with one group.
 fn program_as(user: u32, group: u32, class: &Path, args: &[&str]) -> Option<Output> {
     let home = class.parent()?.join(format!("home-{user}"));
@@ -571,81 +376,6 @@ fn program_as(user: u32, group: u32, class: &Path, args: &[&str]) -> Option<Outp
         command.env_remove(name);
     }
     command.env_remove("TINYLLAMA_CLASS").output().ok()
-}
-
-#[test]
-fn a_class_that_does_not_keep_its_learners_apart_is_refused_by_the_first_command() {
-    let folder = TempDir::new().unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    let class = folder.path().join("class");
-    fs::create_dir(&class).unwrap();
-    if std::os::unix::fs::chown(&class, Some(TEACHER), Some(STAFF)).is_err() {
-        eprintln!("SKIPPED: only root can try this as several users");
-        return;
-    }
-    let open = |group, learner: &str| {
-        let user = if learner == "ada" { ADA } else { EVE };
-        program_as(user, group, &class, &["--plain", "--learner", learner])
-    };
-    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    // Folders for a learners' group without and with the sticky bit, and a folder that everyone may write into.
-    for (mode, group, why) in [
-        (0o2775, STAFF, "no sticky bit"),
-        (0o3773, STAFF, "you are in the group"),
-        (0o777, ADA, "everybody may write"),
-    ] {
-        fs::set_permissions(&class, Permissions::from_mode(mode)).unwrap();
-        let Some(output) = open(group, "ada") else {
-            eprintln!("SKIPPED: this program cannot be started as another user from where it lies");
-            return;
-        };
-        let text = said(&output);
-        assert_eq!(status(&output), 3, "{mode:o}: {text}");
-        assert!(text.contains(why) && text.contains("chmod 3773"), "{text}");
-        assert!(!class.join("ada").exists(), "{mode:o}");
-    }
-    let warned = program_as(TEACHER, STAFF, &class, &["instructor", "list"]).unwrap();
-    assert!(said(&warned).contains("everybody may write"), "{warned:?}");
-
-    // The permissions that the documents describe.
-    fs::set_permissions(&class, Permissions::from_mode(0o3773)).unwrap();
-    let opened = open(ADA, "ada").unwrap();
-    assert_eq!(status(&opened), 0, "{}", said(&opened));
-    assert_eq!(status(&open(EVE, "eve").unwrap()), 0);
-    let eve = |args: &[&str]| program_as(EVE, EVE, &class, args).unwrap();
-    assert_ne!(status(&eve(&["session", "show", "--learner", "ada"])), 0);
-    assert_ne!(
-        status(&eve(&["instructor", "reset", "ada", "--whole-course"])),
-        0
-    );
-    let moved = Command::new("mv")
-        .args([class.join("ada"), class.join("x")])
-        .uid(EVE)
-        .gid(EVE)
-        .output()
-        .unwrap();
-    assert!(!moved.status.success(), "{moved:?}");
-    let listed = program_as(TEACHER, STAFF, &class, &["instructor", "list"]).unwrap();
-    assert!(!said(&listed).contains("warning"), "{}", said(&listed));
-    assert!(String::from_utf8_lossy(&listed.stdout).contains("ada"));
-}
-
-/// The documents name the same permissions that the program requires.
-#[test]
-fn the_documents_name_the_rights_that_keep_learners_apart() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for page in ["README.md", "docs/guide/cluster.md", "docs/design/trust.md"] {
-        let text = fs::read_to_string(root.join(page)).unwrap();
-        assert!(text.contains("chmod 3773"), "{page}");
-        assert!(!text.contains("2775"), "{page}");
-    }
-    let help = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
-        .args(["instructor", "--help"])
-        .output()
-        .unwrap();
-    let help = String::from_utf8_lossy(&help.stdout).into_owned();
-    let words: Vec<&str> = help.split_whitespace().collect();
-    assert!(words.join(" ").contains("chmod 3773"), "{help}");
 }
 
 fn tutor(class: &Path, lessons: &Path, args: &[&str]) -> Output {
@@ -786,55 +516,6 @@ fn the_commands_act_on_a_class() {
         .collect();
     assert_eq!(files.len(), 1, "{files:?}");
     assert!(String::from_utf8_lossy(&run(&["show", "ada"]).stdout).contains("Session report: ada"));
-}
-
-#[test]
-fn orders_reach_several_learners_or_everyone() {
-    let folder = TempDir::new().unwrap();
-    let (class, lessons) = (folder.path().join("class"), folder.path().join("lessons"));
-    stages_course(&lessons);
-    fs::create_dir(&class).unwrap();
-    let names = ["ada", "bob", "eve"];
-    for name in names {
-        let mut session = Session::open(place(&class, name)).unwrap();
-        let at = StepRef::new("stages", "guess2");
-        session.record(SessionEvent::StepDone { at }).unwrap();
-    }
-    let run = |args: &[&str]| tutor(&class, &lessons, args);
-    let state = |name: &str| {
-        SessionState::from_records(&scan(&place(&class, name).events()).unwrap().records)
-    };
-    let unlocked = || names.map(|name| !state(name).unlocked.is_empty());
-
-    let two = ["--learner", "ada", "--learner", "bob"];
-    let unlock = run(&[&["unlock", "stages", "--json"][..], &two].concat());
-    assert_eq!(status(&unlock), 0, "{unlock:?}");
-    assert_eq!(json(&unlock)["learners"].as_array().unwrap().len(), 2);
-    assert_eq!(unlocked(), [true, true, false]);
-    assert_eq!(status(&run(&["unlock", "stages"])), 2, "for whom?");
-    assert_eq!(status(&run(&["unlock", "stages", "--everyone"])), 0);
-    assert_eq!(unlocked(), [true; 3]);
-
-    let typo = [
-        "reset",
-        "--lesson",
-        "stages",
-        "--learner",
-        "ada",
-        "--learner",
-        "bop",
-    ];
-    assert_eq!(status(&run(&typo)), 2);
-    let begun = || names.map(|name| !state(name).lessons.is_empty());
-    assert_eq!(begun(), [true; 3], "a wrong name resets nobody");
-    assert_eq!(
-        status(&run(&["reset", "--lesson", "stages", "--everyone"])),
-        0
-    );
-    assert_eq!(begun(), [false; 3]);
-    assert_eq!(status(&run(&[&["message", "Hi"][..], &two].concat())), 0);
-    let messages = names.map(|name| state(name).messages.len());
-    assert_eq!(messages, [1, 1, 0]);
 }
 
 #[test]

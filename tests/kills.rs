@@ -262,7 +262,7 @@ fn kept(state: &Path) -> BTreeSet<u64> {
 }
 
 #[test]
-fn what_a_tutor_acknowledged_before_it_was_killed_is_kept() {
+fn a_killed_tutor_keeps_every_acknowledged_record() {
     let kills = setting("KILLS", 12);
     let mut random = ChaCha8Rng::seed_from_u64(setting("KILLS_SEED", 3));
     let mut table: BTreeMap<(Face, Trouble), KillCounts> = BTreeMap::new();

@@ -195,7 +195,7 @@ fn a_launcher_that_is_not_there_is_named_with_what_to_do() {
 }
 
 #[test]
-fn what_keeps_a_run_from_starting_is_explained() {
+fn the_reason_why_a_run_does_not_start_is_explained() {
     for (script, says) in [
         (
             "echo 'me@node: Permission denied (publickey).' >&2; exit 255",
@@ -314,7 +314,7 @@ fn doctor_says_who_chose_and_shows_both_machines() {
 }
 
 #[test]
-fn what_a_site_starts_is_shown_once_and_agreed_to_where_it_is_anothers() {
+fn a_sites_launcher_is_shown_once_and_needs_consent_if_it_is_anothers() {
     let machine = Machine::with_ssh("exec sh -c \"$line\"");
     let class = machine.0.path().join("class");
     fs::create_dir(&class).unwrap();

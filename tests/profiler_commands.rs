@@ -236,7 +236,7 @@ fn a_roofline_is_never_a_whole_profile() {
 }
 
 #[test]
-fn what_a_tool_lacks_is_told() {
+fn missing_abilities_of_a_tool_are_named() {
     let help =
         "--kernel-trace --output-format --pmc --hip-trace --hsa-trace --preload -d -o --log-level";
     let installed = Installed {

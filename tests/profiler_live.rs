@@ -56,7 +56,7 @@ fn a_card_is_read_with_its_sensors() {
 }
 
 #[test]
-fn what_the_driver_does_not_tell_is_not_zero() {
+fn figures_that_the_driver_does_not_report_are_not_zero() {
     let root = machine();
     let card = root.path().join("class/drm/card1/device");
     fs::remove_file(card.join("gpu_busy_percent")).unwrap();

@@ -381,7 +381,7 @@ fn sums_that_were_printed_with_signs_and_dots_are_read() {
 }
 
 #[test]
-fn what_is_known_and_not_read_is_told_with_the_reason_and_what_to_do() {
+fn known_files_that_are_not_read_are_named_with_reason_and_remedy() {
     let bytes = |name: &str| fs::read(published(name)).unwrap();
     let native: &[u8] = b"dispatch_id,gpu_id,kernel_id,lds_per_workgroup,counter_id,counter_name,counter_value\n1,2,7,0,5,SQ_WAVES,10\n";
     let index: &[u8] = b"rocprofiler-sdk:\n  rocpd:\n    version: '1.0'\n    files:\n    - a.db\n";

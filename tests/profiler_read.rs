@@ -539,7 +539,7 @@ fn samples_of_the_program_counter_are_counted_by_instruction() {
 }
 
 #[test]
-fn what_is_not_read_is_named_with_a_reason() {
+fn files_that_are_not_read_are_named_with_a_reason() {
     let import = read("rocprofv3");
     let passed: Vec<_> = import
         .passed_over

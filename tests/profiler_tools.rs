@@ -1,5 +1,8 @@
 //! Tests the whole path from a target to its tables, with stand-ins for the tools of each supported version of ROCm.
 
+#[path = "profiler_tools/mistakes.rs"]
+mod mistakes;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -282,45 +285,6 @@ fn the_compute_profiler_of_every_version_fills_a_workload() {
 }
 
 #[test]
-fn known_failures_are_answered_with_their_remedy() {
-    let cases: [(&str, &[&str], &str); 4] = [
-        ("kfd", &["rocprofv3", "v1"], "usermod -aG render,video"),
-        (
-            "counters",
-            &["rocprofv3", "v1", "--kind", "counters"],
-            "fewer at a time",
-        ),
-        (
-            "arch",
-            &["rocprof-compute", "v1"],
-            "does not support this GPU",
-        ),
-        ("no-kernels", &["rocprofv3", "v1"], "--backend rocm"),
-    ];
-    for rocm in VERSIONS {
-        for (failure, words, remedy) in cases {
-            let (document, code) = Machine::failing(rocm, failure).profile(words);
-            assert_eq!(code, 1, "{rocm} {failure}: {document:#}");
-            assert!(
-                remedies(&document).contains(remedy),
-                "{rocm} {failure}: {}",
-                remedies(&document)
-            );
-            let log = document["log"].as_str().unwrap();
-            assert!(log.ends_with("profiler.log"), "{log}");
-        }
-        let (document, code) =
-            Machine::failing(rocm, "packages").profile(&["rocprof-compute", "v1"]);
-        assert_eq!(code, 1);
-        assert!(
-            remedies(&document).contains("requirements.txt"),
-            "{}",
-            remedies(&document)
-        );
-    }
-}
-
-#[test]
 fn a_warning_about_rights_spoils_nothing() {
     let (document, code) = Machine::failing("7.0", "perfmon").profile(&["rocprofv3", "v1"]);
     assert_eq!(code, 0, "{document:#}");
@@ -415,65 +379,6 @@ fn a_target_that_fails_is_the_profilers_failure() {
 }
 
 #[test]
-fn mistakes_made_by_hand_are_understood() {
-    use tinyllama_course::profiler::ProfilerEnding;
-    use tinyllama_course::profiler::remedies;
-    let mistakes: [(&[&str], &str); 6] = [
-        (
-            &["--kernel-trace", "python", "foo.py"],
-            "The `--` before the program is missing",
-        ),
-        (
-            &["--kernel-trace", "-o", "x", "python", "foo.py"],
-            "does not know one of the words",
-        ),
-        (&["--output-format", "cvs", "--", "true"], "output format"),
-        (
-            &["--metrics", "pmc", "--", "true"],
-            "does not know one of the words",
-        ),
-        (&["--stats", "--", "true"], "--stats summarises a trace"),
-        (&["--kernel-trace", "--stats"], "No program to profile"),
-    ];
-    for (words, trouble) in mistakes {
-        let output = Command::new(stand_ins().join("rocprofv3"))
-            .args(words)
-            .output()
-            .unwrap();
-        let code = output.status.code().unwrap();
-        assert_ne!(code, 0, "{words:?}");
-        let found = remedies(
-            &String::from_utf8_lossy(&output.stderr),
-            &ProfilerEnding::Failed(code),
-        );
-        assert!(
-            found.iter().any(|remedy| remedy.trouble.contains(trouble)),
-            "{words:?}: {found:?}"
-        );
-    }
-}
-
-#[test]
-fn a_tool_that_is_not_installed_is_explained_with_a_labelled_sample() {
-    for tool in ["rocprofv3", "rocprof-sys", "rocprof-compute"] {
-        let output = Machine::without_tools().run(&[tool, "v1"]);
-        assert_eq!(output.status.code(), Some(3), "{tool}");
-        let text = String::from_utf8(output.stdout).unwrap();
-        for part in [
-            "This would run:",
-            "is not installed here",
-            "It would show",
-            "not measured here",
-            " -- ",
-            "Written for ROCm 7.2",
-            "--for-rocm X.Y",
-        ] {
-            assert!(text.contains(part), "{tool}: {part} missing in\n{text}");
-        }
-    }
-}
-
-#[test]
 fn a_command_is_written_for_the_version_one_asks_for() {
     // The installed tools make no difference.
     for machine in [Machine::without_tools(), Machine::with_rocm("6.4")] {
@@ -512,21 +417,6 @@ fn a_command_is_written_for_the_version_one_asks_for() {
     for wrong in ["6.1", "ten", "7"] {
         let output = Machine::without_tools().run(&["rocprofv3", "v1", "--for-rocm", wrong]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
-    }
-}
-
-#[test]
-fn what_an_old_version_cannot_do_is_refused_with_the_flag_that_is_missing() {
-    let machine = Machine::with_rocm("6.4");
-    let output = machine.run(&["rocprof-compute", "v1", "--kind", "multiplexed"]);
-    assert_eq!(output.status.code(), Some(3));
-    let text = String::from_utf8(output.stderr).unwrap();
-    for part in [
-        "rocprof-compute 3.1",
-        "--iteration-multiplexing",
-        "it came with 3.5",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
     }
 }
 
@@ -673,26 +563,5 @@ fn tools_are_listed_with_their_versions() {
             .map(|tool| tool["version"].clone())
             .collect();
         assert_eq!(versions, [rocm, rocm, compute], "{rocm}");
-    }
-}
-
-#[test]
-fn old_tools_are_answered_with_the_way_to_the_new_ones() {
-    for tool in ["rocprof", "rocprofv2"] {
-        for given in [
-            &[][..],
-            &["v1"],
-            &["v1", "--print"],
-            &["--stats", "--", "./app", "-n", "3"],
-        ] {
-            let words: Vec<&str> = std::iter::once(tool).chain(given.iter().copied()).collect();
-            let output = Machine::without_tools().run(&words);
-            assert_eq!(output.status.code(), Some(0), "{words:?}");
-            let text = String::from_utf8(output.stdout).unwrap();
-            assert!(
-                text.contains("rocprofv3 --kernel-trace"),
-                "{words:?}: {text}"
-            );
-        }
     }
 }

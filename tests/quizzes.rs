@@ -36,7 +36,7 @@ fn random(state: &mut u64) -> u64 {
 
 /// Answers in a way that uses only the screen and no understanding, and counts the questions passed at first try.
 #[test]
-fn whoever_answers_without_reading_passes_no_more_than_chance_gives() {
+fn answers_without_reading_pass_no_more_than_by_chance() {
     let course = course();
     let questions = questions(&course);
     assert!(questions.len() > 25);

@@ -148,7 +148,7 @@ fn two_gpus_train_as_one_with_the_whole_batch() {
 }
 
 #[test]
-fn when_gradients_are_summed_changes_no_bit() {
+fn the_moment_of_summing_gradients_changes_no_bit() {
     let Some(overlapping) = run(&["--gpus=2"], &[]) else {
         return;
     };
@@ -298,7 +298,7 @@ fn a_missing_library_is_named_with_where_it_was_looked_for() {
 }
 
 #[test]
-fn what_cannot_be_shared_is_refused() {
+fn a_batch_that_cannot_be_shared_is_refused() {
     let Some(rocm) = stand_in::built() else {
         return;
     };
@@ -383,7 +383,7 @@ fn tasks_of_a_scheduler_are_one_run() {
 
 /// With a clock that counts pieces of work, the backward pass hides all sums but the last, or none.
 #[test]
-fn what_is_not_hidden_is_waited_for() {
+fn sums_that_are_not_hidden_are_waited_for() {
     let counting = [("HIP_STAND_IN_CLOCK", "1")];
     let waited = |flags: &[&str]| {
         let flags = [

@@ -26,7 +26,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "two people become one",
         &[
             (
-                "tests/trust.rs",
+                "tests/trust/class_page.rs",
                 "a_class_goes_by_folders_and_chains_not_by_recorded_names",
             ),
             (
@@ -41,7 +41,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         &[
             (
                 "tests/quizzes.rs",
-                "whoever_answers_without_reading_passes_no_more_than_chance_gives",
+                "answers_without_reading_pass_no_more_than_by_chance",
             ),
             (
                 "tests/quizzes.rs",
@@ -62,8 +62,8 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "figures, checks and lost runs are gone after a restart",
         &[
             (
-                "src/course/tui/update/tests.rs",
-                "what_the_checks_said_is_there_again_after_a_restart",
+                "src/course/tui/update/tests/runs.rs",
+                "verdicts_are_shown_again_after_a_restart",
             ),
             (
                 "tests/terminal.rs",
@@ -103,7 +103,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         9,
         "messages lose their remedy at 80 columns",
         &[(
-            "src/course/tui/update/tests.rs",
+            "src/course/tui/update/tests/reading.rs",
             "a_long_message_keeps_its_end_at_80_columns",
         )],
     ),
@@ -134,7 +134,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "the end of a run jumps away from its figures",
         &[
             (
-                "src/course/tui/update/tests.rs",
+                "src/course/tui/update/tests/runs.rs",
                 "the_figures_stay_when_a_run_ends_and_enter_goes_on_from_them",
             ),
             (
@@ -163,7 +163,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         15,
         "texts of checks are not Markdown",
         &[(
-            "src/course/tui/update/tests.rs",
+            "src/course/tui/update/tests/reading.rs",
             "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
         )],
     ),
@@ -172,11 +172,11 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "writing: keys named twice, words broken, Ctrl-U undoes",
         &[
             (
-                "src/course/tui/update/tests.rs",
+                "src/course/tui/update/tests/reading.rs",
                 "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
             ),
             (
-                "src/course/tui/update/tests.rs",
+                "src/course/tui/update/tests/reading.rs",
                 "ctrl_u_clears_what_was_typed",
             ),
         ],
@@ -193,7 +193,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         18,
         "links cannot be followed",
         &[(
-            "src/course/tui/update/tests.rs",
+            "src/course/tui/update/tests/reading.rs",
             "links_open_pages_that_can_be_searched_and_lead_back_and_words_are_explained",
         )],
     ),
@@ -262,7 +262,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         25,
         "a played recording has no kernels and no summary, a list the same words nine times",
         &[
-            ("tests/frozen.rs", "what_is_said_without_a_run"),
+            ("tests/frozen.rs", "documents_without_a_run_are_frozen"),
             ("tests/review.rs", "recordings_are_told_apart_in_their_list"),
         ],
     ),
@@ -271,10 +271,13 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "TERM=dumb gets the full screen, a spinner stays",
         &[
             (
-                "tests/terminal.rs",
+                "tests/terminal/lines.rs",
                 "a_terminal_that_cannot_place_its_cursor_gets_lines",
             ),
-            ("tests/terminal.rs", "a_spinner_is_gone_after_ctrl_c"),
+            (
+                "tests/terminal/endings.rs",
+                "a_spinner_is_gone_after_ctrl_c",
+            ),
         ],
     ),
     (
@@ -303,12 +306,36 @@ fn every_defect_of_the_review_is_held_by_a_test() {
     for (number, what, tests) in HELD {
         assert!(!tests.is_empty(), "{number}: {what}");
         for (file, name) in *tests {
-            let text = std::fs::read_to_string(root.join(file)).expect(file);
-            let test = format!("#[test]\nfn {name}(");
-            let test = text.replace("    ", "").contains(&test);
+            let test = has_test(&root.join(file), name);
             assert!(test, "{number}, {what}: {file} has no test `{name}`");
         }
     }
+}
+
+fn has_test(file: &Path, name: &str) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let test = format!("#[test]\nfn {name}(");
+    text.replace("    ", "").contains(&test)
+}
+
+#[test]
+fn every_defect_of_the_second_attack_is_held_by_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("docs/design/trust.md")).expect("the document");
+    let (_, table) = text.split_once("## Twenty defects").expect("the table");
+    let mut rows = 0;
+    for row in table
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains(".rs: "))
+    {
+        rows += 1;
+        let held = row.rsplit(" | ").next().unwrap_or_default();
+        for test in held.split('`').filter(|part| part.contains(".rs: ")) {
+            let (file, name) = test.split_once(": ").expect(test);
+            assert!(has_test(&root.join(file), name), "{row}: {test}");
+        }
+    }
+    assert_eq!(rows, 20);
 }
 
 #[test]

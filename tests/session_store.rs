@@ -1,7 +1,11 @@
 //! Tests the session store with everything that can happen to a file.
 
+#[path = "session_store/archives.rs"]
+mod archives;
 #[path = "common/small_disk.rs"]
 mod small_disk;
+#[path = "session_store/space.rs"]
+mod space;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -239,7 +243,7 @@ fn a_second_tutor_is_refused_and_readers_are_not() {
 }
 
 #[test]
-fn what_would_not_read_back_is_refused_and_does_not_block_what_follows() {
+fn an_unreadable_record_is_refused_and_does_not_block_later_ones() {
     let folder = TempDir::new().unwrap();
     let mut session = Session::open(place(folder.path())).unwrap();
     let at = StepRef::new("a", "b");
@@ -411,80 +415,7 @@ fn compacting_keeps_the_state_and_the_long_log() {
 }
 
 #[test]
-fn a_session_travels_as_one_file() {
-    let folder = TempDir::new().unwrap();
-    let place = busy(folder.path());
-    let file = folder.path().join("ada.tar.gz");
-    archive::export(&place, &file).unwrap();
-    assert!(
-        archive::export(&place, &file).is_err(),
-        "an existing file was overwritten"
-    );
-
-    let there = SessionLocation {
-        folder: folder.path().join("elsewhere/ada"),
-        learner: "ada".into(),
-    };
-    assert_eq!(archive::import(&file, &there).unwrap(), []);
-    let (mine, theirs) = (
-        store::read_only(&place).unwrap().0,
-        store::read_only(&there).unwrap().0,
-    );
-    assert_eq!(mine, theirs);
-    assert!(there.runs().join("0001-v1").is_dir());
-    assert!(
-        archive::import(&file, &there).is_err(),
-        "an existing session was overwritten"
-    );
-}
-
-#[test]
-fn what_an_archive_says_of_rights_does_not_count() {
-    let folder = TempDir::new().unwrap();
-    let place = busy(folder.path());
-    let events = fs::read(place.events()).unwrap();
-    let mut builder = tar::Builder::new(flate2::write::GzEncoder::new(
-        Vec::new(),
-        flate2::Compression::fast(),
-    ));
-    let files = [
-        ("events.jsonl", 0o777, &events[..]),
-        ("runs/0001-v1/", 0o000, b""),
-        ("runs/0001-v1/events.jsonl", 0o4777, b"{}"),
-        ("workbench/deep/kernel.hip", 0o666, b"mine"),
-    ];
-    for (path, mode, content) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_mode(mode);
-        header.set_size(content.len() as u64);
-        if path.ends_with('/') {
-            header.set_entry_type(tar::EntryType::Directory);
-        }
-        builder.append_data(&mut header, path, content).unwrap();
-    }
-    let file = folder.path().join("open.tar.gz");
-    fs::write(&file, builder.into_inner().unwrap().finish().unwrap()).unwrap();
-    let there = SessionLocation {
-        folder: folder.path().join("elsewhere"),
-        learner: "ada".into(),
-    };
-    archive::import(&file, &there).unwrap();
-    for (path, mode) in [
-        ("events.jsonl", 0o600),
-        ("runs", 0o700),
-        ("runs/0001-v1", 0o700),
-        ("runs/0001-v1/events.jsonl", 0o600),
-        ("workbench/deep", 0o700),
-        ("workbench/deep/kernel.hip", 0o600),
-    ] {
-        let found = fs::metadata(there.folder.join(path)).unwrap();
-        assert_eq!(found.permissions().mode() & 0o7777, mode, "{path}");
-    }
-    Session::open(there).unwrap();
-}
-
-#[test]
-fn what_would_make_the_log_unreadable_is_refused_and_never_counts() {
+fn a_record_that_makes_the_log_unreadable_is_refused_and_never_counts() {
     let folder = TempDir::new().unwrap();
     let place = busy(folder.path());
     let mut session = Session::open(place.clone()).unwrap();
@@ -496,41 +427,6 @@ fn what_would_make_the_log_unreadable_is_refused_and_never_counts() {
     drop(session);
     let session = Session::open(place).unwrap();
     assert_eq!(session.state().notes.last().unwrap(), "after");
-}
-
-#[test]
-fn an_archive_with_a_way_out_leaves_nothing_behind() {
-    let folder = TempDir::new().unwrap();
-    for (path, kind) in [
-        ("../evil", tar::EntryType::Regular),
-        ("runs/../../evil", tar::EntryType::Regular),
-        ("/evil", tar::EntryType::Regular),
-        ("bin/sh", tar::EntryType::Regular),
-        ("runs/link", tar::EntryType::Symlink),
-    ] {
-        let mut header = tar::Header::new_gnu();
-        header.set_entry_type(kind);
-        header.set_size(0);
-        // Bypasses the crate, which refuses to write such names.
-        header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
-        header.set_cksum();
-        let mut builder = tar::Builder::new(flate2::write::GzEncoder::new(
-            Vec::new(),
-            flate2::Compression::fast(),
-        ));
-        builder.append(&header, std::io::empty()).unwrap();
-        let file = folder.path().join("evil.tar.gz");
-        fs::write(&file, builder.into_inner().unwrap().finish().unwrap()).unwrap();
-        let class = folder.path().join("class");
-        fs::create_dir_all(&class).unwrap();
-        let there = SessionLocation {
-            folder: class.join("eve"),
-            learner: "eve".into(),
-        };
-        let refused = archive::import(&file, &there).unwrap_err().to_string();
-        assert!(refused.contains("does not belong"), "{path}: {refused}");
-        assert_eq!(fs::read_dir(&class).unwrap().count(), 0, "{path}");
-    }
 }
 
 /// Not a separate test, but the child process that other tests kill or that runs out of space. It prints every
@@ -641,76 +537,4 @@ fn killing_the_tutor_at_random_moments_loses_no_acknowledged_event() {
         missing.len(),
         promised.len()
     );
-}
-
-#[test]
-fn running_out_of_space_is_said_and_loses_nothing() {
-    let folder = TempDir::new().unwrap();
-    let child = child(folder.path(), 0);
-    // A limit on file size makes a write fail in the middle of a line, as a full disk does.
-    let mut shell = Command::new("sh");
-    shell
-        .args(["-c", "trap '' XFSZ; ulimit -S -f 20; exec \"$@\"", "sh"])
-        .arg(child.get_program())
-        .args(child.get_args());
-    for (key, value) in child.get_envs() {
-        shell.env(key, value.unwrap_or_default());
-    }
-    let output = shell.stderr(Stdio::null()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("failed 1 "), "{text}");
-    let promised = acknowledged(&text);
-    assert!(
-        promised.len() > 5 && promised.last().is_some_and(|last| last == "room again"),
-        "{text}"
-    );
-    let session = Session::open(place(folder.path())).unwrap();
-    assert_eq!(session.damage, []);
-    // The failed event stayed in memory, and the store wrote it before the last one.
-    let mut expected = promised.clone();
-    expected.insert(promised.len() - 1, (promised.len() - 1).to_string());
-    assert_eq!(session.state().notes, expected);
-}
-
-#[test]
-fn a_full_and_then_a_read_only_disk_are_said_and_lose_nothing() {
-    let Some(disk) = SmallDisk::mount() else {
-        eprintln!("SKIPPED: this process may not mount a small disk");
-        return;
-    };
-    let place = place(disk.path());
-    let mut session = Session::open(place.clone()).unwrap();
-    let ballast = disk.path().join("ballast");
-    fs::write(&ballast, vec![0; 60 << 10]).unwrap();
-    let text = "x".repeat(1000);
-    let mut written = 0;
-    let error = loop {
-        match session.record(note(&text)) {
-            Ok(()) => written += 1,
-            Err(error) => break error,
-        }
-        assert!(written < 200, "the disk never filled up");
-    };
-    assert!(
-        error.remedy().contains("disk or your quota is full"),
-        "{error}: {}",
-        error.remedy()
-    );
-    assert_eq!(session.unsaved(), 1);
-    // The file is also intact while the disk is full.
-    let kept = scan(&place.events()).unwrap();
-    assert_eq!((kept.damage.len(), kept.torn_bytes), (0, 0));
-    fs::remove_file(&ballast).unwrap();
-    session.save().unwrap();
-    assert_eq!(session.unsaved(), 0);
-    drop(session);
-    disk.make_read_only();
-    let error = Session::open(place.clone()).unwrap_err();
-    assert!(
-        error.remedy().contains("may not write"),
-        "{error}: {}",
-        error.remedy()
-    );
-    let (state, damage) = store::read_only(&place).unwrap();
-    assert_eq!((state.notes.len(), damage.len()), (written + 1, 0));
 }

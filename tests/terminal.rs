@@ -1,6 +1,10 @@
 //! Tests the tutor on a real pseudo-terminal. It trains a real, tiny model on the CPU.
 
 mod common;
+#[path = "terminal/endings.rs"]
+mod endings;
+#[path = "terminal/lines.rs"]
+mod lines;
 #[path = "common/terminal.rs"]
 mod terminal;
 
@@ -216,112 +220,6 @@ fn the_tutors_shell_finds_this_program_wherever_it_lies() {
     terminal.wait_for(r#""ssh":"node""#);
     terminal.send("exit\n");
     terminal.wait_until("the tutor", Terminal::is_alternate);
-}
-
-#[test]
-fn a_spinner_is_gone_after_ctrl_c() {
-    let home = home();
-    let command = command(&home).args(["run", "v1", "--config", "tiny", "--num-steps", "1000"]);
-    let mut terminal = Terminal::start(command, 80, 24);
-    terminal.wait_for("ms");
-    terminal.send("\x03");
-    assert_eq!(terminal.wait().code(), Some(130));
-    let text = terminal.text();
-    assert!(!text.contains("counted steps"), "{text}");
-    assert!(!text.contains("that are not counted"), "{text}");
-    assert!(text.contains("with a gradient"), "{text}");
-}
-
-#[test]
-fn a_hang_up_in_mid_run_leaves_no_process_and_a_session_that_resumes() {
-    let home = home();
-    let mut terminal = running(&home);
-    assert!(processes(home.path()).len() >= 2, "the tutor and its run");
-    terminal.hang_up();
-    let status = terminal.wait();
-    assert_eq!(status.code(), Some(128 + libc::SIGHUP), "{status}");
-    wait_until("the run to be gone", || processes(home.path()).is_empty());
-
-    let terminal = Terminal::start(command(&home), 80, 24);
-    terminal.wait_for("More steps than anybody waits for.");
-    terminal.send("m");
-    terminal.wait_for("You have no messages.");
-    assert!(
-        !terminal.text().contains("did not exit cleanly"),
-        "{}",
-        terminal.text()
-    );
-}
-
-#[test]
-fn term_gives_the_terminal_back_and_ends_the_run() {
-    let home = home();
-    let mut terminal = running(&home);
-    // SAFETY: kill takes two numbers, and the process is a child of this test.
-    unsafe { libc::kill(i32::try_from(terminal.child.id()).unwrap(), libc::SIGTERM) };
-    assert_eq!(terminal.wait().code(), Some(128 + libc::SIGTERM));
-    terminal.wait_until("the screen given back", |terminal| !terminal.is_alternate());
-    wait_until("the run to be gone", || processes(home.path()).is_empty());
-}
-
-#[test]
-fn a_killed_tutor_takes_its_run_along_and_the_next_one_says_so() {
-    let home = home();
-    let mut terminal = running(&home);
-    terminal.child.kill().unwrap();
-    assert_eq!(terminal.wait().signal(), Some(libc::SIGKILL));
-    wait_until("the run to be gone", || processes(home.path()).is_empty());
-
-    let terminal = Terminal::start(command(&home), 80, 24);
-    terminal.wait_for("More steps than anybody waits for.");
-    terminal.send("m");
-    terminal.wait_for("did not exit cleanly");
-}
-
-#[test]
-fn a_killed_run_is_explained_and_the_tutor_goes_on() {
-    let home = home();
-    let terminal = running(&home);
-    let tutor = terminal.child.id();
-    for process in processes(home.path()).into_iter().filter(|id| *id != tutor) {
-        // SAFETY: kill takes two numbers, and the process belongs to this test.
-        unsafe { libc::kill(i32::try_from(process).unwrap(), libc::SIGKILL) };
-    }
-    terminal.wait_for("signal 9 (KILL)");
-    assert!(terminal.text().contains("dmesg"), "{}", terminal.text());
-    terminal.send("o");
-    terminal.wait_for("The first lesson");
-}
-
-#[test]
-fn a_run_is_stopped_after_asking_once() {
-    let home = home();
-    let terminal = running(&home);
-    terminal.send("x");
-    terminal.wait_for("Stop this run?");
-    terminal.send("y");
-    terminal.wait_for("The run was stopped.");
-    terminal.send("o");
-    terminal.wait_for("The first lesson");
-    wait_until("the run to be gone", || processes(home.path()).len() == 1);
-}
-
-#[test]
-#[cfg(debug_assertions)] // release builds have no key for it
-fn a_panic_gives_the_terminal_back_and_keeps_the_session() {
-    let home = home();
-    let panicking = command(&home).env("TINYLLAMA_TUTOR_PANIC", "f12");
-    let mut terminal = Terminal::start(panicking, 80, 24);
-    past_the_welcome(&terminal);
-    terminal.send("c");
-    terminal.wait_for("another thing, with code in it");
-    terminal.send("\x1b[24~");
-    assert_eq!(terminal.wait().code(), Some(101));
-    terminal.wait_until("the screen given back", |terminal| {
-        !terminal.is_alternate() && terminal.text().contains("The tutor has a bug")
-    });
-    let terminal = Terminal::start(command(&home), 80, 24);
-    terminal.wait_for("Something to read");
 }
 
 #[test]
@@ -560,7 +458,7 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
 }
 
 #[test]
-fn what_this_machine_has_is_a_page_that_escape_closes() {
+fn the_page_about_this_machine_closes_with_escape() {
     let home = home();
     let terminal = opened(&home);
     terminal.send("D");
@@ -576,121 +474,6 @@ fn what_this_machine_has_is_a_page_that_escape_closes() {
             .contains("Devices and tools of this machine")
     });
     assert!(terminal.is_alternate());
-}
-
-#[test]
-fn without_a_terminal_the_ways_without_one_are_named() {
-    let home = home();
-    let output = Process::new(PROGRAM)
-        .envs(environment(&home))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        said.contains("--plain") && said.contains("--json"),
-        "{said}"
-    );
-}
-
-#[test]
-fn the_plain_dialogue_plays_a_recording_and_calls_it_one() {
-    let home = home();
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
-    let mut tutor = Process::new(PROGRAM)
-        .arg("--plain")
-        .envs(environment(&home))
-        .env("TINYLLAMA_RECORDINGS", recordings)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = "next\nnext\nrecording 3\nrecording end\nquit\n";
-    let mut input = tutor.stdin.take().unwrap();
-    input.write_all(lines.as_bytes()).unwrap();
-    drop(input);
-    let output = tutor.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}");
-    for words in [
-        "`recording` plays v1 tiny instead (recording: a machine of the tests, 21 November 2026)",
-        "`3` is not a speed",
-        "learns: passed. The loss fell.",
-        "(recording: a machine of the tests, 21 November 2026)\nmany-steps",
-    ] {
-        assert!(said.contains(words), "no \"{words}\" in:\n{said}");
-    }
-}
-
-#[test]
-fn the_plain_dialogue_takes_no_failed_recording_for_a_finished_run() {
-    let home = home();
-    let recordings = tempfile::tempdir().unwrap();
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
-    std::fs::copy(
-        fixtures.join("INDEX.yaml"),
-        recordings.path().join("INDEX.yaml"),
-    )
-    .unwrap();
-    let stream = File::create(recordings.path().join("v1.jsonl.gz")).unwrap();
-    let mut stream = GzEncoder::new(stream, Compression::default());
-    let error = r#"{"t":0,"event":"error","code":"not-finite","message":"no","remedy":"none"}"#;
-    stream.write_all(error.as_bytes()).unwrap();
-    stream.finish().unwrap();
-    let mut tutor = Process::new(PROGRAM)
-        .arg("--plain")
-        .envs(environment(&home))
-        .env("TINYLLAMA_RECORDINGS", recordings.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = tutor.stdin.take().unwrap();
-    input
-        .write_all(b"next\nnext\nrecording end\nquit\n")
-        .unwrap();
-    drop(input);
-    let output = tutor.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.contains("did not end as planned"), "{said}");
-    let state = home.path().join("state/tinyllama-tutor/events.jsonl");
-    let session = std::fs::read_to_string(state).unwrap();
-    assert!(session.contains(r#""exit":{"status":1}"#), "{session}");
-}
-
-#[test]
-fn the_plain_dialogue_teaches_the_same_lesson_through_a_pipe() {
-    let home = home();
-    let mut tutor = Process::new(PROGRAM)
-        .arg("--plain")
-        .envs(environment(&home))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = "\n30\n\n\n\n\na\nb\n\nsix\n6\n\nquite a lot\n\nquit\n";
-    tutor
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(lines.as_bytes())
-        .unwrap();
-    let output = tutor.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}");
-    for words in [
-        "You guessed 30",
-        "learns: passed. The loss fell.",
-        "Not so. It says so itself.",
-        "Right. It says so, too.",
-        "`six` is not a number",
-        "Right. Two and two and two.",
-        "Saved for your report.",
-        "Once more",
-    ] {
-        assert!(said.contains(words), "no \"{words}\" in:\n{said}");
-    }
 }
 
 /// The first minute: the model trains immediately, its figures stay after the end, and a restart still shows them.
@@ -758,12 +541,4 @@ fn a_run_that_was_lost_is_named_where_it_was_made() {
     terminal.wait();
     let terminal = Terminal::start(command(&home), 80, 24);
     terminal.wait_for("was lost");
-}
-
-#[test]
-fn a_terminal_that_cannot_place_its_cursor_gets_lines() {
-    let home = home();
-    let terminal = Terminal::start(command(&home).env("TERM", "dumb"), 80, 24);
-    terminal.wait_for("The first lesson");
-    assert!(!terminal.is_alternate(), "{}", terminal.text());
 }

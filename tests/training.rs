@@ -86,7 +86,7 @@ fn the_same_seed_gives_the_same_losses_in_every_bit() {
 }
 
 #[test]
-fn what_the_cpu_does_not_report_is_null_and_never_zero() {
+fn figures_that_the_cpu_does_not_report_are_null_and_never_zero() {
     let document = document(&["--num-steps=2", "--profile-steps=1"]);
     for step in document["steps"].as_array().unwrap() {
         for field in ["launches", "bytes_in_use", "bytes_reserved"] {

@@ -63,7 +63,7 @@ fn names(connection: &Connection) -> Vec<String> {
 }
 
 #[test]
-fn what_one_connection_writes_another_reads() {
+fn one_connection_reads_what_another_wrote() {
     let place = TestFile::new("reads");
     let connection = place.with_table();
     assert_eq!(

@@ -1,0 +1,298 @@
+//! Steps of lessons: questions, hints, kernels, cases, and the way from one to the next.
+
+use super::*;
+
+#[test]
+fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n enter");
+    assert_eq!(script.step(), "question");
+    let answers = |script: &Script| {
+        script
+            .model
+            .progress_at(&StepRef::new("first", "question"))
+            .answers
+            .len()
+    };
+    assert_eq!(answers(&script), 0, "Enter on nothing answers nothing");
+    script.keys("1 enter");
+    assert!(script.text().contains("Not so. It says so itself."));
+    assert_eq!(status(&script, "question"), StepStatus::Open);
+    script.keys("2 enter");
+    assert!(script.text().contains("Right. It says so, too."));
+    assert_eq!(status(&script, "question"), StepStatus::Done);
+
+    script.keys("enter enter");
+    script.type_text("six");
+    script.keys("enter");
+    let Some(Overlay::Ask(ask)) = &script.model.overlay else {
+        panic!("the field stays open");
+    };
+    assert!(
+        ask.problem
+            .as_ref()
+            .is_some_and(|text| text.contains("not a number"))
+    );
+    script.keys("backspace backspace backspace 5 enter");
+    assert_eq!(status(&script, "number"), StepStatus::Open);
+    assert!(
+        !script.text().contains("Two and two"),
+        "the explanation is shown only after the answer"
+    );
+    script.keys("enter 6 enter");
+    assert_eq!(status(&script, "number"), StepStatus::Done);
+    assert!(script.text().contains("Two and two and two."));
+}
+
+#[test]
+fn another_learner_sees_the_choices_in_another_order() {
+    let mut script = in_the_first_lesson();
+    Arc::make_mut(&mut script.model.state).identity = "dora".into();
+    script.keys("n n n n 1 enter");
+    assert!(script.text().contains("Right. It says so, too."));
+    assert_eq!(status(&script, "question"), StepStatus::Done);
+}
+
+#[test]
+fn a_locked_lesson_says_what_it_needs_and_skipping_everything_opens_it() {
+    let mut script = Script::in_new_folder();
+    script.keys("end up up up enter enter");
+    assert_eq!(script.step(), "");
+    assert!(
+        script.notice().contains("The first lesson"),
+        "{}",
+        script.notice()
+    );
+
+    let mut script = in_the_first_lesson();
+    script.keys("s");
+    assert!(
+        script.notice().contains("is done"),
+        "what is done cannot be skipped: {}",
+        script.notice()
+    );
+    while script.step() != "again" {
+        let here = script.step().to_string();
+        if status(&script, &here) == StepStatus::Open {
+            script.keys("s");
+            script.type_text("no time");
+            script.keys("enter");
+            assert_eq!(
+                status(&script, &here),
+                StepStatus::Skipped("no time".into())
+            );
+        } else {
+            script.keys("n");
+        }
+        assert_ne!(script.step(), here, "{}", script.notice());
+    }
+    assert_eq!(script.step(), "again", "{}", script.notice());
+}
+
+#[test]
+fn hints_come_one_by_one_and_reflections_are_kept_when_the_field_is_left() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n h");
+    assert!(script.text().contains("Hint 1 of 2"));
+    assert!(!script.text().contains("Another hint."));
+    script.keys("h h");
+    assert!(script.text().contains("Hint 2 of 2"));
+    assert_eq!(script.notice(), "There are no more hints for now.");
+
+    script.keys("n n n n");
+    assert_eq!(script.step(), "thoughts");
+    script.keys("enter");
+    script.type_text("quite a lot");
+    script.keys("enter");
+    script.type_text("q");
+    script.keys("esc");
+    assert!(
+        script.text().contains("quite a lot\n  q"),
+        "{}",
+        script.text()
+    );
+    assert_eq!(status(&script, "thoughts"), StepStatus::Done);
+    script.keys("e");
+    let handed = script.handler.handed_over.last();
+    assert!(matches!(handed, Some(HandOver::Write { text, .. }) if text == "quite a lot\nq"));
+}
+
+#[test]
+fn the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page() {
+    let mut script = Script::at_first();
+    assert!(
+        script.look().contains("Your first minute"),
+        "{}",
+        script.look()
+    );
+    script.keys("enter");
+    assert_eq!(script.step(), "baseline");
+    let id = script.started().expect("the first run");
+    script.finish(id);
+    script.open(StepRef::new("first", "text"));
+    while !script.look().contains("The end of a lesson") {
+        match status(&script, script.step()) {
+            StepStatus::Open => script.keys("s x enter"),
+            _ => script.keys("n"),
+        }
+    }
+    let screen = script.look();
+    for phrase in ["You can now", "Your notes", "Next", "The second lesson"] {
+        assert!(screen.contains(phrase), "{phrase}: {screen}");
+    }
+    script.keys("enter");
+    assert_eq!(script.step(), "again");
+}
+
+#[test]
+fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
+    let mut script = Script::in_new_folder();
+    let folder = tempfile::tempdir().expect("a folder");
+    script.model.workbench = folder.path().to_path_buf();
+    script.open(StepRef::new("kinds", "kernel"));
+    let screen = drawn(&mut script, 120, 30);
+    for key in ["h hint", "S solution", "N begin anew", "B time it"] {
+        assert!(screen.contains(key), "{key}: {screen}");
+    }
+    script.keys("h");
+    assert!(
+        unwrapped(&script).contains("Hint 1 of "),
+        "{}",
+        script.text()
+    );
+    script.keys("S");
+    let solution = drawn(&mut script, 120, 50);
+    assert!(solution.contains("out[i] = "), "{solution}");
+    script.keys("esc");
+    let file = folder.path().join("elementwise.hip");
+    std::fs::write(&file, "mine").expect("a file");
+    script.keys("N");
+    let kept = std::fs::read_to_string(file.with_extension("1.hip"));
+    assert_eq!(kept.expect("what was written"), "mine");
+    assert!(
+        std::fs::read_to_string(&file)
+            .expect("a file")
+            .contains("scale_add")
+    );
+    script.keys("B");
+    let asked = script.handler.handed_over.last();
+    let Some(HandOver::Command(phrase)) = asked else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(phrase[..3], ["workbench", "bench", "elementwise"]);
+}
+
+#[test]
+fn a_case_offers_nothing_twice_and_a_solved_one_goes_on_with_enter() {
+    let mut script = Script::in_new_folder();
+    script.open(StepRef::new("kinds", "case"));
+    script.keys("2 enter");
+    let measured = script.started().expect("a measurement");
+    script.finish(measured);
+    script.keys("esc");
+    assert!(!bar(&mut script).contains("take this measurement"));
+    script.keys("3 enter 5 enter");
+    let fixed = script.started().expect("the fix");
+    script.finish(fixed);
+    script.keys("esc");
+    let case = StepRef::new("kinds", "case");
+    assert_eq!(script.model.progress_at(&case).status, StepStatus::Done);
+    assert!(bar(&mut script).contains("enter next step"));
+    script.keys("enter");
+    assert_eq!(script.started(), None, "no run is made again");
+}
+
+#[test]
+fn from_a_lessons_end_enter_leads_from_open_step_to_open_step() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n 2 enter");
+    assert_eq!(status(&script, "question"), StepStatus::Done);
+    script.open(StepRef::new("first", "thoughts"));
+    let mut steps = Vec::new();
+    for _ in 0..4 {
+        script.keys("n");
+        steps.push(script.step().to_string());
+    }
+    assert_eq!(steps, ["guess", "baseline", "number", "thoughts"]);
+    assert!(
+        script.notice().contains("4 steps are left open"),
+        "{}",
+        script.notice()
+    );
+    for step in ["thoughts", "guess", "baseline"] {
+        assert_eq!(script.step(), step);
+        script.keys("s x enter");
+    }
+    assert_eq!(script.step(), "number");
+    script.keys("n");
+    assert_eq!(script.step(), "number", "there is no other one");
+    assert!(
+        script.notice().contains("the only open step"),
+        "{}",
+        script.notice()
+    );
+}
+
+#[test]
+fn a_question_seen_again_shows_what_was_right_and_why() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n 2 enter n enter");
+    script.type_text("6");
+    script.keys("enter");
+    script.open(StepRef::new("first", "question"));
+    assert!(
+        script.text().contains("Right. It says so, too."),
+        "{}",
+        script.text()
+    );
+    script.open(StepRef::new("first", "number"));
+    assert!(
+        script.text().contains("Two and two and two"),
+        "{}",
+        script.text()
+    );
+    let shown = unwrapped(&script);
+    assert!(shown.contains("answer 6: right"), "{shown}");
+}
+
+#[test]
+fn a_path_is_chosen_on_the_first_page_and_the_outline_shows_what_is_on_it() {
+    let course = Course::load(&CourseSource::BuiltIn).unwrap();
+    let mut script = Script::with_course(course);
+    assert!(
+        drawn(&mut script, 99, 60).contains("proof"),
+        "the welcome names the paths"
+    );
+    script.keys("P p r o o f enter");
+    let path = script.model.state.path.clone();
+    assert_eq!(path.map(|path| path.id).as_deref(), Some("proof"));
+    script.keys("esc");
+    let outline = drawn(&mut script, 99, 60);
+    let line = |text: &str| outline.lines().find(|line| line.contains(text)).unwrap();
+    assert!(
+        line("What you will do").contains("not on your path"),
+        "{outline}"
+    );
+    assert!(
+        !line("Finding the bottleneck").contains("not on your path"),
+        "{outline}"
+    );
+    assert!(line("Foundation").contains("0 of 2"), "{outline}");
+    script.keys("P w h o l e enter");
+    assert_eq!(script.model.state.path, None);
+}
+
+#[test]
+fn a_whole_lesson_is_skipped_with_its_reason_and_the_next_one_follows() {
+    let mut script = in_the_first_lesson();
+    script.keys("X");
+    script.type_text("known");
+    script.keys("enter");
+    let state = script.handler.session.state();
+    let steps = &state.lessons["first"];
+    let skipped = StepStatus::Skipped("known".into());
+    let count = steps.values().filter(|step| step.status == skipped).count();
+    assert!(count > 3, "{steps:?}");
+    assert!(steps.values().all(|step| step.status != StepStatus::Open));
+    assert_ne!(script.model.step.as_ref().unwrap().at.lesson, "first");
+}

@@ -1,0 +1,280 @@
+//! Records and files that an honest program never writes.
+
+use super::*;
+
+#[test]
+fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
+    let folder = memory();
+    let place = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let report = document(&place, false);
+    let found = |change: &dyn Fn(usize, &mut Value)| {
+        let mut forged = report.clone();
+        rewrite(&mut forged, change);
+        let found = check(&forged, None).unwrap();
+        (found.problems.join("\n"), found.unusual.join("\n"))
+    };
+    let (problems, _) = found(&|_, _| {});
+    assert_eq!(problems, "");
+    let (problems, _) = found(&|_, record| record["n"] = 5.into());
+    assert!(problems.contains("it follows record 5"), "{problems}");
+    let (problems, _) = found(&|_, record| {
+        if let Some(correct) = record.pointer_mut("/event/answered/correct") {
+            *correct = (!correct.as_bool().unwrap()).into();
+        }
+    });
+    assert!(problems.contains("is not wrong"), "{problems}");
+    let (problems, _) = found(&|_, record| {
+        let entered = record.pointer("/event/run_finished").is_some();
+        if entered {
+            record["event"]["run_finished"]["run"] = "other".into();
+        }
+    });
+    assert!(problems.contains("never started"), "{problems}");
+    let (problems, _) = found(&|_, record| {
+        if let Some(seconds) = record.pointer_mut("/event/time_spent/seconds") {
+            *seconds = (-1.0).into();
+        }
+    });
+    assert!(problems.contains("cannot be spent"), "{problems}");
+    let (_, unusual) = found(&|index, record| {
+        record["time"] = if index < 9 {
+            "1999-01-01T00:00:00Z"
+        } else {
+            "2091-01-01T00:00:00Z"
+        }
+        .into();
+    });
+    assert!(
+        unusual.contains("1999") && unusual.contains("days") && unusual.contains("future"),
+        "{unusual}"
+    );
+    let (_, unusual) = found(&|index, record| {
+        record["time"] = if index < 9 {
+            "2026-02-01T00:00:00Z"
+        } else {
+            "2026-01-01T00:00:00Z"
+        }
+        .into();
+    });
+    assert!(unusual.contains("went back"), "{unusual}");
+
+    // Replaces minutes by a second start of a run, a second seal, and a hint that does not exist.
+    let id = report["runs"][0]["id"].as_str().unwrap();
+    let lesson = course().lessons().next().unwrap().clone();
+    let at = json!({"lesson": lesson.id, "step": lesson.steps[0].id});
+    for (event, said) in [
+        (
+            json!({"run_started": {"run": id, "at": null, "target": "v1", "command": [], "host": ""}}),
+            "is started a second time",
+        ),
+        (
+            json!({"sealed": {"run": id, "sha256": "ab"}}),
+            "is sealed a second time",
+        ),
+        (
+            json!({"hint_shown": {"at": at, "hint": 99}}),
+            "has no hint 99",
+        ),
+    ] {
+        let (problems, _) = found(&|_, record| {
+            if record.pointer("/event/time_spent").is_some() {
+                record["event"] = event.clone();
+            }
+        });
+        assert!(problems.contains(said), "{problems}");
+    }
+    let (problems, _) = found(&|_, record| {
+        let renamed = record.to_string().replace(id, "../x");
+        *record = serde_json::from_str(&renamed).unwrap();
+    });
+    assert!(problems.contains("cannot be the name"), "{problems}");
+
+    // Steps recorded as done without any work.
+    let liar = class::place(folder.path(), "liar");
+    let mut session = Session::open(liar.clone()).unwrap();
+    session
+        .record_opening(&course().title, &course().version)
+        .unwrap();
+    for lesson in course().lessons() {
+        for step in &lesson.steps {
+            let at = StepRef::new(&lesson.id, &step.id);
+            session.record(SessionEvent::StepDone { at }).unwrap();
+        }
+    }
+    drop(session);
+    let found = verify(&liar.folder, None, &course()).unwrap();
+    assert!(
+        found
+            .problems
+            .join("")
+            .contains("no record shows that it was"),
+        "{found:?}"
+    );
+
+    // Figures that the sealed file of their run does not contain.
+    let mut forged = report.clone();
+    rewrite(&mut forged, |_, record| {
+        if let Some(value) = record.pointer_mut("/event/run_finished/values/total_ms") {
+            *value = 1.0.into();
+        }
+    });
+    fs::write(
+        place.events(),
+        forged["chain"]["lines"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| format!("{}\n", line.as_str().unwrap()))
+            .collect::<String>(),
+    )
+    .unwrap();
+    let found = verify(&place.folder, None, &course()).unwrap();
+    assert!(found.problems.join("").contains("total_ms"), "{found:?}");
+}
+
+#[test]
+fn a_compaction_makes_nothing_that_was_not_seen() {
+    let folder = memory();
+    // A single record that claims to have completed everything.
+    let liar = class::place(folder.path(), "liar");
+    let done: serde_json::Map<String, Value> = course()
+        .lessons()
+        .map(|lesson| {
+            let steps = lesson.steps.iter();
+            let done = json!({"status": "done", "seconds": 60.0, "attempts": 1, "hints": [], "prediction": null,
+                "answers": [], "reflection": null, "checks": {}, "runs": []});
+            let steps = steps.map(|step| (step.id.clone(), done.clone()));
+            (lesson.id.clone(), Value::Object(steps.collect()))
+        })
+        .collect();
+    let state = json!({"learner": "liar", "course": [course().title, course().version], "position": null,
+        "lessons": done, "unlocked": {}, "runs": {}, "backups": {}, "messages": [], "notes": [],
+        "unknown_events": 0, "records": 900, "last_time": "2026-01-01T00:00:00Z"});
+    let record = json!({"n": 901, "time": "2026-01-01T00:00:00Z", "event": {"compacted": {"format": 1,
+        "version": "0.1.0", "previous_hash": "ab", "previous_records": 900, "state": state}}});
+    write_lines(&liar, &json!([encoded(chain::START, &record).0]));
+    let file = folder.path().join("liar.json");
+    let hand_in = document(&liar, false);
+    assert!(hand_in["totals"]["steps_finished"].as_u64().unwrap() > 100);
+    fs::write(&file, hand_in.to_string()).unwrap();
+    for path in [&liar.folder, &file] {
+        let found = verify(path, None, &course()).unwrap();
+        assert_eq!((found.intact(), found.unseen_records), (None, 900));
+        assert!(found.verdict().contains("was not checked"));
+        let (row, warnings) = on_a_page(std::slice::from_ref(path), &course());
+        assert_eq!(row.intact, None);
+        assert!(
+            row.unchecked.join("").contains("up to record 900"),
+            "{row:?}"
+        );
+        assert!(warnings.contains("liar: not checked: "), "{warnings}");
+    }
+
+    // A compaction of no records is not accepted either, nor one within an order.
+    let mut of_nothing = record.clone();
+    of_nothing["event"]["compacted"]["previous_records"] = 0.into();
+    write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
+    let found = verify(&liar.folder, None, &course()).unwrap();
+    assert_ne!(found.intact(), Some(true));
+    of_nothing["n"] = 1.into();
+    write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
+    let found = verify(&liar.folder, None, &course()).unwrap();
+    assert_eq!(found.intact(), None, "{found:?}");
+    let eve = place(folder.path(), "eve");
+    drop(Session::open(eve.clone()).unwrap());
+    let log = fs::read_to_string(eve.events()).unwrap();
+    let last = scan(&eve.events()).unwrap().last_hash;
+    let order = json!({"n": 2, "time": "2026-01-01T00:00:00Z",
+        "event": {"ordered": {"order": "x", "events": [record["event"].clone()]}}});
+    write_lines(&eve, &json!([log.trim_end(), encoded(&last, &order).0]));
+    let found = verify(&eve.folder, None, &course()).unwrap();
+    assert!(
+        found.problems.join("").contains("what an order cannot do"),
+        "{found:?}"
+    );
+
+    // A compaction that claims more than the records it replaced.
+    let ada = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    Session::open(ada.clone()).unwrap().compact().unwrap();
+    let report = document(&ada, false);
+    assert_eq!(check(&report, None).unwrap().intact(), Some(true));
+    let mut forged = report.clone();
+    rewrite(&mut forged, |_, record| {
+        if let Some(state) = record.pointer_mut("/event/compacted/state") {
+            let welcome = done["welcome"].as_object().unwrap();
+            state["lessons"]["welcome"]["made-up"] = welcome.values().next().unwrap().clone();
+            state["notes"] = json!(["made up"]);
+        }
+    });
+    let problems = check(&forged, None).unwrap().problems.join("\n");
+    assert!(problems.contains("is not what they give"), "{problems}");
+    write_lines(&ada, &forged["chain"]["lines"]);
+    let problems = verify(&ada.folder, None, &course()).unwrap().problems;
+    assert!(
+        problems.join("\n").contains("is not what they give"),
+        "{problems:?}"
+    );
+    // Other records in place of the compacted ones.
+    let mut forged = report.clone();
+    let earlier = forged["chain"]["earlier"][0].as_array_mut().unwrap();
+    earlier.pop();
+    let found = check(&forged, None).unwrap();
+    let problems = found.problems.join("\n");
+    assert!(
+        problems.contains("not the one that was compacted"),
+        "{problems}"
+    );
+}
+
+#[test]
+fn a_run_that_ended_well_has_a_stream_and_a_seal() {
+    let folder = memory();
+    let place = walk(place(folder.path(), "ada"), &course(), 3, 5);
+    let report = document(&place, false);
+    assert!(!report["runs"].as_array().unwrap().is_empty());
+    let problems = |document: &Value| check(document, None).unwrap().problems.join("\n");
+    let mut without = report.clone();
+    without["chain"]["streams"] = json!({});
+    assert!(problems(&without).contains("its event stream is not there"));
+    without["chain"]["streams"] = Value::Null;
+    assert!(problems(&without).contains("its event stream is not there"));
+    let unseal = |_, record: &mut Value| {
+        if record.pointer("/event/sealed").is_some() {
+            record["event"] = json!({"note": {"text": "no seal"}});
+        }
+    };
+    let mut unsealed = report.clone();
+    rewrite(&mut unsealed, unseal);
+    assert!(problems(&unsealed).contains("without the checksum"));
+    write_lines(&place, &unsealed["chain"]["lines"]);
+    let in_folder = || {
+        verify(&place.folder, None, &course())
+            .unwrap()
+            .problems
+            .join("\n")
+    };
+    assert!(
+        in_folder().contains("without the checksum"),
+        "{}",
+        in_folder()
+    );
+    write_lines(&place, &report["chain"]["lines"]);
+    assert_eq!(in_folder(), "");
+    fs::remove_dir_all(place.runs()).unwrap();
+    assert!(in_folder().contains("its event stream is not there"));
+}
+
+#[test]
+fn a_seal_that_a_power_cut_took_is_made_good() {
+    let folder = memory();
+    let place = place(folder.path(), "ada");
+    let mut session = Session::open(place.clone()).unwrap();
+    make_up(&mut session, "1-v1", None, &MadeUp::new("v1", 20.0), 1);
+    drop(session);
+    let log = fs::read_to_string(place.events()).unwrap();
+    let without_seal = log.trim_end().rsplit_once('\n').unwrap().0;
+    fs::write(place.events(), format!("{without_seal}\n{{\"hash")).unwrap();
+    drop(Session::open(place.clone()).unwrap());
+    let found = verify(&place.folder, None, &course()).unwrap();
+    assert_eq!(found.problems, [""; 0]);
+}
