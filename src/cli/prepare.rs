@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_copied_and_what_is_there_stays() {
+    fn missing_files_are_copied_and_existing_ones_stay() {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let write = |root: &Path, file: &str, text: &str| {
             let path = root.join(file);

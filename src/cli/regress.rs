@@ -45,7 +45,7 @@ pub struct RegressArgs {
     /// Target for speed-ups to refer to; it takes turns with the others
     #[arg(long, value_name = "TARGET", requires = "min_speedup")]
     against: Option<RunSpec>,
-    /// Also fail if the spread is too large for a decision [default: only a certain regression fails]
+    /// Also fail if the spread is too large for a decision [default: only a proven regression fails]
     #[arg(long)]
     strict: bool,
     /// Write the results as JUnit XML

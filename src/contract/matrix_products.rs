@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back_and_nothing_is_guessed() {
+    fn a_written_precision_reads_back_and_nothing_is_guessed() {
         let of = |text: &str| MatrixProducts::from(text.to_string()).operands();
         for (operands, _) in WORDS {
             for library in [None, Some("cuBLASLt 13.1.0")] {

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_finite_is_infinitely_far() {
+    fn a_value_that_is_not_finite_is_infinitely_far() {
         assert_eq!(relative_error(&[1.0, f64::NAN], &[1.0, 2.0]), f64::INFINITY);
         assert_eq!(relative_error(&[1.0], &[1.0, 2.0]), f64::INFINITY);
     }

@@ -13,7 +13,7 @@ use crate::workload::{BufferContent, BufferSource, KernelCode, PassLauncher};
 
 pub(crate) const NAME: &str = KERNEL.name;
 
-/// The descriptor with its code.
+/// The kernel's descriptor, and the code that launches it.
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, chosen| {

@@ -19,7 +19,7 @@ pub(super) struct GateUpLayout {
     pub in_place: bool,
 }
 
-/// The descriptor with its code.
+/// The kernel's descriptor, and the code that launches it.
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,
     workload: |source, sizes, dtype, chosen| {

@@ -191,7 +191,7 @@ fn quantiles_interpolate_and_survive_one_value() {
 }
 
 #[test]
-fn what_is_not_a_measurement_is_refused_with_its_place() {
+fn a_value_that_is_no_measurement_is_refused_with_its_place() {
     assert_eq!(Series::new(vec![]), Err(SeriesError::Empty));
     for bad in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
         assert_eq!(

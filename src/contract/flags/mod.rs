@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_run_does_not_take_is_refused_in_its_words() {
+    fn flags_that_run_does_not_take_are_refused_with_its_message() {
         let refused = |target: &str, args: &[&str]| {
             let spec = RunSpec::parse(target, args.iter());
             spec.unwrap_err().to_string()

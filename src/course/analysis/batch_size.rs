@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_before_an_error_is_not_lost() {
+    fn results_before_an_error_are_kept() {
         let mut left = 3;
         let (found, error) = search(Goal::Memory, ALL, |size| {
             left -= 1;

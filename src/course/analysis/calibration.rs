@@ -235,7 +235,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_a_busy_machine_measured_is_no_ceiling_and_never_shown_as_zero() {
+    fn a_rate_of_a_busy_machine_is_no_ceiling_and_never_shown_as_zero() {
         let mut calibration = example();
         assert_eq!(calibration.warnings(), [""; 0]);
         let rates = [0.24e9, 0.278e9, 0.43e9];

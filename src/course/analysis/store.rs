@@ -32,10 +32,10 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = if_there(untrusted::read_text(path, untrusted::MOST_BYTES))
         .with_context(|| format!("cannot read {}", path.display()))?;
     let found = text.map(|text| serde_json::from_str(&text)).transpose();
-    found.with_context(|| not_understood(path))
+    found.with_context(|| invalid_file(path))
 }
 
-pub(super) fn not_understood(path: &Path) -> String {
+pub(super) fn invalid_file(path: &Path) -> String {
     let path = path.display();
     format!("{path} is not valid; remove it to start again")
 }

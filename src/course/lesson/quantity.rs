@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_answered_with_what_can() {
+    fn an_unreadable_quantity_is_answered_with_readable_ones() {
         for (text, expected) in [
             ("total_ms", "run.metric"),
             ("baseline.speed", "samples_per_s"),

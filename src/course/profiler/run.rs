@@ -42,7 +42,7 @@ pub struct FinishedProfiler {
     pub ending: ProfilerEnding,
     /// Log of the child's output. `None` if it had the terminal.
     pub log: Option<PathBuf>,
-    /// Known troubles in its output.
+    /// Known failures that its output shows.
     pub remedies: Vec<Remedy>,
 }
 

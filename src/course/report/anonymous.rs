@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_document_only_texts_are_changed() {
+    fn anonymous_documents_differ_in_texts_only() {
         let mut document = serde_json::json!({"ms": 3, "by": ["ms", {"text": "for ms 7"}]});
         in_texts(&mut document, &|text| *text = without_name(text, "ms"));
         let expected =
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_path_only_its_last_part_is_told() {
+    fn an_anonymous_path_keeps_its_last_part_only() {
         assert_eq!(
             without_folders(
                 "run '/home/jo/a b' --data=/scratch/jo/x.txt: no, see lessons/a/b, 3 MB/s, /etc"

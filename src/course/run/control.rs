@@ -21,7 +21,7 @@ struct SharedControl {
 
 #[derive(Debug, Default)]
 struct ControlState {
-    /// The signal that asked for the end.
+    /// The signal that asked the run to stop.
     stop: Option<i32>,
     speed: Speed,
     activity: Option<RunActivity>,

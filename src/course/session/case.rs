@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cost_and_what_is_known_follow_from_the_runs() {
+    fn costs_and_findings_follow_from_the_runs() {
         let case = case();
         let convicted = ["measure kernels", "suspect layout", "fix layout"];
         let more = [&convicted[..], &["measure kernels", "measure plain"]].concat();

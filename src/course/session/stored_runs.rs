@@ -157,7 +157,7 @@ mod tests {
     use crate::session::event::{Record, SessionEvent};
 
     #[test]
-    fn what_the_session_rests_on_is_never_pruned() {
+    fn runs_that_the_session_needs_are_never_pruned() {
         let root = tempfile::tempdir().unwrap();
         let made: Vec<String> = (0..5)
             .map(|_| {

@@ -57,7 +57,7 @@ impl Theme {
         self.coloured(Color::Yellow, Modifier::empty(), Modifier::UNDERLINED)
     }
 
-    /// Failed, slower, out of bounds.
+    /// The style of what failed, is slower, or lies out of bounds.
     pub fn bad(&self) -> Style {
         self.coloured(Color::Red, Modifier::BOLD, Modifier::UNDERLINED)
     }

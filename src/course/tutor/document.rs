@@ -1,5 +1,5 @@
-//! The blocks below a step's text, and the effect of Enter there. Each kind of step gives both as values. The full
-//! screen and the plain dialogue render the blocks and carry out the effect.
+//! The blocks below a step's text, and the effect of Enter there. Each kind of step returns both as values. The
+//! full screen and the plain dialogue render the blocks and carry out the effect.
 
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,7 @@ pub struct Token {
     pub line: u32,
     pub kind: TokenKind,
     pub text: String,
-    /// Its position on its line, not counting blanks and comments.
+    /// The token's place on its line, without blanks and comments.
     pub place: LinePlace,
 }
 

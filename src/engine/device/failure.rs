@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_being_done_stays_and_other_errors_are_left_alone() {
+    fn an_error_keeps_its_context_and_other_errors_stay_unchanged() {
         let lost = anyhow!(
             "The device is poisoned\nCaused by:\n  hipStreamSynchronize failed with status 719"
         )

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_never_close() {
+    fn values_that_are_not_finite_are_never_close() {
         let result = compare(&repeat(f32::NAN, 1.0), &repeat(7.0, 1.0));
         assert!(!result.identical);
         assert_eq!(result.loss_difference, f64::INFINITY);

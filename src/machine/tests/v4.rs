@@ -28,7 +28,7 @@ const SAMPLES: usize = 2;
 const TILE: usize = 32;
 const GROUPS: usize = 2;
 const COLUMNS: usize = (HEADS + 2 * KEY_HEADS) * WIDTH;
-const TURNED: usize = (HEADS + KEY_HEADS) * WIDTH;
+const ROTATED: usize = (HEADS + KEY_HEADS) * WIDTH;
 const TOKENS: usize = SAMPLES * SEQUENCE;
 
 /// The way in which the kernels are compiled. It also limits how far results may be from the reference, as the norm of
@@ -223,7 +223,7 @@ fn attention_is_right_as_machine_code() {
         let mut empty = |name: &str, elements: usize, bytes: usize| {
             memory.add(name, vec![0xff; elements * bytes])
         };
-        let rotated = empty("rotated", TOKENS * TURNED, operand_bytes);
+        let rotated = empty("rotated", TOKENS * ROTATED, operand_bytes);
         let mixed = empty("mixed", TOKENS * HEADS * WIDTH, operand_bytes);
         let log_sums = empty("log sums", TOKENS * HEADS, 4);
         let qkv_gradient = empty("gradient", TOKENS * COLUMNS, operand_bytes);

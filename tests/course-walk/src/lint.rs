@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_page_full_of_figures_only_some_are_named() {
+    fn lint_names_some_figures_of_a_page_and_counts_the_rest() {
         let folder = tempfile::tempdir().unwrap();
         let text = "It took 42 ms.\n\n".repeat(1000);
         std::fs::write(folder.path().join("page.md"), text).unwrap();

@@ -308,7 +308,7 @@ fn a_fast_walk_leaves_out_what_depends_on_the_size_and_says_so() {
 }
 
 #[test]
-fn what_other_lessons_measured_is_run_first_and_flags_are_put_in_place() {
+fn runs_of_other_lessons_come_first_and_flags_are_filled_in() {
     let bench = TestCourse::new();
     let source = CourseSource::Folder(bench.course());
     let course = Course::load(&source).unwrap();

@@ -160,7 +160,7 @@ fn work_that_a_run_counted_itself_is_used_and_the_update_is_counted_once() {
 }
 
 #[test]
-fn what_binds_follows_from_the_ridge_and_the_distance() {
+fn the_limit_follows_from_the_ridge_and_the_distance() {
     let roofline = roofline();
     let swiglu = point(&roofline, Grain::Kernel, "swiglu forward");
     // 0.4 FLOP/byte under 4 TB/s: 1.6 TFLOP/s attainable, 0.16 reached.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::analysis::relative::factor;
-use crate::analysis::store::{device_file, not_understood, read_json, write_json};
+use crate::analysis::store::{device_file, invalid_file, read_json, write_json};
 use tinyllama_contract::event::Hello;
 use tinyllama_contract::model::{ModelConfig, Recipe};
 
@@ -105,7 +105,7 @@ impl Tuned {
         let found = read_json::<Value>(&path)?
             .filter(|found| found.get("version").and_then(Value::as_u64) == Some(VERSION.into()));
         let found = found.map(serde_json::from_value).transpose();
-        let found = found.with_context(|| not_understood(&path))?;
+        let found = found.with_context(|| invalid_file(&path))?;
         Ok(found.unwrap_or_else(|| Tuned {
             version: VERSION,
             backend: backend.into(),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_taken_over_by_the_same_runs_and_by_no_other() {
+    fn tuned_settings_serve_the_same_runs_and_no_other() {
         let root = tempfile::tempdir().unwrap();
         let mut tuned = Tuned::load(root.path(), "cuda", "a GPU").unwrap();
         tuned.put(entry(&["--block-size=adamw=32"]));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_learner_gave_stays_and_a_speedup_is_claimed_for_the_whole_only() {
+    fn given_settings_stay_and_only_the_whole_claims_a_speedup() {
         let mut tuned = Tuned::load(Path::new("nowhere"), "cuda", "a GPU").unwrap();
         tuned.put(entry(&[
             "--block-size=adamw=64",

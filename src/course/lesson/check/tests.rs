@@ -378,7 +378,7 @@ fn one_run_each_decides_on_a_shared_gpu_only_what_is_far_from_the_bound() {
 
 /// A check that only a GPU can pass is evaluated for other runs, but never for a run on a CPU.
 #[test]
-fn what_only_a_gpu_shows_is_not_asked_of_a_cpu() {
+fn a_check_for_gpus_is_not_evaluated_on_a_cpu() {
     let on = |backend: &str| runs(vec![("goal", on_backend(backend, 20.0))]);
     for most in [10.0, 30.0] {
         let check = Check {

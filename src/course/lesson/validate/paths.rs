@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_path_looks_back_at_is_on_it() {
+    fn a_path_contains_the_lessons_that_it_refers_to() {
         let missing = found(&["measure-well"], 99);
         assert!(
             missing.contains("looks back at `first-baseline/"),

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reported_gives_no_occupancy() {
+    fn figures_that_are_not_reported_give_no_occupancy() {
         let mut variant = launch(256, 0, 64, 0, 32);
         variant.vgpr = None;
         let mi300 = architecture::find("gfx942").unwrap();

@@ -123,7 +123,7 @@ pub(super) fn no_stream(id: &str) -> String {
 }
 
 /// The log of a session up to the record with this hash, and the earlier logs, newest first. `None` if it has no such
-/// record. A log that was compacted since is among the backups, chained to the log that replaced it.
+/// record. If the log was compacted since, the old one is among the backups, chained to the log that replaced it.
 pub(super) fn log_up_to(folder: &Path, hash: &str) -> Result<Option<Vec<StoredLog>>, HandInError> {
     let mut logs = logs(folder)?;
     let holding = EarlierRecords::from_logs(&logs).logs;

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line_and_what_may_stand_there() {
+    fn mistakes_are_named_with_their_line_and_the_allowed_values() {
         let unknown = wrong("launcher = \"slurm\"\n[slurm]\npartion = \"gpu\"\n");
         assert!(
             unknown.starts_with("site.toml:3: ")

@@ -118,7 +118,7 @@ fn keys_come_to_the_deeds_they_name() {
 }
 
 #[test]
-fn what_is_decided_is_for_every_marked_learner() {
+fn a_decision_applies_to_every_marked_learner() {
     let learners = |answer: KeyOutcome| match answer {
         KeyOutcome::Do(InstructorAction::To { orders }) => {
             orders.into_iter().map(|(name, _)| name).collect()

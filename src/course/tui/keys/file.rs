@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn mistakes_in_the_key_file_are_reported_with_their_line() {
         for (text, place, expected) in [
             (
                 "step:\n  next: p\n",

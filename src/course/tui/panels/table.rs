@@ -96,14 +96,14 @@ impl TableView {
     }
 
     /// Converts a plain-text table.
-    pub fn of_text(table: &TextTable) -> Self {
-        let mut of_text = TableView::new(&table.columns);
-        of_text.rows = table
+    pub fn from_text(table: &TextTable) -> Self {
+        let mut view = TableView::new(&table.columns);
+        view.rows = table
             .rows
             .iter()
             .map(|row| row.iter().map(|cell| cell.as_str().into()).collect())
             .collect();
-        of_text
+        view
     }
 
     /// Sets the selected row and the shift from a cursor.

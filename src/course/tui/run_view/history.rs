@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_reported_is_a_gap_and_not_a_number() {
+    fn a_figure_that_was_not_reported_is_a_gap_and_not_a_number() {
         let mut history = history([5.0]);
         history.push(None);
         history.push(Some(f64::NAN));

@@ -206,7 +206,7 @@ fn clipboard(text: &str, in_tmux: bool) -> io::Result<Vec<u8>> {
 /// Length of the bytes that start a frame and draw nothing.
 const SYNC_LENGTH: usize = "\x1b[?2026h".len();
 
-/// Restores the terminal to its earlier state. Harmless if the tutor never entered it.
+/// Restores the terminal to its earlier state. It may be called if the tutor never changed it.
 pub fn restore() -> io::Result<()> {
     give_back(&mut Tty { mouse: false })
 }

@@ -146,7 +146,7 @@ fn further_steps_and_what_lies_over_them() {
 }
 
 #[test]
-fn what_came_of_a_kernel() {
+fn the_result_of_a_kernel_is_shown() {
     let exercise = find("elementwise").expect("an exercise");
     let tried = |passed: bool| CheckedKernel {
         file: KernelFile {

@@ -24,7 +24,7 @@ const ROUNDS: usize = 5;
 /// Bytes of scratch memory for the vendor's library.
 const WORKSPACE: usize = 32 << 20;
 
-/// One shape of product.
+/// The shape of a matrix product.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProductTimes {
     pub m: usize,

@@ -99,7 +99,7 @@ pub(super) fn wait_for(id: &str, events: &mut EventWriter) -> Result<(), LaunchE
     const LONGEST_PAUSE: Duration = Duration::from_secs(5);
     let mut pause = Duration::from_millis(250);
     loop {
-        // A job that has ended left its stream, so there is nothing to wait for.
+        // If the job has ended, its stream is complete, and there is nothing to wait for.
         let Some(found) = job(id)?.filter(|job| job.state != "RUNNING" && job.is_alive()) else {
             return Ok(());
         };

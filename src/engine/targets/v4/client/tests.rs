@@ -238,7 +238,7 @@ fn operands_in_bf16_round_as_much_as_bf16_does() {
 }
 
 #[test]
-fn what_was_never_written_is_an_error_and_losses_are_kept_within_bounds() {
+fn reading_an_unwritten_buffer_fails_and_losses_are_bounded() {
     let config = config(1, 1);
     let mut client = executor(&config, Concurrency::NONE, F32);
     assert!(client.weights().is_err());

@@ -97,7 +97,7 @@ fn ordered(nodes: &[Node], earlier: usize, later: usize, counts: impl Fn(&Node) 
 }
 
 #[test]
-fn whatever_conflicts_is_ordered_on_any_number_of_lanes() {
+fn conflicting_launches_are_ordered_on_any_number_of_lanes() {
     for schedule in schedules() {
         let nodes = &schedule.nodes;
         for later in 0..nodes.len() {
