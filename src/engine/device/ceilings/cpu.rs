@@ -171,35 +171,22 @@ impl SquareProduct {
 
 fn cold_copies(effort: &CpuEffort, caches: &Caches) -> Option<BandwidthCeiling> {
     let threads = rayon::current_num_threads();
-    let bytes = effort.cold_bytes.max(4 * caches.largest.unwrap_or(0));
-    let (bytes_per_s, bytes) = copies(effort, bytes / threads)?;
-    Some(BandwidthCeiling {
-        level: Level::Cold,
-        bytes_per_s,
-        working_set: 2 * bytes,
-        how: format!("copy of {} on {threads} threads", human_bytes(bytes)),
-    })
+    let piece = effort.cold_bytes.max(4 * caches.largest.unwrap_or(0)) / threads;
+    let all = human_bytes((piece * threads) as u64);
+    let how = format!("copy of {all} on {threads} threads");
+    copies(effort, Level::Cold, piece, how)
 }
 
 fn warm_copies(effort: &CpuEffort, caches: &Caches) -> Option<BandwidthCeiling> {
     // Source and target together fill half of the cache.
     let piece = caches.second.unwrap_or(LEAST_L2) / 4;
-    let (bytes_per_s, bytes) = copies(effort, piece)?;
-    Some(BandwidthCeiling {
-        level: Level::Warm,
-        bytes_per_s,
-        working_set: 2 * bytes,
-        how: format!(
-            "copy of {} again and again on each of {} threads, within L2",
-            human_bytes(piece as u64),
-            rayon::current_num_threads()
-        ),
-    })
+    let (each, threads) = (human_bytes(piece as u64), rayon::current_num_threads());
+    let how = format!("copy of {each} again and again on each of {threads} threads, within L2");
+    copies(effort, Level::Warm, piece, how)
 }
 
-/// Lets each thread copy its own piece. Returns the bytes read and written per second, and the bytes that all threads
-/// copy in a pass.
-fn copies(effort: &CpuEffort, piece: usize) -> Option<(Sampled, u64)> {
+/// Lets each thread copy its own piece.
+fn copies(effort: &CpuEffort, level: Level, piece: usize, how: String) -> Option<BandwidthCeiling> {
     let threads = rayon::current_num_threads();
     // The threads create their own pieces, so that the memory lies near a core that uses it. The values are not zero,
     // because the system would not store zeros.
@@ -219,10 +206,16 @@ fn copies(effort: &CpuEffort, piece: usize) -> Option<(Sampled, u64)> {
                 }
             });
     });
-    let bytes = (piece * threads) as u64;
-    let rate = |seconds: &f64| 2.0 * bytes as f64 / seconds;
+    // Every byte is read and written.
+    let working_set = 2 * (piece * threads) as u64;
+    let rate = |seconds: &f64| working_set as f64 / seconds;
     let rates: Vec<f64> = seconds.iter().map(rate).collect();
-    Some((Sampled::from_repeats(&rates)?, bytes))
+    Some(BandwidthCeiling {
+        level,
+        bytes_per_s: Sampled::from_repeats(&rates)?,
+        working_set,
+        how,
+    })
 }
 
 #[cfg(test)]
