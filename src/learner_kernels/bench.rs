@@ -10,8 +10,8 @@ use tinyllama_course::workbench::exercise::{Exercise, NamedSizes};
 use tinyllama_course::workbench::file::KernelFile;
 use tinyllama_course::workbench::problem::{KernelArgument, PreparedCase};
 use tinyllama_engine::device::driver::{
-    AlgorithmSelection, DeviceBuffer, DeviceKernel, Driver, DriverError, Event, GemmOperands,
-    GemmPlan, GemmPrecision, GemmSpec, LaunchArgument, LaunchSettings, Stream,
+    AlgorithmSelection, DeviceBuffer, DeviceKernel, Driver, DriverError, GemmOperands, GemmPlan,
+    GemmPrecision, GemmSpec, LaunchArgument, LaunchSettings, Stream,
 };
 use tinyllama_engine::targets::v4::{ArgumentSource, time_alone};
 
@@ -72,13 +72,15 @@ enum Racer<'a> {
 }
 
 impl Racer<'_> {
+    /// Puts `passes` runs into `stream`.
     fn go(
         &self,
+        passes: u32,
         stream: &Stream,
         placed: &[DeviceBuffer],
         problem: &PreparedCase<'_>,
     ) -> Result<(), DriverError> {
-        match self {
+        (0..passes).try_for_each(|_| match self {
             Racer::File(compiled) => launch(stream, compiled, placed, problem),
             Racer::Own {
                 kernel,
@@ -92,7 +94,7 @@ impl Racer<'_> {
             }
             // SAFETY: the operands are the exercise's matrices, in the sizes for which the plan was made.
             Racer::Product(plan, operands) => unsafe { plan.run(stream, operands) },
-        }
+        })
     }
 
     fn kernels(&self) -> Vec<&DeviceKernel> {
@@ -119,14 +121,7 @@ fn reference_racer(
         let [a, b, c] = placed else {
             return Ok(None);
         };
-        let operands = GemmOperands {
-            alpha: 1.0,
-            a: a.address(),
-            b: b.address(),
-            beta: 0.0,
-            c: c.address(),
-            d: c.address(),
-        };
+        let operands = GemmOperands::product(a.address(), b.address(), c.address());
         let library = driver.gemm_library()?;
         return Ok(Some((library, Racer::Product(plan, operands), None)));
     }
@@ -183,10 +178,7 @@ pub fn bench(
     let problem = PreparedCase::new(exercise, sizes, driver.properties().plane_size)?;
     let (bytes, flops) = problem.costs()?;
     let stream = driver.stream(WORKSPACE)?;
-    let clock = EventTimer {
-        start: driver.timed_event()?,
-        end: driver.timed_event()?,
-    };
+    let timer = driver.timer()?;
     let placed = place(driver, &stream, &problem)?;
     let (mut all, mut notes) = (vec![], vec![]);
     for (what, file) in files {
@@ -204,21 +196,15 @@ pub fn bench(
     }
     let mut racers = vec![];
     for (what, racer) in all {
-        let mut passes = 1;
-        // Finds out how many passes fill a turn. The first pass also compiles and warms up.
-        loop {
-            let ms = clock.time(&stream, passes, || racer.go(&stream, &placed, &problem))?;
-            if ms >= TURN_MS || passes >= MOST_PASSES {
-                break;
-            }
-            let wanted = (f64::from(passes) * TURN_MS * 1.2 / ms.max(1e-3)).ceil();
-            passes = (wanted as u32).clamp(passes * 2, MOST_PASSES);
-        }
+        // The first pass also compiles and warms up.
+        let passes = timer.passes(&stream, TURN_MS, MOST_PASSES, |passes| {
+            racer.go(passes, &stream, &placed, &problem)
+        })?;
         racers.push((what, racer, passes, Vec::with_capacity(ROUNDS)));
     }
     for _ in 0..ROUNDS {
         for (_, racer, passes, times) in &mut racers {
-            let ms = clock.time(&stream, *passes, || racer.go(&stream, &placed, &problem))?;
+            let ms = timer.time(&stream, || racer.go(*passes, &stream, &placed, &problem))?;
             times.push(ms / f64::from(*passes));
         }
     }
@@ -317,33 +303,6 @@ fn skips_work(
     Ok(None)
 }
 
-struct EventTimer {
-    start: Event,
-    end: Event,
-}
-
-impl EventTimer {
-    /// Returns the device's milliseconds for `passes` calls of `work`.
-    fn time(
-        &self,
-        stream: &Stream,
-        passes: u32,
-        work: impl Fn() -> Result<(), DriverError>,
-    ) -> Result<f64, DriverError> {
-        stream.record(&self.start)?;
-        let mut handed_over = Ok(());
-        for _ in 0..passes {
-            handed_over = handed_over.and_then(|()| work());
-        }
-        let recorded = stream.record(&self.end);
-        // Synchronises in any case, because the buffers are freed after an error.
-        stream.synchronize()?;
-        handed_over?;
-        recorded?;
-        Ok(f64::from(self.end.milliseconds_since(&self.start)?))
-    }
-}
-
 #[cfg(test)]
 use tinyllama_engine::device::driver;
 
@@ -382,7 +341,7 @@ mod tests {
                         .unwrap()
                         .unwrap_or_else(|| panic!("nothing for {name}"));
                     assert_eq!(remark, None, "{name}");
-                    racer.go(&stream, &placed, &problem).unwrap();
+                    racer.go(1, &stream, &placed, &problem).unwrap();
                     stream.synchronize().unwrap();
                     let found = results(&stream, &placed, &problem).unwrap();
                     assert_eq!(found, [], "{name}, {}", problem.describe());

@@ -56,7 +56,7 @@ fn library(vendor: Vendor) -> Result<SharedLibrary> {
         Vendor::Nvidia => &["libcuda.so.1", "libcuda.so"],
         Vendor::Amd => &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"],
     };
-    SharedLibrary::load(vendor, names)
+    SharedLibrary::load(vendor, names, &[])
 }
 
 /// Returns the file from which the driver of `vendor` is loaded; `None` if there is none.

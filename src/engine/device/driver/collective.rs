@@ -64,7 +64,7 @@ fn load(vendor: Vendor) -> Result<CollectiveInterface> {
         Vendor::Nvidia => &["libnccl.so.2", "libnccl.so"],
         Vendor::Amd => &["librccl.so.1", "librccl.so"],
     };
-    let library = SharedLibrary::load_also_from(vendor, names, &folders(vendor))?;
+    let library = SharedLibrary::load(vendor, names, &folders(vendor))?;
     CollectiveInterface::load(&library, &Statuses::from_library(&library, &[STATUS_TEXT])?)
 }
 

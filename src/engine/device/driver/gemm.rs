@@ -224,6 +224,20 @@ pub struct GemmOperands {
     pub d: Address,
 }
 
+impl GemmOperands {
+    /// Creates the operands of `d = op(a) op(b)`.
+    pub fn product(a: Address, b: Address, d: Address) -> Self {
+        GemmOperands {
+            alpha: 1.0,
+            a,
+            b,
+            beta: 0.0,
+            c: d,
+            d,
+        }
+    }
+}
+
 /// How to choose among the algorithms that the library offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlgorithmSelection {
@@ -296,14 +310,6 @@ impl GemmPlan {
             contents: GraphContents::default(),
             measured_microseconds: None,
             shared: Rc::clone(&driver.shared),
-        }
-    }
-
-    pub(super) fn tried(self, contents: GraphContents, measured_microseconds: Option<f32>) -> Self {
-        GemmPlan {
-            contents,
-            measured_microseconds,
-            ..self
         }
     }
 

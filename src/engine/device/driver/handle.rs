@@ -35,9 +35,7 @@ pub(super) struct DriverState {
 /// Running sums, in cells because everything is on one thread.
 #[derive(Default)]
 pub(super) struct Accounts {
-    allocated: Cell<usize>,
-    peak: Cell<usize>,
-    pinned: Cell<usize>,
+    memory: Cell<DriverMemory>,
     work: Cell<WorkCounts>,
 }
 
@@ -66,21 +64,10 @@ impl WorkCounts {
     pub fn host_launches(&self) -> u64 {
         self.kernels + self.gemms + self.transfers + self.graphs
     }
-
-    /// Returns the counts since `earlier`.
-    pub fn difference_to(&self, earlier: &WorkCounts) -> WorkCounts {
-        WorkCounts {
-            kernels: self.kernels - earlier.kernels,
-            gemms: self.gemms - earlier.gemms,
-            transfers: self.transfers - earlier.transfers,
-            graphs: self.graphs - earlier.graphs,
-            captured: self.captured - earlier.captured,
-        }
-    }
 }
 
 /// Memory in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverMemory {
     /// Device memory that this driver holds now.
     pub allocated: usize,
@@ -146,18 +133,12 @@ impl Driver {
 
     /// Returns the memory of this driver's own buffers. It excludes code, graphs and the libraries' memory.
     pub fn memory_use(&self) -> DriverMemory {
-        let accounts = &self.shared.accounts;
-        DriverMemory {
-            allocated: accounts.allocated.get(),
-            peak: accounts.peak.get(),
-            pinned: accounts.pinned.get(),
-        }
+        self.shared.accounts.memory.get()
     }
 
     /// Restarts the peak from the memory that is held now.
     pub fn forget_peak(&self) {
-        let accounts = &self.shared.accounts;
-        accounts.peak.set(accounts.allocated.get());
+        self.shared.accounts.change(|memory| memory.peak = 0);
     }
 
     pub fn work(&self) -> WorkCounts {
@@ -209,22 +190,12 @@ impl Drop for DriverState {
 }
 
 impl Accounts {
-    pub fn take_memory(&self, bytes: usize) {
-        let now = self.allocated.get() + bytes;
-        self.allocated.set(now);
-        self.peak.set(self.peak.get().max(now));
-    }
-
-    pub fn give_memory(&self, bytes: usize) {
-        self.allocated.set(self.allocated.get() - bytes);
-    }
-
-    pub fn take_pinned(&self, bytes: usize) {
-        self.pinned.set(self.pinned.get() + bytes);
-    }
-
-    pub fn give_pinned(&self, bytes: usize) {
-        self.pinned.set(self.pinned.get() - bytes);
+    /// Counts memory that was taken or given back. The peak is at least what is held now.
+    pub fn change(&self, count: impl FnOnce(&mut DriverMemory)) {
+        let mut memory = self.memory.get();
+        count(&mut memory);
+        memory.peak = memory.peak.max(memory.allocated);
+        self.memory.set(memory);
     }
 
     pub fn count(&self, work: WorkKind, capturing: bool) {

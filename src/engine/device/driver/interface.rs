@@ -29,7 +29,6 @@ interface! {
         copy_to_host(*mut c_void, u64, usize, Opaque) = "cuMemcpyDtoHAsync_v2" | "hipMemcpyDtoHAsync";
         copy_on_device(u64, u64, usize, Opaque) = "cuMemcpyDtoDAsync_v2" | "hipMemcpyDtoDAsync";
         fill_bytes(u64, u8, usize, Opaque) = "cuMemsetD8Async" | "hipMemsetD8Async";
-        fill_words(u64, c_uint, usize, Opaque) = "cuMemsetD32Async" | "hipMemsetD32Async";
 
         create_stream(*mut Opaque, c_uint) = "cuStreamCreate" | "hipStreamCreateWithFlags";
         create_urgent_stream(*mut Opaque, c_uint, c_int)
@@ -50,8 +49,6 @@ interface! {
         function_attribute(*mut c_int, c_int, Opaque) = "cuFuncGetAttribute" | "hipFuncGetAttribute";
         launch(Opaque, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Opaque, *mut Opaque, *mut Opaque)
             = "cuLaunchKernel" | "hipModuleLaunchKernel";
-        launch_cooperative(Opaque, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Opaque, *mut Opaque)
-            = "cuLaunchCooperativeKernel" | "hipModuleLaunchCooperativeKernel";
 
         begin_capture(Opaque, c_int) = "cuStreamBeginCapture_v2" | "hipStreamBeginCapture";
         end_capture(Opaque, *mut Opaque) = "cuStreamEndCapture" | "hipStreamEndCapture";

@@ -29,17 +29,9 @@ pub(super) struct Function<F> {
 impl SharedLibrary {
     /// Loads the first of `names` that exists. If none does, the error shows the first name.
     ///
-    /// It searches the toolkit that the environment names, then the loader's path, then the toolkit's usual folder.
-    pub fn load(vendor: Vendor, names: &[&'static str]) -> Result<Self> {
-        Self::load_also_from(vendor, names, &[])
-    }
-
-    /// As [`load`](Self::load), and then searches `folders`.
-    pub fn load_also_from(
-        vendor: Vendor,
-        names: &[&'static str],
-        folders: &[PathBuf],
-    ) -> Result<Self> {
+    /// It searches the toolkit that the environment names, then the loader's path, then the toolkit's usual folder, then
+    /// `folders`.
+    pub fn load(vendor: Vendor, names: &[&'static str], folders: &[PathBuf]) -> Result<Self> {
         let mut details = Vec::new();
         let more = folders
             .iter()
@@ -266,7 +258,9 @@ mod tests {
     #[test]
     fn a_library_that_is_not_there_is_named_with_a_remedy() {
         let names = ["libcublasLt.so.99", "libnone.so.13"];
-        let error = SharedLibrary::load(Vendor::Nvidia, &names).err().unwrap();
+        let error = SharedLibrary::load(Vendor::Nvidia, &names, &[])
+            .err()
+            .unwrap();
         let DriverError::LibraryMissing {
             library, detail, ..
         } = &error
@@ -280,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_function_that_is_not_there_names_the_library() {
-        let library = SharedLibrary::load(Vendor::Nvidia, &["libc.so.6"]).unwrap();
+        let library = SharedLibrary::load(Vendor::Nvidia, &["libc.so.6"], &[]).unwrap();
         let names = ["cuNothing", "hipNothing"];
         // SAFETY: the function is not called.
         let error = unsafe { library.function::<unsafe extern "C" fn()>(&names) };

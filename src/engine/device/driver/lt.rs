@@ -115,7 +115,7 @@ impl LtLibrary {
             Vendor::Nvidia => &CUDA[usize::from(properties.driver_major < 13)..],
             Vendor::Amd => &["libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0"],
         };
-        let library = SharedLibrary::load(vendor, names)?;
+        let library = SharedLibrary::load(vendor, names, &[])?;
         let numbers = match vendor {
             Vendor::Nvidia => &CUBLAS,
             Vendor::Amd => &HIPBLAS,

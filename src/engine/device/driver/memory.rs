@@ -100,7 +100,7 @@ impl Driver {
         unsafe { self.shared.calls.allocate(&mut address, bytes) }
             .map_err(|error| error.during(|| asking_for(bytes)))?;
         let address = Address(address);
-        self.shared.accounts.take_memory(bytes);
+        self.shared.accounts.change(|held| held.allocated += bytes);
         Ok(DeviceBuffer {
             slice: Slice { address, bytes },
             shared: Rc::clone(&self.shared),
@@ -122,7 +122,7 @@ impl Driver {
             .map_err(|error| error.during(|| asking_for(bytes)))?;
         // SAFETY: the driver just allocated these bytes for us.
         unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
-        self.shared.accounts.take_pinned(bytes);
+        self.shared.accounts.change(|held| held.pinned += bytes);
         Ok(Pinned {
             pointer: pointer.cast(),
             count,
@@ -160,7 +160,8 @@ impl Drop for DeviceBuffer {
         // SAFETY: allocated by this driver and freed only here.
         let freed = unsafe { self.shared.calls.free(self.slice.address.0) };
         self.shared.note(freed);
-        self.shared.accounts.give_memory(self.slice.bytes);
+        let bytes = self.slice.bytes;
+        self.shared.accounts.change(|held| held.allocated -= bytes);
     }
 }
 
@@ -176,14 +177,6 @@ pub struct Pinned<T: Plain> {
 impl<T: Plain> Pinned<T> {
     pub fn bytes(&self) -> usize {
         self.count * size_of::<T>()
-    }
-
-    /// Returns a copy of the content. Wait for the stream first, or you read a half-finished copy.
-    pub fn read(&self) -> Vec<T> {
-        // SAFETY: we own `count` numbers. The read is volatile, because a running copy may be writing them.
-        (0..self.count)
-            .map(|index| unsafe { self.pointer.add(index).read_volatile() })
-            .collect()
     }
 
     /// Replaces the content. Copies to the device that are still running may see the old or the new numbers.
@@ -213,6 +206,7 @@ impl<T: Plain> Drop for Pinned<T> {
         // SAFETY: allocated by this driver and freed only here.
         let freed = unsafe { self.shared.calls.free_pinned(self.pointer.cast()) };
         self.shared.note(freed);
-        self.shared.accounts.give_pinned(self.bytes());
+        let bytes = self.bytes();
+        self.shared.accounts.change(|held| held.pinned -= bytes);
     }
 }

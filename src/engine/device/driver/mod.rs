@@ -40,6 +40,7 @@ mod rtc;
 mod stream;
 #[cfg(test)]
 pub mod tests;
+mod timer;
 mod tuning;
 
 pub use cache::ModuleCache;
@@ -58,6 +59,7 @@ pub use module::{DeviceKernel, DeviceModule, LaunchArgument, LaunchMode, LaunchS
 pub use properties::{ListedDevice, Properties, Vendor, inventory};
 pub use rtc::RuntimeCompiler;
 pub use stream::{Event, Stream};
+pub use timer::Timer;
 
 /// Opens device `index` of `vendor` for this thread. The user's cache keeps compiled modules.
 ///

@@ -56,8 +56,6 @@ pub enum LaunchMode {
     /// writes its inputs. A device without this feature orders the launch, and the kernel has to omit the instruction
     /// ([`Properties::overlapping`](super::Properties::overlapping)).
     Overlapping,
-    /// All its blocks run at the same time and may synchronise with each other.
-    Cooperative,
 }
 
 /// Grid, block, shared memory and order of a launch.
@@ -255,9 +253,6 @@ impl DeviceKernel {
         // SAFETY: the structures live through the call; the caller guarantees the rest.
         unsafe {
             match (launch.mode, &calls.own) {
-                (LaunchMode::Cooperative, _) => calls.launch_cooperative(
-                    function, gx, gy, gz, bx, by, bz, shared, stream, arguments,
-                ),
                 (LaunchMode::Overlapping, OwnInterface::Cuda(_, Some(extended)))
                     if properties.overlapping =>
                 {

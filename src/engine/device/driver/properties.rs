@@ -44,8 +44,6 @@ pub struct Properties {
     pub l2_bytes: Option<usize>,
     /// Total device memory in bytes.
     pub memory: u64,
-    /// True if a launch may synchronise its whole grid.
-    pub cooperative: bool,
     /// True if a kernel may start before the previous one has ended (see [`LaunchMode::Overlapping`]).
     ///
     /// [`LaunchMode::Overlapping`]: super::LaunchMode::Overlapping
@@ -61,7 +59,6 @@ pub(super) const PLANE_SIZE: Attribute = [10, 87];
 pub(super) const COMPUTE_UNITS: Attribute = [16, 63];
 pub(super) const L2_BYTES: Attribute = [38, 19];
 pub(super) const MAX_THREADS_PER_UNIT: Attribute = [39, 57];
-pub(super) const COOPERATIVE: Attribute = [95, 10];
 pub(super) const SHARED_PER_BLOCK_MOST: Attribute = [97, 75];
 const CUDA_CAPABILITY_MAJOR: c_int = 75;
 const CUDA_CAPABILITY_MINOR: c_int = 76;
@@ -84,7 +81,6 @@ impl Properties {
             shared_per_block_most: SHARED,
             l2_bytes: None,
             memory: 0,
-            cooperative: false,
             overlapping: false,
         }
     }
@@ -127,7 +123,6 @@ impl Properties {
             shared_per_block_most: shared_most.max(shared_per_block) as usize,
             l2_bytes: known(L2_BYTES).map(|bytes| bytes as usize),
             memory: total_memory(calls, device)?,
-            cooperative: known(COOPERATIVE).is_some(),
             overlapping,
         })
     }

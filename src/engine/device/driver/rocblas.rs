@@ -41,7 +41,7 @@ pub(super) struct RocBlas {
 impl RocBlas {
     pub fn load() -> Result<Self> {
         let names = ["librocblas.so", "librocblas.so.5", "librocblas.so.4"];
-        let library = SharedLibrary::load(Vendor::Amd, &names)?;
+        let library = SharedLibrary::load(Vendor::Amd, &names, &[])?;
         let statuses = Statuses::from_library(&library, &[STATUS_TEXT])?;
         let mut blas = RocBlas {
             interface: RocBlasInterface::load(&library, &statuses)?,

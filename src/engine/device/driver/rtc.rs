@@ -69,7 +69,7 @@ impl RuntimeCompiler {
             Vendor::Nvidia => &CUDA[usize::from(properties.driver_major < 13)..],
             Vendor::Amd => &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"],
         };
-        let library = SharedLibrary::load(vendor, names)?;
+        let library = SharedLibrary::load(vendor, names, &[])?;
         let statuses = Statuses::from_library(&library, &STATUS_TEXT)?;
         let interface = CompilerInterface::load(&library, &statuses)?;
         let file = library.file(interface.version);

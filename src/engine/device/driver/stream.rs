@@ -161,15 +161,6 @@ impl Stream {
         unsafe { self.put(to, from.pointer(), from.bytes()) }
     }
 
-    /// Fills `to` from the start of `from`, in the order of the stream.
-    ///
-    /// # Safety
-    /// As for [`upload_pinned`](Self::upload_pinned).
-    pub unsafe fn download_pinned<T: Plain>(&self, to: &Pinned<T>, from: Slice) -> Result<()> {
-        // SAFETY: it has the given length; the caller guarantees its lifetime.
-        unsafe { self.get(to.pointer(), from, to.bytes()) }
-    }
-
     /// Copies `bytes` bytes from the host to the start of `to`.
     ///
     /// # Safety
@@ -215,25 +206,6 @@ impl Stream {
         // SAFETY: the range has the given length; the caller guarantees its lifetime.
         let cleared = unsafe { calls.fill_bytes(place, 0, to.bytes(), stream) };
         self.count_work(WorkKind::Transfer, cleared)
-    }
-
-    /// Sets every 4-byte word of `to` to the bits of `value`.
-    ///
-    /// # Safety
-    /// As for [`clear`](Self::clear).
-    ///
-    /// # Errors
-    /// [`DriverError::Invalid`] if the bytes of `to` are no multiple of 4.
-    pub unsafe fn fill(&self, to: Slice, value: f32) -> Result<()> {
-        if !to.bytes().is_multiple_of(4) {
-            let what = format!("{} bytes filled with words", to.bytes());
-            return Err(DriverError::Invalid(what));
-        }
-        let (calls, stream, place) = (&self.shared.calls, self.handle(), to.address().0);
-        let (bits, words) = (value.to_bits(), to.bytes() / 4);
-        // SAFETY: as for `clear`.
-        let filled = unsafe { calls.fill_words(place, bits, words, stream) };
-        self.count_work(WorkKind::Transfer, filled)
     }
 
     /// Marks this point of the stream.

@@ -26,31 +26,27 @@ pub(super) fn choose(
     if candidates.is_empty() {
         return Err(refusal);
     }
-    let scratch = spec
-        .bytes()
-        .map(|bytes| driver.allocate(bytes))
-        .into_iter()
-        .collect::<Result<Vec<_>>>()?;
-    for buffer in &scratch {
-        fill_operands(stream, buffer)?;
-    }
+    let scratch = |bytes| -> Result<DeviceBuffer> {
+        let buffer = driver.allocate(bytes)?;
+        fill_operands(stream, &buffer)?;
+        Ok(buffer)
+    };
+    let [a, b, d] = spec.bytes();
+    let [a, b, d] = [scratch(a)?, scratch(b)?, scratch(d)?];
     let operands = GemmOperands {
-        alpha: 1.0,
-        a: scratch[0].address(),
-        b: scratch[1].address(),
         beta: f32::from(u8::from(spec.adds)),
-        c: scratch[2].address(),
-        d: scratch[2].address(),
+        ..GemmOperands::product(a.address(), b.address(), d.address())
     };
     let measured = candidates.len() > 1;
     let mut best: Option<(f32, GemmPlan)> = None;
     for product in candidates {
-        let plan = GemmPlan::untried(driver, spec, product);
+        let mut plan = GemmPlan::untried(driver, spec, product);
         // A library may offer algorithms that it then refuses to run; the next one may work.
         match time(driver, stream, &plan, &operands, measured) {
             Ok((microseconds, contents)) => {
                 if best.as_ref().is_none_or(|(least, _)| microseconds < *least) {
-                    let plan = plan.tried(contents, measured.then_some(microseconds));
+                    plan.contents = contents;
+                    plan.measured_microseconds = measured.then_some(microseconds);
                     best = Some((microseconds, plan));
                 }
             }
@@ -105,18 +101,11 @@ fn time(
         return Ok((0.0, contents));
     }
     let graph = capture(RUNS)?;
-    let (start, end) = (driver.timed_event()?, driver.timed_event()?);
-    let mut least = f32::INFINITY;
+    // SAFETY: as above.
+    let launch = || unsafe { graph.launch(stream) };
+    let timer = driver.timer()?;
     // The first round warms the caches.
-    for round in 0..=ROUNDS {
-        stream.record(&start)?;
-        // SAFETY: as above.
-        unsafe { graph.launch(stream)? };
-        stream.record(&end)?;
-        stream.synchronize()?;
-        if round > 0 {
-            least = least.min(end.milliseconds_since(&start)?);
-        }
-    }
+    timer.time(stream, launch)?;
+    let least = timer.shortest(stream, ROUNDS, launch)? as f32;
     Ok((least * 1000.0 / RUNS as f32, contents))
 }

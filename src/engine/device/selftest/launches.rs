@@ -16,13 +16,12 @@ const CAPTURED: usize = 10;
 type TrialFunction = fn(&TrialBench<'_>, &DeviceModule) -> Result<TrialOutcome>;
 
 /// The trials by topic.
-const TRIALS: [(&str, &str, TrialFunction); 12] = [
+const TRIALS: [(&str, &str, TrialFunction); 11] = [
     ("modules", "kernels compile", compiled),
     ("modules", "an error is shown with its line", broken_source),
     ("launches", "numbers are those of the host", one_launch),
     ("launches", "an argument by value arrives whole", by_value),
     ("launches", "shared memory beyond the default", large_shared),
-    ("launches", "blocks that wait for each other", cooperative),
     ("launches", "overlapping ones keep their order", overlapping),
     ("events", "time between two", time_between_events),
     ("streams", "one waits for another", waiting_stream),
@@ -103,34 +102,6 @@ impl TrialBench<'_> {
         }
         y
     }
-
-    /// Passes `x` through `reverse` in `blocks` blocks, each with `bytes` of shared memory.
-    fn reversed(
-        &self,
-        kernel: &DeviceKernel,
-        x: &[f32],
-        (blocks, bytes): (usize, usize),
-        mode: LaunchMode,
-    ) -> Result<bool> {
-        let (from, to) = (self.place(x)?, self.driver.allocate(size_of_val(x))?);
-        let launch = LaunchSettings::linear(blocks as u32, THREADS)
-            .with_shared(bytes as u32)
-            .with_mode(mode);
-        let words = bytes / 4;
-        let arguments = [
-            from.as_slice().into(),
-            to.as_slice().into(),
-            (words as u32).into(),
-        ];
-        // SAFETY: the arguments match the kernel's declaration; reading waits.
-        unsafe { self.stream.launch(kernel, &launch, &arguments)? };
-        let expected: Vec<f32> = x
-            .chunks(words)
-            .flat_map(|part| part.iter().rev())
-            .copied()
-            .collect();
-        Ok(same_bits(&self.read(&to)?, &expected))
-    }
 }
 
 fn compiled(_: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
@@ -186,43 +157,36 @@ fn large_shared(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOu
     let most = bench.driver.properties().shared_per_block_most;
     kernel.allow_shared(most)?;
     let refused = kernel.allow_shared(most + 1).is_err();
-    let x = numbers(3, most / 4);
-    let right = bench.reversed(&kernel, &x, (1, most), LaunchMode::Ordered)?;
+    let mut x = numbers(3, most / 4);
+    let (from, to) = (bench.place(&x)?, bench.driver.allocate(most)?);
+    let launch = LaunchSettings::linear(1, THREADS).with_shared(most as u32);
+    let (from, into, words) = (from.as_slice(), to.as_slice(), x.len() as u32);
+    let arguments = [from.into(), into.into(), words.into()];
+    // SAFETY: the arguments match the kernel's declaration; reading waits.
+    unsafe { bench.stream.launch(&kernel, &launch, &arguments)? };
+    x.reverse();
+    let right = same_bits(&bench.read(&to)?, &x);
     expect(right && refused, format!("{most} bytes in a block"))
-}
-
-fn cooperative(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
-    if !bench.driver.properties().cooperative {
-        return Ok(TrialOutcome::Unsupported);
-    }
-    let kernel = module.kernel("reverse")?;
-    let x = numbers(4, 512);
-    let right = bench.reversed(&kernel, &x, (2, 1024), LaunchMode::Cooperative)?;
-    expect(right, "two blocks".into())
 }
 
 fn overlapping(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let kernel = module.kernel("saxpy_overlapping")?;
     let vectors = bench.vectors()?;
     let expected = bench.expected(CAPTURED);
-    let timed = |mode: LaunchMode| -> Result<(Vec<f32>, f32)> {
+    let timed = |mode: LaunchMode| -> Result<(Vec<f32>, f64)> {
         // SAFETY: kernel and vectors outlive the graph, which is launched only here.
         let graph = unsafe {
             bench
                 .stream
                 .capture(|| (0..CAPTURED).try_for_each(|_| bench.saxpy(&kernel, &vectors, mode)))?
         };
-        let (start, end) = (bench.driver.timed_event()?, bench.driver.timed_event()?);
-        // SAFETY: as above. The first launch loads the code.
-        unsafe { graph.launch(&bench.stream)? };
-        bench.fill(&vectors)?;
-        bench.stream.record(&start)?;
         // SAFETY: as above.
-        unsafe { graph.launch(&bench.stream)? };
-        bench.stream.record(&end)?;
-        let found = bench.read(&vectors.y)?;
-        let microseconds = end.milliseconds_since(&start)? * 1000.0;
-        Ok((found, microseconds / CAPTURED as f32))
+        let launch = || unsafe { graph.launch(&bench.stream) };
+        // The first launch loads the code.
+        launch()?;
+        bench.fill(&vectors)?;
+        let ms = bench.driver.timer()?.time(&bench.stream, launch)?;
+        Ok((bench.read(&vectors.y)?, ms * 1e3 / CAPTURED as f64))
     };
     let (ordered, ordered_us) = timed(LaunchMode::Ordered)?;
     let (overlapped, overlapped_us) = timed(LaunchMode::Overlapping)?;
@@ -239,13 +203,8 @@ fn overlapping(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOut
 fn time_between_events(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<TrialOutcome> {
     let kernel = module.kernel("saxpy")?;
     let vectors = bench.vectors()?;
-    let (start, end) = (bench.driver.timed_event()?, bench.driver.timed_event()?);
-    bench.stream.record(&start)?;
-    bench.times(CAPTURED, &kernel, &vectors)?;
-    bench.stream.record(&end)?;
-    end.synchronize()?;
-    let milliseconds = end.milliseconds_since(&start)?;
-    bench.stream.synchronize()?;
+    let launch = || bench.times(CAPTURED, &kernel, &vectors);
+    let milliseconds = bench.driver.timer()?.time(&bench.stream, launch)?;
     expect(
         milliseconds > 0.0 && milliseconds.is_finite(),
         format!("{CAPTURED} launches in {:.1} us", milliseconds * 1000.0),
@@ -283,19 +242,19 @@ fn replayed_graph(bench: &TrialBench<'_>, module: &DeviceModule) -> Result<Trial
             .capture(|| bench.times(CAPTURED, &kernel, &vectors))?
     };
     let untouched = same_bits(&bench.read(&vectors.y)?, &bench.expected(0));
-    let before = bench.driver.work();
+    let before = bench.driver.work().host_launches();
     for _ in 0..replays {
         // SAFETY: as above.
         unsafe { graph.launch(&bench.stream)? };
     }
-    let work = bench.driver.work().difference_to(&before);
+    let launches = bench.driver.work().host_launches() - before;
     let found = bench.read(&vectors.y)?;
     let kernels = graph.contents.kernels;
     expect(
         same_bits(&found, &expected)
             && untouched
             && kernels == CAPTURED
-            && work.host_launches() == replays as u64,
+            && launches == replays as u64,
         format!("{kernels} kernels captured, {replays} replays"),
     )
 }

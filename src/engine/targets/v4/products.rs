@@ -12,7 +12,9 @@ use super::operation::MatrixProduct;
 use super::platform::{CANDIDATES, Platform};
 use super::{Concurrency, Schedule, host};
 use crate::device::OpenDevice;
-use crate::device::driver::{AlgorithmSelection, Driver, GemmOperands, GemmPrecision};
+use crate::device::driver::{
+    AlgorithmSelection, DeviceBuffer, Driver, GemmOperands, GemmPrecision,
+};
 use crate::train::{TrainingOptions, float_dtype, library_on};
 
 /// Products per measurement: started one after the other, with one wait at the end.
@@ -210,15 +212,8 @@ fn by_vendor(
         Ok(buffer)
     };
     let memory = [fill(a)?, fill(b)?, driver.allocate(d)?];
-    let [a, b, d] = [0, 1, 2].map(|index: usize| memory[index].address());
-    let operands = GemmOperands {
-        alpha: 1.0,
-        a,
-        b,
-        beta: 0.0,
-        c: d,
-        d,
-    };
+    let [a, b, d] = memory.each_ref().map(DeviceBuffer::address);
+    let operands = GemmOperands::product(a, b, d);
     // The stream is dropped first, because it waits for the work that uses the rest.
     let kept = (stream, plan, memory);
     let run = move || {

@@ -1,7 +1,7 @@
 //! A stream for measurements, and the timing of a repeat.
 
 use super::super::super::driver::{
-    DeviceModule, Driver, DriverError, Event, LaunchSettings, Slice, Stream,
+    DeviceModule, Driver, DriverError, LaunchSettings, Slice, Stream, Timer,
 };
 use super::{GpuEffort, Result, THREADS};
 
@@ -9,8 +9,7 @@ pub(super) struct CeilingBench<'a> {
     pub driver: &'a Driver,
     pub effort: &'a GpuEffort,
     pub stream: Stream,
-    start: Event,
-    end: Event,
+    timer: Timer,
 }
 
 impl<'a> CeilingBench<'a> {
@@ -19,21 +18,13 @@ impl<'a> CeilingBench<'a> {
             driver,
             effort,
             stream: driver.stream(effort.workspace)?,
-            start: driver.timed_event()?,
-            end: driver.timed_event()?,
+            timer: driver.timer()?,
         })
     }
 
     /// Returns the device's milliseconds for the work that `work` puts into the stream. It waits until the work is done.
     pub fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
-        self.stream.record(&self.start)?;
-        let handed_over = work();
-        let recorded = self.stream.record(&self.end);
-        // Synchronises in any case, because the caller frees its buffers after an error.
-        self.stream.synchronize()?;
-        handed_over?;
-        recorded?;
-        let ms = f64::from(self.end.milliseconds_since(&self.start)?);
+        let ms = self.timer.time(&self.stream, work)?;
         if !(ms.is_finite() && ms > 0.0) {
             let what = format!("the device's clock says that work took {ms} ms");
             return Err(DriverError::Invalid(what));
@@ -44,16 +35,10 @@ impl<'a> CeilingBench<'a> {
     /// Returns the milliseconds per pass of each repeat. `work` puts a number of passes, at most `most`, into the
     /// stream. The function first finds out how many make a repeat long enough, which also warms clocks and caches.
     pub fn sample(&self, most: u32, mut work: impl FnMut(u32) -> Result<()>) -> Result<Vec<f64>> {
-        let enough = self.effort.repeat_ms;
-        let mut passes = 1;
-        loop {
-            let ms = self.timed(|| work(passes))?;
-            if ms >= enough / 2.0 || passes >= most {
-                break;
-            }
-            let wanted = (f64::from(passes) * enough / ms).ceil();
-            passes = (wanted as u32).max(passes.saturating_mul(2)).min(most);
-        }
+        // A clock that stands still never says that a repeat is long enough.
+        self.timed(|| work(1))?;
+        let (timer, least) = (&self.timer, self.effort.repeat_ms / 2.0);
+        let passes = timer.passes(&self.stream, least, most, &mut work)?;
         (0..self.effort.repeats)
             .map(|_| Ok(self.timed(|| work(passes))? / f64::from(passes)))
             .collect()

@@ -68,14 +68,7 @@ fn measure_one(
     let halves = spec.precision == GemmPrecision::Bf16;
     bench.fill_random(module, a.as_slice(), halves)?;
     bench.fill_random(module, b.as_slice(), halves)?;
-    let operands = GemmOperands {
-        alpha: 1.0,
-        a: a.address(),
-        b: b.address(),
-        beta: 0.0,
-        c: d.address(),
-        d: d.address(),
-    };
+    let operands = GemmOperands::product(a.address(), b.address(), d.address());
     // SAFETY: the buffers have the product's sizes, and `timed` waits before they are freed.
     let multiply = |plan: &GemmPlan, runs: u32| unsafe {
         (0..runs).try_for_each(|_| plan.run(&bench.stream, &operands))

@@ -111,7 +111,6 @@ fn numbers() -> Vec<DeclaredNumber> {
         ("hipDeviceAttributeMultiprocessorCount", attribute(device::COMPUTE_UNITS)),
         ("hipDeviceAttributeL2CacheSize", attribute(device::L2_BYTES)),
         ("hipDeviceAttributeMaxThreadsPerMultiProcessor", attribute(device::MAX_THREADS_PER_UNIT)),
-        ("hipDeviceAttributeCooperativeLaunch", attribute(device::COOPERATIVE)),
         ("hipDeviceAttributeSharedMemPerBlockOptin", attribute(device::SHARED_PER_BLOCK_MOST)),
         ("HIPBLAS_OP_N", int(HIPBLAS.operation_plain)),
         ("HIPBLAS_OP_T", int(HIPBLAS.operation_transposed)),

@@ -3,7 +3,6 @@
 use anyhow::{Result, bail};
 
 use super::DeviceExecutor;
-use super::single_block::shortest_time;
 use crate::model::work::Work;
 use crate::targets::v4::executor::Executor;
 use crate::targets::v4::operation::{MatrixProduct, Operation};
@@ -76,12 +75,9 @@ impl DeviceExecutor {
             stream
                 .capture(|| (0..IN_A_ROW).try_for_each(|_| self.launch(index, operation, stream)))?
         };
-        let events = (self.driver.timed_event()?, self.driver.timed_event()?);
-        let least = shortest_time(stream, &events, ROUNDS, || {
-            // SAFETY: as above; `least` waits for the stream.
-            unsafe { graph.launch(stream)? };
-            Ok(())
-        })?;
+        // SAFETY: as above; the timer waits for the stream.
+        let launch = || unsafe { graph.launch(stream) };
+        let least = self.driver.timer()?.shortest(stream, ROUNDS, launch)?;
         Ok(least / IN_A_ROW as f64)
     }
 }

@@ -326,7 +326,7 @@ impl Executor for DeviceExecutor {
         if whole && matches!(self.graph, GraphState::Untried) {
             self.capture()?;
         }
-        let before = self.driver.work();
+        let before = self.driver.work().host_launches();
         // Every forward pass adds one loss to the ring.
         self.runs += usize::from(span.contains(StepPhase::Forward));
         let captured = match &self.graph {
@@ -342,7 +342,7 @@ impl Executor for DeviceExecutor {
             }
         };
         Ok(Launches {
-            host: self.driver.work().difference_to(&before).host_launches(),
+            host: self.driver.work().host_launches() - before,
             captured: captured as u64,
         })
     }

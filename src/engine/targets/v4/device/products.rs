@@ -96,18 +96,12 @@ impl Products {
         let algorithm = self.algorithms.get(plan.algorithm).ok_or_else(missing)?;
         let calls = if plan.batched { 1 } else { products.len() };
         for product in products.iter().take(calls) {
-            let out = places.value(product.out)?.address();
-            let operands = GemmOperands {
-                alpha: 1.0,
-                a: places.operand(product.a)?.address(),
-                b: places.operand(product.b)?.address(),
-                beta: if product.addend.is_some() { 1.0 } else { 0.0 },
-                c: match product.addend {
-                    Some(addend) => places.value(addend)?.address(),
-                    None => out,
-                },
-                d: out,
-            };
+            let [a, b] = [places.operand(product.a)?, places.operand(product.b)?];
+            let (a, b) = (a.address(), b.address());
+            let mut operands = GemmOperands::product(a, b, places.value(product.out)?.address());
+            if let Some(addend) = product.addend {
+                (operands.beta, operands.c) = (1.0, places.value(addend)?.address());
+            }
             // SAFETY: the schedule's shapes are those of its buffers, which live as long as the executor. They start at
             // multiples of 128 bytes, and `batched` has checked the places of a batch.
             unsafe { algorithm.run(stream, &operands)? };

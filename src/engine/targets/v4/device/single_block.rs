@@ -6,8 +6,7 @@ use super::kernels::{block_source, source};
 use super::shape::{self, MatrixCores};
 use super::{DeviceExecutor, DeviceOptions};
 use crate::device::driver::{
-    AlgorithmSelection, DeviceKernel, Driver, Event, GemmPrecision, LaunchArgument, LaunchSettings,
-    Stream,
+    AlgorithmSelection, DeviceKernel, Driver, GemmPrecision, LaunchArgument, LaunchSettings, Timer,
 };
 use crate::model::{ModelConfig, NORM_EPSILON, Part, Weights};
 use crate::targets::v4::buffers::BufferHandle;
@@ -55,9 +54,9 @@ pub fn single_block(
     let kernel = compile(driver, config, precision)?;
     kernel.allow_shared(shared)?;
     let layer = config.layers.min(2) - 1;
-    let events = (driver.timed_event()?, driver.timed_event()?);
-    let (single_ms, result) = one_launch(&executor, &kernel, shared, layer, &events)?;
-    let (schedule_ms, schedule_launches) = as_scheduled(&executor, layer, &events)?;
+    let timer = driver.timer()?;
+    let (single_ms, result) = one_launch(&executor, &kernel, shared, layer, &timer)?;
+    let (schedule_ms, schedule_launches) = as_scheduled(&executor, layer, &timer)?;
     let expected = executor.slice(executor.schedule().streams[layer + 1])?;
     let expected: Vec<f32> = executor.lanes.main().download(expected, result.len())?;
     Ok(Block {
@@ -123,7 +122,7 @@ fn one_launch(
     kernel: &DeviceKernel,
     shared: usize,
     layer: usize,
-    events: &(Event, Event),
+    timer: &Timer,
 ) -> Result<(f64, Vec<f32>)> {
     let schedule = executor.schedule();
     let config = &schedule.config;
@@ -150,20 +149,14 @@ fn one_launch(
     let grid = [strips, u32::try_from(config.batch_size)?, 1];
     let launch = LaunchSettings::new(grid, [THREADS, 1, 1]).with_shared(u32::try_from(shared)?);
     let stream = executor.lanes.main();
-    let milliseconds = shortest_time(stream, events, ROUNDS, || {
-        // SAFETY: the arguments match `block_forward`; all buffers live until the stream is waited for.
-        unsafe { stream.launch(kernel, &launch, &arguments)? };
-        Ok(())
-    })?;
+    // SAFETY: the arguments match `block_forward`; all buffers live until the stream is waited for.
+    let launch = || unsafe { stream.launch(kernel, &launch, &arguments) };
+    let milliseconds = timer.shortest(stream, ROUNDS, launch)?;
     Ok((milliseconds, stream.download(result.as_slice(), count)?))
 }
 
 /// Returns the milliseconds and the number of the schedule's launches for the same block.
-fn as_scheduled(
-    executor: &DeviceExecutor,
-    layer: usize,
-    events: &(Event, Event),
-) -> Result<(f64, usize)> {
+fn as_scheduled(executor: &DeviceExecutor, layer: usize, timer: &Timer) -> Result<(f64, usize)> {
     let nodes = &executor.schedule().nodes;
     let own = |part: Part| part == Part::Attention(layer) || part == Part::FeedForward(layer);
     let mut indices: Vec<usize> = (0..nodes.len())
@@ -182,31 +175,10 @@ fn as_scheduled(
                 .try_for_each(|index| executor.launch(*index, &nodes[*index].operation, stream))
         })?
     };
-    let milliseconds = shortest_time(stream, events, ROUNDS, || {
-        // SAFETY: as above.
-        unsafe { graph.launch(stream)? };
-        Ok(())
-    })?;
-    stream.synchronize()?;
+    // SAFETY: as above.
+    let launch = || unsafe { graph.launch(stream) };
+    let milliseconds = timer.shortest(stream, ROUNDS, launch)?;
     Ok((milliseconds, graph.contents.nodes()))
-}
-
-/// Returns the shortest time of `rounds` runs of `work`, in milliseconds.
-pub(super) fn shortest_time(
-    stream: &Stream,
-    (start, end): &(Event, Event),
-    rounds: usize,
-    work: impl Fn() -> Result<()>,
-) -> Result<f64> {
-    let mut least = f64::INFINITY;
-    for _ in 0..rounds {
-        stream.record(start)?;
-        work()?;
-        stream.record(end)?;
-        stream.synchronize()?;
-        least = least.min(f64::from(end.milliseconds_since(start)?));
-    }
-    Ok(least)
 }
 
 /// Computes the figures of both ways that follow from the shapes.
