@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use anyhow::Result;
-use burn::tensor::Device;
 
+use super::platform::ExecutorKind;
 use super::ranks::Ranks;
 use super::trainer::ScheduleTrainer;
-use crate::device::driver::Driver;
 use crate::train::event::RankCheck;
 use crate::train::telemetry::{LaunchCount, LaunchCounter, Trace, observe};
 use crate::train::{
@@ -17,23 +16,13 @@ use crate::train::{
 /// A trainer, and the facts of its executor that the training loop needs.
 pub struct ScheduledEngine {
     pub trainer: ScheduleTrainer,
-    pub backend: ExecutionBackend,
+    pub kind: ExecutorKind,
+    /// Burn queues and fuses on a GPU, so only an observer can count the launches of a step.
+    pub counter: Option<LaunchCounter>,
     /// True if a graph was requested.
     pub capture: bool,
     /// Set if this engine is one of several ranks.
     pub ranks: Option<Ranks>,
-}
-
-/// How the launches of a step are counted.
-pub enum ExecutionBackend {
-    /// The host computes: there are no launches and no graph.
-    Host,
-    /// The schedule's own launches, through a driver.
-    Driver(Driver),
-    /// Burn computes on the host.
-    BurnOnHost,
-    /// Burn queues and fuses, so only an observer can count the launches of a step.
-    Burn(Device, LaunchCounter),
 }
 
 impl ScheduledEngine {
@@ -60,7 +49,7 @@ impl Engine for ScheduledEngine {
         // The loss has been read, so everything queued has been launched. Reading it launches nothing.
         let observed = self.observed().zip(before);
         let observed = observed.map(|(after, before)| after - before);
-        let own = matches!(self.backend, ExecutionBackend::Driver(_)).then_some(step.launches);
+        let own = matches!(self.kind, ExecutorKind::Driver { .. }).then_some(step.launches);
         Ok(StepResult {
             loss,
             times: step.times,
@@ -90,23 +79,23 @@ impl Engine for ScheduledEngine {
         let batch = self.own_share(batch);
         let (tokens, targets) = (&batch.tokens, &batch.targets);
         let trainer = &mut self.trainer;
-        let ExecutionBackend::Burn(device, _) = &self.backend else {
+        let (ExecutorKind::Client(open), Some(_)) = (&self.kind, &self.counter) else {
             return trainer.profile(tokens, targets);
         };
         trainer.executor.wait()?;
-        observe(device, steps, stop, |pass| {
+        observe(&open.device, steps, stop, |pass| {
             pass.span("step", || trainer.step(tokens, targets, Synchronize::Never))?;
             pass.span("wait for the device", || trainer.executor.wait())
         })
     }
 
     fn profiling(&self) -> Profiling {
-        match self.backend {
-            ExecutionBackend::Burn(..) => Profiling::Observed,
-            ExecutionBackend::BurnOnHost => Profiling::OneByOne(Some(
+        match (&self.kind, &self.counter) {
+            (_, Some(_)) => Profiling::Observed,
+            (ExecutorKind::Client(_), None) => Profiling::OneByOne(Some(
                 "times of the kernel table: the host's clock around each operation handed to burn, with a wait behind it",
             )),
-            ExecutionBackend::Host | ExecutionBackend::Driver(_) => Profiling::OneByOne(None),
+            _ => Profiling::OneByOne(None),
         }
     }
 
@@ -122,18 +111,15 @@ impl Engine for ScheduledEngine {
     }
 
     fn launches(&self) -> Option<LaunchCount> {
-        match &self.backend {
-            ExecutionBackend::Burn(_, counter) => Some(counter.shared_counter()),
-            _ => None,
-        }
+        self.counter.as_ref().map(LaunchCounter::shared_counter)
     }
 
     fn remark(&self) -> Option<String> {
-        let wanted = self.capture && !matches!(self.backend, ExecutionBackend::Host);
+        let wanted = self.capture && !matches!(self.kind, ExecutorKind::Host);
         let why = self.trainer.captured().err().filter(|_| wanted);
         let graph = why.map(|why| format!("the step was not replayed from a graph: {why}"));
-        let not_kept = match &self.backend {
-            ExecutionBackend::Driver(driver) => driver.cache_error(),
+        let not_kept = match &self.kind {
+            ExecutorKind::Driver { driver, .. } => driver.cache_error(),
             _ => None,
         };
         let cache = not_kept.map(|why| {

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::engine::{ExecutionBackend, ScheduledEngine};
+use super::engine::ScheduledEngine;
 use super::ranks::{self, Ranks};
 use super::{
     ClientExecutor, ClientOptions, Concurrency, DeviceExecutor, DeviceOptions, Executor,
@@ -50,7 +50,7 @@ pub struct Platform {
 
 /// The way in which the schedule is executed.
 #[derive(Clone)]
-enum ExecutorKind {
+pub enum ExecutorKind {
     Host,
     Driver {
         driver: Driver,
@@ -346,13 +346,12 @@ impl EngineDevice for Platform {
         }
         Ok(Box::new(ScheduledEngine {
             trainer: self.trainer(options, weights)?,
-            backend: match &self.kind {
-                ExecutorKind::Host => ExecutionBackend::Host,
-                ExecutorKind::Driver { driver, .. } => ExecutionBackend::Driver(driver.clone()),
+            kind: self.kind.clone(),
+            counter: match &self.kind {
                 ExecutorKind::Client(open) if open.backend.is_asynchronous() => {
-                    ExecutionBackend::Burn(open.device.clone(), LaunchCounter::start())
+                    Some(LaunchCounter::start())
                 }
-                ExecutorKind::Client(_) => ExecutionBackend::BurnOnHost,
+                _ => None,
             },
             capture: options.capture,
             ranks: self.ranks(options),

@@ -3,30 +3,12 @@
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use thiserror::Error;
 
 use super::executor::{Executor, Launches, StepSpan};
 use super::schedule::{Concurrency, Schedule, StepPhase};
 use crate::model::{ModelConfig, Weights};
 use crate::train::telemetry::{KernelLaunch, PoolMemory, Trace};
 use crate::train::{StepTimes, Synchronize};
-
-/// A batch that cannot be trained on.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum BatchError {
-    #[error("a batch of {tokens} tokens and {targets} targets where {expected} of each belong")]
-    Length {
-        tokens: usize,
-        targets: usize,
-        expected: usize,
-    },
-    #[error("token {token} at position {position} of the batch: the vocabulary has {vocabulary}")]
-    OutsideVocabulary {
-        token: i32,
-        position: usize,
-        vocabulary: usize,
-    },
-}
 
 /// Result of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,7 +89,7 @@ impl ScheduleTrainer {
     /// [`last_loss`](Self::last_loss).
     ///
     /// # Errors
-    /// [`BatchError`], or errors of the device.
+    /// A batch that does not fit the model, or errors of the device.
     pub fn step(
         &mut self,
         tokens: &[i32],
@@ -169,7 +151,7 @@ impl ScheduleTrainer {
     /// Returns loss and every parameter's gradient by name, at the current parameters.
     ///
     /// # Errors
-    /// [`BatchError`], or errors of the device.
+    /// A batch that does not fit the model, or errors of the device.
     pub fn gradients(&mut self, tokens: &[i32], targets: &[i32]) -> Result<(f32, NamedValues)> {
         self.place(tokens, targets)?;
         self.executor.run(StepSpan::Gradients)?;
@@ -200,15 +182,12 @@ impl ScheduleTrainer {
     /// Returns the logits `[s, V]` of one sample of at most S tokens.
     ///
     /// # Errors
-    /// [`BatchError`], or errors of the device.
+    /// A batch that does not fit the model, or errors of the device.
     pub fn logits(&mut self, tokens: &[i32]) -> Result<Vec<f32>> {
         let (expected, vocabulary) = (self.config().tokens(), self.config().vocabulary);
-        if tokens.len() > self.config().sequence_length {
-            bail!(BatchError::Length {
-                tokens: tokens.len(),
-                targets: tokens.len(),
-                expected: self.config().sequence_length,
-            });
+        let (given, most) = (tokens.len(), self.config().sequence_length);
+        if given > most {
+            bail!("a sample of {given} tokens where {most} belong");
         }
         // Later positions do not affect earlier ones, and samples do not affect each other, so padding changes nothing.
         let mut padded = tokens.to_vec();
@@ -223,7 +202,7 @@ impl ScheduleTrainer {
     /// Runs one more step launch by launch and times each alone, one after the other.
     ///
     /// # Errors
-    /// [`BatchError`], or errors of the device.
+    /// A batch that does not fit the model, or errors of the device.
     pub fn profile(&mut self, tokens: &[i32], targets: &[i32]) -> Result<Trace> {
         self.place(tokens, targets)?;
         let times = self.executor.profile()?;
@@ -268,22 +247,21 @@ impl ScheduleTrainer {
             return Ok(());
         }
         let expected = self.config().tokens();
-        if tokens.len() != expected || targets.len() != expected {
-            bail!(BatchError::Length {
-                tokens: tokens.len(),
-                targets: targets.len(),
-                expected,
-            });
+        let given = [tokens.len(), targets.len()];
+        if given != [expected; 2] {
+            let [tokens, targets] = given;
+            bail!(
+                "a batch of {tokens} tokens and {targets} targets where {expected} of each belong"
+            );
         }
         let vocabulary = self.config().vocabulary;
         let is_known = |token: &i32| usize::try_from(*token).is_ok_and(|it| it < vocabulary);
         let mut all = tokens.iter().chain(targets).enumerate();
         if let Some((index, token)) = all.find(|(_, token)| !is_known(token)) {
-            bail!(BatchError::OutsideVocabulary {
-                token: *token,
-                position: index % expected,
-                vocabulary,
-            });
+            let position = index % expected;
+            bail!(
+                "token {token} at position {position} of the batch: the vocabulary has {vocabulary}"
+            );
         }
         self.executor.place(tokens, targets)?;
         self.placed = Some((tokens.to_vec(), targets.to_vec()));

@@ -16,12 +16,19 @@ const MOST_PARTIALS: usize = 256;
 
 /// Least number of tokens that one partial sum covers.
 const LEAST_TOKENS_PER_PARTIAL: usize = 8;
+
+/// The stream before a norm, and the norm's results.
+#[derive(Clone, Copy)]
+pub(super) struct SavedNorm {
+    pub(super) stream: BufferHandle,
+    pub(super) normed: BufferHandle,
+    pub(super) scale: BufferHandle,
+}
+
 /// Results of a block's forward pass that the backward pass needs.
 pub(super) struct SavedForward {
-    /// The stream before attention and before the feed-forward network.
-    pub(super) streams: [BufferHandle; 2],
-    pub(super) normed: [BufferHandle; 2],
-    pub(super) scales: [BufferHandle; 2],
+    pub(super) attention: SavedNorm,
+    pub(super) feed_forward: SavedNorm,
     pub(super) qkv: BufferHandle,
     pub(super) rotated: BufferHandle,
     pub(super) mixed: BufferHandle,
@@ -107,9 +114,8 @@ impl ScheduleBuilder {
         );
         let table = self.layout.embedding();
 
-        let saved = self.forward();
-        let last = self.layout.norms() - 1;
-        let (stream, normed, scale) = saved.last;
+        let (blocks, last) = self.forward();
+        let SavedNorm { stream, normed, .. } = last;
         self.part = Part::Head;
         let head = MatrixProduct::new([n, v, d], normed, BufferHandle::Weight(table), logits);
         self.product(head.transpose_b());
@@ -136,9 +142,9 @@ impl ScheduleBuilder {
         self.part = Part::Norm;
         let top = self.config.layers - 1;
         let copy = scratch.output[top % scratch.output.len()];
-        self.normalize_backward(&scratch, last, stream, scale, Some(copy));
+        self.normalize_backward(&scratch, self.layout.norms() - 1, last, Some(copy));
         for layer in (0..self.config.layers).rev() {
-            self.block_backward(layer, &saved.blocks[layer], &scratch);
+            self.block_backward(layer, &blocks[layer], &scratch);
             if layer.is_multiple_of(self.layers_together()) {
                 self.waiting_gradients();
             }
@@ -157,9 +163,8 @@ impl ScheduleBuilder {
         }));
         self.sums();
         self.updates(factors);
-        let mut streams: Vec<BufferHandle> =
-            saved.blocks.iter().map(|block| block.streams[0]).collect();
-        streams.push(stream);
+        let streams = blocks.iter().map(|block| block.attention.stream);
+        let streams = streams.chain([stream]).collect();
         self.finish(logits, streams, ring, factors)
     }
 
@@ -221,16 +226,20 @@ impl ScheduleBuilder {
         layers.div_ceil(layers.div_ceil(most))
     }
 
-    /// Adds the gradient of a block's weight; `kind` is its index among the block's weights.
-    pub(super) fn block_gradient(
+    /// Adds the gradients of a product's input, to `out`, and of its weight. `kind` is the weight's index among those of
+    /// its block.
+    pub(super) fn product_backward(
         &mut self,
         kind: usize,
-        input: BufferHandle,
-        gradient: BufferHandle,
-        shape: (usize, usize),
         weight: usize,
+        shape: (usize, usize),
+        [input, gradient, out]: [BufferHandle; 3],
     ) {
-        let product = weight_gradient(self.config.tokens(), input, gradient, shape, weight);
+        let tokens = self.config.tokens();
+        let handle = BufferHandle::Weight(weight);
+        let passed = MatrixProduct::new([tokens, shape.0, shape.1], gradient, handle, out);
+        self.product(passed.transpose_b());
+        let product = weight_gradient(tokens, input, gradient, shape, weight);
         if self.layers_together() == 1 {
             self.push_aside(Operation::WeightGradients(vec![product]));
         } else {

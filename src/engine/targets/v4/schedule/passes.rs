@@ -1,20 +1,15 @@
 //! The forward pass, the backward pass and the updates, operation by operation.
 
 use super::StepPhase;
-use super::builder::{SavedForward, ScheduleBuilder, Scratch};
+use super::builder::{SavedForward, SavedNorm, ScheduleBuilder, Scratch};
 use crate::model::Part;
 use crate::targets::v4::buffers::{BufferHandle, Element};
-use crate::targets::v4::layout::ParameterLayout;
+use crate::targets::v4::layout::ParameterIndex;
 use crate::targets::v4::operation::{
     Activate, ActivateBackward, Advance, Attention, AttentionBackward, Lookup, MatrixProduct,
     Normalize, NormalizeBackward, Operation, UpdateOperation,
 };
 
-pub(super) struct ForwardPass {
-    pub(super) blocks: Vec<SavedForward>,
-    /// Stream, normed and scale before the head.
-    pub(super) last: (BufferHandle, BufferHandle, BufferHandle),
-}
 impl ScheduleBuilder {
     /// Buffers of the same kind are adjacent, so that products over several layers find them at equal distances.
     fn saved(&mut self) -> Vec<SavedForward> {
@@ -28,35 +23,25 @@ impl ScheduleBuilder {
             });
             buffers.collect::<Vec<BufferHandle>>()
         };
-        let streams = [
-            add("attention input", n, d, Element::F32),
-            add("feed-forward input", n, d, Element::F32),
-        ];
-        let normed = [
-            add("attention normed", n, d, Element::Operand),
-            add("feed-forward normed", n, d, Element::Operand),
-        ];
-        let scales = [
-            add("attention norm scale", n, 1, Element::F32),
-            add("feed-forward norm scale", n, 1, Element::F32),
-        ];
+        let norms = ["attention", "feed-forward"];
+        let streams = norms.map(|name| add(&format!("{name} input"), n, d, Element::F32));
+        let normed = norms.map(|name| add(&format!("{name} normed"), n, d, Element::Operand));
+        let scales = norms.map(|name| add(&format!("{name} norm scale"), n, 1, Element::F32));
         let rotated = add("rotated", n, qkv - values, Element::Operand);
         let qkv = add("qkv", n, qkv, Element::Operand);
         let mixed = add("attention output", n, d, Element::Operand);
-        let rows = config.batch_size * config.heads;
-        let log_sums = add(
-            "attention log sums",
-            rows,
-            config.sequence_length,
-            Element::F32,
-        );
+        let (rows, columns) = (config.batch_size * config.heads, config.sequence_length);
+        let log_sums = add("attention log sums", rows, columns, Element::F32);
         let gate_up = add("gate and up", n, 2 * f, Element::Operand);
         let activated = add("activated", n, f, Element::Operand);
-        let pair = |both: &[Vec<BufferHandle>; 2], layer: usize| [both[0][layer], both[1][layer]];
+        let norm = |at: usize, layer: usize| SavedNorm {
+            stream: streams[at][layer],
+            normed: normed[at][layer],
+            scale: scales[at][layer],
+        };
         let block = |layer: usize| SavedForward {
-            streams: pair(&streams, layer),
-            normed: pair(&normed, layer),
-            scales: pair(&scales, layer),
+            attention: norm(0, layer),
+            feed_forward: norm(1, layer),
             qkv: qkv[layer],
             rotated: rotated[layer],
             mixed: mixed[layer],
@@ -67,88 +52,93 @@ impl ScheduleBuilder {
         (0..config.layers).map(block).collect()
     }
 
-    pub(super) fn forward(&mut self) -> ForwardPass {
+    /// Adds the forward pass up to the head. Returns what it saves of each block, and the last norm.
+    pub(super) fn forward(&mut self) -> (Vec<SavedForward>, SavedNorm) {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
         let blocks = self.saved();
-        let last = (
-            self.buffers.add("final stream", n, d, Element::F32),
-            self.buffers.add("final normed", n, d, Element::Operand),
-            self.buffers.add("final norm scale", n, 1, Element::F32),
-        );
+        let last = SavedNorm {
+            stream: self.buffers.add("final stream", n, d, Element::F32),
+            normed: self.buffers.add("final normed", n, d, Element::Operand),
+            scale: self.buffers.add("final norm scale", n, 1, Element::F32),
+        };
         self.part = Part::Embedding;
-        let norm = |layout: &ParameterLayout, norm: usize| BufferHandle::Weight(layout.norm(norm));
-        if let Some(first) = blocks.first() {
-            let operation = Lookup {
+        if let Some(SavedForward { attention, .. }) = blocks.first() {
+            self.push(Operation::Lookup(Lookup {
                 tokens: self.tokens,
                 table: BufferHandle::Weight(self.layout.embedding()),
-                stream: first.streams[0],
-                weight: norm(&self.layout, 0),
-                normed: first.normed[0],
-                scale: first.scales[0],
-            };
-            self.push(Operation::Lookup(operation));
+                stream: attention.stream,
+                weight: BufferHandle::Weight(self.layout.norm(0)),
+                normed: attention.normed,
+                scale: attention.scale,
+            }));
         }
-        let qkv = config.qkv_width();
         for (layer, block) in blocks.iter().enumerate() {
+            let (before, between) = (block.attention, block.feed_forward);
             let next = blocks.get(layer + 1);
-            let (stream, normed, scale) = next.map_or(last, |next| {
-                (next.streams[0], next.normed[0], next.scales[0])
-            });
-            let layout = &self.layout;
-            let product = |columns, inner, a, weight, out| {
-                MatrixProduct::new([n, columns, inner], a, BufferHandle::Weight(weight), out)
-            };
-            let onto = |addend: BufferHandle, product: MatrixProduct| MatrixProduct {
-                addend: Some(addend),
-                ..product
-            };
-            let queries = product(qkv, d, block.normed[0], layout.qkv(layer), block.qkv);
-            let output = product(d, d, block.mixed, layout.output(layer), block.streams[1]);
-            let normalize = Normalize {
-                stream: block.streams[1],
-                weight: norm(layout, 2 * layer + 1),
-                normed: block.normed[1],
-                scale: block.scales[1],
-            };
-            let gates = product(
-                2 * f,
-                d,
-                block.normed[1],
-                layout.gate_up(layer),
-                block.gate_up,
-            );
-            let down = product(d, f, block.activated, layout.down(layer), stream);
-            let normalize_next = Normalize {
-                stream,
-                weight: norm(layout, 2 * layer + 2),
-                normed,
-                scale,
-            };
+            let after = next.map_or(last, |next| next.attention);
+
             self.part = Part::Attention(layer);
-            self.product(queries);
+            let weight = self.layout.qkv(layer);
+            self.project(
+                [config.qkv_width(), d],
+                weight,
+                before.normed,
+                None,
+                block.qkv,
+            );
             self.push(Operation::Attention(Attention {
                 qkv: block.qkv,
                 rotated: block.rotated,
                 mixed: block.mixed,
                 log_sums: block.log_sums,
             }));
-            self.product(onto(block.streams[0], output));
+            let (weight, onto) = (self.layout.output(layer), Some(before.stream));
+            self.project([d, d], weight, block.mixed, onto, between.stream);
+
             self.part = Part::FeedForward(layer);
-            self.push(Operation::Normalize(normalize));
-            self.product(gates);
+            self.normalize(2 * layer + 1, between);
+            let weight = self.layout.gate_up(layer);
+            self.project([2 * f, d], weight, between.normed, None, block.gate_up);
             self.push(Operation::Activate(Activate {
                 gate_up: block.gate_up,
                 activated: block.activated,
             }));
-            self.product(onto(block.streams[1], down));
+            let (weight, onto) = (self.layout.down(layer), Some(between.stream));
+            self.project([d, f], weight, block.activated, onto, after.stream);
             self.part = match next {
                 Some(_) => Part::Attention(layer + 1),
                 None => Part::Norm,
             };
-            self.push(Operation::Normalize(normalize_next));
+            self.normalize(2 * layer + 2, after);
         }
-        ForwardPass { blocks, last }
+        (blocks, last)
+    }
+
+    /// Adds `out = a weight (+ addend)`; the weight is `[inner, columns]`.
+    fn project(
+        &mut self,
+        [columns, inner]: [usize; 2],
+        weight: ParameterIndex,
+        a: BufferHandle,
+        addend: Option<BufferHandle>,
+        out: BufferHandle,
+    ) {
+        let (sides, weight) = (
+            [self.config.tokens(), columns, inner],
+            BufferHandle::Weight(weight),
+        );
+        let product = MatrixProduct::new(sides, a, weight, out);
+        self.product(MatrixProduct { addend, ..product });
+    }
+
+    fn normalize(&mut self, norm: usize, saved: SavedNorm) {
+        self.push(Operation::Normalize(Normalize {
+            stream: saved.stream,
+            weight: BufferHandle::Weight(self.layout.norm(norm)),
+            normed: saved.normed,
+            scale: saved.scale,
+        }));
     }
 
     pub(super) fn scratch(&mut self) -> Scratch {
@@ -179,14 +169,13 @@ impl ScheduleBuilder {
         &mut self,
         scratch: &Scratch,
         norm: usize,
-        stream: BufferHandle,
-        scale: BufferHandle,
+        saved: SavedNorm,
         copy: Option<BufferHandle>,
     ) {
         let operation = NormalizeBackward {
             normed_gradient: scratch.normed,
-            stream,
-            scale,
+            stream: saved.stream,
+            scale: saved.scale,
             weight: BufferHandle::Weight(self.layout.norm(norm)),
             stream_gradient: scratch.stream,
             first: norm + 1 == self.layout.norms(),
@@ -199,34 +188,25 @@ impl ScheduleBuilder {
 
     pub(super) fn block_backward(&mut self, layer: usize, block: &SavedForward, scratch: &Scratch) {
         let config = self.config;
-        let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
-        let qkv = config.qkv_width();
-        let transposed = |columns, inner, a, weight, out| {
-            MatrixProduct::new([n, columns, inner], a, BufferHandle::Weight(weight), out)
-                .transpose_b()
-        };
+        let (d, f) = (config.hidden, config.ffn);
 
         self.part = Part::FeedForward(layer);
         let slots = scratch.output.len();
         let arriving = scratch.output[layer % slots];
         let between = scratch.between[layer % slots];
-        let weight = self.layout.down(layer);
-        self.product(transposed(f, d, arriving, weight, scratch.activated));
-        self.block_gradient(0, block.activated, arriving, (f, d), weight);
+        let buffers = [block.activated, arriving, scratch.activated];
+        self.product_backward(0, self.layout.down(layer), (f, d), buffers);
         self.push(Operation::ActivateBackward(ActivateBackward {
             gate_up: block.gate_up,
             activated_gradient: scratch.activated,
         }));
-        let weight = self.layout.gate_up(layer);
-        self.product(transposed(d, 2 * f, block.gate_up, weight, scratch.normed));
-        self.block_gradient(1, block.normed[1], block.gate_up, (d, 2 * f), weight);
-        let (stream, scale) = (block.streams[1], block.scales[1]);
-        self.normalize_backward(scratch, 2 * layer + 1, stream, scale, Some(between));
+        let buffers = [block.feed_forward.normed, block.gate_up, scratch.normed];
+        self.product_backward(1, self.layout.gate_up(layer), (d, 2 * f), buffers);
+        self.normalize_backward(scratch, 2 * layer + 1, block.feed_forward, Some(between));
 
         self.part = Part::Attention(layer);
-        let weight = self.layout.output(layer);
-        self.product(transposed(d, d, between, weight, scratch.mixed));
-        self.block_gradient(2, block.mixed, between, (d, d), weight);
+        let buffers = [block.mixed, between, scratch.mixed];
+        self.product_backward(2, self.layout.output(layer), (d, d), buffers);
         let qkv_gradient = scratch.qkv[layer % slots];
         self.push(Operation::AttentionBackward(AttentionBackward {
             qkv: block.qkv,
@@ -236,14 +216,13 @@ impl ScheduleBuilder {
             mixed_gradient: scratch.mixed,
             qkv_gradient,
         }));
-        let weight = self.layout.qkv(layer);
-        self.product(transposed(d, qkv, qkv_gradient, weight, scratch.normed));
-        self.block_gradient(3, block.normed[0], qkv_gradient, (d, qkv), weight);
-        let (stream, scale) = (block.streams[0], block.scales[0]);
+        let (shape, weight) = ((d, config.qkv_width()), self.layout.qkv(layer));
+        let buffers = [block.attention.normed, qkv_gradient, scratch.normed];
+        self.product_backward(3, weight, shape, buffers);
         let copy = layer
             .checked_sub(1)
             .map(|below| scratch.output[below % slots]);
-        self.normalize_backward(scratch, 2 * layer, stream, scale, copy);
+        self.normalize_backward(scratch, 2 * layer, block.attention, copy);
     }
 
     pub(super) fn updates(&mut self, factors: BufferHandle) {
