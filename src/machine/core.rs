@@ -1,13 +1,13 @@
 //! The state that executing functions change, and the helpers that most of them use.
 
 use crate::error::Fault;
-use crate::instruction::{Instruction, Pattern, Permute, Space, Special};
+use crate::instruction::{Instruction, Permute, Space, Special};
 use crate::lds::Lds;
 use crate::memory::Memory;
 use crate::observe::Access;
 use crate::operand::{Kind, Operand};
 use crate::program::Program;
-use crate::wave::{Lane, Wave, Words};
+use crate::wave::{Counter, Wave};
 
 /// One wave, and everything that its instructions reach.
 pub(crate) struct Core<'a> {
@@ -24,51 +24,6 @@ pub(crate) struct Core<'a> {
 }
 
 pub(crate) type Done = Result<(), Box<Fault>>;
-
-/// Computes dst = f(a).
-#[inline(always)]
-pub(crate) fn map1<const N: usize, A: Lane, R: Lane>(
-    c: &mut Core<'_>,
-    i: &Instruction,
-    f: impl Fn(A) -> R,
-) -> Done {
-    let a = Words::<N>::read::<A>(c.wave, &i.operands[1]);
-    c.wave
-        .write_lanes(&i.operands[0], |lane| f(a.lane(lane)), [0; N]);
-    Ok(())
-}
-
-/// Computes dst = f(a, b).
-#[inline(always)]
-pub(crate) fn map2<const N: usize, A: Lane, B: Lane, R: Lane>(
-    c: &mut Core<'_>,
-    i: &Instruction,
-    f: impl Fn(A, B) -> R,
-) -> Done {
-    let a = Words::<N>::read::<A>(c.wave, &i.operands[1]);
-    let b = Words::<N>::read::<B>(c.wave, &i.operands[2]);
-    c.wave
-        .write_lanes(&i.operands[0], |lane| f(a.lane(lane), b.lane(lane)), [0; N]);
-    Ok(())
-}
-
-/// Computes dst = f(a, b, c).
-#[inline(always)]
-pub(crate) fn map3<const N: usize, A: Lane, B: Lane, C: Lane, R: Lane>(
-    c: &mut Core<'_>,
-    i: &Instruction,
-    f: impl Fn(A, B, C) -> R,
-) -> Done {
-    let x = Words::<N>::read::<A>(c.wave, &i.operands[1]);
-    let y = Words::<N>::read::<B>(c.wave, &i.operands[2]);
-    let z = Words::<N>::read::<C>(c.wave, &i.operands[3]);
-    c.wave.write_lanes(
-        &i.operands[0],
-        |lane| f(x.lane(lane), y.lane(lane), z.lane(lane)),
-        [0; N],
-    );
-    Ok(())
-}
 
 /// Returns one bit for each lane in EXEC, set if `f` is true for it.
 #[inline(always)]
@@ -94,12 +49,8 @@ impl Core<'_> {
             let takes_part = self.permute(permute);
             self.wave.set_exec(exec & takes_part);
         }
-        let old = i
-            .operands
-            .first()
-            .filter(|one| one.kind == Kind::Vector)
-            .copied();
-        let old = old.map(|operand| (operand, self.wave.vector(operand.index).to_vec()));
+        let old = i.operands.first().filter(|one| one.kind == Kind::Vector);
+        let old = old.map(|operand| (*operand, self.wave.vector(operand.index).to_vec()));
         (i.run)(self, i)?;
         if let Some(second) = &special.second {
             // Both halves read the old values. So the first half's result is put back after the second half has read.
@@ -131,21 +82,17 @@ impl Core<'_> {
         let exec = self.wave.exec();
         let changes = special.clamp || special.factor.is_some();
         if changes && !(i.name.contains("_f32") && destination.width == 1) {
-            let what = format!(
-                "a factor or limit of the result of {} is not known to this emulator",
-                i.name
-            );
-            return Err(Box::new(Fault::Unsupported(what)));
+            let name = &i.name;
+            return unsupported(format!(
+                "a factor or limit of the result of {name} is not known to this emulator"
+            ));
         }
         for lane in (0..self.wave.lanes).filter(|lane| exec >> lane & 1 == 1) {
             let word = &mut self.wave.vector_mut(destination.index)[lane];
             if changes {
                 let value = f32::from_bits(*word) * special.factor.unwrap_or(1.0);
-                let limited = if value.is_nan() {
-                    0.0
-                } else {
-                    value.clamp(0.0, 1.0)
-                };
+                // NaN becomes 0.
+                let limited = if value > 0.0 { value.min(1.0) } else { 0.0 };
                 *word = if special.clamp { limited } else { value }.to_bits();
             }
             if let Some((shift, bits, keeps)) = special.part {
@@ -159,43 +106,15 @@ impl Core<'_> {
 
     /// Fetches the first source from other lanes. Returns the lanes that take part.
     fn permute(&mut self, permute: &Permute) -> u64 {
-        let lanes = self.wave.lanes;
         let exec = self.wave.exec();
         let mut takes_part = 0;
-        let source = permute.source;
-        let value = |lane: usize| match source.kind {
-            Kind::Vector => self.wave.vector(source.index)[lane],
-            _ => self.wave.scalar(&source),
-        };
-        let mut permuted = [0; 64];
-        for lane in 0..lanes {
-            let (row, at) = (lane & !15, lane & 15);
-            let within = |from: usize| (from < 16).then_some(row + from);
-            let from = match permute.pattern {
-                Pattern::Quad(quad) => Some((lane & !3) + usize::from(quad[lane & 3] & 3)),
-                Pattern::Eight(eight) => Some((lane & !7) + usize::from(eight[lane & 7] & 7)),
-                Pattern::RowShl(n) => within(at + usize::from(n)),
-                Pattern::RowShr(n) => within(at.wrapping_sub(usize::from(n))),
-                Pattern::RowRor(n) => Some(row + (at + 16 - usize::from(n & 15)) % 16),
-                Pattern::WaveShl => Some(lane + 1).filter(|from| *from < lanes),
-                Pattern::WaveShr => lane.checked_sub(1),
-                Pattern::WaveRol => Some((lane + 1) % lanes),
-                Pattern::WaveRor => Some((lane + lanes - 1) % lanes),
-                Pattern::Mirror => Some(row + 15 - at),
-                Pattern::HalfMirror => Some((lane & !7) + 7 - (lane & 7)),
-                Pattern::Broadcast15 => row.checked_sub(1),
-                Pattern::Broadcast31 => (lane >= 32).then_some(31),
-                Pattern::Share(n) => Some(row + usize::from(n & 15)),
-                Pattern::Xmask(n) => Some(row + (at ^ usize::from(n & 15))),
-            };
-            let enabled =
-                permute.row_mask >> (lane / 16) & 1 == 1 && permute.bank_mask >> (at / 4) & 1 == 1;
+        for (lane, from) in permute.from.iter().enumerate() {
             let from = from.filter(|from| exec >> from & 1 == 1);
-            permuted[lane] = from.map_or(0, value);
-            takes_part |= u64::from(enabled && (from.is_some() || permute.zero)) << lane;
+            self.wave.permuted[lane] =
+                from.map_or(0, |from| self.wave.at_lane(&permute.source, from));
+            takes_part |= u64::from(from.is_some() || permute.zero) << lane;
         }
-        self.wave.permuted = permuted;
-        takes_part
+        takes_part & permute.enabled
     }
 
     /// Finds a register that the instruction uses before a wait for its load.
@@ -236,9 +155,13 @@ impl Core<'_> {
         }
     }
 
-    pub fn note(&mut self, space: Space, lane: usize, address: u64, bytes: usize, stores: bool) {
-        if let Some(access) = self.access.as_deref_mut() {
-            access.note(space, lane, address, bytes, stores);
-        }
+    /// Notes that the present instruction loads into `operand`, or stores.
+    pub fn issue(&mut self, counter: Counter, operand: Option<&Operand>) -> Done {
+        self.wave.issue(counter, self.wave.pc - 1, operand);
+        Ok(())
     }
+}
+
+pub(crate) fn unsupported<T>(what: String) -> Result<T, Box<Fault>> {
+    Err(Box::new(Fault::Unsupported(what)))
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crate::error::ParseError;
-use crate::instruction::{Group, Instruction, MemoryKind, Pattern, Permute, Space};
+use crate::instruction::{Group, Instruction, Permute, Space};
 use crate::memory;
-use crate::operand::{self, ConstantType, EXEC, Kind, Operand, Part, VCC};
+use crate::operand::{self, ConstantType, EXEC, Kind, Operand, VCC, integer};
 use crate::parse::Symbols;
 use crate::program::{Location, Program};
 use crate::table::{self, Entry};
@@ -43,54 +43,38 @@ impl<'a> Modifiers<'a> {
             .map(|(_, value)| *value)
     }
 
-    fn number(&self, name: &str) -> Option<i64> {
-        integer(self.get(name)?)
+    fn number(&self, name: &str) -> Option<u32> {
+        integer(self.get(name)?).map(|number| number as u32)
     }
 
     /// Returns `[0,1]` as bits.
     fn bits(&self, name: &str, default: u32) -> u32 {
-        let Some(list) = self.get(name) else {
-            return default;
-        };
-        let flags = list.trim_matches(['[', ']']).split(',').enumerate();
-        flags.fold(0, |bits, (at, flag)| {
-            bits | u32::from(flag.trim() == "1") << at
+        let flags = self
+            .get(name)
+            .map(|list| numbers(list).into_iter().zip(0..));
+        flags.map_or(default, |flags| {
+            flags.fold(0, |bits, (flag, at)| bits | (flag & 1) << at)
         })
     }
 }
 
-fn integer(text: &str) -> Option<i64> {
-    match text.strip_prefix("0x") {
-        Some(hex) => i64::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
-    }
+/// Reads `3` or `[0,1]`.
+fn numbers(text: &str) -> Vec<u32> {
+    let parts = text.trim_matches(['[', ']', '(', ')']).split(',');
+    parts.filter_map(|part| part.trim().parse().ok()).collect()
 }
 
-/// Cache policies and similar modifiers. They change nothing that is executed here.
-const IGNORED: [&str; 22] = [
-    "glc",
-    "slc",
-    "dlc",
-    "sc0",
-    "sc1",
-    "nt",
-    "gds",
-    "offen",
-    "idxen",
-    "fi",
-    "scc",
-    "lds",
-    "row_mask",
-    "bank_mask",
-    "bound_ctrl",
-    "expcnt",
-    "vmcnt",
-    "lgkmcnt",
-    "dst_unused",
-    "th",
-    "scope",
-    "tfe",
-];
+/// Cache policies and similar modifiers. They change nothing that is executed here, or another one reads them.
+const IGNORED: &str = "glc slc dlc sc0 sc1 nt gds offen idxen fi scc lds row_mask bank_mask bound_ctrl expcnt vmcnt \
+                       lgkmcnt dst_unused th scope tfe";
+
+/// Patterns of data parallel primitives (DPP).
+const PERMUTES: &str = "quad_perm dpp8 row_shl row_shr row_ror wave_shl wave_shr wave_rol wave_ror row_mirror \
+                        row_half_mirror row_bcast row_share row_newbcast row_xmask";
+
+fn is_listed(list: &str, name: &str) -> bool {
+    list.split_whitespace().any(|known| known == name)
+}
 
 impl<'a> Decoder<'a> {
     pub fn new(program: &'a Program, symbols: &'a Symbols) -> Decoder<'a> {
@@ -126,23 +110,19 @@ impl<'a> Decoder<'a> {
     ) -> Result<Instruction, ParseError> {
         let (mnemonic, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let name = base_name(mnemonic);
-        let wrong = |reason: String| ParseError::Malformed {
-            text: line.text.to_owned(),
-            line: line.number,
-            place: self.program.place(line.location),
-            reason,
+        let place = self.program.place(line.location);
+        let lanes = self.program.wave_size;
+        let Some(entry) = table::find(&name, lanes) else {
+            return Err(ParseError::UnknownInstruction {
+                name: mnemonic.to_owned(),
+                line: line.number,
+                place,
+            });
         };
-        let entry = table::find(&name, self.program.wave_size);
-        let entry = entry.ok_or_else(|| ParseError::UnknownInstruction {
-            name: mnemonic.to_owned(),
-            line: line.number,
-            place: self.program.place(line.location),
-        })?;
-        let group = Group::from_name(&name);
         let mut instruction = Instruction {
             text: text.to_owned(),
             name: mnemonic.to_owned(),
-            group,
+            group: Group::from_name(&name),
             location: line.location,
             operands: vec![],
             destinations: entry.destinations,
@@ -155,7 +135,12 @@ impl<'a> Decoder<'a> {
         if entry.ignores_operands {
             return Ok(instruction);
         }
-        let constants = constant_type(&name);
+        let constants = match name.rsplit('_').next() {
+            _ if name.contains("class") || name.contains("ldexp") => ConstantType::Bits,
+            Some("f64") => ConstantType::F64,
+            Some("f16") => ConstantType::F16,
+            _ => ConstantType::Bits,
+        };
         let mut modifiers = Modifiers::default();
         for part in operand::split(rest) {
             if part.starts_with("hwreg(") || part.starts_with("sendmsg(") {
@@ -163,49 +148,44 @@ impl<'a> Decoder<'a> {
                 continue;
             }
             for (at, word) in part.split_whitespace().enumerate() {
-                let operand = match at {
-                    0 => operand::parse(word, constants).or_else(|| self.symbol(index, word)),
-                    _ => None,
-                };
-                match operand {
+                let operand = operand::parse(word, constants).or_else(|| self.symbol(index, word));
+                match operand.filter(|_| at == 0) {
                     Some(operand) => instruction.operands.push(operand),
                     None => modifiers.0.push(modifier(word)),
                 }
             }
         }
-        apply(&mut instruction, &name, &entry, &modifiers).map_err(wrong)?;
+        let applied = apply(&mut instruction, &name, &entry, &modifiers, lanes);
+        applied.map_err(|reason| ParseError::Malformed {
+            text: line.text.to_owned(),
+            line: line.number,
+            place,
+            reason,
+        })?;
         Ok(instruction)
     }
 
     /// Resolves a label, or a constant that the linker would compute.
     fn symbol(&mut self, index: u32, word: &str) -> Option<Operand> {
         if let Some(target) = self.symbols.code.get(word) {
-            return Some(Operand {
-                value: u64::from(*target),
-                ..Operand::new(Kind::Label, 0, 1)
-            });
+            return Some(Operand::with_value(Kind::Label, u64::from(*target)));
         }
         let (name, relocation) = word.split_once('@')?;
         let (relocation, addend) = relocation.split_once('+').unwrap_or((relocation, "0"));
-        let addend = u64::try_from(integer(addend)?).ok()?;
+        let addend = integer(addend)?;
         let (kind, half) = relocation.split_once('@')?;
         let code = self.symbols.code.get(name).map(|index| address_of(*index));
         let address = code.or_else(|| self.symbols.data.get(name).copied())?;
+        // The constant lies four bytes into its instruction.
+        let here = address_of(index) + 4;
         let value = match kind {
-            "rel32" | "gotpcrel32" => {
-                let target = if kind == "rel32" {
-                    address
-                } else {
-                    self.got_slot(name, address)
-                };
-                // The constant lies four bytes into its instruction.
-                (target + addend).wrapping_sub(address_of(index) + 4)
-            }
+            "rel32" => (address + addend).wrapping_sub(here),
+            "gotpcrel32" => (self.got_slot(name, address) + addend).wrapping_sub(here),
             "abs32" => address + addend,
             _ => return None,
         };
         let value = if half == "hi" { value >> 32 } else { value };
-        Some(Operand::constant(value & 0xffff_ffff))
+        Some(Operand::with_value(Kind::Constant, value & 0xffff_ffff))
     }
 
     fn got_slot(&mut self, name: &str, address: u64) -> u64 {
@@ -217,36 +197,25 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Returns `v_add_f32` for `v_add_f32_e64_dpp`, and removes the `dual_` of `v_dual_add_f32`.
+/// Returns `v_add_f32` for `v_add_f32_e64_dpp`, and removes the `dual_` of `v_dual_add_f32` and the `nc_` of
+/// `v_add_nc_u32`.
 fn base_name(mnemonic: &str) -> String {
     let mut name = mnemonic;
     for suffix in ["_dpp", "_sdwa", "_dpp8", "_e32", "_e64"] {
         name = name.strip_suffix(suffix).unwrap_or(name);
     }
-    match name.strip_prefix("v_dual_") {
-        Some(rest) => format!("v_{rest}"),
-        None => name.to_owned(),
-    }
-}
-
-fn constant_type(name: &str) -> ConstantType {
-    match name {
-        _ if name.contains("class") || name.contains("ldexp") => ConstantType::Bits,
-        _ if name.ends_with("_f64") => ConstantType::F64,
-        _ if name.ends_with("_f16") => ConstantType::F16,
-        _ => ConstantType::Bits,
-    }
+    name.replacen("v_dual_", "v_", 1).replacen("_nc_", "_", 1)
 }
 
 /// Splits a modifier such as `offset:16`, `vmcnt(0)` or `glc` into its name and value.
 fn modifier(word: &str) -> (&str, &str) {
-    match word.split_once(':') {
-        Some((name, value)) if !name.contains('(') => (name, value),
-        _ => match word.split_once('(') {
-            Some((name, value)) => (name, value.trim_end_matches(')')),
-            None => (word, ""),
-        },
-    }
+    let split = match word.split_once(':') {
+        Some((name, value)) if !name.contains('(') => Some((name, value)),
+        _ => word
+            .split_once('(')
+            .map(|(name, value)| (name, value.trim_end_matches(')'))),
+    };
+    split.unwrap_or((word, ""))
 }
 
 fn apply(
@@ -254,67 +223,58 @@ fn apply(
     name: &str,
     entry: &Entry,
     modifiers: &Modifiers<'_>,
+    lanes: usize,
 ) -> Result<(), String> {
     let operands = &mut instruction.operands;
+    let (got, wanted) = (operands.len(), entry.operands);
     match name {
         "v_fmac_f32" | "v_fmac_f64" | "v_mac_f32" => operands.extend(operands.first().copied()),
-        "v_cndmask_b32" if operands.len() == 3 => operands.push(Operand::new(Kind::Scalar, VCC, 2)),
-        _ if name.starts_with("v_cmpx") && operands.len() == 2 => {
+        "v_cndmask_b32" if got == 3 => operands.push(Operand::new(Kind::Scalar, VCC, 2)),
+        _ if name.starts_with("v_cmpx") && got == 2 => {
             operands.insert(0, Operand::new(Kind::Scalar, EXEC, 2));
         }
         _ => {}
     }
-    if operands.len() < entry.operands {
-        let (wanted, got) = (entry.operands, operands.len());
+    if operands.len() < wanted {
         return Err(format!("{wanted} operands are needed, and {got} were read"));
     }
     waits(instruction, name, modifiers);
-    let packed = name.starts_with("v_pk_");
     let sources = usize::from(instruction.destinations);
-    if packed {
-        let [low, high] =
-            [("op_sel", 0), ("op_sel_hi", 7)].map(|(n, default)| modifiers.bits(n, default));
-        instruction.extra = [
-            low,
-            high,
-            modifiers.bits("neg_lo", 0),
-            modifiers.bits("neg_hi", 0),
+    if name.starts_with("v_pk_") {
+        let all = [
+            ("op_sel", 0),
+            ("op_sel_hi", 7),
+            ("neg_lo", 0),
+            ("neg_hi", 0),
         ];
-    } else if let Some(bits) = modifiers.get("op_sel").map(|_| modifiers.bits("op_sel", 0)) {
-        let part = Part {
-            shift: 16,
-            bits: 16,
-            signed: false,
-        };
-        for (at, operand) in instruction.operands[sources..].iter_mut().enumerate() {
-            if bits >> at & 1 == 1 {
-                operand.part = Some(part);
-            }
-        }
-        if bits >> (instruction.operands.len() - sources) & 1 == 1 {
+        instruction.extra = all.map(|(name, default)| modifiers.bits(name, default));
+    } else if modifiers.get("op_sel").is_some() {
+        let bits = modifiers.bits("op_sel", 0);
+        let operands = &mut instruction.operands[sources..];
+        if bits >> operands.len() & 1 == 1 {
             instruction.special.get_or_insert_default().part = Some((16, 16, true));
         }
+        for (at, operand) in operands.iter_mut().enumerate() {
+            operand.part = (bits >> at & 1 == 1)
+                .then_some((16, 16, false))
+                .or(operand.part);
+        }
     }
-    if let Some(permute) = permute(modifiers)? {
+    if let Some((pattern, value)) = modifiers.0.iter().find(|one| is_listed(PERMUTES, one.0)) {
         let source = instruction
             .operands
             .get_mut(sources)
             .ok_or("nothing to permute")?;
-        let special = instruction.special.get_or_insert_default();
-        special.permute = Some(Permute {
-            source: *source,
-            ..permute
-        });
+        let permute = permute(pattern, &numbers(value), modifiers, *source, lanes);
+        instruction.special.get_or_insert_default().permute = Some(permute);
         source.kind = Kind::Permuted;
     }
     for (modifier, value) in &modifiers.0 {
         let special = &mut instruction.special;
         match *modifier {
-            "offset" | "offset0" if value.starts_with("swizzle") => {
-                instruction.extra[0] = swizzle(value)?;
-            }
+            "offset" if value.starts_with("swizzle") => instruction.extra[0] = swizzle(value)?,
             "offset" | "offset0" | "offset1" => {
-                let offset = integer(value).and_then(|n| i32::try_from(n).ok());
+                let offset = integer(value).and_then(|n| i32::try_from(n.cast_signed()).ok());
                 let offset = offset.ok_or_else(|| format!("`{value}` is no offset"))?;
                 instruction.offsets[usize::from(*modifier == "offset1")] = offset;
                 if name == "ds_swizzle_b32" {
@@ -327,12 +287,8 @@ fn apply(
             "src0_sel" | "src1_sel" => {
                 let at = sources + usize::from(*modifier == "src1_sel");
                 let operand = instruction.operands.get_mut(at).ok_or("no such source")?;
-                let signed = operand.part.is_some_and(|part| part.signed);
-                operand.part = part(value)?.map(|(shift, bits)| Part {
-                    shift,
-                    bits,
-                    signed,
-                });
+                let signed = operand.part.is_some_and(|(_, _, signed)| signed);
+                operand.part = part(value)?.map(|(shift, bits)| (shift, bits, signed));
             }
             "dst_sel" => {
                 let preserve = modifiers.get("dst_unused") == Some("UNUSED_PRESERVE");
@@ -341,13 +297,14 @@ fn apply(
                 }
             }
             "register" => instruction.extra[0] = u32::from(value.contains("SHADER_CYCLES")),
-            "op_sel" | "op_sel_hi" | "neg_lo" | "neg_hi" if packed || *modifier == "op_sel" => {}
-            other if IGNORED.contains(&other) || PERMUTES.contains(&other) => {}
+            "op_sel" => {}
+            "op_sel_hi" | "neg_lo" | "neg_hi" if name.starts_with("v_pk_") => {}
+            other if is_listed(IGNORED, other) || is_listed(PERMUTES, other) => {}
             other => return Err(format!("modifier `{other}` is not known to this emulator")),
         }
     }
     if let Some(memory) = &instruction.memory
-        && let MemoryKind::Atomic(_) = memory.kind
+        && memory.is_atomic()
         && memory.space == Space::Global
     {
         // An atomic with a result has one operand more.
@@ -357,120 +314,95 @@ fn apply(
     Ok(())
 }
 
-/// Sets the counts that a wait leaves. A counter that it does not look at gets all ones.
+/// Sets the counts that a wait leaves: of global memory, LDS, and stores. A counter that it does not look at gets all
+/// ones.
 fn waits(instruction: &mut Instruction, name: &str, modifiers: &Modifiers<'_>) {
-    let count = |name| modifiers.number(name).map_or(u32::MAX, |n| n as u32);
-    match name {
-        "s_waitcnt" => instruction.extra = [count("vmcnt"), count("lgkmcnt"), u32::MAX, 0],
-        "s_waitcnt_vscnt" | "s_waitcnt_vmcnt" | "s_waitcnt_lgkmcnt" => {
-            let left = instruction
-                .operands
-                .last()
-                .map_or(0, |operand| operand.value as u32);
-            let at = ["s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_waitcnt_vscnt"];
-            let at = at.iter().position(|known| *known == name).unwrap_or(0);
-            instruction.extra = [u32::MAX; 4];
-            instruction.extra[at] = left;
-        }
-        _ => {}
+    const ONE_COUNTER: [&str; 3] = ["s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_waitcnt_vscnt"];
+    if name == "s_waitcnt" {
+        let count = |name| modifiers.number(name).unwrap_or(u32::MAX);
+        instruction.extra = [count("vmcnt"), count("lgkmcnt"), u32::MAX, 0];
+    } else if let Some(at) = ONE_COUNTER.iter().position(|known| *known == name) {
+        let left = instruction
+            .operands
+            .last()
+            .map_or(0, |operand| operand.value as u32);
+        instruction.extra = [u32::MAX; 4];
+        instruction.extra[at] = left;
     }
 }
 
 /// Returns `WORD_1` as a shift and a number of bits.
 fn part(value: &str) -> Result<Option<(u8, u8)>, String> {
-    Ok(match value {
-        "DWORD" => None,
-        "WORD_0" => Some((0, 16)),
-        "WORD_1" => Some((16, 16)),
-        "BYTE_0" => Some((0, 8)),
-        "BYTE_1" => Some((8, 8)),
-        "BYTE_2" => Some((16, 8)),
-        "BYTE_3" => Some((24, 8)),
-        other => return Err(format!("`{other}` is no part of a register")),
+    let unknown = || format!("`{value}` is no part of a register");
+    let (kind, number) = value.split_once('_').unwrap_or((value, "0"));
+    let number: u8 = number.parse().map_err(|_| unknown())?;
+    Ok(match (kind, number) {
+        ("DWORD", 0) => None,
+        ("WORD", 0..2) => Some((16 * number, 16)),
+        ("BYTE", 0..4) => Some((8 * number, 8)),
+        _ => return Err(unknown()),
     })
 }
 
-const PERMUTES: [&str; 14] = [
-    "quad_perm",
-    "row_shl",
-    "row_shr",
-    "row_ror",
-    "wave_shl",
-    "wave_shr",
-    "wave_rol",
-    "wave_ror",
-    "row_mirror",
-    "row_half_mirror",
-    "row_bcast",
-    "row_share",
-    "row_newbcast",
-    "row_xmask",
-];
-
-fn permute(modifiers: &Modifiers<'_>) -> Result<Option<Permute>, String> {
-    let lanes = |value: &str| -> Vec<u8> {
-        let parts = value.trim_matches(['[', ']']).split(',');
-        parts.filter_map(|part| part.trim().parse().ok()).collect()
+fn permute(
+    pattern: &str,
+    values: &[u32],
+    modifiers: &Modifiers<'_>,
+    source: Operand,
+    lanes: usize,
+) -> Permute {
+    let value = |at: usize| values.get(at).map_or(0, |value| *value as usize);
+    let n = value(0);
+    let from = |lane: usize| {
+        let (row, at) = (lane & !15, lane & 15);
+        let within = |from: usize| (from < 16).then_some(row + from);
+        match pattern {
+            "quad_perm" => Some((lane & !3) + (value(lane & 3) & 3)),
+            "dpp8" => Some((lane & !7) + (value(lane & 7) & 7)),
+            "row_shl" => within(at + n),
+            "row_shr" => within(at.wrapping_sub(n)),
+            "row_ror" => within((at + 16 - (n & 15)) % 16),
+            "wave_shl" => Some(lane + 1).filter(|from| *from < lanes),
+            "wave_shr" => lane.checked_sub(1),
+            "wave_rol" => Some((lane + 1) % lanes),
+            "wave_ror" => Some((lane + lanes - 1) % lanes),
+            "row_mirror" => within(15 - at),
+            "row_half_mirror" => Some((lane & !7) + 7 - (lane & 7)),
+            "row_bcast" if n == 15 => row.checked_sub(1),
+            "row_bcast" => (lane >= 32).then_some(31),
+            "row_xmask" => within(at ^ (n & 15)),
+            _ => within(n & 15),
+        }
     };
-    let mut pattern = None;
-    for (name, value) in &modifiers.0 {
-        let lanes = lanes(value);
-        let one = lanes.first().copied().unwrap_or(0);
-        pattern = pattern.or(match *name {
-            "quad_perm" => lanes.try_into().ok().map(Pattern::Quad),
-            "dpp8" => lanes.try_into().ok().map(Pattern::Eight),
-            "row_shl" => Some(Pattern::RowShl(one)),
-            "row_shr" => Some(Pattern::RowShr(one)),
-            "row_ror" => Some(Pattern::RowRor(one)),
-            "wave_shl" => Some(Pattern::WaveShl),
-            "wave_shr" => Some(Pattern::WaveShr),
-            "wave_rol" => Some(Pattern::WaveRol),
-            "wave_ror" => Some(Pattern::WaveRor),
-            "row_mirror" => Some(Pattern::Mirror),
-            "row_half_mirror" => Some(Pattern::HalfMirror),
-            "row_bcast" if one == 15 => Some(Pattern::Broadcast15),
-            "row_bcast" => Some(Pattern::Broadcast31),
-            "row_share" | "row_newbcast" => Some(Pattern::Share(one)),
-            "row_xmask" => Some(Pattern::Xmask(one)),
-            _ => None,
-        });
-    }
-    let mask = |name| modifiers.number(name).map_or(0xf, |mask| mask as u8);
-    Ok(pattern.map(|pattern| Permute {
-        pattern,
-        row_mask: mask("row_mask"),
-        bank_mask: mask("bank_mask"),
+    let mask = |name, at: usize| modifiers.number(name).unwrap_or(0xf) >> at & 1 == 1;
+    let enabled = |lane: &usize| mask("row_mask", lane / 16) && mask("bank_mask", lane / 4 % 4);
+    Permute {
+        source,
+        from: (0..lanes).map(from).collect(),
+        enabled: (0..lanes)
+            .filter(enabled)
+            .fold(0, |all, lane| all | 1 << lane),
         // The assembler writes the set bit as 0 or as 1.
         zero: modifiers.get("bound_ctrl").is_some(),
-        source: Operand::new(Kind::Off, 0, 0),
-    }))
+    }
 }
 
 /// Returns `swizzle(SWAP,16)` as the bits of the instruction's offset.
 fn swizzle(value: &str) -> Result<u32, String> {
     let inside = value.trim_start_matches("swizzle").trim_matches(['(', ')']);
-    let mut words = inside.split(',').map(str::trim);
-    let mode = words.next().unwrap_or_default();
-    let numbers: Vec<u32> = words.clone().filter_map(|word| word.parse().ok()).collect();
+    let (mode, rest) = inside.split_once(',').unwrap_or((inside, ""));
     let bits = |and: u32, or: u32, xor: u32| and | or << 5 | xor << 10;
-    Ok(match (mode, numbers.as_slice()) {
+    Ok(match (mode.trim(), numbers(rest).as_slice()) {
         ("QUAD_PERM", [a, b, c, d]) => 0x8000 | a | b << 2 | c << 4 | d << 6,
         ("SWAP", [size]) => bits(0x1f, 0, *size),
         ("REVERSE", [size]) => bits(0x1f, 0, size - 1),
         ("BROADCAST", [size, lane]) => bits(0x1f & !(size - 1), *lane, 0),
-        ("BITMASK_PERM", _) => {
-            let mask = words.next().unwrap_or_default().trim_matches('"');
-            mask.bytes().fold(0, |all, c| {
-                let [and, or, xor] =
-                    [all & 0x1f, all >> 5 & 0x1f, all >> 10 & 0x1f].map(|n| n << 1 & 0x1f);
-                match c {
-                    b'1' => bits(and, or | 1, xor),
-                    b'p' => bits(and | 1, or, xor),
-                    b'i' => bits(and | 1, or, xor | 1),
-                    _ => bits(and, or, xor),
-                }
-            })
-        }
+        ("BITMASK_PERM", _) => rest.trim().trim_matches('"').bytes().fold(0, |all, c| {
+            let [and, or, xor] = [0, 5, 10].map(|shift| (all >> shift) << 1 & 0x1f);
+            let [keeps, sets, flips] =
+                ["pi", "1", "i"].map(|of| u32::from(of.contains(char::from(c))));
+            bits(and | keeps, or | sets, xor | flips)
+        }),
         _ => return Err(format!("`{value}` is no exchange of lanes")),
     })
 }

@@ -73,6 +73,25 @@ pub enum Fault {
     Unsupported(String),
 }
 
+impl Fault {
+    pub(crate) fn out_of_bounds(
+        what: &'static str,
+        buffer: &str,
+        lane: usize,
+        offset: i64,
+        [length, bytes]: [usize; 2],
+    ) -> Box<Fault> {
+        Box::new(Fault::OutOfBounds {
+            what,
+            buffer: buffer.to_owned(),
+            lane,
+            offset,
+            length,
+            bytes,
+        })
+    }
+}
+
 /// A fault, and the instruction that caused it.
 #[derive(Clone, Debug, Error)]
 #[error("{place}: `{instruction}`, workgroup {workgroup:?}, wave {wave}: {fault}")]

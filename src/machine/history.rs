@@ -38,6 +38,8 @@ pub struct Record {
     /// EXEC before the instruction.
     pub exec: u64,
     pub access: Option<AccessFigures>,
+    /// The lane, the first byte and the number of bytes, for each lane and element of the access.
+    pub elements: Box<[(u8, u64, u8)]>,
     /// Instructions whose results a wait waited for.
     pub waited: Box<[u32]>,
     changes: Box<[Change]>,
@@ -49,7 +51,8 @@ impl Record {
             Change::Vector(_, lanes) => 4 * lanes.len(),
             _ => 0,
         });
-        size_of::<Record>() + size_of_val(&*self.changes) + changes.sum::<usize>()
+        let parts = size_of_val(&*self.changes) + size_of_val(&*self.elements);
+        size_of::<Record>() + parts + changes.sum::<usize>()
     }
 }
 
@@ -223,6 +226,7 @@ impl History {
             pc: step.pc,
             exec: step.exec,
             access: step.access.figures(),
+            elements: step.access.elements.as_slice().into(),
             waited: step.waited.into(),
             changes: changes.into(),
         };

@@ -25,17 +25,26 @@ pub enum Group {
     Wait,
 }
 
-impl Group {
-    pub const ALL: [Group; 7] = [
-        Group::Valu,
-        Group::Salu,
-        Group::Matrix,
+/// Beginnings of names. The first one that fits decides; other instructions are scalar arithmetic.
+const GROUPS: [(Group, &str); 6] = [
+    (Group::Matrix, "v_mfma v_wmma"),
+    (Group::Valu, "v_"),
+    (Group::Lds, "ds_"),
+    (
         Group::Memory,
-        Group::Lds,
+        "s_load global_l global_s global_a flat_ scratch_ buffer_l buffer_s buffer_a",
+    ),
+    (
         Group::Branch,
+        "s_cbranch s_branch s_setpc s_swappc s_endpgm",
+    ),
+    (
         Group::Wait,
-    ];
+        "s_wait s_barrier s_nop s_delay s_clause s_sleep s_setprio s_set_inst s_sendmsg s_icache buffer_ global_",
+    ),
+];
 
+impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Group::Valu => "VALU",
@@ -49,39 +58,12 @@ impl Group {
     }
 
     pub(crate) fn from_name(name: &str) -> Group {
-        let starts = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
-        if starts(&["v_mfma", "v_wmma"]) {
-            Group::Matrix
-        } else if starts(&["v_"]) {
-            Group::Valu
-        } else if starts(&["ds_"]) {
-            Group::Lds
-        } else if starts(&[
-            "s_load", "global_l", "global_s", "global_a", "flat_", "scratch_",
-        ]) || starts(&["buffer_l", "buffer_s", "buffer_a"])
-        {
-            Group::Memory
-        } else if starts(&["s_cbranch", "s_branch", "s_setpc", "s_swappc", "s_endpgm"]) {
-            Group::Branch
-        } else if starts(&[
-            "s_wait",
-            "s_barrier",
-            "s_nop",
-            "s_delay",
-            "s_clause",
-            "s_sleep",
-        ]) || starts(&[
-            "s_setprio",
-            "s_set_inst",
-            "s_sendmsg",
-            "s_icache",
-            "buffer_",
-            "global_",
-        ]) {
-            Group::Wait
-        } else {
-            Group::Salu
-        }
+        let fits =
+            |(_, starts): &&(Group, &str)| starts.split(' ').any(|start| name.starts_with(start));
+        GROUPS
+            .iter()
+            .find(fits)
+            .map_or(Group::Salu, |found| found.0)
     }
 }
 
@@ -97,26 +79,10 @@ pub enum Space {
     Scalar,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Atomic {
-    Add,
-    Sub,
-    SignedMin,
-    SignedMax,
-    UnsignedMin,
-    UnsignedMax,
-    And,
-    Or,
-    Xor,
-    Swap,
-    CompareSwap,
-    AddF32,
-    AddF64,
-    MinF32,
-    MaxF32,
-}
+/// Returns the value that an atomic operation stores: from the old value, the data, and the value to compare with.
+pub(crate) type Atomic = fn(u64, u64, u64) -> u64;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum MemoryKind {
     Load,
     Store,
@@ -124,7 +90,7 @@ pub(crate) enum MemoryKind {
 }
 
 /// How an instruction accesses memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryOp {
     pub space: Space,
     pub kind: MemoryKind,
@@ -138,6 +104,16 @@ pub(crate) struct MemoryOp {
     pub pair: u16,
     pub flat: bool,
     pub buffer: bool,
+}
+
+impl MemoryOp {
+    pub fn stores(&self) -> bool {
+        !matches!(self.kind, MemoryKind::Load)
+    }
+
+    pub fn is_atomic(&self) -> bool {
+        matches!(self.kind, MemoryKind::Atomic(_))
+    }
 }
 
 /// Rare parts of an instruction.
@@ -154,33 +130,15 @@ pub(crate) struct Special {
 }
 
 /// Data parallel primitives (DPP): the lanes from which lanes take their first source.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Permute {
-    pub pattern: Pattern,
-    pub row_mask: u8,
-    pub bank_mask: u8,
+    pub source: Operand,
+    /// For each lane the lane that it fetches from, if there is one.
+    pub from: Vec<Option<usize>>,
+    /// One bit for each lane that the masks of rows and banks enable.
+    pub enabled: u64,
     /// True if lanes without a source get zero. Otherwise they do not take part.
     pub zero: bool,
-    pub source: Operand,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pattern {
-    Quad([u8; 4]),
-    RowShl(u8),
-    RowShr(u8),
-    RowRor(u8),
-    WaveShl,
-    WaveShr,
-    WaveRol,
-    WaveRor,
-    Mirror,
-    HalfMirror,
-    Broadcast15,
-    Broadcast31,
-    Share(u8),
-    Xmask(u8),
-    Eight([u8; 8]),
 }
 
 /// One instruction.
@@ -205,17 +163,27 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// Returns the registers that the instruction writes, besides EXEC, VCC and SCC.
-    pub fn written(&self) -> impl Iterator<Item = &Operand> {
-        let own = self.operands.iter().take(usize::from(self.destinations));
-        let second = self.special.iter().filter_map(|s| s.second.as_ref());
-        let second = second.flat_map(|i| i.operands.iter().take(usize::from(i.destinations)));
-        own.chain(second).filter(|operand| operand.is_register())
+    fn halves(&self) -> impl Iterator<Item = &Instruction> {
+        let second = self
+            .special
+            .iter()
+            .filter_map(|special| special.second.as_ref());
+        std::iter::once(self).chain(second)
     }
 
-    /// Returns the bytes that one lane moves. `None` if the instruction reaches no memory.
-    pub fn bytes_of_a_lane(&self) -> Option<u32> {
-        let memory = self.memory.as_ref()?;
-        Some(u32::from(memory.bytes) * if memory.pair > 0 { 2 } else { 1 })
+    /// Returns the registers that the instruction writes, besides EXEC, VCC and SCC.
+    pub fn written(&self) -> impl Iterator<Item = &Operand> {
+        let all = self.halves();
+        let all = all.flat_map(|i| i.operands.iter().take(usize::from(i.destinations)));
+        all.filter(|operand| operand.is_register())
+    }
+
+    /// Returns the registers that the instruction reads, besides EXEC, VCC and SCC.
+    pub fn read(&self) -> impl Iterator<Item = &Operand> {
+        let all = self.halves();
+        let all = all.flat_map(|i| i.operands.iter().skip(usize::from(i.destinations)));
+        let special = self.special.iter();
+        let permuted = special.filter_map(|special| Some(&special.permute.as_ref()?.source));
+        all.chain(permuted).filter(|operand| operand.is_register())
     }
 }

@@ -57,14 +57,14 @@ impl Lds {
         if address + bytes <= self.bytes.len() {
             return Ok(());
         }
-        Err(Box::new(Fault::OutOfBounds {
+        let sizes = [self.bytes.len(), bytes];
+        Err(Fault::out_of_bounds(
             what,
-            buffer: "LDS".into(),
+            "LDS",
             lane,
-            offset: address as i64,
-            length: self.bytes.len(),
-            bytes,
-        }))
+            address as i64,
+            sizes,
+        ))
     }
 
     /// Returns the bytes, and whether one of them was never written.

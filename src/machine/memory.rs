@@ -1,5 +1,6 @@
 //! Global memory: buffers at addresses far from each other. Every access has to stay inside one buffer.
 
+use crate::core::unsupported;
 use crate::error::Fault;
 
 /// Number of address bits per buffer: buffer `n`, counted from 1, begins at `n << SPAN`.
@@ -133,15 +134,14 @@ impl Memory {
         let offset = address.wrapping_sub(address_of(index)).cast_signed();
         let length = buffer.bytes.len();
         if offset < 0 || offset as usize + bytes > length {
-            let buffer = buffer.name.clone();
-            return Err(Box::new(Fault::OutOfBounds {
+            let sizes = [length, bytes];
+            return Err(Fault::out_of_bounds(
                 what,
-                buffer,
+                &buffer.name,
                 lane,
                 offset,
-                length,
-                bytes,
-            }));
+                sizes,
+            ));
         }
         Ok((index, offset as usize))
     }
@@ -167,8 +167,7 @@ impl Memory {
         let (index, offset) = self.place("a store", lane, address, bytes)?;
         let buffer = &mut self.buffers[index];
         if buffer.read_only {
-            let what = format!("a store of lane {lane} into {}", buffer.name);
-            return Err(Box::new(Fault::Unsupported(what)));
+            return unsupported(format!("a store of lane {lane} into {}", buffer.name));
         }
         Ok(&mut buffer.bytes[offset..offset + bytes])
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::instruction::{Instruction, Space};
+use crate::instruction::{Instruction, MemoryOp, Space};
 use crate::lds::Lds;
 use crate::program::Program;
 use crate::wave::Wave;
@@ -55,17 +55,10 @@ impl Access {
         self.unwritten_error = 0;
     }
 
-    pub(crate) fn note(
-        &mut self,
-        space: Space,
-        lane: usize,
-        address: u64,
-        bytes: usize,
-        stores: bool,
-    ) {
-        self.space = Some(space);
-        self.stores = stores;
-        self.elements.push((lane as u8, address, bytes as u8));
+    pub(crate) fn note(&mut self, memory: &MemoryOp, lane: usize, address: u64) {
+        self.space = Some(memory.space);
+        self.stores = memory.stores();
+        self.elements.push((lane as u8, address, memory.bytes));
     }
 
     /// Computes the counts. Returns `None` if the instruction moved nothing.

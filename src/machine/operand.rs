@@ -6,6 +6,30 @@ pub const M0: u16 = 124;
 pub const NULL: u16 = 125;
 pub const EXEC: u16 = 126;
 
+/// Names of special registers: bank, index and number of registers.
+const NAMED: [(&str, Kind, u16, u16); 11] = [
+    ("vcc", Kind::Scalar, VCC, 2),
+    ("vcc_lo", Kind::Scalar, VCC, 1),
+    ("vcc_hi", Kind::Scalar, VCC + 1, 1),
+    ("exec", Kind::Scalar, EXEC, 2),
+    ("exec_lo", Kind::Scalar, EXEC, 1),
+    ("exec_hi", Kind::Scalar, EXEC + 1, 1),
+    ("m0", Kind::Scalar, M0, 1),
+    ("null", Kind::Scalar, NULL, 1),
+    ("off", Kind::Off, 0, 0),
+    ("scc", Kind::Scc, 0, 1),
+    ("src_scc", Kind::Scc, 0, 1),
+];
+
+/// Modifiers around an operand.
+const MODIFIERS: [(&str, &str, fn(&mut Operand)); 5] = [
+    ("-", "", |operand| operand.negate = true),
+    ("neg(", ")", |operand| operand.negate = true),
+    ("|", "|", |operand| operand.absolute = true),
+    ("abs(", ")", |operand| operand.absolute = true),
+    ("sext(", ")", |operand| operand.part = Some((0, 32, true))),
+];
+
 /// First number of the accumulation registers, until the program knows how many vector registers it uses.
 pub(crate) const ACCUMULATORS: u16 = 256;
 
@@ -24,14 +48,6 @@ pub enum Kind {
     Off,
 }
 
-/// Part of a 32-bit source: the bytes from `shift / 8`, zero-extended or sign-extended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    pub shift: u8,
-    pub bits: u8,
-    pub signed: bool,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Operand {
     pub kind: Kind,
@@ -41,7 +57,8 @@ pub struct Operand {
     pub width: u16,
     pub negate: bool,
     pub absolute: bool,
-    pub part: Option<Part>,
+    /// Part of a 32-bit source: its first bit, its number of bits, and whether its sign is extended.
+    pub part: Option<(u8, u8, bool)>,
     /// Bits of a constant, or the target of a label.
     pub value: u64,
 }
@@ -59,11 +76,16 @@ impl Operand {
         }
     }
 
-    pub const fn constant(value: u64) -> Operand {
-        Operand {
-            value,
-            ..Operand::new(Kind::Constant, 0, 1)
-        }
+    /// Creates a constant, or a label with its target.
+    pub(crate) const fn with_value(kind: Kind, value: u64) -> Operand {
+        let operand = Operand::new(kind, 0, 1);
+        Operand { value, ..operand }
+    }
+
+    /// Returns the same operand from a later register on.
+    pub(crate) fn after(self, registers: u16) -> Operand {
+        let index = self.index + registers;
+        Operand { index, ..self }
     }
 
     pub fn is_register(&self) -> bool {
@@ -77,16 +99,14 @@ impl Operand {
     /// Formats a name such as `v[6:7]`. `vectors` is the number of vector registers; it determines the names of
     /// accumulation registers.
     pub fn name(&self, vectors: u16) -> String {
-        let (bank, index) = match self.kind {
-            Kind::Vector if self.index >= vectors => ("a", self.index - vectors),
-            Kind::Vector => ("v", self.index),
-            Kind::Scalar => match self.index {
-                VCC => return "vcc".into(),
-                M0 => return "m0".into(),
-                EXEC => return "exec".into(),
-                index => ("s", index),
-            },
-            _ => return String::new(),
+        let named = NAMED.iter().find(|(_, kind, index, width)| {
+            (*kind, *index, *width) == (self.kind, self.index, self.width)
+        });
+        let (bank, index) = match (self.kind, named) {
+            (_, Some(named)) => return named.0.to_owned(),
+            (Kind::Vector, _) if self.index >= vectors => ("a", self.index - vectors),
+            (Kind::Vector, _) => ("v", self.index),
+            (_, None) => ("s", self.index),
         };
         match self.width {
             0 | 1 => format!("{bank}{index}"),
@@ -108,49 +128,18 @@ pub(crate) fn parse(text: &str, constants: ConstantType) -> Option<Operand> {
     if let Some(operand) = number(text, constants) {
         return Some(operand);
     }
-    if let Some(rest) = text.strip_prefix('-') {
-        return parse(rest, constants).map(|operand| Operand {
-            negate: true,
-            ..operand
-        });
+    for (start, end, modify) in MODIFIERS {
+        let inside = text
+            .strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end));
+        if let Some(inside) = inside {
+            let mut operand = parse(inside, constants)?;
+            modify(&mut operand);
+            return Some(operand);
+        }
     }
-    let inside = |start: &str, end: &str| text.strip_prefix(start)?.strip_suffix(end);
-    if let Some(rest) = inside("|", "|").or(inside("abs(", ")")) {
-        return parse(rest, constants).map(|operand| Operand {
-            absolute: true,
-            ..operand
-        });
-    }
-    if let Some(rest) = inside("neg(", ")") {
-        return parse(rest, constants).map(|operand| Operand {
-            negate: true,
-            ..operand
-        });
-    }
-    if let Some(rest) = inside("sext(", ")") {
-        let part = Part {
-            shift: 0,
-            bits: 32,
-            signed: true,
-        };
-        return parse(rest, constants).map(|operand| Operand {
-            part: Some(part),
-            ..operand
-        });
-    }
-    let scalar = |index, width| Some(Operand::new(Kind::Scalar, index, width));
-    match text {
-        "off" => return Some(Operand::new(Kind::Off, 0, 0)),
-        "vcc" => return scalar(VCC, 2),
-        "vcc_lo" => return scalar(VCC, 1),
-        "vcc_hi" => return scalar(VCC + 1, 1),
-        "exec" => return scalar(EXEC, 2),
-        "exec_lo" => return scalar(EXEC, 1),
-        "exec_hi" => return scalar(EXEC + 1, 1),
-        "m0" => return scalar(M0, 1),
-        "null" => return scalar(NULL, 1),
-        "scc" | "src_scc" => return Some(Operand::new(Kind::Scc, 0, 1)),
-        _ => {}
+    if let Some((_, kind, index, width)) = NAMED.iter().find(|named| named.0 == text) {
+        return Some(Operand::new(*kind, *index, *width));
     }
     let (bank, rest) = text.split_at_checked(1)?;
     let (index, width) = match rest.strip_prefix('[') {
@@ -167,57 +156,60 @@ pub(crate) fn parse(text: &str, constants: ConstantType) -> Option<Operand> {
         "a" if index + width <= 256 => {
             Some(Operand::new(Kind::Vector, index + ACCUMULATORS, width))
         }
-        "s" if index + width <= VCC => scalar(index, width),
+        "s" if index + width <= VCC => Some(Operand::new(Kind::Scalar, index, width)),
         _ => None,
     }
 }
 
-fn number(text: &str, constants: ConstantType) -> Option<Operand> {
+/// Parses a whole number, decimal or hexadecimal, possibly negative.
+pub(crate) fn integer(text: &str) -> Option<u64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |d| (true, d));
-    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    if digits.contains('.') && !digits.starts_with("0x") {
-        let value: f64 = text.parse().ok()?;
-        return Some(Operand::constant(match constants {
-            ConstantType::F64 => value.to_bits(),
-            ConstantType::F16 => u64::from(crate::float::to_half(value as f32)),
-            ConstantType::Bits => u64::from((value as f32).to_bits()),
-        }));
-    }
     let magnitude = match digits.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok()?,
         None => digits.parse().ok()?,
     };
-    let value = if negative {
+    Some(if negative {
         magnitude.wrapping_neg()
     } else {
         magnitude
+    })
+}
+
+fn number(text: &str, constants: ConstantType) -> Option<Operand> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let value = if digits.contains('.') {
+        let value: f64 = text.parse().ok()?;
+        match constants {
+            ConstantType::F64 => value.to_bits(),
+            ConstantType::F16 => u64::from(crate::float::to_half(value as f32)),
+            ConstantType::Bits => u64::from((value as f32).to_bits()),
+        }
+    } else {
+        let value = integer(text)?;
+        // A literal of an f64 instruction is the upper half of the number; small integers keep their value.
+        let is_literal = !(-16..=64).contains(&value.cast_signed()) && value <= u64::from(u32::MAX);
+        value
+            << if constants == ConstantType::F64 && is_literal {
+                32
+            } else {
+                0
+            }
     };
-    // A literal of an f64 instruction is the upper half of the number; small integers keep their value.
-    let is_inline = (-16..=64).contains(&value.cast_signed());
-    Some(Operand::constant(match constants {
-        ConstantType::F64 if !is_inline && value <= u64::from(u32::MAX) => value << 32,
-        _ => value,
-    }))
+    Some(Operand::with_value(Kind::Constant, value))
 }
 
 /// Splits `a, b[1,2], c(d, e)` at the commas outside brackets.
 pub(crate) fn split(text: &str) -> Vec<&str> {
-    let mut parts = vec![];
-    let (mut depth, mut start) = (0_i32, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            '[' | '(' => depth += 1,
-            ']' | ')' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(text[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(text[start..].trim());
-    parts.retain(|part| !part.is_empty());
+    let mut depth = 0_i32;
+    let parts = text.split(move |c: char| {
+        depth += i32::from(matches!(c, '[' | '(')) - i32::from(matches!(c, ']' | ')'));
+        c == ',' && depth == 0
+    });
     parts
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! The registers of one wave, and the results that it waits for.
 
-use crate::operand::{EXEC, Kind, NULL, Operand, Part, VCC};
+use crate::float;
+use crate::operand::{EXEC, Kind, NULL, Operand, VCC};
 
 /// Content of registers and LDS before the first write: a NaN that is easy to recognise.
 pub const UNWRITTEN: u32 = 0x7fc0_dead;
@@ -105,16 +106,26 @@ impl Wave {
         self.mask_at(VCC)
     }
 
-    fn mask_at(&self, index: u16) -> u64 {
+    fn pair(&self, index: u16) -> u64 {
         let at = usize::from(index);
+        u64::from(self.scalars[at]) | u64::from(self.scalars[at + 1]) << 32
+    }
+
+    fn mask_at(&self, index: u16) -> u64 {
         match self.lanes {
-            32 => u64::from(self.scalars[at]),
-            _ => u64::from(self.scalars[at]) | u64::from(self.scalars[at + 1]) << 32,
+            32 => u64::from(self.scalars[usize::from(index)]),
+            _ => self.pair(index),
         }
     }
 
     pub(crate) fn all_lanes(&self) -> u64 {
         u64::MAX >> (64 - self.lanes)
+    }
+
+    /// Returns the lanes in EXEC.
+    pub(crate) fn active<const N: usize>(&self) -> impl Iterator<Item = usize> + use<N> {
+        let exec = self.exec();
+        (0..N).filter(move |lane| exec >> lane & 1 == 1)
     }
 
     /// Returns one bit per lane, from a scalar register or a pair.
@@ -126,52 +137,42 @@ impl Wave {
     }
 
     pub(crate) fn set_mask(&mut self, operand: &Operand, mask: u64) {
-        let at = usize::from(operand.index);
-        if operand.index == NULL {
-            return;
-        }
-        self.scalars[at] = mask as u32;
-        if self.lanes == 64 {
-            self.scalars[at + 1] = (mask >> 32) as u32;
-        }
+        self.set_words(operand.index, mask, self.lanes == 64);
     }
 
     pub(crate) fn set_exec(&mut self, mask: u64) {
-        self.set_mask(&Operand::new(Kind::Scalar, EXEC, 2), mask);
+        self.set_words(EXEC, mask, self.lanes == 64);
     }
 
-    /// Returns a scalar operand. For a vector register it returns the first lane.
-    pub(crate) fn scalar(&self, operand: &Operand) -> u32 {
+    /// Returns a lane of a vector register, or a scalar operand.
+    pub(crate) fn at_lane(&self, operand: &Operand, lane: usize) -> u32 {
         match operand.kind {
+            Kind::Vector => self.vector(operand.index)[lane],
             Kind::Scalar => self.scalars[usize::from(operand.index)],
-            Kind::Vector => self.vector(operand.index)[0],
             Kind::Scc => u32::from(self.scc),
             _ => operand.value as u32,
         }
     }
 
+    /// Returns a scalar operand. For a vector register it returns the first lane.
+    pub(crate) fn scalar(&self, operand: &Operand) -> u32 {
+        self.at_lane(operand, 0)
+    }
+
     pub(crate) fn scalar64(&self, operand: &Operand) -> u64 {
         match operand.kind {
             Kind::Scalar if operand.index == NULL => 0,
-            Kind::Scalar => {
-                let at = usize::from(operand.index);
-                u64::from(self.scalars[at]) | u64::from(self.scalars[at + 1]) << 32
-            }
+            Kind::Scalar => self.pair(operand.index),
             _ => operand.value,
         }
     }
 
-    pub(crate) fn set_scalar(&mut self, operand: &Operand, value: u32) {
-        if operand.index != NULL {
-            self.scalars[usize::from(operand.index)] = value;
-        }
-    }
-
-    pub(crate) fn set_scalar64(&mut self, operand: &Operand, value: u64) {
-        if operand.index != NULL {
-            let at = usize::from(operand.index);
-            self.scalars[at] = value as u32;
-            self.scalars[at + 1] = (value >> 32) as u32;
+    pub(crate) fn set_words(&mut self, index: u16, value: u64, wide: bool) {
+        if index != NULL {
+            self.scalars[usize::from(index)] = value as u32;
+            if wide {
+                self.scalars[usize::from(index) + 1] = (value >> 32) as u32;
+            }
         }
     }
 
@@ -209,30 +210,25 @@ impl Wave {
     /// `done`.
     pub(crate) fn wait(&mut self, vector: u32, lds: u32, store: u32, done: &mut Vec<u32>) {
         use Counter::{Lds, Scalar, Store, Vector};
-        let count = |of: &[Counter]| {
-            self.outstanding
-                .iter()
-                .filter(|one| of.contains(&one.counter))
-                .count()
+        let count = |of: Counter| {
+            let all = self.outstanding.iter();
+            all.filter(|one| one.counter == of).count()
         };
-        let over = |of: &[Counter], left: u32| count(of).saturating_sub(left as usize);
-        let (mut vectors, mut stores) = (over(&[Vector], vector), over(&[Store], store));
+        let (scalars, ordered) = (count(Scalar), count(Lds));
         // Loads of scalars may end first, so only what exceeds their number is certain to be LDS.
-        let together = over(&[Lds, Scalar], lds);
-        let mut scalars = if lds == 0 { together } else { 0 };
-        let mut lds = if lds == 0 {
-            together
-        } else {
-            together.saturating_sub(count(&[Scalar]))
-        };
+        let mut over = [
+            count(Vector).saturating_sub(vector as usize),
+            if lds == 0 {
+                ordered
+            } else {
+                ordered.saturating_sub(lds as usize)
+            },
+            if lds == 0 { scalars } else { 0 },
+            count(Store).saturating_sub(store as usize),
+        ];
         let pending = &mut self.pending;
         self.outstanding.retain(|one| {
-            let left = match one.counter {
-                Vector => &mut vectors,
-                Lds => &mut lds,
-                Scalar => &mut scalars,
-                Store => &mut stores,
-            };
+            let left = &mut over[one.counter as usize];
             if *left == 0 {
                 return true;
             }
@@ -266,28 +262,6 @@ impl Wave {
         row
     }
 
-    /// Writes `value(lane)` to the lanes in EXEC. The last argument only says how many lanes there are.
-    #[inline(always)]
-    pub(crate) fn write_lanes<const N: usize, T: Lane>(
-        &mut self,
-        operand: &Operand,
-        value: impl Fn(usize) -> T,
-        mut low: [u32; N],
-    ) {
-        let mut high = [0; N];
-        for lane in 0..N {
-            let value = value(lane);
-            low[lane] = value.low();
-            if T::WIDE {
-                high[lane] = value.high();
-            }
-        }
-        self.write_row(operand, 0, &low);
-        if T::WIDE {
-            self.write_row(operand, 1, &high);
-        }
-    }
-
     /// Writes word `word` of the lanes in EXEC.
     #[inline]
     pub(crate) fn write_row<const N: usize>(
@@ -319,26 +293,16 @@ impl Wave {
 }
 
 fn modify<const N: usize>(operand: &Operand, value: &mut [u32; N]) {
-    if let Some(Part {
-        shift,
-        bits,
-        signed,
-    }) = operand.part
-    {
+    if let Some((shift, bits, signed)) = operand.part {
         let unused = 32 - u32::from(bits);
         for word in value.iter_mut() {
             let part = *word >> shift << unused;
-            *word = if signed {
-                (part.cast_signed() >> unused).cast_unsigned()
-            } else {
-                part >> unused
-            };
+            let extended = (part.cast_signed() >> unused).cast_unsigned();
+            *word = if signed { extended } else { part >> unused };
         }
     }
-    let sign = match operand.part {
-        Some(part) if part.bits == 16 => 0x8000,
-        _ => 0x8000_0000_u32,
-    };
+    let is_half = operand.part.is_some_and(|(_, bits, _)| bits == 16);
+    let sign = if is_half { 0x8000 } else { 0x8000_0000 };
     let keep = if operand.absolute { !sign } else { u32::MAX };
     let flip = if operand.negate { sign } else { 0 };
     for word in value {
@@ -346,98 +310,83 @@ fn modify<const N: usize>(operand: &Operand, value: &mut [u32; N]) {
     }
 }
 
-/// A value of one lane, in one register or two.
+/// A value of one lane or of a wave, in one register or two.
 pub(crate) trait Lane: Copy + Default {
     const WIDE: bool;
-    fn from_words(low: u32, high: u32) -> Self;
-    fn low(self) -> u32;
-    fn high(self) -> u32;
+    fn from_words(bits: u64) -> Self;
+    fn words(self) -> u64;
 
+    #[inline(always)]
     fn read<const N: usize>(wave: &Wave, operand: &Operand) -> [Self; N] {
-        let words = Words::<N>::read::<Self>(wave, operand);
+        let mut low = wave.row(operand, 0);
+        let mut high = [0; N];
+        if Self::WIDE {
+            high = wave.row(operand, 1);
+        }
+        if operand.is_modified() {
+            modify(operand, if Self::WIDE { &mut high } else { &mut low });
+        }
         let mut values = [Self::default(); N];
-        for (lane, value) in values.iter_mut().enumerate() {
-            *value = words.lane(lane);
+        for lane in 0..N {
+            values[lane] = Self::from_words(u64::from(low[lane]) | u64::from(high[lane]) << 32);
         }
         values
     }
 
-    fn write<const N: usize>(wave: &mut Wave, operand: &Operand, values: &[Self; N]) {
-        wave.write_lanes(operand, |lane| values[lane], [0; N]);
-    }
-}
-
-/// The registers of an operand, by lane.
-pub(crate) struct Words<const N: usize> {
-    low: [u32; N],
-    high: [u32; N],
-}
-
-impl<const N: usize> Words<N> {
+    /// Writes `value(lane)` to the lanes in EXEC.
     #[inline(always)]
-    pub fn read<T: Lane>(wave: &Wave, operand: &Operand) -> Words<N> {
-        let mut words = Words {
-            low: wave.row(operand, 0),
-            high: if T::WIDE {
-                wave.row(operand, 1)
-            } else {
-                [0; N]
-            },
-        };
-        if operand.is_modified() {
-            modify(
-                operand,
-                if T::WIDE {
-                    &mut words.high
-                } else {
-                    &mut words.low
-                },
-            );
+    fn write<const N: usize>(wave: &mut Wave, operand: &Operand, value: impl Fn(usize) -> Self) {
+        let (mut low, mut high) = ([0; N], [0; N]);
+        for lane in 0..N {
+            let bits = value(lane).words();
+            low[lane] = bits as u32;
+            high[lane] = (bits >> 32) as u32;
         }
-        words
+        wave.write_row(operand, 0, &low);
+        if Self::WIDE {
+            wave.write_row(operand, 1, &high);
+        }
     }
 
-    #[inline(always)]
-    pub fn lane<T: Lane>(&self, lane: usize) -> T {
-        T::from_words(self.low[lane], self.high[lane])
+    /// Reads the value of a whole wave.
+    fn get(wave: &Wave, operand: &Operand) -> Self {
+        Self::from_words(match Self::WIDE {
+            true => wave.scalar64(operand),
+            false => wave.scalar(operand).into(),
+        })
+    }
+
+    fn set(self, wave: &mut Wave, operand: &Operand) {
+        wave.set_words(operand.index, self.words(), Self::WIDE);
     }
 }
+
+/// A float of 16 bits, which is computed in 32.
+#[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
+pub(crate) struct Half(pub f32);
 
 macro_rules! lane {
-    ($type:ty, $wide:expr, |$bits:ident| $from:expr, |$value:ident| $to:expr) => {
+    ($($type:ty, $wide:literal, |$bits:ident| $from:expr, |$value:ident| $to:expr;)*) => {$(
         impl Lane for $type {
             const WIDE: bool = $wide;
             #[inline(always)]
-            fn from_words(low: u32, high: u32) -> Self {
-                let $bits = u64::from(low) | u64::from(high) << 32;
-                $from
-            }
+            fn from_words($bits: u64) -> Self { $from }
             #[inline(always)]
-            fn low(self) -> u32 {
+            fn words(self) -> u64 {
                 let $value = self;
-                let bits = $to;
-                bits as u32
-            }
-            #[inline(always)]
-            fn high(self) -> u32 {
-                let $value = self;
-                let bits = u64::from($to);
-                (bits >> 32) as u32
+                $to.into()
             }
         }
-    };
+    )*};
 }
-lane!(u32, false, |bits| bits as u32, |value| value);
-lane!(i32, false, |bits| bits as i32, |value| value
-    .cast_unsigned());
-lane!(f32, false, |bits| f32::from_bits(bits as u32), |value| {
-    value.to_bits()
-});
-lane!(u16, false, |bits| bits as u16, |value| value);
-lane!(i16, false, |bits| bits as i16, |value| value
-    .cast_unsigned());
-lane!(u64, true, |bits| bits, |value| value);
-lane!(i64, true, |bits| bits.cast_signed(), |value| value
-    .cast_unsigned());
-lane!(f64, true, |bits| f64::from_bits(bits), |value| value
-    .to_bits());
+lane! {
+    u32, false, |bits| bits as u32, |value| value;
+    i32, false, |bits| bits as i32, |value| value.cast_unsigned();
+    f32, false, |bits| f32::from_bits(bits as u32), |value| value.to_bits();
+    u16, false, |bits| bits as u16, |value| value;
+    i16, false, |bits| bits as i16, |value| value.cast_unsigned();
+    Half, false, |bits| Half(float::from_half(bits as u16)), |value| float::to_half(value.0);
+    u64, true, |bits| bits, |value| value;
+    i64, true, |bits| bits.cast_signed(), |value| value.cast_unsigned();
+    f64, true, |bits| f64::from_bits(bits), |value| value.to_bits();
+}

@@ -11,13 +11,11 @@ const EQUAL: u32 = 2;
 const GREATER: u32 = 4;
 /// The outcome of a comparison if one of the two values is no number (NaN).
 const UNORDERED: u32 = 8;
+const ALL: u32 = 15;
 
 /// Finds comparisons such as `v_cmp_lt_f32`, `v_cmpx_gt_u32` and `v_cmp_class_f32`.
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
-    let (writes_exec, rest) = match name.strip_prefix("v_cmpx_") {
-        Some(rest) => (true, rest),
-        None => (false, name.strip_prefix("v_cmp_")?),
-    };
+    let (start, rest) = name.strip_prefix("v_cmp")?.split_once('_')?;
     let (relation, kind) = rest.rsplit_once('_')?;
     let run: Run = match (relation, kind) {
         ("class", "f32") => class::<N, f32>,
@@ -32,7 +30,6 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         (_, "u16") => compare::<N, u16>,
         _ => return None,
     };
-    let all = LESS | EQUAL | GREATER | UNORDERED;
     let accepted = match relation {
         "class" | "f" => 0,
         "lt" => LESS,
@@ -41,20 +38,18 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         "gt" => GREATER,
         "lg" | "ne" => LESS | GREATER,
         "ge" => GREATER | EQUAL,
-        "o" => all - UNORDERED,
+        "o" => ALL - UNORDERED,
         "u" => UNORDERED,
-        "nge" => all - GREATER - EQUAL,
-        "nlg" => all - LESS - GREATER,
-        "ngt" => all - GREATER,
-        "nle" => all - LESS - EQUAL,
-        "neq" => all - EQUAL,
-        "nlt" => all - LESS,
-        "t" | "tru" => all,
+        "nge" => ALL - GREATER - EQUAL,
+        "nlg" => ALL - LESS - GREATER,
+        "ngt" => ALL - GREATER,
+        "nle" => ALL - LESS - EQUAL,
+        "neq" => ALL - EQUAL,
+        "nlt" => ALL - LESS,
+        "t" | "tru" => ALL,
         _ => return None,
     };
-    let mut entry = Entry::new(run, 1, 3);
-    entry.extra = [accepted, u32::from(writes_exec), 0, 0];
-    Some(entry)
+    Some(Entry::new(run, 1, 3).with([accepted, u32::from(start == "x"), 0, 0]))
 }
 
 fn write(c: &mut Core<'_>, i: &Instruction, mask: u64) -> Done {
@@ -73,48 +68,32 @@ fn compare<const N: usize, T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instructi
     let mask = ballot::<N>(c.wave, |lane| {
         let (a, b) = (a[lane], b[lane]);
         let [less, equal, greater] = [a < b, a == b, a > b].map(u32::from);
-        let ordered = less | equal | greater;
-        let relation =
-            (less * LESS) | (equal * EQUAL) | (greater * GREATER) | ((1 - ordered) * UNORDERED);
-        relation & accepted != 0
+        let unordered = 1 - (less | equal | greater);
+        (less * LESS + equal * EQUAL + greater * GREATER + unordered * UNORDERED) & accepted != 0
     });
     write(c, i, mask)
 }
 
-/// A lane's value that can tell its kind of number, one bit per kind.
-trait Class: Lane {
-    fn class(self) -> u32;
-}
-
-macro_rules! class {
-    ($float:ty, $quiet:expr) => {
-        impl Class for $float {
-            fn class(self) -> u32 {
-                use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
-                let pair = |negative: u32, positive: u32| {
-                    1 << if self.is_sign_negative() {
-                        negative
-                    } else {
-                        positive
-                    }
-                };
-                match self.classify() {
-                    Nan => 1 << u32::from(self.to_bits() & $quiet != 0),
-                    Infinite => pair(2, 9),
-                    Normal => pair(3, 8),
-                    Subnormal => pair(4, 7),
-                    Zero => pair(5, 6),
-                }
-            }
-        }
-    };
-}
-class!(f32, 1 << 22);
-class!(f64, 1 << 51);
-
-fn class<const N: usize, F: Class>(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let value = F::read::<N>(c.wave, &i.operands[1]);
+/// Tests each lane's kind of number: one bit per kind, from the signalling NaN to positive infinity.
+fn class<const N: usize, F: Lane + Into<f64>>(c: &mut Core<'_>, i: &Instruction) -> Done {
+    use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
+    let values = F::read::<N>(c.wave, &i.operands[1]);
     let wanted = u32::read::<N>(c.wave, &i.operands[2]);
-    let mask = ballot::<N>(c.wave, |lane| value[lane].class() & wanted[lane] != 0);
+    let mask = ballot::<N>(c.wave, |lane| {
+        let bits = values[lane].words();
+        let (category, quiet) = match F::WIDE {
+            true => (f64::from_bits(bits).classify(), 1 << 51),
+            false => (f32::from_bits(bits as u32).classify(), 1 << 22),
+        };
+        let is_negative = Into::<f64>::into(values[lane]).is_sign_negative();
+        let kind = match category {
+            Nan => return wanted[lane] >> u32::from(bits & quiet != 0) & 1 == 1,
+            Infinite => 2,
+            Normal => 3,
+            Subnormal => 4,
+            Zero => 5,
+        };
+        wanted[lane] >> if is_negative { kind } else { 11 - kind } & 1 == 1
+    });
     write(c, i, mask)
 }

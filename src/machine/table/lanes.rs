@@ -2,71 +2,73 @@
 
 use super::Entry;
 use crate::core::{Core, Done};
-use crate::instruction::Instruction;
-use crate::wave::Lane;
+use crate::instruction::{Instruction, Run};
+use crate::wave::{Counter, Lane};
 
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     Some(match name {
         "v_cndmask_b32" => Entry::new(choose::<N>, 1, 4),
-        "v_mbcnt_lo_u32_b32" => Entry::new(count_below::<N>, 1, 3).with(0),
-        "v_mbcnt_hi_u32_b32" => Entry::new(count_below::<N>, 1, 3).with(32),
-        "v_readfirstlane_b32" => Entry::new(read_first, 1, 2),
+        "v_mbcnt_lo_u32_b32" => Entry::new(count_below::<N>, 1, 3).with([0; 4]),
+        "v_mbcnt_hi_u32_b32" => Entry::new(count_below::<N>, 1, 3).with([32; 4]),
+        "v_readfirstlane_b32" => Entry::new(read_lane, 1, 2),
         "v_readlane_b32" => Entry::new(read_lane, 1, 3),
         "v_writelane_b32" => Entry::new(write_lane, 1, 3),
-        "v_permlane16_b32" => Entry::new(permute_rows::<N>, 1, 4).with(0),
-        "v_permlanex16_b32" => Entry::new(permute_rows::<N>, 1, 4).with(16),
+        "v_permlane16_b32" => Entry::new(permute_rows::<N>, 1, 4).with([0; 4]),
+        "v_permlanex16_b32" => Entry::new(permute_rows::<N>, 1, 4).with([16; 4]),
         "v_swap_b32" => Entry::new(swap::<N>, 2, 2),
         _ => return None,
     })
 }
 
+/// Finds exchanges that go through the hardware of LDS.
+pub(super) fn find_exchange<const N: usize>(name: &str) -> Option<Entry> {
+    let (run, operands): (Run, usize) = match name {
+        "ds_bpermute_b32" => (fetch::<N>, 3),
+        "ds_permute_b32" => (send::<N>, 3),
+        "ds_swizzle_b32" => (swizzle::<N>, 2),
+        _ => return None,
+    };
+    Some(Entry::new(run, 1, operands))
+}
+
+fn read_two<const N: usize>(c: &Core<'_>, i: &Instruction, first: usize) -> [[u32; N]; 2] {
+    [0, 1].map(|at| u32::read::<N>(c.wave, &i.operands[first + at]))
+}
+
 fn choose<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let [a, b] = [1, 2].map(|at| u32::read::<N>(c.wave, &i.operands[at]));
+    let [a, b] = read_two::<N>(c, i, 1);
     let mask = c.wave.mask(&i.operands[3]);
-    let result: [u32; N] = std::array::from_fn(|lane| {
+    let chosen = |lane| {
         if mask >> lane & 1 == 1 {
             b[lane]
         } else {
             a[lane]
         }
-    });
-    u32::write(c.wave, &i.operands[0], &result);
+    };
+    u32::write::<N>(c.wave, &i.operands[0], chosen);
     Ok(())
 }
 
 /// Counts those bits in half of a mask that belong to lower lanes.
 fn count_below<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let [mask, start] = [1, 2].map(|at| u32::read::<N>(c.wave, &i.operands[at]));
+    let [mask, start] = read_two::<N>(c, i, 1);
     let first = i.extra[0] as usize;
-    let result: [u32; N] = std::array::from_fn(|lane| {
+    u32::write::<N>(c.wave, &i.operands[0], |lane| {
         let below = (1_u64 << lane.saturating_sub(first).min(32)) - 1;
-        (mask[lane] & below as u32)
-            .count_ones()
-            .wrapping_add(start[lane])
+        let count = (mask[lane] & below as u32).count_ones();
+        count.wrapping_add(start[lane])
     });
-    u32::write(c.wave, &i.operands[0], &result);
     Ok(())
 }
 
-fn read_first(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let first = c.wave.exec().trailing_zeros() as usize % 64;
-    let first = if c.wave.exec() == 0 { 0 } else { first };
-    let value = value_of(c, i, first);
-    c.wave.set_scalar(&i.operands[0], value);
-    Ok(())
-}
-
-fn value_of(c: &Core<'_>, i: &Instruction, lane: usize) -> u32 {
-    match i.operands[1].kind {
-        crate::operand::Kind::Vector => c.wave.vector(i.operands[1].index)[lane],
-        _ => c.wave.scalar(&i.operands[1]),
-    }
-}
-
+/// Reads the lane that an operand names, or the first one in EXEC.
 fn read_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let lane = c.wave.scalar(&i.operands[2]) as usize % c.wave.lanes;
-    let value = value_of(c, i, lane);
-    c.wave.set_scalar(&i.operands[0], value);
+    let lane = match i.operands.get(2) {
+        Some(lane) => c.wave.scalar(lane),
+        None => c.wave.exec().trailing_zeros(),
+    };
+    let value = c.wave.at_lane(&i.operands[1], lane as usize % c.wave.lanes);
+    value.set(c.wave, &i.operands[0]);
     Ok(())
 }
 
@@ -81,20 +83,62 @@ fn write_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
 /// Fetches within rows of 16 lanes: from the same row, or from its neighbour.
 fn permute_rows<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let source = u32::read::<N>(c.wave, &i.operands[1]);
-    let select =
-        u64::from(c.wave.scalar(&i.operands[2])) | u64::from(c.wave.scalar(&i.operands[3])) << 32;
-    let other = i.extra[0] as usize;
-    let result: [u32; N] = std::array::from_fn(|lane| {
+    let [low, high] = [2, 3].map(|at| u64::from(c.wave.scalar(&i.operands[at])));
+    let (select, other) = (low | high << 32, i.extra[0] as usize);
+    u32::write::<N>(c.wave, &i.operands[0], |lane| {
         let from = (select >> (4 * (lane % 16))) as usize & 15;
         source[(lane & !15 ^ other) + from]
     });
-    u32::write(c.wave, &i.operands[0], &result);
     Ok(())
 }
 
 fn swap<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let [a, b] = [0, 1].map(|at| u32::read::<N>(c.wave, &i.operands[at]));
-    u32::write(c.wave, &i.operands[0], &b);
-    u32::write(c.wave, &i.operands[1], &a);
+    let [a, b] = read_two::<N>(c, i, 0);
+    u32::write::<N>(c.wave, &i.operands[0], |lane| b[lane]);
+    u32::write::<N>(c.wave, &i.operands[1], |lane| a[lane]);
     Ok(())
+}
+
+/// Ends an exchange. Its result counts as a result of LDS.
+fn exchange<const N: usize>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    value: impl Fn(usize) -> u32,
+) -> Done {
+    u32::write::<N>(c.wave, &i.operands[0], value);
+    c.issue(Counter::Lds, Some(&i.operands[0]))
+}
+
+/// Executes `ds_bpermute_b32`: each lane fetches from the lane that its address names, four bytes a lane.
+fn fetch<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+    let [address, data] = read_two::<N>(c, i, 1);
+    let exec = c.wave.exec();
+    exchange::<N>(c, i, |lane| {
+        let from = (address[lane].wrapping_add_signed(i.offsets[0]) / 4) as usize % N;
+        if exec >> from & 1 == 1 { data[from] } else { 0 }
+    })
+}
+
+/// Executes `ds_permute_b32`: each lane sends to the lane that its address names. The highest sender wins.
+fn send<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+    let [address, data] = read_two::<N>(c, i, 1);
+    let mut result = [0; N];
+    for lane in c.wave.active::<N>() {
+        let to = (address[lane].wrapping_add_signed(i.offsets[0]) / 4) as usize % N;
+        result[to] = data[lane];
+    }
+    exchange::<N>(c, i, |lane| result[lane])
+}
+
+/// Executes `ds_swizzle_b32`, a fixed exchange in groups of 4 or of 32 lanes.
+fn swizzle<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+    let data = u32::read::<N>(c.wave, &i.operands[1]);
+    let (exec, pattern) = (c.wave.exec(), i.extra[0] as usize);
+    exchange::<N>(c, i, |lane| {
+        let from = match pattern & 0x8000 {
+            0 => lane & !31 | ((lane & 31 & pattern) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31),
+            _ => lane & !3 | pattern >> (2 * (lane & 3)) & 3,
+        };
+        if exec >> from & 1 == 1 { data[from] } else { 0 }
+    })
 }

@@ -5,6 +5,7 @@ use super::Entry;
 use crate::core::{Core, Done};
 use crate::float;
 use crate::instruction::Instruction;
+use crate::operand::Kind;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Element {
@@ -18,19 +19,13 @@ const ELEMENTS: [Element; 4] = [Element::F32, Element::Xf32, Element::Bf16, Elem
 
 /// Finds instructions such as `v_mfma_f32_16x16x4_f32`, `v_mfma_f32_16x16x16bf16_1k` and `v_wmma_f32_16x16x16_bf16`.
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
-    if let Some(kind) = name.strip_prefix("v_wmma_f32_16x16x16_") {
-        let element = match kind {
-            "bf16" => 2,
-            "f16" => 3,
-            _ => return None,
-        };
-        return (N == 32).then(|| Entry::new(wmma, 1, 4).with(element));
-    }
-    let rest = name.strip_prefix("v_mfma_f32_")?;
+    let (rest, is_wmma) = match name.strip_prefix("v_wmma_f32_") {
+        Some(rest) => (rest, true),
+        None => (name.strip_prefix("v_mfma_f32_")?, false),
+    };
     let (side, rest) = rest.split_once('x')?;
     let (same, rest) = rest.split_once('x')?;
-    let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-    let (depth, kind) = rest.split_at(digits);
+    let (depth, kind) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
     let element = match kind.trim_start_matches('_') {
         "f32" => 0,
         "xf32" => 1,
@@ -39,14 +34,16 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         _ => return None,
     };
     let (side, depth): (u32, u32) = (side.parse().ok()?, depth.parse().ok()?);
-    // One block has 16 or 32 rows, so that 64 lanes hold each matrix once.
-    let is_one_block = matches!((side, depth), (16, 4 | 8 | 16 | 32) | (32, 2 | 4 | 8 | 16));
-    if !is_one_block || same.parse() != Ok(side) || N != 64 {
-        return None;
-    }
-    let mut entry = Entry::new(mfma, 1, 4);
-    entry.extra = [element, side, depth, 0];
-    Some(entry)
+    // One block of MFMA has 16 or 32 rows, so that 64 lanes hold each matrix once.
+    let is_known = same.parse() == Ok(side)
+        && match is_wmma {
+            true => N == 32 && element > 1 && (side, depth) == (16, 16),
+            false => {
+                N == 64 && matches!((side, depth), (16, 4 | 8 | 16 | 32) | (32, 2 | 4 | 8 | 16))
+            }
+        };
+    let entry = Entry::new(if is_wmma { wmma } else { mfma }, 1, 4);
+    is_known.then(|| entry.with([element, side, depth, 0]))
 }
 
 /// Returns element `at` among those that a lane holds of an operand.
@@ -69,80 +66,76 @@ fn element(
     }
 }
 
-fn accumulator(c: &Core<'_>, i: &Instruction, lane: usize, register: usize) -> f32 {
-    let operand = &i.operands[3];
-    f32::from_bits(match operand.kind {
-        crate::operand::Kind::Vector => c.wave.vector(operand.index + register as u16)[lane],
-        _ => operand.value as u32,
-    })
-}
-
 /// Computes an MFMA product. A lane holds a part of row `lane % side` of the first matrix and of column `lane % side`
 /// of the second; higher lanes hold the next elements along k. A lane's results are in column `lane % side`, in groups
 /// of four rows.
 fn mfma(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let [kind, side, depth, _] = i.extra.map(|n| n as usize);
-    let kind = ELEMENTS[kind];
+    let side = i.extra[1] as usize;
     let groups = 64 / side;
-    let each = depth / groups;
-    let matrix = |operand: usize| -> Vec<f32> {
-        let places = (0..side).flat_map(|row| (0..depth).map(move |k| (row, k)));
-        places
-            .map(|(row, k)| element(c, i, operand, row + side * (k / each), k % each, kind))
-            .collect()
-    };
-    let (a, b) = (matrix(1), matrix(2));
-    let registers = side * side / 64;
-    let mut results = vec![[0_u32; 64]; registers];
-    for (register, result) in results.iter_mut().enumerate() {
-        for (lane, word) in result.iter_mut().enumerate() {
-            let row = register / 4 * (4 * groups) + lane / side * 4 + register % 4;
-            let (a, b) = (
-                &a[row * depth..][..depth],
-                &b[lane % side * depth..][..depth],
-            );
-            *word = dot(a, b, accumulator(c, i, lane, register)).to_bits();
-        }
-    }
-    for (register, result) in results.iter().enumerate() {
-        // All lanes take part, even those that EXEC excludes.
-        c.wave
-            .vector_mut(i.operands[0].index + register as u16)
-            .copy_from_slice(result);
-    }
+    let each = i.extra[2] as usize / groups;
+    let place = |row: usize, k: usize| (row + side * (k / each), k % each);
+    let row_of =
+        |register: usize, lane: usize| register / 4 * (4 * groups) + lane / side * 4 + register % 4;
+    multiply::<64>(c, i, side * side / 64, place, row_of);
     Ok(())
-}
-
-fn dot(a: &[f32], b: &[f32], start: f32) -> f32 {
-    a.iter().zip(b).fold(start, |sum, (a, b)| {
-        let (value, is_unsure) = float::fma_fast(*a, *b, sum);
-        if is_unsure { a.mul_add(*b, sum) } else { value }
-    })
 }
 
 /// Computes a WMMA product. Each lane of the lower half holds all 16 elements of a row of the first matrix and of a
 /// column of the second. Results are in column `lane % 16`: even rows in the lower half, odd rows in the upper.
 fn wmma(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let kind = ELEMENTS[i.extra[0] as usize & 3];
+    multiply::<32>(
+        c,
+        i,
+        8,
+        |row, k| (row, k),
+        |register, lane| 2 * register + lane / 16,
+    );
+    Ok(())
+}
+
+/// Multiplies. `place` returns the lane and the index in it of an element of the sources, and `row_of` the row of a
+/// lane's result in a register.
+fn multiply<const N: usize>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    registers: usize,
+    place: impl Fn(usize, usize) -> (usize, usize),
+    row_of: impl Fn(usize, usize) -> usize,
+) {
+    let [kind, side, depth, _] = i.extra.map(|n| n as usize);
     let matrix = |operand: usize| -> Vec<f32> {
-        let places = (0..16).flat_map(|lane| (0..16).map(move |k| (lane, k)));
-        places
-            .map(|(lane, k)| element(c, i, operand, lane, k, kind))
+        let all = (0..side).flat_map(|row| (0..depth).map(move |k| (row, k)));
+        let all = all.map(|(row, k)| place(row, k));
+        all.map(|(lane, at)| element(c, i, operand, lane, at, ELEMENTS[kind]))
             .collect()
     };
     let (a, b) = (matrix(1), matrix(2));
-    let mut results = [[0_u32; 32]; 8];
+    let mut results = vec![[0_u32; N]; registers];
     for (register, result) in results.iter_mut().enumerate() {
-        for (lane, word) in result.iter_mut().enumerate() {
-            let row = 2 * register + lane / 16;
-            let (a, b) = (&a[row * 16..][..16], &b[lane % 16 * 16..][..16]);
-            *word = dot(a, b, accumulator(c, i, lane, register)).to_bits();
+        let sums = &i.operands[3];
+        // A constant is the same in every register.
+        let word = if sums.kind == Kind::Vector {
+            register as u16
+        } else {
+            0
+        };
+        let start = c.wave.row::<N>(sums, word);
+        for lane in 0..N {
+            let a = &a[row_of(register, lane) * depth..][..depth];
+            let b = &b[lane % side * depth..][..depth];
+            let sum = a
+                .iter()
+                .zip(b)
+                .fold(f32::from_bits(start[lane]), |sum, (a, b)| {
+                    let (value, is_unsure) = float::fma_fast(*a, *b, sum);
+                    if is_unsure { a.mul_add(*b, sum) } else { value }
+                });
+            result[lane] = sum.to_bits();
         }
     }
-    for (register, result) in results.iter().enumerate() {
-        c.wave
-            .vector_mut(i.operands[0].index + register as u16)
-            .copy_from_slice(result);
+    for (register, result) in (0..).zip(&results) {
+        // All lanes take part, even those that EXEC excludes.
+        let row = c.wave.vector_mut(i.operands[0].index + register);
+        row.copy_from_slice(result);
     }
-    Ok(())
 }

@@ -6,7 +6,6 @@
 mod compare;
 mod flow;
 mod lanes;
-mod lds;
 mod matrix;
 mod memory;
 mod packed;
@@ -41,13 +40,22 @@ impl Entry {
         }
     }
 
-    pub fn with(self, extra: u32) -> Entry {
-        Entry {
-            extra: [extra, 0, 0, 0],
-            ..self
-        }
+    pub fn with(self, extra: [u32; 4]) -> Entry {
+        Entry { extra, ..self }
     }
 }
+
+/// Builds a table of names. Each line has the names of one effect, and a closure that returns the first operand from
+/// the values of the others. The types of the closure's arguments say how the others are read.
+macro_rules! table {
+    ($entry:ident, $name:expr; $($($text:literal)|+ => |$($a:ident: $A:ty),+| $result:expr;)*) => {
+        match $name {
+            $($($text)|+ => Some($entry!(|$($a: $A),+| $result)),)*
+            _ => None,
+        }
+    };
+}
+use table;
 
 /// Finds the entry of an instruction without the suffix of its encoding.
 pub(crate) fn find(name: &str, lanes: usize) -> Option<Entry> {
@@ -59,17 +67,15 @@ pub(crate) fn find(name: &str, lanes: usize) -> Option<Entry> {
 
 fn search<const N: usize>(name: &str) -> Option<Entry> {
     let found = || match name.get(..2)? {
-        "s_" => scalar::find(name).or_else(|| flow::find(name)),
+        "s_" => scalar::find(name),
         "v_" => vector::find::<N>(name)
             .or_else(|| wide::find::<N>(name))
             .or_else(|| compare::find::<N>(name))
             .or_else(|| lanes::find::<N>(name))
             .or_else(|| packed::find::<N>(name))
             .or_else(|| matrix::find::<N>(name)),
-        "ds" => lds::find::<N>(name),
         _ => None,
     };
-    found()
-        .or_else(|| memory::find(name))
-        .or_else(|| flow::find(name))
+    let found = found().or_else(|| memory::find::<N>(name));
+    found.or_else(|| flow::find(name))
 }

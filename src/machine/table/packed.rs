@@ -3,52 +3,48 @@
 use super::Entry;
 use super::vector::fma_lanes;
 use crate::core::{Core, Done};
-use crate::float;
 use crate::instruction::{Instruction, Run};
 use crate::operand::{Kind, Operand};
-use crate::wave::Lane;
+use crate::wave::{Half, Lane};
 
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
-    let pair = |run: Run, sources: usize| Some(Entry::new(run, 1, 1 + sources));
-    match name {
-        "v_pk_fma_f32" => pair(fma::<N>, 3),
-        "v_pk_mul_f32" => pair(|c, i| floats::<N>(c, i, |a, b| a * b), 2),
-        "v_pk_add_f32" => pair(|c, i| floats::<N>(c, i, |a, b| a + b), 2),
-        "v_pk_mov_b32" => pair(move_pair::<N>, 2),
-        "v_pk_add_f16" => pair(|c, i| halves::<N>(c, i, |a, b, _| a + b), 2),
-        "v_pk_mul_f16" => pair(|c, i| halves::<N>(c, i, |a, b, _| a * b), 2),
-        "v_pk_max_f16" => pair(|c, i| halves::<N>(c, i, |a, b, _| a.max(b)), 2),
-        "v_pk_min_f16" => pair(|c, i| halves::<N>(c, i, |a, b, _| a.min(b)), 2),
-        "v_pk_fma_f16" => pair(
-            |c, i| {
-                halves::<N>(c, i, |a, b, c| {
-                    (f64::from(a) * f64::from(b) + f64::from(c)) as f32
-                })
-            },
-            3,
-        ),
-        _ => None,
-    }
+    let (run, sources): (Run, usize) = match name.strip_prefix("v_pk_")? {
+        "fma_f32" => (fma::<N>, 3),
+        "mul_f32" => (|c, i| floats::<N>(c, i, |a, b| a * b), 2),
+        "add_f32" => (|c, i| floats::<N>(c, i, |a, b| a + b), 2),
+        "mov_b32" => (move_pair::<N>, 2),
+        "add_f16" => (|c, i| halves::<N>(c, i, |a, b, _| a + b), 2),
+        "mul_f16" => (|c, i| halves::<N>(c, i, |a, b, _| a * b), 2),
+        "max_f16" => (|c, i| halves::<N>(c, i, |a, b, _| a.max(b)), 2),
+        "min_f16" => (|c, i| halves::<N>(c, i, |a, b, _| a.min(b)), 2),
+        "fma_f16" => (|c, i| halves::<N>(c, i, f32::mul_add), 3),
+        _ => return None,
+    };
+    Some(Entry::new(run, 1, 1 + sources))
 }
 
 /// Returns the words of source `at` that make the lower and the upper result.
 fn words<const N: usize>(c: &Core<'_>, i: &Instruction, at: usize) -> [[f32; N]; 2] {
     let operand = &i.operands[1 + at];
-    let mut both = [[0.0; N]; 2];
-    for (result, floats) in both.iter_mut().enumerate() {
-        let high = i.extra[result] >> at & 1 == 1;
+    [0, 1].map(|result| {
         let flip = (i.extra[2 + result] >> at & 1) << 31;
-        let word = c.wave.row::<N>(operand, word_of(operand, high));
-        for lane in 0..N {
-            floats[lane] = f32::from_bits(word[lane] ^ flip);
-        }
-    }
-    both
+        let word = c
+            .wave
+            .row::<N>(operand, word_of(operand, i.extra[result] >> at));
+        word.map(|word| f32::from_bits(word ^ flip))
+    })
 }
 
 /// Returns the index of the word for a half. A constant has one word for both halves.
-fn word_of(operand: &Operand, high: bool) -> u16 {
-    u16::from(high && operand.kind != Kind::Constant)
+fn word_of(operand: &Operand, high: u32) -> u16 {
+    u16::from(high & 1 == 1 && operand.kind != Kind::Constant)
+}
+
+fn put_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction, results: &[[u32; N]; 2]) -> Done {
+    for (half, result) in (0..).zip(results) {
+        c.wave.write_row(&i.operands[0], half, result);
+    }
+    Ok(())
 }
 
 #[inline(always)]
@@ -63,13 +59,6 @@ fn floats<const N: usize>(c: &mut Core<'_>, i: &Instruction, f: impl Fn(f32, f32
     put_pair(c, i, &results)
 }
 
-fn put_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction, results: &[[u32; N]; 2]) -> Done {
-    for (half, result) in (0..).zip(results) {
-        c.wave.write_row(&i.operands[0], half, result);
-    }
-    Ok(())
-}
-
 fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     let [x, y, z] = [0, 1, 2].map(|at| words::<N>(c, i, at));
     let results = [0, 1].map(|half| fma_lanes(&x[half], &y[half], &z[half]).map(f32::to_bits));
@@ -78,12 +67,10 @@ fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
 
 /// Takes the lower half from the first source's word, and the upper half from the second's.
 fn move_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
-    let word = |at: usize| {
+    let words = [0, 1].map(|at| {
         let operand = &i.operands[1 + at];
-        c.wave
-            .row::<N>(operand, word_of(operand, i.extra[0] >> at & 1 == 1))
-    };
-    let words = [word(0), word(1)];
+        c.wave.row::<N>(operand, word_of(operand, i.extra[0] >> at))
+    });
     put_pair(c, i, &words)
 }
 
@@ -92,33 +79,23 @@ fn halves<const N: usize>(
     i: &Instruction,
     f: impl Fn(f32, f32, f32) -> f32,
 ) -> Done {
-    let sources: Vec<[u32; N]> = i.operands[1..]
-        .iter()
-        .map(|operand| u32::read::<N>(c.wave, operand))
-        .collect();
+    let sources = i.operands[1..].iter();
+    let sources: Vec<[u32; N]> = sources.map(|one| u32::read::<N>(c.wave, one)).collect();
     let value = |at: usize, result: usize, lane: usize| {
         let Some(words) = sources.get(at) else {
             return 0.0;
         };
-        let high = i.extra[result] >> at & 1 == 1 && i.operands[1 + at].kind != Kind::Constant;
-        let half = float::from_half((words[lane] >> if high { 16 } else { 0 }) as u16);
-        if i.extra[2 + result] >> at & 1 == 1 {
-            -half
-        } else {
-            half
-        }
+        let high = word_of(&i.operands[1 + at], i.extra[result] >> at);
+        let half = Half::from_words(u64::from(words[lane] >> (16 * high))).0;
+        let is_negated = i.extra[2 + result] >> at & 1 == 1;
+        if is_negated { -half } else { half }
     };
-    let result: [u32; N] = std::array::from_fn(|lane| {
+    u32::write::<N>(c.wave, &i.operands[0], |lane| {
         let [low, high] = [0, 1].map(|result| {
-            let sum = f(
-                value(0, result, lane),
-                value(1, result, lane),
-                value(2, result, lane),
-            );
-            u32::from(float::to_half(sum))
+            let [x, y, z] = [0, 1, 2].map(|at| value(at, result, lane));
+            Half(f(x, y, z)).words() as u32
         });
         low | high << 16
     });
-    u32::write(c.wave, &i.operands[0], &result);
     Ok(())
 }
