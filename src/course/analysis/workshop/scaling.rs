@@ -93,7 +93,7 @@ fn batches(scale: &TargetScale, version: usize) -> Vec<ClaimComparison> {
             ran.iter().zip(ran.iter().skip(1))
         {
             let what = format!("time from batch {small} to {large}, S {length}");
-            let claimed = format!("{}x", factor(claimed_large / claimed_small));
+            let claimed = format!("{}x", factor(**claimed_large / **claimed_small));
             let ratio = to.step_ms / from.step_ms;
             found.push(times(what, scale, claimed, "A.2.2", ratio));
         }

@@ -155,7 +155,7 @@ impl RunView {
         let notes = table.notes.iter();
         let notes = notes.flat_map(|note| paragraph(note, pane.area.width, pane.theme.muted()));
         let notes = notes.collect();
-        let of_text = TableView::of_text(&table).with_cursor(self.row);
+        let of_text = TableView::from_text(&table).with_cursor(self.row);
         of_text.draw_over(notes, 2, &mut pane);
     }
 
@@ -225,7 +225,7 @@ impl Panel for RunView {
         match (self.section.at, action) {
             (KERNELS, _) => self.look.act(action, &self.state),
             (STEPS, _) => {
-                let table = TableView::of_text(&step_table(&self.state));
+                let table = TableView::from_text(&step_table(&self.state));
                 table.move_cursor(&mut self.row, action)
             }
             (LOG, _) => {

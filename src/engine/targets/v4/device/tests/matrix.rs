@@ -94,10 +94,10 @@ fn matrix_loads_read_what_plain_loads_do() {
             stream.upload(tile.as_slice(), &words).unwrap();
             let read = |by_lanes: &str| -> Vec<u32> {
                 let text = [
-                    include_str!("../kernels/prelude.cu"),
+                    include_str!("../../kernels/prelude.cu"),
                     "INLINE unsigned bits_in(Operand o) { unsigned b = 0; __builtin_memcpy(&b, &o, sizeof o); return b; }",
                     by_lanes,
-                    include_str!("../kernels/pieces.cu"),
+                    include_str!("../../kernels/pieces.cu"),
                     LOADS,
                 ];
                 let mut source = SourceCode::new("loads.cu", text.concat());
