@@ -12,6 +12,8 @@ use super::analysis::{
 use tinyllama_base::file::inside;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{human_bytes, rate};
+use tinyllama_contract::ElementType;
+use tinyllama_contract::event::Hello;
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
 use tinyllama_course::analysis::prediction::{
@@ -237,12 +239,23 @@ fn is_same_setup(a: &MeasuredRun, b: &MeasuredRun) -> bool {
         && a.block_sizes == b.block_sizes
 }
 
+/// Work of a step with `config` under the flags of a run.
+fn features(
+    hello: &Hello,
+    config: &ModelConfig,
+    launches: Option<f64>,
+    captured: Option<f64>,
+) -> Features {
+    let operand = ElementType::of_name(&hello.dtype).unwrap_or(ElementType::F32);
+    Features::from_model(config, &hello.recipe, operand, launches, captured)
+}
+
 fn observation(run: &MeasuredRun) -> Option<Observation> {
     let (hello, summary) = (&run.hello, &run.summary);
     let (launches, captured) = (summary.launches_per_step, summary.captured_per_step);
     Some(Observation {
         config: hello.config,
-        features: Features::from_model(&hello.config, &hello.recipe, launches, captured),
+        features: features(hello, &hello.config, launches, captured),
         step_ms: step_ms(std::slice::from_ref(run))?,
         peak_bytes: peak_bytes(run).map(|bytes| bytes as f64),
         runs: 1,
@@ -264,7 +277,7 @@ fn predicted(
     };
     let launched = kernels(|run| run.summary.launches_per_step);
     let captured = kernels(|run| run.summary.captured_per_step);
-    let features = Features::from_model(&config, &hello.recipe, launched, captured);
+    let features = features(hello, &config, launched, captured);
     let model = TimeModel::fitted(&observations);
     let fit = model.as_ref();
     let step_ms = fit.map(|model| model.coefficients.step_ms(&features));

@@ -18,9 +18,9 @@ use super::calibration::{Calibration, Level};
 use super::least_squares::dot;
 use super::roofline::product_units;
 use tinyllama_base::statistics::{Series, quantile};
-use tinyllama_contract::MatrixProducts;
 use tinyllama_contract::model::work::{self, Work};
 use tinyllama_contract::model::{ModelConfig, Recipe};
+use tinyllama_contract::{ElementType, MatrixProducts};
 
 /// With fewer configurations no prediction can be checked by leaving one out.
 pub const LEAST_CONFIGURATIONS: usize = 4;
@@ -42,10 +42,11 @@ impl Features {
     pub fn from_model(
         config: &ModelConfig,
         recipe: &Recipe,
+        operand: ElementType,
         launches: Option<f64>,
         captured: Option<f64>,
     ) -> Self {
-        let parts = work::training_step(config, recipe);
+        let parts = work::training_step(config, recipe, operand);
         let all: Work = parts.iter().map(|(_, work)| *work).sum();
         Features {
             launches: launches.unwrap_or(1.0),

@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 use crate::device::Backend;
-use crate::model::Weights;
+use crate::model::work::{self, Work};
+use crate::model::{Part, Weights};
 use crate::train::{
     Activations, Batch, Body, LaunchCount, MatrixProducts, PoolMemory, RankCheck, StopSignal,
     Synchronize, Trace, TrainingOptions,
@@ -106,6 +107,11 @@ pub trait Engine {
     /// Errors of the device.
     fn compare_ranks(&mut self, _batch: &Batch) -> Result<Option<RankCheck>> {
         Ok(None)
+    }
+
+    /// Counts the work of a step of the whole batch by part, from shapes.
+    fn work(&self, options: &TrainingOptions) -> Vec<(Part, Work)> {
+        work::training_step(&options.config, &options.recipe, options.operand_dtype)
     }
 
     /// Returns a remark about the steps for the reader, once they are over.

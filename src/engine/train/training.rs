@@ -6,7 +6,7 @@ use super::compile_progress::CompileProgress;
 use super::event::RankStep;
 use super::turns::Turns;
 use crate::device::ranges;
-use crate::model::{Weights, work};
+use crate::model::Weights;
 use crate::train::{
     Batch, Body, Data, Engine, EngineDevice, PhaseName, Profiling, Reporter, Step, StepResult,
     StopSignal, Synchronize, Trace, TrainingEnd, TrainingOptions, kernel_table, repeatability,
@@ -270,7 +270,7 @@ impl TrainingRun<'_> {
             steps => self.profile(batch, steps)?,
         };
         if self.options.count_work {
-            let counted = work::training_step(&self.options.config, &self.options.recipe);
+            let counted = self.engine.work(self.options);
             let median = self.reporter.median_ms();
             let parts = kernel_table::parts(&counted, trace.as_ref(), median);
             self.reporter.emit(Body::Parts(parts));

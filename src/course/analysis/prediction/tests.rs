@@ -10,7 +10,13 @@ fn observation(sequence: usize, batch: usize, time: impl Fn(&Features) -> f64) -
         batch_size: batch,
         ..Preset::Small.config()
     };
-    let features = Features::from_model(&config, &Recipe::BASELINE, Some(700.0), None);
+    let features = Features::from_model(
+        &config,
+        &Recipe::BASELINE,
+        ElementType::F32,
+        Some(700.0),
+        None,
+    );
     Observation {
         config,
         features,
@@ -144,7 +150,8 @@ fn kernels_of_a_graph_and_scores_have_rates_of_their_own() {
                 ..observation.config
             };
             let captured = Some(20.0 * layers as f64);
-            let features = Features::from_model(&config, &v3::RECIPE, Some(0.0), captured);
+            let features =
+                Features::from_model(&config, &v3::RECIPE, ElementType::F32, Some(0.0), captured);
             Observation {
                 config,
                 features,

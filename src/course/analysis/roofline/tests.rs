@@ -2,6 +2,7 @@ use super::points::product_work;
 use super::*;
 use crate::analysis::calibration::tests::example;
 use tinyllama_base::roofline::{CeilingSource, Grain, Point, RooflineLimit, svg, text};
+use tinyllama_contract::ElementType;
 use tinyllama_contract::model::{Preset, work};
 use tinyllama_contract::targets::v3;
 
@@ -9,7 +10,7 @@ use tinyllama_contract::targets::v3;
 fn run(kernels: &str) -> MeasuredRun {
     let config = Preset::Small.config();
     let recipe = v3::RECIPE;
-    let works = work::training_step(&config, &recipe);
+    let works = work::training_step(&config, &recipe, ElementType::F32);
     let parts: Vec<serde_json::Value> = works
         .iter()
         .map(|(part, work)| {

@@ -6,11 +6,15 @@ use anyhow::Result;
 
 use super::platform::ExecutorKind;
 use super::ranks::Ranks;
+use super::schedule::{Concurrency, Schedule};
 use super::trainer::ScheduleTrainer;
+use crate::model::Part;
+use crate::model::work::Work;
 use crate::train::event::RankCheck;
 use crate::train::telemetry::{LaunchCount, LaunchCounter, Trace, observe};
 use crate::train::{
-    Batch, Engine, Evaluation, Profiling, StepResult, StopSignal, Synchronize, rank_batch,
+    Batch, Engine, Evaluation, Profiling, StepResult, StopSignal, Synchronize, TrainingOptions,
+    rank_batch,
 };
 
 /// A trainer, and the facts of its executor that the training loop needs.
@@ -49,11 +53,13 @@ impl Engine for ScheduledEngine {
         // The loss has been read, so everything queued has been launched. Reading it launches nothing.
         let observed = self.observed().zip(before);
         let observed = observed.map(|(after, before)| after - before);
-        let own = matches!(self.kind, ExecutorKind::Driver { .. }).then_some(step.launches);
+        let counts =
+            matches!(self.kind, ExecutorKind::Driver { .. }) || step.launches.captured > 0;
+        let own = counts.then_some(step.launches);
         Ok(StepResult {
             loss,
             times: step.times,
-            launches: observed.or(own.map(|launches| launches.host)),
+            launches: own.map(|launches| launches.host).or(observed),
             captured: own.map(|launches| launches.captured),
             memory: self.trainer.memory(),
             with_gradient: None,
@@ -112,6 +118,11 @@ impl Engine for ScheduledEngine {
 
     fn launches(&self) -> Option<LaunchCount> {
         self.counter.as_ref().map(LaunchCounter::shared_counter)
+    }
+
+    fn work(&self, options: &TrainingOptions) -> Vec<(Part, Work)> {
+        let schedule = Schedule::new(&options.config, Concurrency::NONE);
+        schedule.work_by_part(self.trainer.executor.operand_bytes())
     }
 
     fn remark(&self) -> Option<String> {

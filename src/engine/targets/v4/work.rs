@@ -1,14 +1,15 @@
 //! Operations and bytes of a launch, counted from shapes.
 //!
-//! A multiply and an add are two operations. Element-wise work counts one operation per arithmetic operator of its
-//! formula. Bytes count every operand once and every result once, without caches. The least time of a launch is the
+//! A multiply and an add are two operations. This project's kernels count as their descriptors say. Bytes count every operand once and every result once, without caches. The least time of a launch is the
 //! larger of operations over the device's rate and bytes over its bandwidth.
 
 use super::buffers::{BufferHandle, Element};
 use super::operation::{Attention, AttentionBackward, MatrixProduct, Operation};
 use super::schedule::Schedule;
-use crate::model::work::Work;
+use crate::model::Part;
+use crate::model::work::{Work, kernel_work};
 use tinyllama_contract::targets::v4::ring_share;
+use tinyllama_kernel_catalog::{adamw, cross_entropy, flash_attention, rmsnorm, rope, swiglu};
 
 impl Schedule {
     /// Returns the work of node `index` if an operand of products takes `operand` bytes; zero for a missing node.
@@ -19,38 +20,47 @@ impl Schedule {
         })
     }
 
+    /// Sums the work of each part of a step, in the order in which the parts begin.
+    pub fn work_by_part(&self, operand: usize) -> Vec<(Part, Work)> {
+        let mut parts: Vec<(Part, Work)> = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            let (part, work) = (node.counted_part(), self.work(index, operand));
+            match parts.iter_mut().find(|(known, _)| *known == part) {
+                Some((_, sum)) => *sum = *sum + work,
+                None => parts.push((part, work)),
+            }
+        }
+        parts
+    }
+
     fn flops(&self, operation: &Operation) -> f64 {
         let config = &self.config;
-        let sizes = [
-            config.tokens(),
-            config.hidden,
-            config.ffn,
-            config.sequence_length,
-        ];
-        let [n, d, f, s] = sizes.map(|size| size as f64);
-        // Pairs of a query and a key that it sees, over all heads.
-        let pairs = (config.batch_size * config.heads) as f64 * s * (s + 1.0) / 2.0;
-        let head_dim = config.head_dim() as f64;
+        let [n, d] = [config.tokens(), config.hidden].map(|size| size as f64);
+        let kernel = |kernel, pass| kernel_work(config, kernel, pass).flops;
         match operation {
-            // x², sum, · scale, · weight.
-            Operation::Lookup(_) | Operation::Normalize(_) => 4.0 * n * d,
+            Operation::Lookup(_) | Operation::Normalize(_) => kernel(&rmsnorm::KERNEL, 0),
             Operation::MatrixProduct(_) | Operation::WeightGradients(_) => {
                 operation.products().iter().map(MatrixProduct::flops).sum()
             }
-            // Two products per pair, five backward; the softmax (4) between them.
-            Operation::Attention(_) => pairs * (4.0 * head_dim + 4.0),
-            Operation::AttentionBackward(_) => pairs * (10.0 * head_dim + 4.0),
-            // silu is exp, add, divide, multiply; then the product with up.
-            Operation::Activate(_) => 5.0 * n * f,
-            Operation::ActivateBackward(_) => 11.0 * n * f,
-            Operation::CrossEntropy(_) => 6.0 * n * config.vocabulary as f64,
-            Operation::NormalizeBackward(_) => 10.0 * n * d,
+            Operation::Attention(_) => {
+                kernel(&flash_attention::KERNEL, 0) + kernel(&rope::KERNEL, 0)
+            }
+            Operation::AttentionBackward(_) => {
+                kernel(&flash_attention::KERNEL, 1) + kernel(&rope::KERNEL, 1)
+            }
+            Operation::Activate(_) => kernel(&swiglu::KERNEL, 0),
+            Operation::ActivateBackward(_) => kernel(&swiglu::KERNEL, 1),
+            Operation::CrossEntropy(_) => kernel(&cross_entropy::KERNEL, 0),
+            Operation::NormalizeBackward(_) => kernel(&rmsnorm::KERNEL, 1),
             Operation::FinishNorms(op) => (op.gradients.len() * self.partials()) as f64 * d,
             Operation::Scatter(_) => n * d,
             Operation::FinishLoss(_) => n,
             Operation::Sum(op) => ring_share(op.ranks) / 2.0 * op.elements() as f64,
             Operation::Advance(_) => 0.0,
-            Operation::UpdateOperation(op) => 14.0 * op.elements.len() as f64,
+            Operation::UpdateOperation(op) => {
+                let share = op.elements.len() as f64 / config.parameters() as f64;
+                share * kernel(&adamw::KERNEL, 0)
+            }
         }
     }
 
@@ -126,6 +136,13 @@ mod tests {
         let expected = 26.0 * config.parameters() as f64;
         assert!((1.0..1.01).contains(&(bytes / expected)), "{bytes}");
         assert!(works.iter().all(|(_, work)| work.bytes > 0.0));
+        // What the schedule moves in 16 bits, and in f32.
+        for (operand, gigabytes) in [(2, 2.09), (4, 3.25)] {
+            let parts = schedule.work_by_part(operand);
+            let bytes: f64 = parts.iter().map(|(_, work)| work.bytes).sum();
+            assert!((bytes / 1e9 - gigabytes).abs() < 0.005, "{bytes}");
+            assert_eq!(parts.len(), 2 * config.layers + 7, "{parts:?}");
+        }
         assert_eq!(schedule.work(usize::MAX, 2), super::Work::default());
     }
 }
