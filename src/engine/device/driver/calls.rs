@@ -5,7 +5,9 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::ptr;
 
-use super::interface::{CudaInterface, DriverInterface, ExtendedLaunch, GraphClock, HipInterface};
+use super::interface::{
+    CudaInterface, DriverInterface, ExtendedLaunch, GraphClock, GraphKernels, HipInterface,
+};
 use super::loader::{self, Function, SharedLibrary, Statuses};
 use super::{DriverError, ErrorClass, Result, Vendor};
 use tinyllama_base::kfd;
@@ -17,6 +19,8 @@ pub(super) struct Calls {
     pub own: OwnInterface,
     /// Times a part of a graph; `None` if the driver cannot.
     pub graph_clock: Option<GraphClock>,
+    /// Reads the grids of a graph's kernels; `None` if the driver cannot.
+    pub graph_kernels: Option<GraphKernels>,
     /// Number of devices.
     pub count: usize,
 }
@@ -81,6 +85,7 @@ impl Calls {
             vendor,
             common: DriverInterface::load(&library, &statuses)?,
             graph_clock: GraphClock::load(&library, &statuses).ok(),
+            graph_kernels: GraphKernels::load(&library, &statuses).ok(),
             own: match vendor {
                 Vendor::Nvidia => OwnInterface::Cuda(
                     CudaInterface::load(&library, &statuses)?,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::capture::Capture;
 use super::handle::{DriverState, WorkKind};
-use super::interface::{CAPTURE_THIS_THREAD, Opaque, node_type};
+use super::interface::{CAPTURE_THIS_THREAD, KernelNode, Opaque, node_type};
 use super::{DriverError, Result, Stream};
 
 /// Captured work that is ready to be launched.
@@ -24,6 +24,8 @@ pub struct GraphContents {
     pub transfers: usize,
     /// Joins, events and all other nodes that move no data.
     pub other: usize,
+    /// Blocks of the kernel that has the most; `None` if the driver does not tell.
+    pub most_blocks: Option<u64>,
 }
 
 impl GraphContents {
@@ -137,12 +139,24 @@ impl Captured {
             // SAFETY: the node belongs to the graph, and the pointer to the result is valid for writing.
             unsafe { calls.node_type(node, &mut kind)? };
             match kind {
-                node_type::KERNEL => contents.kernels += 1,
+                node_type::KERNEL => {
+                    contents.kernels += 1;
+                    contents.most_blocks = contents.most_blocks.max(self.blocks(node));
+                }
                 node_type::COPY | node_type::FILL => contents.transfers += 1,
                 _ => contents.other += 1,
             }
         }
         Ok(contents)
+    }
+
+    /// Returns the blocks of a kernel's node.
+    fn blocks(&self, node: Opaque) -> Option<u64> {
+        let mut kernel = KernelNode::default();
+        let reader = self.shared.calls.graph_kernels.as_ref()?;
+        // SAFETY: the node belongs to the graph, and the structure has room for either driver's.
+        unsafe { reader.parameters(node, &mut kernel) }.ok()?;
+        Some(kernel.blocks(self.shared.calls.vendor))
     }
 }
 

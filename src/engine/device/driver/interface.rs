@@ -4,6 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
+use super::Vendor;
 use super::loader::interface;
 
 /// A stream, event, module, function, graph, … in the driver's representation.
@@ -79,6 +80,13 @@ interface! {
 }
 
 interface! {
+    /// Available from CUDA 12.0, and not in the stand-in for HIP.
+    GraphKernels {
+        parameters(Opaque, *mut KernelNode) = "cuGraphKernelNodeGetParams_v2" | "hipGraphKernelNodeGetParams";
+    }
+}
+
+interface! {
     /// Available from CUDA 11.8.
     ExtendedLaunch {
         launch(*const LaunchConfig, Opaque, *mut Opaque, *mut Opaque) = "cuLaunchKernelEx";
@@ -142,6 +150,23 @@ pub(super) struct LaunchAttribute {
     pub value: [u64; 8],
 }
 
+/// `CUDA_KERNEL_NODE_PARAMS_v2` or `hipKernelNodeParams`, of which only the grid is read. Both are shorter.
+#[repr(C, align(8))]
+#[derive(Default)]
+pub(super) struct KernelNode([c_uint; 32]);
+
+impl KernelNode {
+    /// Blocks of the grid, which CUDA's structure has behind the function, and HIP's behind block, function and extra.
+    pub fn blocks(&self, vendor: Vendor) -> u64 {
+        let first = match vendor {
+            Vendor::Nvidia => 2,
+            Vendor::Amd => 8,
+        };
+        let grid = self.0.iter().skip(first).take(3);
+        grid.map(|side| u64::from(*side)).product()
+    }
+}
+
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: start before the previous kernel has ended.
 pub(super) const PROGRAMMATIC_SERIALIZATION: c_int = 6;
 
@@ -167,6 +192,14 @@ mod tests {
         assert_eq!(offset_of!(LaunchConfig, attributes), 40);
         assert_eq!(size_of::<LaunchConfig>(), 56);
         assert_eq!(size_of::<LaunchAttribute>(), 72);
+        let grid = |first: usize| {
+            let mut words = [0; 32];
+            words[first..first + 3].copy_from_slice(&[5, 3, 2]);
+            KernelNode(words)
+        };
+        // `gridDimX` of CUDA at byte 8, `gridDim` of HIP at byte 32.
+        assert_eq!(grid(2).blocks(Vendor::Nvidia), 30);
+        assert_eq!(grid(8).blocks(Vendor::Amd), 30);
         assert_eq!(offset_of!(HipProperties, arch), 1160);
         assert!(size_of::<HipProperties>() > 1472);
     }

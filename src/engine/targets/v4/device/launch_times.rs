@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::DeviceExecutor;
+use crate::device::driver::{DriverError, LaunchSettings, SourceCode, Stream};
 use crate::model::work::Work;
 use crate::targets::v4::executor::Executor;
 use crate::targets::v4::operation::{MatrixProduct, Operation};
@@ -10,6 +11,9 @@ use crate::targets::v4::schedule::StepPhase;
 
 /// Launches in a graph that times one kind.
 const IN_A_ROW: usize = 24;
+
+/// A kernel that does nothing.
+const EMPTY: &str = r#"extern "C" __global__ void empty() {}"#;
 
 /// Replays of the graph; the shortest counts.
 const ROUNDS: usize = 5;
@@ -26,6 +30,8 @@ pub struct LaunchTimes {
     pub microseconds: f64,
     /// Work of one launch.
     pub work: Work,
+    /// Blocks of its largest kernel; `None` if the driver does not tell.
+    pub blocks: Option<u64>,
 }
 
 impl DeviceExecutor {
@@ -55,30 +61,45 @@ impl DeviceExecutor {
                         count: 1,
                         microseconds: f64::NAN,
                         work: self.schedule().work(index, operand),
+                        blocks: None,
                     },
                     index,
                 )),
             }
         }
         for (kind, index) in &mut kinds {
-            kind.microseconds = self.in_a_row(*index)? * 1e3;
+            let operation = &self.schedule().nodes[*index].operation;
+            let launch = |stream: &Stream| self.launch(*index, operation, stream);
+            (kind.microseconds, kind.blocks) = self.in_a_row(launch)?;
         }
         Ok(kinds.into_iter().map(|(kind, _)| kind).collect())
     }
 
-    /// Returns the milliseconds of node `index`.
-    fn in_a_row(&self, index: usize) -> Result<f64> {
+    /// Returns the microseconds of a launch that does nothing, in a graph of such launches, each behind the last.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn empty_launch(&self) -> Result<f64> {
+        let source = SourceCode::new("empty.cu", EMPTY);
+        let kernel = self.driver.compile(&source)?.kernel("empty")?;
+        let settings = LaunchSettings::linear(1, 1);
+        // SAFETY: the kernel has no arguments and touches no memory.
+        let launch = |stream: &Stream| unsafe { stream.launch(&kernel, &settings, &[]) };
+        Ok(self.in_a_row(launch)?.0)
+    }
+
+    /// Returns the microseconds of a launch, and the blocks of its largest kernel.
+    fn in_a_row(
+        &self,
+        launch: impl Fn(&Stream) -> Result<(), DriverError>,
+    ) -> Result<(f64, Option<u64>)> {
         let stream = self.lanes.main();
-        let operation = &self.schedule().nodes[index].operation;
         // SAFETY: everything that the launches use belongs to this executor; the graph is dropped at the end of this function.
-        let graph = unsafe {
-            stream
-                .capture(|| (0..IN_A_ROW).try_for_each(|_| self.launch(index, operation, stream)))?
-        };
+        let graph = unsafe { stream.capture(|| (0..IN_A_ROW).try_for_each(|_| launch(stream)))? };
         // SAFETY: as above; the timer waits for the stream.
-        let launch = || unsafe { graph.launch(stream) };
-        let least = self.driver.timer()?.shortest(stream, ROUNDS, launch)?;
-        Ok(least / IN_A_ROW as f64)
+        let replay = || unsafe { graph.launch(stream) };
+        let least = self.driver.timer()?.shortest(stream, ROUNDS, replay)?;
+        Ok((least * 1e3 / IN_A_ROW as f64, graph.contents.most_blocks))
     }
 }
 
