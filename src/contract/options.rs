@@ -109,6 +109,8 @@ pub struct TrainingOptions {
     pub synchronize: Synchronize,
     /// True to capture the step as a graph and replay it, if the target can.
     pub capture: bool,
+    /// True to replay a step that burn launches, on CUDA and ROCm.
+    pub graph: bool,
     /// A form of a block to compare with the target's form at the end.
     pub block: Option<BlockForm>,
     /// Steps of the profile pass; 0 for none.

@@ -1,7 +1,9 @@
 //! AdamW over all parameters at once, on burn's tensors.
 
-use burn::tensor::Tensor;
-use tinyllama_kernel_catalog::adamw::Hyperparameters;
+use burn::tensor::{DType, Device, ExecutionError, Tensor};
+use tinyllama_kernel_catalog::adamw::{FACTORS, Factors, Hyperparameters};
+
+use crate::binding::FixedBuffer;
 
 /// AdamW with decoupled weight decay. On GPU backends one launch updates every parameter in place. On the CPU backend
 /// the same formula runs on burn's tensors, parameter by parameter.
@@ -10,6 +12,8 @@ pub struct AdamW {
     hyper: Hyperparameters,
     step: u64,
     state: MomentState,
+    /// Factors of the step, if a captured graph reads them again at each replay.
+    factors: Option<FixedBuffer>,
 }
 
 /// Moments, stored on the device of the parameters.
@@ -28,19 +32,63 @@ impl AdamW {
             hyper,
             step: 0,
             state: MomentState::New,
+            factors: None,
+        }
+    }
+
+    /// Creates an optimizer whose step can be captured and replayed: the factors of a step lie on `device`. Returns
+    /// `None` if `device` is no GPU.
+    pub fn for_graph(hyper: Hyperparameters, device: &Device) -> Option<Self> {
+        Some(AdamW {
+            factors: Some(FixedBuffer::new(device, &[FACTORS], DType::F32)?),
+            ..AdamW::new(hyper)
+        })
+    }
+
+    /// Begins the next step. For a graph it writes the step's factors, so it has to be called before each step, launched
+    /// or replayed.
+    ///
+    /// # Errors
+    /// Fails if burn's queue does not run any more.
+    pub fn advance(&mut self) -> Result<(), ExecutionError> {
+        self.step += 1;
+        let Some(buffer) = &self.factors else {
+            return Ok(());
+        };
+        let factors = Factors::new(&self.hyper, self.step).to_array();
+        buffer.write(
+            factors
+                .iter()
+                .flat_map(|factor| factor.to_ne_bytes())
+                .collect(),
+        )
+    }
+
+    /// Returns whether an update since the last call went to a copy, because something else still reads the parameter. A
+    /// replay would begin with the old values each time.
+    pub fn take_copied(&self) -> bool {
+        match &self.state {
+            #[cfg(feature = "gpu")]
+            MomentState::Device(moments) => moments.take_copied(),
+            _ => false,
         }
     }
 
     /// Updates `parameters` with their gradients, both flat f32, and returns the parameters. The list must have the
-    /// same order and lengths in every step.
+    /// same order and lengths in every step. [`advance`](Self::advance) begins a step.
     pub fn step(&mut self, parameters: Vec<(Tensor<1>, Tensor<1>)>) -> Vec<Tensor<1>> {
-        self.step += 1;
         if matches!(self.state, MomentState::New) {
             self.state = MomentState::for_parameters(&parameters);
         }
         match &mut self.state {
             #[cfg(feature = "gpu")]
-            MomentState::Device(moments) => moments.step(&self.hyper, self.step, parameters),
+            MomentState::Device(moments) => {
+                let factors = match &self.factors {
+                    Some(buffer) => StepFactors::Stored(buffer.clone()),
+                    None => StepFactors::Passed(Factors::new(&self.hyper, self.step)),
+                };
+                moments.step(factors, parameters)
+            }
             MomentState::Host(moments) => host_step(moments, &self.hyper, self.step, parameters),
             MomentState::New => parameters.into_iter().map(|(value, _)| value).collect(),
         }
@@ -91,7 +139,11 @@ fn host_step(
 }
 
 #[cfg(feature = "gpu")]
+use device::StepFactors;
+
+#[cfg(feature = "gpu")]
 mod device {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};
 
     use burn::backend::Cube;
@@ -104,9 +156,10 @@ mod device {
     use burn_cubecl::fusion::FusionCubeRuntime;
     use burn_cubecl::ops::numeric::zeros;
 
-    use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters, state_elements};
+    use tinyllama_kernel_catalog::adamw::{Factors, state_elements};
 
     use crate::adamw::{AdamWParameter, AdamWTypes, FactorSource, choose_block, step};
+    use crate::binding::FixedBuffer;
     use crate::binding::cube::{CubeBackend, CubeTensor, into_contiguous};
     use crate::launch::F32;
 
@@ -116,6 +169,15 @@ mod device {
         device: CubeDevice,
         lengths: Vec<usize>,
         buffers: Arc<Mutex<Option<[CubeTensor; 2]>>>,
+        /// True once a parameter was updated in a copy.
+        copied: Arc<AtomicBool>,
+    }
+
+    /// Where a step's factors come from.
+    #[derive(Clone, Debug)]
+    pub enum StepFactors {
+        Passed(Factors),
+        Stored(FixedBuffer),
     }
 
     type Handles = HandleContainer<<FusionCubeRuntime as FusionRuntime>::FusionHandle>;
@@ -126,14 +188,18 @@ mod device {
                 device,
                 lengths,
                 buffers: Arc::default(),
+                copied: Arc::default(),
             }
+        }
+
+        pub fn take_copied(&self) -> bool {
+            self.copied.swap(false, Ordering::AcqRel)
         }
 
         /// Registers one operation over all tensors. It runs when burn's queue reaches it.
         pub fn step(
             &mut self,
-            hyper: &Hyperparameters,
-            step: u64,
+            factors: StepFactors,
             parameters: Vec<(Tensor<1>, Tensor<1>)>,
         ) -> Vec<Tensor<1>> {
             let (values, gradients): (Vec<_>, Vec<_>) = parameters
@@ -161,7 +227,7 @@ mod device {
             let description = OperationIr::Custom(CustomOpIr::new("adamw", &inputs, &outputs));
             let operation = AdamWUpdate {
                 moments: self.clone(),
-                factors: Factors::new(hyper, step),
+                factors,
                 values,
                 gradients,
                 outputs,
@@ -184,7 +250,7 @@ mod device {
     #[derive(Debug)]
     struct AdamWUpdate {
         moments: Moments,
-        factors: Factors,
+        factors: StepFactors,
         values: Vec<TensorIr>,
         gradients: Vec<TensorIr>,
         outputs: Vec<TensorIr>,
@@ -205,6 +271,7 @@ mod device {
                     if value.handle.can_mut() {
                         value
                     } else {
+                        self.moments.copied.store(true, Ordering::Release);
                         value.copy()
                     }
                 })
@@ -246,7 +313,10 @@ mod device {
                 .collect();
             let client = &first.client;
             let state = [&first.handle, &second.handle];
-            let factors = FactorSource::Values(self.factors);
+            let factors = match &self.factors {
+                StepFactors::Passed(factors) => FactorSource::Values(*factors),
+                StepFactors::Stored(buffer) => FactorSource::Buffer(buffer.handle()),
+            };
             let dtypes = AdamWTypes {
                 gradient: F32,
                 copy: F32,

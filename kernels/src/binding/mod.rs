@@ -11,16 +11,21 @@
 pub(crate) mod cube;
 #[cfg(feature = "gpu")]
 mod device;
+#[cfg(feature = "gpu")]
+mod fixed;
 #[cfg(not(feature = "gpu"))]
 mod no_device;
 mod product;
 
-#[cfg(feature = "gpu")]
-pub use device::{bench, check, rates, rounds_to_tf32};
 #[cfg(not(feature = "gpu"))]
-pub use no_device::{bench, check, rates, rounds_to_tf32};
+pub use no_device::{FixedBuffer, bench, check, rates, rounds_to_tf32};
 pub use product::product;
 pub(crate) use product::{UntriedProduct, primitive_product};
+#[cfg(feature = "gpu")]
+pub use {
+    device::{bench, check, rates, rounds_to_tf32},
+    fixed::FixedBuffer,
+};
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

@@ -94,6 +94,10 @@ pub struct Switches {
     /// Apply a fix to a stage or case of the debugging scenario; a wrong fix is accepted, but changes nothing
     #[arg(long, value_name = "NAME")]
     pub fix: Option<Fix>,
+    /// Capture a step that goes through burn as a graph and replay it, on CUDA and ROCm: v1, v2, v3, the stages, v4 with
+    /// --gemm cubek; burn's optimizer gives way to this project's
+    #[arg(long, value_enum, value_name = "SWITCH", default_value = "off")]
+    pub graph: Switch,
     /// v4: capture the step as a graph and replay it
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub ultra: Switch,

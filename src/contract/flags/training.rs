@@ -101,7 +101,8 @@ pub struct DeviceArgs {
     /// Device of the backend: its index, or part of a Vulkan adapter's name
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Work that a step waits for before it reads the clock (default: set by the target; phases for the versions)
+    /// Work that a step waits for before it reads the clock (default: set by the target; phases for the versions, step
+    /// with --graph on)
     #[arg(long, value_enum, value_name = "WHEN")]
     pub sync: Option<Synchronize>,
     /// Fail if two repeats of a step with the same seed differ in any bit
@@ -187,8 +188,13 @@ impl TrainingArgs {
             matmul_precision: self.switches.matmul_precision,
             gemm: self.switches.gemm,
             tuning: self.switches.tuning,
-            synchronize: self.on.sync.unwrap_or(timing),
+            synchronize: self.on.sync.unwrap_or(match self.switches.graph {
+                // A graph is one piece, without times of its parts.
+                Switch::On => Synchronize::Step,
+                Switch::Off => timing,
+            }),
             capture: self.switches.ultra.is_on(),
+            graph: self.switches.graph.is_on(),
             block: self.switches.block,
             profile_steps: 0,
             diagnose: false,
@@ -228,6 +234,7 @@ mod tests {
             (v2::TARGET, "--block=single", "v4's"),
             (v1::TARGET, "--ultra=off", "v4's"),
             (v3::TARGET, "--matmul-precision=f32", "v4's"),
+            (v4::TARGET, "--graph=on", "--gemm cubek"),
         ] {
             let error = options(target, flag).unwrap_err();
             assert!(error.is::<UsageError>());
@@ -242,6 +249,7 @@ mod tests {
             (v4::TARGET, "--gemm=cubek"),
             (v4::TARGET, "--block=single"),
             (v4::TARGET, "--ultra=off"),
+            (v1::TARGET, "--graph=on"),
             (v3::TARGET, "--gemm=cubek"),
             (stage6::TARGET, "--gemm=auto"),
         ] {

@@ -58,6 +58,11 @@ fn check_autodiff(target: Target, options: &TrainingOptions) -> Result<(), Strin
 }
 
 fn check_scheduled(options: &TrainingOptions) -> Result<(), String> {
+    if options.graph && options.gemm != Gemm::Cubek {
+        return Err(
+            "--graph on: v4 replays its own graph, which --ultra switches; through burn it needs --gemm cubek too".into(),
+        );
+    }
     let on_cpu = options.backend == BackendChoice::Cpu;
     match options.matmul_precision {
         MatmulPrecision::Tf32 if on_cpu => Err(

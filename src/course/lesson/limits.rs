@@ -7,7 +7,7 @@ use super::aliases;
 use crate::run::split;
 
 /// The flags that a course may give to a run: they name no file and do not change where the run sends its reports.
-const FLAGS: [&str; 38] = [
+const FLAGS: [&str; 39] = [
     "--config",
     "--hidden",
     "--layers",
@@ -28,6 +28,7 @@ const FLAGS: [&str; 38] = [
     "--graph-fusion",
     "--block-size",
     "--ultra",
+    "--graph",
     "--matmul-precision",
     "--tuning",
     "--gemm",

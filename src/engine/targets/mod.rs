@@ -3,6 +3,7 @@
 pub mod autodiff;
 pub mod difference;
 pub mod gradient_check;
+mod graph;
 #[cfg(test)]
 mod tests;
 pub mod v4;

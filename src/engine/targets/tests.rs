@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::device::{BackendChoice, Tuning};
-use crate::model::{Preset, Weights};
+use crate::model::{HostRead, Preset, Weights};
 use crate::train::event::{Body, Event, Summary};
 use crate::train::{
     Data, EventSink, Gemm, MatmulPrecision, Reporter, StopSignal, Tally, TrainingEnd, train,
@@ -45,6 +45,7 @@ pub fn options_of(target: Target) -> TrainingOptions {
         tuning: None,
         synchronize: target.timing,
         capture: true,
+        graph: false,
         block: None,
         profile_steps: 0,
         diagnose: false,
@@ -56,6 +57,29 @@ pub fn options_of(target: Target) -> TrainingOptions {
         kernels: vec![],
         ranks: None,
     }
+}
+
+#[test]
+fn a_refusal_names_what_a_graph_cannot_contain() {
+    let refusal = |target: Target, change: fn(&mut TrainingOptions)| {
+        let mut options = options_of(target);
+        options.graph = true;
+        change(&mut options);
+        let weights = Weights::small(&options.config, 1);
+        let device = open(target, &options).unwrap();
+        device.engine(&options, &weights).err().unwrap().to_string()
+    };
+    let on_cpu = "on CUDA and ROCm, and this run is on cpu";
+    for error in [
+        refusal(v1::TARGET, |_| {}),
+        refusal(v4::TARGET, |options| options.gemm = Gemm::Cubek),
+    ] {
+        assert!(error.contains(on_cpu), "{error}");
+    }
+    let reads = refusal(v3::TARGET, |options| {
+        options.recipe.host_read = HostRead::Gradients;
+    });
+    assert!(reads.contains("v3 reads gradients on the host"), "{reads}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod optimizer;
 use std::hint::black_box;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Element, ExecutionError, FloatDType, Int, Tensor, TensorData};
@@ -16,6 +16,7 @@ use crate::model::{
     Context, HostRead, LibraryKernels, Llama, ModelConfig, ModelPrecision, OperandTypes, Part,
     Recipe, Weights, part,
 };
+use crate::targets::graph::{GraphInputs, StepGraph, is_replayed, refuse_copies};
 use crate::train::event::Activations;
 use crate::train::telemetry::{
     LaunchCount, LaunchCounter, PeakMemory, PoolMemory, ProfilePass, Trace, observe,
@@ -114,10 +115,22 @@ impl EngineDevice for BurnDevice {
         });
         let context = Context::new(options.config, options.recipe, precision, &device)
             .with_library(library_on(options, self.open.backend));
+        if options.graph && context.recipe.host_read != HostRead::None {
+            bail!(
+                "--graph on: {} reads gradients on the host within each step, which a graph cannot contain",
+                options.target
+            );
+        }
+        let inputs = options
+            .graph
+            .then(|| GraphInputs::new(&options.config, &device, self.open.backend));
+        let launches = (self.open.backend.is_asynchronous()).then(LaunchCounter::start);
         Ok(Box::new(AutodiffTrainer {
+            inputs: inputs.transpose()?,
+            graph: is_replayed(options).then(|| StepGraph::new(device.clone())),
             model: Some(model(&context, weights, &device)),
             optimizer: Optimizer::new(options, &device.clone().autodiff()),
-            launches: (self.open.backend.is_asynchronous()).then(LaunchCounter::start),
+            launches,
             backend: self.open.backend.name(),
             context,
             device,
@@ -135,6 +148,16 @@ struct AutodiffTrainer {
     optimizer: Optimizer,
     /// `None` on the CPU backend, which counts no launches.
     launches: Option<LaunchCounter>,
+    /// The batch, if a step may be replayed.
+    inputs: Option<GraphInputs>,
+    /// The recorded step.
+    graph: Option<StepGraph<RecordedOutput>>,
+}
+
+/// What a recorded step leaves.
+struct RecordedOutput {
+    loss: Tensor<1>,
+    with_gradient: usize,
 }
 
 /// A batch on a device.
@@ -198,8 +221,78 @@ impl AutodiffTrainer {
         (self.model.as_ref()).expect("the model is back after every update")
     }
 
-    fn place(&self, batch: &Batch) -> DeviceBatch {
-        DeviceBatch::place(batch, &self.context.config, &self.device)
+    fn place(&self, batch: &Batch) -> Result<DeviceBatch> {
+        let Some(inputs) = &self.inputs else {
+            return Ok(DeviceBatch::place(
+                batch,
+                &self.context.config,
+                &self.device,
+            ));
+        };
+        inputs.write(&batch.tokens, &batch.targets)?;
+        let (tokens, targets) = inputs.tensors();
+        Ok(DeviceBatch { tokens, targets })
+    }
+
+    /// Records the launches of a step, which are not executed.
+    fn record(&mut self, mut graph: StepGraph<RecordedOutput>) -> Result<()> {
+        self.device.sync()?;
+        self.optimizer.take_copied();
+        let counter = self.launches();
+        let launched = || counter.as_ref().map_or(0, LaunchCount::total);
+        graph.record(launched, || {
+            let (tokens, targets) = match &self.inputs {
+                Some(inputs) => inputs.tensors(),
+                None => bail!("a graph needs its batch in fixed buffers"),
+            };
+            let loss = self.forward(&DeviceBatch { tokens, targets });
+            let gradients = self.backward(loss.clone());
+            let with_gradient = gradients.len();
+            self.update(gradients);
+            Ok(RecordedOutput {
+                loss: loss.inner(),
+                with_gradient,
+            })
+        })?;
+        refuse_copies(self.optimizer.take_copied())?;
+        self.graph = Some(graph);
+        Ok(())
+    }
+
+    /// Replays the recorded step; `None` before the recording.
+    fn replayed_step(
+        &mut self,
+        batch: &Batch,
+        synchronize: Synchronize,
+    ) -> Result<Option<StepResult>> {
+        let graph = self.graph.as_ref().filter(|graph| graph.is_recorded());
+        let Some((graph, inputs)) = graph.zip(self.inputs.as_ref()) else {
+            return Ok(None);
+        };
+        inputs.write(&batch.tokens, &batch.targets)?;
+        self.optimizer.advance()?;
+        let mut clock = Stopwatch::start();
+        let Some((output, captured)) = graph.replay()? else {
+            return Ok(None);
+        };
+        clock.lap(synchronize != Synchronize::Never, &self.device)?;
+        let loss = output.loss.clone().try_into_scalar::<f32>();
+        let mut memory = PeakMemory::default();
+        memory.observe(PoolMemory::read(&self.device));
+        Ok(Some(StepResult {
+            loss: f64::from(loss.context("the loss could not be read back")?),
+            times: StepTimes {
+                total: clock.total(),
+                forward: None,
+                backward: None,
+                optimizer: None,
+            },
+            launches: Some(1),
+            captured: Some(captured),
+            memory: memory.get(),
+            with_gradient: Some(output.with_gradient),
+            waited: None,
+        }))
     }
 
     fn forward(&self, batch: &DeviceBatch) -> Tensor<1> {
@@ -245,6 +338,7 @@ impl AutodiffTrainer {
         pass: &mut ProfilePass,
     ) -> Result<(), ExecutionError> {
         let device = self.device.clone();
+        self.optimizer.advance()?;
         let loss = pass.span("forward", || self.forward(batch));
         let gradients = pass.span("backward", || self.backward(loss));
         pass.span("optimizer", || {
@@ -258,7 +352,14 @@ impl AutodiffTrainer {
 
 impl Engine for AutodiffTrainer {
     fn step(&mut self, batch: &Batch, synchronize: Synchronize) -> Result<StepResult> {
-        let batch = self.place(batch);
+        if let Some(replayed) = self.replayed_step(batch, synchronize)? {
+            return Ok(replayed);
+        }
+        let batch = self.place(batch)?;
+        if let Some(graph) = &mut self.graph {
+            graph.before_launches()?;
+        }
+        self.optimizer.advance()?;
         let launched_before = self.launches.as_ref().map(LaunchCounter::total);
         let phases = synchronize == Synchronize::Phases;
         let mut clock = Stopwatch::start();
@@ -291,13 +392,17 @@ impl Engine for AutodiffTrainer {
         let launched = self.launches.as_ref().map(LaunchCounter::total);
         // Reading the loss waits for the device, so it comes after the clock and the launch count are read.
         let loss = loss.inner().try_into_scalar::<f32>();
+        let loss = f64::from(loss.context("the loss could not be read back")?);
+        if let Some(graph) = self.graph.take_if(|graph| graph.is_due()) {
+            self.record(graph)?;
+        }
         Ok(StepResult {
-            loss: f64::from(loss.context("the loss could not be read back")?),
+            loss,
             times,
             launches: launched
                 .zip(launched_before)
                 .map(|(after, before)| after - before),
-            captured: None,
+            captured: self.graph.is_some().then_some(0),
             memory: memory.get(),
             with_gradient: Some(with_gradient),
             waited: None,
@@ -311,7 +416,7 @@ impl Engine for AutodiffTrainer {
     fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace> {
         let device = self.device.clone();
         device.sync().context("waiting for the device failed")?;
-        let batch = self.place(batch);
+        let batch = self.place(batch)?;
         let step = |pass: &mut ProfilePass| self.profiled_step(&batch, pass);
         Ok(observe(&device, steps, stop, step)?)
     }
@@ -333,12 +438,22 @@ impl Engine for AutodiffTrainer {
     }
 
     fn activations(&mut self, batch: &Batch) -> Result<Option<Activations>> {
-        let tokens = self.place(batch).tokens;
+        let tokens = self.place(batch)?.tokens;
         activations::observe(self.model(), &self.context, tokens).map(Some)
     }
 
     fn launches(&self) -> Option<LaunchCount> {
         self.launches.as_ref().map(LaunchCounter::shared_counter)
+    }
+
+    fn remark(&self) -> Option<String> {
+        let why = match &self.graph {
+            Some(graph) if graph.is_recorded() => return None,
+            Some(_) => "it is recorded after the third step, and the run had fewer",
+            None => "with --sync phases the host waits inside each step",
+        };
+        let wanted = self.inputs.is_some();
+        wanted.then(|| format!("the step was not replayed from a graph: {why}"))
     }
 
     fn compiles_in_first_step(&self) -> bool {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, ExecutionError, Tensor};
 use tinyllama_kernels::adamw::AdamW;
 
 use crate::model::{Llama, Operations};
@@ -30,8 +30,10 @@ impl Optimizer {
     /// Creates the optimizer. `device` holds the parameters and has autodiff on.
     pub fn new(options: &TrainingOptions, device: &Device) -> Self {
         let hyper = options.hyperparameters();
-        match options.recipe.operations {
-            Operations::Library => Optimizer::Library {
+        // The library's factors are arguments, which a graph would repeat.
+        let for_graph = options.graph.then(|| AdamW::for_graph(hyper, device));
+        match (options.recipe.operations, for_graph.flatten()) {
+            (Operations::Library, None) => Optimizer::Library {
                 optimizer: Box::new(
                     AdamWConfig::new()
                         .with_beta_1(hyper.beta1 as f32)
@@ -42,11 +44,24 @@ impl Optimizer {
                 ),
                 learning_rate: hyper.learning_rate,
             },
-            Operations::Kernels => Optimizer::Kernel(Box::new(KernelOptimizer {
-                adamw: AdamW::new(hyper),
+            (_, adamw) => Optimizer::Kernel(Box::new(KernelOptimizer {
+                adamw: adamw.unwrap_or_else(|| AdamW::new(hyper)),
                 placeholder: Tensor::zeros([1], device),
             })),
         }
+    }
+
+    /// Begins the next step. Call it before each step, launched or replayed.
+    pub fn advance(&mut self) -> Result<(), ExecutionError> {
+        match self {
+            Optimizer::Library { .. } => Ok(()),
+            Optimizer::Kernel(kernel) => kernel.adamw.advance(),
+        }
+    }
+
+    /// Returns whether an update since the last call went to a copy of its parameter.
+    pub fn take_copied(&self) -> bool {
+        matches!(self, Optimizer::Kernel(kernel) if kernel.adamw.take_copied())
     }
 
     /// Runs one step. `model` is moved through, so that its parameters have one owner and can be updated in place.

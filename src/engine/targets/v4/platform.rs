@@ -224,15 +224,20 @@ impl Platform {
     ) -> Result<ClientExecutor> {
         self.precision(options)?;
         open.require_dtype(float_dtype(options.operand_dtype))?;
-        Ok(ClientExecutor::new(
+        let executor = ClientExecutor::new(
             open.device.clone(),
             Schedule::new(&options.config, Concurrency::NONE),
             options.hyperparameters(),
             ClientOptions {
                 operands: float_dtype(options.operand_dtype),
                 library: client_library(options, open.backend),
+                graph: options.graph,
             },
-        ))
+        );
+        match options.graph {
+            true => executor.with_graph(open.backend),
+            false => Ok(executor),
+        }
     }
 
     /// Returns the state of an engine that is one of several ranks.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use burn::tensor::{Device, FloatDType, IndexingUpdateOp, Tensor, TensorData};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 use tinyllama_kernel_catalog::flash_attention::AttentionShape;
@@ -32,6 +32,10 @@ pub struct Interpreter {
     rotary: Tensor<3>,
     /// Both moments and the count of updates. The key is the first element that an update covers.
     updates: BTreeMap<usize, AdamW>,
+    /// The first elements that updates cover.
+    update_starts: Vec<usize>,
+    /// True if the updates of this run count already.
+    pub has_advanced: bool,
     /// Losses of the last runs, still on the device: `[1]` each, at most [`LOSS_RING`].
     pub losses: VecDeque<Tensor<1>>,
 }
@@ -52,6 +56,8 @@ impl Interpreter {
             layout: schedule.layout.clone(),
             tensors: Tensors::default(),
             updates: BTreeMap::new(),
+            update_starts: update_starts(schedule),
+            has_advanced: false,
             losses: VecDeque::new(),
         }
     }
@@ -185,8 +191,12 @@ impl Interpreter {
                 self.losses.push_back(tensors.vectors.get(op.losses)?);
             }
             Operation::Sum(_) => bail!("sums over ranks go through a driver"),
-            // The update itself counts, so there is nothing to do here.
-            Operation::Advance(_) => {}
+            Operation::Advance(_) => {
+                if !std::mem::take(&mut self.has_advanced) {
+                    self.advance()?;
+                    self.has_advanced = false;
+                }
+            }
             Operation::UpdateOperation(op) => self.update(&op.elements, &op.weights)?,
         }
         Ok(())
@@ -235,13 +245,25 @@ impl Interpreter {
             };
             parameters.push((value, gradient));
         }
-        let hyper = self.hyperparameters;
-        let adamw = self.updates.entry(elements.start);
-        let adamw = adamw.or_insert_with(|| AdamW::new(hyper));
+        let adamw = self.updates.get_mut(&elements.start);
+        let adamw = adamw.context("an update of parameters that were never set")?;
         for (handle, value) in weights.iter().zip(adamw.step(parameters)) {
             self.put_parameter(*handle, value);
         }
         Ok(())
+    }
+
+    /// Begins the next update of all parameters.
+    pub fn advance(&mut self) -> Result<()> {
+        self.has_advanced = true;
+        Ok(self.updates.values_mut().try_for_each(AdamW::advance)?)
+    }
+
+    /// Returns whether an update since the last call went to a copy of its parameter.
+    pub fn take_copied(&self) -> bool {
+        self.updates
+            .values()
+            .fold(false, |copied, adamw| adamw.take_copied() | copied)
     }
 
     fn is_norm(&self, index: ParameterIndex) -> bool {
@@ -273,7 +295,16 @@ impl Interpreter {
 
     /// Replaces all parameters by `values` in the layout's order, clears the moments and restarts the count of updates.
     pub fn set_weights(&mut self, values: &[f32]) {
-        self.updates.clear();
+        let hyper = self.hyperparameters;
+        let new = |start: &usize| {
+            let for_graph = self
+                .options
+                .graph
+                .then(|| AdamW::for_graph(hyper, &self.device));
+            let adamw = for_graph.flatten().unwrap_or_else(|| AdamW::new(hyper));
+            (*start, adamw)
+        };
+        self.updates = self.update_starts.iter().map(new).collect();
         for index in 0..self.layout.parameters.len() {
             let range = self.layout.parameters[index].range();
             let data = TensorData::new(values[range.clone()].to_vec(), [range.len()]);
@@ -281,6 +312,15 @@ impl Interpreter {
             self.put_parameter(BufferHandle::Weight(index), value);
         }
     }
+}
+
+fn update_starts(schedule: &Schedule) -> Vec<usize> {
+    let operations = schedule.nodes.iter().map(|node| &node.operation);
+    let start = |operation: &Operation| match operation {
+        Operation::UpdateOperation(op) => Some(op.elements.start),
+        _ => None,
+    };
+    operations.filter_map(start).collect()
 }
 
 fn rotary(config: &ModelConfig, device: &Device) -> Tensor<3> {

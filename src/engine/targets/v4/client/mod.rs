@@ -2,7 +2,7 @@
 //!
 //! There is no autodiff and no tape. Every node becomes an operation on burn's tensors: products by burn's library
 //! (cubek on a GPU), all others by this project's kernels. The client queues operations, may fuse neighbours, and takes
-//! memory from its pool. It exposes no stream, so there is no graph.
+//! memory from its pool. `--graph on` records a step through it and replays it.
 
 mod interpreter;
 mod tensors;
@@ -10,16 +10,18 @@ mod tensors;
 mod tests;
 
 use anyhow::{Context as _, Result, bail};
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
 use super::buffers::BufferHandle;
-use super::executor::{Executor, check_reshape};
+use super::executor::{Executor, Launches, StepSpan, check_reshape};
 use super::layout::ParameterIndex;
-use super::schedule::Schedule;
+use super::schedule::{Schedule, StepPhase};
+use crate::device::Backend;
 use crate::model::LibraryKernels;
 use crate::targets::autodiff::read;
-use crate::train::telemetry::PoolMemory;
+use crate::targets::graph::{GraphInputs, StepGraph, refuse_copies};
+use crate::train::telemetry::{LaunchCounter, PoolMemory};
 use interpreter::Interpreter;
 
 /// How products are computed.
@@ -28,12 +30,22 @@ pub struct ClientOptions {
     /// Type to which operands are rounded; everything else is f32.
     pub operands: FloatDType,
     pub library: LibraryKernels,
+    /// True if the step may be replayed from a graph.
+    pub graph: bool,
 }
 
 /// Runs a schedule on one of burn's devices.
 pub struct ClientExecutor {
     schedule: Schedule,
     interpreter: Interpreter,
+    graph: Option<ScheduleGraph>,
+}
+
+/// A step as a graph, which leaves its loss.
+struct ScheduleGraph {
+    step: StepGraph<Tensor<1>>,
+    inputs: GraphInputs,
+    launches: LaunchCounter,
 }
 
 impl ClientExecutor {
@@ -47,7 +59,51 @@ impl ClientExecutor {
         ClientExecutor {
             interpreter: Interpreter::new(device, &schedule, hyperparameters, options),
             schedule,
+            graph: None,
         }
+    }
+
+    /// Records the step after a few runs, and replays it from then on.
+    ///
+    /// # Errors
+    /// Names a backend that replays no graphs.
+    pub fn with_graph(mut self, backend: Backend) -> Result<ClientExecutor> {
+        let device = &self.interpreter.device;
+        self.graph = Some(ScheduleGraph {
+            inputs: GraphInputs::new(&self.schedule.config, device, backend)?,
+            step: StepGraph::new(device.clone()),
+            launches: LaunchCounter::start(),
+        });
+        Ok(self)
+    }
+
+    fn run_nodes(&mut self, span: StepSpan) -> Result<Launches> {
+        let mut launches = Launches::default();
+        for node in &self.schedule.nodes {
+            if span.contains(node.phase) {
+                self.interpreter.run_node(node)?;
+                launches.host += 1;
+            }
+        }
+        Ok(launches)
+    }
+
+    /// Records the launches of a step, which are not executed.
+    fn record(&mut self, mut graph: ScheduleGraph) -> Result<()> {
+        self.wait()?;
+        self.interpreter.take_copied();
+        let kept = self.interpreter.losses.clone();
+        let launched = || graph.launches.total();
+        graph.step.record(launched, || {
+            self.interpreter.has_advanced = true;
+            self.run_nodes(StepSpan::Step)?;
+            let loss = self.interpreter.losses.pop_back();
+            loss.context("a step leaves a loss")
+        })?;
+        self.interpreter.losses = kept;
+        refuse_copies(self.interpreter.take_copied())?;
+        self.graph = Some(graph);
+        Ok(())
     }
 
     /// Reads every parameter, or the array of it that `handle` selects, in the layout's order; gaps are 0.
@@ -86,14 +142,22 @@ impl Executor for ClientExecutor {
     }
 
     fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {
-        for (handle, values) in [
-            (self.schedule.tokens, tokens),
-            (self.schedule.targets, targets),
-        ] {
-            let data = TensorData::new(values.to_vec(), [values.len()]);
-            let tensor = Tensor::<1, Int>::from_data(data, &self.interpreter.device);
-            self.interpreter.tensors.integers.put(handle, tensor);
-        }
+        let (tokens, targets) = match &self.graph {
+            Some(graph) => {
+                graph.inputs.write(tokens, targets)?;
+                graph.inputs.tensors()
+            }
+            None => {
+                let tensor = |values: &[i32]| {
+                    let data = TensorData::new(values.to_vec(), [values.len()]);
+                    Tensor::from_data(data, &self.interpreter.device)
+                };
+                (tensor(tokens), tensor(targets))
+            }
+        };
+        let integers = &mut self.interpreter.tensors.integers;
+        integers.put(self.schedule.tokens, tokens);
+        integers.put(self.schedule.targets, targets);
         Ok(())
     }
 
@@ -101,6 +165,28 @@ impl Executor for ClientExecutor {
     /// real number.
     fn run_node(&mut self, node: usize) -> Result<()> {
         self.interpreter.run_node(&self.schedule.nodes[node])
+    }
+
+    fn run(&mut self, span: StepSpan) -> Result<Launches> {
+        if span.contains(StepPhase::Optimizer) {
+            self.interpreter.advance()?;
+        }
+        if span != StepSpan::Step {
+            return self.run_nodes(span);
+        }
+        if let Some(graph) = &mut self.graph {
+            if let Some((loss, captured)) = graph.step.replay()? {
+                self.interpreter.has_advanced = false;
+                self.interpreter.losses = [loss.clone()].into();
+                return Ok(Launches { host: 1, captured });
+            }
+            graph.step.before_launches()?;
+        }
+        let launches = self.run_nodes(span)?;
+        if let Some(graph) = self.graph.take_if(|graph| graph.step.is_due()) {
+            self.record(graph)?;
+        }
+        Ok(launches)
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -152,6 +238,10 @@ impl Executor for ClientExecutor {
     }
 
     fn captured(&self) -> Result<(), String> {
-        Err("it goes through burn's client, which hands out no stream to capture".into())
+        match &self.graph {
+            Some(graph) if graph.step.is_recorded() => Ok(()),
+            Some(_) => Err("it is recorded after the third step that waits for no phase".into()),
+            None => Err("through burn it is launched kernel by kernel, unless --graph on".into()),
+        }
     }
 }

@@ -47,6 +47,7 @@ fn executor(
 const F32: ClientOptions = ClientOptions {
     operands: FloatDType::F32,
     library: LibraryKernels::Tuned,
+    graph: false,
 };
 
 /// Two executors in the same state: burn's client and the host.
