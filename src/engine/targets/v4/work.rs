@@ -141,7 +141,7 @@ mod tests {
             let parts = schedule.work_by_part(operand);
             let bytes: f64 = parts.iter().map(|(_, work)| work.bytes).sum();
             assert!((bytes / 1e9 - gigabytes).abs() < 0.005, "{bytes}");
-            assert_eq!(parts.len(), 2 * config.layers + 7, "{parts:?}");
+            assert_eq!(parts.len(), 2 * config.layers + 6, "{parts:?}");
         }
         assert_eq!(schedule.work(usize::MAX, 2), super::Work::default());
     }
