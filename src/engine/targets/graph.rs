@@ -10,7 +10,6 @@ use burn::tensor::{DType, Device, ExecutionError, Int, Tensor};
 use tinyllama_kernels::binding::FixedBuffer;
 
 use crate::device::Backend;
-use crate::model::ModelConfig;
 use crate::train::{Synchronize, TrainingOptions};
 
 /// Steps before the recording. The first compiles and tunes. With fusion, only later ones take the path, and the memory,
@@ -30,17 +29,16 @@ pub struct GraphInputs {
 }
 
 impl GraphInputs {
-    /// Allocates the buffers of `config`'s batch.
+    /// Allocates the buffers of a batch whose tokens have this shape.
     ///
     /// # Errors
     /// Names a backend that replays no graphs.
-    pub fn new(config: &ModelConfig, device: &Device, backend: Backend) -> Result<Self> {
-        let shape = [config.batch_size, config.sequence_length];
+    pub fn new(shape: &[usize], device: &Device, backend: Backend) -> Result<Self> {
         let buffer = |shape: &[usize]| match backend {
             Backend::Cuda | Backend::Rocm => FixedBuffer::new(device, shape, DType::I32),
             _ => None,
         };
-        let buffers = buffer(&shape).zip(buffer(&[config.tokens()]));
+        let buffers = buffer(shape).zip(buffer(&[shape.iter().product()]));
         let (tokens, targets) = buffers.ok_or_else(|| no_graphs(backend))?;
         Ok(GraphInputs { tokens, targets })
     }
@@ -61,7 +59,7 @@ impl GraphInputs {
         Ok(())
     }
 
-    /// Returns the tokens in `D` dimensions and the targets in one.
+    /// Returns the tokens in the `D` dimensions of their shape, and the targets in one.
     pub fn tensors<const D: usize>(&self) -> (Tensor<D, Int>, Tensor<1, Int>) {
         (self.tokens.integers(), self.targets.integers())
     }

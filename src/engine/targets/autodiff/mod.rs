@@ -121,9 +121,10 @@ impl EngineDevice for BurnDevice {
                 options.target
             );
         }
+        let batch = [options.config.batch_size, options.config.sequence_length];
         let inputs = options
             .graph
-            .then(|| GraphInputs::new(&options.config, &device, self.open.backend));
+            .then(|| GraphInputs::new(&batch, &device, self.open.backend));
         let launches = (self.open.backend.is_asynchronous()).then(LaunchCounter::start);
         Ok(Box::new(AutodiffTrainer {
             inputs: inputs.transpose()?,

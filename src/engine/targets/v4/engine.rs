@@ -53,8 +53,7 @@ impl Engine for ScheduledEngine {
         // The loss has been read, so everything queued has been launched. Reading it launches nothing.
         let observed = self.observed().zip(before);
         let observed = observed.map(|(after, before)| after - before);
-        let counts =
-            matches!(self.kind, ExecutorKind::Driver { .. }) || step.launches.captured > 0;
+        let counts = matches!(self.kind, ExecutorKind::Driver { .. }) || step.launches.captured > 0;
         let own = counts.then_some(step.launches);
         Ok(StepResult {
             loss,

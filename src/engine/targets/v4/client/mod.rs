@@ -70,7 +70,7 @@ impl ClientExecutor {
     pub fn with_graph(mut self, backend: Backend) -> Result<ClientExecutor> {
         let device = &self.interpreter.device;
         self.graph = Some(ScheduleGraph {
-            inputs: GraphInputs::new(&self.schedule.config, device, backend)?,
+            inputs: GraphInputs::new(&[self.schedule.config.tokens()], device, backend)?,
             step: StepGraph::new(device.clone()),
             launches: LaunchCounter::start(),
         });
