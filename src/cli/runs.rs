@@ -39,7 +39,7 @@ pub enum RunsCommand {
     /// List runs, newest first
     List {
         /// List all runs instead of the newest
-        #[arg(long)]
+        #[arg(long = "all")]
         all_runs: bool,
     },
     /// Show a run: setup, figures, kernels, parts

@@ -21,8 +21,10 @@ const NAMED: [(&str, Kind, u16, u16); 11] = [
     ("src_scc", Kind::Scc, 0, 1),
 ];
 
-/// Modifiers around an operand.
-const MODIFIERS: [(&str, &str, fn(&mut Operand)); 5] = [
+/// What stands before and behind an operand, and what it changes.
+type Modifier = (&'static str, &'static str, fn(&mut Operand));
+
+const MODIFIERS: [Modifier; 5] = [
     ("-", "", |operand| operand.negate = true),
     ("neg(", ")", |operand| operand.negate = true),
     ("|", "|", |operand| operand.absolute = true),

@@ -84,7 +84,7 @@ impl AdamW {
             #[cfg(feature = "gpu")]
             MomentState::Device(moments) => {
                 let factors = match &self.factors {
-                    Some(buffer) => StepFactors::Stored(buffer.clone()),
+                    Some(buffer) => StepFactors::Stored(Box::new(buffer.clone())),
                     None => StepFactors::Passed(Factors::new(&self.hyper, self.step)),
                 };
                 moments.step(factors, parameters)
@@ -177,7 +177,7 @@ mod device {
     #[derive(Clone, Debug)]
     pub enum StepFactors {
         Passed(Factors),
-        Stored(FixedBuffer),
+        Stored(Box<FixedBuffer>),
     }
 
     type Handles = HandleContainer<<FusionCubeRuntime as FusionRuntime>::FusionHandle>;

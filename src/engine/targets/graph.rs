@@ -14,7 +14,7 @@ use crate::train::{Synchronize, TrainingOptions};
 
 /// Steps before the recording. The first compiles and tunes. With fusion, only later ones take the path, and the memory,
 /// that a recording can repeat.
-const PREPARED: usize = 3;
+const PREPARED: usize = 5;
 
 /// Returns whether steps under these options are to be replayed. With waits inside a step they are not, although they
 /// compute the same.

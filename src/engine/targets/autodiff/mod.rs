@@ -450,7 +450,7 @@ impl Engine for AutodiffTrainer {
     fn remark(&self) -> Option<String> {
         let why = match &self.graph {
             Some(graph) if graph.is_recorded() => return None,
-            Some(_) => "it is recorded after the third step, and the run had fewer",
+            Some(_) => "it is recorded after the fifth step, and the run had fewer",
             None => "with --sync phases the host waits inside each step",
         };
         let wanted = self.inputs.is_some();

@@ -240,7 +240,7 @@ impl Executor for ClientExecutor {
     fn captured(&self) -> Result<(), String> {
         match &self.graph {
             Some(graph) if graph.step.is_recorded() => Ok(()),
-            Some(_) => Err("it is recorded after the third step that waits for no phase".into()),
+            Some(_) => Err("it is recorded after the fifth step that waits for no phase".into()),
             None => Err("through burn it is launched kernel by kernel, unless --graph on".into()),
         }
     }
