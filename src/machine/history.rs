@@ -60,7 +60,7 @@ impl Record {
 ///
 /// It is an [`Observer`]: give it to [`Machine::run`](crate::Machine::run), then move with [`History::forward`] and
 /// [`History::back`]. If the steps exceed the limit, it forgets the first ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     workgroup: [u32; 3],
     steps: VecDeque<Record>,
@@ -81,33 +81,21 @@ impl History {
     pub fn new(workgroup: [u32; 3]) -> History {
         History {
             workgroup,
-            steps: VecDeque::new(),
-            position: 0,
-            waves: vec![],
-            lds: vec![],
-            forgotten: 0,
-            bytes: 0,
             limit: LIMIT,
-            records: false,
-            launches: 0,
-            wanted_launch: 0,
+            ..History::default()
         }
     }
 
     /// Records launch `launch` instead. Launches count from 0, among those that this history observes.
-    pub fn launch(self, launch: usize) -> History {
-        History {
-            wanted_launch: launch,
-            ..self
-        }
+    pub fn launch(mut self, launch: usize) -> History {
+        self.wanted_launch = launch;
+        self
     }
 
     /// Keeps at most `bytes` bytes of changes.
-    pub fn limited(self, bytes: usize) -> History {
-        History {
-            limit: bytes,
-            ..self
-        }
+    pub fn limited(mut self, bytes: usize) -> History {
+        self.limit = bytes;
+        self
     }
 
     pub fn steps(&self) -> &VecDeque<Record> {
@@ -161,11 +149,8 @@ impl History {
 
     /// Takes the last step back. Returns false at the start.
     pub fn back(&mut self) -> bool {
-        let Some(step) = self
-            .position
-            .checked_sub(1)
-            .and_then(|at| self.steps.get_mut(at))
-        else {
+        let before = self.position.checked_sub(1);
+        let Some(step) = before.and_then(|at| self.steps.get_mut(at)) else {
             return false;
         };
         swap(step, &mut self.waves, &mut self.lds);
@@ -183,11 +168,8 @@ impl History {
         let Some(mirror) = self.waves.get_mut(step.wave.index as usize) else {
             return;
         };
-        let mut changes = vec![Change::Flow(
-            step.wave.pc,
-            step.wave.barriers,
-            step.wave.status,
-        )];
+        let wave = step.wave;
+        let mut changes = vec![Change::Flow(wave.pc, wave.barriers, wave.status)];
         if mirror.scc != step.wave.scc {
             changes.push(Change::Condition(step.wave.scc));
         }

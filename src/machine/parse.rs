@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::decode::{Decoder, Line};
 use crate::error::ParseError;
 use crate::memory;
-use crate::operand::{ACCUMULATORS, Kind};
+use crate::operand::{ACCUMULATORS, Kind, integer};
 use crate::program::{Kernel, Location, Parameter, Program};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -188,11 +188,8 @@ fn section_of(rest: &str) -> Section {
 
 /// Reads `.file 1 "folder" "name" md5 …`.
 fn add_file(program: &mut Program, files: &mut HashMap<u32, u16>, rest: &str) {
-    let Some(number) = rest
-        .split_whitespace()
-        .next()
-        .and_then(|word| word.parse().ok())
-    else {
+    let number = rest.split_whitespace().next().map(str::parse);
+    let Some(Ok(number)) = number else {
         return;
     };
     let names: Vec<&str> = rest.split('"').skip(1).step_by(2).collect();
@@ -208,15 +205,16 @@ fn add_file(program: &mut Program, files: &mut HashMap<u32, u16>, rest: &str) {
 }
 
 fn add_data(data: &mut Vec<u8>, directive: &str, rest: &str) {
+    let words = || rest.split(',').map(str::trim);
+    let first = || {
+        words()
+            .next()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(0_usize)
+    };
     let mut numbers = |bytes: usize| {
-        for word in rest.split(',') {
-            let word = word.trim();
-            let value = match word.strip_prefix("0x") {
-                Some(hex) => u64::from_str_radix(hex, 16).unwrap_or(0),
-                None => word
-                    .parse::<i64>()
-                    .map_or_else(|_| word.parse().unwrap_or(0), i64::cast_unsigned),
-            };
+        for word in words() {
+            let value = integer(word).unwrap_or(0);
             data.extend(&value.to_le_bytes()[..bytes]);
         }
     };
@@ -225,21 +223,8 @@ fn add_data(data: &mut Vec<u8>, directive: &str, rest: &str) {
         ".short" | ".value" => numbers(2),
         ".long" | ".int" => numbers(4),
         ".quad" => numbers(8),
-        ".zero" | ".skip" => {
-            let count = rest
-                .split(',')
-                .next()
-                .and_then(|n| n.trim().parse::<usize>().ok());
-            data.resize(data.len() + count.unwrap_or(0).min(1 << 24), 0);
-        }
-        ".p2align" => {
-            let power = rest
-                .split(',')
-                .next()
-                .and_then(|n| n.trim().parse::<u32>().ok());
-            let align = 1_usize << power.unwrap_or(0).min(12);
-            data.resize(data.len().next_multiple_of(align), 0);
-        }
+        ".zero" | ".skip" => data.resize(data.len() + first().min(1 << 24), 0),
+        ".p2align" => data.resize(data.len().next_multiple_of(1 << first().min(12)), 0),
         ".asciz" | ".ascii" => {
             data.extend(rest.trim_matches('"').bytes());
             data.push(0);

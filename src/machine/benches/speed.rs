@@ -10,32 +10,28 @@ const MATMUL: &str = include_str!("../../../kernels/workbench/12-matmul/solution
 const HAND_WRITTEN: &str = include_str!("../../course/compiled/hand_written.h");
 const ATTENTION: &str = include_str!("../../../kernels/workbench/13-attention/solution.hip");
 
-/// Executes a launch on buffers of `sizes` elements until half a second is over, and prints the rate.
+/// Executes a launch on buffers of `elements` numbers until half a second is over, and prints the rate.
 fn measure<O: Observer>(
     name: &str,
     program: &Program,
-    sizes: &[usize],
-    launch: impl Fn(Vec<Argument>) -> Launch<'static>,
+    elements: &[usize],
+    launch: &Launch<'_>,
     observer: &mut O,
 ) {
-    let mut memory = Memory::new();
-    let buffers = sizes
-        .iter()
-        .map(|size| Argument::Buffer(memory.add_floats("buffer", &values(*size))));
-    let launch = launch(buffers.collect());
+    let (mut launch, mut memory) = (launch.clone(), Memory::new());
+    for (at, count) in elements.iter().enumerate() {
+        let buffer = memory.add_floats("buffer", &values(*count));
+        launch.arguments.insert(at, Argument::Buffer(buffer));
+    }
     let mut machine = Machine::new(program, memory);
     let start = seconds();
     while seconds() - start < 0.5 {
         if let Err(error) = machine.run(&launch, observer) {
-            println!("{name}: {error}");
-            return;
+            return println!("{name}: {error}");
         }
     }
-    let rate = machine.executed as f64 / (seconds() - start);
-    println!(
-        "{name}: {:.2} million wave instructions a second",
-        rate / 1e6
-    );
+    let rate = machine.executed as f64 / (seconds() - start) / 1e6;
+    println!("{name}: {rate:.2} million wave instructions a second");
 }
 
 /// Returns the seconds that this process computed. Wall-clock time would be wrong, because others may share the core.
@@ -50,46 +46,45 @@ fn seconds() -> f64 {
 
 fn main() {
     let attention = format!("{HAND_WRITTEN}\n{ATTENTION}");
+    let scale = 0.125_f32.to_bits();
     for architecture in ["gfx90a", "gfx942", "gfx1100"] {
-        let compiled = [MATMUL, &attention].map(|source| assembly(source, architecture));
-        let [Some(matmul), Some(attention)] = compiled else {
-            return;
-        };
-        let word = |number: u32| Argument::Word(number);
-        let product = |mut arguments: Vec<Argument>| {
-            arguments.extend([128, 128, 128].map(word));
-            Launch::new("matmul", [8, 8, 1], [16, 16, 1], arguments)
-        };
-        let heads = |mut arguments: Vec<Argument>| {
-            arguments.extend([2, 128, 64, 0.125_f32.to_bits()].map(word));
-            Launch::new("attention", [2, 2, 1], [64, 1, 1], arguments)
-        };
-        let [matmul, attention] = [matmul, attention].map(|text| Program::parse(&text));
-        let (Ok(matmul), Ok(attention)) = (matmul, attention) else {
-            println!("{architecture}: an instruction is not known");
-            return;
-        };
-        measure(
-            &format!("{architecture} matmul"),
-            &matmul,
-            &[128 * 128; 3],
-            product,
-            &mut (),
-        );
-        measure(
-            &format!("{architecture} attention"),
-            &attention,
-            &[2 * 128 * 64; 4],
-            heads,
-            &mut (),
-        );
-        let name = format!("{architecture} attention, counted");
-        measure(
-            &name,
-            &attention,
-            &[2 * 128 * 64; 4],
-            heads,
-            &mut Summary::default(),
-        );
+        for (kernel, source, grid, block, elements, words) in [
+            (
+                "matmul",
+                MATMUL,
+                [8, 8, 1],
+                [16, 16, 1],
+                &[128 * 128; 3][..],
+                &[128, 128, 128][..],
+            ),
+            (
+                "attention",
+                &attention,
+                [2, 2, 1],
+                [64, 1, 1],
+                &[2 * 128 * 64; 4],
+                &[2, 128, 64, scale],
+            ),
+        ] {
+            let Some(text) = assembly(source, architecture) else {
+                return;
+            };
+            let name = format!("{architecture} {kernel}");
+            let program = match Program::parse(&text) {
+                Ok(program) => program,
+                Err(error) => return println!("{name}: {error}"),
+            };
+            let words = words.iter().map(|word| Argument::Word(*word)).collect();
+            let launch = Launch::new(kernel, grid, block, words);
+            measure(&name, &program, elements, &launch, &mut ());
+            let counted = format!("{name}, counted");
+            measure(
+                &counted,
+                &program,
+                elements,
+                &launch,
+                &mut Summary::default(),
+            );
+        }
     }
 }

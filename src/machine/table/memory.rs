@@ -34,11 +34,8 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         ("ds", _) => {
             memory.space = Space::Lds;
             let results = memory.local(kind, rest)?;
-            (
-                access::<N>,
-                results,
-                2 + usize::from(memory.is_atomic()) * usize::from(results),
-            )
+            let operands = if memory.is_atomic() { 2 + results } else { 2 };
+            (access::<N>, results, operands.into())
         }
         ("global" | "flat" | "scratch" | "buffer", "load" | "store" | "atomic") => {
             match kind {
@@ -130,37 +127,17 @@ impl MemoryOp {
             _ => (name, "b32"),
         };
         let operation: Atomic = match (name, kind) {
-            ("add", "f32") => |old, data, _| f32_of(old, data, |a, b| a + b),
-            ("min", "f32") => |old, data, _| f32_of(old, data, f32::min),
-            ("max", "f32") => |old, data, _| f32_of(old, data, f32::max),
-            ("add", "f64") => |old, data, _| (f64::from_bits(old) + f64::from_bits(data)).to_bits(),
+            ("add", "f32") => |old, data, _| of::<f32>(old, data, |a, b| a + b),
+            ("min", "f32") => |old, data, _| of(old, data, f32::min),
+            ("max", "f32") => |old, data, _| of(old, data, f32::max),
+            ("add", "f64") => |old, data, _| of::<f64>(old, data, |a, b| a + b),
             (_, "f32" | "f64" | "f16") => return None,
             ("add", _) => |old, data, _| old.wrapping_add(data),
             ("sub", _) => |old, data, _| old.wrapping_sub(data),
-            ("smin", "b32") | ("min", "i32") => |old, data, _| {
-                if (old as i32) < data as i32 {
-                    old
-                } else {
-                    data
-                }
-            },
-            ("smax", "b32") | ("max", "i32") => {
-                |old, data, _| if old as i32 > data as i32 { old } else { data }
-            }
-            ("smin", _) | ("min", "i64") => |old, data, _| {
-                if old.cast_signed() < data.cast_signed() {
-                    old
-                } else {
-                    data
-                }
-            },
-            ("smax", _) | ("max", "i64") => |old, data, _| {
-                if old.cast_signed() > data.cast_signed() {
-                    old
-                } else {
-                    data
-                }
-            },
+            ("smin", "b32") | ("min", "i32") => |old, data, _| of(old, data, i32::min),
+            ("smax", "b32") | ("max", "i32") => |old, data, _| of(old, data, i32::max),
+            ("smin", _) | ("min", "i64") => |old, data, _| of(old, data, i64::min),
+            ("smax", _) | ("max", "i64") => |old, data, _| of(old, data, i64::max),
             ("umin", _) | ("min", "u32" | "u64") => |old, data, _| old.min(data),
             ("umax", _) | ("max", "u32" | "u64") => |old, data, _| old.max(data),
             ("and", _) => |old, data, _| old & data,
@@ -180,10 +157,8 @@ impl MemoryOp {
     }
 }
 
-fn f32_of(old: u64, data: u64, f: impl Fn(f32, f32) -> f32) -> u64 {
-    f(f32::from_bits(old as u32), f32::from_bits(data as u32))
-        .to_bits()
-        .into()
+fn of<T: Lane>(old: u64, data: u64, f: impl Fn(T, T) -> T) -> u64 {
+    f(T::from_words(old), T::from_words(data)).words()
 }
 
 fn number(bytes: &[u8]) -> u64 {
