@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::keys::Binding;
-use super::panels::{PANELS, help, welcome};
+use super::panels::{PANELS, help, machine, welcome};
 use super::update::act::{
     act, check, edit, flags, hint, quit, redraw, run_again, shell, skip, skip_lesson, view,
 };
@@ -89,6 +89,7 @@ static TABLES: [AreaActions; 6] = [
                 (Solution, "S", "a kernel's solution", Step(solution)),
                 (Reset, "N", "reset the kernel", Step(reset)),
                 (Bench, "B", "time the kernel on a GPU", Step(bench)),
+                (Machine, "M", "execute it step by step", Step(machine::open)),
                 (Import, "i", "import a file", Step(import)),
                 (Terminal, "t", "run with the terminal", Step(in_terminal)),
                 (Skip, "s", "skip with a note", Step(skip)),

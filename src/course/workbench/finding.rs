@@ -43,6 +43,9 @@ pub struct KernelFinding {
     pub waves: Vec<u32>,
     /// The first case that showed it.
     pub case: Option<String>,
+    /// Workgroup and thread of the access, if one thread made the mistake.
+    #[serde(skip)]
+    pub thread: Option<[[u32; 3]; 2]>,
 }
 
 impl KernelFinding {
@@ -55,6 +58,7 @@ impl KernelFinding {
             message: plain_lines(&message.into()),
             waves: vec![],
             case: None,
+            thread: None,
         }
     }
 
@@ -158,6 +162,8 @@ pub fn of_stand_in(said: &Value) -> Option<KernelFinding> {
     };
     let mut finding = KernelFinding::new(kind, line("line"), message);
     finding.other_line = line("other_line");
+    let three = |name: &str| serde_json::from_value::<[u32; 3]>(said[name].clone()).ok();
+    finding.thread = three("block").zip(three("thread")).map(Into::into);
     Some(finding)
 }
 

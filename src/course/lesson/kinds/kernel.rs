@@ -16,6 +16,7 @@ pub(super) const FACTS: Facts = Facts {
         (Action::Solution, "solution"),
         (Action::Reset, "begin anew"),
         (Action::Bench, "time it"),
+        (Action::Machine, "machine"),
         (Action::Check, "check"),
     ],
     edits: Some(Editable::Kernel),

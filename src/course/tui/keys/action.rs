@@ -79,6 +79,7 @@ pub enum Action {
     Solution,
     Reset,
     Bench,
+    Machine,
     Import,
     Terminal,
     Skip,

@@ -7,6 +7,7 @@ use crate::lesson::MarkedAnswer;
 use crate::session::{CheckResultText, HintStage, StepRef};
 use crate::tui::{Panel, Scroll};
 use crate::tutor::profile::ProfileView;
+use crate::workbench::KernelFinding;
 
 #[derive(Debug, Default)]
 pub struct StepView {
@@ -31,6 +32,8 @@ pub struct StepView {
     /// Figures of the step itself; figures of its runs belong to the runs.
     pub panel: Option<Box<dyn Panel>>,
     pub profile: ProfileView,
+    /// The first mistake with a line in the last check of the kernel.
+    pub finding: Option<KernelFinding>,
     /// While this is held, the watcher of the kernel file works.
     pub watched: Option<Arc<()>>,
 }

@@ -41,9 +41,20 @@ impl KernelPanel {
         }
     }
 
-    /// Takes over the result of a check.
-    pub fn take(&mut self, tried: &CheckedKernel) {
+    /// Takes over the result of a check. `machine` is the key that opens the machine.
+    pub fn take(&mut self, tried: &CheckedKernel, machine: &str) {
         self.results = tried.lines();
+        let mut lines = tried
+            .checked
+            .findings
+            .iter()
+            .filter_map(|finding| finding.line);
+        if let Some(line) = lines.next() {
+            self.results.push(String::new());
+            self.results.push(format!(
+                "Press {machine} to step through line {line} as an AMD GPU executes it: lanes, addresses, registers."
+            ));
+        }
         self.passed = tried.checked.passed;
         if let (true, Ok(exercise)) = (self.passed, find(&tried.checked.exercise)) {
             self.results.push(String::new());
@@ -198,7 +209,7 @@ mod tests {
     #[test]
     fn results_file_and_memory_stand_one_after_the_other_or_side_by_side() {
         let mut panel = KernelPanel::new("rope.hip".into());
-        panel.take(&tried());
+        panel.take(&tried(), "M");
         let theme = Theme::new(true, false);
         let results = drawn(&panel, 80, 24, &theme);
         assert!(
@@ -228,12 +239,12 @@ mod tests {
         let mut panel = KernelPanel::new("rope.hip".into());
         let theme = Theme::new(true, false);
         let mut tried = tried();
-        panel.take(&tried);
+        panel.take(&tried, "M");
         (0..3).for_each(|_| assert!(panel.act(PanelAction::NextSection)));
         let failed = drawn(&panel, 150, 24, &theme);
         assert!(!failed.contains("turns[position"), "{failed}");
         tried.checked.passed = true;
-        panel.take(&tried);
+        panel.take(&tried, "M");
         let passed = drawn(&panel, 150, 24, &theme);
         let both = passed.contains("   1 float") && passed.contains("turns[position");
         assert!(both, "{passed}");

@@ -6,6 +6,7 @@ pub mod help;
 pub mod kernel;
 pub mod kernels;
 pub mod lesson_end;
+pub mod machine;
 pub mod messages;
 pub mod page;
 pub mod plot;

@@ -9,8 +9,8 @@ use crate::session::kernel::start_exercise;
 use crate::session::{CheckedKernel, StepRef};
 use crate::tui::panels::kernel::KernelPanel;
 use crate::tui::{
-    BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText, SessionRequest,
-    TaskContext, TextPage, both_effects,
+    Action, Area, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText,
+    SessionRequest, TaskContext, TextPage, both_effects,
 };
 use crate::workbench::{Exercise, exercise_file};
 
@@ -144,13 +144,16 @@ pub fn tried(
     at: &StepRef,
     tried: Result<Box<CheckedKernel>, String>,
 ) -> Effects {
+    let key = model.keys.shown(Area::Step, Action::Machine);
     let view = model.view_at(at)?;
     let tried = match tried {
         Ok(tried) => tried,
         Err(problem) => return model.warn(problem),
     };
     let mut panel = KernelPanel::new(tried.file.path.clone());
-    panel.take(&tried);
+    panel.take(&tried, &key);
+    let mut findings = tried.checked.findings.iter();
+    view.finding = findings.find(|finding| finding.line.is_some()).cloned();
     view.panel = Some(Box::new(panel));
     model.notice = None;
     if tried.checked.passed {

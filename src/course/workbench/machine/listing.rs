@@ -89,36 +89,52 @@ pub fn inspect(
     let problem = PreparedCase::new(exercise, sizes, u32::try_from(program.wave_size)?)?;
     let mut summary = Summary::default();
     let executed = execute(&program, &problem, &mut summary)?;
-    let instructions = summary
-        .executed()
-        .map(|(index, count)| listed(&program, index, count));
-    let mut lines: BTreeMap<u32, BTreeMap<Group, u64>> = BTreeMap::new();
-    for (location, groups) in summary.by_line(&program) {
-        let line = lines
-            .entry(own_line(&program, location).unwrap_or(0))
-            .or_default();
-        for (group, count) in groups {
-            *line.entry(group).or_default() += count;
+    Ok(Ok(Listing::new(
+        &program,
+        &problem,
+        &summary,
+        executed.findings,
+    )))
+}
+
+impl Listing {
+    pub fn new(
+        program: &Program,
+        problem: &PreparedCase<'_>,
+        summary: &Summary,
+        findings: Vec<KernelFinding>,
+    ) -> Listing {
+        let instructions = summary
+            .executed()
+            .map(|(index, count)| listed(program, index, count));
+        let mut lines: BTreeMap<u32, BTreeMap<Group, u64>> = BTreeMap::new();
+        for (location, groups) in summary.by_line(program) {
+            let line = lines
+                .entry(own_line(program, location).unwrap_or(0))
+                .or_default();
+            for (group, count) in groups {
+                *line.entry(group).or_default() += count;
+            }
+        }
+        Listing {
+            exercise: problem.exercise.name.clone(),
+            architecture: program.architecture.clone(),
+            wave_size: program.wave_size,
+            case: problem.describe(),
+            workgroups: summary.workgroups,
+            waves: summary.waves,
+            executed: summary.total(),
+            instructions: instructions.collect(),
+            groups: summary.by_group(program),
+            lines,
+            findings,
+            note: NO_TIME,
         }
     }
-    Ok(Ok(Listing {
-        exercise: exercise.name.clone(),
-        architecture: program.architecture.clone(),
-        wave_size: program.wave_size,
-        case: problem.describe(),
-        workgroups: summary.workgroups,
-        waves: summary.waves,
-        executed: executed.instructions,
-        instructions: instructions.collect(),
-        groups: summary.by_group(&program),
-        lines,
-        findings: executed.findings,
-        note: NO_TIME,
-    }))
 }
 
 /// Returns the line in the learner's file, or `None` if the instruction comes from a header.
-fn own_line(program: &Program, location: Location) -> Option<u32> {
+pub fn own_line(program: &Program, location: Location) -> Option<u32> {
     let file = program.files.get(usize::from(location.file))?;
     (file == SOURCE && location.line > 0).then_some(location.line)
 }
@@ -174,7 +190,8 @@ impl Listing {
         lines
     }
 
-    fn mix(&self) -> Vec<String> {
+    /// Formats the instructions of each group with a bar.
+    pub fn mix(&self) -> Vec<String> {
         let row = |(group, count): (&Group, &u64)| {
             let share = *count as f64 * 100.0 / self.executed.max(1) as f64;
             let bar = "#".repeat((share / 2.5).round() as usize);
@@ -185,7 +202,8 @@ impl Listing {
         lines
     }
 
-    fn by_line(&self, file: &KernelFile) -> Vec<String> {
+    /// Formats the instructions of each source line by group.
+    pub fn by_line(&self, file: &KernelFile) -> Vec<String> {
         let mut lines = vec!["By line (0: from headers)".to_owned()];
         for (line, groups) in &self.lines {
             let total: u64 = groups.values().sum();

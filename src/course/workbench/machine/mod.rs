@@ -2,6 +2,7 @@
 //! measures no time.
 
 pub mod listing;
+pub mod trace;
 
 use anyhow::Result;
 use tinyllama_machine::{
@@ -68,6 +69,8 @@ pub struct Executed {
     pub error: Option<Box<ExecutionError>>,
     /// Number of executed wave instructions.
     pub instructions: u64,
+    /// The buffers as the kernel left them.
+    pub memory: Memory,
 }
 
 /// Executes the launches of `problem` and compares what they leave with the reference.
@@ -146,6 +149,7 @@ pub fn execute<O: Observer>(
         findings,
         error,
         instructions: machine.executed,
+        memory: machine.memory,
     })
 }
 

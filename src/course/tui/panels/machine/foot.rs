@@ -1,0 +1,240 @@
+//! What the chosen instruction did: its access, its wait, its registers in one lane.
+
+use std::collections::BTreeSet;
+
+use ratatui::prelude::{Line, Span, Style};
+use tinyllama_machine::{
+    EXEC, Instruction, Kind, M0, Operand, Record, Space, Status, UNWRITTEN, VCC, Wave,
+};
+
+use super::{MachinePanel, NO_TIME, lanes};
+use crate::tui::{Pane, Theme, cut};
+use tinyllama_base::{plain, plural};
+
+/// Columns of a register with its value.
+const REGISTER: usize = 25;
+
+impl MachinePanel {
+    fn instruction(&self) -> Option<&Instruction> {
+        let instructions = &self.trace.program.instructions;
+        instructions.get(self.pc(self.at)? as usize)
+    }
+
+    pub(super) fn foot(&self, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let Some(instruction) = self.instruction() else {
+            return vec![Line::from(
+                "No wave of this workgroup executed an instruction.",
+            )];
+        };
+        let record = self.record(self.at);
+        let exec = record.map_or(0, |record| record.exec);
+        let line = self.line(self.at);
+        let source = match line.and_then(|line| Some((line, self.trace.file.line(line)?))) {
+            Some((line, text)) => format!("{line:>5} | {}", plain(&text.replace('\t', "    "))),
+            None => "      | from a header".into(),
+        };
+        let wave_size = self.trace.program.wave_size;
+        let glyphs = lanes(exec, wave_size, wave_size, theme);
+        let before: String = glyphs.chars().take(self.lane).collect();
+        let lane: String = glyphs.chars().skip(self.lane).take(1).collect();
+        let after: String = glyphs.chars().skip(self.lane + 1).collect();
+        let active = exec.count_ones();
+        let (vectors, scalars) = self.alive();
+        let alive = format!(
+            "{} of {} vector and {} of {} scalar registers are alive: read later",
+            vectors.len(),
+            self.trace.program.vectors + self.trace.program.accumulators,
+            scalars.len(),
+            VCC + 2
+        );
+        let plainly = |text: String, style: Style| Line::styled(cut(&text, wide, theme), style);
+        let (effect, style) = match (record, &self.trace.stopped) {
+            (None, Some(error)) => (error.fault.to_string(), theme.bad()),
+            (Some(record), _) => (self.effect(instruction, record), theme.text()),
+            (None, None) => (String::new(), theme.text()),
+        };
+        vec![
+            plainly(source, theme.emphasis()),
+            plainly(instruction.text.replace('\t', " "), theme.code()),
+            plainly(effect, style),
+            Line::from_iter([
+                Span::raw(before),
+                Span::styled(lane, theme.selection()),
+                Span::raw(format!("{after} {active:>2} on")),
+            ]),
+            plainly(self.operands(instruction), theme.text()),
+            plainly(alive, theme.text()),
+            plainly(NO_TIME.into(), theme.muted()),
+        ]
+    }
+
+    /// Describes the access or the wait in one line.
+    fn effect(&self, instruction: &Instruction, record: &Record) -> String {
+        let program = &self.trace.program;
+        if let Some(access) = record.access {
+            let of_lane = record
+                .elements
+                .iter()
+                .find(|one| usize::from(one.0) == self.lane);
+            let address = |at: u64| match (access.space, self.trace.memory.name(at)) {
+                (Space::Global | Space::Scalar, Some((name, offset))) => {
+                    format!("{name}[{}]", offset / 4)
+                }
+                _ => format!("byte {at}"),
+            };
+            let lane = match of_lane {
+                Some((_, at, _)) => format!("; lane {}: {}", self.lane, address(*at)),
+                None => format!("; lane {}: none", self.lane),
+            };
+            let (bytes, passes) = (access.bytes, plural(access.passes as usize, "pass"));
+            return match access.space {
+                Space::Lds if access.unwritten_error != 0 => {
+                    let lanes = access.unwritten_error.count_ones() as usize;
+                    format!(
+                        "{} read LDS that no wave wrote{lane}",
+                        plural(lanes, "lane")
+                    )
+                }
+                Space::Lds => format!(
+                    "LDS: {bytes} bytes, {passes}, {} without conflicts{lane}",
+                    access.least_passes
+                ),
+                Space::Scratch => format!("private memory: {bytes} bytes{lane}"),
+                Space::Scalar => format!(
+                    "scalar load: {bytes} bytes from {}",
+                    address(record.elements[0].1)
+                ),
+                Space::Global => {
+                    let lines = plural(access.lines_128 as usize, "cache line");
+                    format!(
+                        "{bytes} bytes, {lines} of 128 ({} of 64){lane}",
+                        access.lines_64
+                    )
+                }
+            };
+        }
+        if instruction.name.starts_with("s_waitcnt") {
+            let of = |pc: &u32| {
+                let waited = &program.instructions[*pc as usize];
+                format!("{} ({})", waited.name, program.place(waited.location))
+            };
+            let waited = record.waited.iter().map(of).collect::<Vec<_>>();
+            return match waited.is_empty() {
+                true => "waits for nothing: all of it has arrived before".into(),
+                false => format!("waits for {}", waited.join(", ")),
+            };
+        }
+        if instruction.name == "s_barrier" {
+            let waves = self.trace.history.waves();
+            let here = waves.iter().filter(|wave| wave.status == Status::AtBarrier);
+            return format!(
+                "{} of {} waves wait at the barrier now",
+                here.count(),
+                waves.len()
+            );
+        }
+        String::new()
+    }
+
+    /// The registers that the instruction names, in the chosen lane, after it.
+    fn operands(&self, instruction: &Instruction) -> String {
+        let Some(wave) = self.registers() else {
+            return String::new();
+        };
+        let mut text = format!("lane {}:", self.lane);
+        let mut seen = vec![];
+        for operand in instruction.written().chain(instruction.read()) {
+            for register in rows(operand) {
+                if !seen.contains(&register) {
+                    seen.push(register);
+                    text.push_str(&format!("  {}", self.named(wave, register)));
+                }
+            }
+        }
+        text
+    }
+
+    fn named(&self, wave: &Wave, (kind, index): (Kind, u16)) -> String {
+        let name = Operand::new(kind, index, 1).name(self.trace.program.vectors);
+        let word = match kind {
+            Kind::Vector => wave.vector(index).get(self.lane).copied(),
+            _ => wave.scalars.get(usize::from(index)).copied(),
+        };
+        format!("{name} {}", word.map_or(String::new(), value))
+    }
+
+    /// Vector and scalar registers whose values a later step of the wave reads.
+    pub(super) fn alive(&self) -> (BTreeSet<u16>, BTreeSet<u16>) {
+        let (mut vectors, mut scalars) = (BTreeSet::new(), BTreeSet::new());
+        for row in (self.at + 1..self.rows()).rev() {
+            let Some(pc) = self.pc(row) else { continue };
+            let instruction = &self.trace.program.instructions[pc as usize];
+            // A lane that EXEC excludes keeps its old value.
+            let all = u64::MAX >> (64 - self.trace.program.wave_size);
+            let whole = self.record(row).is_some_and(|record| record.exec == all);
+            for (kind, index) in instruction.written().flat_map(rows) {
+                match kind {
+                    Kind::Vector => whole && vectors.remove(&index),
+                    _ => scalars.remove(&index),
+                };
+            }
+            for (kind, index) in instruction.read().flat_map(rows) {
+                match kind {
+                    Kind::Vector => vectors.insert(index),
+                    _ => scalars.insert(index),
+                };
+            }
+        }
+        (vectors, scalars)
+    }
+
+    /// Every register that is alive, in the chosen lane.
+    pub(super) fn put_registers(&self, pane: &mut Pane) {
+        let (vectors, scalars) = self.alive();
+        let Some(wave) = self.registers() else {
+            return pane.remark("No wave of this workgroup executed an instruction.");
+        };
+        let theme = pane.theme;
+        let head = format!("Registers that a later step reads, in lane {}", self.lane);
+        pane.put([Line::styled(head, theme.emphasis())]);
+        let special = [EXEC, EXEC + 1, VCC, VCC + 1, M0];
+        let scalars = scalars.into_iter().filter(|index| !special.contains(index));
+        let vectors = vectors.into_iter().map(|index| (Kind::Vector, index));
+        let scalars = special
+            .into_iter()
+            .chain(scalars)
+            .map(|index| (Kind::Scalar, index));
+        let all: Vec<_> = vectors.chain(scalars).collect();
+        let columns = (pane.width() / REGISTER).max(1);
+        let room = usize::from(pane.area.height).saturating_sub(2);
+        for row in all.chunks(columns).take(room) {
+            let cells = row
+                .iter()
+                .map(|register| format!("{:<REGISTER$}", self.named(wave, *register)));
+            pane.put([Line::from(cells.collect::<String>())]);
+        }
+        let shown = all.len().min(room * columns);
+        if shown < all.len() {
+            pane.remark(&format!("{} more have no room here", all.len() - shown));
+        }
+        pane.remark(NO_TIME);
+    }
+}
+
+fn rows(operand: &Operand) -> impl Iterator<Item = (Kind, u16)> + use<> {
+    let kind = operand.kind;
+    let all = operand.index..operand.index + operand.width.max(1);
+    all.map(move |index| (kind, index))
+}
+
+/// Shows bits as a whole number or a float, whichever they look like.
+fn value(word: u32) -> String {
+    let (whole, float) = (word.cast_signed(), f32::from_bits(word));
+    match word {
+        UNWRITTEN => "unwritten".into(),
+        _ if whole.unsigned_abs() < 1 << 20 => whole.to_string(),
+        _ if float.is_nan() => "NaN".into(),
+        _ if (1e-9..1e9).contains(&float.abs()) => format!("{float:.6}"),
+        _ => format!("{word:#x}"),
+    }
+}
