@@ -1,7 +1,7 @@
 //! An investigation: a program with a mistake, its suspects, and the measurements that a learner can take.
 
 pub use super::document::Suspect;
-use crate::lesson::{CommandCheck, refused_flag};
+use crate::lesson::{CommandCheck, QuizChoice, refused_flag};
 use crate::run::merged;
 
 /// A case of the debugging scenario.
@@ -14,16 +14,18 @@ pub struct Case {
     pub measurements: Vec<Measurement>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     pub id: String,
     pub text: String,
     /// Additional flags to those of the case.
     pub flags: Vec<String>,
     pub recording: Option<String>,
-    /// Says where to look after the measurement.
+    /// What the measurement showed.
     pub shows: String,
-    /// True if it tells the guilty suspect from the others.
+    /// Answers to the question about it. The reason of the right one is how to read the measurement.
+    pub choices: Vec<QuizChoice>,
+    /// True if it is needed to tell the guilty suspect from the others.
     pub convicts: bool,
 }
 
@@ -37,6 +39,9 @@ pub enum CaseMove {
     /// Runs with the fix of the suspect with this index.
     Fix(usize),
 }
+
+/// The number of an answer is that of its measurement times this, plus that of its choice.
+pub const ANSWERS: usize = 100;
 
 pub const FIX: &str = "--fix";
 
@@ -100,6 +105,12 @@ impl Case {
 
     pub fn guilty(&self) -> Option<&Suspect> {
         self.suspects.iter().find(|suspect| suspect.guilty)
+    }
+
+    /// The choice with this number among all answers of the case.
+    pub fn answer(&self, number: usize) -> Option<&QuizChoice> {
+        let measurement = self.measurements.get(number / ANSWERS)?;
+        measurement.choices.get(number % ANSWERS)
     }
 
     /// The flags of an action's run; `None` if the action runs nothing.

@@ -117,6 +117,8 @@ pub struct StepDocument {
     pub recording: Option<String>,
     /// command: its name, such as `calibrate`
     pub command: Option<String>,
+    /// command: the parts of its document that are shown, such as `8 of rows by -ms: name, ms`; all of it if not given
+    pub shows: Option<Vec<String>>,
     /// investigate: possible causes; exactly one is guilty
     pub suspects: Option<Vec<Suspect>>,
     /// investigate: possible measurements; each costs one
@@ -221,9 +223,12 @@ pub struct MeasurementDocument {
     pub flags: String,
     /// Id of the recorded run that shows it
     pub recording: Option<String>,
-    /// Text after the measurement: where to look, in Markdown with live values of runs at this step
+    /// Text after the measurement: what it showed, in Markdown with live values of runs at this step
     pub shows: String,
-    /// True if it tells the guilty suspect from the others
+    /// Answers to a question about it; the reason of the right one is how to read the measurement
+    #[serde(default)]
+    pub choices: Vec<ChoiceDocument>,
+    /// True if it is needed to tell the guilty suspect from the others
     #[serde(default)]
     pub convicts: bool,
 }

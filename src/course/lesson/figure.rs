@@ -166,6 +166,13 @@ impl OutputFigure {
         }
     }
 
+    /// The values that the figure is made of.
+    #[cfg(test)]
+    pub fn parts(&self, document: &Value) -> Vec<Value> {
+        let paths = [Some(&self.path), self.over.as_ref()].into_iter().flatten();
+        paths.filter_map(|path| path.find(document)).collect()
+    }
+
     pub fn number(&self, outputs: &dyn CommandOutputs) -> Option<f64> {
         let value = self.value(outputs)?.as_f64();
         value.filter(|value| value.is_finite())

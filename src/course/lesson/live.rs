@@ -5,6 +5,7 @@
 //! | `run.metric`, `run.metric / run.metric` | a measurement of this learner's runs |
 //! | `step: path \| unit` | a figure in the document of a command step |
 //! | `recording v1: total_ms` | a measurement of a recorded run, or a ratio of two |
+//! | `kernels stage2: FlashAttentionForward` | the time per step of a recorded run's kernels of this name, or in this phase |
 //! | `analysis compare: rows[name=v1].step_ms \| ms` | a figure in a recorded document |
 //! | `sheet NVIDIA H200: bandwidth` | a figure of the maker's data sheet |
 //! | `known: v1-step` | a figure of `assets/figures.yaml` |
@@ -12,16 +13,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 
 use super::figure::show as show_value;
-use crate::analysis::gpus;
+use crate::analysis::{MetricUnit, gpus};
 use crate::lesson::{
     CommandOutputs, OutputFigure, Quantity, RunName, Runs, Undecided, exact, recorded,
 };
 use crate::recording::{Library, documents, label};
+use crate::run::FinishedRun;
 
 /// A figure that is the same for every learner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,7 @@ impl PlaceholderValue {
         let unit = unit.trim().to_string();
         match name.split_once(' ') {
             Some(("recording", id)) => recorded_figure(id, what).map(PlaceholderValue::KnownFigure),
+            Some(("kernels", id)) => kernel_figure(id, what).map(PlaceholderValue::KnownFigure),
             Some(("analysis", id)) => {
                 document_figure(id, path, &unit).map(PlaceholderValue::KnownFigure)
             }
@@ -82,10 +85,9 @@ fn recorded_figure(id: &str, what: &str) -> Result<KnownFigure, String> {
     let mut origins = Vec::new();
     let mut value = |term: &super::quantity::Term| {
         let recording = &term.run.step;
-        let (measured, origin) = Library::built_in(recording)
-            .ok_or_else(|| format!("there is no recording `{recording}`"))?;
+        let (run, origin) = recording_of(recording)?;
         origins.push(origin);
-        let value = measured.value(term.metric, term.statistic);
+        let value = run.measurements.value(term.metric, term.statistic);
         value.ok_or_else(|| format!("recording `{recording}` does not report {}", term.metric))
     };
     let mut number = value(&quantity.numerator)?;
@@ -95,6 +97,34 @@ fn recorded_figure(id: &str, what: &str) -> Result<KnownFigure, String> {
     Ok(KnownFigure {
         text: quantity.unit().show(number),
         source: origins.first().map(|origin| label(origin)),
+    })
+}
+
+fn recording_of(id: &str) -> Result<(Arc<FinishedRun>, String), String> {
+    Library::built_in(id).ok_or_else(|| format!("there is no recording `{id}`"))
+}
+
+/// The time per step of the kernels for which each word of `what` is the name, or the phase that launched them.
+fn kernel_figure(id: &str, what: &str) -> Result<KnownFigure, String> {
+    let (run, origin) = recording_of(id)?;
+    let kernels = run.kernels.iter().flat_map(|kernels| &kernels.kernels);
+    let meant = kernels.filter(|kernel| {
+        let phase = match &*kernel.part {
+            phase @ ("backward" | "optimizer") => phase,
+            _ => "forward",
+        };
+        what.split(' ')
+            .all(|word| [&*kernel.name, phase].contains(&word))
+    });
+    let times: Vec<f64> = meant
+        .filter_map(|kernel| kernel.device_ms_per_step)
+        .collect();
+    if times.is_empty() {
+        return Err(format!("recording `{id}` timed no kernel `{what}`"));
+    }
+    Ok(KnownFigure {
+        text: MetricUnit::Milliseconds.show(times.iter().sum()),
+        source: Some(label(&origin)),
     })
 }
 
@@ -356,6 +386,7 @@ mod tests {
     #[test]
     fn a_recorded_figure_names_its_recording_and_within_a_table_all_do_once() {
         let (v1, origin) = Library::built_in("v1").unwrap();
+        let v1 = v1.measurements.clone();
         let origin: &'static str = origin.leak();
         let row = "| step | {{ a.total_ms }} |\n| loss | {{ a.first_loss }} |\n\n{{ a.first_loss }} at first.";
         let shown = fill(
@@ -387,11 +418,18 @@ mod tests {
         let page =
             fill_known("One.\n\n{{ = 10 ms }}, {{ known: v1 }}, {{ known: v2 }}.\n").unwrap();
         assert_eq!(page.matches("Source").count(), 1, "{page}");
+        let kernels = "{{ kernels stage2: FlashAttentionForward }}, {{ kernels stage2: MatmulEntry forward }}";
+        let kernels = fill_known(kernels).unwrap();
+        assert!(
+            kernels.starts_with("0.376 ms, 1.61 ms (Source"),
+            "{kernels}"
+        );
         assert_eq!(fill_known("As it is."), Ok("As it is.".into()));
         for (text, why) in [
             ("{{ own.total_ms }}", "belongs to one learner"),
             ("{{ known: nobody }}", "no figure `nobody`"),
             ("{{ recording nobody: total_ms }}", "no recording `nobody`"),
+            ("{{ kernels stage2: Nothing }}", "no kernel `Nothing`"),
         ] {
             assert!(fill_known(text).unwrap_err().contains(why), "{text}");
         }

@@ -105,13 +105,17 @@ impl Quiz {
 
     /// The step whose output contains the right answer; `None` if the question itself contains it.
     pub fn asked_step(&self) -> Option<&RunName> {
-        match self {
-            Quiz::Choices(choices) => choices
-                .iter()
-                .find_map(|choice| choice.when.as_ref()?.figures().next())
-                .map(|figure| &figure.step),
-            Quiz::Number(number) => number.read.as_ref().map(|figure| &figure.step),
-        }
+        self.figures().next().map(|figure| &figure.step)
+    }
+
+    /// The figures of an output on which the right answer depends.
+    pub fn figures(&self) -> impl Iterator<Item = &OutputFigure> {
+        let (choices, number) = match self {
+            Quiz::Choices(choices) => (&choices[..], None),
+            Quiz::Number(number) => (&[][..], number.read.as_ref()),
+        };
+        let conditions = choices.iter().filter_map(|choice| choice.when.as_ref());
+        conditions.flat_map(Condition::figures).chain(number)
     }
 
     /// The quiz with the right answer read from the outputs. `None` if an output is missing or does not contain it.

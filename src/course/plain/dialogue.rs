@@ -149,8 +149,14 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 }
             }
             DialogueCommand::Recall => return self.recall(),
-            DialogueCommand::Run(flags) => self.run(flags)?,
-            DialogueCommand::Recording(speed) => self.play(speed)?,
+            DialogueCommand::Run(flags) => {
+                self.run(flags)?;
+                return self.say_output();
+            }
+            DialogueCommand::Recording(speed) => {
+                self.play(speed)?;
+                return self.say_output();
+            }
             DialogueCommand::Import(path) => self.import(&path)?,
             DialogueCommand::Go => return self.act(),
             DialogueCommand::Text(text) => return self.answer(&text),

@@ -110,9 +110,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 job.map(|job| format!("Run: {}", job.line(&flags)))
             }
             Block::Offer => self.offer(),
-            Block::Output(title, document) => Some(format!(
+            Block::Output(title, document, views) => Some(format!(
                 "{title}\n{}",
-                output::lines(&document, 78).join("\n")
+                output::lines(&document, &views, 78).join("\n")
             )),
             Block::File(path) => Some(format!("Your file: {}", path.display())),
             Block::Menu(menu) => {
@@ -151,14 +151,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             ),
             PrimaryAction::Start(_) => {
                 self.run(None)?;
-                let document =
-                    self.context(&ProfileView::default(), |context| context.document())?;
-                let mut blocks = document.map_or(Vec::new(), |(blocks, _)| blocks);
-                blocks.retain(|block| matches!(block, Block::Output(..)));
-                for line in self.lines(blocks) {
-                    self.print(&line)?;
-                }
-                Ok(NextStep::Stay)
+                self.say_output()
             }
             PrimaryAction::Compare => {
                 self.check()?;
@@ -172,6 +165,17 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 self.stay_with_text("This step is not done; `skip` goes on without it.")
             }
         }
+    }
+
+    /// Prints the document of the command that has just run or was played.
+    pub(super) fn say_output(&mut self) -> Result<NextStep, TutorError> {
+        let document = self.context(&ProfileView::default(), |context| context.document())?;
+        let mut blocks = document.map_or(Vec::new(), |(blocks, _)| blocks);
+        blocks.retain(|block| matches!(block, Block::Output(..)));
+        for line in self.lines(blocks) {
+            self.print(&line)?;
+        }
+        Ok(NextStep::Stay)
     }
 
     /// Handles text that is no command.
@@ -214,7 +218,12 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             Ok(Given::Answer(answer)) => {
                 let marked =
                     self.with_session(|session| session.answer(at, course, step, answer))?;
-                self.stay_with_text(&match marked.flatten() {
+                let marked = marked.flatten();
+                let is_right = marked.as_ref().is_some_and(|marked| marked.correct);
+                if is_right && step.as_case().is_some() {
+                    return self.stay_at_document();
+                }
+                self.stay_with_text(&match marked {
                     Some(marked) if marked.correct => format!("Right. {}", marked.because),
                     Some(marked) => format!("Not so. {}", marked.because),
                     None => "This question is about the output of a command: run it first.".into(),

@@ -1,6 +1,7 @@
 //! The state of an investigation: the measurements, the suspect, and the fixes that ran.
 
-use crate::lesson::{Case, CaseMove};
+use crate::lesson::case::ANSWERS;
+use crate::lesson::{Case, CaseMove, MarkedAnswer, QuizAnswer};
 use crate::session::{SessionState, StepProgress, StepRef};
 use crate::tutor::document::{Given, Mark, MenuAction, MenuLine};
 use tinyllama_base::plural;
@@ -12,6 +13,8 @@ pub struct Standing {
     pub measurements: usize,
     /// Indices of the measurements taken.
     pub taken: Vec<usize>,
+    /// Indices of the measurements whose question was answered.
+    read: Vec<usize>,
     /// Index of the current suspect.
     pub suspect: Option<usize>,
     /// Indices of the suspects whose fixes ran, oldest first.
@@ -21,10 +24,10 @@ pub struct Standing {
 }
 
 /// The result of a measurement or a fix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence<'a> {
     /// Text with live values, which were filled in when `run` ended.
-    pub text: &'a str,
+    pub text: String,
     /// The newest run with this result.
     pub run: &'a str,
 }
@@ -38,6 +41,9 @@ impl Standing {
                 .and_then(|last| case.suspect(&last.suspect)),
             ..Self::default()
         };
+        let right = progress.answers.iter().filter(|given| given.correct);
+        let right = right.map(|given| given.answer as usize / ANSWERS);
+        standing.read = right.collect();
         let runs = progress.runs.iter();
         let runs = runs.filter_map(|id| Some((id, state.runs.get(id)?)));
         for (id, run) in runs.filter(|(_, run)| run.exit.is_some_and(|exit| exit.is_success())) {
@@ -66,14 +72,29 @@ impl Standing {
     /// Returns whether the guilty suspect was convicted and fixed. Later runs cost nothing.
     fn is_closed(&self, case: &Case) -> bool {
         let is_guilty = |index: &usize| case.suspects.get(*index).is_some_and(|it| it.guilty);
-        let convicts = |index: &usize| case.measurements.get(*index).is_some_and(|it| it.convicts);
-        self.taken.iter().any(convicts) && self.fixed.iter().any(is_guilty)
+        self.is_convicted(case) && self.fixed.iter().any(is_guilty)
+    }
+
+    /// Returns whether every measurement was taken that is needed to tell the guilty suspect from the others.
+    fn is_convicted(&self, case: &Case) -> bool {
+        let mut needed = (0..).zip(&case.measurements).filter(|(_, it)| it.convicts);
+        needed.all(|(index, _)| self.taken.contains(&index))
+    }
+
+    /// Index of a measurement whose question is not answered.
+    fn asked(&self, case: &Case) -> Option<usize> {
+        let is_open = |index: &usize| {
+            let measurement = case.measurements.get(*index);
+            measurement.is_some_and(|it| !it.choices.is_empty()) && !self.read.contains(index)
+        };
+        let asked = self.taken.iter().rev().copied().find(is_open);
+        asked.filter(|_| !self.is_solved(case))
     }
 
     /// Says what is missing for a verdict.
     pub fn missing(&self, case: &Case) -> &'static str {
-        let convicts = |index: &usize| case.measurements.get(*index).is_some_and(|it| it.convicts);
         match self.suspect {
+            _ if self.asked(case).is_some() => "Which row is odd? Or is none?",
             None if self.taken.is_empty() => "Take a measurement, then name a suspect.",
             None => "Name a suspect, or measure more.",
             Some(_) if self.is_solved(case) => "Solved.",
@@ -81,7 +102,7 @@ impl Standing {
                 "Run the fix of your suspect, or measure more."
             }
             Some(suspect) if case.suspects.get(suspect).is_some_and(|it| it.guilty) => {
-                match self.taken.iter().any(convicts) {
+                match self.is_convicted(case) {
                     true => "Run the fix of your suspect.",
                     false => "The fix helped. Which measurement would have convicted it? Take it.",
                 }
@@ -90,8 +111,24 @@ impl Standing {
         }
     }
 
-    /// The menu: all measurements, all suspects, and the fix of the current suspect.
-    pub(crate) fn menu(&self, case: &Case) -> Vec<MenuLine> {
+    /// The menu: the answers to an open question about a measurement, else all measurements, all suspects, and the fix
+    /// of the current suspect.
+    pub(crate) fn menu(&self, case: &Case, marked: Option<&MarkedAnswer>) -> Vec<MenuLine> {
+        if let Some(asked) = self.asked(case) {
+            let choices = case.measurements[asked].choices.iter().enumerate();
+            let choices = choices.map(|(index, choice)| {
+                let answer = QuizAnswer::Choice(asked * ANSWERS + index);
+                let marked = marked.filter(|marked| marked.answer == answer);
+                MenuLine {
+                    text: choice.text.clone(),
+                    mark: marked.map_or(Mark::None, |_| Mark::Wrong),
+                    said: marked.map_or(String::new(), |it| format!("Not so. {}", it.because)),
+                    does: "answer",
+                    act: MenuAction::Give(Given::Answer(answer)),
+                }
+            });
+            return choices.collect();
+        }
         let line = |text, done, does, act| MenuLine {
             text,
             mark: if done { Mark::Done } else { Mark::None },
@@ -134,9 +171,16 @@ impl Standing {
 
     /// The results of measurements and fixes so far, in the order of their first runs.
     pub fn evidence<'c>(&'c self, case: &'c Case) -> Vec<Evidence<'c>> {
+        let solved = self.is_solved(case);
         let text = |case_move| match case_move {
-            CaseMove::Measure(index) => Some(&*case.measurements.get(index)?.shows),
-            CaseMove::Fix(index) => Some(&*case.suspects.get(index)?.because),
+            CaseMove::Measure(index) => {
+                let measurement = case.measurements.get(index)?;
+                let read = measurement.choices.iter().find(|choice| choice.correct);
+                let read = read.filter(|_| solved || self.read.contains(&index));
+                let read = read.map_or(String::new(), |it| format!("\n{}", it.because));
+                Some(format!("{}{read}", measurement.shows))
+            }
+            CaseMove::Fix(index) => Some(case.suspects.get(index)?.because.clone()),
             CaseMove::Suspect(_) => None,
         };
         let is_fix = |(case_move, _): &&(CaseMove, String)| matches!(case_move, CaseMove::Fix(_));
@@ -173,6 +217,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::lesson::QuizChoice;
     use crate::lesson::case::{Measurement, Suspect};
     use crate::session::event::{Record, RunExit, SessionEvent};
 
@@ -191,6 +236,7 @@ mod tests {
             flags: flags.iter().map(ToString::to_string).collect(),
             recording: Some(format!("{id}-recorded")),
             shows: format!("what {id} shows"),
+            choices: Vec::new(),
             convicts,
         };
         Case {
@@ -279,6 +325,41 @@ mod tests {
     }
 
     #[test]
+    fn a_measurement_is_read_after_its_question_was_answered() {
+        let mut case = case();
+        let choice = |text: &str, correct| QuizChoice {
+            text: text.into(),
+            correct,
+            when: None,
+            because: format!("because {text}"),
+        };
+        case.measurements[1].choices = vec![choice("first", false), choice("second", true)];
+        let mut standing = standing_after(&["measure kernels"]);
+        let shown = |standing: &Standing| standing.evidence(&case)[0].text.clone();
+        assert_eq!(shown(&standing), "what kernels shows");
+        assert!(standing.missing(&case).contains("Which row is odd"));
+        let texts = |standing: &Standing| {
+            let menu = standing.menu(&case, None).into_iter();
+            menu.map(|line| line.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&standing), ["first", "second"]);
+        assert!(case.answer(ANSWERS + 1).unwrap().correct);
+        standing.read = vec![1];
+        assert_eq!(shown(&standing), "what kernels shows\nbecause second");
+        assert!(texts(&standing)[0].starts_with("Measure"));
+    }
+
+    #[test]
+    fn two_measurements_convict_together_or_not_at_all() {
+        let mut case = case();
+        case.measurements[0].convicts = true;
+        let solved = |case_moves: &[&str]| standing_after(case_moves).is_solved(&case);
+        let one = ["measure kernels", "suspect layout", "fix layout"];
+        assert!(!solved(&one));
+        assert!(solved(&[&one[..], &["measure plain"]].concat()));
+    }
+
+    #[test]
     fn costs_and_findings_follow_from_the_runs() {
         let case = case();
         let convicted = ["measure kernels", "suspect layout", "fix layout"];
@@ -293,17 +374,17 @@ mod tests {
             (2, &[0, 0][..])
         );
         let evidence = standing.evidence(&case);
-        let update: Vec<_> = evidence.iter().map(|it| (it.text, it.run)).collect();
+        let update: Vec<_> = evidence.iter().map(|it| (&*it.text, it.run)).collect();
         assert_eq!(
             update,
             [("what plain shows", "run-1"), ("what init showed", "run-3")]
         );
         assert!(standing.missing(&case).contains("changed nothing"));
-        let menu = standing.menu(&case);
+        let menu = standing.menu(&case, None);
         assert!(menu.last().unwrap().text.contains("run stage2 --fix init"));
         assert!(
             !standing_after(&[])
-                .menu(&case)
+                .menu(&case, None)
                 .iter()
                 .any(|item| item.text.contains("--fix"))
         );

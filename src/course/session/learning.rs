@@ -150,7 +150,7 @@ impl Session {
             },
         })?;
         if marked.correct {
-            self.complete(at)?;
+            self.complete_if(at, step)?;
         } else if let Some(Quiz::Number(number)) = step.as_quiz() {
             let wrong = self.state().progress(&at).answers;
             let wrong = wrong.iter().filter(|given| !given.correct).count();

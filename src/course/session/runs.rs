@@ -80,7 +80,7 @@ impl MeasuredRuns {
                     Standing::from_progress(case, &state.progress(&at), state).evidence(case)
                 {
                     let mut seen = Self::default();
-                    for name in live::runs(evidence.text, &lesson.id) {
+                    for name in live::runs(&evidence.text, &lesson.id) {
                         let id = name.step.strip_suffix(FIXED).unwrap_or(&name.step);
                         if let Some(step) = course.step(&name.lesson, id) {
                             reader.read(&mut seen, &name.lesson, step, Some(evidence.run))?;
@@ -91,6 +91,15 @@ impl MeasuredRuns {
             }
         }
         Ok(measured)
+    }
+
+    /// Outputs of commands that did not run.
+    #[cfg(test)]
+    pub fn with_output(at: StepRef, output: Value) -> Self {
+        Self {
+            outputs: HashMap::from([(at, output)]),
+            ..Self::default()
+        }
     }
 
     /// The measurements in the text of a case, with their values at the end of this run.

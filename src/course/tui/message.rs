@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
-use crate::lesson::{LearningPath, MarkedAnswer};
+use crate::lesson::{LearningPath, MarkedAnswer, QuizAnswer};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::KernelParts;
@@ -80,6 +80,8 @@ pub enum SessionRequest {
     Spend(StepRef, f64),
     /// The learner entered something.
     Give(StepRef, Given),
+    /// The answer to a question that is asked again.
+    Recall(StepRef, QuizAnswer),
     Check(StepRef),
     Hint(StepRef),
     Skip(StepRef, String),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::output::OutputView;
 use super::profile::ProfileView;
 use crate::lesson::{CaseMove, Lesson, MarkedAnswer, QuizAnswer, Step};
 use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef, StepStatus};
@@ -46,8 +47,8 @@ pub(crate) enum Block {
     Offer,
     /// The progress of the job.
     RunPhase,
-    /// The document of a command.
-    Output(String, Value),
+    /// A title, the document of a command, and the parts of it that are shown.
+    Output(String, Value, Vec<OutputView>),
     /// Figures that the screen shows in a panel.
     Figures(String),
     /// Path of the kernel file that the learner edits.

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
-use tinyllama_base::{figure, shortened};
+use crate::lesson::figure::Path;
+use tinyllama_base::{figure, shortened, wrapped};
 
 /// Most lines of a document. The session's files contain all of it.
 const MOST_LINES: usize = 60;
@@ -14,10 +15,92 @@ const MOST_ROWS: usize = 16;
 /// Most columns of a cell.
 const CELL: usize = 34;
 
-/// Formats `document` in at most `width` columns.
-pub fn lines(document: &Value, width: usize) -> Vec<String> {
+/// A part of a document that a step shows, as it is written: `path`, or `8 of list by column: column, column`. A minus
+/// sign before the sorting column puts the largest first. `label = ` may stand before a path.
+#[derive(Clone, Debug)]
+pub struct OutputView {
+    label: String,
+    path: Path,
+    most: usize,
+    order: Option<(Path, f64)>,
+    columns: Vec<(String, Path)>,
+}
+
+impl OutputView {
+    /// Parses a view.
+    ///
+    /// # Errors
+    /// A message about the mistake in the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let labelled = |text: &str| {
+            let (name, path) = text.split_once(" = ").unwrap_or((text, text));
+            Path::parse(path).map(|path| (name.to_string(), path))
+        };
+        let (list, columns) = text.split_once(": ").unwrap_or((text, ""));
+        let (list, order) = list.split_once(" by ").unwrap_or((list, ""));
+        let sign = if order.starts_with('-') { -1.0 } else { 1.0 };
+        let order = match order.trim_start_matches('-') {
+            "" => None,
+            column => Some((Path::parse(column)?, sign)),
+        };
+        let most = list.split_once(" of ");
+        let most = most.and_then(|(most, list)| Some((most.parse().ok()?, list)));
+        let (most, list) = most.unwrap_or((MOST_ROWS, list));
+        let (label, path) = labelled(list)?;
+        let columns = columns.split(", ").filter(|column| !column.is_empty());
+        let columns = columns.map(labelled).collect::<Result<_, _>>()?;
+        Ok(Self {
+            label,
+            path,
+            most,
+            order,
+            columns,
+        })
+    }
+
+    fn write(&self, text: &mut String, document: &Value, width: usize) {
+        let value = self.path.find(document).unwrap_or_default();
+        if self.columns.is_empty() {
+            if let Some(line) = scalar(&value) {
+                let line = format!("{}: {line}", label(&self.label));
+                text.push_str(&(wrapped(&line, width).join("\n") + "\n"));
+                return;
+            }
+            return write_value(text, &self.label, &value, 0, width);
+        }
+        let mut rows = match value {
+            Value::Array(rows) => rows,
+            row => vec![row],
+        };
+        if let Some((column, sign)) = &self.order {
+            let number = |row: &Value| column.find(row).and_then(|value| value.as_f64());
+            rows.sort_by(|a, b| {
+                let [a, b] = [a, b].map(|row| number(row).map_or(f64::INFINITY, |it| sign * it));
+                a.total_cmp(&b)
+            });
+        }
+        let cell = |row: &Value, path: &Path| path.find(row).and_then(|value| cell(&value));
+        let row = |row: &Value| {
+            let cells = self.columns.iter().map(|(name, path)| {
+                let cell = cell(row, path).unwrap_or("-".into());
+                (name.clone(), cell)
+            });
+            cells.collect()
+        };
+        let rows = rows.iter().map(row).collect();
+        write_table(text, &self.label, rows, self.most, 0, width);
+    }
+}
+
+/// Formats `document` in at most `width` columns: the parts that `views` name, or all of it.
+pub fn lines(document: &Value, views: &[OutputView], width: usize) -> Vec<String> {
     let mut text = String::new();
-    write_value(&mut text, "", document, 0, width);
+    if views.is_empty() {
+        write_value(&mut text, "", document, 0, width);
+    }
+    for view in views {
+        view.write(&mut text, document, width);
+    }
     let mut lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();
     if lines.len() > MOST_LINES {
         let more = lines.len() - MOST_LINES;
@@ -59,11 +142,23 @@ fn write_object(text: &mut String, map: &Map<String, Value>, depth: usize, width
 }
 
 fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width: usize) {
-    let indent = "  ".repeat(depth);
     if let [Value::Object(only)] = rows {
         return write_object(text, only, depth, width);
     }
-    let flat: Vec<Vec<(String, String)>> = rows.iter().map(|row| flattened("", row)).collect();
+    let flat = rows.iter().map(|row| flattened("", row)).collect();
+    write_table(text, name, flat, MOST_ROWS, depth, width);
+}
+
+/// Writes a table of rows, whose cells have the names of their columns.
+fn write_table(
+    text: &mut String,
+    name: &str,
+    flat: Vec<Vec<(String, String)>>,
+    most: usize,
+    depth: usize,
+    width: usize,
+) {
+    let indent = "  ".repeat(depth);
     let columns = flat.iter().flatten().map(|(column, _)| column).unique();
     let cell = |row: &[(String, String)], column: &String| {
         let found = row.iter().find(|(name, _)| name == column);
@@ -85,7 +180,7 @@ fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width
         shown.push((column, size));
     }
     if !name.is_empty() {
-        let _ = writeln!(text, "{indent}{} ({})", label(name), rows.len());
+        let _ = writeln!(text, "{indent}{} ({})", label(name), flat.len());
     }
     let line = |cells: Vec<String>| {
         let cells = cells.iter().zip(&shown);
@@ -94,19 +189,19 @@ fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width
     };
     let head = line(shown.iter().map(|(column, _)| label(column)).collect());
     let _ = writeln!(text, "{indent}{}", head.trim_end());
-    for row in flat.iter().take(MOST_ROWS) {
+    for row in flat.iter().take(most) {
         let row = line(shown.iter().map(|(column, _)| cell(row, column)).collect());
         let _ = writeln!(text, "{indent}{}", row.trim_end());
     }
-    if rows.len() > MOST_ROWS {
-        let _ = writeln!(text, "{indent}({} more)", rows.len() - MOST_ROWS);
+    if flat.len() > most {
+        let _ = writeln!(text, "{indent}({} more)", flat.len() - most);
     }
 }
 
 /// Returns the scalars of a row, by name. Names of nested scalars contain the name of the object around them.
 fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
     let Value::Object(map) = row else {
-        return scalar(row)
+        return cell(row)
             .map(|cell| (prefix.to_string(), cell))
             .into_iter()
             .collect();
@@ -118,13 +213,18 @@ fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
         };
         match value {
             Value::Object(_) => flattened(&name, value),
-            value => scalar(value).map(|cell| (name, cell)).into_iter().collect(),
+            value => cell(value).map(|cell| (name, cell)).into_iter().collect(),
         }
     });
     cells.collect()
 }
 
-/// Formats a value that fits into one cell, also a list of such values.
+/// Formats a value for a table.
+pub(crate) fn cell(value: &Value) -> Option<String> {
+    Some(shortened(&scalar(value)?, CELL))
+}
+
+/// Formats a value that fits into one line, also a list of such values.
 fn scalar(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => "not reported".into(),
@@ -141,7 +241,7 @@ fn scalar(value: &Value) -> Option<String> {
         }
         Value::Object(_) => return None,
     };
-    Some(shortened(&text, CELL))
+    Some(text)
 }
 
 fn short(number: f64) -> String {
@@ -163,6 +263,43 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_view_shows_the_rows_and_columns_that_the_step_chose() {
+        let document = json!({
+            "kernels": [
+                { "name": "slow", "time": { "ms": 3.0 }, "part": "forward" },
+                { "name": "quick", "time": { "ms": 1.0 }, "part": null },
+                { "name": "middle", "time": { "ms": 2.0 }, "part": "backward" },
+            ],
+            "text": "word ".repeat(20),
+        });
+        let view = |text: &str| {
+            let view = OutputView::parse(text).unwrap();
+            lines(&document, &[view], 40)
+        };
+        let shown = view("2 of all = kernels by -time.ms: part, ms = time.ms");
+        assert_eq!(
+            shown,
+            [
+                "all (3)",
+                "part      ms",
+                "forward   3",
+                "backward  2",
+                "(1 more)"
+            ]
+        );
+        assert_eq!(
+            view("kernels[name=quick]: part"),
+            ["kernels[name=quick] (1)", "part", "-"]
+        );
+        let wrapped = view("text");
+        assert!(wrapped.len() > 2 && wrapped.iter().all(|line| line.len() <= 40));
+        assert_eq!(view("nothing"), ["nothing: not reported"]);
+        for wrong in ["a b: c", "kernels: a b", "kernels by: c"] {
+            assert!(OutputView::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_document_reads_as_names_and_tables_within_the_columns_there_are() {
         let document = json!({
             "target": "v2",
@@ -172,7 +309,7 @@ mod tests {
             ],
             "step_ms": null,
         });
-        let text = lines(&document, 60).join("\n");
+        let text = lines(&document, &[], 60).join("\n");
         assert!(
             text.contains("target: v2") && text.contains("step ms: not reported"),
             "{text}"
@@ -182,7 +319,7 @@ mod tests {
             "{text}"
         );
         for width in [30, 60, 100] {
-            for line in lines(&document, width) {
+            for line in lines(&document, &[], width) {
                 assert!(line.chars().count() <= width, "{line}");
             }
         }
@@ -196,7 +333,7 @@ mod tests {
             "scale",
         ] {
             let document = &crate::recording::documents::find(id).unwrap().value;
-            let lines = lines(document, 76);
+            let lines = lines(document, &[], 76);
             assert!(lines.len() > 5, "{id}: {lines:?}");
             assert!(lines.iter().all(|line| line.chars().count() <= 76), "{id}");
         }

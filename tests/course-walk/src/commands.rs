@@ -8,9 +8,10 @@ use crate::flags::shrinking;
 use crate::training::failure;
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
+use tinyllama_course::lesson::case::ANSWERS;
 use tinyllama_course::lesson::command::AcceptedFlags;
 use tinyllama_course::lesson::kinds::command::CommandStep;
-use tinyllama_course::lesson::{Case, CaseMove, LessonCommand, Verdict};
+use tinyllama_course::lesson::{Case, CaseMove, LessonCommand, QuizAnswer, Verdict};
 use tinyllama_course::recording::documents;
 use tinyllama_course::run::{EndedRun, RunStart, merged, split};
 use tinyllama_course::session::{Standing, StepRef, StepStatus};
@@ -20,7 +21,9 @@ const DEVICE: [&str; 2] = ["--backend", "--device"];
 
 impl LessonWalker<'_> {
     pub fn command(&mut self, visit: &mut Visit, step: &CommandStep) -> Result<Option<String>> {
-        let CommandStep { command, expects } = step;
+        let CommandStep {
+            command, expects, ..
+        } = step;
         let command = *command;
         let (lesson, step) = (visit.lesson, visit.step);
         if step.editable {
@@ -95,6 +98,16 @@ impl LessonWalker<'_> {
     pub fn investigate(&mut self, visit: &mut Visit, case: &Case) -> Result<Option<String>> {
         for index in 0..case.measurements.len() {
             self.deed(visit, case, CaseMove::Measure(index))?;
+            for (c, choice) in case.measurements[index].choices.iter().enumerate() {
+                let answer = QuizAnswer::Choice(index * ANSWERS + c);
+                let marked =
+                    self.session
+                        .answer(visit.step_ref(), self.course, visit.step, answer)?;
+                if marked.is_none_or(|marked| marked.correct != choice.correct) {
+                    let location = format!("measurements/{index}/choices/{c}");
+                    visit.problem(&location, "this answer is not marked as the lesson says");
+                }
+            }
         }
         let (wrong, guilty): (Vec<usize>, Vec<usize>) =
             (0..case.suspects.len()).partition(|index| !case.suspects[*index].guilty);

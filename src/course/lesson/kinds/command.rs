@@ -6,17 +6,28 @@ use super::*;
 use crate::lesson::document::CheckDocument;
 use crate::lesson::{LessonCommand, OutputFigure, Runs};
 use crate::recording::label;
+use crate::session::MeasuredRuns;
+use crate::tutor::output::OutputView;
 
 #[derive(Clone, Debug)]
 pub struct CommandStep {
     pub command: LessonCommand,
     /// Conditions that its document has to meet.
     pub expects: Vec<Expect>,
+    /// Parts of its document that are shown; all of it if there are none.
+    shows: Vec<OutputView>,
 }
 
 pub(super) const FACTS: Facts = Facts {
     needs: &["command"],
-    may: &["flags", "editable", "recording", "checks", "golden"],
+    may: &[
+        "shows",
+        "flags",
+        "editable",
+        "recording",
+        "checks",
+        "golden",
+    ],
     golden: "flags",
     actions: &[(Action::Flags, "flags"), (Action::Play, "recording")],
     edits: Some(Editable::Flags),
@@ -30,7 +41,14 @@ impl StepBehavior for CommandStep {
         let expects = step.checks.iter().enumerate();
         let expects = expects.filter_map(|(i, check)| expect(reader, i, &step.id, check));
         let expects = expects.collect();
-        Some(Self { command, expects })
+        let shows = step.shows.iter().flatten();
+        let shows = shows.map(|view| OutputView::parse(view)).collect();
+        let shows = reader.or_refuse("shows", shows)?;
+        Some(Self {
+            command,
+            expects,
+            shows,
+        })
     }
 
     fn minutes(&self, step: &Step) -> (f64, f64) {
@@ -47,12 +65,8 @@ impl StepBehavior for CommandStep {
             blocks.push(Block::Flags);
         }
         blocks.extend([Block::Offer, Block::RunPhase]);
-        if let Some(document) = context.measured.document(context.at) {
-            let title = match context.measured.recorded(context.at) {
-                Some(origin) => format!("It says ({}):", label(origin)),
-                None => "It says:".into(),
-            };
-            blocks.extend([Block::News, Block::Output(title, document.clone())]);
+        if let Some(output) = self.output("It says", context.at, context.measured) {
+            blocks.extend([Block::News, output]);
         }
         (blocks, PrimaryAction::Start("run the command"))
     }
@@ -70,6 +84,22 @@ impl StepBehavior for CommandStep {
 
     fn expects(&self) -> &[Expect] {
         &self.expects
+    }
+}
+
+impl CommandStep {
+    /// Returns what the command of the step at `at` wrote; `None` before its first run.
+    pub(crate) fn output(
+        &self,
+        title: &str,
+        at: &StepRef,
+        measured: &MeasuredRuns,
+    ) -> Option<Block> {
+        let document = measured.document(at)?.clone();
+        let origin = measured.recorded(at);
+        let origin = origin.map_or(String::new(), |origin| format!(" ({})", label(origin)));
+        let title = format!("{title}{origin}:");
+        Some(Block::Output(title, document, self.shows.clone()))
     }
 }
 

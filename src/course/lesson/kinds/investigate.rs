@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::lesson::case::Measurement;
-use crate::lesson::live;
+use crate::lesson::contradictions::quiz_problems;
+use crate::lesson::{QuizChoice, live};
 use crate::session::{Evidence, Standing};
 use tinyllama_base::plural;
 
@@ -25,7 +26,14 @@ impl StepBehavior for Case {
                 reader.refuse(&path, "a quote in its flags is not closed");
                 return None;
             };
+            let of = reader.run_name(&step.id);
+            let choices = measurement.choices.iter().enumerate().map(|(c, choice)| {
+                let path = format!("measurements/{i}/choices/{c}");
+                quiz::choice(reader, path, choice, &of)
+            });
+            let choices = choices.collect::<Option<_>>()?;
             measurements.push(Measurement {
+                choices,
                 id: measurement.id.clone(),
                 text: measurement.text.clone(),
                 flags,
@@ -51,7 +59,14 @@ impl StepBehavior for Case {
         let suspects = self.suspects.iter();
         let suspects = suspects.map(|it| word_count(&it.text) + word_count(&it.because) / 2.0);
         let shows = self.measurements.iter();
-        let shows = shows.map(|it| word_count(&it.text) + word_count(&it.shows));
+        let read = |choice: &QuizChoice| {
+            let share = if choice.correct { 1.0 } else { 0.25 };
+            word_count(&choice.text) + share * word_count(&choice.because)
+        };
+        let shows = shows.map(|it| {
+            let choices = it.choices.iter().map(read).sum::<f64>();
+            word_count(&it.text) + word_count(&it.shows) + choices
+        });
         let minutes = 2.0 * RUN_MINUTES + 2.0 * THOUGHT_MINUTES;
         (minutes, suspects.sum::<f64>() + shows.sum::<f64>())
     }
@@ -73,7 +88,7 @@ impl StepBehavior for Case {
         }
         for Evidence { text, run } in evidence {
             let seen = context.measured.seen(run);
-            let text = live::fill(text, &context.lesson.id, seen, seen);
+            let text = live::fill(&text, &context.lesson.id, seen, seen);
             blocks.extend([Block::Markdown(text), Block::Blank]);
         }
         let taken = plural(standing.measurements, "measurement");
@@ -81,7 +96,7 @@ impl StepBehavior for Case {
         blocks.extend([
             Block::Blank,
             Block::strong(format!("{taken} taken. {missing}")),
-            Block::Menu(standing.menu(self)),
+            Block::Menu(standing.menu(self, context.marked)),
         ]);
         let primary = PrimaryAction::PaletteAction {
             does: "choose what to do",
@@ -97,10 +112,32 @@ impl StepBehavior for Case {
     }
 
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
-        for measurement in &self.measurements {
+        for (m, measurement) in self.measurements.iter().enumerate() {
             // The learner reads this text after the measurement.
             check.live(at, &measurement.shows, index, index + 1);
+            if !measurement.choices.is_empty() {
+                for (path, message) in quiz_problems(&Quiz::Choices(measurement.choices.clone())) {
+                    check.refuse(&format!("{at}/measurements/{m}/{path}"), message);
+                }
+            }
         }
+    }
+
+    fn mark(&self, answer: QuizAnswer, _: &dyn CommandOutputs) -> Option<MarkedAnswer> {
+        let QuizAnswer::Choice(number) = answer else {
+            return None;
+        };
+        let choice = self.answer(number)?;
+        Some(MarkedAnswer {
+            answer,
+            correct: choice.correct,
+            because: choice.because.trim().into(),
+        })
+    }
+
+    fn answer_text(&self, answer: f64) -> String {
+        let choice = self.answer(answer as usize);
+        choice.map_or_else(|| answer.to_string(), |choice| choice.text.clone())
     }
 
     fn job(&self, step: &Step) -> Option<Job> {

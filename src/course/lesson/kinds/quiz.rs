@@ -24,7 +24,8 @@ impl StepBehavior for Quiz {
         match (&step.choices, &step.number) {
             (Some(choices), None) => {
                 let choices = choices.iter().enumerate();
-                let choices = choices.map(|(i, written)| choice(reader, i, written, &of));
+                let choices = choices
+                    .map(|(i, written)| choice(reader, format!("choices/{i}"), written, &of));
                 choices.collect::<Option<_>>().map(Quiz::Choices)
             }
             (None, Some(written)) => number(reader, written, &of).map(Quiz::Number),
@@ -66,7 +67,8 @@ impl StepBehavior for Quiz {
                     first: "Move to an answer first, with the arrow keys or its number.",
                     by_digit: true,
                 };
-                (vec![Block::Menu(self.menu(choices, context))], primary)
+                let menu = Block::Menu(self.menu(choices, context));
+                (self.asked_output(context).chain([menu]).collect(), primary)
             }
             Quiz::Number(number) => {
                 let unit = match &*number.unit {
@@ -80,7 +82,8 @@ impl StepBehavior for Quiz {
                     prompt: format!("Type a number{unit}."),
                     text: None,
                 };
-                (number.last(context), PrimaryAction::Ask(question))
+                let blocks = self.asked_output(context).chain(number.last(context));
+                (blocks.collect(), PrimaryAction::Ask(question))
             }
         }
     }
@@ -128,6 +131,21 @@ impl StepBehavior for Quiz {
 }
 
 impl Quiz {
+    /// Returns the output that the question is about, as its own step shows it.
+    fn asked_output(&self, context: &StepContext) -> impl Iterator<Item = Block> {
+        let of = self.asked_step();
+        let output = of.and_then(|of| {
+            let mut steps = context.lesson.steps.iter();
+            let step = steps.find(|step| step.id == of.step)?;
+            let title = format!("From \"{}\"", step.title);
+            step.as_command()?.output(&title, of, context.measured)
+        });
+        output
+            .map(|output| [output, Block::Blank])
+            .into_iter()
+            .flatten()
+    }
+
     /// Returns the choices in the learner's order, with the comment on the last answer.
     fn menu(&self, choices: &[QuizChoice], context: &StepContext) -> Vec<MenuLine> {
         // A right answer stays right, even if a command's output differs today.
@@ -183,13 +201,12 @@ impl NumberQuestion {
     }
 }
 
-fn choice(
+pub(super) fn choice(
     reader: &mut StepReader,
-    index: usize,
+    path: String,
     choice: &ChoiceDocument,
     of: &RunName,
 ) -> Option<QuizChoice> {
-    let path = format!("choices/{index}");
     let when = choice.when.as_deref();
     let when = when.map(|when| Condition::parse(when, of)).transpose();
     let when = reader.or_refuse(&format!("{path}/when"), when);

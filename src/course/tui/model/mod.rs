@@ -319,8 +319,11 @@ impl Model {
     }
 
     pub fn progress_at(&self, at: &StepRef) -> StepProgress {
-        let progress = self.state.step(&at.lesson, &at.step);
-        progress.cloned().unwrap_or_default()
+        let view = self.step.as_ref().filter(|view| view.at == *at);
+        let kept = || self.state.step(&at.lesson, &at.step).cloned();
+        view.and_then(StepView::recalled)
+            .or_else(kept)
+            .unwrap_or_default()
     }
 
     /// Returns the flags with which a run at this step would start.

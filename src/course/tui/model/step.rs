@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::lesson::MarkedAnswer;
-use crate::session::{CheckResultText, HintStage, StepRef};
+use crate::session::{AnswerGiven, CheckResultText, HintStage, StepProgress, StepRef, StepStatus};
 use crate::tui::{Panel, Scroll};
 use crate::tutor::profile::ProfileView;
 use crate::workbench::KernelFinding;
@@ -23,6 +23,8 @@ pub struct StepView {
     pub is_leftover: bool,
     /// The last answer with its explanation.
     pub marked: Option<MarkedAnswer>,
+    /// Questions that are asked again, while the open step is one of them.
+    pub recall: Option<Recall>,
     pub hints: Vec<HintStage>,
     /// Verdicts of this step's checks that were asked for since it was opened.
     pub outcomes: Vec<CheckResultText>,
@@ -36,6 +38,38 @@ pub struct StepView {
     pub finding: Option<KernelFinding>,
     /// While this is held, the watcher of the kernel file works.
     pub watched: Option<Arc<()>>,
+}
+
+/// Earlier questions that are asked again.
+#[derive(Clone, Debug)]
+pub struct Recall {
+    /// Questions after the open one.
+    pub left: Vec<StepRef>,
+    pub of: usize,
+    /// Number of right answers so far.
+    pub right: usize,
+    /// The step to open afterwards.
+    pub then: Option<StepRef>,
+}
+
+impl StepView {
+    /// Returns the progress of a question that is asked again: earlier answers do not count.
+    pub fn recalled(&self) -> Option<StepProgress> {
+        self.recall.as_ref()?;
+        let given = self.marked.iter().map(|marked| AnswerGiven {
+            answer: marked.answer.as_number(),
+            correct: marked.correct,
+        });
+        let status = match &self.marked {
+            Some(_) => StepStatus::Done,
+            None => StepStatus::Open,
+        };
+        Some(StepProgress {
+            status,
+            answers: given.collect(),
+            ..StepProgress::default()
+        })
+    }
 }
 
 /// A part of the text.

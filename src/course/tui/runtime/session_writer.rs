@@ -177,6 +177,11 @@ fn carry_out(
                 }
             }
         }
+        SessionRequest::Recall(at, answer) => {
+            let (_, step) = course.find_run(&at)?;
+            let marked = session.recall(at.clone(), course, step, answer);
+            marked.map(|marked| News::Marked(at, marked))
+        }
         SessionRequest::Check(at) => check(session, course, at, true)?,
         SessionRequest::Hint(at) => {
             let hint = session.next_hint(at.clone(), course.find_run(&at)?.1);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ask, kernel, note_time, primary, runs};
+use super::{ask, kernel, navigate, note_time, primary, runs};
 use crate::lesson::{RunName, Runs};
 use crate::session::{SessionState, StepStatus};
 use crate::tui::{
@@ -133,6 +133,9 @@ pub fn check(model: &mut Model, here: &OpenStep) -> Effects {
 }
 
 pub fn skip(model: &mut Model, here: &OpenStep) -> Effects {
+    if model.step.as_ref()?.recall.is_some() {
+        return navigate::next(model, here);
+    }
     if model.progress_at(&here.at).status == StepStatus::Done {
         return model.notify("This step is done; there is nothing to skip.");
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::{profile, profiler, request};
-use crate::tui::{Ask, Effect, Effects, Model, OpenStep, Overlay, SessionRequest};
+use super::{profile, profiler, recall};
+use crate::tui::{Ask, Effect, Effects, Model, OpenStep, Overlay};
 use crate::tutor::document::PrimaryAction;
 
 /// Asks for the line, or the lines, that the step waits for.
@@ -23,10 +23,8 @@ pub fn question(model: &mut Model, here: &OpenStep) -> Effects {
                 let Some(step) = model.course.step(&at.lesson, &at.step) else {
                     return Ok(None);
                 };
-                Ok(request(SessionRequest::Give(
-                    at,
-                    step.behavior().parse(text)?,
-                )))
+                let given = step.behavior().parse(text)?;
+                Ok(recall::give(model, at, given))
             },
         )
     };

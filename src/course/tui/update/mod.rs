@@ -12,6 +12,7 @@ pub mod play;
 pub mod primary;
 pub mod profile;
 pub mod profiler;
+pub mod recall;
 pub mod references;
 mod reply;
 pub mod runs;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
-use super::{note_time, profiler, runs, scroll};
+use super::{note_time, profiler, recall, runs, scroll};
 use crate::lesson::Lesson;
 use crate::session::progress::progress;
 use crate::session::{
@@ -15,7 +15,7 @@ use crate::tui::panels::lesson_end;
 use crate::tui::view::document;
 use crate::tui::{
     Action, Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, PanelAction,
-    Reveal, SessionRequest, StepView, TutorRun, text_area,
+    Reveal, SessionRequest, StepView, TutorRun, both_effects, text_area,
 };
 use crate::tutor::{Job, say};
 
@@ -177,7 +177,12 @@ pub fn forward(model: &mut Model, here: &OpenStep) -> Effects {
 }
 
 pub fn next(model: &mut Model, here: &OpenStep) -> Effects {
-    if model.step.as_ref().is_some_and(|view| view.is_leftover) {
+    let view = model.step.as_ref()?;
+    if let Some(mut recall) = view.recall.clone() {
+        recall.right += usize::from(view.marked.as_ref().is_some_and(|it| it.correct));
+        return recall::go_on(model, recall);
+    }
+    if view.is_leftover {
         return end_of_lesson(model, here);
     }
     match following(&model.course, &model.state, &here.at) {
@@ -204,6 +209,16 @@ fn end_of_lesson(model: &mut Model, here: &OpenStep) -> Effects {
             model.screen = FocusedScreen::Outline;
             None
         }
+    };
+    let begins_session = following.is_none_or(|next| next.session != lesson.session);
+    let effects = match begins_session {
+        true => {
+            let then = following
+                .and(model.step.as_ref())
+                .map(|view| view.at.clone());
+            both_effects(effects, recall::ask(model, then))
+        }
+        false => effects,
     };
     // The page covers the next step, so closing it leads on.
     model.open(page);

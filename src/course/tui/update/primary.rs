@@ -1,8 +1,8 @@
 //! The action of Enter at a step: always the one thing that the step waits for.
 
-use super::{act, ask, navigate, profile, request, runs, scroll};
+use super::{act, ask, navigate, profile, recall, runs, scroll};
 use crate::session::StepStatus;
-use crate::tui::{Effects, Model, OpenStep, PanelAction, RunPhase, SessionRequest};
+use crate::tui::{Effects, Model, OpenStep, PanelAction, RunPhase};
 use crate::tutor::document::{Given, MenuAction, MenuLine, PrimaryAction};
 
 pub enum Primary {
@@ -38,7 +38,7 @@ fn start(model: &mut Model, here: &OpenStep) -> Effects {
 fn take_line(model: &mut Model, here: &OpenStep) -> Effects {
     let at = here.at.clone();
     match model.line()?.act {
-        MenuAction::Give(given) => request(SessionRequest::Give(at, given)),
+        MenuAction::Give(given) => recall::give(model, at, given),
         MenuAction::Run(_, flags) => runs::queue_with(model, at, flags, None),
     }
 }

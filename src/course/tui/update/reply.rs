@@ -10,7 +10,6 @@ use crate::tui::panels::messages;
 use crate::tui::{
     Action, Area, Effect, Effects, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
 };
-use crate::tutor::document::{Given, Mark, MenuAction};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     let known = model.state.messages.len();
@@ -36,17 +35,18 @@ fn leave_finished_step(model: &mut Model, records: &[Record]) {
     let is_over = records
         .iter()
         .any(|record| matches!(&record.event, SessionEvent::StepDone { at } if is_open(at)));
-    let is_news = records.iter().any(|record| {
-        matches!(
-            record.event,
-            SessionEvent::RunFinished { .. } | SessionEvent::Suspected { .. }
-        )
+    let is_news = records.iter().any(|record| match &record.event {
+        SessionEvent::RunFinished { .. } | SessionEvent::Suspected { .. } => true,
+        SessionEvent::Answered { given, .. } => given.correct,
+        _ => false,
     });
     // The cursor of a question stays on the answer.
-    let line = model.line();
-    let line = line.filter(|line| !matches!(line.act, MenuAction::Give(Given::Answer(_))));
-    let leaves = line.is_some_and(|line| is_over || (is_news && line.mark == Mark::Done));
-    if leaves && let Some(view) = &mut model.step {
+    let step = model.open_step(&model.course).map(|here| here.step);
+    let is_case = step.is_some_and(|step| step.as_case().is_some());
+    if is_case
+        && (is_over || is_news)
+        && let Some(view) = &mut model.step
+    {
         view.choice = None;
     }
 }

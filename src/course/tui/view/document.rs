@@ -139,6 +139,9 @@ impl StepWriter<'_> {
             }
             StepStatus::Open => (String::new(), theme.text()),
         };
+        let asked_again = self.view.recall.as_ref().map_or(String::new(), |it| {
+            format!("  asked again, {} of {}", it.of - it.left.len(), it.of)
+        });
         let optional = if self.here.step.optional {
             "  may be left out"
         } else {
@@ -147,6 +150,7 @@ impl StepWriter<'_> {
         let title = Line::from(vec![
             Span::styled(self.here.step.title.clone(), theme.heading()),
             Span::styled(optional, theme.muted()),
+            Span::styled(asked_again, theme.accent()),
             Span::styled(mark, style),
         ]);
         self.document.lines.extend([title, Line::default()]);

@@ -5,13 +5,20 @@ use std::sync::Arc;
 use crossterm::event::Event;
 use ratatui::prelude::{Buffer, Rect};
 
+use serde_json::Value;
+
 use super::draw;
+use crate::lesson::{Course, CourseSource, Step};
+use crate::recording::documents;
+use crate::session::MeasuredRuns;
 use crate::session::StepRef;
 use crate::session::kernel::CheckedKernel;
 use crate::tui::message::{Message, News, Reply};
 use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
-use crate::tui::{Pane, Theme};
+use crate::tui::view::document;
+use crate::tui::{KeyMap, Model, Pane, StepView, Theme};
+use crate::tutor::output;
 use crate::workbench::check::ExerciseCheck;
 use crate::workbench::{FindingKind, KernelFile, KernelFinding, find};
 
@@ -272,4 +279,62 @@ fn a_notice_is_seen_while_something_is_typed() {
     }
     script.keys("esc down");
     assert_eq!(script.notice(), "");
+}
+
+/// The document of a command: its recording, or what it printed on a machine with a CPU.
+fn kept_output(asked: &Step) -> Value {
+    let recorded = asked.recording.as_deref().and_then(documents::find);
+    let name = asked.as_command().unwrap().command.name;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/commands");
+    match recorded {
+        Some(document) => document.value.clone(),
+        None => {
+            let text = std::fs::read_to_string(format!("{folder}/{name}.json")).unwrap();
+            serde_json::from_str(&text).unwrap()
+        }
+    }
+}
+
+#[test]
+fn a_question_about_an_output_shows_what_it_asks_about_at_80_columns() {
+    let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
+    let mut asked_about = 0;
+    for (lesson, step) in course.steps() {
+        let Some(quiz) = step.as_quiz() else { continue };
+        let Some(of) = quiz.asked_step().cloned() else {
+            continue;
+        };
+        let output = kept_output(course.step(&of.lesson, &of.step).unwrap());
+        let mut model = Model::new(
+            Arc::clone(&course),
+            Arc::default(),
+            KeyMap::default(),
+            Theme::default(),
+        );
+        model.measured = Arc::new(MeasuredRuns::with_output(of, output.clone()));
+        model.step = Some(StepView {
+            at: StepRef::new(&lesson.id, &step.id),
+            ..StepView::default()
+        });
+        let document = document(&model);
+        let lines = document.lines.iter().map(ToString::to_string);
+        let shown: Vec<_> = lines
+            .skip_while(|line| !line.starts_with("From \""))
+            .take_while(|line| !line.is_empty())
+            .take(12)
+            .collect();
+        let at = &step.id;
+        for figure in quiz.figures() {
+            for value in figure.parts(&output) {
+                let cell = match value.as_f64() {
+                    Some(0.0) => "none".into(),
+                    _ => output::cell(&value).unwrap(),
+                };
+                let is_shown = shown.iter().any(|line| line.contains(&cell));
+                assert!(is_shown, "{at}: {figure} is {cell}, not in {shown:#?}");
+            }
+        }
+        asked_about += 1;
+    }
+    assert_eq!(asked_about, 14);
 }

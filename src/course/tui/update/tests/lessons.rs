@@ -1,6 +1,7 @@
 //! Steps of lessons: questions, hints, kernels, cases, and the way from one to the next.
 
 use super::*;
+use crate::tui::update::recall;
 
 #[test]
 fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
@@ -295,4 +296,30 @@ fn a_whole_lesson_is_skipped_with_its_reason_and_the_next_one_follows() {
     assert!(count > 3, "{steps:?}");
     assert!(steps.values().all(|step| step.status != StepStatus::Open));
     assert_ne!(script.model.step.as_ref().unwrap().at.lesson, "first");
+}
+
+#[test]
+fn an_earlier_question_is_asked_again_without_its_answer() {
+    let mut script = Script::in_new_folder();
+    script.keys("enter enter n n n n 1 enter 2 enter 3 enter");
+    let at = script.model.step.as_ref().unwrap().at.clone();
+    let progress = |script: &Script| script.handler.session.state().progress(&at);
+    let before = progress(&script);
+    assert!(!before.answers.is_empty());
+    recall::ask(&mut script.model, Some(at.clone()));
+    assert!(
+        script.look().contains("asked again, 1 of 1"),
+        "{}",
+        script.screen()
+    );
+    assert_eq!(script.model.progress_at(&at).answers.len(), 0);
+    script.keys("1 enter");
+    let after = progress(&script);
+    assert_eq!(after.recalled.len(), 1);
+    assert_eq!(after.answers.len(), before.answers.len());
+    script.keys("enter");
+    assert!(script.model.step.as_ref().unwrap().recall.is_none());
+    let right = usize::from(after.recalled[0]);
+    let said = format!("{right} of 1 earlier questions were right.");
+    assert!(script.look().contains(&said), "{}", script.screen());
 }

@@ -48,9 +48,9 @@ impl StepWriter<'_> {
             }
             Block::Offer => self.offer(),
             Block::RunPhase => self.phase(),
-            Block::Output(title, document) => {
+            Block::Output(title, document, views) => {
                 self.styled(&title, theme.emphasis());
-                for line in output::lines(&document, self.width.into()) {
+                for line in output::lines(&document, &views, self.width.into()) {
                     self.line(line, theme.code());
                 }
             }
