@@ -10,6 +10,7 @@ use super::update::act::{
 };
 use super::update::copy::copy;
 use super::update::kernel::{bench, reset, solution};
+use super::update::log;
 use super::update::navigate::{forward, through_outline, through_step};
 use super::update::navigate::{next, open_row, outline, previous, proceed};
 use super::update::palette::{find, paths};
@@ -169,6 +170,7 @@ static TABLES: [AreaActions; 6] = [
             PANELS,
             &[
                 (Copy, "y", "copy a command, path or table", Any(copy)),
+                (Log, "@", "commands of this visit", Any(log::open)),
                 (Shell, "!", "a shell; `exit` returns", Any(shell)),
                 (Redraw, "ctrl-l", "draw everything again", Any(redraw)),
                 (

@@ -51,8 +51,8 @@ pub enum Message {
     Highlighter(Arc<Highlighter>),
     /// The process goes on after a stop from outside, and the tutor has its terminal back.
     Continued,
-    /// The program that had the terminal has ended.
-    Back,
+    /// The program that had the terminal has ended, in these words: `ok`, `exit status: 1`.
+    Back(String),
 }
 
 /// Messages of the profiler in a profile step.

@@ -24,6 +24,16 @@ pub struct RunEnding {
 }
 
 impl RunEnding {
+    /// How it ended, in one to three words.
+    pub fn short(&self) -> String {
+        match self.exit {
+            _ if self.stopped => "stopped".into(),
+            Some(RunExit::SUCCESS) => "ok".into(),
+            Some(exit) => exit.to_string(),
+            None => "not started".into(),
+        }
+    }
+
     pub fn from_run(ended: &EndedRun) -> Self {
         let said = |message: &str| (message.to_string(), None);
         let (message, remedy) = match (ended.exit, ended.is_recording) {

@@ -37,6 +37,12 @@ impl<'de> Deserialize<'de> for Expression {
     }
 }
 
+impl From<&str> for Expression {
+    fn from(text: &str) -> Self {
+        Expression(text.into())
+    }
+}
+
 impl Expression {
     /// Computes the formula with the values that `names` returns.
     ///

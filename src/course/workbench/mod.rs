@@ -27,6 +27,7 @@ mod tokens;
 pub mod toolchain;
 
 pub use exercise::{Exercise, exercises, find};
+pub use expression::Expression;
 pub use file::KernelFile;
 pub use finding::{FindingKind, KernelFinding};
 pub use problem::PreparedCase;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::hotspots::{GroupBy, hotspots};
 use super::launches::is_marker;
+use super::memory_chart::MemoryChart;
 use super::parts::KernelParts;
-use super::{copies, counters, launches, occupancy, roofline, timeline};
+use super::{copies, counters, idle, launches, memory_chart, occupancy, roofline, timeline};
 use crate::profiler::model::{
     ApiCall, CallRegion, InstructionSamples, Profile, ProfilerMetric, ProfilerStatistic,
     StatisticKind,
@@ -28,8 +29,9 @@ pub fn report(profile: &Profile, parts: &KernelParts, options: ReportOptions) ->
     let mut tables = vec![
         hotspots(profile, options.group, parts).table(rows),
         untimed(profile, rows),
-        timeline::table(profile, rows.min(3)),
+        timeline::table(profile),
     ];
+    tables.extend(idle::tables(profile));
     if launches::is_reported(profile) {
         tables.push(launches::launch_overhead(profile).table());
     }
@@ -41,6 +43,8 @@ pub fn report(profile: &Profile, parts: &KernelParts, options: ReportOptions) ->
         domains(profile, rows),
     ]);
     tables.extend(counters::tables(profile, rows.min(5)));
+    let charts = memory_chart::charts(profile, rows.min(5));
+    tables.extend(charts.iter().map(MemoryChart::table));
     tables.extend([
         occupancy::table(profile, rows),
         roofline::table(profile),

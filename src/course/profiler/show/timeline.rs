@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::profiler::model::{NameId, ProcessId, Profile, TimeSpan, TraceLane};
-use crate::profiler::name;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{or_not_reported, percent, time};
 
@@ -151,8 +150,8 @@ fn activity_of(
     })
 }
 
-/// Builds a table of the devices' idle share with their longest gaps.
-pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
+/// Builds a table of the devices' idle share.
+pub fn table(profile: &Profile) -> TextTable {
     let activity = activity(profile);
     let title = "Device activity, from the first kernel to the last";
     let columns = TableColumns::titled(title, &activity)
@@ -165,14 +164,7 @@ pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
             or_not_reported(device.idle_share().map(|share| percent(100.0 * share)))
         })
         .right("gaps", |device| device.gaps.len().to_string());
-    let mut table = TextTable::from(columns);
-    let gaps = activity.iter().map(|device| device.gaps.iter());
-    for gap in gaps.flat_map(|gaps| gaps.take(gaps_shown)) {
-        let length = time(gap.time.duration() as f64);
-        let [before, after] = [gap.before, gap.after].map(|name| name::short(profile.name(name)));
-        table.note(format!("gap of {length} between {before} and {after}"));
-    }
-    table
+    columns.into()
 }
 
 /// Formats `gfx942 (agent 4)`. Adds the process if there are several.

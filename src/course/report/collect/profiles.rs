@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::profiler::read::import;
 use crate::profiler::show::hotspots::{GroupBy, hotspots};
+use crate::profiler::show::idle::idle;
+use crate::profiler::show::memory_chart::{self, MemoryChart};
 use crate::profiler::show::parts::KernelParts;
 use crate::report::{HotspotRow, ProfileReport};
 use crate::run::FinishedRuns;
@@ -57,7 +59,9 @@ fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileRepor
     if found.kernels.is_empty() {
         return None;
     }
-    let mut notes = Vec::new();
+    let charts = memory_chart::charts(&import.profile, 1);
+    let mut notes: Vec<String> = charts.iter().flat_map(MemoryChart::lines).collect();
+    notes.extend(idle(&import.profile).line());
     if found.kernels.len() > MOST_KERNELS {
         notes.push(format!(
             "{} more kernels",

@@ -54,6 +54,8 @@ pub enum Action {
     Doctor,
     /// Copies to the learner's own clipboard.
     Copy,
+    /// Lists the commands that this visit ran.
+    Log,
     Shell,
     Redraw,
     Suspend,

@@ -1,6 +1,7 @@
 //! The state of the full screen. [`super::update`] changes it, [`super::view`] draws it.
 
 pub mod attention;
+pub mod log;
 pub mod outline;
 pub mod overlay;
 pub mod run;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::attention::AttentionTimer;
+use self::log::LoggedCommand;
 use self::outline::OutlineView;
 use self::overlay::Overlay;
 use self::run::{RunPhase, TutorRun};
@@ -58,6 +60,8 @@ pub struct Model {
     pub notice: Option<NoticeLine>,
     /// Runs in the order in which the learner asked for them.
     pub runs: Vec<TutorRun>,
+    /// The commands that this visit ran, in the order of their starts.
+    pub commands: Vec<LoggedCommand>,
     pub attention: AttentionTimer,
     /// Events that are not on the disk yet.
     pub unsaved: usize,
@@ -110,6 +114,7 @@ impl Model {
             covered_panels: Vec::new(),
             notice: None,
             runs: Vec::new(),
+            commands: Vec::new(),
             attention: AttentionTimer::default(),
             unsaved: 0,
             messages_seen: state.messages.len(),

@@ -33,6 +33,10 @@ pub enum ChoiceList {
     Paths,
     /// Texts that can be copied.
     Copies(Vec<Snippet>),
+    /// The commands that this visit ran.
+    Commands,
+    /// What can be done with one of them, by its index.
+    Command(usize),
 }
 
 /// A text for the learner's clipboard.

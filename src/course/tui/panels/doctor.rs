@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use ratatui::text::Line;
 
 use crate::run::launcher;
+use crate::tui::model::log::LoggedKind;
 use crate::tui::{
     Action, Effects, Handler, KeyBinding, Model, PageText, Panel, TaskContext, TextPage,
 };
@@ -18,7 +19,8 @@ pub const PANEL: KeyBinding = (
     Handler::Any(open),
 );
 
-fn open(model: &mut Model) -> Effects {
+pub fn open(model: &mut Model) -> Effects {
+    model.log("tinyllama-tutor doctor".into(), LoggedKind::Doctor);
     let size = model.size;
     model.open_later("Checking this machine…", move |context| {
         examined(context, size)

@@ -10,8 +10,10 @@ fn open(model: &mut Model) -> Effects {
     let state = &model.state;
     model.messages_seen = state.messages.len();
     let messages = state.messages.iter().rev().map(|message| {
-        let (from, time, text) = (&message.from, &message.time, &message.text);
-        format!("**{from}**, {time}\n\n{text}\n\n")
+        let (from, text) = (&message.from, &message.text);
+        // `2026-11-24T15:48:40Z`, as the lists write it.
+        let time = message.time.get(..16).unwrap_or_default().replace('T', " ");
+        format!("**{from}**, {time} UTC\n\n{text}\n\n")
     });
     let notes = state.notes.iter().rev().take(20);
     let notes = notes.map(|note| format!("*The tutor:* {note}\n\n"));

@@ -39,7 +39,12 @@ pub fn program(request: HandOver, launcher: &Launcher) -> Result<BackgroundTask,
     let job = move |context: &TaskContext| {
         print!("{greeting}");
         let status = command.status();
-        context.send(Message::Back);
+        let how = match &status {
+            Ok(status) if status.success() => "ok".into(),
+            Ok(status) => status.to_string(),
+            Err(_) => "not started".into(),
+        };
+        context.send(Message::Back(how));
         then(context, status.map(trouble));
     };
     Ok(BackgroundTask {

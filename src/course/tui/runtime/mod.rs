@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use self::event_loop::{App, CHANNEL, TerminalGuard};
 use self::session_writer::SessionWriter;
 pub use self::signals::Screenful;
+use super::model::log::LoggedKind;
 use super::update::{begin, update};
 use super::view::draw;
 use crate::lesson::Course;
@@ -215,7 +216,11 @@ impl<H: EffectHandler> Tutor<H> {
                         terminal.suspend()?;
                         self.handler.start_program(work);
                     }
-                    Err(problem) => drop(self.model.warn(problem)),
+                    Err(problem) => {
+                        let is_it = |kind: &LoggedKind| matches!(kind, LoggedKind::HandOver(_));
+                        self.model.log_end("not started", is_it);
+                        self.model.warn(problem);
+                    }
                 },
                 // The process stops here until the shell says `fg`.
                 Effect::Suspend => {
@@ -262,7 +267,7 @@ impl<H: EffectHandler> App for Tutor<H> {
         match message {
             // The other program has the terminal and draws its own screen.
             Message::Continued if !terminal.has_terminal() => return Ok(()),
-            Message::Back => self.handler.program_ended(),
+            Message::Back(_) => self.handler.program_ended(),
             _ => {}
         }
         // A message that changes nothing must not clear the flag that an earlier message set.

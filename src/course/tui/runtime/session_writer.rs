@@ -251,7 +251,7 @@ mod tests {
         let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
         let session = SharedSession::new(Session::open(place).unwrap());
         let (sender, mut received) = mpsc::channel(1);
-        sender.try_send(Message::Back).unwrap();
+        sender.try_send(Message::Continued).unwrap();
         let mut writer = SessionWriter::start(session.clone(), course, sender, false);
         writer.ask(SessionRequest::Enter(StepRef::new("welcome", "the-model")));
         let is_entered = |session: &mut Session| session.state().position.is_some();
@@ -260,7 +260,7 @@ mod tests {
         }
         // This is long enough to lose a reply that does not wait.
         thread::sleep(Duration::from_millis(50));
-        assert!(matches!(received.blocking_recv(), Some(Message::Back)));
+        assert!(matches!(received.blocking_recv(), Some(Message::Continued)));
         let reply = received.blocking_recv();
         assert!(matches!(reply, Some(Message::Session(_))), "{reply:?}");
         writer.close().unwrap();

@@ -1,5 +1,6 @@
 //! Copies a command, a path or a table through the terminal to the learner's own clipboard.
 
+use crate::tui::markdown::links;
 use crate::tui::{ChoiceList, Effect, Effects, Model, Overlay, Palette, Snippet};
 
 /// A longer text exceeds what terminals accept.
@@ -38,7 +39,7 @@ pub fn take(model: &mut Model, Snippet { name, text }: Snippet) -> Effects {
 
 fn copies(model: &Model) -> Vec<Snippet> {
     if let Some(panel) = model.top_panel() {
-        return [panel.copies(), code(panel.text().unwrap_or_default())].concat();
+        return [panel.copies(), in_text(panel.text().unwrap_or_default())].concat();
     }
     let Some(here) = model.open_step(&model.course) else {
         return Vec::new();
@@ -61,12 +62,15 @@ fn copies(model: &Model) -> Vec<Snippet> {
     }
     let run = model.run_at(&here.at).and_then(|run| run.run.as_ref());
     copies.extend(run.map(|run| Snippet::new("the run's id", run)));
-    copies.extend(code(&here.step.text));
+    copies.extend(in_text(&here.step.text));
     copies
 }
 
-/// Code blocks, without those that are pictures.
-fn code(text: &str) -> Vec<Snippet> {
+/// Code blocks, without those that are pictures, and addresses of links that lead out of the tutor.
+fn in_text(text: &str) -> Vec<Snippet> {
+    let links = links(text).into_iter();
+    let links = links.filter(|(_, target)| target.starts_with("http"));
+    let links = links.map(|(name, target)| Snippet::new(format!("the link {name}"), target));
     let fenced = text.split("```").skip(1).step_by(2);
     let blocks = fenced.filter_map(|block| {
         let (language, code) = block.split_once('\n')?;
@@ -77,5 +81,5 @@ fn code(text: &str) -> Vec<Snippet> {
             Snippet::new(format!("`{first}`"), code)
         })
     });
-    blocks.collect()
+    blocks.chain(links).collect()
 }

@@ -5,6 +5,7 @@ mod ask;
 pub mod copy;
 pub mod kernel;
 mod keys;
+pub mod log;
 pub use keys::areas;
 pub mod navigate;
 pub mod palette;
@@ -22,6 +23,7 @@ mod tests;
 
 use crossterm::event::{Event, MouseEventKind};
 
+use super::model::log::LoggedKind;
 use super::panels::welcome;
 use crate::tui::{Effect, Effects, Message, Model, Overlay, PanelAction, SessionRequest};
 use crate::tutor::document::Given;
@@ -37,6 +39,7 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     if may_turn {
         effects.extend(navigate::read_to_its_end(model));
     }
+    model.log_effects(&effects);
     for effect in &effects {
         if let Effect::Work(work) = effect
             && !work.meanwhile.is_empty()
@@ -52,12 +55,18 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
         Message::Input(event) => input(model, event),
         Message::Session(answer) => reply::reply(model, *answer),
         Message::Run(id, update) => runs::told(model, id, update),
-        Message::RunEnded { id, run, ending } => runs::ended(model, id, run, ending),
+        Message::RunEnded { id, run, ending } => {
+            let is_it =
+                |kind: &LoggedKind| matches!(kind, LoggedKind::Run { id: it, .. } if *it == id);
+            model.log_end(ending.short(), is_it);
+            runs::ended(model, id, run, ending)
+        }
         Message::RunRead(read) => runs::read(model, *read),
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
         Message::Edited(at, Ok(text)) => request(SessionRequest::Give(at, Given::Text(text))),
         Message::Opened(Ok(panel)) => {
+            model.log_end("ok", |kind| matches!(kind, LoggedKind::Doctor));
             model.notice = None;
             model.push_overlay(Overlay::Panel(panel))
         }
@@ -69,7 +78,11 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
             model.highlighter = Some(highlighter);
             None
         }
-        Message::Continued | Message::Back => Some(vec![Effect::Redraw]),
+        Message::Continued => Some(vec![Effect::Redraw]),
+        Message::Back(how) => {
+            model.log_end(how, |kind| matches!(kind, LoggedKind::HandOver(_)));
+            Some(vec![Effect::Redraw])
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::{copy, keys, navigate, play};
+use super::{copy, keys, log, navigate, play};
 use crate::tui::actions::carry_out;
 use crate::tui::{
     Action, Area, ChoiceList, Effect, Effects, Model, Overlay, PageEntry, PageText, Palette,
@@ -14,13 +14,13 @@ pub struct PaletteEntry {
     pub label: String,
     /// The key that does the same without the palette; empty if there is none.
     pub key: String,
-    choose: PaletteAction,
+    pub(super) choose: PaletteAction,
 }
 
 type PaletteAction = Box<dyn Fn(&mut Model) -> Effects>;
 
 impl PaletteEntry {
-    fn new(label: String, choose: impl Fn(&mut Model) -> Effects + 'static) -> Self {
+    pub fn new(label: String, choose: impl Fn(&mut Model) -> Effects + 'static) -> Self {
         Self {
             label,
             key: String::new(),
@@ -63,6 +63,8 @@ pub fn entries(model: &Model, palette: &Palette) -> Vec<PaletteEntry> {
         ChoiceList::Pages(pages) => pages.iter().cloned().map(page).collect(),
         ChoiceList::Paths => path_entries(model),
         ChoiceList::Copies(copies) => copies.iter().cloned().map(to_copy).collect(),
+        ChoiceList::Commands => log::entries(model),
+        ChoiceList::Command(at) => log::choices(model, *at),
     };
     let mut scored: Vec<(usize, PaletteEntry)> = all
         .into_iter()

@@ -2,10 +2,12 @@
 
 use super::primary::Primary::{self, Do};
 use super::{ask, profiler};
+use crate::profiler::commands::line::CommandLine;
 use crate::session::StepRef;
+use crate::tui::model::log::LoggedKind;
 use crate::tui::panels::profile::panel;
 use crate::tui::{
-    Effect, Effects, HandOver, Model, OpenStep, ProfileMessage, Reveal, SessionRequest,
+    Effect, Effects, HandOver, Model, OpenStep, ProfileMessage, Reveal, SessionRequest, StepView,
 };
 
 /// Visible lines of a profiler's output.
@@ -36,14 +38,38 @@ pub fn run(model: &mut Model, here: &OpenStep, in_terminal: bool) -> Effects {
     if view.profile.is_running {
         return model.notify("The profiler is running.");
     }
+    let at = here.at.clone();
+    match in_terminal {
+        true => {
+            mark_running(view);
+            Some(vec![Effect::HandOver(HandOver::Profile {
+                at,
+                target,
+                line,
+            })])
+        }
+        false => start(model, at, target, line),
+    }
+}
+
+/// Runs a profiler in the background.
+pub fn start(model: &mut Model, at: StepRef, target: String, line: CommandLine) -> Effects {
+    if let Some(view) = model.view_at(&at) {
+        mark_running(view);
+    }
+    let kind = LoggedKind::Profiler {
+        at: at.clone(),
+        target: target.clone(),
+        line: line.clone(),
+    };
+    model.log(line.shell(), kind);
+    Some(vec![profiler::run(at, target, line)])
+}
+
+fn mark_running(view: &mut StepView) {
     view.profile.is_running = true;
     view.profile.log.clear();
     view.profile.ending.clear();
-    let at = here.at.clone();
-    Some(vec![match in_terminal {
-        true => Effect::HandOver(HandOver::Profile { at, target, line }),
-        false => profiler::run(at, target, line),
-    }])
 }
 
 /// Returns the target that a profile step profiles.
@@ -78,6 +104,13 @@ pub fn edited(model: &mut Model, at: &StepRef, text: &str) {
 }
 
 pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effects {
+    if let ProfileMessage::Finished { succeeded, .. } = &message {
+        let how = if *succeeded { "ok" } else { "failed" };
+        model.log_end(
+            how,
+            |kind| matches!(kind, LoggedKind::Profiler { at: it, .. } if it == at),
+        );
+    }
     let Some(view) = model.step.as_mut().filter(|view| view.at == *at) else {
         // The learner went on to another step; the result is in files.
         model.dirty = false;

@@ -73,6 +73,8 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
         ChoiceList::Pages(_) => "Read",
         ChoiceList::Paths => "Choose a path",
         ChoiceList::Copies(_) => "Copy",
+        ChoiceList::Commands => "Commands of this visit",
+        ChoiceList::Command(_) => "This command",
     };
     let mut pane = framed(title, outside, pane);
     let cursor = field(&palette.query, pane.take(1));

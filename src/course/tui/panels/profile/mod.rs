@@ -1,6 +1,7 @@
 //! Shows what a profiler's files contain: hotspots, timeline, launches, counters, occupancy, roofline, and the files.
 
 mod hotspots;
+mod memory_chart;
 mod sections;
 mod tables;
 #[cfg(test)]

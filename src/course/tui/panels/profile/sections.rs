@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use super::hotspots::HotspotTable;
+use super::memory_chart::MemoryChartPanel;
 use super::tables::TablesPanel;
 use super::timeline::Timeline;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::KernelParts;
-use crate::profiler::show::{copies, counters, launches, occupancy, report, roofline, timeline};
+use crate::profiler::show::{
+    copies, counters, idle, launches, memory_chart, occupancy, report, roofline, timeline,
+};
 use crate::tui::panels::sections::PanelSection;
 use crate::tui::{PageText, RooflinePanel, TextPage, Tone};
 use tinyllama_base::TextTable;
@@ -30,16 +33,21 @@ pub fn profile_sections(import: &Arc<Import>, parts: &KernelParts) -> Vec<PanelS
     if timed {
         sections.push(("Timeline", Box::new(Timeline::new(Arc::clone(import)))));
     }
+    add(&mut sections, "Idle", idle::tables(profile));
     let mut host = Vec::new();
     if timed || !profile.calls.is_empty() {
         host.push(launches::launch_overhead(profile).table());
     }
-    host.push(timeline::table(profile, 5));
+    host.push(timeline::table(profile));
     host.push(report::calls(profile, ROWS));
     host.push(copies::table(profile));
     add(&mut sections, "Launches", host);
     let tables = counters::tables(profile, KERNELS_WITH_COUNTERS);
     add(&mut sections, "Counters", tables);
+    let charts = memory_chart::charts(profile, KERNELS_WITH_COUNTERS);
+    if !charts.is_empty() {
+        sections.push(("Memory", Box::new(MemoryChartPanel::new(charts))));
+    }
     let occupancy = occupancy::table(profile, ROWS);
     add(&mut sections, "Occupancy", vec![occupancy]);
     let under_roof = roofline::roofline(profile);

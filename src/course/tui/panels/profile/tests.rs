@@ -49,7 +49,7 @@ fn read_sections(path: &str) -> Sections {
 fn a_trace_of_kernels_calls_and_copies() {
     let mut panel = read_sections("json/908_results_trim400.json");
     insta::assert_snapshot!("hotspots", sheet_of(&panel));
-    for name in ["Timeline", "Launches", "Occupancy", "Files"] {
+    for name in ["Timeline", "Idle", "Launches", "Occupancy", "Files"] {
         panel.go(name);
         insta::assert_snapshot!(name.to_lowercase(), sheet_of(&panel));
     }
@@ -60,6 +60,8 @@ fn counters_and_ceilings_of_a_workload() {
     let mut panel = read_sections("rocprof-compute/vcopy");
     panel.go("Counters");
     insta::assert_snapshot!("counters", sheet_of(&panel));
+    panel.go("Memory");
+    insta::assert_snapshot!("memory", sheet_of(&panel));
     panel.go("Roofline");
     insta::assert_snapshot!("roofline", sheet_of(&panel));
 }

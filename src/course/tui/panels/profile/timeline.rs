@@ -5,7 +5,6 @@ use std::sync::Arc;
 use ratatui::text::{Line, Span as Styled};
 
 use crate::profiler::model::Profile;
-use crate::profiler::name;
 use crate::profiler::read::Import;
 use crate::profiler::show::timeline::{
     Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
@@ -18,9 +17,6 @@ const LABEL: usize = 22;
 
 /// The closest zoom: nanoseconds that the width of a screen shows.
 pub(super) const CLOSEST: f64 = 1000.0;
-
-/// Gaps listed below the picture.
-const GAPS: usize = 5;
 
 /// An interval in which something of the lane ran without a pause.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +161,7 @@ impl Timeline {
         Line::styled(text, theme.muted())
     }
 
-    /// Idle share and longest gaps of each device.
+    /// Idle share of each device.
     fn foot(&self, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
         let profile = &self.import.profile;
         let mut lines = vec![Line::default()];
@@ -180,16 +176,6 @@ impl Timeline {
                 activity.gaps.len()
             );
             lines.push(Line::styled(cut(&text, wide, theme), theme.emphasis()));
-            for gap in activity.gaps.iter().take(GAPS) {
-                let text = format!(
-                    "  {} at {} between {} and {}",
-                    time(gap.time.duration() as f64),
-                    time(self.ms_since_start(gap.time.start)),
-                    name::short(profile.name(gap.before)),
-                    name::short(profile.name(gap.after)),
-                );
-                lines.push(Line::styled(cut(&text, wide, theme), theme.muted()));
-            }
         }
         lines
     }

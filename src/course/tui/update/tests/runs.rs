@@ -318,3 +318,45 @@ fn a_run_is_held_only_against_the_same_run_and_with_an_interval() {
         assert!(screen.contains(phrase), "{phrase}: {screen}");
     }
 }
+
+#[test]
+fn every_command_of_a_visit_is_listed_with_its_end_and_can_run_again() {
+    let mut script = in_the_first_lesson();
+    script.keys("@");
+    let notice = script.notice().to_owned();
+    assert!(notice.contains("No command"), "{notice}");
+    script.keys("n enter 9 enter n enter");
+    let id = script.started().expect("a run");
+    script.keys("D @");
+    let look = script.look();
+    let lines = [
+        "tinyllama-tutor doctor",
+        "tinyllama-tutor run v1",
+        "running for",
+    ];
+    assert!(lines.iter().all(|line| look.contains(line)), "{look}");
+    script.keys("esc");
+    script.finish(id);
+    script.keys("@");
+    script.type_text("v1");
+    let look = script.look();
+    assert!(look.contains("ok in") && !look.contains("doctor"), "{look}");
+    script.keys("enter enter");
+    let notice = script.notice().to_owned();
+    assert!(notice.contains("Copied the command"), "{notice}");
+    script.keys("@");
+    script.type_text("v1");
+    script.keys("enter down enter");
+    let again = script.started();
+    assert!(again.is_some_and(|again| again > id), "{}", script.look());
+    script.keys("!");
+    script.send(Message::Back("exit status: 3".into()));
+    let commands = &script.model.commands;
+    assert_eq!(commands.len(), 4);
+    let ended = commands[3].ended.as_ref().map(|(_, how)| how.as_str());
+    assert_eq!(
+        (commands[3].line.as_str(), ended),
+        ("$SHELL", Some("exit status: 3"))
+    );
+    assert_eq!(commands[0].line, commands[2].line);
+}
