@@ -421,7 +421,7 @@ mod tests {
         let kernels = "{{ kernels stage2: FlashAttentionForward }}, {{ kernels stage2: MatmulEntry forward }}";
         let kernels = fill_known(kernels).unwrap();
         assert!(
-            kernels.starts_with("0.376 ms, 1.61 ms (Source"),
+            kernels.starts_with("0.376 ms, 1.610 ms (Source"),
             "{kernels}"
         );
         assert_eq!(fill_known("As it is."), Ok("As it is.".into()));

@@ -350,16 +350,18 @@ pub fn tables(profile: &Profile) -> Vec<TextTable> {
         time(idle.span_ns as f64),
         share(whole, idle.span_ns),
     );
+    // Without launch calls, nothing is known of the first two causes.
+    let known = |at: usize, text: String| match at < 2 && !idle.knows_calls {
+        true => "not reported".to_owned(),
+        false => text,
+    };
     let columns = TableColumns::titled(title, &causes)
         .left("waits for", |at| CAUSES[*at].to_owned())
-        .right("time", |at| time(sums[*at] as f64))
-        .right("of the idle time", |at| share(sums[*at], whole))
+        .right("time", |at| known(*at, time(sums[*at] as f64)))
+        .right("of the idle time", |at| known(*at, share(sums[*at], whole)))
         .right("gaps", |at| {
-            idle.gaps
-                .iter()
-                .filter(|gap| gap.causes[*at] > 0)
-                .count()
-                .to_string()
+            let gaps = idle.gaps.iter().filter(|gap| gap.causes[*at] > 0);
+            known(*at, gaps.count().to_string())
         });
     let mut by_cause = TextTable::from(columns);
     if !idle.knows_calls {
@@ -472,7 +474,10 @@ mod tests {
         let kernels = [(1, "a", 1, 100, 200), (1, "b", 2, 300, 400)];
         let found = profile(&kernels, &[], &[(210, 240)]);
         assert_eq!(idle(&found).sums(), [0, 0, 30_000, 0, 70_000]);
-        assert!(tables(&found)[0].notes[0].contains("not reported"));
+        let table = &tables(&found)[0];
+        assert!(table.notes[0].contains("not reported"));
+        assert_eq!(table.rows[0][1], "not reported");
+        assert_eq!(table.rows[2][1], "30.00 us");
     }
 
     /// The sequence a, b, c three times with 2 and 3 us between its kernels, and 200 us between the three.

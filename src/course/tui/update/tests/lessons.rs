@@ -301,8 +301,9 @@ fn a_whole_lesson_is_skipped_with_its_reason_and_the_next_one_follows() {
 #[test]
 fn an_earlier_question_is_asked_again_without_its_answer() {
     let mut script = Script::in_new_folder();
-    script.keys("enter enter n n n n 1 enter 2 enter 3 enter");
+    script.keys("enter enter n n n n");
     let at = script.model.step.as_ref().unwrap().at.clone();
+    script.keys("2 enter");
     let progress = |script: &Script| script.handler.session.state().progress(&at);
     let before = progress(&script);
     assert!(!before.answers.is_empty());
