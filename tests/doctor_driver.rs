@@ -197,7 +197,6 @@ fn every_failure_is_named_and_everything_is_freed() {
         ("hipMemcpyDtoHAsync", 1),
         ("hipMemcpyDtoDAsync", 1),
         ("hipMemsetD8Async", 1),
-        ("hipMemsetD32Async", 1),
         ("hipMemGetInfo", 1),
         ("hipStreamCreateWithFlags", 1),
         ("hipStreamSynchronize", 719),
