@@ -158,7 +158,7 @@ pub fn idle(profile: &Profile) -> IdleTime {
         work.sort_by_key(|work| (work.time.start, work.time.end));
         let gaps = gaps(work, &devices[at]);
         if let (Some(first), Some(last)) = (work.first(), work.iter().map(|it| it.time.end).max()) {
-            idle.span_ns += last - first.time.start;
+            idle.span_ns = idle.span_ns.saturating_add(last - first.time.start);
         }
         count_sequences(work, &mut sequences);
         idle.gaps.extend(gaps);
@@ -226,8 +226,9 @@ fn causes(gap: TimeSpan, call: Option<TimeSpan>, device: &Device) -> [i64; 5] {
     let called = within(call.map(|call| call.start));
     let returned = within(call.map(|call| call.end));
     // A host that copies, or waits while a copy runs, cannot launch because of the copy.
-    let held = device.copies.within(start, called) + device.waits.within(start, called)
-        - device.copies_or_waits.within(start, called);
+    let waits_alone =
+        device.copies_or_waits.within(start, called) - device.copies.within(start, called);
+    let held = device.waits.within(start, called) - waits_alone;
     let copy = device.copies.within(returned, end);
     let kernel = device.busy.within(returned, end) - copy;
     let rest = end - returned - copy - kernel;
@@ -259,10 +260,11 @@ fn count_sequences(work: &[Work], found: &mut HashMap<Vec<NameId>, Occurrences>)
             if repeats(kernels) || of.windows(2).any(|pair| gap(pair) > APART) {
                 continue;
             }
+            // At most five gaps, none longer than `APART`.
             let idle: i64 = of.windows(2).map(|pair| gap(pair).max(0)).sum();
             match found.get_mut(kernels) {
                 Some(seen) if seen.2 > at => {}
-                Some(seen) => *seen = (seen.0 + 1, seen.1 + idle, at + length),
+                Some(seen) => *seen = (seen.0 + 1, seen.1.saturating_add(idle), at + length),
                 None => drop(found.insert(kernels.to_vec(), (1, idle, at + length))),
             }
         }
@@ -314,9 +316,14 @@ impl IdleTime {
         for gap in &self.gaps {
             sums.iter_mut()
                 .zip(gap.causes)
-                .for_each(|(sum, ns)| *sum += ns);
+                .for_each(|(sum, ns)| *sum = i64::saturating_add(*sum, ns));
         }
         sums
+    }
+
+    /// Idle nanoseconds altogether. Times of a damaged file may add up to more than a number holds.
+    fn whole(&self) -> i64 {
+        self.sums().into_iter().fold(0, i64::saturating_add)
     }
 
     /// The sums as a sentence; `None` without a gap.
@@ -327,7 +334,7 @@ impl IdleTime {
             parts.map(|(ns, cause)| format!("{} for {cause}", time(*ns as f64))),
             "; ",
         );
-        let whole = time(sums.iter().sum::<i64>() as f64);
+        let whole = time(self.whole() as f64);
         (!self.gaps.is_empty()).then(|| format!("The queues were idle for {whole}: {parts}"))
     }
 }
@@ -340,7 +347,7 @@ pub fn tables(profile: &Profile) -> Vec<TextTable> {
     }
     let short = |kernel: NameId| name::short(profile.name(kernel)).to_owned();
     let sums = idle.sums();
-    let whole: i64 = sums.iter().sum();
+    let whole = idle.whole();
     let share = |part: i64, of: i64| percent(100.0 * part as f64 / of.max(1) as f64);
     let causes: Vec<usize> = (0..CAUSES.len()).collect();
     let title = format!(
@@ -467,6 +474,22 @@ mod tests {
         assert_eq!(us(gaps.next().unwrap().causes), [0, 0, 0, 4, 0]);
         assert_eq!(us(found.sums()), [260, 50, 100, 79, 55]);
         assert_eq!((found.queues, found.span_ns), (2, 650_000 + 350_000));
+    }
+
+    #[test]
+    fn times_of_several_queues_may_add_up_to_more_than_a_number_holds() {
+        let far = i64::MAX / 1000 - 10;
+        let queues: Vec<_> = (1..4)
+            .flat_map(|queue| {
+                [
+                    (queue, "a", 2 * queue, 1, 2),
+                    (queue, "b", 2 * queue + 1, far, far + 1),
+                ]
+            })
+            .collect();
+        let found = idle(&profile(&queues, &[], &[]));
+        assert_eq!((found.span_ns, found.whole()), (i64::MAX, i64::MAX));
+        assert!(found.line().is_some());
     }
 
     #[test]

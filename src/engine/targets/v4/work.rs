@@ -1,7 +1,8 @@
 //! Operations and bytes of a launch, counted from shapes.
 //!
-//! A multiply and an add are two operations. This project's kernels count as their descriptors say. Bytes count every operand once and every result once, without caches. The least time of a launch is the
-//! larger of operations over the device's rate and bytes over its bandwidth.
+//! A multiply and an add are two operations. This project's kernels count as their descriptors say. Bytes count every
+//! operand once and every result once, without caches. The least time of a launch is the larger of operations over the
+//! device's rate and bytes over its bandwidth.
 
 use super::buffers::{BufferHandle, Element};
 use super::operation::{Attention, AttentionBackward, MatrixProduct, Operation};

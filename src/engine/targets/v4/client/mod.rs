@@ -45,7 +45,6 @@ pub struct ClientExecutor {
 struct ScheduleGraph {
     step: StepGraph<Tensor<1>>,
     inputs: GraphInputs,
-    launches: LaunchCounter,
 }
 
 impl ClientExecutor {
@@ -72,7 +71,6 @@ impl ClientExecutor {
         self.graph = Some(ScheduleGraph {
             inputs: GraphInputs::new(&[self.schedule.config.tokens()], device, backend)?,
             step: StepGraph::new(device.clone()),
-            launches: LaunchCounter::start(),
         });
         Ok(self)
     }
@@ -93,7 +91,9 @@ impl ClientExecutor {
         self.wait()?;
         self.interpreter.take_copied();
         let kept = self.interpreter.losses.clone();
-        let launched = || graph.launches.total();
+        // Started last, because of several counters only the newest counts.
+        let counter = LaunchCounter::start();
+        let launched = || counter.total();
         graph.step.record(launched, || {
             self.interpreter.has_advanced = true;
             self.run_nodes(StepSpan::Step)?;

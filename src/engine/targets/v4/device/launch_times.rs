@@ -7,7 +7,7 @@ use crate::device::driver::{DriverError, LaunchSettings, SourceCode, Stream};
 use crate::model::work::Work;
 use crate::targets::v4::executor::Executor;
 use crate::targets::v4::operation::{MatrixProduct, Operation};
-use crate::targets::v4::schedule::StepPhase;
+use crate::targets::v4::schedule::{Schedule, StepPhase};
 
 /// Launches in a graph that times one kind.
 const IN_A_ROW: usize = 24;
@@ -46,27 +46,7 @@ impl DeviceExecutor {
             bail!("launches are timed on buffers that a step has filled");
         }
         let operand = self.options.precision.element_bytes();
-        let mut kinds: Vec<(LaunchTimes, usize)> = Vec::new();
-        for (index, node) in self.schedule().nodes.iter().enumerate() {
-            let label = label(&node.operation);
-            let known = kinds
-                .iter_mut()
-                .find(|(kind, _)| kind.phase == node.phase && kind.label == label);
-            match known {
-                Some((kind, _)) => kind.count += 1,
-                None => kinds.push((
-                    LaunchTimes {
-                        phase: node.phase,
-                        label,
-                        count: 1,
-                        microseconds: f64::NAN,
-                        work: self.schedule().work(index, operand),
-                        blocks: None,
-                    },
-                    index,
-                )),
-            }
-        }
+        let mut kinds = kinds(self.schedule(), operand);
         for (kind, index) in &mut kinds {
             let operation = &self.schedule().nodes[*index].operation;
             let launch = |stream: &Stream| self.launch(*index, operation, stream);
@@ -103,6 +83,33 @@ impl DeviceExecutor {
     }
 }
 
+/// Lists the kinds of launches, not timed yet, each with the node of its first launch. Launches of one kernel that move
+/// different arrays are different kinds.
+fn kinds(schedule: &Schedule, operand: usize) -> Vec<(LaunchTimes, usize)> {
+    let mut kinds: Vec<(LaunchTimes, usize)> = Vec::new();
+    for (index, node) in schedule.nodes.iter().enumerate() {
+        let (label, work) = (label(&node.operation), schedule.work(index, operand));
+        let known = kinds
+            .iter_mut()
+            .find(|(kind, _)| kind.phase == node.phase && kind.label == label && kind.work == work);
+        match known {
+            Some((kind, _)) => kind.count += 1,
+            None => kinds.push((
+                LaunchTimes {
+                    phase: node.phase,
+                    label,
+                    count: 1,
+                    microseconds: f64::NAN,
+                    work,
+                    blocks: None,
+                },
+                index,
+            )),
+        }
+    }
+    kinds
+}
+
 fn label(operation: &Operation) -> String {
     let name = operation.name();
     match (operation, operation.products()) {
@@ -112,5 +119,31 @@ fn label(operation: &Operation) -> String {
         }
         (Operation::UpdateOperation(op), _) => format!("adamw {}", op.elements.len()),
         _ => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tinyllama_contract::model::Preset;
+
+    use super::*;
+    use crate::targets::v4::schedule::Concurrency;
+
+    #[test]
+    fn kinds_together_do_the_work_of_the_step() {
+        let schedule = Schedule::new(&Preset::Small.config(), Concurrency::NONE);
+        let kinds = kinds(&schedule, 2);
+        let launches: usize = kinds.iter().map(|(kind, _)| kind.count).sum();
+        assert_eq!(launches, schedule.nodes.len());
+        let sum = |of: fn(&Work) -> f64| {
+            let kinds = kinds.iter();
+            kinds
+                .map(|(kind, _)| kind.count as f64 * of(&kind.work))
+                .sum::<f64>()
+        };
+        let step = (0..schedule.nodes.len()).map(|index| schedule.work(index, 2));
+        let step = step.fold(Work::default(), |sum, work| sum + work);
+        assert!((sum(|work| work.bytes) / step.bytes - 1.0).abs() < 1e-9);
+        assert!((sum(|work| work.flops) / step.flops - 1.0).abs() < 1e-9);
     }
 }
