@@ -19,7 +19,7 @@ const ALLOWED: f64 = 1e-4;
 
 /// Size limit for models on the stand-in, which then needs seconds for a step.
 const MOST_PARAMETERS: u64 = 1_000_000;
-const SMALL: &str = "--config tiny --layers 1 --hidden 64 --batch-size 2 --seq-len 32";
+const SMALL_FLAGS: &str = "--config tiny --layers 1 --hidden 64 --batch-size 2 --seq-len 32";
 
 /// Reads the named kernels.
 ///
@@ -52,7 +52,7 @@ pub fn check(
     if driver.is_none() && parameters > MOST_PARAMETERS {
         bail!(UsageError(format!(
             "--kernel without a GPU runs lane by lane, and this model has {parameters} parameters: \
-             {MOST_PARAMETERS} at most; use {SMALL}"
+             {MOST_PARAMETERS} at most; use {SMALL_FLAGS}"
         )));
     }
     for own in &options.kernels {

@@ -23,7 +23,7 @@ pub(crate) struct Core<'a> {
     pub steps: u64,
 }
 
-pub(crate) type Done = Result<(), Box<Fault>>;
+pub(crate) type Outcome = Result<(), Box<Fault>>;
 
 /// Returns one bit for each lane in EXEC, set if `f` is true for it.
 #[inline(always)]
@@ -43,7 +43,7 @@ pub(crate) fn ballot<const N: usize>(wave: &Wave, f: impl Fn(usize) -> bool) -> 
 
 impl Core<'_> {
     /// Executes an instruction that has rare parts.
-    pub fn run_special(&mut self, i: &Instruction, special: &Special) -> Done {
+    pub fn run_special(&mut self, i: &Instruction, special: &Special) -> Outcome {
         let exec = self.wave.exec();
         if let Some(permute) = &special.permute {
             let takes_part = self.permute(permute);
@@ -78,7 +78,7 @@ impl Core<'_> {
         special: &Special,
         destination: &Operand,
         old: &[u32],
-    ) -> Done {
+    ) -> Outcome {
         let exec = self.wave.exec();
         let changes = special.clamp || special.factor.is_some();
         if changes && !(i.name.contains("_f32") && destination.width == 1) {
@@ -156,7 +156,7 @@ impl Core<'_> {
     }
 
     /// Notes that the present instruction loads into `operand`, or stores.
-    pub fn issue(&mut self, counter: Counter, operand: Option<&Operand>) -> Done {
+    pub fn issue(&mut self, counter: Counter, operand: Option<&Operand>) -> Outcome {
         self.wave.issue(counter, self.wave.pc - 1, operand);
         Ok(())
     }

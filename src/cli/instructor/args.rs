@@ -62,6 +62,7 @@ pub enum InstructorCommand {
         /// Learner, same as --learner
         #[arg(conflicts_with_all = ["learners", "everyone"])]
         learner: Option<String>,
+        /// Lesson, as `lessons list` names it
         lesson: String,
         #[command(flatten)]
         whom: OrderRecipients,
@@ -74,6 +75,7 @@ pub enum InstructorCommand {
     },
     /// Ask the whole class to work on a lesson, or to take a part of the course
     Pin {
+        /// Lesson, as `lessons list` names it
         #[arg(required_unless_present_any = ["off", "path"])]
         lesson: Option<String>,
         /// Path that everyone takes, or `whole`

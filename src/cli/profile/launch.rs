@@ -194,8 +194,8 @@ pub(super) fn output_folder(args: &LaunchArgs, what: &str) -> anyhow::Result<Pat
 
 /// Creates `base/name`, or `base/name-2` and so on if that exists.
 fn new_folder(base: &Path, name: &str) -> anyhow::Result<PathBuf> {
-    const MOST: usize = 10_000;
-    (1..MOST)
+    const MAX_RUNS: usize = 10_000;
+    (1..MAX_RUNS)
         .map(|number| match number {
             1 => base.join(name),
             _ => base.join(format!("{name}-{number}")),

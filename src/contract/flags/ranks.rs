@@ -12,7 +12,7 @@ use crate::{Gemm, TrainingOptions};
 const MEBI: f64 = (1 << 20) as f64;
 
 /// Upper limit for the number of processes. A larger number is a typing mistake.
-const MOST: usize = 1024;
+const MAX_GPUS: usize = 1024;
 
 /// How GPUs share a batch, and when their gradients are summed.
 #[derive(Clone, Debug, Args)]
@@ -55,9 +55,9 @@ impl RankArgs {
             return Ok(options);
         };
         let refuse = |why: String| bail!(UsageError(why));
-        if gpus == 0 || gpus > MOST {
+        if gpus == 0 || gpus > MAX_GPUS {
             return refuse(format!(
-                "--gpus {gpus}: at least one GPU has to train, and at most {MOST}"
+                "--gpus {gpus}: at least one GPU has to train, and at most {MAX_GPUS}"
             ));
         }
         if !(self.bucket_mb.is_finite() && self.bucket_mb > 0.0) {

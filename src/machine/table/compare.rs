@@ -1,7 +1,7 @@
 //! Comparisons, which give one bit per lane.
 
 use super::Entry;
-use crate::core::{Core, Done, ballot};
+use crate::core::{Core, Outcome, ballot};
 use crate::instruction::{Instruction, Run};
 use crate::operand::EXEC;
 use crate::wave::Lane;
@@ -52,7 +52,7 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     Some(Entry::new(run, 1, 3).with([accepted, u32::from(start == "x"), 0, 0]))
 }
 
-fn write(c: &mut Core<'_>, i: &Instruction, mask: u64) -> Done {
+fn write(c: &mut Core<'_>, i: &Instruction, mask: u64) -> Outcome {
     if i.extra[1] == 1 {
         c.wave.set_exec(mask);
     }
@@ -62,7 +62,7 @@ fn write(c: &mut Core<'_>, i: &Instruction, mask: u64) -> Done {
     Ok(())
 }
 
-fn compare<const N: usize, T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn compare<const N: usize, T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [a, b] = [1, 2].map(|at| T::read::<N>(c.wave, &i.operands[at]));
     let accepted = i.extra[0];
     let mask = ballot::<N>(c.wave, |lane| {
@@ -75,7 +75,7 @@ fn compare<const N: usize, T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instructi
 }
 
 /// Tests each lane's kind of number: one bit per kind, from the signalling NaN to positive infinity.
-fn class<const N: usize, F: Lane + Into<f64>>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn class<const N: usize, F: Lane + Into<f64>>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
     let values = F::read::<N>(c.wave, &i.operands[1]);
     let wanted = u32::read::<N>(c.wave, &i.operands[2]);

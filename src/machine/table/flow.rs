@@ -1,7 +1,7 @@
 //! Branches, calls, waits, barriers, and hints.
 
 use super::Entry;
-use crate::core::{Core, Done, unsupported};
+use crate::core::{Core, Outcome, unsupported};
 use crate::decode::{CODE_ADDRESS, address_of};
 use crate::error::Fault;
 use crate::instruction::{Instruction, Run};
@@ -47,17 +47,17 @@ pub(super) fn find(name: &str) -> Option<Entry> {
     Some(Entry::new(run, destinations, operands))
 }
 
-fn put<T: Lane>(c: &mut Core<'_>, i: &Instruction, value: impl Fn(&Core<'_>) -> T) -> Done {
+fn put<T: Lane>(c: &mut Core<'_>, i: &Instruction, value: impl Fn(&Core<'_>) -> T) -> Outcome {
     value(c).set(c.wave, &i.operands[0]);
     Ok(())
 }
 
-fn set_status(c: &mut Core<'_>, status: Status) -> Done {
+fn set_status(c: &mut Core<'_>, status: Status) -> Outcome {
     c.wave.status = status;
     Ok(())
 }
 
-fn jump(c: &mut Core<'_>, i: &Instruction, is_taken: impl Fn(&Wave) -> bool) -> Done {
+fn jump(c: &mut Core<'_>, i: &Instruction, is_taken: impl Fn(&Wave) -> bool) -> Outcome {
     let mut labels = i
         .operands
         .iter()
@@ -72,7 +72,7 @@ fn jump(c: &mut Core<'_>, i: &Instruction, is_taken: impl Fn(&Wave) -> bool) -> 
 }
 
 /// Goes to the address in the last operand. The first one gets the address to return to, if there are two.
-fn call(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn call(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let address = i
         .operands
         .last()
@@ -89,7 +89,7 @@ fn call(c: &mut Core<'_>, i: &Instruction) -> Done {
     Ok(())
 }
 
-fn wait(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn wait(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [vector, lds, store, _] = i.extra;
     c.wave.wait(vector, lds, store, c.waited);
     Ok(())

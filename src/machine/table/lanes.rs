@@ -1,7 +1,7 @@
 //! Instructions that read other lanes, or choose by lane.
 
 use super::Entry;
-use crate::core::{Core, Done};
+use crate::core::{Core, Outcome};
 use crate::instruction::{Instruction, Run};
 use crate::wave::{Counter, Lane};
 
@@ -35,7 +35,7 @@ fn read_two<const N: usize>(c: &Core<'_>, i: &Instruction, first: usize) -> [[u3
     [0, 1].map(|at| u32::read::<N>(c.wave, &i.operands[first + at]))
 }
 
-fn choose<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn choose<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [a, b] = read_two::<N>(c, i, 1);
     let mask = c.wave.mask(&i.operands[3]);
     let chosen = |lane| {
@@ -50,7 +50,7 @@ fn choose<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
 }
 
 /// Counts those bits in half of a mask that belong to lower lanes.
-fn count_below<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn count_below<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [mask, start] = read_two::<N>(c, i, 1);
     let first = i.extra[0] as usize;
     u32::write::<N>(c.wave, &i.operands[0], |lane| {
@@ -62,7 +62,7 @@ fn count_below<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
 }
 
 /// Reads the lane that an operand names, or the first one in EXEC.
-fn read_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn read_lane(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let lane = match i.operands.get(2) {
         Some(lane) => c.wave.scalar(lane),
         None => c.wave.exec().trailing_zeros(),
@@ -73,7 +73,7 @@ fn read_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
 }
 
 /// Writes one lane, even if it is not in EXEC.
-fn write_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn write_lane(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let value = c.wave.scalar(&i.operands[1]);
     let lane = c.wave.scalar(&i.operands[2]) as usize % c.wave.lanes;
     c.wave.vector_mut(i.operands[0].index)[lane] = value;
@@ -81,7 +81,7 @@ fn write_lane(c: &mut Core<'_>, i: &Instruction) -> Done {
 }
 
 /// Fetches within rows of 16 lanes: from the same row, or from its neighbour.
-fn permute_rows<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn permute_rows<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let source = u32::read::<N>(c.wave, &i.operands[1]);
     let [low, high] = [2, 3].map(|at| u64::from(c.wave.scalar(&i.operands[at])));
     let (select, other) = (low | high << 32, i.extra[0] as usize);
@@ -92,7 +92,7 @@ fn permute_rows<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
     Ok(())
 }
 
-fn swap<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn swap<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [a, b] = read_two::<N>(c, i, 0);
     u32::write::<N>(c.wave, &i.operands[0], |lane| b[lane]);
     u32::write::<N>(c.wave, &i.operands[1], |lane| a[lane]);
@@ -104,13 +104,13 @@ fn exchange<const N: usize>(
     c: &mut Core<'_>,
     i: &Instruction,
     value: impl Fn(usize) -> u32,
-) -> Done {
+) -> Outcome {
     u32::write::<N>(c.wave, &i.operands[0], value);
     c.issue(Counter::Lds, Some(&i.operands[0]))
 }
 
 /// Executes `ds_bpermute_b32`: each lane fetches from the lane that its address names, four bytes a lane.
-fn fetch<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn fetch<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [address, data] = read_two::<N>(c, i, 1);
     let exec = c.wave.exec();
     exchange::<N>(c, i, |lane| {
@@ -120,7 +120,7 @@ fn fetch<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
 }
 
 /// Executes `ds_permute_b32`: each lane sends to the lane that its address names. The highest sender wins.
-fn send<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn send<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [address, data] = read_two::<N>(c, i, 1);
     let mut result = [0; N];
     for lane in c.wave.active::<N>() {
@@ -131,7 +131,7 @@ fn send<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
 }
 
 /// Executes `ds_swizzle_b32`, a fixed exchange in groups of 4 or of 32 lanes.
-fn swizzle<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn swizzle<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let data = u32::read::<N>(c.wave, &i.operands[1]);
     let (exec, pattern) = (c.wave.exec(), i.extra[0] as usize);
     exchange::<N>(c, i, |lane| {

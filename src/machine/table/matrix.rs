@@ -2,7 +2,7 @@
 //! step is fused. AMD does not document the order of its hardware.
 
 use super::Entry;
-use crate::core::{Core, Done};
+use crate::core::{Core, Outcome};
 use crate::float;
 use crate::instruction::Instruction;
 use crate::operand::Kind;
@@ -69,7 +69,7 @@ fn element(
 /// Computes an MFMA product. A lane holds a part of row `lane % side` of the first matrix and of column `lane % side`
 /// of the second; higher lanes hold the next elements along k. A lane's results are in column `lane % side`, in groups
 /// of four rows.
-fn mfma(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn mfma(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let side = i.extra[1] as usize;
     let groups = 64 / side;
     let each = i.extra[2] as usize / groups;
@@ -82,7 +82,7 @@ fn mfma(c: &mut Core<'_>, i: &Instruction) -> Done {
 
 /// Computes a WMMA product. Each lane of the lower half holds all 16 elements of a row of the first matrix and of a
 /// column of the second. Results are in column `lane % 16`: even rows in the lower half, odd rows in the upper.
-fn wmma(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn wmma(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     multiply::<32>(
         c,
         i,

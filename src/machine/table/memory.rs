@@ -2,7 +2,7 @@
 
 use super::Entry;
 use super::lanes::find_exchange;
-use crate::core::{Core, Done};
+use crate::core::{Core, Outcome};
 use crate::error::Fault;
 use crate::instruction::{Atomic, Instruction, MemoryKind, MemoryOp, Run, Space};
 use crate::operand::{Kind, Operand};
@@ -168,7 +168,7 @@ fn number(bytes: &[u8]) -> u64 {
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-fn load_scalars(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn load_scalars(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let Some(memory) = i.memory else {
         return Ok(());
     };
@@ -214,7 +214,7 @@ fn parts<'a>(
     }
 }
 
-fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let Some(memory) = &i.memory else {
         return Ok(());
     };

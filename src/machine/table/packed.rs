@@ -2,7 +2,7 @@
 
 use super::Entry;
 use super::vector::fma_lanes;
-use crate::core::{Core, Done};
+use crate::core::{Core, Outcome};
 use crate::instruction::{Instruction, Run};
 use crate::operand::{Kind, Operand};
 use crate::wave::{Half, Lane};
@@ -40,7 +40,7 @@ fn word_of(operand: &Operand, high: u32) -> u16 {
     u16::from(high & 1 == 1 && operand.kind != Kind::Constant)
 }
 
-fn put_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction, results: &[[u32; N]; 2]) -> Done {
+fn put_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction, results: &[[u32; N]; 2]) -> Outcome {
     for (half, result) in (0..).zip(results) {
         c.wave.write_row(&i.operands[0], half, result);
     }
@@ -48,7 +48,11 @@ fn put_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction, results: &[[u32; 
 }
 
 #[inline(always)]
-fn floats<const N: usize>(c: &mut Core<'_>, i: &Instruction, f: impl Fn(f32, f32) -> f32) -> Done {
+fn floats<const N: usize>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    f: impl Fn(f32, f32) -> f32,
+) -> Outcome {
     let [a, b] = [0, 1].map(|at| words::<N>(c, i, at));
     let mut results = [[0; N]; 2];
     for (half, result) in results.iter_mut().enumerate() {
@@ -59,14 +63,14 @@ fn floats<const N: usize>(c: &mut Core<'_>, i: &Instruction, f: impl Fn(f32, f32
     put_pair(c, i, &results)
 }
 
-fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [x, y, z] = [0, 1, 2].map(|at| words::<N>(c, i, at));
     let results = [0, 1].map(|half| fma_lanes(&x[half], &y[half], &z[half]).map(f32::to_bits));
     put_pair(c, i, &results)
 }
 
 /// Takes the lower half from the first source's word, and the upper half from the second's.
-fn move_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn move_pair<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let words = [0, 1].map(|at| {
         let operand = &i.operands[1 + at];
         c.wave.row::<N>(operand, word_of(operand, i.extra[0] >> at))
@@ -78,7 +82,7 @@ fn halves<const N: usize>(
     c: &mut Core<'_>,
     i: &Instruction,
     f: impl Fn(f32, f32, f32) -> f32,
-) -> Done {
+) -> Outcome {
     let sources = i.operands[1..].iter();
     let sources: Vec<[u32; N]> = sources.map(|one| u32::read::<N>(c.wave, one)).collect();
     let value = |at: usize, result: usize, lane: usize| {

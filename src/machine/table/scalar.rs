@@ -1,12 +1,12 @@
 //! Scalar arithmetic: one value per wave.
 
 use super::{Entry, table};
-use crate::core::{Core, Done};
+use crate::core::{Core, Outcome};
 use crate::instruction::{Instruction, Run};
 use crate::wave::Lane;
 
 /// Writes a result, and the condition code if the instruction sets it.
-fn finish<R: Lane>(c: &mut Core<'_>, i: &Instruction, (result, scc): (R, Option<bool>)) -> Done {
+fn finish<R: Lane>(c: &mut Core<'_>, i: &Instruction, (result, scc): (R, Option<bool>)) -> Outcome {
     result.set(c.wave, &i.operands[0]);
     c.wave.scc = scc.unwrap_or(c.wave.scc);
     Ok(())
@@ -149,7 +149,7 @@ fn with_condition(name: &str) -> Option<Entry> {
     })
 }
 
-fn conditional_move<T: Lane>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn conditional_move<T: Lane>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     if c.wave.scc {
         T::get(c.wave, &i.operands[1]).set(c.wave, &i.operands[0]);
     }
@@ -191,7 +191,7 @@ fn logic(name: &str) -> Option<Entry> {
     })
 }
 
-fn save_exec(c: &mut Core<'_>, i: &Instruction, combined: u64) -> Done {
+fn save_exec(c: &mut Core<'_>, i: &Instruction, combined: u64) -> Outcome {
     let combined = combined & c.wave.all_lanes();
     let old = c.wave.exec();
     c.wave.set_mask(&i.operands[0], old);

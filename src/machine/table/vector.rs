@@ -1,7 +1,7 @@
 //! Vector arithmetic on 32 and 16 bits. Each lane is independent.
 
 use super::{Entry, table};
-use crate::core::{Core, Done};
+use crate::core::{Core, Outcome};
 use crate::float::{self, approximate};
 use crate::instruction::{Instruction, Run};
 use crate::wave::{Half, Lane};
@@ -256,7 +256,7 @@ fn maximum(a: f32, b: f32) -> f32 {
     }
 }
 
-fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [x, y, z] = [1, 2, 3].map(|at| f32::read::<N>(c.wave, &i.operands[at]));
     let sums = fma_lanes(&x, &y, &z);
     f32::write::<N>(c.wave, &i.operands[0], |lane| sums[lane]);

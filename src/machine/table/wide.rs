@@ -2,7 +2,7 @@
 
 use super::vector::op;
 use super::{Entry, table};
-use crate::core::{Core, Done, ballot};
+use crate::core::{Core, Outcome, ballot};
 use crate::float::{self, Division};
 use crate::instruction::{Instruction, Run};
 use crate::wave::Lane;
@@ -80,7 +80,7 @@ fn write_both<const N: usize, T: Lane>(
     c: &mut Core<'_>,
     i: &Instruction,
     result: impl Fn(usize) -> (T, bool),
-) -> Done {
+) -> Outcome {
     let results: [(T, bool); N] = std::array::from_fn(result);
     let mask = ballot::<N>(c.wave, |lane| results[lane].1);
     T::write::<N>(c.wave, &i.operands[0], |lane| results[lane].0);
@@ -94,7 +94,7 @@ fn sum<const N: usize>(
     c: &mut Core<'_>,
     i: &Instruction,
     f: impl Fn(i64, i64, i64) -> i64,
-) -> Done {
+) -> Outcome {
     let [a, b] = [2, 3].map(|at| u32::read::<N>(c.wave, &i.operands[at]));
     let carried = i.operands.get(4).map_or(0, |operand| c.wave.mask(operand));
     write_both::<N, u32>(c, i, |lane| {
@@ -109,13 +109,13 @@ fn mad<const N: usize, A: Lane, T: Lane>(
     c: &mut Core<'_>,
     i: &Instruction,
     f: impl Fn(A, A, T) -> (T, bool),
-) -> Done {
+) -> Outcome {
     let [a, b] = [2, 3].map(|at| A::read::<N>(c.wave, &i.operands[at]));
     let addend = T::read::<N>(c.wave, &i.operands[4]);
     write_both::<N, T>(c, i, |lane| f(a[lane], b[lane], addend[lane]))
 }
 
-fn div_scale<const N: usize, F: Lane + Division>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn div_scale<const N: usize, F: Lane + Division>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [chosen, denominator, numerator] =
         [2, 3, 4].map(|at| F::read::<N>(c.wave, &i.operands[at]));
     write_both::<N, F>(c, i, |lane| {
@@ -123,7 +123,7 @@ fn div_scale<const N: usize, F: Lane + Division>(c: &mut Core<'_>, i: &Instructi
     })
 }
 
-fn div_fmas<const N: usize, F: Lane + Division>(c: &mut Core<'_>, i: &Instruction) -> Done {
+fn div_fmas<const N: usize, F: Lane + Division>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [x, y, z] = [1, 2, 3].map(|at| F::read::<N>(c.wave, &i.operands[at]));
     let vcc = c.wave.vcc();
     let result = |lane| float::div_fmas(x[lane], y[lane], z[lane], vcc >> lane & 1 == 1);

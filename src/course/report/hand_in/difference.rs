@@ -8,7 +8,7 @@ use serde_json::Value;
 use tinyllama_base::same_number;
 
 /// Largest number of differences that are named. More would not change the conclusion.
-const MOST: usize = 50;
+const MAX_SHOWN: usize = 50;
 
 /// Keys that identify the entries of a list. The first set that all entries have is used.
 const KEYS: [&[&str]; 3] = [&["id"], &["lesson", "step"], &["stage"]];
@@ -27,8 +27,8 @@ pub fn differences(
         found: Vec::new(),
     };
     compared.value(&mut Vec::new(), said, derived);
-    let more = compared.found.len().saturating_sub(MOST);
-    compared.found.truncate(MOST);
+    let more = compared.found.len().saturating_sub(MAX_SHOWN);
+    compared.found.truncate(MAX_SHOWN);
     if more > 0 {
         compared.found.push(format!("{more} more differences."));
     }

@@ -9,7 +9,7 @@ use crate::session::earlier::{Replaced, StoredLog};
 use crate::session::{Scan, SessionState};
 
 /// Largest number of differences that are named per summary.
-const MOST: usize = 3;
+const MAX_SHOWN: usize = 3;
 
 /// The history before a session's log.
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ fn other_sum(said: &Replaced, earlier: &Scan) -> Option<String> {
     };
     let derived = value(&SessionState::from_records(&earlier.records));
     let mut found = differences(&value(&state), &derived, &is_unknown);
-    found.truncate(MOST);
+    found.truncate(MAX_SHOWN);
     let found: Vec<&str> = found.iter().map(String::as_str).collect();
     (!found.is_empty()).then(|| format!("{location} is not what they give: {}", some_of(&found)))
 }

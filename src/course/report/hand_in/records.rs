@@ -21,7 +21,7 @@ const LONG_BREAK: Duration = Duration::days(366);
 /// No session is older than the program.
 const FIRST_YEAR: i32 = 2025;
 /// Largest number of records of the same kind that are named.
-const MOST: usize = 10;
+const MAX_SHOWN: usize = 10;
 
 #[derive(Debug, Default)]
 pub struct RecordFindings {
@@ -59,8 +59,8 @@ pub fn check(logs: &[StoredLog], course: &Course, runs: &FinishedRuns) -> Record
         found.other_courses.extend(of_log.other_courses);
     }
     for list in [&mut found.problems, &mut found.unusual] {
-        let more = list.len().saturating_sub(MOST);
-        list.truncate(MOST);
+        let more = list.len().saturating_sub(MAX_SHOWN);
+        list.truncate(MAX_SHOWN);
         if more > 0 {
             list.push(format!("{more} more of the kind."));
         }

@@ -12,11 +12,11 @@ const ROW: f64 = 24.0;
 
 /// Shortens a label to fit its column.
 fn short(label: &str) -> String {
-    const MOST: usize = 28;
-    if label.chars().count() <= MOST {
+    const MAX_LABEL: usize = 28;
+    if label.chars().count() <= MAX_LABEL {
         return label.to_string();
     }
-    label.chars().take(MOST - 1).chain(['…']).collect()
+    label.chars().take(MAX_LABEL - 1).chain(['…']).collect()
 }
 
 /// A coordinate in tenths of a unit, and one in whole units.

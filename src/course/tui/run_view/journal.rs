@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tinyllama_base::named;
 
 /// Lines kept.
-const MOST: usize = 2000;
+const MAX_ENTRIES: usize = 2000;
 
 /// Longest line kept. A learner needs its start, and a binary dump must not fill memory.
 const LONGEST: usize = 2000;
@@ -41,7 +41,7 @@ pub struct Journal {
 impl Journal {
     pub fn add(&mut self, voice: Voice, text: &str) {
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            if self.entries.len() == MOST {
+            if self.entries.len() == MAX_ENTRIES {
                 self.entries.pop_front();
             }
             let text = printable(line);
@@ -83,7 +83,7 @@ mod tests {
         for n in 0..3000 {
             journal.add(Voice::Output, &format!("line {n}"));
         }
-        assert_eq!(journal.entries.len(), MOST);
+        assert_eq!(journal.entries.len(), MAX_ENTRIES);
         assert_eq!(
             journal.entries.iter().next_back().unwrap().text,
             "line 2999"

@@ -12,7 +12,7 @@ use crate::tutor::say;
 use tinyllama_base::plural;
 
 /// Lines that a notice may take. A remedy is useless without its end.
-const MOST: usize = 4;
+const MAX_LINES: usize = 4;
 
 /// Columns at the right end for the number of lines above and below.
 const END: u16 = 14;
@@ -31,7 +31,7 @@ pub fn height(model: &Model, width: u16) -> u16 {
 fn lines(model: &Model, width: u16) -> Vec<Line<'static>> {
     let (text, style) = line(model);
     let mut lines = paragraph(&text, width.saturating_sub(END), style);
-    lines.truncate(MOST);
+    lines.truncate(MAX_LINES);
     lines
 }
 

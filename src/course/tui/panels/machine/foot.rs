@@ -77,9 +77,8 @@ impl MachinePanel {
                 .iter()
                 .find(|one| usize::from(one.0) == self.lane);
             let address = |at: u64| match (access.space, self.trace.memory.name(at)) {
-                (Space::Global | Space::Scalar, Some((name, offset))) => {
-                    format!("{name}[{}]", offset / 4)
-                }
+                (Space::Global, Some((name, offset))) => format!("{name}[{}]", offset / 4),
+                (Space::Scalar, Some((name, offset))) => format!("{name}, byte {offset}"),
                 _ => format!("byte {at}"),
             };
             let lane = match of_lane {
