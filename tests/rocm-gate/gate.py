@@ -100,12 +100,12 @@ class Record:
         self.calls = {}
         self.left = {}
         self.complaints = 0
-        self.graph_nodes = set()
+        self.graph_kernels = set()
         self.allocated = 0
         for line in path.read_text().splitlines() if path.exists() else []:
             entry = json.loads(line)
             if entry.get("call") == "hipGraphLaunch" and entry["status"] == 0:
-                self.graph_nodes.add(entry["nodes"])
+                self.graph_kernels.add(entry["kernels"])
             if entry.get("call") == "hipMalloc" and entry["status"] == 0:
                 self.allocated += entry["bytes"]
             if "summary" in entry:

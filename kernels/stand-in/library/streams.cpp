@@ -343,7 +343,9 @@ hipError_t hipGraphLaunch(void *handle, void *stream) {
     join_default_stream(on);
     const uint32_t first = order().new_lanes(executable->lanes);
     const Clock before = on->clock;
+    size_t kernels = 0;
     for (auto &node : executable->nodes) {
+        kernels += node->kind == NodeKind::Kernel;
         Clock clock = before;
         for (auto &[lane, index] : node->clock.seen) clock.seen[first + lane] = index;
         on->clock.join(clock);
@@ -351,7 +353,7 @@ hipError_t hipGraphLaunch(void *handle, void *stream) {
         world().executed++;
         if (int status = node->run()) return leave("hipGraphLaunch", status);
     }
-    return leave("hipGraphLaunch", hipSuccess, {{"nodes", number(executable->nodes.size())}});
+    return leave("hipGraphLaunch", hipSuccess, {{"nodes", number(executable->nodes.size())}, {"kernels", number(kernels)}});
 }
 
 hipError_t hipGraphExecUpdate(void *handle, void *graph_handle, void **error_node, int *result) {
