@@ -153,3 +153,10 @@ fn work_is_counted_and_a_trace_is_written() {
         assert!(names.contains(&name), "{names:?}");
     }
 }
+
+#[test]
+fn a_graph_on_a_cpu_is_refused_with_what_to_do() {
+    let output = run_v1(&["--graph=on"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("Leave --graph out, or choose --backend cuda or rocm."));
+}

@@ -53,6 +53,8 @@ pub enum DeviceError {
         "{what} goes through the driver of an AMD or NVIDIA GPU, and V4 goes through burn here"
     )]
     NeedsDriver { what: String },
+    #[error("--graph on: burn replays graphs on CUDA and ROCm, and this run is on {backend}")]
+    NoGraphs { backend: Backend },
     #[error("{what} runs on a GPU, and {device} is none")]
     NeedsGpu { what: &'static str, device: String },
     #[error("{what} needs a code generator for GPUs, which is not part of this build")]
@@ -102,6 +104,7 @@ impl DeviceError {
                 Backend::Cpu => "Report this: the CPU backend is always there.".into(),
             },
             DeviceError::NoGpu => "`tinyllama-tutor doctor` shows why. `workbench check` without --gpu needs none.".into(),
+            DeviceError::NoGraphs { .. } => "Leave --graph out, or choose --backend cuda or rocm.".into(),
             DeviceError::NoSuchDevice { .. } => "Name one of those with --device.".into(),
             DeviceError::CannotOpen { .. } => {
                 "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()

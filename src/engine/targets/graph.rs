@@ -9,7 +9,7 @@ use burn::backend::{Backend as _, Dispatch};
 use burn::tensor::{DType, Device, ExecutionError, Int, Tensor};
 use tinyllama_kernels::binding::FixedBuffer;
 
-use crate::device::Backend;
+use crate::device::{Backend, DeviceError};
 use crate::train::{Synchronize, TrainingOptions};
 
 /// Steps before the recording. The first compiles and tunes. With fusion, only later ones take the path, and the memory,
@@ -39,7 +39,7 @@ impl GraphInputs {
             _ => None,
         };
         let buffers = buffer(shape).zip(buffer(&[shape.iter().product()]));
-        let (tokens, targets) = buffers.ok_or_else(|| no_graphs(backend))?;
+        let (tokens, targets) = buffers.ok_or(DeviceError::NoGraphs { backend })?;
         Ok(GraphInputs { tokens, targets })
     }
 
@@ -63,12 +63,6 @@ impl GraphInputs {
     pub fn tensors<const D: usize>(&self) -> (Tensor<D, Int>, Tensor<1, Int>) {
         (self.tokens.integers(), self.targets.integers())
     }
-}
-
-fn no_graphs(backend: Backend) -> anyhow::Error {
-    anyhow!(
-        "--graph on: burn replays graphs on CUDA and ROCm, and this run is on {backend}; leave the flag out"
-    )
 }
 
 /// A step that is launched kernel by kernel until it has been recorded.

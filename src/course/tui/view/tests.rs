@@ -336,5 +336,5 @@ fn a_question_about_an_output_shows_what_it_asks_about_at_80_columns() {
         }
         asked_about += 1;
     }
-    assert_eq!(asked_about, 14);
+    assert_eq!(asked_about, 15);
 }
