@@ -436,3 +436,45 @@ fn counters_of_instances_of_one_kernel_are_told_apart() {
         assert!(text.contains(title), "{text}");
     }
 }
+
+/// Sums that a script of its own added up from each file: spans of all queues, gaps between their kernels, and how long
+/// another queue's kernel was busy in the gaps.
+#[test]
+fn idle_time_adds_up_to_what_the_raw_files_say() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    for (file, queues, span_and_idle, of_kernels) in [
+        (
+            "rocprofv3/kernel_trace.csv",
+            4,
+            "2.20 us of 98.36 us",
+            "0 ns",
+        ),
+        (
+            "rocprofv3_6.4/kernel_trace.csv",
+            4,
+            "16.15 us of 811.60 us",
+            "13.78 us",
+        ),
+        (
+            "json/908_results_trim400.json",
+            5,
+            "28.45 ms of 48.87 ms",
+            "20.42 ms",
+        ),
+    ] {
+        let text = shown(&import(&fixtures.join(file)).unwrap().profile);
+        let title = format!("Idle time of {queues} queues by cause: {span_and_idle}");
+        assert!(text.contains(&title), "{file}: {text}");
+        let row = |cause: &str| text.lines().find(|line| line.starts_with(cause)).unwrap();
+        assert!(
+            row("another kernel").contains(of_kernels),
+            "{file}: {}",
+            row("another kernel")
+        );
+        assert!(
+            row("the host").contains("not reported"),
+            "{file}: {}",
+            row("the host")
+        );
+    }
+}
