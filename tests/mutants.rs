@@ -163,6 +163,8 @@ fn profiles() {
     let kinds = [
         "rocprofv3",
         "rocprofv3_6.4",
+        "rocprofv3_debug",
+        "nsight_compute",
         "json",
         "readme_csv",
         "rocpd",

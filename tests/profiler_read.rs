@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tinyllama_course::profiler::{Import, Profile, StatisticKind, import};
+use tinyllama_base::TextTable;
+use tinyllama_course::profiler::{
+    GroupBy, Import, KernelParts, Profile, ReportOptions, StatisticKind, import, report,
+};
 
 const ALLOCATION_TRACE: &str = "rocprofv3 allocations (CSV)";
 const API_TRACE: &str = "rocprofv3 API trace (CSV)";
@@ -579,5 +582,75 @@ fn a_file_of_nothing_but_names_of_columns_and_one_in_utf_16_are_told_apart() {
         found.passed_over[0].reason.contains("UTF-16"),
         "{}",
         found.passed_over[0].reason
+    );
+}
+
+#[test]
+fn samples_are_counted_by_source_line_with_what_waves_wait_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("vector-ops.cpp");
+    let lines: Vec<String> = (1..=140).map(|line| format!("  c[{line}] = 1;")).collect();
+    std::fs::write(&source, lines.join("\n")).unwrap();
+    let table = folder.path().join("pc_sampling_stochastic.csv");
+    let published = fixture("rocprofv3_debug/pc_sampling_stochastic.csv");
+    let path = "/home/user/git/rocprofiler-sdk/tests/bin/vector-operations/vector-ops.cpp";
+    let text = std::fs::read_to_string(published).unwrap();
+    std::fs::write(&table, text.replace(path, source.to_str().unwrap())).unwrap();
+    let import = import(&table).unwrap();
+    assert_eq!(import.damage, []);
+    let options = ReportOptions {
+        group: GroupBy::ShortName,
+        rows: 20,
+    };
+    let [lines, instructions] = &report(&import.profile, &KernelParts::default(), options)[..]
+    else {
+        panic!("two tables")
+    };
+    // Counted with grep: five of 27 samples at line 82, four of them at a wait for memory.
+    let row = |table: &TextTable, cell: &str| {
+        let row = table
+            .rows
+            .iter()
+            .find(|row| row.iter().any(|it| it == cell));
+        row.unwrap().clone()
+    };
+    assert_eq!(
+        row(lines, "vector-ops.cpp:82"),
+        [
+            "vector-ops.cpp:82",
+            "c[82] = 1;",
+            "5",
+            "18.5%",
+            "WAITCNT (4)"
+        ]
+    );
+    // No file of that name is here, and an issued instruction waits for nothing.
+    assert_eq!(row(lines, "vector-ops.cpp:128")[4], "-");
+    assert_eq!(row(lines, "amd_hip_runtime.h:275")[1], "-");
+    assert_eq!(
+        row(instructions, "global_load_dword v2, v[2:3], off")[1..],
+        ["vector-ops.cpp:82", "1", "3.7%", "ALU_DEPENDENCY (1)"]
+    );
+}
+
+#[test]
+fn a_profile_cannot_show_any_file_as_a_source_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("key.pem");
+    std::fs::write(&secret, "hidden").unwrap();
+    let table = folder.path().join("pc_sampling_host_trap.csv");
+    let header = "\"Sample_Timestamp\",\"Exec_Mask\",\"Dispatch_Id\",\"Instruction\",\"Instruction_Comment\",\"Correlation_Id\"\n";
+    let text = format!("{header}1,1,1,\"s_nop\",\"{}:1\",1\n", secret.display());
+    std::fs::write(&table, text).unwrap();
+    let profile = import(&table).unwrap().profile;
+    let options = ReportOptions {
+        group: GroupBy::ShortName,
+        rows: 20,
+    };
+    let tables = report(&profile, &KernelParts::default(), options);
+    let shown: String = tables.iter().map(|table| table.render(100)).collect();
+    assert!(
+        shown.contains("key.pem:1") && !shown.contains("hidden"),
+        "{shown}"
     );
 }

@@ -257,9 +257,13 @@ pub struct ProfilerMetric {
     pub kernel: Option<String>,
 }
 
-/// Samples of the program counter at one instruction.
+/// Samples of the program counter at one instruction, in one state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstructionSamples {
     pub instruction: NameId,
+    /// `FILE:LINE`. `None` in code without line numbers.
+    pub line: Option<NameId>,
+    /// Why the wave could not issue the instruction. `None` if it did, or if the samples do not say.
+    pub stall: Option<NameId>,
     pub samples: u64,
 }

@@ -19,6 +19,10 @@ const BINARIES: &[(&[u8], &str)] = &[
         "compressed with gzip twice: unpack it with gunzip and import the result",
     ),
     (b"%PDF", "a PDF"),
+    (
+        b"NVR\0",
+        "a report of Nsight Compute: write its table with `ncu --import FILE --csv --page raw` and import that",
+    ),
     (b"\xff\xfe", UTF_16),
     (b"\xfe\xff", UTF_16),
     (
@@ -83,6 +87,11 @@ impl<'a> FileSample<'a> {
     /// Returns whether it is text, not JSON, that contains all `parts`.
     pub fn says(&self, parts: &[&str]) -> bool {
         matches!(&self.content, SampleContent::Text(text) if parts.iter().all(|part| text.contains(part)))
+    }
+
+    /// Returns whether it is text, not JSON, with a line for which `is_wanted` holds.
+    pub fn has_line(&self, is_wanted: fn(&str) -> bool) -> bool {
+        matches!(&self.content, SampleContent::Text(text) if text.lines().any(is_wanted))
     }
 
     /// Returns whether it is JSON with all of `keys`.

@@ -1,6 +1,6 @@
 //! Reads CSV of profilers: columns by name, rows streamed, memory limited, every error with its place.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::bounded::{self, BoundedInput};
@@ -24,6 +24,8 @@ pub struct CsvTable {
     /// Names in the file's spelling.
     pub headers: Vec<String>,
     fields: FieldColumns,
+    /// Fields that every row has. More, up to the header's number, are allowed.
+    pub least_width: usize,
     /// Line of the next byte of `input`.
     line: u64,
     /// True if a line says that rows were left out.
@@ -32,7 +34,39 @@ pub struct CsvTable {
 
 impl CsvTable {
     pub fn open(path: &Path) -> Result<Self, Damage> {
-        let mut table = CsvTable {
+        let mut table = CsvTable::new(path)?;
+        let headers = table.next_row()?.map_or_else(Vec::new, |row| row.headers());
+        table.set_headers(headers);
+        Ok(table)
+    }
+
+    /// Opens the table below other lines. Returns `None` if no line is its header.
+    pub fn open_below(path: &Path, is_header: fn(&str) -> bool) -> Result<Option<Self>, Damage> {
+        let mut table = CsvTable::new(path)?;
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let mut input = (&mut table.input).take(LONGEST_ROW as u64);
+            let read = input.read_until(b'\n', &mut line);
+            if read.map_err(|error| Damage::io(path, &error))? == 0 {
+                return Ok(None);
+            }
+            table.line += u64::from(line.ends_with(b"\n"));
+            if is_header(&String::from_utf8_lossy(&line)) {
+                break;
+            }
+        }
+        let mut parser = csv::ReaderBuilder::new();
+        let mut parser = parser.has_headers(false).from_reader(line.as_slice());
+        let headers = parser.byte_records().next().and_then(Result::ok);
+        let headers = headers.unwrap_or_default();
+        let headers = headers.iter().map(|name| String::from_utf8_lossy(name));
+        table.set_headers(headers.map(|name| name.trim().to_owned()).collect());
+        Ok(Some(table))
+    }
+
+    fn new(path: &Path) -> Result<Self, Damage> {
+        Ok(CsvTable {
             path: path.to_owned(),
             input: BufReader::with_capacity(1 << 18, bounded::open(path)?),
             parser: csv_core::Reader::new(),
@@ -41,19 +75,17 @@ impl CsvTable {
             columns: Vec::new(),
             headers: Vec::new(),
             fields: FieldColumns::default(),
+            least_width: 0,
             line: 1,
             is_shortened: false,
-        };
-        let headers: Vec<String> = match table.next_row()? {
-            Some(row) => (0..row.ends.len())
-                .map(|column| String::from_utf8_lossy(row.bytes(column)).trim().to_owned())
-                .collect(),
-            None => Vec::new(),
-        };
-        table.columns = headers.iter().map(|header| normalised(header)).collect();
-        table.fields = FieldColumns::from_names(&table.columns);
-        table.headers = headers;
-        Ok(table)
+        })
+    }
+
+    fn set_headers(&mut self, headers: Vec<String>) {
+        self.columns = headers.iter().map(|header| normalised(header)).collect();
+        self.fields = FieldColumns::from_names(&self.columns);
+        self.least_width = headers.len();
+        self.headers = headers;
     }
 
     /// Returns whether the rows have a field.
@@ -84,6 +116,10 @@ impl CsvTable {
         while let Some(row) = self.next_row()? {
             if row.stands_for_others() {
                 self.is_shortened = true;
+                continue;
+            }
+            // Messages of Nsight Compute stand among its rows.
+            if row.bytes(0).starts_with(b"==") {
                 continue;
             }
             match row.check_width().and_then(|()| add(&row)) {
@@ -132,6 +168,7 @@ impl CsvTable {
             ends: &self.ends[..fields],
             columns: &self.columns,
             fields: &self.fields,
+            least_width: self.least_width,
         }))
     }
 
@@ -168,6 +205,7 @@ pub struct CsvRow<'a> {
     ends: &'a [usize],
     pub columns: &'a [String],
     fields: &'a FieldColumns,
+    least_width: usize,
 }
 
 impl<'a> CsvRow<'a> {
@@ -177,9 +215,18 @@ impl<'a> CsvRow<'a> {
         self.ends.len() == 1 && std::str::from_utf8(self.bytes(0)).is_ok_and(is_dots)
     }
 
-    /// Returns an error unless the row has as many fields as the header.
+    /// Texts of the first row.
+    fn headers(&self) -> Vec<String> {
+        let text = |column| String::from_utf8_lossy(self.bytes(column));
+        let columns = 0..self.ends.len();
+        columns
+            .map(|column| text(column).trim().to_owned())
+            .collect()
+    }
+
+    /// Returns an error unless the row has as many fields as its table needs and its header names.
     fn check_width(&self) -> Result<(), Damage> {
-        if self.ends.len() == self.columns.len() {
+        if (self.least_width..=self.columns.len()).contains(&self.ends.len()) {
             return Ok(());
         }
         let place = FileLocation {
@@ -254,6 +301,12 @@ impl<'a> CsvRow<'a> {
             Ok(number) if number.is_finite() => Ok(Some(number)),
             _ => Err(self.damage(column, format!("`{}` is not a finite number", shown(text)))),
         }
+    }
+
+    /// Returns the text in the column called `name`. Empty if there is no such column.
+    pub fn text_of(&self, name: &str) -> Result<&'a str, Damage> {
+        let column = self.columns.iter().position(|column| column == name);
+        column.map_or(Ok(""), |column| self.text_at(column))
     }
 
     /// Returns a whole number in the column called `name`. `None` if there is no such column.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::derived::{DERIVED, Derived, GoodRange};
-use crate::profiler::model::{Profile, ReplayPass};
+use crate::profiler::model::{Profile, ReplayPass, StatisticKind};
 use crate::profiler::name;
 use tinyllama_base::table::{TableColumns, TextTable, shortened};
 use tinyllama_base::units::figure;
@@ -111,7 +111,7 @@ impl CounterSummary {
     }
 }
 
-/// Sum and number of the launches' times, by kernel.
+/// Sum and number of the launches' times, by kernel. From a summary if no launch has a time.
 fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
     let mut times: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
     for (launch, time) in profile.timed() {
@@ -119,6 +119,14 @@ fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
         let entry = times.entry(name).or_default();
         entry.0 += time.duration() as f64;
         entry.1 += 1;
+    }
+    if times.is_empty() {
+        let rows = profile.summary(StatisticKind::Kernel);
+        for row in rows.filter(|row| row.calls > 0) {
+            let entry = times.entry(profile.name(row.name)).or_default();
+            entry.0 += row.total_ns;
+            entry.1 += row.calls;
+        }
     }
     times
 }

@@ -261,7 +261,7 @@ impl Hotspots {
             ));
         }
         if self.from_summary {
-            table.note("from the profiler's own summary; the file has no single launches");
+            table.note("from a summary; the file has no single launches with their times");
         }
         table
     }

@@ -12,4 +12,5 @@ pub mod occupancy;
 pub mod parts;
 pub mod report;
 pub mod roofline;
+pub mod samples;
 pub mod timeline;

@@ -6,10 +6,11 @@ use super::hotspots::{GroupBy, hotspots};
 use super::launches::is_marker;
 use super::memory_chart::MemoryChart;
 use super::parts::KernelParts;
-use super::{copies, counters, idle, launches, memory_chart, occupancy, roofline, timeline};
+use super::{
+    copies, counters, idle, launches, memory_chart, occupancy, roofline, samples, timeline,
+};
 use crate::profiler::model::{
-    ApiCall, CallRegion, InstructionSamples, Profile, ProfilerMetric, ProfilerStatistic,
-    StatisticKind,
+    ApiCall, CallRegion, Profile, ProfilerMetric, ProfilerStatistic, StatisticKind,
 };
 use crate::profiler::name;
 use tinyllama_base::table::{TableColumns, TextTable};
@@ -50,7 +51,8 @@ pub fn report(profile: &Profile, parts: &KernelParts, options: ReportOptions) ->
         roofline::table(profile),
         regions(profile, rows),
         metrics(profile, rows),
-        instructions(profile, rows),
+        samples::lines(profile, rows),
+        samples::instructions(profile, rows),
         machine(profile, rows),
     ]);
     tables.retain(|table| !table.rows.is_empty());
@@ -193,7 +195,7 @@ pub fn machine(profile: &Profile, limit: usize) -> TextTable {
 }
 
 /// Builds a table with a note about the number of rows that it leaves out.
-fn with_rest<T>(columns: TableColumns<'_, T>, limit: usize) -> TextTable {
+pub(super) fn with_rest<T>(columns: TableColumns<'_, T>, limit: usize) -> TextTable {
     let all = columns.things.len();
     let mut table = TextTable::from(columns.first(limit));
     if all > limit {
@@ -243,22 +245,6 @@ pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
         .right("peak", |metric| metric.peak.map(figure))
         .right("of peak", |metric| {
             or_not_reported(metric.percent_of_peak.map(percent))
-        });
-    with_rest(columns, limit)
-}
-
-pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
-    let mut samples: Vec<&InstructionSamples> = profile.instructions.iter().collect();
-    samples.sort_by_key(|sample| std::cmp::Reverse(sample.samples));
-    let total: u64 = samples.iter().map(|sample| sample.samples).sum();
-    let title = format!("Instructions the program counter was seen at ({total} samples)");
-    let columns = TableColumns::titled(title, &samples)
-        .left("instruction", |sample| {
-            name::strip_suffix(profile.name(sample.instruction)).to_owned()
-        })
-        .right("samples", |sample| sample.samples.to_string())
-        .right("share", |sample| {
-            percent(100.0 * sample.samples as f64 / total.max(1) as f64)
         });
     with_rest(columns, limit)
 }

@@ -12,6 +12,7 @@ mod instructions;
 pub mod kernel_trace;
 mod launches;
 mod memory_copies;
+mod nsight_compute;
 mod refused;
 pub mod rocpd;
 mod rocprofv3_json;
@@ -39,6 +40,7 @@ pub static FORMATS: &[ProfileFormat] = &[
     analysis_database::FORMAT,
     rocprofv3_json::FORMAT,
     torch_trace::FORMAT,
+    nsight_compute::FORMAT,
     wall_clock::JSON,
     wall_clock::TEXT,
     summary_text::FORMAT,

@@ -133,7 +133,7 @@ impl Panel for HotspotTable {
         let (found, theme) = (&self.found, pane.theme);
         let mut title = format!("{} on the device in all", time(found.total_ns));
         if found.from_summary {
-            title.push_str(", from the profiler's own summary");
+            title.push_str(", from a summary");
         }
         for process in &found.summarised {
             title.push_str(&format!(", of {process} from a summary"));

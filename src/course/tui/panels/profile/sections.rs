@@ -9,7 +9,7 @@ use super::timeline::Timeline;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::KernelParts;
 use crate::profiler::show::{
-    copies, counters, idle, launches, memory_chart, occupancy, report, roofline, timeline,
+    copies, counters, idle, launches, memory_chart, occupancy, report, roofline, samples, timeline,
 };
 use crate::tui::panels::sections::PanelSection;
 use crate::tui::{PageText, RooflinePanel, TextPage, Tone};
@@ -57,11 +57,11 @@ pub fn profile_sections(import: &Arc<Import>, parts: &KernelParts) -> Vec<PanelS
         // Kernels that only move bytes have no place in the roofline plot, but they have a bandwidth.
         add(&mut sections, "Roofline", vec![roofline::table(profile)]);
     }
-    let more = [
-        report::metrics(profile, ROWS),
-        report::regions(profile, ROWS),
-        report::instructions(profile, ROWS),
-    ];
+    let samples = [samples::lines, samples::instructions];
+    let samples = samples.map(|table| table(profile, ROWS));
+    add(&mut sections, "Samples", samples.into());
+    let more = [report::metrics, report::regions];
+    let more = more.map(|table| table(profile, ROWS));
     add(&mut sections, "More", more.into());
     let files = files(import);
     if !files.is_empty() {

@@ -67,6 +67,17 @@ fn counters_and_ceilings_of_a_workload() {
 }
 
 #[test]
+fn durations_without_starts_and_samples_of_lines() {
+    let mut panel = read_sections("nsight_compute/raw.csv");
+    assert_eq!(panel.names(), ["Hotspots", "Counters", "Files"]);
+    panel.go("Counters");
+    insta::assert_snapshot!("nsight_compute", sheet_of(&panel));
+    let mut panel = read_sections("rocprofv3_debug/pc_sampling_stochastic.csv");
+    panel.go("Samples");
+    insta::assert_snapshot!("samples", sheet_of(&panel));
+}
+
+#[test]
 fn damage_is_the_first_that_is_said_of_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let whole = Path::new(env!("CARGO_MANIFEST_DIR"))
