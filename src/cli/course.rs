@@ -74,6 +74,7 @@ fn options(args: CourseArgs) -> std::result::Result<TutorOptions, TutorError> {
         no_color: args.no_color,
         ascii: args.ascii,
         mouse: args.mouse,
+        commands: super::command_names(),
         keys: args.keys,
         recordings: recording::RecordingSource::new(args.recordings),
         works: kernel_inputs::works,

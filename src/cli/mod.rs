@@ -189,6 +189,14 @@ fn check_args(line: &[String]) -> Result<(), String> {
         })
 }
 
+/// Names of the commands that help lists.
+fn command_names() -> Vec<String> {
+    let program = Cli::command();
+    let commands = program.get_subcommands();
+    let shown = commands.filter(|command| !command.is_hide_set());
+    shown.map(|command| command.get_name().to_owned()).collect()
+}
+
 /// Lets every flag take negative numbers, so that the flag reports what is wrong with them.
 fn takes_negative_numbers(command: clap::Command) -> clap::Command {
     let inside = command

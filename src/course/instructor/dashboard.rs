@@ -1,5 +1,6 @@
 //! The dashboard as data: the selection, the current entry, and what a decision asks for. Other code draws it.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::scope::{lesson, resolve};
@@ -40,6 +41,8 @@ pub enum Prompt {
         learners: Vec<String>,
     },
     Pin,
+    /// A text that the names or lessons of the learners to list contain.
+    Filter,
     /// Yes resets these: each learner with the step or lesson to reset.
     ResetStep {
         of: Vec<(String, String)>,
@@ -57,7 +60,11 @@ impl Prompt {
     pub fn asks_for_text(&self) -> bool {
         matches!(
             self,
-            Prompt::Message { .. } | Prompt::MessageToAll | Prompt::Unlock { .. } | Prompt::Pin
+            Prompt::Message { .. }
+                | Prompt::MessageToAll
+                | Prompt::Unlock { .. }
+                | Prompt::Pin
+                | Prompt::Filter
         )
     }
 
@@ -67,6 +74,7 @@ impl Prompt {
             Prompt::MessageToAll => "Message to everyone: ".into(),
             Prompt::Unlock { learners } => format!("Lesson to open for {}: ", learners.join(", ")),
             Prompt::Pin => "Lesson for everyone (empty: free again): ".into(),
+            Prompt::Filter => "Learners or lessons with (empty: all): ".into(),
             Prompt::ResetStep { of } => {
                 format!("Reset {}? A backup is kept. y/n", counted_items("step", of))
             }
@@ -96,7 +104,13 @@ const MOST_OFFERED: usize = 8;
 /// State of the dashboard.
 #[derive(Debug, Default)]
 pub struct Dashboard {
+    /// The learners that are listed, in their order.
     pub views: Vec<LearnerView>,
+    /// All learners, those who need help first.
+    class: Vec<LearnerView>,
+    filter: String,
+    /// Index in [`ORDERS`].
+    order: usize,
     /// A name instead of an index, because the order changes while the instructor works.
     selected: Option<String>,
     /// Names of the learners that the next decision is about. If empty, it is about the selected learner.
@@ -113,7 +127,50 @@ pub struct Dashboard {
     pub news: String,
 }
 
+/// An order of the learners, and its name.
+type LearnerOrder = (&'static str, fn(&LearnerView, &LearnerView) -> Ordering);
+
+const ORDERS: [LearnerOrder; 4] = [
+    ("those who need help first", |_, _| Ordering::Equal),
+    ("by name", |a, b| a.name.cmp(&b.name)),
+    ("least done first", |a, b| {
+        a.steps_finished.cmp(&b.steps_finished)
+    }),
+    ("most minutes first", |a, b| b.minutes.total_cmp(&a.minutes)),
+];
+
 impl Dashboard {
+    /// Lists the learners in the next order.
+    pub fn sort(&mut self) {
+        self.order = (self.order + 1) % ORDERS.len();
+        self.news = format!("Learners: {}.", ORDERS[self.order].0);
+        self.list();
+    }
+
+    /// Lists the learners that pass the filter, in the chosen order.
+    fn list(&mut self) {
+        let filter = self.filter.to_lowercase();
+        let is_listed = |view: &&LearnerView| {
+            let lesson = view.position.as_ref().map(|it| it.lesson.as_str());
+            let texts = [view.name.as_str(), lesson.unwrap_or_default()];
+            texts.iter().any(|it| it.to_lowercase().contains(&filter))
+        };
+        self.views = self.class.iter().filter(is_listed).cloned().collect();
+        self.views.sort_by(ORDERS[self.order].1);
+        if self.selected().is_none() {
+            self.selected = self.views.first().map(|view| view.name.clone());
+        }
+    }
+
+    /// Number of all learners, with that of the listed ones if some are not.
+    pub fn count(&self) -> String {
+        let (listed, all) = (self.views.len(), self.class.len());
+        match listed == all {
+            true => format!("{all} learners"),
+            false => format!("{listed} of {all} learners, with \"{}\"", self.filter),
+        }
+    }
+
     /// Completes the lesson in the entry as far as its letters are unique, and offers the lessons that match.
     pub fn complete(&mut self, course: &Course) {
         if !matches!(self.entry, Some(Prompt::Unlock { .. } | Prompt::Pin)) {
@@ -143,11 +200,9 @@ impl Dashboard {
 
     /// Takes new figures. Returns true if anything on screen changed.
     pub fn refresh(&mut self, views: Vec<LearnerView>) -> bool {
-        let changed = self.views != views;
-        self.views = views;
-        if self.selected().is_none() {
-            self.selected = self.views.first().map(|view| view.name.clone());
-        }
+        let changed = self.class != views;
+        self.class = views;
+        self.list();
         changed
     }
 
@@ -268,6 +323,11 @@ impl Dashboard {
             Prompt::Message { .. } | Prompt::MessageToAll | Prompt::Unlock { .. }
                 if text.is_empty() =>
             {
+                Ok(None)
+            }
+            Prompt::Filter => {
+                text.clone_into(&mut self.filter);
+                self.list();
                 Ok(None)
             }
             Prompt::Message { to: learners } => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::keys::Binding;
 use super::panels::{PANELS, help, machine, welcome};
 use super::update::act::{
-    act, check, edit, flags, hint, quit, redraw, run_again, shell, skip, skip_lesson, view,
+    act, check, edit, flags, hint, quit, redraw, run_again, shell, skip, skip_lesson, view, zoom,
 };
 use super::update::copy::copy;
 use super::update::kernel::{bench, reset, solution};
@@ -18,7 +18,7 @@ use super::update::play::{faster, play, slower};
 use super::update::profile::{import, in_terminal};
 use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
-use super::update::scroll::{close, next_match, panel, previous_match, search};
+use super::update::scroll::{close, filter, next_match, panel, previous_match, search};
 use crate::tui::{Action, Area, Effect, Effects, Key, KeyMap, Model, OpenStep, PanelAction};
 
 /// An action, its usual keys, its description, and its function.
@@ -111,12 +111,15 @@ static TABLES: [AreaActions; 6] = [
     },
     AreaActions {
         area: Area::Panel,
-        bindings: &[&[(Close, "esc v", "back to the text", Any(close))]],
+        bindings: &[&[
+            (Close, "esc v", "back to the text", Any(close)),
+            (Search, "/", "filter the rows", Any(filter)),
+        ]],
         motions: &[
             &[
                 (NextSection, "tab", "next section"),
                 (PreviousSection, "shift-tab", "previous section"),
-                (Sort, "s", "sort"),
+                (Sort, "s", "sort by the next column"),
                 (Toggle, "t", "toggle"),
                 (Select, "enter", "select"),
             ],
@@ -131,6 +134,7 @@ static TABLES: [AreaActions; 6] = [
         bindings: &[&[
             (Open, "enter right", "open", Any(open_row)),
             (Continue, "c esc", "continue where you were", Any(proceed)),
+            (Search, "/", "filter lessons and steps", Any(filter)),
         ]],
         motions: &[
             LINES,
@@ -171,6 +175,7 @@ static TABLES: [AreaActions; 6] = [
             &[
                 (Copy, "y", "copy a command, path or table", Any(copy)),
                 (Log, "@", "commands of this visit", Any(log::open)),
+                (Zoom, "z", "this pane alone, or side by side", Any(zoom)),
                 (Shell, "!", "a shell; `exit` returns", Any(shell)),
                 (Redraw, "ctrl-l", "draw everything again", Any(redraw)),
                 (

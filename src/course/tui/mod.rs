@@ -33,7 +33,7 @@ pub use model::run::{PlayedRecording, RunPhase, TutorRun};
 pub use model::step::{Reveal, StepView};
 pub use model::{FocusedScreen, Model, OpenStep};
 pub use pane::Pane;
-pub use panel::{Cursor, Panel, PanelAction, PanelCommand, Scroll, Tabs};
+pub use panel::{Cursor, Panel, PanelAction, PanelCommand, Scroll, Tabs, first_shown};
 pub use panels::compare::{ComparePanel, ComparedRun};
 pub use panels::page::{PageText, TextPage};
 pub use panels::plot::{Plot, PlotAxis, PlotSeries, PlotShape, Scale};

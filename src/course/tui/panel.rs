@@ -89,6 +89,11 @@ pub trait Panel: fmt::Debug + Send {
         Vec::new()
     }
 
+    /// Shows only rows with this text; all if it is empty. Returns false if the panel shows no list.
+    fn filter(&mut self, _text: &str) -> bool {
+        false
+    }
+
     /// Moves to the next or previous match of `text`; `None` repeats the last search.
     /// Returns the number of the match and the count of all, or `None` without a match.
     fn search(&mut self, _text: Option<&str>, _forward: bool) -> Option<(usize, usize)> {
@@ -121,11 +126,15 @@ fn moved(at: usize, action: PanelAction, page: usize) -> usize {
     }
 }
 
-/// The selected row, and the number of columns scrolled past.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The selected row, the number of columns scrolled past, and which rows a table shows in which order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     pub row: usize,
     pub shift: usize,
+    /// Column by which the rows are sorted. `None` keeps the order that the table has.
+    pub order: Option<usize>,
+    /// Only rows that contain it are shown.
+    pub filter: String,
 }
 
 impl Cursor {
@@ -134,7 +143,7 @@ impl Cursor {
 
     /// Moves within `rows`, and sideways until one column after the first is left. Returns false if nothing moved.
     pub fn act(&mut self, action: PanelAction, rows: usize, columns: usize) -> bool {
-        let before = *self;
+        let before = (self.row, self.shift);
         let last = rows.saturating_sub(1);
         self.row = moved(self.row.min(last), action, Self::PAGE).min(last);
         self.shift = match action {
@@ -142,15 +151,23 @@ impl Cursor {
             PanelAction::Right => (self.shift + 1).min(columns.saturating_sub(2)),
             _ => self.shift,
         };
-        before != *self
+        before != (self.row, self.shift)
+    }
+
+    /// Returns whether a text passes the filter. Case does not matter.
+    pub fn shows(&self, text: &str) -> bool {
+        self.filter.is_empty() || text.to_lowercase().contains(&self.filter.to_lowercase())
     }
 
     /// The first of `rows` to show in `room` rows. The cursor stays in the middle while more rows lie on both sides.
-    pub fn first_shown(self, rows: usize, room: usize) -> usize {
-        self.row
-            .saturating_sub(room / 2)
-            .min(rows.saturating_sub(room))
+    pub fn first_shown(&self, rows: usize, room: usize) -> usize {
+        first_shown(self.row, rows, room)
     }
+}
+
+/// The first of `rows` to show in `room` rows, so that row `at` is visible.
+pub fn first_shown(at: usize, rows: usize, room: usize) -> usize {
+    at.saturating_sub(room / 2).min(rows.saturating_sub(room))
 }
 
 /// The first visible line of a text that may be longer than the screen. The last position is known only after a draw.

@@ -25,6 +25,8 @@ pub struct TutorOptions {
     pub ascii: bool,
     /// True if the mouse scrolls. Without it, the terminal's own selection works.
     pub mouse: bool,
+    /// Names of this program's commands, which the palette takes with their flags.
+    pub commands: Vec<String>,
     /// The file of keys; `None` for the default path.
     pub keys: Option<PathBuf>,
     /// Recordings of other machines that can be played.

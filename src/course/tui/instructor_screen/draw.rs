@@ -14,7 +14,7 @@ use crate::tui::{Pane, Theme, cut, paragraph};
 const SMALLEST: (u16, u16) = (60, 12);
 
 /// Most useful first. Keys that do not fit are only on the help page.
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 15] = [
     ("enter", "report"),
     ("tab", "figures"),
     ("space", "mark"),
@@ -28,14 +28,16 @@ const KEYS: [(&str, &str); 13] = [
     ("u", "unlock"),
     ("s", "solve"),
     ("p", "pin"),
+    ("/", "filter"),
+    ("o", "order"),
 ];
 
 pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) -> String {
     let pinned = pinned.map_or(String::new(), |lesson| format!(", pinned to {lesson}"));
     format!(
-        "Class {}: {} learners{pinned}",
+        "Class {}: {}{pinned}",
         class.folder.display(),
-        dashboard.views.len()
+        dashboard.count()
     )
 }
 

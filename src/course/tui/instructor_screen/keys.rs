@@ -17,7 +17,7 @@ pub(super) enum KeyOutcome {
 }
 
 /// Descriptions of the keys for the help page.
-pub(super) const HELP: [(&str, &str); 16] = [
+pub(super) const HELP: [(&str, &str); 18] = [
     ("up down", "choose a learner"),
     (
         "left right",
@@ -28,6 +28,8 @@ pub(super) const HELP: [(&str, &str); 16] = [
         "mark this learner: m, r, l and u act on all marked ones",
     ),
     ("enter", "everything known about this learner"),
+    ("/", "list only learners or lessons with a text"),
+    ("o", "another order: help first, name, steps done, minutes"),
     ("tab", "lessons, or figures and places"),
     ("m", "a message to these learners"),
     ("M", "a message to everyone"),
@@ -138,6 +140,11 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> KeyOutc
             dashboard.news.clear();
             dashboard.clear_marks();
         }
+        KeyCode::Char('/') => {
+            dashboard.cancel();
+            dashboard.entry = Some(Prompt::Filter);
+        }
+        KeyCode::Char('o') => dashboard.sort(),
         KeyCode::Char(' ') => dashboard.mark(),
         KeyCode::Left => dashboard.move_column_by(-1),
         KeyCode::Right => dashboard.move_column_by(1),

@@ -236,3 +236,37 @@ fn everybody_is_seen_at_every_size_in_every_look() {
         Pane::new(tiny.area, &mut tiny, &theme),
     );
 }
+
+#[test]
+fn learners_are_filtered_and_sorted_by_keys() {
+    let mut dashboard = dashboard();
+    let names = |dashboard: &Dashboard| -> Vec<String> {
+        let views = dashboard.views.iter();
+        views.map(|view| view.name.clone()).collect()
+    };
+    assert_eq!(names(&dashboard), ["eve", "ada"]);
+    press(&mut dashboard, "o");
+    assert_eq!(names(&dashboard), ["ada", "eve"]);
+    assert!(dashboard.news.contains("by name"), "{}", dashboard.news);
+    press(&mut dashboard, "/EV\n");
+    assert_eq!(names(&dashboard), ["eve"]);
+    assert_eq!(dashboard.selected().unwrap().name, "eve");
+    assert!(
+        dashboard.count().starts_with("1 of 2"),
+        "{}",
+        dashboard.count()
+    );
+    // New figures keep filter and order.
+    dashboard.refresh(vec![
+        view("eve", vec![]),
+        view("ada", vec![]),
+        view("steve", vec![]),
+    ]);
+    assert_eq!(names(&dashboard), ["eve", "steve"]);
+    press(&mut dashboard, "/what you\n");
+    assert_eq!(names(&dashboard).len(), 3, "the lesson's title counts, too");
+    press(&mut dashboard, "/nobody\n");
+    assert_eq!(press(&mut dashboard, "\n"), KeyOutcome::Nothing);
+    press(&mut dashboard, "/\nooo");
+    assert_eq!(names(&dashboard), ["eve", "ada", "steve"]);
+}

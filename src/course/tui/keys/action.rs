@@ -56,6 +56,8 @@ pub enum Action {
     Copy,
     /// Lists the commands that this visit ran.
     Log,
+    /// Gives the whole screen to the pane with the keys, or shares it again.
+    Zoom,
     Shell,
     Redraw,
     Suspend,

@@ -46,6 +46,12 @@ pub struct Model {
     pub theme: Theme,
     /// Columns and rows.
     pub size: (u16, u16),
+    /// True if the pane with the keys has the whole screen, and the others are hidden.
+    pub is_zoomed: bool,
+    /// Names of this program's commands.
+    pub program_commands: Vec<String>,
+    /// What the learner chose from the palette, by its text; the latest last.
+    pub palette_history: Vec<String>,
     /// `None` until it is loaded; code stays plain until then.
     pub highlighter: Option<Arc<Highlighter>>,
     /// Time since the tutor started, by a monotonic clock. The loop updates it.
@@ -105,6 +111,9 @@ impl Model {
             keys,
             theme,
             size: (80, 24),
+            is_zoomed: false,
+            program_commands: Vec::new(),
+            palette_history: Vec::new(),
             highlighter: None,
             now: Duration::ZERO,
             screen: FocusedScreen::Outline,
@@ -139,7 +148,7 @@ impl Model {
 
     /// Returns whether the outline and the step are shown side by side.
     pub fn is_wide(&self) -> bool {
-        self.size.0 >= WIDE
+        self.size.0 >= WIDE && !self.is_zoomed
     }
 
     pub fn is_too_small(&self) -> bool {
@@ -238,7 +247,7 @@ impl Model {
 
     /// Returns whether the figures have a column next to the step's text.
     pub fn has_figures_beside(&self) -> bool {
-        self.size.0 >= WIDEST && self.step_panel().is_some()
+        self.size.0 >= WIDEST && !self.is_zoomed && self.step_panel().is_some()
     }
 
     /// Returns a number that no run has.

@@ -44,6 +44,7 @@ pub enum OutlineRow<'a> {
 impl OutlineView {
     /// Moves the cursor to a lesson and lists its steps.
     pub fn select(&mut self, course: &Course, lesson: &str) {
+        self.cursor.filter.clear();
         self.open = Some(lesson.to_string());
         let mut index = 0;
         for session in &course.sessions {
@@ -59,7 +60,7 @@ impl OutlineView {
         }
     }
 
-    /// All rows, top to bottom.
+    /// The rows to show, top to bottom. With a filter they are the lessons and steps whose titles have its text.
     pub fn rows<'a>(&self, course: &'a Course, state: &SessionState) -> Vec<OutlineRow<'a>> {
         let mut rows = Vec::new();
         for session in &course.sessions {
@@ -94,7 +95,22 @@ impl OutlineView {
             }
             rows.extend(session.planned.iter().map(OutlineRow::Planned));
         }
+        if !self.cursor.filter.is_empty() {
+            rows.retain(|row| row.title().is_some_and(|title| self.cursor.shows(title)));
+        }
         rows
+    }
+}
+
+impl OutlineRow<'_> {
+    /// Title of a lesson or step. `None` for a session.
+    fn title(&self) -> Option<&str> {
+        match self {
+            OutlineRow::Session { .. } => None,
+            OutlineRow::Lesson { lesson, .. } => Some(&lesson.title),
+            OutlineRow::Step { title, .. } => Some(title),
+            OutlineRow::Planned(planned) => Some(&planned.title),
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Palette {
     pub query: TextArea<'static>,
     pub cursor: Cursor,
     pub list: ChoiceList,
+    /// Number of texts of the history that Up went back.
+    pub recalled: usize,
 }
 
 /// The entries to choose from.

@@ -83,7 +83,7 @@ impl RunsPanel {
                 device.into(),
             ]);
         }
-        table.with_cursor(self.cursor)
+        table.with_cursor(&self.cursor)
     }
 
     /// The machine and the command line of the selected run.
@@ -127,6 +127,10 @@ impl Panel for RunsPanel {
         }
     }
 
+    fn filter(&mut self, text: &str) -> bool {
+        self.table().filter(&mut self.cursor, text)
+    }
+
     fn effects(&self, action: PanelAction) -> Effects {
         let runs = match (action, self.selected(), self.pair()) {
             (PanelAction::Select, Some(run), _) => vec![run.clone()],
@@ -165,7 +169,11 @@ impl Panel for RunsPanel {
             (Some(_), None) => "unmark",
             (Some(_), Some(_)) => "compare with the marked",
         };
-        vec![(PanelAction::Select, "open"), (PanelAction::Toggle, mark)]
+        vec![
+            (PanelAction::Select, "open"),
+            (PanelAction::Toggle, mark),
+            (PanelAction::Sort, "sort"),
+        ]
     }
 }
 

@@ -38,6 +38,11 @@ impl Panel for Sections {
         self.tabs.act(action, count) || inner.is_some_and(|(_, panel)| panel.act(action))
     }
 
+    fn filter(&mut self, text: &str) -> bool {
+        let inner = self.sections.get_mut(self.tabs.at);
+        inner.is_some_and(|(_, panel)| panel.filter(text))
+    }
+
     fn effects(&self, action: PanelAction) -> Effects {
         let inner = self.sections.get(self.tabs.at);
         inner.and_then(|(_, panel)| panel.effects(action))

@@ -66,6 +66,10 @@ impl KernelTableView {
         true
     }
 
+    pub fn filter(&mut self, text: &str, state: &RunState) -> bool {
+        self.table(state).filter(&mut self.cursor, text)
+    }
+
     /// Shows the parts of the kernel under the cursor, or hides them again.
     fn unfold(&mut self, state: &RunState) -> bool {
         let Some(kernels) = state.kernels.as_ref().filter(|_| !self.by_part) else {
@@ -100,7 +104,7 @@ impl KernelTableView {
 
     pub fn draw(&self, state: &RunState, mut pane: Pane) {
         pane.put(summary(state, pane.theme, pane.area.width));
-        let table = self.table(state).with_cursor(self.cursor);
+        let table = self.table(state).with_cursor(&self.cursor);
         if !table.rows.is_empty() {
             let foot = name_lines(table.selected_name(), pane.area.width, pane.theme);
             let table = self.fitted(table, pane.width());

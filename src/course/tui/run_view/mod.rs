@@ -155,7 +155,7 @@ impl RunView {
         let notes = table.notes.iter();
         let notes = notes.flat_map(|note| paragraph(note, pane.area.width, pane.theme.muted()));
         let notes = notes.collect();
-        let of_text = TableView::from_text(&table).with_cursor(self.row);
+        let of_text = TableView::from_text(&table).with_cursor(&self.row);
         of_text.draw_over(notes, 2, &mut pane);
     }
 
@@ -240,10 +240,22 @@ impl Panel for RunView {
         }
     }
 
+    fn filter(&mut self, text: &str) -> bool {
+        match self.section.at {
+            KERNELS => self.look.filter(text, &self.state),
+            STEPS => {
+                let table = TableView::from_text(&step_table(&self.state));
+                table.filter(&mut self.row, text)
+            }
+            _ => false,
+        }
+    }
+
     fn commands(&self) -> Vec<PanelCommand> {
         let mut commands = vec![(PanelAction::NextSection, "next section")];
         match self.section.at {
             KERNELS => commands.extend(self.look.commands()),
+            STEPS => commands.push((PanelAction::Sort, "sort")),
             0..KERNELS => commands.push((PanelAction::Toggle, self.span.toggled().name())),
             _ => {}
         }

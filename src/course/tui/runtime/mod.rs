@@ -59,6 +59,7 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
     let mut model = Model::new(Arc::clone(&course), state, keys, theme);
     model.workbench = session.location.workbench();
     model.unsaved = session.unsaved();
+    model.program_commands.clone_from(&options.commands);
     model.messages_seen = model.messages_seen.saturating_sub(unread);
     model.may_have_gpu = gpu::may_be_found(&options);
     match Library::load(options.recordings.clone()) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{ask, kernel, navigate, note_time, primary, runs};
 use crate::lesson::{RunName, Runs};
 use crate::session::{SessionState, StepStatus};
+use crate::tui::model::WIDE;
 use crate::tui::{
     Action, Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter,
     Message, Model, OpenStep, Overlay, RunPhase, SessionRequest,
@@ -185,6 +186,14 @@ pub fn edit(model: &mut Model, here: &OpenStep) -> Effects {
 
 pub fn shell(_: &mut Model) -> Effects {
     Some(vec![Effect::HandOver(HandOver::Shell)])
+}
+
+pub fn zoom(model: &mut Model) -> Effects {
+    model.is_zoomed = !model.is_zoomed;
+    match model.size.0 {
+        WIDE.. => None,
+        _ => model.notify(format!("Panes stand side by side from {WIDE} columns on.")),
+    }
 }
 
 pub fn redraw(_: &mut Model) -> Effects {

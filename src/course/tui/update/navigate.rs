@@ -30,6 +30,9 @@ pub fn resume(model: &mut Model) -> Effects {
 
 /// Goes to the open step, or opens the next unfinished one.
 pub fn proceed(model: &mut Model) -> Effects {
+    if !std::mem::take(&mut model.outline.cursor.filter).is_empty() {
+        return None;
+    }
     if model.step.is_some() {
         model.screen = FocusedScreen::Step;
         return None;
@@ -103,6 +106,7 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
     }
     let mut effects: Vec<Effect> = note_time(model).into_iter().collect();
     model.outline.open = Some(lesson.id.clone());
+    model.outline.cursor.filter.clear();
     let rows = model.outline.rows(&course, &model.state);
     let mut rows = rows.iter();
     let is_here = |row: &OutlineRow| matches!(row, OutlineRow::Step { at: row, .. } if *row == at);

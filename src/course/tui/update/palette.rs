@@ -2,11 +2,13 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
+use ratatui_textarea::{CursorMove, TextArea};
+
 use super::{copy, keys, log, navigate, play};
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Action, Area, ChoiceList, Effect, Effects, Model, Overlay, PageEntry, PageText, Palette,
-    PanelAction, SessionRequest, Snippet, TextPage,
+    Action, Area, ChoiceList, Effect, Effects, HandOver, Model, Overlay, PageEntry, PageText,
+    Palette, PanelAction, SessionRequest, Snippet, TextPage,
 };
 
 /// An entry that the learner can choose.
@@ -70,9 +72,23 @@ pub fn entries(model: &Model, palette: &Palette) -> Vec<PaletteEntry> {
         .into_iter()
         .filter_map(|entry| Some((score(&entry.label, query)?, entry)))
         .collect();
+    if matches!(palette.list, ChoiceList::Everything) {
+        scored.extend(command(model, query));
+    }
     // The sort is stable: entries of equal score stay in the order of the help page and the course.
     scored.sort_by_key(|(score, _)| *score);
     scored.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// The text as a command of this program. With arguments it comes first, because no other entry is meant then.
+fn command(model: &Model, query: &str) -> Option<(usize, PaletteEntry)> {
+    let line = query.trim().trim_start_matches("tinyllama-tutor ");
+    let argv = shlex::split(line)?;
+    let is_known = model.program_commands.contains(argv.first()?);
+    let score = if argv.len() > 1 { 0 } else { usize::MAX };
+    let run = move |_: &mut Model| Some(vec![Effect::HandOver(HandOver::Command(argv.clone()))]);
+    let entry = PaletteEntry::new(format!("tinyllama-tutor {line}"), run);
+    is_known.then_some((score, entry))
 }
 
 fn all_entries(model: &Model) -> Vec<PaletteEntry> {
@@ -176,10 +192,27 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
                 return model.push_overlay(Overlay::Palette(palette));
             };
             model.pop_overlay();
+            let text = palette.text();
+            if matches!(palette.list, ChoiceList::Everything) && !text.is_empty() {
+                model.palette_history.retain(|known| *known != text);
+                model.palette_history.push(text);
+            }
             return (entry.choose)(model);
         }
         (KeyCode::Char('u'), true) => {
             palette.query.delete_line_by_head();
+            PanelAction::Top
+        }
+        // Above the first entry lies the history, as in a shell.
+        (KeyCode::Up, _) | (KeyCode::Char('p'), true)
+            if palette.cursor.row == 0 && matches!(palette.list, ChoiceList::Everything) =>
+        {
+            let mut texts = model.palette_history.iter().rev();
+            if let Some(text) = texts.nth(palette.recalled) {
+                palette.recalled += 1;
+                palette.query = TextArea::from([text]);
+                palette.query.move_cursor(CursorMove::End);
+            }
             PanelAction::Top
         }
         (KeyCode::Up, _) | (KeyCode::Char('p'), true) => PanelAction::Up,

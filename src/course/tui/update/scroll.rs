@@ -90,6 +90,32 @@ pub fn search(model: &mut Model) -> Effects {
     model.push_overlay(Overlay::Ask(ask))
 }
 
+/// Asks for a text, and shows only rows of the list that have it.
+pub fn filter(model: &mut Model) -> Effects {
+    if !filter_list(model, "") {
+        return model.notify("There are no rows to filter here.");
+    }
+    model.push_overlay(Overlay::Ask(Ask::new(
+        StepRef::new("", ""),
+        "Filter",
+        "Only rows with this text stay. Without a text, all do.",
+        |model, _, text| {
+            filter_list(model, text);
+            Ok(None)
+        },
+    )))
+}
+
+fn filter_list(model: &mut Model, text: &str) -> bool {
+    if let Some(panel) = model.panel_mut() {
+        return panel.filter(text);
+    }
+    let cursor = &mut model.outline.cursor;
+    text.clone_into(&mut cursor.filter);
+    cursor.row = 0;
+    true
+}
+
 /// As in a pager, `n` and `N` move between matches on a page and in a step's text, and `esc` ends the search
 /// of a step.
 /// Returns `None` if the key does not belong to a search.

@@ -1,6 +1,7 @@
 //! Complete flows of a learner, by messages, with a real session.
 
 mod lessons;
+mod lists;
 mod reading;
 mod runs;
 
@@ -108,7 +109,7 @@ fn a_learner_guesses_runs_passes_and_comes_back_to_the_same_step() {
 #[test]
 fn a_meaningless_key_draws_nothing_and_a_break_is_not_counted_as_work() {
     let mut script = in_the_first_lesson();
-    script.keys("z");
+    script.keys("Z");
     assert!(!script.changed, "an unknown key changes nothing");
     script.keys("home");
     script.keys("up");

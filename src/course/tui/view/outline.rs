@@ -10,10 +10,13 @@ use crate::tutor::say;
 const WIDE: u16 = 60;
 
 pub fn draw(model: &Model, mut pane: Pane) {
+    let cursor = &model.outline.cursor;
     // An empty row keeps a heading from looking like a part of the bar above.
-    pane.take(1);
+    let mut above = pane.take(1);
+    if !cursor.filter.is_empty() {
+        above.remark(&format!(" with \"{}\"; esc shows all", cursor.filter));
+    }
     let rows = model.outline.rows(&model.course, &model.state);
-    let cursor = model.outline.cursor;
     let room = usize::from(pane.area.height);
     let first = cursor.first_shown(rows.len(), room);
     for (index, row) in rows.iter().enumerate().skip(first).take(room) {

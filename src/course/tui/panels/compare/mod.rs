@@ -71,7 +71,7 @@ impl ComparePanel {
     }
 
     fn table(&self, theme: &Theme) -> TableView {
-        figures::table(&self.runs, &self.metrics, theme).with_cursor(self.cursor)
+        figures::table(&self.runs, &self.metrics, theme).with_cursor(&self.cursor)
     }
 }
 
@@ -109,6 +109,11 @@ impl Panel for ComparePanel {
     fn act(&mut self, action: PanelAction) -> bool {
         let table = self.table(&Theme::default());
         self.section.act(action, SECTIONS) || table.move_cursor(&mut self.cursor, action)
+    }
+
+    fn filter(&mut self, text: &str) -> bool {
+        let table = self.table(&Theme::default());
+        table.filter(&mut self.cursor, text)
     }
 
     fn commands(&self) -> Vec<PanelCommand> {

@@ -69,7 +69,7 @@ impl KernelsPanel {
             let cells = [kernel.name, kernel.launches, kernel.summary];
             table.rows.push(cells.map(Into::into).into());
         }
-        table.with_cursor(self.cursor)
+        table.with_cursor(&self.cursor)
     }
 
     /// Lists the names only, for the column next to a kernel.
@@ -173,7 +173,8 @@ impl KernelsPanel {
     }
 
     fn choose(&mut self, action: PanelAction) -> bool {
-        let moved = self.cursor.act(action, self.kernels.len(), 0);
+        let table = self.list_table();
+        let moved = table.move_cursor(&mut self.cursor, action);
         if moved {
             self.file = 0;
             self.scroll = Scroll::default();
@@ -232,11 +233,17 @@ impl Panel for KernelsPanel {
         }
     }
 
+    fn filter(&mut self, text: &str) -> bool {
+        self.section = Tabs::default();
+        self.list_table().filter(&mut self.cursor, text)
+    }
+
     fn commands(&self) -> Vec<PanelCommand> {
         match self.section.at {
             LIST_OF_ALL => vec![
                 (PanelAction::Select, "about it"),
                 (PanelAction::PreviousSection, "source"),
+                (PanelAction::Sort, "sort"),
             ],
             ABOUT => vec![
                 (PanelAction::Select, "source"),

@@ -1,6 +1,5 @@
 //! Lists kernels by the time they take, with short names, with full names, or split by launch shape.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::profiler::read::Import;
@@ -11,17 +10,6 @@ use crate::tui::{
     name_lines,
 };
 use tinyllama_base::{Align, percent, time};
-
-/// The key's description in the command bar, and the order of the kernels.
-type HotspotOrder = (&'static str, fn(&Hotspot, &Hotspot) -> Ordering);
-
-/// Kernels that compare as equal are ordered by name.
-const ORDERS: [HotspotOrder; 4] = [
-    ("sort by time", |a, b| b.total_ns.total_cmp(&a.total_ns)),
-    ("sort by calls", |a, b| b.calls.cmp(&a.calls)),
-    ("sort by mean", |a, b| b.mean_ns().total_cmp(&a.mean_ns())),
-    ("sort by name", |_, _| Ordering::Equal),
-];
 
 const GROUPS: [(&str, GroupBy); 3] = [
     ("short names", GroupBy::ShortName),
@@ -37,7 +25,6 @@ pub struct HotspotTable {
     import: Arc<Import>,
     parts: KernelParts,
     group: usize,
-    order: usize,
     pub(super) found: Hotspots,
     cursor: Cursor,
 }
@@ -46,7 +33,6 @@ impl HotspotTable {
     pub fn new(import: Arc<Import>, parts: KernelParts) -> Self {
         HotspotTable {
             group: 0,
-            order: 0,
             found: hotspots(&import.profile, GroupBy::ShortName, &parts),
             cursor: Cursor::default(),
             import,
@@ -56,17 +42,6 @@ impl HotspotTable {
 
     fn next_group(&self) -> usize {
         (self.group + 1) % GROUPS.len()
-    }
-
-    fn next_order(&self) -> usize {
-        (self.order + 1) % ORDERS.len()
-    }
-
-    fn sort(&mut self) {
-        let (_, by) = ORDERS[self.order];
-        let kernels = &mut self.found.kernels;
-        kernels.sort_by(|a, b| by(a, b).then_with(|| a.name.cmp(&b.name)));
-        self.cursor.row = 0;
     }
 
     fn table(&self, theme: &Theme) -> TableView {
@@ -142,37 +117,37 @@ impl Panel for HotspotTable {
             title.push_str(&format!("; {} launches have no time", found.untimed));
         }
         pane.heading(&title);
-        let table = self.table(theme).with_cursor(self.cursor);
+        let table = self.table(theme).with_cursor(&self.cursor);
         let foot = name_lines(table.selected_name(), pane.area.width, theme);
         table.draw_over(foot, pane.area.height / 3, pane);
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
-        match action {
-            PanelAction::Sort => self.order = self.next_order(),
-            PanelAction::Toggle => {
-                self.group = self.next_group();
-                let (_, group) = GROUPS[self.group];
-                self.found = hotspots(&self.import.profile, group, &self.parts);
-            }
-            _ => {
-                let table = self.table(&Theme::default());
-                return table.move_cursor(&mut self.cursor, action);
-            }
+        if action != PanelAction::Toggle {
+            let table = self.table(&Theme::default());
+            return table.move_cursor(&mut self.cursor, action);
         }
-        self.sort();
+        self.group = self.next_group();
+        let (_, group) = GROUPS[self.group];
+        self.found = hotspots(&self.import.profile, group, &self.parts);
+        self.cursor = Cursor::default();
         true
+    }
+
+    fn filter(&mut self, text: &str) -> bool {
+        let table = self.table(&Theme::default());
+        table.filter(&mut self.cursor, text)
     }
 
     fn copies(&self) -> Vec<Snippet> {
         self.table(&Theme::default())
-            .with_cursor(self.cursor)
+            .with_cursor(&self.cursor)
             .copies()
     }
 
     fn commands(&self) -> Vec<PanelCommand> {
         vec![
-            (PanelAction::Sort, ORDERS[self.next_order()].0),
+            (PanelAction::Sort, "sort"),
             (PanelAction::Toggle, GROUPS[self.next_group()].0),
         ]
     }

@@ -35,7 +35,7 @@ impl Panel for TablesPanel {
             title.push_str(&format!(" ({} of {})", self.at + 1, self.tables.len()));
         }
         pane.heading(&title);
-        let table = TableView::from_text(text).with_cursor(self.cursor);
+        let table = TableView::from_text(text).with_cursor(&self.cursor);
         let selected = table.selected.and_then(|row| text.rows.get(row)?.first());
         let name = selected.filter(|name| width(name) > SHORT_NAME);
         let name = name.map(|name| paragraph(name, wide, theme.code()));
@@ -52,25 +52,29 @@ impl Panel for TablesPanel {
             self.cursor = Cursor::default();
             return self.tables.len() > 1;
         }
-        let table = self.tables.get(self.at);
-        table.is_some_and(|table| {
-            self.cursor
-                .act(action, table.rows.len(), table.columns.len())
-        })
+        let table = self.tables.get(self.at).map(TableView::from_text);
+        table.is_some_and(|table| table.move_cursor(&mut self.cursor, action))
+    }
+
+    fn filter(&mut self, text: &str) -> bool {
+        let table = self.tables.get(self.at).map(TableView::from_text);
+        table.is_some_and(|table| table.filter(&mut self.cursor, text))
     }
 
     fn copies(&self) -> Vec<Snippet> {
         let table = self.tables.get(self.at);
         table.map_or(vec![], |table| {
             TableView::from_text(table)
-                .with_cursor(self.cursor)
+                .with_cursor(&self.cursor)
                 .copies()
         })
     }
 
     fn commands(&self) -> Vec<PanelCommand> {
-        let mut commands = vec![(PanelAction::Toggle, "next table")];
-        commands.truncate(self.tables.len().saturating_sub(1));
+        let mut commands = vec![(PanelAction::Sort, "sort")];
+        if self.tables.len() > 1 {
+            commands.insert(0, (PanelAction::Toggle, "next table"));
+        }
         commands
     }
 }

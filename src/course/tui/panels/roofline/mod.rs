@@ -77,7 +77,7 @@ impl RooflinePanel {
                 plain_number(point.bytes_per_s).into(),
             ]);
         }
-        table.with_cursor(self.cursor)
+        table.with_cursor(&self.cursor)
     }
 
     fn plot(&self) -> Option<Plot> {
@@ -209,6 +209,10 @@ impl Panel for RooflinePanel {
         let argv = self.calibrate.clone();
         let argv = argv.filter(|_| action == PanelAction::Select)?;
         Some(vec![Effect::HandOver(HandOver::Command(argv))])
+    }
+
+    fn filter(&mut self, text: &str) -> bool {
+        self.table().filter(&mut self.cursor, text)
     }
 
     fn commands(&self) -> Vec<PanelCommand> {

@@ -1,0 +1,134 @@
+//! Lists: filters, orders, panes, and the palette as a command line.
+
+use super::*;
+use crate::tui::RunPhase;
+
+fn filtered(script: &mut Script, text: &str) {
+    script.keys("/");
+    script.type_text(text);
+    script.keys("enter");
+}
+
+#[test]
+fn the_outline_shows_lessons_with_a_text_until_esc() {
+    let mut script = Script::in_new_folder();
+    script.keys("enter");
+    let all = script.look();
+    assert!(all.contains("Basics"), "{all}");
+    let lessons = script.model.course.lessons().skip(1);
+    let title = lessons.map(|lesson| lesson.title.clone()).next().unwrap();
+    filtered(&mut script, &title.to_uppercase());
+    let look = script.look();
+    assert!(look.contains(&title), "{look}");
+    assert!(!look.contains("Basics"), "{look}");
+    assert!(look.contains("esc shows all"), "{look}");
+    script.keys("esc");
+    assert_eq!(script.look(), all);
+    filtered(&mut script, "no lesson has this title");
+    script.keys("enter down");
+    assert!(script.look().contains("esc shows all"));
+}
+
+#[test]
+fn rows_of_a_panel_are_filtered_and_a_page_has_none() {
+    let mut script = Script::in_new_folder();
+    script.keys("enter K");
+    filtered(&mut script, "attention");
+    let look = script.look();
+    assert!(look.contains("are hidden"), "{look}");
+    assert!(!look.contains("cross_entropy"), "{look}");
+    // Enter opens the kernel that is selected among those that are left.
+    script.keys("enter");
+    assert!(script.look().contains("attention"), "{}", script.look());
+    script.keys("esc enter enter R /");
+    let mut script = in_the_first_lesson();
+    script
+        .model
+        .open(ReportPanel::new("text".into(), "a".into()));
+    script.keys("/");
+    assert_eq!(script.notice(), "There are no rows to filter here.");
+}
+
+#[test]
+fn the_palette_runs_a_command_with_its_flags() {
+    for (typed, expected) in [
+        (
+            "roofline v3 --config \"my small\"",
+            ["roofline", "v3", "--config", "my small"].as_slice(),
+        ),
+        ("tinyllama-tutor run v1", &["run", "v1"]),
+    ] {
+        let mut script = in_the_first_lesson();
+        script.model.program_commands = ["roofline", "run"].map(String::from).into();
+        script.keys(":");
+        script.type_text(typed);
+        script.keys("enter");
+        let [HandOver::Command(argv)] = &script.handler.handed_over[..] else {
+            panic!("{:?}", script.handler.handed_over)
+        };
+        assert_eq!(argv, expected);
+    }
+}
+
+#[test]
+fn up_in_the_palette_goes_back_through_what_was_chosen() {
+    let mut script = in_the_first_lesson();
+    for text in ["outline", "runs so far", "outline"] {
+        script.keys(":");
+        script.type_text(text);
+        script.keys("enter esc");
+    }
+    assert_eq!(script.model.palette_history, ["runs so far", "outline"]);
+    script.keys(":");
+    script.type_text("not chosen");
+    script.keys("esc : up");
+    assert!(script.look().contains("outline"), "{}", script.look());
+    script.keys("up");
+    let look = script.look();
+    assert!(look.contains("runs so far"), "{look}");
+    // The text can be changed, and there is nothing above the oldest.
+    script.keys("up");
+    script.type_text("x");
+    assert!(script.look().contains("runs so farx"), "{}", script.look());
+}
+
+#[test]
+fn a_pane_takes_the_whole_screen_and_gives_it_back() {
+    let mut script = in_the_first_lesson();
+    let both = drawn(&mut script, 120, 30);
+    assert!(both.contains("Basics"), "{both}");
+    script.keys("z");
+    let text = drawn(&mut script, 120, 30);
+    assert!(!text.contains("Basics"), "{text}");
+    script.keys("o");
+    let outline = drawn(&mut script, 120, 30);
+    assert!(outline.contains("Basics"), "{outline}");
+    script.keys("o z");
+    assert_eq!(drawn(&mut script, 120, 30), both);
+
+    // Figures next to a text, alone, and hidden.
+    script.keys("n enter 9 enter n enter");
+    let id = script.started().expect("a run");
+    let beside = drawn(&mut script, 160, 40);
+    script.keys("z");
+    let alone = drawn(&mut script, 160, 40);
+    assert!(
+        beside.contains("Basics") && beside.contains("Overview"),
+        "{beside}"
+    );
+    assert!(
+        !alone.contains("Basics") && alone.contains("Overview"),
+        "{alone}"
+    );
+    script.keys("esc");
+    let hidden = drawn(&mut script, 160, 40);
+    assert!(!hidden.contains("Overview"), "{hidden}");
+    script.finish(id);
+    assert!(
+        script
+            .model
+            .runs
+            .iter()
+            .all(|run| run.phase != RunPhase::Queued)
+    );
+}
