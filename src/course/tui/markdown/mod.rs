@@ -25,6 +25,7 @@ pub fn render(
         lines: Vec::new(),
         spans: Vec::new(),
         styles: vec![theme.text()],
+        link: None,
         lists: Vec::new(),
         quotes: 0,
         marker: None,
@@ -68,6 +69,8 @@ struct MarkdownWriter<'a> {
     /// Spans of the current paragraph.
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
+    /// Target of the current link, and the number of spans before its name.
+    link: Option<(String, usize)>,
     /// The next number of each enclosing list; `None` for a list with bullets.
     lists: Vec<Option<u64>>,
     quotes: usize,
@@ -117,7 +120,8 @@ impl MarkdownWriter<'_> {
             Tag::Emphasis => self.styles.push(style.add_modifier(Modifier::ITALIC)),
             Tag::Strong => self.styles.push(style.patch(theme.emphasis())),
             Tag::Strikethrough => self.styles.push(style.add_modifier(Modifier::CROSSED_OUT)),
-            Tag::Link { .. } => {
+            Tag::Link { dest_url, .. } => {
+                self.link = Some((dest_url.to_string(), self.spans.len()));
                 let style = style.patch(theme.accent());
                 self.styles.push(style.add_modifier(Modifier::UNDERLINED));
             }
@@ -167,7 +171,23 @@ impl MarkdownWriter<'_> {
                 self.styles.pop();
                 self.blank();
             }
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link => {
+            TagEnd::Link => {
+                self.styles.pop();
+                let Some((target, from)) = self.link.take() else {
+                    return;
+                };
+                // A page of the course opens with a key, but an address elsewhere has to be readable.
+                let name: String = self
+                    .spans
+                    .iter()
+                    .skip(from)
+                    .map(|it| &*it.content)
+                    .collect();
+                if target.starts_with("http") && !name.contains(&target) {
+                    self.push(format!(" ({target})"), self.style());
+                }
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
                 self.styles.pop();
             }
             TagEnd::BlockQuote(_) => self.quotes = self.quotes.saturating_sub(1),
@@ -289,6 +309,13 @@ mod tests {
             shown(text, 24),
             "Title\n\nSome long text that has\nto be wrapped.\n\n• one\n• two that is longer\n  than a line\n  • inner\n\n3. three\n4. four\n\n    cargo run\n      --release\n\nend"
         );
+    }
+
+    #[test]
+    fn an_address_outside_the_course_is_readable() {
+        let text = "[docs](https://a.dev/x), <https://a.dev>, [a page](glossary.md)";
+        let expected = "docs (https://a.dev/x), https://a.dev, a page";
+        assert_eq!(shown(text, 80), expected);
     }
 
     #[test]
