@@ -107,7 +107,9 @@ pub fn filter(model: &mut Model) -> Effects {
 }
 
 fn filter_list(model: &mut Model, text: &str) -> bool {
-    if let Some(panel) = model.panel_mut() {
+    // A step keeps its figures while the outline is open.
+    let is_outline = model.screen == FocusedScreen::Outline && model.top_panel().is_none();
+    if let Some(panel) = model.panel_mut().filter(|_| !is_outline) {
         return panel.filter(text);
     }
     let cursor = &mut model.outline.cursor;

@@ -30,6 +30,18 @@ fn the_outline_shows_lessons_with_a_text_until_esc() {
 }
 
 #[test]
+fn the_outline_is_filtered_while_a_step_shows_figures() {
+    let mut script = in_the_first_lesson();
+    script.keys("n enter 9 enter n enter");
+    let id = script.started().expect("a run");
+    script.keys("o");
+    filtered(&mut script, "no lesson has this title");
+    let look = script.look();
+    assert!(look.contains("esc shows all"), "{look}");
+    script.finish(id);
+}
+
+#[test]
 fn rows_of_a_panel_are_filtered_and_a_page_has_none() {
     let mut script = Script::in_new_folder();
     script.keys("enter K");
