@@ -117,7 +117,7 @@ fn show(library: &Library, recording: &Recording, as_json: bool) -> Result<Exit>
     let mut measured = Measurements::default();
     for (_, line) in &lines {
         if let Line::Event(event) = read_line(line) {
-            measured.add(&event.body);
+            measured.add(&event);
         }
     }
     let figures = Metric::ALL.into_iter().filter_map(|metric| {

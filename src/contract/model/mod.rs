@@ -9,8 +9,8 @@ pub mod work;
 pub use config::{ConfigError, ModelConfig, Preset};
 pub use part::Part;
 pub use recipe::{
-    Attention, Backward, HostRead, Initialisation, KeyValue, OperandTypes, Operations, Projection,
-    Recipe, Swiglu,
+    Attention, Backward, Initialisation, KeyValue, OperandTypes, Operations, Projection, Recipe,
+    SideWork, Swiglu,
 };
 
 /// Base of the geometric series of rotation frequencies (Su et al., 2021).

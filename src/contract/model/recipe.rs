@@ -96,14 +96,19 @@ pub enum Backward {
     Missing,
 }
 
-/// Data that the host reads back from the device within a step.
+/// What a step does besides training. Earlier versions knew only reads by the host.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum HostRead {
+pub enum SideWork {
     #[default]
     None,
-    /// Every gradient, for a norm that nothing uses.
-    Gradients,
+    /// The host reads every gradient, for a norm that nothing uses.
+    #[serde(alias = "gradients")]
+    ReadGradients,
+    /// The gradients of past steps stay on the device.
+    KeepGradients,
+    /// The loss is computed once more, after the clock was read.
+    Evaluate,
 }
 
 /// The type of the operands of matrix products.
@@ -136,8 +141,8 @@ pub struct Recipe {
     pub initialisation: Initialisation,
     #[serde(default)]
     pub backward: Backward,
-    #[serde(default, skip_serializing_if = "usual")]
-    pub host_read: HostRead,
+    #[serde(default, alias = "host_read", skip_serializing_if = "usual")]
+    pub side_work: SideWork,
     #[serde(default, skip_serializing_if = "usual")]
     pub operands: OperandTypes,
     /// True if burn may fuse neighbouring operations into one kernel.
@@ -155,7 +160,7 @@ impl Recipe {
         key_value: KeyValue::Shared,
         initialisation: Initialisation::Small,
         backward: Backward::Complete,
-        host_read: HostRead::None,
+        side_work: SideWork::None,
         operands: OperandTypes::Asked,
         graph_fusion: false,
     };

@@ -1,7 +1,7 @@
 //! An unseen case: the host reads every gradient in every step.
 
 use super::{Target, TargetDescription, TargetKind, v3};
-use crate::model::{HostRead, Recipe};
+use crate::model::{Recipe, SideWork};
 
 pub const TARGET: Target = Target(&TargetDescription::by_recipe(
     "case1",
@@ -11,6 +11,6 @@ pub const TARGET: Target = Target(&TargetDescription::by_recipe(
 ));
 
 const RECIPE: Recipe = Recipe {
-    host_read: HostRead::Gradients,
+    side_work: SideWork::ReadGradients,
     ..v3::RECIPE
 };

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Synchronize;
 use crate::model::{
-    Backward, HostRead, Initialisation, KeyValue, OperandTypes, Projection, Recipe, Swiglu,
+    Backward, Initialisation, KeyValue, OperandTypes, Projection, Recipe, SideWork, Swiglu,
 };
 use tinyllama_base::known_by_name;
 
@@ -36,10 +36,20 @@ pub const FIXES: &[Fix] = fixes! {
     "backward": "give every kernel a backward pass",
         |recipe, _| recipe.backward = Backward::Complete;
     "reads": "read nothing back to the host within a step",
-        |recipe, _| recipe.host_read = HostRead::None;
+        |recipe, _| end(recipe, SideWork::ReadGradients);
     "operands": "hand matrix products their operands in the type that was asked for",
         |recipe, _| recipe.operands = OperandTypes::Asked;
+    "history": "free the gradients of a step after its update",
+        |recipe, _| end(recipe, SideWork::KeepGradients);
+    "evaluation": "compute no loss between two steps",
+        |recipe, _| end(recipe, SideWork::Evaluate);
 };
+
+fn end(recipe: &mut Recipe, work: SideWork) {
+    if recipe.side_work == work {
+        recipe.side_work = SideWork::None;
+    }
+}
 
 impl Fix {
     /// Returns a target's recipe and clock with the fix.
@@ -69,7 +79,7 @@ known_by_name!(Fix);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::targets::{ALL, Target, TargetKind, case1, case2, stage2, stage3, v3};
+    use crate::targets::{ALL, Target, TargetKind, case1, case2, case3, case4, stage2, stage3, v3};
 
     /// Fixes that change something in a target.
     fn effective(target: Target) -> Vec<&'static str> {
@@ -84,6 +94,8 @@ mod tests {
         assert_eq!(effective(stage2::TARGET), ["layout", "clock", "products"]);
         assert_eq!(effective(case1::TARGET), ["reads"]);
         assert_eq!(effective(case2::TARGET), ["operands"]);
+        assert_eq!(effective(case3::TARGET), ["history"]);
+        assert_eq!(effective(case4::TARGET), ["evaluation"]);
         let layout: Fix = "layout".parse().unwrap();
         let fixed = layout.apply_to(stage2::RECIPE, stage2::TARGET.timing);
         assert_eq!(fixed, (stage3::TARGET.recipe, stage3::TARGET.timing));

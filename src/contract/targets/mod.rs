@@ -5,6 +5,8 @@
 
 pub mod case1;
 pub mod case2;
+pub mod case3;
+pub mod case4;
 pub mod engine_kind;
 pub mod fixes;
 pub mod stage1;
@@ -42,6 +44,8 @@ pub const ALL: &[Target] = &[
     stage6::TARGET,
     case1::TARGET,
     case2::TARGET,
+    case3::TARGET,
+    case4::TARGET,
 ];
 
 /// A target that `run` can train.

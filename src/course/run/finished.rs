@@ -48,7 +48,7 @@ pub struct FinishedRun {
 impl FinishedRun {
     /// Takes an event.
     pub fn on_event(&mut self, event: &Event) {
-        self.measurements.add(&event.body);
+        self.measurements.add(event);
         match &event.body {
             Body::Hello(hello) => self.hello = Some((**hello).clone()),
             Body::Step(step) => {

@@ -12,6 +12,8 @@ pub struct Measurements {
     scalars: BTreeMap<Metric, f64>,
     steps: BTreeMap<Metric, Vec<f64>>,
     losses: Vec<f64>,
+    /// Time of the last step's event, in seconds.
+    last_step: Option<f64>,
     device: Option<String>,
     backend: Option<String>,
 }
@@ -20,14 +22,18 @@ impl Measurements {
     pub fn collect<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut measurements = Self::default();
         for event in events {
-            measurements.add(&event.body);
+            measurements.add(event);
         }
         measurements
     }
 
     /// Takes an event.
-    pub fn add(&mut self, body: &Body) {
-        match body {
+    pub fn add(&mut self, event: &Event) {
+        let before = match event.body {
+            Body::Step(_) => self.last_step.replace(event.t),
+            _ => None,
+        };
+        match &event.body {
             Body::Hello(hello) => {
                 self.device = Some(hello.device.clone());
                 self.backend = Some(hello.backend.clone());
@@ -35,7 +41,11 @@ impl Measurements {
             Body::Step(step) if step.measured => {
                 self.losses.push(step.loss);
                 for metric in Metric::ALL {
-                    if let Some(value) = metric.of_step(step) {
+                    let value = match metric {
+                        Metric::WallMs => before.map(|before| (event.t - before) * 1e3),
+                        metric => metric.of_step(step),
+                    };
+                    if let Some(value) = value {
                         self.steps.entry(metric).or_default().push(value);
                     }
                 }
@@ -111,7 +121,7 @@ a line some library printed
         let mut measured = Measurements::default();
         for line in STREAM.lines() {
             if let Line::Event(event) = read_line(line) {
-                measured.add(&event.body);
+                measured.add(&event);
             }
         }
         measured
@@ -123,6 +133,9 @@ a line some library printed
         assert_eq!(run.series(Metric::TotalMs).unwrap().values(), [20.0, 30.0]);
         assert_eq!(run.value(Metric::TotalMs, Statistic::Median), Some(25.0));
         assert_eq!(run.value(Metric::ForwardMs, Statistic::P10), Some(6.1));
+        let walls = run.series(Metric::WallMs).unwrap();
+        assert!(walls.values().iter().all(|it| (it - 100.0).abs() < 1e-6));
+        assert_eq!(walls.values().len(), 2, "also after a step of the warm-up");
         assert_eq!(
             run.value(Metric::PeakBytesInUse, Statistic::Median),
             Some(1_048_576.0)

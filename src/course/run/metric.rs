@@ -48,12 +48,15 @@ metrics! {
     ForwardMs = "forward_ms", Milliseconds, Step(|it| it.forward_ms), "host clock around this phase of each measured step";
     BackwardMs = "backward_ms", Milliseconds, Step(|it| it.backward_ms), "host clock around this phase of each measured step";
     OptimizerMs = "optimizer_ms", Milliseconds, Step(|it| it.optimizer_ms), "host clock around this phase of each measured step";
+    // `Measurements` takes it from the times of events.
+    WallMs = "wall_ms", Milliseconds, Step(|_| None), "host clock from the report of one step to that of the next";
     FirstStepMs = "first_step_ms", Milliseconds, Summary(|it| it.first_step_ms), "host clock around the first step, compiling and tuning included";
     SamplesPerS = "samples_per_s", PerSecond("samples"), Summary(|it| it.samples_per_s), "counted over the measured steps and their total time";
     TokensPerS = "tokens_per_s", PerSecond("tokens"), Summary(|it| it.tokens_per_s), "counted over the measured steps and their total time";
     LaunchesPerStep = "launches_per_step", Count("launches"), Summary(|it| it.launches_per_step), "kernels the host issued, counted at each launch";
     PeakBytesInUse = "peak_bytes_in_use", Bytes, Summary(|it| Some(it.peak_bytes_in_use? as f64)), "the backend's memory pool";
     PeakBytesReserved = "peak_bytes_reserved", Bytes, Summary(|it| Some(it.peak_bytes_reserved? as f64)), "the backend's memory pool";
+    ProcessPeakBytes = "process_peak_bytes", Bytes, Summary(|it| Some(it.process_peak_bytes? as f64)), "the system, for the whole process";
     FirstLoss = "first_loss", Nats, Summary(|it| it.first_loss), "computed by the model in that step";
     FinalLoss = "final_loss", Nats, Summary(|it| it.final_loss), "computed by the model in that step";
     Parameters = "parameters", Count("parameters"), Summary(|it| Some(it.parameters as f64)), "counted in the model";

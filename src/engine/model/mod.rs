@@ -10,8 +10,8 @@ pub use llama::{
 };
 pub use rotary::rotary_table;
 pub use tinyllama_contract::model::{
-    Attention, Backward, HostRead, Initialisation, KeyValue, ModelConfig, OperandTypes, Operations,
-    Part, Preset, Projection, ROTARY_BASE, Recipe, Swiglu,
+    Attention, Backward, Initialisation, KeyValue, ModelConfig, OperandTypes, Operations, Part,
+    Preset, Projection, ROTARY_BASE, Recipe, SideWork, Swiglu,
 };
 pub use tinyllama_contract::model::{kernels, work};
 pub use weights::{WeightMatrix, Weights};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{
-    Attention, Backward, HostRead, Initialisation, KeyValue, OperandTypes, Operations, Projection,
+    Attention, Backward, Initialisation, KeyValue, OperandTypes, Operations, Projection, SideWork,
     Swiglu,
 };
 use crate::train::Synchronize;
@@ -145,10 +145,12 @@ const SETTINGS: &[Setting] = settings! {
         OperandTypes::Asked => "in the type that `--dtype` asks for",
         OperandTypes::Single => "in f32, ignoring `--dtype`",
     }, |_| &[passage!("src/engine/targets/autodiff/mod.rs", "    fn engine(")];
-    "reads by the host": |target| match target.recipe.host_read {
-        HostRead::None => "the loss, after the clock was read",
-        HostRead::Gradients => "every gradient in every step, for a norm that is never used; each read waits for the device",
-    }, |_| &[passage!("src/engine/targets/autodiff/mod.rs", "    fn read_gradients(")];
+    "besides training": |target| match target.recipe.side_work {
+        SideWork::None => "only the loss is read, after the clock was read",
+        SideWork::ReadGradients => "the host reads every gradient in every step, for a norm that is never used; each read waits for the device",
+        SideWork::KeepGradients => "the gradients of past steps stay on the device, and nothing uses them",
+        SideWork::Evaluate => "after the clock was read, the loss is computed once more",
+    }, |_| &[passage!("src/engine/targets/autodiff/mod.rs", "    fn side_work(")];
     "neighbouring operations": |target| match engine_text(target.engine).neighbours {
         Some(text) => text,
         None if target.recipe.graph_fusion => "fused into one kernel where burn can",

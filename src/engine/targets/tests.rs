@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::device::{BackendChoice, Tuning};
-use crate::model::{HostRead, Preset, Weights};
+use crate::model::{Preset, SideWork, Weights};
 use crate::train::event::{Body, Event, Summary};
 use crate::train::{
     Data, EventSink, Gemm, MatmulPrecision, Reporter, StopSignal, Tally, TrainingEnd, train,
@@ -77,9 +77,18 @@ fn a_refusal_names_what_a_graph_cannot_contain() {
         assert!(error.contains(on_cpu), "{error}");
     }
     let reads = refusal(v3::TARGET, |options| {
-        options.recipe.host_read = HostRead::Gradients;
+        options.recipe.side_work = SideWork::ReadGradients;
     });
-    assert!(reads.contains("v3 reads gradients on the host"), "{reads}");
+    assert!(reads.contains("v3 does more than train"), "{reads}");
+}
+
+#[test]
+fn what_a_case_does_besides_training_changes_no_loss() {
+    let losses_of = |target| losses(&run(target, &options_of(target)).1);
+    let expected = losses_of(v3::TARGET);
+    for case in [case1::TARGET, case3::TARGET, case4::TARGET] {
+        assert_eq!(losses_of(case), expected, "{case}");
+    }
 }
 
 #[test]

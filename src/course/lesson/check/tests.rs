@@ -314,7 +314,7 @@ fn hello(device: &str) -> Event {
 fn runs_of_different_devices_are_not_compared() {
     let on = |device: &str, ms: f64| {
         let mut run = noisy(ms, 0.02);
-        run.add(&hello(device).body);
+        run.add(&hello(device));
         run
     };
     let times = check("fast.total_ms / slow.total_ms", None, Some(0.9));
@@ -341,11 +341,12 @@ fn runs_of_different_devices_are_not_compared() {
 /// A run with step times of `ms` on a backend.
 fn on_backend(backend: &str, ms: f64) -> Measurements {
     let mut run = noisy(ms, 0.01);
-    let Body::Hello(mut hello) = hello("It").body else {
+    let mut event = hello("It");
+    let Body::Hello(hello) = &mut event.body else {
         panic!("no hello")
     };
     hello.backend = backend.into();
-    run.add(&Body::Hello(hello));
+    run.add(&event);
     run
 }
 

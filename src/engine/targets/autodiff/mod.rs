@@ -3,6 +3,7 @@
 mod activations;
 mod optimizer;
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -13,8 +14,8 @@ use burn::tensor::{Device, Element, ExecutionError, FloatDType, Int, Tensor, Ten
 
 use crate::device::{self, Backend, CacheSettings, OpenDevice, ranges};
 use crate::model::{
-    Context, HostRead, LibraryKernels, Llama, ModelConfig, ModelPrecision, OperandTypes, Part,
-    Recipe, Weights, part,
+    Context, LibraryKernels, Llama, ModelConfig, ModelPrecision, OperandTypes, Part, Recipe,
+    SideWork, Weights, part,
 };
 use crate::targets::graph::{GraphInputs, StepGraph, is_replayed, refuse_copies};
 use crate::train::event::Activations;
@@ -86,6 +87,9 @@ fn model(context: &Context, weights: &Weights, device: &Device) -> Llama {
     )
 }
 
+/// Steps whose gradients [`SideWork::KeepGradients`] keeps, so that its memory ends growing.
+const KEPT_STEPS: usize = 48;
+
 struct BurnDevice {
     open: OpenDevice,
 }
@@ -115,9 +119,9 @@ impl EngineDevice for BurnDevice {
         });
         let context = Context::new(options.config, options.recipe, precision, &device)
             .with_library(library_on(options, self.open.backend));
-        if options.graph && context.recipe.host_read != HostRead::None {
+        if options.graph && context.recipe.side_work != SideWork::None {
             bail!(
-                "--graph on: {} reads gradients on the host within each step, which a graph cannot contain",
+                "--graph on: {} does more than train within each step, which a graph cannot contain",
                 options.target
             );
         }
@@ -133,6 +137,7 @@ impl EngineDevice for BurnDevice {
             optimizer: Optimizer::new(options, &device.clone().autodiff()),
             launches,
             backend: self.open.backend.name(),
+            kept: VecDeque::new(),
             context,
             device,
         }))
@@ -153,6 +158,8 @@ struct AutodiffTrainer {
     inputs: Option<GraphInputs>,
     /// The recorded step.
     graph: Option<StepGraph<RecordedOutput>>,
+    /// Gradients of past steps, newest first.
+    kept: VecDeque<Vec<Tensor<1>>>,
 }
 
 /// What a recorded step leaves.
@@ -313,22 +320,36 @@ impl AutodiffTrainer {
         }
     }
 
-    /// Reads every gradient to the host if the recipe says so.
-    fn read_gradients(&self, gradients: &GradientsParams) -> Result<(), ExecutionError> {
-        if self.context.recipe.host_read == HostRead::None {
-            return Ok(());
-        }
-        let mut sum = 0.0;
-        for parameter in self.model().parameters() {
-            if let Some(gradient) = parameter.gradient(gradients) {
-                let values: Vec<f32> = read(gradient)?;
-                sum += values
-                    .iter()
-                    .map(|value| f64::from(value * value))
-                    .sum::<f64>();
+    /// Does what the recipe says besides training. `gradients` are `None` once the step is over.
+    fn side_work(
+        &mut self,
+        gradients: Option<&GradientsParams>,
+        batch: &DeviceBatch,
+    ) -> Result<(), ExecutionError> {
+        let all = |gradients: &GradientsParams| -> Vec<Tensor<1>> {
+            let parameters = self.model().parameters().into_iter();
+            parameters.filter_map(|it| it.gradient(gradients)).collect()
+        };
+        match (self.context.recipe.side_work, gradients) {
+            (SideWork::ReadGradients, Some(gradients)) => {
+                let mut sum = 0.0;
+                for gradient in all(gradients) {
+                    let values: Vec<f32> = read(gradient)?;
+                    let squares = values.iter().map(|value| f64::from(value * value));
+                    sum += squares.sum::<f64>();
+                }
+                black_box(sum.sqrt());
             }
+            (SideWork::KeepGradients, Some(gradients)) => {
+                let step = all(gradients);
+                self.kept.truncate(KEPT_STEPS - 1);
+                self.kept.push_front(step);
+            }
+            (SideWork::Evaluate, None) => {
+                black_box(read::<f32, 1>(self.forward(batch).inner())?);
+            }
+            _ => {}
         }
-        black_box(sum.sqrt());
         Ok(())
     }
 
@@ -343,10 +364,11 @@ impl AutodiffTrainer {
         let loss = pass.span("forward", || self.forward(batch));
         let gradients = pass.span("backward", || self.backward(loss));
         pass.span("optimizer", || {
-            self.read_gradients(&gradients)?;
+            self.side_work(Some(&gradients), batch)?;
             self.update(gradients);
             Ok::<_, ExecutionError>(())
         })?;
+        self.side_work(None, batch)?;
         pass.span("wait for the device", || device.sync())
     }
 }
@@ -372,7 +394,7 @@ impl Engine for AutodiffTrainer {
         let gradients = self.backward(loss.clone());
         let with_gradient = gradients.len();
         let backward = clock.lap(phases, &self.device)?;
-        self.read_gradients(&gradients)?;
+        self.side_work(Some(&gradients), &batch)?;
         self.update(gradients);
         let whole = matches!(synchronize, Synchronize::Phases | Synchronize::Step);
         let optimizer = clock.lap(whole, &self.device)?;
@@ -394,6 +416,7 @@ impl Engine for AutodiffTrainer {
         // Reading the loss waits for the device, so it comes after the clock and the launch count are read.
         let loss = loss.inner().try_into_scalar::<f32>();
         let loss = f64::from(loss.context("the loss could not be read back")?);
+        self.side_work(None, &batch)?;
         if let Some(graph) = self.graph.take_if(|graph| graph.is_due()) {
             self.record(graph)?;
         }
