@@ -5,7 +5,9 @@
 `fused=True` takes one matrix product for query, key and value, one for gate and up, and the library's attention. On an AMD GPU
 `torch.cuda` means HIP; nothing in these files is written for one maker.
 """
+import json
 import math
+import os
 import time
 
 import torch
@@ -111,7 +113,10 @@ def synchronize():
         torch.cuda.synchronize()
 
 
-def median_ms(step, steps=30, warmup=5):
+STEPS, WARMUP = (30, 5) if DEVICE == "cuda" else (8, 2)
+
+
+def median_ms(step, steps=STEPS, warmup=WARMUP):
     """Median of steps that are waited for once, after some that are not counted."""
     times = []
     for n in range(warmup + steps):
@@ -124,14 +129,25 @@ def median_ms(step, steps=30, warmup=5):
     return sorted(times)[len(times) // 2]
 
 
+def report(**figures):
+    """Prints the figures as one line of JSON for `tinyllama-tutor pytorch --json`."""
+    if os.environ.get("TINYLLAMA_JSON"):
+        name = torch.cuda.get_device_name() if DEVICE == "cuda" else "cpu"
+        print(json.dumps(dict(torch=torch.__version__, device=name, **figures)))
+
+
 if __name__ == "__main__":
     model, optimizer, tokens, targets = setup("tiny")
+    losses = []
     for n in range(20):
         optimizer.zero_grad(set_to_none=True)
         loss = model(tokens, targets)
         loss.backward()
         optimizer.step()
         if n in (0, 19):  # .item() waits for the device: not in every step
+            losses.append(loss.item())
             print(f"step {n + 1}: loss {loss.item():.4f}")
     parameters = list(model.parameters())
-    print(f"with a gradient: {sum(p.grad is not None for p in parameters)} of {len(parameters)} tensors")
+    with_gradient = sum(p.grad is not None for p in parameters)
+    print(f"with a gradient: {with_gradient} of {len(parameters)} tensors")
+    report(with_gradient=with_gradient, tensors=len(parameters), first_loss=losses[0], final_loss=losses[-1])

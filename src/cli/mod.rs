@@ -31,6 +31,7 @@ mod predict;
 mod prepare;
 mod print_result;
 mod profile;
+mod pytorch;
 mod ranks;
 mod recordings;
 mod regress;
@@ -152,6 +153,8 @@ commands! {
     /// Run a profiler on a target, or read a profiler's files
     #[command(subcommand)]
     Profile(Box<profile::ProfileCommand>) = profile::run,
+    /// Run a PyTorch script of the course, or your version of an exercise in Triton
+    Pytorch(pytorch::PytorchArgs) = pytorch::run,
     /// The processes of a launcher
     #[command(subcommand, hide = true)]
     Launch(launch::End) = launch::run,

@@ -1,5 +1,10 @@
 //! Commands of the tutor that a step may run. The list is closed, and they only use files of the session.
 
+use include_dir::{Dir, include_dir};
+
+/// The scripts of the command `pytorch`.
+pub static PYTORCH: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/pytorch");
+
 /// Placeholder for the folder of the session.
 pub const SESSION: &str = "{session}";
 
@@ -23,7 +28,7 @@ const fn takes(name: &'static str, takes: AcceptedFlags) -> LessonCommand {
     LessonCommand { name, takes }
 }
 
-pub const COMMANDS: [LessonCommand; 14] = [
+pub const COMMANDS: [LessonCommand; 15] = [
     takes("doctor", AcceptedFlags::None),
     takes("calibrate", AcceptedFlags::Device),
     takes("roofline", AcceptedFlags::All),
@@ -38,6 +43,7 @@ pub const COMMANDS: [LessonCommand; 14] = [
     takes("kernels", AcceptedFlags::None),
     takes("benchmark gemm", AcceptedFlags::All),
     takes("compare", AcceptedFlags::All),
+    takes("pytorch", AcceptedFlags::None),
 ];
 
 /// Flags of these commands that name files or programs, or change the output.

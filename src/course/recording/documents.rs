@@ -68,12 +68,12 @@ mod tests {
         assert_eq!(DOCUMENTS.len(), json.count());
         for document in DOCUMENTS.iter() {
             assert!(!document.value.is_null(), "{}", document.id);
-            let graphs = document.id == "graphs";
-            let origin = [
-                "NVIDIA H200, 24 November 2026",
-                "NVIDIA H100, 26 November 2026",
-            ];
-            assert_eq!(document.origin(), origin[usize::from(graphs)]);
+            let origin = match document.id.as_str() {
+                "graphs" => "NVIDIA H100, 26 November 2026",
+                id if id.starts_with("pytorch-") => "two cores of an Intel Xeon, 26 November 2026",
+                _ => "NVIDIA H200, 24 November 2026",
+            };
+            assert_eq!(document.origin(), origin);
         }
     }
 }

@@ -1,0 +1,85 @@
+//! `pytorch`: runs a PyTorch script of `assets/pytorch`, or a learner's version of one.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use serde_json::Value;
+
+use super::Exit;
+use super::print_result::print_text;
+use tinyllama_contract::flags::UsageError;
+use tinyllama_course::lesson::command::PYTORCH;
+use tinyllama_course::run::die_with_parent;
+
+#[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor pytorch tiny_llama
+      counts the parameters that receive a gradient
+  tinyllama-tutor pytorch triton_rms_norm --file mine.py
+      writes the exercise to mine.py, and checks that file in later calls")]
+pub struct PytorchArgs {
+    /// Name of the script, without its ending
+    script: String,
+    /// Arguments of the script
+    args: Vec<String>,
+    /// Run this version of the script; it is written if it does not exist
+    #[arg(long, value_name = "FILE", conflicts_with = "solution")]
+    file: Option<PathBuf>,
+    /// Run the solution of an exercise
+    #[arg(long)]
+    solution: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &PytorchArgs) -> Result<Exit> {
+    let name = format!("{}.py", args.script);
+    let source = match args.solution {
+        true => format!("solutions/{name}"),
+        false => name.clone(),
+    };
+    let source = PYTORCH.get_file(&source);
+    let source = source.ok_or_else(|| UsageError(format!("assets/pytorch has no {name}")))?;
+    let folder = tempfile::tempdir()?;
+    PYTORCH.extract(folder.path())?;
+    let mut text = source.contents().to_vec();
+    if let Some(file) = &args.file {
+        match fs::read(file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => fs::write(file, &text),
+            read => read.map(|learners| text = learners),
+        }
+        .with_context(|| format!("cannot use {}", file.display()))?;
+    }
+    let path = folder.path().join(&name);
+    fs::write(&path, text)?;
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(path).args(&args.args);
+    command.env("TINYLLAMA_JSON", "1");
+    die_with_parent(&mut command, libc::SIGKILL);
+    let ended = command.output().context("python3 is missing")?;
+    let [said, log] =
+        [ended.stdout, ended.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    let (shown, last) = said.trim_end().rsplit_once('\n').unwrap_or_default();
+    let document = serde_json::from_str(last).ok().filter(Value::is_object);
+    if let Some(mut document) = document.filter(|_| ended.status.success()) {
+        document["file"] = args
+            .file
+            .as_ref()
+            .map(|file| file.display().to_string())
+            .into();
+        return print_text(args.json, &document, shown);
+    }
+    eprintln!("{said}{log}");
+    if log.contains("No module named") {
+        eprintln!(
+            "Get what is missing with `python3 -m pip install torch triton numpy`, or skip this step."
+        );
+        return Ok(Exit::Environment);
+    }
+    Ok(Exit::Failed)
+}
