@@ -61,7 +61,16 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
     command.arg("-B").arg(path).args(&args.args);
     command.env("TINYLLAMA_JSON", "1");
     die_with_parent(&mut command, libc::SIGKILL);
-    let ended = command.output().context("python3 is missing")?;
+    eprintln!("python3 runs {name}; its output follows when it has ended");
+    let ended = match command.output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!(
+                "error: there is no python3 on your PATH\n       Install Python 3, or skip this step."
+            );
+            return Ok(Exit::Environment);
+        }
+        ended => ended.context("python3 cannot be started")?,
+    };
     let [said, log] =
         [ended.stdout, ended.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
     let (shown, last) = said.trim_end().rsplit_once('\n').unwrap_or_default();
