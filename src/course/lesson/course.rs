@@ -51,6 +51,15 @@ pub struct Step {
     pub checks: Vec<Check>,
     pub hints: Vec<Hint>,
     pub golden: Golden,
+    /// The same question with other figures.
+    pub again: Option<Box<Step>>,
+}
+
+impl Step {
+    /// Returns the step in the form in which an earlier question is asked again.
+    pub fn asked_again(&self) -> &Step {
+        self.again.as_deref().unwrap_or(self)
+    }
 }
 
 /// The inputs of a learner who does everything right.

@@ -183,6 +183,19 @@ pub struct NumberDocument {
     /// Wrong numbers from typical mistakes, each with an explanation
     #[serde(default)]
     pub mistakes: Vec<Mistake>,
+    /// The same question with other figures, for when it is asked again
+    pub again: Option<AgainDocument>,
+}
+
+/// A question about a number with other figures
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgainDocument {
+    /// The question, instead of the step's text
+    pub text: String,
+    pub answer: f64,
+    /// Explanation of the way to the answer
+    pub because: String,
 }
 
 /// A wrong number

@@ -45,7 +45,7 @@ impl StepReader<'_> {
             hints
         };
         let golden = self.golden(step);
-        Some(Step {
+        let mut read = Step {
             id: step.id.clone(),
             title: step.title.clone(),
             text: step.text.clone(),
@@ -58,7 +58,23 @@ impl StepReader<'_> {
             checks,
             hints,
             golden,
-        })
+            again: None,
+        };
+        let mut other = step.clone();
+        if let Some(number) = &mut other.number
+            && let Some(again) = number.again.take()
+        {
+            (number.answer, number.because) = (Some(again.answer), again.because);
+            number.mistakes.clear();
+            let kind = step.kind.read(&mut self, &other)?;
+            let text = again.text;
+            read.again = Some(Box::new(Step {
+                kind,
+                text,
+                ..read.clone()
+            }));
+        }
+        Some(read)
     }
 
     pub(super) fn refuse(&mut self, path: &str, message: impl Into<String>) {

@@ -187,6 +187,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         let (mut right, of) = (0, questions.len());
         for (number, at) in (1..).zip(questions) {
             let found = course.find_run(&at);
+            let found = found.map(|(lesson, step)| (lesson, step.asked_again()));
             let Some((lesson, step, quiz)) = found.and_then(|(l, s)| Some((l, s, s.as_quiz()?)))
             else {
                 continue;

@@ -44,7 +44,8 @@ impl Session {
         step: &Step,
         answer: QuizAnswer,
     ) -> Result<Option<MarkedAnswer>, SessionError> {
-        let quiz = step.as_quiz().map(|quiz| self.answerable(course, quiz));
+        let quiz = step.asked_again().as_quiz();
+        let quiz = quiz.map(|quiz| self.answerable(course, quiz));
         let Some(quiz) = quiz.transpose()?.flatten() else {
             return Ok(None);
         };
@@ -100,8 +101,13 @@ mod tests {
         }
         let asked = questions(&course, session.state());
         assert_eq!((asked.len(), &asked[0]), (3, missed));
+        let other = step.asked_again();
+        assert_ne!(other.text, step.text, "it returns with other figures");
+        let marked = session.recall(missed.clone(), &course, step, *right);
+        assert!(!marked.unwrap().unwrap().correct, "those of before");
+        let right = other.as_quiz().and_then(Quiz::solution).unwrap();
         let marked = session
-            .recall(missed.clone(), &course, step, *right)
+            .recall(missed.clone(), &course, step, right)
             .unwrap();
         assert!(marked.unwrap().correct);
         let later = questions(&course, session.state());

@@ -157,8 +157,12 @@ impl Model {
 
     /// Returns the open step.
     pub fn open_step<'a>(&self, course: &'a Course) -> Option<OpenStep<'a>> {
-        let at = self.step.as_ref()?.at.clone();
-        let (lesson, step) = course.find_run(&at)?;
+        let view = self.step.as_ref()?;
+        let at = view.at.clone();
+        let (lesson, mut step) = course.find_run(&at)?;
+        if view.recall.is_some() {
+            step = step.asked_again();
+        }
         Some(OpenStep { lesson, step, at })
     }
 
