@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use common::{stderr, stdout, tutor};
 use serde_json::Value;
 use tinyllama_course::workbench::check::{ExerciseCheck, WAVES, check};
+use tinyllama_course::workbench::proof::{EverySize, Verdict};
 use tinyllama_course::workbench::{
     Exercise, FindingKind, KernelFile, KernelFinding, ToolchainError, amd, exercises, find, text,
 };
@@ -120,6 +121,7 @@ fn every_solution_passes_at_both_wave_sizes() {
     for_each_exercise(|exercise| {
         let text = exercise.solution().unwrap();
         let checked = checked(exercise, text, &WAVES);
+        // No size that the proof tries may make a right kernel wrong.
         let whole = checked.passed && checked.cases == 2 * exercise.cases.len();
         (!whole).then(|| said(&checked, text)).into_iter().collect()
     });
@@ -146,6 +148,29 @@ fn every_starter_fails_and_runs() {
     });
 }
 
+/// A fault of a kernel that was proven to have none: a race in an argument, or a write outside of it.
+fn contradiction<'a>(exercise: &Exercise, checked: &'a ExerciseCheck) -> Option<&'a KernelFinding> {
+    let proven = checked
+        .every_size
+        .as_ref()
+        .is_some_and(EverySize::is_proven);
+    let mut findings = checked.findings.iter().filter(|_| proven);
+    findings.find(|finding| {
+        let mut arrays = exercise
+            .arguments
+            .iter()
+            .map(|one| format!("s {}[", one.name));
+        let verb = if finding.kind == FindingKind::Race {
+            ""
+        } else {
+            "write"
+        };
+        let kinds = [FindingKind::Race, FindingKind::OutOfBounds];
+        kinds.contains(&finding.kind)
+            && arrays.any(|array| finding.message.contains(&format!("{verb}{array}")))
+    })
+}
+
 #[test]
 fn every_typical_mistake_is_found_with_the_right_words() {
     if !ready() {
@@ -167,6 +192,10 @@ fn every_typical_mistake_is_found_with_the_right_words() {
                             finding.line == Some(line) || finding.other_line == Some(line)
                         })
                 };
+                if let Some(finding) = contradiction(exercise, &checked) {
+                    let name = &wrong.file;
+                    missed.push(format!("{name}: proven, but {}", finding.message));
+                }
                 if !checked.findings.iter().any(shows) {
                     let (name, shows) = (&wrong.file, wrong.shows.name());
                     let (says, line) = (&wrong.says, wrong.line);
@@ -204,6 +233,41 @@ fn every_solution_compiles_for_amd_gpus() {
             Err(error) => vec![format!("{}: {error:#}", exercise.name)],
         }
     });
+}
+
+#[test]
+fn a_size_that_no_case_has_shows_what_is_wrong_there() {
+    if !ready() {
+        return;
+    }
+    let exercise = find("elementwise").unwrap();
+    let right = exercise.solution().unwrap();
+    let shown = |text: &str| {
+        checked(exercise, text, &[64])
+            .every_size
+            .expect("a compiler")
+    };
+    let wrong = shown(&right.replace("i < n", "i <= n"));
+    assert_eq!((wrong.verdict, wrong.line), (Verdict::Refuted, Some(6)));
+    assert!(
+        wrong.text().contains("with n 1: thread 1 of block 0"),
+        "{}",
+        wrong.text()
+    );
+    assert!(shown(right).is_proven());
+    // Every case passes here, and n = 2 is none of them.
+    let text = right.replace(
+        "    if (i < n)",
+        "    if (i == n && n == 2) out[i] = 0;\n    if (i < n)",
+    );
+    let checked = checked(exercise, &text, &[64]);
+    assert_eq!(
+        (checked.passed, checked.findings.len()),
+        (false, 1),
+        "{}",
+        said(&checked, &text)
+    );
+    assert_eq!(checked.findings[0].case.as_deref(), Some("n 2"));
 }
 
 /// Files that do not solve the first exercise, and the expected messages.

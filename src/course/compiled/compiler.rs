@@ -108,17 +108,47 @@ impl Compiler {
         source: &str,
         architecture: &str,
     ) -> Result<String, CompilerError> {
+        self.compile(kernel, source, architecture, &["-O3"])
+    }
+
+    /// Compiles HIP C++ `source` like [`Compiler::assembly`] to the compiler's own form. Sizes of the grid and of a
+    /// workgroup are calls there.
+    ///
+    /// # Errors
+    /// Fails like [`Compiler::assembly`].
+    pub fn intermediate(
+        &self,
+        kernel: &str,
+        source: &str,
+        architecture: &str,
+    ) -> Result<String, CompilerError> {
+        let flags = ["-emit-llvm", "-O1", "-DTUTOR_SIZES"];
+        self.compile(kernel, source, architecture, &flags)
+    }
+
+    fn compile(
+        &self,
+        kernel: &str,
+        source: &str,
+        architecture: &str,
+        flags: &[&str],
+    ) -> Result<String, CompilerError> {
         let mut input = tempfile::Builder::new()
             .suffix(".hip")
             .tempfile_in(self.folder.path())?;
         input.write_all(source.as_bytes())?;
         let output = input.path().with_extension("s");
         let folder = self.folder.path();
-        let compiled = Command::new(&self.path)
+        // A file of a learner may keep a compiler busy for ever. Units are seconds, KiB, and blocks of 512 bytes.
+        let limits = "ulimit -t 120; ulimit -v 8000000; ulimit -f 131072; exec \"$@\"";
+        let compiled = Command::new("/bin/sh")
+            .args(["-c", limits, "sh"])
+            .arg(&self.path)
             .args(["-x", "hip", "--offload-device-only", "-S"])
             .arg(format!("--offload-arch={architecture}"))
             // Without HIP's headers and AMD's device libraries, because they may not be installed.
-            .args(["-nogpuinc", "-nogpulib", "-fdeclspec", "-O3", "-std=c++17"])
+            .args(["-nogpuinc", "-nogpulib", "-fdeclspec", "-std=c++17"])
+            .args(flags)
             // Source lines, which change no instruction.
             .arg("-gline-tables-only")
             .arg("-Wno-everything")

@@ -34,11 +34,20 @@ TUTOR_COORDINATES(TutorThreadIdx, threadIdx, __builtin_amdgcn_workitem_id_x(), _
                   __builtin_amdgcn_workitem_id_z())
 TUTOR_COORDINATES(TutorBlockIdx, blockIdx, __builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(),
                   __builtin_amdgcn_workgroup_id_z())
+#ifdef TUTOR_SIZES
+// For a compiler's own form, which is read and never run: sizes under names.
+#define TUTOR_SIZE(name) extern "C" __attribute__((device, const)) unsigned name();
+TUTOR_SIZE(__tutor_block_size_x) TUTOR_SIZE(__tutor_block_size_y) TUTOR_SIZE(__tutor_block_size_z)
+TUTOR_SIZE(__tutor_grid_size_x) TUTOR_SIZE(__tutor_grid_size_y) TUTOR_SIZE(__tutor_grid_size_z)
+TUTOR_COORDINATES(TutorBlockDim, blockDim, __tutor_block_size_x(), __tutor_block_size_y(), __tutor_block_size_z())
+TUTOR_COORDINATES(TutorGridDim, gridDim, __tutor_grid_size_x(), __tutor_grid_size_y(), __tutor_grid_size_z())
+#else
 TUTOR_COORDINATES(TutorBlockDim, blockDim, __builtin_amdgcn_workgroup_size_x(), __builtin_amdgcn_workgroup_size_y(),
                   __builtin_amdgcn_workgroup_size_z())
 TUTOR_COORDINATES(TutorGridDim, gridDim, __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x(),
                   __builtin_amdgcn_grid_size_y() / __builtin_amdgcn_workgroup_size_y(),
                   __builtin_amdgcn_grid_size_z() / __builtin_amdgcn_workgroup_size_z())
+#endif
 // A constant, as AMD's own compiler has it: clang's builtin becomes one only after loops over it were to be unrolled.
 #ifdef __GFX9__
 #define warpSize 64

@@ -5,12 +5,13 @@ use itertools::Itertools;
 use serde::Serialize;
 
 use super::amd;
-use super::compile;
-use super::exercise::{ErrorLimits, Exercise};
+use super::compile::{self, HostModule};
+use super::exercise::{ErrorLimits, Exercise, LaunchText};
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelFinding};
 use super::picture::AccessPicture;
 use super::problem::PreparedCase;
+use super::proof::{self, EverySize};
 use super::stand_in::{self, CaseResult, KernelOutput};
 use super::toolchain::Toolchain;
 
@@ -32,6 +33,8 @@ pub struct ExerciseCheck {
     pub cases: usize,
     pub findings: Vec<KernelFinding>,
     pub warnings: Vec<KernelFinding>,
+    /// What holds for every size. `None` if the file never ran, or no compiler on this machine knows AMD GPUs.
+    pub every_size: Option<EverySize>,
     /// Pictures of the first case, for each wave size.
     pub pictures: Vec<WavePictures>,
 }
@@ -66,35 +69,32 @@ pub fn check(
         }
     };
     checked.warnings.clone_from(&module.warnings);
-    for (turn, &wave) in waves.iter().enumerate() {
-        // From the second wave size on, the numbers depend on the file, so that no file can contain the results.
-        let salt = if turn == 0 { 0 } else { file.salt() };
-        for (index, sizes) in exercise.cases.iter().enumerate() {
-            let problem = PreparedCase::salted(exercise, sizes, wave, salt)?;
-            let first = index == 0;
-            let answer = stand_in::run(&toolchain, &module, &problem, first)?;
-            checked.cases += 1;
-            let mut findings = wrong_results(&problem, &answer)?;
-            let whole = answer.outputs.is_some();
-            if first && whole {
-                findings.extend(over_limits(&problem, &answer)?);
-            }
-            let endless = answer
-                .findings
-                .iter()
-                .any(|finding| finding.kind == FindingKind::Endless);
-            let all = answer.findings.into_iter().chain(findings).collect();
-            checked.add_all(all, wave, &problem);
-            if first {
-                let pictures = answer.pictures;
-                checked.pictures.push(WavePictures { wave, pictures });
-            }
-            if endless {
-                // The other cases would take as long.
-                break;
+    // Lanes of a wavefront count only in some kernels.
+    let depends =
+        file.text.contains("warpSize") || exercise.launches.iter().any(LaunchText::depends_on_wave);
+    let proofs = waves
+        .iter()
+        .copied()
+        .take(if depends { waves.len() } else { 1 });
+    std::thread::scope(|scope| {
+        let prove = |wave| {
+            (
+                wave,
+                scope.spawn(move || proof::prove(exercise, file, wave)),
+            )
+        };
+        let proofs: Vec<_> = proofs.map(prove).collect();
+        checked.run_cases(&toolchain, &module, exercise, file, waves)?;
+        for (wave, proof) in proofs {
+            let proof = proof.join().ok().flatten();
+            let proof =
+                proof.map(|proof| checked.tried(&toolchain, &module, exercise, proof, wave));
+            if checked.every_size.as_ref().is_none_or(EverySize::is_proven) {
+                checked.every_size = proof.transpose()?;
             }
         }
-    }
+        anyhow::Ok(())
+    })?;
     if checked.findings.is_empty() {
         checked.findings.extend(too_few_waves(exercise, file)?);
     }
@@ -103,6 +103,69 @@ pub fn check(
 }
 
 impl ExerciseCheck {
+    fn run_cases(
+        &mut self,
+        toolchain: &Toolchain,
+        module: &HostModule,
+        exercise: &Exercise,
+        file: &KernelFile,
+        waves: &[u32],
+    ) -> Result<()> {
+        for (turn, &wave) in waves.iter().enumerate() {
+            // From the second wave size on, the numbers depend on the file, so that no file can contain the results.
+            let salt = if turn == 0 { 0 } else { file.salt() };
+            for (index, sizes) in exercise.cases.iter().enumerate() {
+                let problem = PreparedCase::salted(exercise, sizes, wave, salt)?;
+                let first = index == 0;
+                let answer = stand_in::run(toolchain, module, &problem, first)?;
+                self.cases += 1;
+                let mut findings = wrong_results(&problem, &answer)?;
+                let whole = answer.outputs.is_some();
+                if first && whole {
+                    findings.extend(over_limits(&problem, &answer)?);
+                }
+                let endless = answer
+                    .findings
+                    .iter()
+                    .any(|finding| finding.kind == FindingKind::Endless);
+                let all = answer.findings.into_iter().chain(findings).collect();
+                self.add_all(all, wave, &problem);
+                if first {
+                    let pictures = answer.pictures;
+                    self.pictures.push(WavePictures { wave, pictures });
+                }
+                if endless {
+                    // The other cases would take as long.
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the sizes at which a proof failed. What goes wrong there is a finding.
+    fn tried(
+        &mut self,
+        toolchain: &Toolchain,
+        module: &HostModule,
+        exercise: &Exercise,
+        proof: EverySize,
+        wave: u32,
+    ) -> Result<EverySize> {
+        let sizes = proof.sizes.as_ref();
+        let Some(problem) = sizes.and_then(|sizes| PreparedCase::new(exercise, sizes, wave).ok())
+        else {
+            return Ok(proof);
+        };
+        let mut findings = stand_in::run(toolchain, module, &problem, false)?.findings;
+        findings.retain(|one| matches!(one.kind, FindingKind::Race | FindingKind::OutOfBounds));
+        let proof = findings.first().map_or(proof.clone(), |first| {
+            proof.refuted(&problem.describe(), first)
+        });
+        self.add_all(findings, wave, &problem);
+        Ok(proof)
+    }
+
     /// Kinds of the findings, each once.
     pub fn kinds(&self) -> Vec<String> {
         let kinds = self.findings.iter().map(|finding| finding.kind.name());

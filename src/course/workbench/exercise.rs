@@ -41,6 +41,9 @@ pub struct Exercise {
     pub tolerance: f64,
     /// The first case is a regular one. Access pictures show it.
     pub cases: Vec<NamedSizes>,
+    /// What the task says of sizes. Each formula is a whole number of at least 0: `256 - width`, `head_dim / 2`.
+    #[serde(default)]
+    pub sizes: Vec<Expression>,
     pub bench: NamedSizes,
     /// Least number of bytes to move; `flops` is the number of operations to compute.
     pub bytes: Expression,
@@ -148,6 +151,14 @@ pub struct Wrong {
     pub says: Option<String>,
     #[serde(default)]
     pub line: Option<u32>,
+}
+
+impl LaunchText {
+    /// Whether the shape of the launch depends on the lanes of a wavefront.
+    pub fn depends_on_wave(&self) -> bool {
+        let mut sides = self.grid.iter().chain(&self.block);
+        sides.any(|side| side.text().contains("wave"))
+    }
 }
 
 impl Exercise {

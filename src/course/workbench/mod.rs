@@ -18,6 +18,7 @@ pub mod machine;
 mod object_file;
 pub mod picture;
 pub mod problem;
+pub mod proof;
 mod reference;
 pub mod stand_in;
 #[cfg(test)]

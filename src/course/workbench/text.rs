@@ -27,6 +27,10 @@ pub fn lines(checked: &ExerciseCheck, file: &KernelFile) -> Vec<String> {
         lines.push(format!("the compiler warns{at}: {}", warning.message));
         lines.extend(warning.line.and_then(|line| quoted(file, line)));
     }
+    if let Some(every_size) = &checked.every_size {
+        lines.push(String::new());
+        lines.extend(wrapped(&every_size.text(), WIDTH));
+    }
     lines
 }
 
