@@ -106,7 +106,10 @@ impl<'a> Module<'a> {
             let scope = self.definitions.get(field(location, "scope: ")?)?;
             let file = self.definitions.get(field(scope, "file: ")?)?;
             if file.contains(&format!("\"{SOURCE}\"")) {
-                return field(location, "line: ")?.parse().ok();
+                return field(location, "line: ")?
+                    .parse()
+                    .ok()
+                    .filter(|line| *line > 0);
             }
             place = field(location, "inlinedAt: ")?;
         }
@@ -179,7 +182,9 @@ impl<'a> Function<'a> {
             }));
             if line.is_empty()
                 || line.starts_with(['[', ']', ';'])
-                || line.starts_with('i') && line.contains("label %")
+                || line
+                    .trim_start_matches('i')
+                    .starts_with(|c: char| c.is_ascii_digit())
             {
                 continue;
             }

@@ -17,6 +17,13 @@ pub struct Value {
     pub steps: Vec<Step>,
 }
 
+impl From<Poly> for Value {
+    fn from(poly: Poly) -> Value {
+        let steps = vec![];
+        Value { poly, steps }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// At least 0, or the machine computes another number.
@@ -68,15 +75,7 @@ impl<'a> Kernel<'a> {
         arguments: Vec<Option<Poly>>,
     ) -> Kernel<'a> {
         let arguments = function.parameters.iter().zip(arguments);
-        let values = arguments.filter_map(|(name, poly)| {
-            Some((
-                *name,
-                Value {
-                    poly: poly?,
-                    steps: vec![],
-                },
-            ))
-        });
+        let values = arguments.filter_map(|(name, poly)| Some((*name, poly?.into())));
         let values = values.collect();
         let facts = vec![vec![]; function.blocks.len()];
         let mut kernel = Kernel {
@@ -98,13 +97,16 @@ impl<'a> Kernel<'a> {
 
     /// Takes the steps of a value into `facts`. Returns whether every need was shown.
     pub fn admits(&self, steps: &[Step], facts: &mut Vec<Poly>) -> bool {
-        steps.iter().all(|step| match step {
-            Step::Need(need) => self.symbols.holds(need, facts),
-            Step::Known(fact) => {
-                self.symbols.note(facts, fact);
-                true
+        let mut with = facts.clone();
+        for step in steps {
+            match step {
+                Step::Need(need) if !self.symbols.holds(need, &with) => return false,
+                Step::Need(_) => {}
+                Step::Known(fact) => self.symbols.note(&mut with, fact),
             }
-        })
+        }
+        *facts = with;
+        true
     }
 
     fn facts_at(&mut self, block: usize) -> Vec<Poly> {
@@ -113,14 +115,8 @@ impl<'a> Kernel<'a> {
             return self.symbols.facts.clone();
         }
         let back = function.back_edges(block);
-        let entries = function.blocks[block]
-            .predecessors
-            .iter()
-            .filter(|from| function.order.contains(from));
-        let entries: Vec<usize> = entries
-            .copied()
-            .filter(|from| !back.contains(from))
-            .collect();
+        let mut entries = function.blocks[block].predecessors.clone();
+        entries.retain(|from| function.order.contains(from) && !back.contains(from));
         let [entry] = entries[..] else {
             return self.facts[function.dominator[block]].clone();
         };
@@ -128,10 +124,9 @@ impl<'a> Kernel<'a> {
         let claims = self.claims_of_edge(entry, block);
         let _ = self.learn(&claims, &mut facts);
         if let [latch] = back[..] {
-            let of_rounds = self.facts_of_rounds(block, latch, &facts);
-            of_rounds
-                .iter()
-                .for_each(|fact| self.symbols.note(&mut facts, fact));
+            for fact in self.facts_of_rounds(block, latch, &facts) {
+                self.symbols.note(&mut facts, &fact);
+            }
         }
         facts
     }
@@ -164,19 +159,15 @@ impl<'a> Kernel<'a> {
     fn learn(&self, claims: &[Claim], facts: &mut Vec<Poly>) -> Vec<Poly> {
         let mut learned = vec![];
         for claim in claims {
-            let mut with = facts.clone();
-            if self.admits(&claim.steps, &mut with) {
-                *facts = with;
-                // Of two numbers that differ, one is the larger.
-                let apart = |one: &&Poly| self.symbols.holds(&one.plus_number(1), facts);
-                let possible = claim.possible();
-                let certain = possible
-                    .iter()
-                    .filter(|one| claim.different.is_none() || apart(one));
-                let certain: Vec<Poly> = certain.cloned().collect();
-                certain.iter().for_each(|one| self.symbols.note(facts, one));
-                learned.extend(certain);
+            if !self.admits(&claim.steps, facts) {
+                continue;
             }
+            let mut certain = claim.possible();
+            // Of two numbers that differ, one is the larger.
+            let apart = |one: &Poly| self.symbols.holds(&one.plus_number(1), facts);
+            certain.retain(|one| claim.different.is_none() || apart(one));
+            certain.iter().for_each(|one| self.symbols.note(facts, one));
+            learned.extend(certain);
         }
         learned
     }
@@ -186,10 +177,10 @@ impl<'a> Kernel<'a> {
         let branch = block
             .instructions
             .last()
-            .filter(|last| last.operation == "br" && last.operands.len() == 3);
+            .filter(|last| last.operation == "br");
         match (branch, &block.successors[..]) {
             (Some(branch), &[yes, no]) if yes != no => {
-                self.claims(branch.operands[0].trim_start_matches("i1 "), to == yes)
+                self.claims(last_word(branch.operands[0]), to == yes)
             }
             _ => vec![],
         }
@@ -253,33 +244,18 @@ impl<'a> Kernel<'a> {
     /// A value as a number of so many bits, with or without a sign.
     fn number(&mut self, name: &'a str, bits: u32, signed: bool) -> Value {
         let mut value = self.value(name);
-        let half = 1i128 << (bits - 1);
-        let (least, most) = if signed {
-            (-half, half - 1)
-        } else {
-            (0, 2 * half - 1)
-        };
-        if value
-            .poly
-            .as_number()
-            .is_none_or(|number| number < least || number > most)
-        {
-            let inside = [
-                value.poly.plus_number(-least),
-                &Poly::number(most) - &value.poly,
-            ];
-            value.steps.extend(inside.map(Step::Need));
-        }
+        let all = 1i128 << bits;
+        let least = if signed { -all / 2 } else { 0 };
+        let above = value.poly.plus_number(-least);
+        let below = &Poly::number(all - 1) - &above;
+        value.steps.extend([above, below].map(Step::Need));
         value
     }
 
     /// The value of a name or a number. It is right up to multiples of 2 to the power of its bits.
     pub fn value(&mut self, name: &'a str) -> Value {
         if let Ok(number) = name.parse::<i64>() {
-            return Value {
-                poly: Poly::number(number.into()),
-                steps: vec![],
-            };
+            return Poly::number(number.into()).into();
         }
         if let Some(known) = self.values.get(name) {
             return known.clone();
@@ -312,10 +288,7 @@ impl<'a> Kernel<'a> {
         self.symbols
             .kinds
             .push(SymbolKind::Unknown { block, reason });
-        Value {
-            poly: Poly::symbol(self.symbols.kinds.len() - 1),
-            steps: vec![],
-        }
+        Poly::symbol(self.symbols.kinds.len() - 1).into()
     }
 
     fn named_unknown(&mut self, name: &'a str, block: usize, reason: &'static str) -> Value {
@@ -342,16 +315,12 @@ impl<'a> Kernel<'a> {
                 let size = self.module.size_of(first)?;
                 let (kind, index) = index.rsplit_once(' ')?;
                 // An address that leaves 64 bits comes back to the same place.
-                let index = if kind == "i64" {
-                    self.value(index)
-                } else {
-                    self.number(index, bits(kind)?, true)
+                let index = match kind {
+                    "i64" => self.value(index),
+                    _ => self.number(index, bits(kind)?, true),
                 };
-                let scaled = Value {
-                    poly: index.poly.times(size),
-                    steps: index.steps,
-                };
-                combined(self.value(last_word(base)), scaled, |a, b| a + b)
+                let base = self.value(last_word(base));
+                combined(base, index, |base, index| base + &index.times(size))
             }
             (operation, [_, b]) => {
                 let bits = bits(kind)?;
@@ -365,36 +334,26 @@ impl<'a> Kernel<'a> {
                     "xor" if constant(&b) == Some(-1) => combined(b, a, |ones, a| ones - a),
                     "sub" => Some(self.with_remainders(combined(a, b, |a, b| a - b)?)),
                     "mul" => combined(a, b, |a, b| a * b),
-                    "shl" => Some(Value {
-                        poly: a.poly.times(power?),
-                        ..a
-                    }),
+                    "shl" => combined(a, Poly::number(power?).into(), |a, b| a * b),
                     "lshr" | "ashr" => Some(self.divide(a, Poly::number(power?), bits)?.0),
                     "and" => {
                         let mask = constant(&b)?;
                         let power = if mask < 0 { -mask } else { mask + 1 };
                         let whole = a.poly.clone();
-                        let rest = self
-                            .divide(a, Poly::number(power), bits)
-                            .filter(|_| power.count_ones() == 1)?
-                            .1;
-                        Some(if mask < 0 {
-                            Value {
-                                poly: &whole - &rest.poly,
-                                ..rest
-                            }
-                        } else {
-                            rest
-                        })
+                        let divided = self.divide(a, Poly::number(power), bits);
+                        let (_, rest) = divided.filter(|_| power.count_ones() == 1)?;
+                        let cleared = &whole - &rest.poly;
+                        let poly = if mask < 0 { cleared } else { rest.poly };
+                        Some(Value { poly, ..rest })
                     }
                     "udiv" | "sdiv" | "urem" | "srem" => {
                         let divisor = b.poly.clone();
-                        let (quotient, remainder) =
-                            self.divide(combined(a, b, |a, _| a.clone())?, divisor, bits)?;
+                        let number = combined(a, b, |a, _| a.clone())?;
+                        let both = self.divide(number, divisor, bits)?;
                         Some(if operation.ends_with("div") {
-                            quotient
+                            both.0
                         } else {
-                            remainder
+                            both.1
                         })
                     }
                     _ => None,
@@ -424,31 +383,17 @@ impl<'a> Kernel<'a> {
 
     /// Writes x - d (x / d) as the remainder of x by d.
     fn with_remainders(&self, value: Value) -> Value {
-        let found = self
-            .symbols
-            .kinds
-            .iter()
-            .enumerate()
-            .find_map(|(symbol, kind)| {
-                let SymbolKind::Quotient { number, divisor } = kind else {
-                    return None;
-                };
-                let rest = number - &(divisor * &Poly::symbol(symbol));
-                let remainder = SymbolKind::Remainder {
-                    number: number.clone(),
-                    divisor: divisor.clone(),
-                };
-                let remainder = self
-                    .symbols
-                    .kinds
-                    .iter()
-                    .position(|kind| *kind == remainder)?;
-                (rest == value.poly).then(|| Poly::symbol(remainder))
-            });
-        Value {
-            poly: found.unwrap_or(value.poly),
-            steps: value.steps,
-        }
+        let mut kinds = self.symbols.kinds.iter().enumerate();
+        let found = kinds.find_map(|(symbol, kind)| {
+            let SymbolKind::Quotient { number, divisor } = kind else {
+                return None;
+            };
+            let rest = number - &(divisor * &Poly::symbol(symbol));
+            let remainder = self.symbols.remainder(symbol);
+            remainder.filter(|_| rest == value.poly).map(Poly::symbol)
+        });
+        let poly = found.unwrap_or(value.poly);
+        Value { poly, ..value }
     }
 
     fn call(&mut self, instruction: &Instruction<'a>) -> Option<Value> {
@@ -461,10 +406,7 @@ impl<'a> Kernel<'a> {
             "__tutor_grid_size" => &self.sides[3 + side],
             _ => return None,
         };
-        Some(Value {
-            poly: poly.clone(),
-            steps: vec![],
-        })
+        Some(poly.clone().into())
     }
 
     /// A value that depends on where control came from. In the header of a loop it may grow by the same step each round.
@@ -475,18 +417,12 @@ impl<'a> Kernel<'a> {
         instruction: &'a Instruction<'a>,
     ) -> Option<Value> {
         let incoming = instruction.operands.iter().filter_map(|one| {
-            let (value, from) = one
-                .split_once('[')?
-                .1
-                .trim_end_matches(" ]")
-                .split_once(", ")?;
-            let from = from.trim_start_matches('%');
-            let from = self
-                .function
-                .blocks
-                .iter()
-                .position(|block| block.label == from);
-            Some((value.trim(), from.unwrap_or_default()))
+            let (_, one) = one.trim_end_matches(" ]").split_once("[ ")?;
+            let (value, from) = one.split_once(", %")?;
+            let mut blocks = self.function.blocks.iter();
+            // The first block may have no label.
+            let from = blocks.position(|block| block.label == from);
+            Some((value, from.unwrap_or_default()))
         });
         let incoming: Vec<_> = incoming.collect();
         let back = self.function.back_edges(block);
@@ -501,20 +437,14 @@ impl<'a> Kernel<'a> {
                 let next = self.value(next);
                 self.values = before;
                 let step = &next.poly - &here.poly;
-                let needed = next
-                    .steps
-                    .iter()
-                    .flat_map(|(Step::Need(poly) | Step::Known(poly))| poly.symbols());
-                let mut changing = step.symbols().chain(needed);
-                if changing.any(|symbol| self.symbols.varies(symbol, &blocks)) {
+                let mut steps = next.steps.iter();
+                let varies =
+                    |poly: &Poly| poly.symbols().any(|one| self.symbols.varies(one, &blocks));
+                if varies(&step) || steps.any(|(Step::Need(one) | Step::Known(one))| varies(one)) {
                     return None;
                 }
                 let round = Poly::symbol(self.symbols.add(SymbolKind::Round(block)));
-                let step = Value {
-                    poly: &round * &step,
-                    steps: next.steps.clone(),
-                };
-                combined(start, step, |a, b| a + b)
+                combined(start, next, |start, _| start + &(&round * &step))
             }
             _ => None,
         }

@@ -100,16 +100,25 @@ impl Search<'_> {
         else {
             return false;
         };
-        let mut writers: HashMap<i128, Vec<i128>> = HashMap::new();
+        let mut writers: HashMap<i128, Vec<(Symbol, i128)>> = HashMap::new();
         for index in &self.suspect.indices {
-            let mut moving: Vec<Symbol> = vec![];
-            let needed = self.closure(&index.poly);
-            for (symbol, kind) in self.symbols.kinds.iter().enumerate() {
-                let moves = matches!(kind, SymbolKind::Thread(_));
-                if moves || matches!(kind, SymbolKind::Round(_)) && needed.contains(&symbol) {
-                    moving.push(symbol);
-                }
+            let (of_sizes, facts): (Vec<_>, Vec<_>) = index
+                .facts
+                .iter()
+                .partition(|fact| value(fact, &uniform).is_some());
+            if of_sizes
+                .into_iter()
+                .any(|fact| value(fact, &uniform) < Some(0))
+            {
+                return false;
             }
+            let needed = self.closure(&index.poly);
+            let mut moving: Vec<Symbol> = (0..self.symbols.kinds.len()).collect();
+            moving.retain(|symbol| match self.symbols.kinds[*symbol] {
+                SymbolKind::Thread(_) => true,
+                SymbolKind::Round(_) => needed.contains(symbol),
+                _ => false,
+            });
             let ranges = moving
                 .iter()
                 .map(|symbol| match self.symbols.kinds[*symbol] {
@@ -123,22 +132,15 @@ impl Search<'_> {
                     sizes,
                     &moving.iter().copied().zip(places.iter().copied()).collect(),
                 );
-                let happens = index
-                    .facts
-                    .iter()
-                    .all(|fact| value(fact, &numbers).is_none_or(|value| value >= 0));
+                let mut facts = facts.iter().map(|fact| value(fact, &numbers));
+                let happens = facts.all(|value| value.is_none_or(|value| value >= 0));
                 let Some(element) = value(&index.poly, &numbers).filter(|_| happens) else {
                     continue;
                 };
-                let thread = moving.iter().zip(places);
-                let thread = thread
-                    .filter(|(one, _)| matches!(self.symbols.kinds[**one], SymbolKind::Thread(_)));
-                let thread: Vec<i128> = thread.map(|(_, place)| place).collect();
-                let wrong = match &self.suspect.past {
-                    Some(elements) => {
-                        element < 0
-                            || value(elements, &numbers).is_some_and(|count| element >= count)
-                    }
+                let mut thread: Vec<(Symbol, i128)> = moving.iter().copied().zip(places).collect();
+                thread.retain(|(one, _)| matches!(self.symbols.kinds[*one], SymbolKind::Thread(_)));
+                let wrong = match self.suspect.past.map(|elements| value(elements, &numbers)) {
+                    Some(count) => element < 0 || count.is_some_and(|count| element >= count),
                     None => *writers.entry(element).or_insert_with(|| thread.clone()) != thread,
                 };
                 if wrong {

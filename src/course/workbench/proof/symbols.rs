@@ -187,10 +187,8 @@ impl Symbols {
             &divisor.plus_number(-1) - &remainder,
         ];
         // A number of at most 255 has quotients by 64 of at most 3.
-        let most = self
-            .facts
-            .iter()
-            .find_map(|fact| (fact + &number).as_number());
+        let mut facts_of_all = self.facts.iter();
+        let most = facts_of_all.find_map(|fact| (fact + &number).as_number());
         if let (Some(most), Some(by)) = (most, divisor.as_number()) {
             facts.push(&Poly::number(most / by) - &quotient);
         }
@@ -228,10 +226,8 @@ impl Symbols {
 
     fn divide_sizes(&mut self, number: &Poly, divisor: &Poly) -> Option<(Poly, Poly)> {
         let division = self.divide(number, divisor);
-        let sound = division
-            .needs
-            .iter()
-            .all(|need| self.holds(need, &self.facts));
+        let mut needs = division.needs.iter();
+        let sound = needs.all(|need| self.holds(need, &self.facts));
         self.facts.extend(division.facts);
         sound.then_some((division.quotient, division.remainder))
     }
@@ -241,11 +237,9 @@ impl Symbols {
     pub fn argument(&mut self, exercise: &Exercise, name: &str, at: usize) -> Option<(Poly, Poly)> {
         let argument = exercise.argument(name)?;
         let Some(size) = &argument.size else {
-            let number = argument
-                .value
-                .as_ref()
-                .filter(|_| argument.kind == ArgumentType::Int);
-            return Some((self.formula(exercise, number?)?, Poly::default()));
+            let whole = argument.kind == ArgumentType::Int;
+            let number = argument.value.as_ref().filter(|_| whole)?;
+            return Some((self.formula(exercise, number)?, Poly::default()));
         };
         let length = self.formula(exercise, size)?;
         self.facts.push(&Poly::number(LARGEST) - &length);
@@ -263,26 +257,23 @@ impl Symbols {
 
     /// Places of a thread along the sides of its workgroup and of the grid. A side of 1 has the place 0.
     pub fn places(&mut self, exercise: &Exercise, launch: &LaunchText) -> Option<Places> {
-        let (block, grid) = (
-            self.sides(exercise, &launch.block)?,
-            self.sides(exercise, &launch.grid)?,
-        );
-        for (threads, blocks) in block.iter().zip(&grid) {
-            self.facts
-                .push(&Poly::number(LARGEST) - &(threads * blocks));
-        }
+        let block = self.sides(exercise, &launch.block)?;
+        let grid = self.sides(exercise, &launch.grid)?;
+        let threads = block
+            .iter()
+            .zip(&grid)
+            .map(|(threads, blocks)| threads * blocks);
+        self.facts
+            .extend(threads.map(|threads| &Poly::number(LARGEST) - &threads));
         let sides: [Poly; 6] = [block, grid].concat().try_into().ok()?;
-        let mut at = 0;
-        let places = sides.clone().map(|side| {
-            at += 1;
-            if side.as_number() == Some(1) {
-                return Poly::default();
+        let mut places = [(); 6].map(|()| Poly::default());
+        for (at, (side, place)) in sides.iter().zip(&mut places).enumerate() {
+            if side.as_number() != Some(1) {
+                *place = Poly::symbol(self.add(SymbolKind::Thread(at)));
+                let most = side.plus_number(-1);
+                self.facts.extend([&most - place, most]);
             }
-            let place = Poly::symbol(self.add(SymbolKind::Thread(at - 1)));
-            self.facts
-                .extend([&side.plus_number(-1) - &place, side.plus_number(-1)]);
-            place
-        });
+        }
         Some((sides, places))
     }
 }
@@ -306,33 +297,30 @@ impl Reader<'_> {
     fn sum(&mut self) -> Option<Ratio> {
         let mut sum = self.product()?;
         loop {
-            let sign = if self.takes('+') {
-                1
-            } else if self.takes('-') {
-                -1
-            } else {
+            let adds = self.takes('+');
+            if !adds && !self.takes('-') {
                 return Some(sum);
-            };
+            }
             let (number, divisor) = self.product()?;
-            sum = (
-                &(&sum.0 * &divisor) + &(&number * &sum.1).times(sign),
-                &sum.1 * &divisor,
-            );
+            let added = (&number * &sum.1).times(if adds { 1 } else { -1 });
+            sum = (&(&sum.0 * &divisor) + &added, &sum.1 * &divisor);
         }
     }
 
     fn product(&mut self) -> Option<Ratio> {
         let mut product = self.factor()?;
         loop {
-            if self.takes('*') {
-                let (number, divisor) = self.factor()?;
-                product = (&product.0 * &number, &product.1 * &divisor);
-            } else if self.takes('/') {
-                let (number, divisor) = self.factor()?;
-                product = (&product.0 * &divisor, &product.1 * &number);
-            } else {
+            let multiplies = self.takes('*');
+            if !multiplies && !self.takes('/') {
                 return Some(product);
             }
+            let (number, divisor) = self.factor()?;
+            let (above, below) = if multiplies {
+                (number, divisor)
+            } else {
+                (divisor, number)
+            };
+            product = (&product.0 * &above, &product.1 * &below);
         }
     }
 
@@ -341,46 +329,39 @@ impl Reader<'_> {
             return self.sum().filter(|_| self.takes(')'));
         }
         self.rest = self.rest.trim_start();
-        let end = self
-            .rest
-            .find(|c: char| !c.is_alphanumeric() && c != '_')
-            .unwrap_or(self.rest.len());
-        let word = &self.rest[..end];
-        self.rest = &self.rest[end..];
+        let end = self.rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+        let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
         let one = Poly::number(1);
         if let Ok(number) = word.parse::<u32>() {
             return Some((Poly::number(number.into()), one));
         }
         if !self.takes('(') {
-            let size = if word == "wave" {
-                Poly::number(self.symbols.wave.into())
-            } else {
-                self.symbols.size(self.exercise, word)
+            let size = match word {
+                "wave" => Poly::number(self.symbols.wave.into()),
+                _ => self.symbols.size(self.exercise, word),
             };
             return (!word.is_empty()).then_some((size, one));
         }
         let (number, divisor) = self.sum()?;
         let value = if self.takes(',') {
-            let other = self
-                .sum()
-                .filter(|(_, below)| *below == one && divisor == one)?
-                .0;
-            let larger = word == "max";
-            let bound = Poly::symbol(self.symbols.add(SymbolKind::Bound {
-                of: [number.clone(), other.clone()],
+            let (other, below) = self.sum()?;
+            if below != one || divisor != one {
+                return None;
+            }
+            let (of, larger) = ([number, other], word == "max");
+            let bound = self.symbols.add(SymbolKind::Bound {
+                of: of.clone(),
                 larger,
-            }));
+            });
+            let bound = Poly::symbol(bound);
             let sign = if larger { -1 } else { 1 };
-            self.symbols
-                .facts
-                .extend([&number, &other].map(|one| (one - &bound).times(sign)));
+            let facts = of.map(|one| (&one - &bound).times(sign));
+            self.symbols.facts.extend(facts);
             bound
         } else {
-            let above = if word == "ceil" {
-                &number + &divisor.plus_number(-1)
-            } else {
-                number
-            };
+            let up = divisor.plus_number(-1).times((word == "ceil").into());
+            let above = &number + &up;
             self.symbols.divide_sizes(&above, &divisor)?.0
         };
         self.takes(')').then_some((value, one))

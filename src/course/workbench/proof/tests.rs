@@ -211,6 +211,18 @@ fn what_cannot_be_followed_is_not_proven() {
     }
 }
 
+#[test]
+fn all_cases_keep_what_the_exercises_say_of_sizes() {
+    for exercise in exercises().unwrap() {
+        for case in exercise.cases.iter().chain([&exercise.bench]) {
+            for formula in &exercise.sizes {
+                let size = formula.size(&|name| case.get(name).copied());
+                assert!(size.is_ok(), "{}: {size:?}", exercise.name);
+            }
+        }
+    }
+}
+
 /// Whatever the prover shows is so for small numbers.
 #[test]
 fn nothing_wrong_is_shown_of_small_polynomials() {
