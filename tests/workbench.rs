@@ -156,10 +156,9 @@ fn contradiction<'a>(exercise: &Exercise, checked: &'a ExerciseCheck) -> Option<
         .is_some_and(EverySize::is_proven);
     let mut findings = checked.findings.iter().filter(|_| proven);
     findings.find(|finding| {
-        let mut arrays = exercise
-            .arguments
-            .iter()
-            .map(|one| format!("s {}[", one.name));
+        // A number may have the name of an array in local memory, which the proof does not speak of.
+        let arrays = exercise.arguments.iter().filter(|one| one.size.is_some());
+        let mut arrays = arrays.map(|one| format!("s {}[", one.name));
         let verb = if finding.kind == FindingKind::Race {
             ""
         } else {
