@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use common::{stderr, stdout, tutor};
 use serde_json::Value;
 use tinyllama_course::workbench::check::{ExerciseCheck, WAVES, check};
-use tinyllama_course::workbench::proof::{EverySize, Verdict};
+use tinyllama_course::workbench::proof::{EverySize, ProofAnswer};
 use tinyllama_course::workbench::{
     Exercise, FindingKind, KernelFile, KernelFinding, ToolchainError, amd, exercises, find, text,
 };
@@ -247,7 +247,7 @@ fn a_size_that_no_case_has_shows_what_is_wrong_there() {
             .expect("a compiler")
     };
     let wrong = shown(&right.replace("i < n", "i <= n"));
-    assert_eq!((wrong.verdict, wrong.line), (Verdict::Refuted, Some(6)));
+    assert_eq!((wrong.answer, wrong.line), (ProofAnswer::Refuted, Some(6)));
     assert!(
         wrong.text().contains("with n 1: thread 1 of block 0"),
         "{}",

@@ -7,13 +7,15 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use include_dir::{Dir, include_dir};
 use serde_json::Value;
 
 use super::Exit;
 use super::print_result::print_text;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::lesson::command::PYTORCH;
 use tinyllama_course::run::die_with_parent;
+
+static SCRIPTS: Dir = include_dir!("$CARGO_MANIFEST_DIR/assets/pytorch");
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -43,10 +45,10 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
         true => format!("solutions/{name}"),
         false => name.clone(),
     };
-    let source = PYTORCH.get_file(&source);
+    let source = SCRIPTS.get_file(&source);
     let source = source.ok_or_else(|| UsageError(format!("assets/pytorch has no {name}")))?;
     let folder = tempfile::tempdir()?;
-    PYTORCH.extract(folder.path())?;
+    SCRIPTS.extract(folder.path())?;
     let mut text = source.contents().to_vec();
     if let Some(file) = &args.file {
         match fs::read(file) {
@@ -73,7 +75,8 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
     };
     let [said, log] =
         [ended.stdout, ended.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-    let (shown, last) = said.trim_end().rsplit_once('\n').unwrap_or_default();
+    let said = said.trim_end();
+    let (shown, last) = said.rsplit_once('\n').unwrap_or(("", said));
     let document = serde_json::from_str(last).ok().filter(Value::is_object);
     if let Some(mut document) = document.filter(|_| ended.status.success()) {
         document["file"] = args

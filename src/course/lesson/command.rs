@@ -1,10 +1,5 @@
 //! Commands of the tutor that a step may run. The list is closed, and they only use files of the session.
 
-use include_dir::{Dir, include_dir};
-
-/// The scripts of the command `pytorch`.
-pub static PYTORCH: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/pytorch");
-
 /// Placeholder for the folder of the session.
 pub const SESSION: &str = "{session}";
 

@@ -39,7 +39,7 @@ const MOST_BLOCKS: usize = 4000;
 named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "kebab-case")]
-    pub enum Verdict {
+    pub enum ProofAnswer {
         Proven = "proven",
         NotProven = "not proven",
         /// The stand-in showed a fault at a size that the proof found.
@@ -50,7 +50,7 @@ named! {
 /// What holds of a kernel at every size up to 2^30 elements of an array and threads of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EverySize {
-    pub verdict: Verdict,
+    pub answer: ProofAnswer,
     /// Line of the file that is not proven.
     pub line: Option<u32>,
     pub why: String,
@@ -61,14 +61,14 @@ pub struct EverySize {
 
 impl EverySize {
     pub fn is_proven(&self) -> bool {
-        self.verdict == Verdict::Proven
+        self.answer == ProofAnswer::Proven
     }
 
     /// The same after `finding` was seen in a case of the failed sizes.
     pub fn refuted(self, case: &str, finding: &KernelFinding) -> EverySize {
         let why = format!("with {case}: {}", finding.message);
         EverySize {
-            verdict: Verdict::Refuted,
+            answer: ProofAnswer::Refuted,
             line: finding.line,
             why,
             ..self
@@ -80,21 +80,20 @@ impl EverySize {
         let line = self
             .line
             .map_or(String::new(), |line| format!(" in line {line}"));
-        let answer = match self.verdict {
-            Verdict::Proven => PROVEN.to_owned(),
-            Verdict::NotProven => format!("not proven{line}: {}.", self.why),
-            Verdict::Refuted => format!("wrong{line} {}.", self.why),
+        let answer = match self.answer {
+            ProofAnswer::Proven => PROVEN.to_owned(),
+            ProofAnswer::NotProven => format!("not proven{line}: {}.", self.why),
+            ProofAnswer::Refuted => format!("wrong{line} {}.", self.why),
         };
         format!("For every size: {answer}")
     }
 
     fn not_proven(line: Option<u32>, why: impl Into<String>) -> EverySize {
-        let (verdict, sizes) = (Verdict::NotProven, None);
         EverySize {
-            verdict,
+            answer: ProofAnswer::NotProven,
             line,
             why: why.into(),
-            sizes,
+            sizes: None,
         }
     }
 }
@@ -117,12 +116,9 @@ pub fn prove(exercise: &Exercise, file: &KernelFile, wave: u32) -> Option<EveryS
     let mut failed: Vec<EverySize> = launches.filter_map(Result::err).collect();
     // A size that can be tried says more.
     failed.sort_by_key(|one| one.sizes.is_none());
-    let (verdict, line, why, sizes) = (Verdict::Proven, None, String::new(), None);
     let proven = EverySize {
-        verdict,
-        line,
-        why,
-        sizes,
+        answer: ProofAnswer::Proven,
+        ..EverySize::not_proven(None, "")
     };
     Some(failed.into_iter().next().unwrap_or(proven))
 }
@@ -133,12 +129,12 @@ fn prove_launch(
     module: &Module<'_>,
     wave: u32,
 ) -> Result<(), EverySize> {
-    let odd = |what: &str| EverySize::not_proven(None, what);
+    let refused = |why: &str| EverySize::not_proven(None, why);
     let function = module.functions.get(launch.entry.as_str());
     let function = function.filter(|one| one.blocks.len() <= MOST_BLOCKS);
-    let function = function.ok_or_else(|| odd("the kernel has too many branches"))?;
+    let function = function.ok_or_else(|| refused("the kernel has too many branches"))?;
     let prepared = prepare(exercise, launch, wave);
-    let (mut symbols, places) = prepared.ok_or_else(|| odd("a size is no polynomial"))?;
+    let (mut symbols, places) = prepared.ok_or_else(|| refused("a size is no polynomial"))?;
     let arguments = launch.arguments.iter().enumerate();
     let arguments = arguments.map(|(at, name)| symbols.argument(exercise, name, at));
     let (values, lengths): (Vec<_>, Vec<_>) = arguments.map(Option::unzip).unzip();

@@ -86,9 +86,6 @@ pub fn smallest(
 
 impl Search<'_> {
     fn goes_wrong(&mut self, sizes: &NamedSizes) -> bool {
-        if self.tried > MOST_TRIED {
-            return false;
-        }
         let none: Numbers = vec![None; self.symbols.kinds.len()];
         let uniform = self.filled(none, sizes, &BTreeMap::new());
         let sides = self
@@ -127,6 +124,9 @@ impl Search<'_> {
                 });
             for places in ranges.multi_cartesian_product() {
                 self.tried += 1;
+                if self.tried > MOST_TRIED {
+                    return false;
+                }
                 let numbers = self.filled(
                     uniform.clone(),
                     sizes,

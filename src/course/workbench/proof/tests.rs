@@ -197,7 +197,7 @@ fn what_cannot_be_followed_is_not_proven() {
         ),
     ] {
         let proof = proof(exercise, &kernel(body), 64);
-        assert_eq!(proof.verdict, Verdict::NotProven, "{body}");
+        assert_eq!(proof.answer, ProofAnswer::NotProven, "{body}");
         assert!(proof.why.contains(why), "{body}: {}", proof.why);
     }
     for body in [
@@ -209,6 +209,25 @@ fn what_cannot_be_followed_is_not_proven() {
         let proof = proof(exercise, &kernel(body), 64);
         assert!(proof.is_proven(), "{body}: {}", proof.text());
     }
+}
+
+/// Twelve nested loops have more places than the search may try.
+#[test]
+fn a_search_for_sizes_ends() {
+    if !ready() {
+        return;
+    }
+    let rounds: Vec<String> = (0..12).map(|at| format!("k{at}")).collect();
+    let loops = rounds
+        .iter()
+        .map(|k| format!("for (int {k} = 0; {k} < n; {k} += i + 1)"));
+    let (loops, index) = (loops.collect::<String>(), rounds.join(" + "));
+    let text = format!(
+        "extern \"C\" __global__ void scale_add(const float* x, const float* y, float* out, int n, float a) {{\n\
+         int i = blockIdx.x * blockDim.x + threadIdx.x;\n{loops} if ({index} < n) out[{index}] = 1;\n}}\n"
+    );
+    let proof = proof(find("elementwise").unwrap(), &text, 64);
+    assert_eq!(proof.answer, ProofAnswer::NotProven, "{}", proof.text());
 }
 
 #[test]
