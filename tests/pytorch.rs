@@ -68,8 +68,21 @@ fn what_is_missing_is_named_with_how_to_get_it() {
         "{}",
         stderr(&output)
     );
+    for arguments in [
+        &["no_such_script"][..],
+        &["solutions/triton_rms_norm"],
+        &["tiny_llama", "--solution"],
+        &["tiny_llama", "--file", "/"],
+    ] {
+        let output = pytorch(home.path(), Some(python), arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    }
     let output = pytorch(home.path(), Some(python), &["no_such_script"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("tiny_llama"),
+        "{}",
+        stderr(&output)
+    );
     // A script that fails, and one that prints no figures.
     for python in [
         "#!/bin/sh\necho broken\nexit 1\n",

@@ -41,12 +41,26 @@ pub struct PytorchArgs {
 
 pub fn run(args: &PytorchArgs) -> Result<Exit> {
     let name = format!("{}.py", args.script);
+    let scripts = SCRIPTS.files().filter_map(|file| file.path().to_str());
+    let scripts = scripts.filter_map(|file| file.strip_suffix(".py"));
+    let known: Vec<&str> = scripts.collect();
     let source = match args.solution {
-        true => format!("solutions/{name}"),
-        false => name.clone(),
+        true => SCRIPTS.get_file(format!("solutions/{name}")),
+        false => SCRIPTS.get_file(&name),
     };
-    let source = SCRIPTS.get_file(&source);
-    let source = source.ok_or_else(|| UsageError(format!("assets/pytorch has no {name}")))?;
+    let source = source.filter(|_| known.contains(&args.script.as_str()));
+    let source = source.ok_or_else(|| {
+        let what = if args.solution {
+            "solution of"
+        } else {
+            "script"
+        };
+        let known = known.join(", ");
+        UsageError(format!(
+            "there is no {what} `{}`; scripts: {known}",
+            args.script
+        ))
+    })?;
     let folder = tempfile::tempdir()?;
     SCRIPTS.extract(folder.path())?;
     let mut text = source.contents().to_vec();
@@ -55,7 +69,7 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
             Err(error) if error.kind() == ErrorKind::NotFound => fs::write(file, &text),
             read => read.map(|learners| text = learners),
         }
-        .with_context(|| format!("cannot use {}", file.display()))?;
+        .map_err(|error| UsageError(format!("cannot use {}: {error}", file.display())))?;
     }
     let path = folder.path().join(&name);
     fs::write(&path, text)?;
