@@ -283,39 +283,6 @@ pub struct Activations {
     pub first_outside: Option<String>,
 }
 
-impl Activations {
-    /// Formats a table for people.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec![
-            "Numbers in every layer before the first step".to_string(),
-            format!(
-                "  {:<20} {:>10} {:>10} {:>10} {:>10}",
-                "layer", "mean", "std", "min", "max"
-            ),
-        ];
-        let number = |value: Option<f64>| value.map_or("not finite".into(), |v| format!("{v:.4}"));
-        for layer in &self.layers {
-            lines.push(format!(
-                "  {:<20} {:>10} {:>10} {:>10} {:>10}{}",
-                layer.layer,
-                number(layer.mean),
-                number(layer.std),
-                number(layer.min),
-                number(layer.max),
-                if layer.within_bounds { "" } else { "  !" }
-            ));
-        }
-        let bounds = format!("{} to {}", self.narrowest, self.widest);
-        lines.push(match &self.first_outside {
-            Some(layer) => {
-                format!("  first layer with a standard deviation outside {bounds}: {layer}")
-            }
-            None => format!("  every standard deviation lies within {bounds}"),
-        });
-        lines
-    }
-}
-
 /// One layer's output. The figures are null if a value is not finite.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Activation {
@@ -347,45 +314,6 @@ pub struct Block {
     pub weight_bytes_read: f64,
     pub thread_blocks: usize,
     pub compute_units: usize,
-    /// Conclusion for people.
-    pub verdict: String,
-}
-
-impl Block {
-    /// Formats a table for people.
-    pub fn lines(&self) -> Vec<String> {
-        let row = |name: &str, single: String, schedule: String| {
-            format!("  {name:<28} {single:>14} {schedule:>14}")
-        };
-        let mega = |value: f64| format!("{:.1} M", value / 1e6);
-        vec![
-            "The forward pass of one block".into(),
-            row("", "in one launch".into(), "as scheduled".into()),
-            row("launches", "1".into(), self.schedule_launches.to_string()),
-            row(
-                "time",
-                format!("{:.1} us", self.single_ms * 1e3),
-                format!("{:.1} us", self.schedule_ms * 1e3),
-            ),
-            row(
-                "operations",
-                mega(self.flops + self.recomputed_flops),
-                mega(self.flops),
-            ),
-            row(
-                "  of these done again",
-                mega(self.recomputed_flops),
-                mega(0.0),
-            ),
-            row(
-                "bytes of weights read",
-                mega(self.weight_bytes_read),
-                mega(self.weight_bytes),
-            ),
-            format!("  the results differ by {:.1e}", self.difference),
-            format!("  {}", self.verdict),
-        ]
-    }
 }
 
 /// Text that the trained model generates after a prompt.

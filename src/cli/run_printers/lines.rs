@@ -9,6 +9,7 @@ use super::summary::summary_text;
 use super::tables::{kernels_text, parts_text};
 use tinyllama_base::units::{grouped, human_bytes};
 use tinyllama_contract::event::{Body, DataSource, Event, Hello, Step};
+use tinyllama_course::run::event_text;
 use tinyllama_engine::train::EventSink;
 
 /// `None` without a terminal, because a spinner only clutters a log file.
@@ -80,9 +81,9 @@ impl<W: Write + Send> EventSink for LinePrinter<W> {
             Body::Kernels(kernels) => self.print(&kernels_text(kernels)),
             Body::Parts(parts) => self.print(&parts_text(parts)),
             Body::Activations(activations) => {
-                self.print(&format!("\n{}", activations.lines().join("\n")))
+                self.print(&format!("\n{}", event_text::activations(activations)))
             }
-            Body::Block(block) => self.print(&format!("\n{}", block.lines().join("\n"))),
+            Body::Block(block) => self.print(&format!("\n{}", event_text::block(block))),
             Body::Sample(sample) => self.print(&format!(
                 "\nSample\n  {:?} continued as\n  {:?}",
                 sample.prompt, sample.continuation

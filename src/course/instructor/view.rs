@@ -10,8 +10,7 @@ use time::format_description::well_known::Rfc3339;
 use super::stuck::{Sign, signs};
 use crate::instructor::{Class, ClassError, Learner};
 use crate::lesson::Course;
-use crate::session::progress::done_and_skipped;
-use crate::session::progress::progress;
+use crate::session::progress::{PathProgress, done_and_skipped, progress};
 use crate::session::{Holder, SessionState, StepRef, StepStatus, inbox, lock};
 use tinyllama_base::plain as printable;
 
@@ -34,6 +33,8 @@ pub struct LearnerView {
     pub steps_finished: usize,
     pub steps_skipped: usize,
     pub steps: usize,
+    /// Null if the learner takes the whole course.
+    pub path: Option<PathProgress>,
     /// In the order of the course.
     pub lessons: Vec<LessonView>,
     pub attempts: u32,
@@ -92,9 +93,13 @@ impl LearnerView {
         remarks.join("; ")
     }
 
-    /// Formats `10 done`, or `10 done, 3 skipped`.
+    /// Formats `10 done`, or `10 done, 3 skipped`, and the progress on a path.
     pub fn steps_in_words(&self) -> String {
-        done_and_skipped(self.steps_finished, self.steps_skipped)
+        let done = done_and_skipped(self.steps_finished, self.steps_skipped);
+        match &self.path {
+            Some(path) => format!("{done}; {}", printable(&path.to_string())),
+            None => done,
+        }
     }
 
     /// Formats the time since the learner's last action: `now`, `12 min`, or a dash if it is not known.
@@ -162,6 +167,7 @@ fn fill(view: &mut LearnerView, state: &SessionState, course: &Course, now: Offs
         view.hints += step.hints.len();
         view.minutes += step.seconds / 60.0;
     }
+    view.path = PathProgress::new(course, state);
     view.lessons = course
         .lessons()
         .map(|lesson| {

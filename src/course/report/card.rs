@@ -20,6 +20,7 @@ pub fn card(report: &Report) -> String {
     let shown = json!({
         "learner": report.learner,
         "course": report.course,
+        "path": report.path.as_ref().map(ToString::to_string),
         "session": report.session,
         "totals": report.totals,
         "steps_done": text::steps_done(report),

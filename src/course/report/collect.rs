@@ -14,6 +14,7 @@ use crate::lesson::Course;
 use crate::report::{KernelReport, LessonReport, Report, anonymous, ratios};
 use crate::run::FinishedRuns;
 use crate::session::earlier::logs;
+use crate::session::progress::PathProgress;
 use crate::session::runs::events_file;
 use crate::session::state::KernelAttempt;
 use crate::session::{
@@ -63,6 +64,7 @@ pub fn collect(
             .course
             .clone()
             .map(|(title, version)| CourseName { title, version }),
+        path: PathProgress::new(course, &state),
         session: facts(&scan, &state),
         totals: totals(&lessons, course),
         predictions: predictions::collect(&state, course, &measured),

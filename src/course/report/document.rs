@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::parts::{PartSum, by_kind};
 use crate::lesson::Verdict;
+use crate::session::progress::PathProgress;
 use tinyllama_contract::model::ModelConfig;
 use tinyllama_contract::{Kernel, PartWork, Parts};
 
@@ -30,6 +31,9 @@ pub struct Report {
     /// Null in an anonymous report.
     pub learner: Option<String>,
     pub course: Option<CourseName>,
+    /// The learner's path. Null for the whole course.
+    #[serde(default)]
+    pub path: Option<PathProgress>,
     pub session: SessionFacts,
     pub devices: Vec<Device>,
     pub totals: Totals,

@@ -44,6 +44,7 @@ pub fn shown(report: &Report, limits: ListLimits) -> Value {
     json!({
         "learner": report.learner,
         "course": report.course,
+        "path": report.path.as_ref().map(ToString::to_string),
         "session": report.session,
         "totals": report.totals,
         "steps_done": text::steps_done(report),

@@ -6,6 +6,7 @@
 pub mod children;
 mod control;
 pub mod energy;
+pub mod event_text;
 mod exit;
 pub mod finished;
 pub mod folder;

@@ -1,5 +1,10 @@
 //! Applies the course's rules to a learner's state: which lessons are open, what is done, and what comes next.
 
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::lesson::{Course, Lesson, Step, Verdict};
 use crate::session::{SessionState, StepProgress, StepRef, StepStatus};
 
@@ -41,6 +46,51 @@ impl LessonProgress {
 
     pub fn is_finished(&self) -> bool {
         self.finished == self.count
+    }
+}
+
+/// The learner's path, and how many of its steps are done or skipped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PathProgress {
+    pub id: String,
+    pub title: String,
+    /// Planned minutes.
+    pub minutes: u32,
+    pub steps_finished: usize,
+    pub steps: usize,
+}
+
+impl PathProgress {
+    /// Returns `None` for a learner of the whole course.
+    pub fn new(course: &Course, state: &SessionState) -> Option<Self> {
+        let path = state.path.as_ref()?;
+        let steps = course.steps();
+        let steps: Vec<_> = steps
+            .filter(|(lesson, step)| path.has_step(&lesson.id, &step.id))
+            .collect();
+        let finished = |(lesson, step): &&(&Lesson, &Step)| {
+            let step = state.step(&lesson.id, &step.id);
+            step.is_some_and(|step| step.status != StepStatus::Open)
+        };
+        Some(Self {
+            id: path.id.clone(),
+            title: path.title.clone(),
+            minutes: path.minutes,
+            steps_finished: steps.iter().filter(finished).count(),
+            steps: steps.len(),
+        })
+    }
+}
+
+impl fmt::Display for PathProgress {
+    /// `12 of 88 steps of the path "In an afternoon"`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { title, steps, .. } = self;
+        write!(
+            f,
+            "{} of {steps} steps of the path \"{title}\"",
+            self.steps_finished
+        )
     }
 }
 
@@ -272,7 +322,7 @@ mod tests {
         session.take_path(path).unwrap();
         session.skip_lesson(lesson, " known ").unwrap();
         drop(session);
-        let state = Session::open(location).unwrap().state().clone();
+        let state = Session::open(location.clone()).unwrap().state().clone();
         assert_eq!(state.path.as_ref(), path, "it is kept");
         let status = |step: &Step| state.progress(&StepRef::new("memory", &step.id)).status;
         assert_eq!(status(&lesson.steps[0]), StepStatus::Done);
@@ -281,6 +331,17 @@ mod tests {
             StepStatus::Skipped("known".into())
         );
         assert!(progress(&state, lesson).is_finished());
+
+        let taken = PathProgress::new(&course, &state).unwrap();
+        assert_eq!(taken.id, "short");
+        assert_eq!(taken.steps_finished, lesson.steps.len());
+        let steps = course.steps();
+        let steps = steps.filter(|(lesson, step)| path.unwrap().has_step(&lesson.id, &step.id));
+        assert_eq!(taken.steps, steps.count());
+        let report = crate::report::collect(&location, &course, Default::default()).unwrap();
+        assert_eq!(report.path, Some(taken.clone()));
+        let card = crate::report::card::card(&report);
+        assert!(card.contains(&taken.to_string()), "{card}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ fn view(name: &str, signs: Vec<Sign>) -> LearnerView {
     LearnerView {
         name: name.into(),
         problem: None,
+        path: None,
         position: Some(LearnerPosition {
             at: StepRef::new("welcome", "doctor"),
             lesson: "What you will do, and on what".into(),

@@ -80,6 +80,8 @@ const LEAST_BAR: usize = 8;
 pub struct TableView {
     pub columns: Vec<(String, Align)>,
     pub rows: Vec<Vec<Cell>>,
+    /// A value of each row, for its bar.
+    pub values: Vec<f64>,
     /// The selected row; it is always visible.
     pub selected: Option<usize>,
     /// Number of columns after the first that are scrolled past.
@@ -131,15 +133,10 @@ impl TableView {
         self
     }
 
-    /// Adds a bar for each figure of a column of per cents. The longest bar fills the columns that are left
-    /// of `room`.
+    /// Adds a bar for the value of each row. The longest bar fills the columns that are left of `room`.
     /// Names may be cut for it, because the full name of the selected row stands below.
-    pub fn with_bars(mut self, column: usize, room: usize, theme: &Theme) -> Self {
-        let value = |row: &Vec<Cell>| -> Option<f64> {
-            let text = &row.get(column)?.text;
-            text.trim_end_matches(['%', ' ']).parse().ok()
-        };
-        let greatest = self.rows.iter().filter_map(value).fold(0.0, f64::max);
+    pub fn with_bars(mut self, room: usize, theme: &Theme) -> Self {
+        let greatest = self.values.iter().copied().fold(0.0, f64::max);
         let natural = self.natural();
         let longest = LONGEST_NAME.min(room / 3);
         let names = natural.first().copied().unwrap_or(0).min(longest);
@@ -148,8 +145,8 @@ impl TableView {
         if greatest <= 0.0 || left < LEAST_BAR {
             return self;
         }
-        for row in &mut self.rows {
-            let share = value(row).unwrap_or(0.0) / greatest;
+        for (row, value) in self.rows.iter_mut().zip(&self.values) {
+            let share = value / greatest;
             row.resize(self.columns.len(), Cell::default());
             let (full, _) = bar(share, left, theme);
             row.push(Cell::new(format!("{full:<left$}"), Tone::Muted));

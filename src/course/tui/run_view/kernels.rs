@@ -108,7 +108,7 @@ impl KernelTableView {
         if !table.rows.is_empty() {
             let foot = name_lines(table.selected_name(), pane.area.width, pane.theme);
             let table = self.fitted(table, pane.width());
-            let table = table.with_bars(SHARE, pane.width(), pane.theme);
+            let table = table.with_bars(pane.width(), pane.theme);
             table.draw_over(foot, u16::MAX, &mut pane);
         }
     }
@@ -127,17 +127,14 @@ impl KernelTableView {
         match &state.kernels {
             Some(kernels) => {
                 let table = kernels_table(&folded(kernels, self.order, None));
-                table
-                    .with_bars(SHARE, pane.width(), pane.theme)
-                    .draw(&mut pane);
+                table.with_bars(pane.width(), pane.theme).draw(&mut pane);
             }
             None => pane.put(summary(state, pane.theme, pane.area.width)),
         }
     }
 }
 
-/// The column that the bars repeat, the column they replace, and the width below which they replace it.
-const SHARE: usize = 2;
+/// The column that the bars replace, and the width below which they do.
 const PART: usize = 4;
 const ROOMY: usize = 110;
 
@@ -275,6 +272,7 @@ fn kernels_table(rows: &[KernelRow]) -> TableView {
             cells.iter_mut().for_each(|cell| cell.tone = Tone::Muted);
         }
         table.rows.push(cells);
+        table.values.push(row.ms.unwrap_or(0.0));
     }
     table
 }
@@ -323,6 +321,7 @@ fn parts_table(state: &RunState, order: usize) -> TableView {
         ("FLOP/byte", Align::Right),
     ]);
     for (name, row) in sorted {
+        table.values.push(row.ms.unwrap_or(0.0));
         let intensity = row.flops.zip(row.bytes).filter(|(_, bytes)| *bytes > 0.0);
         table.rows.push(vec![
             name.into(),

@@ -6,7 +6,7 @@ use super::gpu::GpuTrack;
 use super::history::{FigureHistory, RECENT};
 use super::journal::{Journal, Voice};
 use crate::analysis::Metric;
-use crate::run::Line;
+use crate::run::{Line, event_text};
 use crate::session::CheckResultText;
 use crate::tui::RunContext;
 use crate::tutor::RunEnding;
@@ -93,8 +93,8 @@ impl RunState {
             Body::Step(step) => self.add_step(t, step),
             Body::Kernels(kernels) => self.kernels = Some(kernels.clone()),
             Body::Parts(parts) => self.parts = Some(parts.clone()),
-            Body::Activations(activations) => self.note(&activations.lines().join("\n")),
-            Body::Block(block) => self.note(&block.lines().join("\n")),
+            Body::Activations(activations) => self.note(&event_text::activations(activations)),
+            Body::Block(block) => self.note(&event_text::block(block)),
             Body::Sample(sample) => {
                 let text = format!("{:?} continued as {:?}", sample.prompt, sample.continuation);
                 self.journal.add(Voice::Sample, &text);

@@ -25,8 +25,7 @@ const THREADS: u32 = 256;
 /// Runs of a measurement; the shortest counts.
 const ROUNDS: usize = 10;
 
-/// Runs a block of the model both ways, on the stream that a forward pass over `tokens` produces. The result has no
-/// verdict yet.
+/// Runs a block of the model both ways, on the stream that a forward pass over `tokens` produces.
 ///
 /// # Errors
 /// Errors of the driver, or a model that the kernel does not cover.

@@ -1,0 +1,134 @@
+//! Formats what a run reports besides its steps: tables of activations, and of a block in one launch.
+
+use tinyllama_contract::event::{Activations, Block};
+
+/// The table of activations, for people.
+pub fn activations(event: &Activations) -> String {
+    let mut lines = vec![
+        "Numbers in every layer before the first step".to_string(),
+        format!(
+            "  {:<20} {:>10} {:>10} {:>10} {:>10}",
+            "layer", "mean", "std", "min", "max"
+        ),
+    ];
+    let number = |value: Option<f64>| value.map_or("not finite".into(), |v| format!("{v:.4}"));
+    for layer in &event.layers {
+        lines.push(format!(
+            "  {:<20} {:>10} {:>10} {:>10} {:>10}{}",
+            layer.layer,
+            number(layer.mean),
+            number(layer.std),
+            number(layer.min),
+            number(layer.max),
+            if layer.within_bounds { "" } else { "  !" }
+        ));
+    }
+    let bounds = format!("{} to {}", event.narrowest, event.widest);
+    lines.push(match &event.first_outside {
+        Some(layer) => {
+            format!("  first layer with a standard deviation outside {bounds}: {layer}")
+        }
+        None => format!("  every standard deviation lies within {bounds}"),
+    });
+    itertools::join(lines, "\n")
+}
+
+/// The table of both forms of a block with a conclusion, for people.
+pub fn block(event: &Block) -> String {
+    let row = |name: &str, single: String, schedule: String| {
+        format!("  {name:<28} {single:>14} {schedule:>14}")
+    };
+    let mega = |value: f64| format!("{:.1} M", value / 1e6);
+    let lines = [
+        "The forward pass of one block".into(),
+        row("", "in one launch".into(), "as scheduled".into()),
+        row("launches", "1".into(), event.schedule_launches.to_string()),
+        row(
+            "time",
+            format!("{:.1} us", event.single_ms * 1e3),
+            format!("{:.1} us", event.schedule_ms * 1e3),
+        ),
+        row(
+            "operations",
+            mega(event.flops + event.recomputed_flops),
+            mega(event.flops),
+        ),
+        row(
+            "  of these done again",
+            mega(event.recomputed_flops),
+            mega(0.0),
+        ),
+        row(
+            "bytes of weights read",
+            mega(event.weight_bytes_read),
+            mega(event.weight_bytes),
+        ),
+        format!("  the results differ by {:.1e}", event.difference),
+        format!("  {}", verdict(event)),
+    ];
+    itertools::join(lines, "\n")
+}
+
+fn verdict(block: &Block) -> String {
+    let ratio = block.single_ms / block.schedule_ms;
+    let launches = block.schedule_launches;
+    let speed = if ratio >= 1.0 {
+        format!("takes {ratio:.1} times as long as the {launches} launches of the schedule")
+    } else {
+        let faster = 1.0 / ratio;
+        format!("is {faster:.1} times as fast as the {launches} launches of the schedule")
+    };
+    let again = 100.0 * block.recomputed_flops / block.flops;
+    let reads = block.weight_bytes_read / block.weight_bytes;
+    let (working, units) = (
+        block.thread_blocks.min(block.compute_units),
+        block.compute_units,
+    );
+    let price = format!(
+        "it computes {again:.0} % more, because thread blocks cannot share keys and values, fetches every weight {reads:.0} \
+         times instead of once, and has work for {working} of {units} compute units"
+    );
+    let close = if ratio >= 1.0 {
+        "A graph has made launches cheap already: what is left to save is far less than this costs."
+    } else {
+        "That holds for this size; at a larger one the price grows with it."
+    };
+    format!("One launch for the whole block {speed}: {price}. {close}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(single_ms: f64) -> Block {
+        Block {
+            single_ms,
+            schedule_ms: 0.05,
+            schedule_launches: 7,
+            difference: 1e-3,
+            flops: 8e9,
+            recomputed_flops: 2e9,
+            weight_bytes_read: 64e6,
+            weight_bytes: 1e6,
+            thread_blocks: 64,
+            compute_units: 132,
+        }
+    }
+
+    #[test]
+    fn the_verdict_says_which_is_faster_and_why() {
+        let slower = verdict(&measured(1.0));
+        for part in [
+            "20.0 times as long",
+            "7 launches",
+            "25 % more",
+            "64 times",
+            "64 of 132",
+        ] {
+            assert!(slower.contains(part), "{part} in {slower}");
+        }
+        let faster = verdict(&measured(0.025));
+        assert!(faster.contains("2.0 times as fast"), "{faster}");
+        assert!(!faster.contains("as long"), "{faster}");
+    }
+}
