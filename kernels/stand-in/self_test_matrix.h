@@ -19,6 +19,8 @@ const Instruction INSTRUCTIONS[] = {
     {"mfma_f32_16x16x8_xf32", "float", 16, 8, 2, 4, "gfx942"},
     {"wmma_f32_16x16x16_bf16_w32", "short", 16, 16, 16, 8, "gfx1100"},
     {"wmma_f32_16x16x16_f16_w32", "_Float16", 16, 16, 16, 8, "gfx1100"},
+    {"wmma_f32_16x16x16_bf16_w32_gfx12", "short", 16, 16, 8, 8, "gfx1201"},
+    {"wmma_f32_16x16x16_f16_w32_gfx12", "_Float16", 16, 16, 8, 8, "gfx1201"},
 };
 
 // Row and column of every element of every lane.

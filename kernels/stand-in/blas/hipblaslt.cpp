@@ -105,7 +105,7 @@ int destroy(const char *call, void *handle) {
 // hipBLASLt serves CDNA, and RDNA from gfx1100 on; other GPUs have only rocBLAS.
 bool served() {
     const std::string arch = architecture();
-    return arch.rfind("gfx9", 0) == 0 || arch.rfind("gfx11", 0) == 0;
+    return arch.rfind("gfx9", 0) == 0 || arch.rfind("gfx11", 0) == 0 || arch.rfind("gfx12", 0) == 0;
 }
 
 // Builds the product of these descriptors, without addresses and factors; returns false if they do not fit together.

@@ -46,19 +46,31 @@ struct Rounded {
 template <int size_, int share_>
 struct Mfma {
     static constexpr int wave = 64, size = size_, share = share_, groups = wave / size, depth = groups * share, held = size * size / wave;
+    static constexpr bool same_halves = false;
     STAND_IN_UNCHECKED static inline int lane_of_operand(int row, int k) { return row + size * (k / share); }
     STAND_IN_UNCHECKED static inline int element_of_operand(int k) { return k % share; }
     STAND_IN_UNCHECKED static inline int lane_of_result(int row, int column) { return column + size * (row / 4 % groups); }
     STAND_IN_UNCHECKED static inline int element_of_result(int row) { return row / 4 / groups * 4 + row % 4; }
 };
 
-// WMMA in waves of 32, whose upper half supplies the lower half's operands again.
+// WMMA of gfx11 in waves of 32, whose upper half supplies the lower half's operands again.
 struct Wmma {
     static constexpr int wave = 32, size = 16, share = 16, depth = 16, held = 8;
+    static constexpr bool same_halves = true;
     STAND_IN_UNCHECKED static inline int lane_of_operand(int row, int) { return row; }
     STAND_IN_UNCHECKED static inline int element_of_operand(int k) { return k; }
     STAND_IN_UNCHECKED static inline int lane_of_result(int row, int column) { return column + 16 * (row % 2); }
     STAND_IN_UNCHECKED static inline int element_of_result(int row) { return row / 2; }
+};
+
+// WMMA of gfx12 in waves of 32. Each half supplies other operands.
+struct Wmma12 {
+    static constexpr int wave = 32, size = 16, share = 8, depth = 16, held = 8;
+    static constexpr bool same_halves = false;
+    STAND_IN_UNCHECKED static inline int lane_of_operand(int row, int k) { return row + 16 * (k / 4 % 2); }
+    STAND_IN_UNCHECKED static inline int element_of_operand(int k) { return k / 8 * 4 + k % 4; }
+    STAND_IN_UNCHECKED static inline int lane_of_result(int row, int column) { return column + 16 * (row / 8); }
+    STAND_IN_UNCHECKED static inline int element_of_result(int row) { return row % 8; }
 };
 
 template <class Layout, class T, class Rounding>
@@ -75,7 +87,7 @@ struct MatrixInstruction : Together {
     STAND_IN_UNCHECKED static const char *carry_out_all(Together *const *together) {
         auto lane = [&](int index) STAND_IN_UNCHECKED { return static_cast<MatrixInstruction *>(together[index]); };
         if (hip_stand_in_grid.wave_size != Layout::wave) return "has a matrix instruction for waves of another size";
-        for (int i = 0; Layout::wave == 32 && i < 16; i++) {
+        for (int i = 0; Layout::same_halves && i < 16; i++) {
             if (__builtin_memcmp(&lane(i)->a, &lane(i + 16)->a, sizeof(a)) || __builtin_memcmp(&lane(i)->b, &lane(i + 16)->b, sizeof(b)))
                 return "brings other operands to a matrix instruction in the upper half of the wave than in the lower";
         }
@@ -115,10 +127,11 @@ STAND_IN_MEETING Vector<float, Layout::held> multiply_matrices(Vector<T, Layout:
         stand_in::Vector<float, stand_in::layout::held> c, int, int, int) {                                             \
         return stand_in::multiply_matrices<stand_in::layout, type, ##__VA_ARGS__>(a, b, c, STAND_IN_PLACE);             \
     }
-#define STAND_IN_WMMA(name, type)                                                                                       \
-    STAND_IN_MEETING stand_in::Vector<float, 8> stand_in_##name(stand_in::Vector<type, 16> a,                           \
-                                                                stand_in::Vector<type, 16> b, stand_in::Vector<float, 8> c) { \
-        return stand_in::multiply_matrices<stand_in::Wmma, type>(a, b, c, STAND_IN_PLACE);                              \
+#define STAND_IN_WMMA(name, layout, type)                                                                               \
+    STAND_IN_MEETING stand_in::Vector<float, 8> stand_in_##name(                                                        \
+        stand_in::Vector<type, stand_in::layout::share> a, stand_in::Vector<type, stand_in::layout::share> b,           \
+        stand_in::Vector<float, 8> c) {                                                                                 \
+        return stand_in::multiply_matrices<stand_in::layout, type>(a, b, c, STAND_IN_PLACE);                            \
     }
 
 namespace stand_in {
@@ -146,8 +159,14 @@ STAND_IN_MFMA(mfma_f32_16x16x8_xf32, Mfma16x8, float, 2, stand_in::Rounded)
 #define __builtin_amdgcn_mfma_f32_16x16x8_xf32 stand_in_mfma_f32_16x16x8_xf32
 #endif
 #if defined(__GFX11__)
-STAND_IN_WMMA(wmma_f32_16x16x16_bf16_w32, short)
-STAND_IN_WMMA(wmma_f32_16x16x16_f16_w32, _Float16)
+STAND_IN_WMMA(wmma_f32_16x16x16_bf16_w32, Wmma, short)
+STAND_IN_WMMA(wmma_f32_16x16x16_f16_w32, Wmma, _Float16)
 #define __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32 stand_in_wmma_f32_16x16x16_bf16_w32
 #define __builtin_amdgcn_wmma_f32_16x16x16_f16_w32 stand_in_wmma_f32_16x16x16_f16_w32
+#endif
+#if defined(__GFX12__)
+STAND_IN_WMMA(wmma_f32_16x16x16_bf16_w32_gfx12, Wmma12, short)
+STAND_IN_WMMA(wmma_f32_16x16x16_f16_w32_gfx12, Wmma12, _Float16)
+#define __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12 stand_in_wmma_f32_16x16x16_bf16_w32_gfx12
+#define __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12 stand_in_wmma_f32_16x16x16_f16_w32_gfx12
 #endif

@@ -1,6 +1,7 @@
 // Settings of the simulated machine, from environment variables.
 //
-// HIP_STAND_IN_ARCH     gfx90a (default), gfx908, gfx942, gfx950, gfx1030 or gfx1100: name and wave size of the device
+// HIP_STAND_IN_ARCH     gfx90a (default), gfx908, gfx942, gfx950, gfx1030, gfx1100 or gfx1201: name and wave size of the
+//                       device
 // HIP_STAND_IN_DEVICES  number of devices; 1
 // HIP_STAND_IN_VERSION  version of the runtime, major.minor.patch; 6.4.0
 // HIP_STAND_IN_MEMORY   memory of the device in MiB; 128

@@ -224,6 +224,7 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
     common.push_back("-D__" + arch + "__=1");
     if (arch.rfind("gfx9", 0) == 0) common.push_back("-D__GFX9__=1");
     if (arch.rfind("gfx11", 0) == 0) common.push_back("-D__GFX11__=1");
+    if (arch.rfind("gfx12", 0) == 0) common.push_back("-D__GFX12__=1");
 
     std::vector<std::string> preprocess = common;
     const std::string preprocessed = folder.file("kernel.i");

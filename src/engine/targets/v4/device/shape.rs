@@ -36,7 +36,7 @@ pub enum MatrixCores {
     None,
     /// CDNA: bf16, f32 without rounding, and on gfx942 f32 rounded like tf32.
     Mfma,
-    /// RDNA 3: 16-bit operands only.
+    /// RDNA 3 and 4: 16-bit operands only.
     Wmma,
     /// Hopper, whose instructions take whole warpgroups: bf16, heads 64 or 128 wide.
     Warpgroups,
@@ -54,7 +54,11 @@ impl MatrixCores {
             (Vendor::Amd, "gfx90a" | "gfx942" | "gfx950") => MatrixCores::Mfma,
             // gfx908 has another instruction for bf16.
             (Vendor::Amd, "gfx908") if !bf16 => MatrixCores::Mfma,
-            (Vendor::Amd, arch) if arch.starts_with("gfx11") && bf16 && narrow => MatrixCores::Wmma,
+            (Vendor::Amd, arch)
+                if bf16 && narrow && (arch.starts_with("gfx11") || arch.starts_with("gfx120")) =>
+            {
+                MatrixCores::Wmma
+            }
             _ => MatrixCores::None,
         }
     }

@@ -193,6 +193,9 @@ fn device_gradients_are_those_of_the_oracle() {
         let [_, _, tiny] = shapes();
         gradients_are_right(stand_in, &tiny, &[GemmPrecision::F32]);
     });
+    on("gfx1201", &[ROOM], |stand_in| {
+        gradients_are_right(stand_in, &wide(), &[GemmPrecision::Bf16]);
+    });
     // Waves of 32.
     on("gfx1100", &[ROOM], |stand_in| {
         let [_, awkward, _] = shapes();

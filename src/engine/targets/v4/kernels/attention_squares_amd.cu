@@ -5,18 +5,27 @@
 // row only. With n = lane % 16 and g = lane / 16, a lane has HELD elements of row or column n of both operands, and these
 // elements of the result's column n:
 //
-//            operands                               result
-//   MFMA     k = 4g + i, i < 4                      rows 4g + i, i < 4
-//   WMMA     k = i, i < 16, the same for each g     rows 2i + g, i < 8
+//                     operands                               result
+//   MFMA              k = 4g + i, i < 4                      rows 4g + i, i < 4
+//   WMMA of gfx11     k = i, i < 16, the same for each g     rows 2i + g, i < 8
+//   WMMA of gfx12     k = 8g + i, i < 8                      rows 8g + i, i < 8
 //
-// The rows of the first operand may be counted in any order. In the order of `spread`, a WMMA's result has rows 8g + i.
-// Results then have the layout that the second operand of the next product needs: with MFMA directly, with WMMA together
-// with the values that the lane across holds.
+// gfx12 numbers k in another order. A product may take k in any order, as long as both operands agree.
+//
+// The rows of the first operand may be counted in any order. In the order of `spread`, the result of a WMMA of gfx11 has
+// rows 8g + i. Results then have the layout that the second operand of the next product needs: on gfx11 together with the
+// values that the lane across holds, otherwise directly.
+
+#if MATRIX_CORES == WMMA && !defined(__GFX12__)
+#define SAME_HALVES 1
+#else
+#define SAME_HALVES 0
+#endif
 
 constexpr int SQUARE_STEPS = HEAD_WIDE / 16;
 constexpr int ROWS_HELD = 1;
 constexpr int COLUMNS_HELD = 4;
-constexpr int HELD = MATRIX_CORES == MFMA ? 4 : 16;
+constexpr int HELD = SAME_HALVES ? 16 : 256 / MATRIX_TEAM;
 // Groups of four elements that a lane holds: of a square, and of a row as wide as a head.
 constexpr int PARTS = 64 / MATRIX_TEAM;
 constexpr int PIECES = HEAD_WIDE / 16 * PARTS;
@@ -30,7 +39,7 @@ INLINE int matrix_lane() { return threadIdx.x % MATRIX_TEAM; }
 INLINE int matrix_column() { return matrix_lane() % 16; }
 INLINE int matrix_group() { return matrix_lane() / 16; }
 // Returns the row of a square that the lane supplies as row `matrix_column()` of a first operand.
-INLINE int spread() { return MATRIX_CORES == MFMA ? matrix_column() : matrix_column() / 2 + matrix_column() % 2 * 8; }
+INLINE int spread() { return SAME_HALVES ? matrix_column() / 2 + matrix_column() % 2 * 8 : matrix_column(); }
 
 // Row and column of element i of a lane's piece.
 INLINE int row_of(int i) { return row_of_team() + matrix_column(); }
@@ -56,14 +65,20 @@ typedef float MatrixFloats2 __attribute__((ext_vector_type(2)));
 typedef float MatrixFloats4 __attribute__((ext_vector_type(4)));
 typedef float MatrixFloats8 __attribute__((ext_vector_type(8)));
 typedef short MatrixShorts4 __attribute__((ext_vector_type(4)));
+typedef short MatrixShorts8 __attribute__((ext_vector_type(8)));
 typedef short MatrixShorts16 __attribute__((ext_vector_type(16)));
 
 // Multiplies a square, PARTS pieces from `c` on: c += a b, transposed.
 INLINE void multiply_square(float (*c)[4], const SquareOperand& a, const SquareOperand& b) {
 #if MATRIX_CORES == WMMA
     MatrixFloats8 sum = {c[0][0], c[0][1], c[0][2], c[0][3], c[1][0], c[1][1], c[1][2], c[1][3]};
+#if SAME_HALVES
     sum = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(__builtin_bit_cast(MatrixShorts16, a),
                                                       __builtin_bit_cast(MatrixShorts16, b), sum);
+#else
+    sum = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(__builtin_bit_cast(MatrixShorts8, a),
+                                                            __builtin_bit_cast(MatrixShorts8, b), sum);
+#endif
 #else
     MatrixFloats4 sum = {c[0][0], c[0][1], c[0][2], c[0][3]};
 #if OPERAND_BITS == 16
@@ -90,7 +105,7 @@ INLINE void multiply_square(float (*c)[4], const SquareOperand& a, const SquareO
 // Loads an operand from a row of a tile: the 16 elements from column first_k on.
 INLINE SquareOperand load_operand(const Operand* tile, int row, int first_k) {
     SquareOperand operand;
-    const Operand* place = tile + row * ROW + first_k + (MATRIX_CORES == MFMA ? matrix_group() * HELD : 0);
+    const Operand* place = tile + row * ROW + first_k + (SAME_HALVES ? 0 : matrix_group() * HELD);
     if constexpr (OPERAND_WORDS == 2) {
         const Words2 words = *reinterpret_cast<const Words2*>(place);
         operand.word[0] = words.word[0];
@@ -104,7 +119,7 @@ INLINE SquareOperand load_operand(const Operand* tile, int row, int first_k) {
 // Converts a square into the second operand of the next product.
 INLINE SquareOperand as_operand(const float (&c)[PARTS][4]) {
     SquareOperand operand;
-#if MATRIX_CORES == WMMA
+#if SAME_HALVES
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const unsigned own = pack_bf16(c[i / 2][i % 2 * 2], c[i / 2][i % 2 * 2 + 1]);
@@ -113,8 +128,8 @@ INLINE SquareOperand as_operand(const float (&c)[PARTS][4]) {
         operand.word[4 + i] = matrix_group() == 0 ? other : own;
     }
 #elif OPERAND_BITS == 16
-    operand.word[0] = pack_bf16(c[0][0], c[0][1]);
-    operand.word[1] = pack_bf16(c[0][2], c[0][3]);
+#pragma unroll
+    for (int i = 0; i < OPERAND_WORDS; ++i) operand.word[i] = pack_bf16(c[i / 2][i % 2 * 2], c[i / 2][i % 2 * 2 + 1]);
 #else
 #pragma unroll
     for (int i = 0; i < 4; ++i) operand.word[i] = bits_of(c[0][i]);
@@ -125,7 +140,7 @@ INLINE SquareOperand as_operand(const float (&c)[PARTS][4]) {
 // Loads first operands of two neighbouring squares, whose columns are the tile's rows first_k... Lane n has the columns
 // first_column + 2 spread() and the next one, which lie in one word or two.
 INLINE void load_columns(SquareOperand (&operand)[2], const Operand* tile, int first_k, int first_column) {
-    const int first_row = first_k + (MATRIX_CORES == MFMA ? matrix_group() * HELD : 0);
+    const int first_row = first_k + (SAME_HALVES ? 0 : matrix_group() * HELD);
     const Operand* place = tile + first_row * ROW + first_column + 2 * spread();
 #if OPERAND_BITS == 16
 #pragma unroll

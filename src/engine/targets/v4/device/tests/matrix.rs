@@ -46,6 +46,8 @@ fn attention_takes_the_matrix_cores_there_are() {
         ("gfx1100", GemmPrecision::Bf16, 64, MatrixCores::Wmma),
         ("gfx1100", GemmPrecision::Bf16, 256, MatrixCores::None),
         ("gfx1100", GemmPrecision::F32, 64, MatrixCores::None),
+        ("gfx1201", GemmPrecision::Bf16, 64, MatrixCores::Wmma),
+        ("gfx1250", GemmPrecision::Bf16, 64, MatrixCores::None),
         ("gfx1030", GemmPrecision::Bf16, 64, MatrixCores::None),
     ] {
         let config = config([5, head_dim, 1, 1, 1, 8, 4, 1]);
@@ -75,9 +77,11 @@ fn a_matrix_instruction_gone_wrong_is_noticed() {
     on("gfx1100", &[ROOM, LANES], |stand_in| {
         red(stand_in, &[GemmPrecision::Bf16])
     });
-    on("gfx1100", &[ROOM, BLOCKS], |stand_in| {
-        red(stand_in, &[GemmPrecision::Bf16])
-    });
+    for arch in ["gfx1100", "gfx1201"] {
+        on(arch, &[ROOM, BLOCKS], |stand_in| {
+            red(stand_in, &[GemmPrecision::Bf16])
+        });
+    }
 }
 
 /// NVIDIA's matrix loads take paths through the sources that the stand-in does not take. This test checks their addresses.
