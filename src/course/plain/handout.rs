@@ -36,15 +36,15 @@ pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
         steps.map(move |(number, step)| {
             let (title, of) = (&lesson.title, lesson.steps.len());
             let head = format!("{rule}\n{title}, {number} of {of}\n{}\n", step.title);
-            format!("{head}\n{}\n\n", slide(lesson, step, ascii))
+            format!("{head}\n{}\n\n", render(&slide_text(lesson, step), ascii))
         })
     });
     let text: String = pages.collect();
     (!text.is_empty()).then_some(text)
 }
 
-/// Prints a step's text, the choices of a question, and the command it starts.
-fn slide(lesson: &Lesson, step: &Step, ascii: bool) -> String {
+/// A step's text in Markdown, with the choices of a question and the command it starts.
+pub fn slide_text(lesson: &Lesson, step: &Step) -> String {
     let runs = MeasuredRuns::default();
     let mut text = live::fill(&step.text, &lesson.id, &runs, &runs);
     if let Some(Quiz::Choices(choices)) = step.as_quiz() {
@@ -54,7 +54,7 @@ fn slide(lesson: &Lesson, step: &Step, ascii: bool) -> String {
     if let Some(job) = step.job() {
         text += &format!("\n```text\n{}\n```\n", job.line(&step.flags));
     }
-    render(&text, ascii)
+    text
 }
 
 #[cfg(test)]

@@ -14,8 +14,9 @@ use crate::tui::{Pane, Theme, cut, paragraph};
 const SMALLEST: (u16, u16) = (60, 12);
 
 /// Most useful first. Keys that do not fit are only on the help page.
-const KEYS: [(&str, &str); 15] = [
+const KEYS: [(&str, &str); 16] = [
     ("enter", "report"),
+    ("v", "present"),
     ("tab", "figures"),
     ("space", "mark"),
     ("?", "help"),

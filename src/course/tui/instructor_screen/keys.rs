@@ -12,12 +12,14 @@ pub(super) enum KeyOutcome {
     Do(InstructorAction),
     /// Shows the report of a learner.
     Report(String),
+    /// Shows a step for a projector.
+    Present,
     Help,
     Leave,
 }
 
 /// Descriptions of the keys for the help page.
-pub(super) const HELP: [(&str, &str); 18] = [
+pub(super) const HELP: [(&str, &str); 19] = [
     ("up down", "choose a learner"),
     (
         "left right",
@@ -28,6 +30,10 @@ pub(super) const HELP: [(&str, &str); 18] = [
         "mark this learner: m, r, l and u act on all marked ones",
     ),
     ("enter", "everything known about this learner"),
+    (
+        "v",
+        "the step of this learner, or of the pinned lesson, with the answers of the class; left and right turn",
+    ),
     ("/", "list only learners or lessons with a text"),
     ("o", "another order: help first, name, steps done, minutes"),
     ("tab", "lessons, or figures and places"),
@@ -135,6 +141,7 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> KeyOutc
         KeyCode::Char('q') => return KeyOutcome::Leave,
         KeyCode::Char('?') | KeyCode::F(1) => return KeyOutcome::Help,
         KeyCode::Enter => return name.map_or(KeyOutcome::Nothing, KeyOutcome::Report),
+        KeyCode::Char('v') => return KeyOutcome::Present,
         KeyCode::Tab => dashboard.in_figures = !dashboard.in_figures,
         KeyCode::Esc => {
             dashboard.news.clear();

@@ -14,6 +14,7 @@
 
 mod draw;
 mod keys;
+mod present;
 #[cfg(test)]
 mod tests;
 
@@ -37,7 +38,7 @@ use crate::instructor::{Class, Dashboard, Prompt, views};
 use crate::lesson::Course;
 use crate::report::{CollectOptions, collect, markdown};
 use crate::run::Processes;
-use crate::session::class_file;
+use crate::session::{StepRef, class_file};
 use crate::tui::{PageText, Pane, Panel, PanelAction, Screenful, Theme, Tone, view};
 use crate::tutor::SharedSession;
 
@@ -64,6 +65,7 @@ pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> 
         theme,
         dashboard: Dashboard::default(),
         page: None,
+        presented: None,
         title: String::new(),
         dirty: true,
         is_over: false,
@@ -121,6 +123,8 @@ struct Board<'a> {
     dashboard: Dashboard,
     /// A page over the dashboard.
     page: Option<TextPage>,
+    /// The step on that page.
+    presented: Option<StepRef>,
     title: String,
     dirty: bool,
     is_over: bool,
@@ -134,6 +138,57 @@ impl Board<'_> {
         let title = title(&self.class, &self.dashboard, pinned.as_deref());
         self.dirty |= title != self.title;
         self.title = title;
+        match self.presented.clone() {
+            Some(at) => self.present(at),
+            None => Ok(()),
+        }
+    }
+
+    /// Shows a step with the answers of the class so far.
+    fn present(&mut self, at: StepRef) -> Result<()> {
+        let Some(lesson) = self.course.lesson(&at.lesson) else {
+            return Ok(());
+        };
+        let Some(step) = lesson.step(&at.step).or(lesson.steps.first()) else {
+            return Ok(());
+        };
+        let text = PageText::Markdown(present::page(lesson, step, &mut self.class)?);
+        let title = format!("{}: {}", lesson.title, step.title);
+        match &mut self.page {
+            Some(page) if page.title() == title => page.renew(text),
+            page => *page = Some(TextPage::new(title, text)),
+        }
+        self.presented = Some(StepRef::new(&lesson.id, &step.id));
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// The selected learner's step if the class may choose or the step is in the pinned lesson; else that lesson's first.
+    fn step_to_present(&self) -> Result<StepRef> {
+        let pinned = class_file::read(&self.class.folder)?.and_then(|pin| pin.lesson);
+        let selected = self
+            .dashboard
+            .selected()
+            .and_then(|view| view.position.as_ref());
+        let here = selected.map(|position| position.at.clone());
+        let here = here.filter(|at| pinned.as_ref().is_none_or(|lesson| *lesson == at.lesson));
+        let first = self.course.lessons().next().map(|lesson| lesson.id.clone());
+        let lesson = pinned.or(first).unwrap_or_default();
+        Ok(here.unwrap_or_else(|| StepRef::new(&lesson, "")))
+    }
+
+    /// Applies a key to a page.
+    fn turn(&mut self, page: TextPage, key: KeyEvent) -> Result<()> {
+        let steps = match key.code {
+            KeyCode::Left => -1,
+            KeyCode::Right => 1,
+            _ => 0,
+        };
+        if let Some(at) = self.presented.as_ref().filter(|_| steps != 0) {
+            return self.present(present::neighbour(self.course, at, steps));
+        }
+        self.page = turned(page, key);
+        self.presented.take_if(|_| self.page.is_none());
         Ok(())
     }
 
@@ -178,12 +233,13 @@ impl App for Board<'_> {
         let dashboard = &mut self.dashboard;
         match event {
             Event::Key(key) if !key.is_release() => match self.page.take() {
-                Some(page) => self.page = turned(page, key),
+                Some(page) => self.turn(page, key)?,
                 None => match on_key(dashboard, key, self.course) {
                     KeyOutcome::Leave => self.is_over = true,
                     KeyOutcome::Nothing => {}
                     KeyOutcome::Help => self.help(),
                     KeyOutcome::Report(name) => self.report(&name)?,
+                    KeyOutcome::Present => self.present(self.step_to_present()?)?,
                     KeyOutcome::Do(case_move) => {
                         let done = carry_out(case_move, &mut self.class, self.course, self.by);
                         dashboard.news = done.unwrap_or_else(|error| format!("{error:#}"));

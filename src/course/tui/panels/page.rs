@@ -39,6 +39,11 @@ impl TextPage {
         }
     }
 
+    /// Exchanges the text and keeps the place.
+    pub fn renew(&mut self, text: PageText) {
+        self.text = text;
+    }
+
     /// Sets what happens when Enter closes the page.
     pub fn leading_to(self, enter: &'static str) -> Self {
         let enter = Some(enter);
