@@ -85,144 +85,85 @@ fn a_course_as_scaffolded_is_accepted() {
 
 #[test]
 fn each_mistake_is_reported_where_it_stands() {
-    // Passage, replacement, offset of the expected line from the passage's first line, and texts of the report.
-    let mistakes: &[(&str, &str, usize, &str)] = &[
-        ("minutes: 5", "minuts: 5", 0, "unknown field `minuts`"),
-        ("minutes: 5", "minutes: five", 0, "invalid type"),
-        ("minutes: 5", "minutes: 40", 0, "at most 25"),
-        ("minutes: 5", "minutes: 1", 0, "are planned"),
-        (
-            "level: beginner",
-            "level: expert",
-            0,
-            "unknown variant `expert`",
-        ),
-        ("requires: [", "requires: [three, ", 0, "no lesson `three`"),
-        ("requires: [", "requires: [two, ", 0, "wait for itself"),
-        ("id: one", "id: uno", 0, "calls this lesson `one`"),
-        (
-            "  - id: seen",
-            "  - id: guess",
-            0,
-            "two steps with the id `guess`",
-        ),
-        ("  - id: seen", "  - id: Seen!", 0, "not an id"),
-        (
-            "    kind: quiz",
-            "    kind: quizz",
-            0,
-            "unknown variant `quizz`",
-        ),
-        ("    target: v1", "    target: v9", 0, "no target `v9`"),
-        (
-            "    target: v1",
-            "    target: v1\n    target: v2",
-            1,
-            "duplicate",
-        ),
+    // Passage, replacement, and offset of the expected line from the passage's first line.
+    let mistakes: &[(&str, &str, usize)] = &[
+        ("minutes: 5", "minuts: 5", 0),
+        ("minutes: 5", "minutes: five", 0),
+        ("minutes: 5", "minutes: 40", 0),
+        ("minutes: 5", "minutes: 1", 0),
+        ("level: beginner", "level: expert", 0),
+        ("requires: [", "requires: [three, ", 0),
+        ("requires: [", "requires: [two, ", 0),
+        ("id: one", "id: uno", 0),
+        ("  - id: seen", "  - id: guess", 0),
+        ("  - id: seen", "  - id: Seen!", 0),
+        ("    kind: quiz", "    kind: quizz", 0),
+        ("    target: v1", "    target: v9", 0),
+        ("    target: v1", "    target: v1\n    target: v2", 1),
         (
             "    target: v1",
             "    measure: baseline.total_ms\n    target: v1",
             0,
-            "a `run` step has no `measure`",
         ),
-        (
-            "    target: v1",
-            "    recording: ../v1\n    target: v1",
-            0,
-            "not an id of a recording",
-        ),
-        (
-            "    kind: quiz",
-            "    kind: quiz\n    recording: v1",
-            1,
-            "a `quiz` step has no `recording`",
-        ),
-        (
-            "    flags: --config",
-            "    flags: it's --config",
-            0,
-            "a quote in this line is not closed",
-        ),
+        ("    target: v1", "    recording: ../v1\n    target: v1", 0),
+        ("    kind: quiz", "    kind: quiz\n    recording: v1", 1),
+        ("    flags: --config", "    flags: it's --config", 0),
         (
             "measure: baseline.final_loss / baseline.first_loss",
             "measure: baseline.speed",
             0,
-            "no metric `speed`",
         ),
         (
             "measure: baseline.final_loss / baseline.first_loss",
             "measure: later.final_loss",
             0,
-            "no step `one/later`",
         ),
         (
             "measure: baseline.final_loss / baseline.first_loss",
             "measure: baseline.final_loss / baseline.loss_difference",
             0,
-            "can be zero",
         ),
         (
             "measure: baseline.final_loss / baseline.first_loss",
             "measure: two/baseline.final_loss",
             0,
-            "not required by this one",
         ),
-        ("at_most: 0.99", "at_most: 0.9O", 0, "invalid type"),
-        ("at_most: 0.99", "at_most: -1", 0, "can never pass"),
-        ("at_most: 0.99", "at_least: 0", 0, "can never fail"),
-        ("at_most: 0.99", "at_most: .nan", 0, "not a finite number"),
-        (
-            "at_most: 0.99",
-            "at_most: 0.99\n        at_least: 1.5",
-            0,
-            "nothing is at least",
-        ),
+        ("at_most: 0.99", "at_most: 0.9O", 0),
+        ("at_most: 0.99", "at_most: -1", 0),
+        ("at_most: 0.99", "at_least: 0", 0),
+        ("at_most: 0.99", "at_most: .nan", 0),
+        ("at_most: 0.99", "at_most: 0.99\n        at_least: 1.5", 0),
         (
             "at_most: 0.99",
             "at_most: 0.99\n        confidence: 0.95",
             0,
-            "cannot have a confidence",
         ),
-        ("after: learns", "after: lerns", 0, "no check `lerns`"),
+        ("after: learns", "after: lerns", 0),
         (
             "The median step took {{ baseline.total_ms }}",
             "It took {{ baseline.totl_ms }}",
             0,
-            "no metric `totl_ms`",
         ),
         (
             "The median step took {{ baseline.total_ms }}",
             "See [this](reference/nowhere.md)",
             0,
-            "does not exist",
         ),
-        (
-            "        correct: true",
-            "        correct: false",
-            0,
-            "exactly one choice",
-        ),
+        ("        correct: true", "        correct: false", 0),
         (
             "because: It needs sorting; the mean is the easier one.",
             "because: \"\"",
             0,
-            "every choice must say why",
         ),
-        (
-            "      number: 100",
-            "      text: a lot",
-            0,
-            "is its `number`",
-        ),
+        ("      number: 100", "      text: a lot", 0),
         (
             "    measure: baseline.total_ms\n",
             "    measure: baseline.total_ms.p99\n",
             0,
-            "median, p10, p90",
         ),
     ];
-    for (from, to, below, expected) in mistakes {
+    let mut reported = Vec::new();
+    for (from, to, below) in mistakes {
         let files = Files::new();
         let line = files.edit("first/one.yaml", from, to);
         let problems = files.load().map(|_| ()).expect_err(to).0;
@@ -233,11 +174,8 @@ fn each_mistake_is_reported_where_it_stands() {
         let [problem] = here[..] else {
             panic!("{to}: {problems:#?}")
         };
-        assert!(
-            problem.message.contains(expected),
-            "{to}: {}",
-            problem.message
-        );
+        let change = to.lines().map(str::trim).collect::<Vec<_>>().join(" / ");
+        reported.push(format!("{change}\n    {}", problem.message));
         // An error in a check or text points to its first line, which is a few lines further up.
         let found = problem.line.unwrap_or_else(|| panic!("{to}: no line"));
         let away = (line + below).abs_diff(found);
@@ -247,6 +185,7 @@ fn each_mistake_is_reported_where_it_stands() {
             line + below
         );
     }
+    insta::assert_snapshot!(reported.join("\n"));
 }
 
 #[test]
@@ -259,37 +198,26 @@ fn a_run_that_only_comes_later_cannot_be_checked_before() {
         "first/one.yaml",
         &format!("{head}  - id: seen{quiz}\n  - id: baseline{run}"),
     );
-    assert!(files.problem().message.contains("only comes later"));
+    insta::assert_snapshot!(files.problem().message);
 }
 
 #[test]
 fn mistakes_of_the_workshop_file_are_reported_too() {
-    for (from, to, expected) in [
-        ("format: 1", "format: 2", "reads format 1"),
-        (
-            "      - two",
-            "      - one",
-            "two lessons with the id `one`",
-        ),
-        ("      - two", "      - ../two", "not an id"),
-        ("      - two", "      - three", "no such file or folder"),
-        (
-            "title: A course",
-            "titel: A course",
-            "unknown field `titel`",
-        ),
-    ] {
+    let reported = [
+        ("format: 1", "format: 2"),
+        ("      - two", "      - one"),
+        ("      - two", "      - ../two"),
+        ("      - two", "      - three"),
+        ("title: A course", "titel: A course"),
+    ]
+    .map(|(from, to)| {
         let files = Files::new();
         files.edit("workshop.yaml", from, to);
-        let problems = files.load().map(|_| ()).unwrap_err();
-        assert!(
-            problems
-                .0
-                .iter()
-                .any(|problem| problem.message.contains(expected)),
-            "{to}: {problems}"
-        );
-    }
+        let problems = files.load().map(|_| ()).unwrap_err().0;
+        let messages: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
+        format!("{}: {}", to.trim(), messages.join("\n"))
+    });
+    insta::assert_snapshot!(reported.join("\n"));
 }
 
 #[test]
@@ -305,27 +233,18 @@ fn a_report_shows_the_lines_and_what_is_meant() {
     files.edit("first/one.yaml", "minutes: 5", "minuts: 5");
     let problem = files.problem();
     assert_eq!((problem.line, problem.column), (Some(4), Some(1)));
-    assert_eq!(problem.help.as_deref(), Some("did you mean `minutes`?"));
+    assert!(
+        problem
+            .help
+            .as_ref()
+            .is_some_and(|help| help.contains("`minutes`"))
+    );
     let report = problem.render(Style {
         colour: false,
         unicode: false,
         width: 80,
     });
-    let file = &problem.file;
-    let expected = format!(
-        "  x unknown field `minuts`, expected one of `id`, `title`, `minutes`, `level`,
-  | `requires`, `objectives`, `steps`
-   ,-[{file}:4:1]
- 3 | title: \"One\"
- 4 | minuts: 5
-   : ^^^^|^^^^
-   :     `-- here
- 5 | level: beginner
-   `----
-  help: did you mean `minutes`?
-"
-    );
-    assert_eq!(report, expected);
+    insta::assert_snapshot!(report.replace(&problem.file, "[file]"));
 }
 
 #[test]
@@ -369,20 +288,16 @@ fn every_truncation_of_a_lesson_is_an_error_or_a_course_and_never_a_panic() {
 fn the_flags_of_a_run_are_put_to_the_run_command() {
     let files = Files::new();
     let source = CourseSource::Folder(files.path().to_path_buf());
+    let why = "no such flag";
     let refuse = |_: &str, flags: &[String]| {
         if flags.iter().any(|flag| flag == "--num-steps") {
-            Err("no such flag".to_string())
+            Err(why.to_string())
         } else {
             Ok(())
         }
     };
     let problems = Course::load_with(&source, &refuse).map(|_| ()).unwrap_err();
-    assert!(
-        problems
-            .to_string()
-            .contains("the run command refuses this: no such flag"),
-        "{problems}"
-    );
+    assert!(problems.to_string().contains(why), "{problems}");
 }
 
 #[test]
@@ -391,8 +306,9 @@ fn a_profile_step_names_a_task_its_tool_has() {
     let step = "  - id: profiled\n    kind: profile\n    title: Profile it\n    text: Look.\n    tool: rocprof-compute\n    task: rooflines\n    target: v1\n    golden:\n      import: none.csv\n\n  - id: seen";
     files.edit("first/one.yaml", "  - id: seen", step);
     let problems = files.load().map(|_| ()).unwrap_err().to_string();
-    let expected = "rocprof-compute has no task `rooflines`; there are profile, roofline";
-    assert!(problems.contains(expected), "{problems}");
+    for fact in ["`rooflines`", "profile, roofline"] {
+        assert!(problems.contains(fact), "{problems}");
+    }
 }
 
 #[test]

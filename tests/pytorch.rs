@@ -36,7 +36,8 @@ fn figures_of_the_last_line_are_the_document_and_the_rest_is_shown() {
     let exercise = fs::read_to_string(&file).unwrap();
     assert!(exercise.contains("@triton.jit") && exercise == fs::read_to_string(&script).unwrap());
 
-    fs::write(&file, "what a learner wrote").unwrap();
+    let written = "# what a learner wrote";
+    fs::write(&file, written).unwrap();
     let output = pytorch(
         home.path(),
         Some(python),
@@ -46,8 +47,8 @@ fn figures_of_the_last_line_are_the_document_and_the_rest_is_shown() {
     assert_eq!(document["right"], 7);
     assert_eq!(document["json"], 1);
     assert_eq!(document["file"], file.to_str().unwrap());
-    assert_eq!(fs::read_to_string(&script).unwrap(), "what a learner wrote");
-    assert_eq!(fs::read_to_string(&file).unwrap(), "what a learner wrote");
+    assert_eq!(fs::read_to_string(&script).unwrap(), written);
+    assert_eq!(fs::read_to_string(&file).unwrap(), written);
 }
 
 #[test]

@@ -264,33 +264,26 @@ fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
     const HINT: &str = "    hints: [{ text: Count them. }]\n";
     write("first/one.yaml", &lesson("A right one.", HINT, "How many?"));
     assert_eq!(found(), Vec::<String>::new());
-    for (right, hints, text, expected) in [
-        (
-            "A right answer that goes on and on.",
-            HINT,
-            "How many?",
-            "gives itself away",
-        ),
-        ("A right one.", "", "How many?", "needs a hint"),
-        (
-            "A right one.",
-            HINT,
-            "It took 42.4 ms. How many?",
-            "`42.4 ms` is typed",
-        ),
-        ("A right one.", HINT, "Please mend it.", "write fix"),
-        ("It is 7 ms.", HINT, "How many?", "`7 ms` is typed"),
+    let found_in = [
+        ("A right answer that goes on and on.", HINT, "How many?"),
+        ("A right one.", "", "How many?"),
+        ("A right one.", HINT, "It took 42.4 ms. How many?"),
+        ("A right one.", HINT, "Please mend it."),
+        ("It is 7 ms.", HINT, "How many?"),
         (
             "A right one.",
             "    hints: [{ text: It takes 5 milliseconds. }]\n",
             "How many?",
-            "`5 milliseconds` is typed",
         ),
-    ] {
+    ]
+    .map(|(right, hints, text)| {
         write("first/one.yaml", &lesson(right, hints, text));
         let found = found();
-        assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
-    }
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].clone()
+    });
+    let here = folder.path().display().to_string();
+    insta::assert_snapshot!(found_in.join("\n").replace(&here, "[course]"));
     // Pages are checked, too, except the one that lists measured figures.
     write("first/one.yaml", &lesson("A right one.", HINT, "How many?"));
     std::fs::create_dir(folder.path().join("reference")).unwrap();

@@ -143,7 +143,7 @@ fn only_a_regular_file_is_read() {
     let output = check(home.path(), &["--file", "/dev/zero"]);
     assert_ne!(output.status.code(), Some(0));
     assert!(
-        stderr(&output).contains("only regular files"),
+        stderr(&output).contains("regular files"),
         "{}",
         stderr(&output)
     );
@@ -155,7 +155,7 @@ fn a_file_of_the_current_folder_is_not_taken_by_itself() {
     fs::write(home.path().join("elementwise.hip"), "of somebody else\n").unwrap();
     let output = check(home.path(), &[]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-    for words in ["does not exist", "workbench start elementwise", "--file"] {
+    for words in ["elementwise.hip", "workbench start", "--file"] {
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
 }

@@ -26,6 +26,8 @@ use tinyllama_course::session::{
     SessionState, StepRef, StepStatus, archive, scan, store,
 };
 
+const REFLECTION: &str = "Ümläut\nand a second line";
+
 fn place(folder: &Path) -> SessionLocation {
     SessionLocation {
         folder: folder.join("ada"),
@@ -84,7 +86,7 @@ fn busy(folder: &Path) -> SessionLocation {
         },
         SessionEvent::Reflected {
             at: at.clone(),
-            text: "Ümläut\nand a second line".into(),
+            text: REFLECTION.into(),
         },
         SessionEvent::StepSkipped {
             at: StepRef::new("other", "quiz"),
@@ -122,10 +124,7 @@ fn a_session_reopens_as_it_was_left() {
         ),
         (StepStatus::Done, 90.5, 1, 1)
     );
-    assert_eq!(
-        step.reflection.as_deref(),
-        Some("Ümläut\nand a second line")
-    );
+    assert_eq!(step.reflection.as_deref(), Some(REFLECTION));
     assert_eq!(state.runs["0001-v1"].exit, Some(RunExit::Status(0)));
     // The peak was not a number, so it is absent and not zero.
     assert_eq!(

@@ -91,7 +91,7 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         .entrants(every_gradient(), gradient_check::tolerance)?;
     let input_seed = args.input_seed.unwrap_or_else(fresh_seed);
     let config = &entrants[0].1.config;
-    let comparisons = gradient_check::against_reference(&entrants, config, input_seed)?;
+    let comparisons = gradient_check::compare_with_reference(&entrants, config, input_seed)?;
     let mut each = comparisons.iter();
     let report = GradcheckReport {
         input_seed,

@@ -130,8 +130,8 @@ mod tests {
             (|k| k.resources.scratch_bytes = 4, "scratch"),
             (|k| k.resources.vgpr_spills = 1, "spilled vector"),
             (|k| k.resources.sgpr_spills = 1, "spilled scalar"),
-            (|k| k.resources.vgprs = 33, "33 vector registers of 32"),
-            (|k| k.lds_bytes = 1025, "1025 bytes of local memory of 1024"),
+            (|k| k.resources.vgprs = 33, "33 vector registers"),
+            (|k| k.lds_bytes = 1025, "1025 bytes"),
             (|k| k.kernel = "j".into(), "no budget"),
         ];
         for (change, expected) in changes {

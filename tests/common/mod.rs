@@ -48,3 +48,19 @@ pub fn stdout(output: &Output) -> String {
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
+
+/// A message for a snapshot: measured figures become `#`.
+pub fn without_figures(text: &str) -> String {
+    let is_figure = |c: char| c.is_ascii_digit() || c == '.';
+    let words = text.split_inclusive([' ', '\n', ',', ':', ';', '(', ')', '/']);
+    let words = words.map(
+        |word| match word.starts_with(|c: char| c.is_ascii_digit()) {
+            true => format!(
+                "#{}",
+                word.trim_start_matches(|c| is_figure(c) || "e-".contains(c))
+            ),
+            false => word.to_owned(),
+        },
+    );
+    words.collect()
+}

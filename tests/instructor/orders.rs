@@ -13,7 +13,8 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
 
     let sent = deliver(&place, &reset_lesson("first-baseline", &["kernel.rs"])).unwrap();
     assert_eq!(sent, Delivery::Sent);
-    deliver(&place, &message("Look at the loss.")).unwrap();
+    let sent = "Look at the loss.";
+    deliver(&place, &message(sent)).unwrap();
     // Only the tutor writes to the session.
     assert_eq!(
         SessionState::from_records(&scan(&place.events()).unwrap().records),
@@ -28,7 +29,7 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     else {
         panic!("{notices:?}");
     };
-    assert_eq!(text, "Look at the loss.");
+    assert_eq!(text, sent);
     assert!(notices[0].touches(&StepRef::new("first-baseline", "baseline")));
     assert!(!notices[0].touches(&StepRef::new("welcome", "doctor")));
     assert_eq!(

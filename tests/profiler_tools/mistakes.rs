@@ -1,32 +1,23 @@
 //! Failures of tools, wrong flags, and versions that lack something.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 #[test]
 fn known_failures_are_answered_with_their_remedy() {
-    let cases: [(&str, &[&str], &str); 4] = [
-        ("kfd", &["rocprofv3", "v1"], "usermod -aG render,video"),
-        (
-            "counters",
-            &["rocprofv3", "v1", "--kind", "counters"],
-            "fewer at a time",
-        ),
-        (
-            "arch",
-            &["rocprof-compute", "v1"],
-            "does not support this GPU",
-        ),
-        ("no-kernels", &["rocprofv3", "v1"], "--backend rocm"),
+    let cases: [(&str, &[&str]); 4] = [
+        ("kfd", &["rocprofv3", "v1"]),
+        ("counters", &["rocprofv3", "v1", "--kind", "counters"]),
+        ("arch", &["rocprof-compute", "v1"]),
+        ("no-kernels", &["rocprofv3", "v1"]),
     ];
+    let mut answers = BTreeSet::new();
     for rocm in VERSIONS {
-        for (failure, words, remedy) in cases {
+        for (failure, words) in cases {
             let (document, code) = Machine::failing(rocm, failure).profile(words);
             assert_eq!(code, 1, "{rocm} {failure}: {document:#}");
-            assert!(
-                remedies(&document).contains(remedy),
-                "{rocm} {failure}: {}",
-                remedies(&document)
-            );
+            answers.insert(format!("{failure}: {}", remedies(&document)));
             let log = document["log"].as_str().unwrap();
             assert!(log.ends_with("profiler.log"), "{log}");
         }
@@ -39,30 +30,23 @@ fn known_failures_are_answered_with_their_remedy() {
             remedies(&document)
         );
     }
+    let answers: Vec<String> = answers.into_iter().collect();
+    insta::assert_snapshot!(answers.join("\n"));
 }
 
 #[test]
 fn mistakes_made_by_hand_are_understood() {
     use tinyllama_course::profiler::ProfilerEnding;
     use tinyllama_course::profiler::remedies;
-    let mistakes: [(&[&str], &str); 6] = [
-        (
-            &["--kernel-trace", "python", "foo.py"],
-            "The `--` before the program is missing",
-        ),
-        (
-            &["--kernel-trace", "-o", "x", "python", "foo.py"],
-            "does not know one of the words",
-        ),
-        (&["--output-format", "cvs", "--", "true"], "output format"),
-        (
-            &["--metrics", "pmc", "--", "true"],
-            "does not know one of the words",
-        ),
-        (&["--stats", "--", "true"], "--stats summarises a trace"),
-        (&["--kernel-trace", "--stats"], "No program to profile"),
+    let mistakes: [&[&str]; 6] = [
+        &["--kernel-trace", "python", "foo.py"],
+        &["--kernel-trace", "-o", "x", "python", "foo.py"],
+        &["--output-format", "cvs", "--", "true"],
+        &["--metrics", "pmc", "--", "true"],
+        &["--stats", "--", "true"],
+        &["--kernel-trace", "--stats"],
     ];
-    for (words, trouble) in mistakes {
+    let answers = mistakes.map(|words| {
         let output = Command::new(stand_ins().join("rocprofv3"))
             .args(words)
             .output()
@@ -73,11 +57,10 @@ fn mistakes_made_by_hand_are_understood() {
             &String::from_utf8_lossy(&output.stderr),
             &ProfilerEnding::Failed(code),
         );
-        assert!(
-            found.iter().any(|remedy| remedy.trouble.contains(trouble)),
-            "{words:?}: {found:?}"
-        );
-    }
+        let troubles: Vec<String> = found.iter().map(|it| it.trouble.to_string()).collect();
+        format!("{}\n    {}", words.join(" "), troubles.join("\n    "))
+    });
+    insta::assert_snapshot!(answers.join("\n"));
 }
 
 #[test]
@@ -86,17 +69,13 @@ fn a_tool_that_is_not_installed_is_explained_with_a_labelled_sample() {
         let output = Machine::without_tools().run(&[tool, "v1"]);
         assert_eq!(output.status.code(), Some(3), "{tool}");
         let text = String::from_utf8(output.stdout).unwrap();
-        for part in [
-            "This would run:",
-            "is not installed here",
-            "It would show",
-            "not measured here",
-            " -- ",
-            "Written for ROCm 7.2",
-            "--for-rocm X.Y",
-        ] {
+        for part in [" -- ", "for ROCm 7.2", "--for-rocm X.Y", "not measured"] {
             assert!(text.contains(part), "{tool}: {part} missing in\n{text}");
         }
+        insta::assert_snapshot!(
+            tool,
+            text.replace(env!("CARGO_BIN_EXE_tinyllama-tutor"), "[tutor]")
+        );
     }
 }
 
@@ -109,7 +88,7 @@ fn an_old_tool_is_refused_with_the_flag_that_it_lacks() {
     for part in [
         "rocprof-compute 3.1",
         "--iteration-multiplexing",
-        "it came with 3.5",
+        "with 3.5",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

@@ -119,7 +119,13 @@ fn the_commands_write_check_and_merge() {
     for file in ["class.html", "class.json", "learners.csv", "devices.csv"] {
         assert!(state.path().join("all").join(file).is_file(), "{file}");
     }
-    assert!(String::from_utf8_lossy(&merged.stdout).contains("more than once"));
+    let said = String::from_utf8_lossy(&merged.stdout);
+    // How much time the records cover depends on the machine.
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.contains(" minutes "))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"));
     fs::write(state.path().join("blocked"), "").unwrap();
     let blocked = tutor(
         state.path(),

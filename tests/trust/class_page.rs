@@ -33,13 +33,8 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     };
     let (names, warnings) = merged(&[&in_class]);
     assert_eq!(names, ["alice", "mallory", "thief"]);
-    for expected in [
-        "mallory: the records in this folder say that they are alice's",
-        "one is a copy",
-    ] {
-        assert!(warnings.contains(expected), "{warnings}");
-    }
     assert!(!warnings.contains(".class.json"), "{warnings}");
+    let mut warned = vec![warnings];
 
     // Copies under other names, with recomputed checksums.
     let renamed = |name: &str, from: &SessionLocation| {
@@ -75,11 +70,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     for paths in [&files[..], &[&folder.path().join("renamed"), &alice.folder]] {
         let (names, warnings) = merged(paths);
         assert_eq!(names, ["alice", "bob", "carol", "zoe"]);
-        assert!(
-            warnings.contains("alice, bob, carol are not the work of different people")
-                && warnings.contains("1 session"),
-            "{warnings}"
-        );
+        warned.push(warnings);
     }
 
     // Two people without a separate name, and one of them twice.
@@ -95,10 +86,8 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     let second = hand_in("second.json", &two, false);
     let (names, warnings) = merged(&[&first, &again, &second]);
     assert_eq!(names, ["learner", "learner (2)"], "{warnings}");
-    assert!(
-        warnings.contains("more than once") && warnings.contains("Different sessions"),
-        "{warnings}"
-    );
+    warned.push(warnings);
+    insta::assert_snapshot!(without_times(&warned.join("\n\n")));
 
     // Forged figures do not reach the page, because it computes them from the records.
     let mut forged = document(&one, false);
@@ -127,4 +116,13 @@ fn unchecked_parts_are_listed_next_to_the_learner() {
         assert!(row.unchecked.join("").contains("--lessons"), "{row:?}");
         assert!(warnings.contains("ada: not checked: "), "{warnings}");
     }
+}
+
+/// Warnings without those about time, which depend on how fast the test runs.
+fn without_times(warnings: &str) -> String {
+    let lines: Vec<&str> = warnings
+        .lines()
+        .filter(|line| !line.contains(" minutes "))
+        .collect();
+    lines.join("\n")
 }

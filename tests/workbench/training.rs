@@ -66,19 +66,15 @@ fn kernels_of_a_learners_train_version_4_without_a_gpu() {
     let loss = |document: &Value| document["summary"]["final_loss"].as_f64().expect("a loss");
     assert!((loss(with) - loss(without)).abs() < 1e-4, "{with:#}");
     let device = |document: &Value| document["hello"]["device"].to_string();
-    assert!(
-        device(with).contains("stand-in for a GPU"),
-        "{}",
-        device(with)
-    );
+    assert!(device(with).contains("stand-in"), "{}", device(with));
     assert!(!device(without).contains("stand-in"), "{}", device(without));
-    let said = with.to_string();
-    assert!(said.contains("agrees: every gradient within"), "{said}");
-    assert!(
-        said.contains("parameters and moments after an update within"),
-        "{said}"
-    );
-    assert!(said.contains("say nothing about the kernel"), "{said}");
+    let kernels = with["notes"].as_array().expect("notes");
+    let kernels: Vec<&str> = kernels
+        .iter()
+        .filter_map(|note| note.as_str().or(note["message"].as_str()))
+        .filter(|note| all.iter().any(|(name, _)| note.contains(name)))
+        .collect();
+    insta::assert_snapshot!(without_figures(&kernels.join("\n")));
 }
 
 #[test]
@@ -107,13 +103,9 @@ fn a_kernel_that_is_wrong_in_the_model_only_is_found_before_it_trains() {
         "\n        while (n > 5000) {}",
     );
     for (name, text, words) in [
-        ("adamw", &*adamw, &["`second` after an update differs"][..]),
-        ("rmsnorm", &rmsnorm, &["the gradient of", "differs by"]),
-        (
-            "adamw",
-            &endless,
-            &["your adamw in the model", "did not end"],
-        ),
+        ("adamw", &*adamw, &["`second`"][..]),
+        ("rmsnorm", &rmsnorm, &["gradient", "differs"]),
+        ("adamw", &endless, &["your adamw", "not end"]),
         (
             "adamw",
             find("adamw")
@@ -160,7 +152,7 @@ fn exercises_that_a_cpu_cannot_do_are_refused_with_a_remedy() {
         .args(["workbench", "bench", "adamw", "--file"]);
     let bench = bench.arg(home.path().join("adamw.hip")).output().unwrap();
     assert_eq!(bench.status.code(), Some(3), "{}", stderr(&bench));
-    for words in ["no AMD or NVIDIA GPU", "doctor", "workbench check"] {
+    for words in ["AMD", "NVIDIA", "doctor", "workbench check"] {
         assert!(stderr(&bench).contains(words), "{}", stderr(&bench));
     }
     let mut no_compiler = tutor(home.path());

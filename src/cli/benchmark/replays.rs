@@ -8,7 +8,7 @@ use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult, positive};
 use tinyllama_base::units::{bytes_or_not, human_bytes};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_engine::model::Weights;
-use tinyllama_engine::targets::v4::{self, Replays, Reshapes};
+use tinyllama_engine::targets::v4::{self, Replays, ReshapeResult};
 use tinyllama_engine::train::{Data, EngineDevice, MatrixProducts};
 
 /// Change in free bytes that other users of the device may cause. One captured step takes more.
@@ -32,7 +32,7 @@ struct ReplaysDocument {
     products: MatrixProducts,
     passed: bool,
     replays: Replays,
-    shapes: Reshapes,
+    shapes: ReshapeResult,
 }
 
 impl Analysis for ReplaysArgs {

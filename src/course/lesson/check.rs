@@ -248,7 +248,7 @@ pub fn recorded<'a>(quantity: &Quantity, runs: &'a dyn Runs) -> Option<&'a str> 
 /// the programs.
 fn comparable(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
     on_one_machine(quantity, runs)?;
-    on_one_device(quantity, runs)
+    check_same_device(quantity, runs)
 }
 
 fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
@@ -300,7 +300,7 @@ fn losses_of_one_step(above: &Term, below: &Term, runs: &dyn Runs) -> Option<[f6
     (steps < a.len().max(b.len())).then_some([at(a)?, at(b)?])
 }
 
-fn on_one_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+fn check_same_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
     let Some(denominator) = &quantity.denominator else {
         return Ok(());
     };

@@ -409,29 +409,20 @@ mod tests {
     #[test]
     fn a_text_for_all_learners_takes_figures_that_are_the_same_for_all() {
         let settled = fill_known("It took {{ known: v1 }}.").unwrap();
-        assert!(
-            settled.starts_with(
-                "It took 42.4 ms. (Source of the figures: measured on one NVIDIA H200"
-            ),
-            "{settled}"
-        );
         let page =
             fill_known("One.\n\n{{ = 10 ms }}, {{ known: v1 }}, {{ known: v2 }}.\n").unwrap();
         assert_eq!(page.matches("Source").count(), 1, "{page}");
         let kernels = "{{ kernels stage2: FlashAttentionForward }}, {{ kernels stage2: MatmulEntry forward }}";
         let kernels = fill_known(kernels).unwrap();
-        assert!(
-            kernels.starts_with("0.376 ms, 1.610 ms (Source"),
-            "{kernels}"
-        );
-        assert_eq!(fill_known("As it is."), Ok("As it is.".into()));
-        for (text, why) in [
-            ("{{ own.total_ms }}", "belongs to one learner"),
-            ("{{ known: nobody }}", "no figure `nobody`"),
-            ("{{ recording nobody: total_ms }}", "no recording `nobody`"),
-            ("{{ kernels stage2: Nothing }}", "no kernel `Nothing`"),
-        ] {
-            assert!(fill_known(text).unwrap_err().contains(why), "{text}");
-        }
+        let plain = "As it is.";
+        assert_eq!(fill_known(plain), Ok(plain.into()));
+        let refused = [
+            "{{ own.total_ms }}",
+            "{{ known: nobody }}",
+            "{{ recording nobody: total_ms }}",
+            "{{ kernels stage2: Nothing }}",
+        ]
+        .map(|text| fill_known(text).unwrap_err());
+        insta::assert_snapshot!(format!("{settled}\n{kernels}\n{}", refused.join("\n")));
     }
 }

@@ -100,35 +100,26 @@ fn a_run_is_offered_the_recording_of_the_same_switches_and_of_no_others() {
     let new = library.find("new").unwrap();
     assert_eq!(new.label(), "recording: NVIDIA H200, 21 November 2026");
     let unknown = library.find("newer").unwrap_err();
-    assert!(
-        unknown.remedy().contains("old, new, long, vulkan"),
-        "{}",
-        unknown.remedy()
-    );
+    let known = ["old", "new", "long", "vulkan"].join(", ");
+    assert!(unknown.remedy().contains(&known), "{}", unknown.remedy());
 }
 
 #[test]
 fn a_broken_index_or_stream_is_named_with_its_place() {
     let of = |index: &str| load(folder(index).path()).unwrap_err().to_string();
-    for (index, said) in [
-        (entry("a", "run v1", "yesterday"), "not a date like"),
-        (entry("../a", "run v1", "2026-11-21"), "an id has letters"),
-        (
-            entry("a", "run v1", "2026-11-21").repeat(2),
-            "two recordings `a`",
-        ),
-        (
-            entry("a", "run v1", "2026-11-21").replace("target: v1", "target: v9"),
-            "no target `v9`",
-        ),
-        ("- { id: a }".to_owned(), "missing field"),
-    ] {
+    let messages = [
+        entry("a", "run v1", "yesterday"),
+        entry("../a", "run v1", "2026-11-21"),
+        entry("a", "run v1", "2026-11-21").repeat(2),
+        entry("a", "run v1", "2026-11-21").replace("target: v1", "target: v9"),
+        "- { id: a }".to_owned(),
+    ]
+    .map(|index| {
         let message = of(&index);
-        assert!(
-            message.contains(said) && message.contains(INDEX),
-            "{message}"
-        );
-    }
+        let (_, place) = message.split_once(INDEX).expect("the index's name");
+        place.to_owned()
+    });
+    insta::assert_snapshot!(messages.join("\n"));
     let folder = folder(&entry("a", "run v1", "2026-11-21"));
     let library = load(folder.path()).unwrap();
     let recording = library.find("a").unwrap();
@@ -186,7 +177,11 @@ fn a_remark_is_told_to_whoever_plays_the_recording_and_called_one() {
     let Body::Note(note) = event.body else {
         panic!("{:?}", lines[1]);
     };
-    assert_eq!(note.message, "about this recording: mended \"since\"");
+    assert!(
+        note.message.ends_with(": mended \"since\""),
+        "{}",
+        note.message
+    );
     assert_eq!((lines[0].0, lines[1].0, lines[2].0), (0.5, 0.5, 0.5));
 }
 

@@ -74,7 +74,6 @@ mod tests {
         let course = Course::load(&CourseSource::BuiltIn).unwrap();
         let mut report = collect(&place, &course, CollectOptions::default()).unwrap();
         let empty = card(&report);
-        assert!(empty.contains("no kernel has passed its check"), "{empty}");
         for number in 0..9 {
             for passed in [Some(false), Some(true)] {
                 report.kernels.push(KernelReport {
@@ -112,15 +111,8 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
-        assert!(
-            text.contains("kernel-0: 0.5000 ms, 900 GB/s on a GPU"),
-            "{text}"
-        );
-        assert!(text.contains("and 5 more"), "{text}");
-        assert!(
-            text.contains("4.00, measured 2.50 * (memory/guess-growth)"),
-            "{text}"
-        );
-        assert!(text.contains("* is a recording"), "{text}");
+        // The lines above have the date and the size of the course.
+        let below = [&empty, &text].map(|card| card.split_once("\nMachine").unwrap().1.to_owned());
+        insta::assert_snapshot!(below.join("\n---\n"));
     }
 }

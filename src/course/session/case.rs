@@ -228,14 +228,14 @@ mod tests {
             fix: id.into(),
             guilty,
             recording: None,
-            because: format!("what {id} showed"),
+            because: format!("{id} showed"),
         };
         let measurement = |id: &str, flags: &[&str], convicts| Measurement {
             id: id.into(),
             text: id.into(),
             flags: flags.iter().map(ToString::to_string).collect(),
             recording: Some(format!("{id}-recorded")),
-            shows: format!("what {id} shows"),
+            shows: format!("{id} shows"),
             choices: Vec::new(),
             convicts,
         };
@@ -336,8 +336,8 @@ mod tests {
         case.measurements[1].choices = vec![choice("first", false), choice("second", true)];
         let mut standing = standing_after(&["measure kernels"]);
         let shown = |standing: &Standing| standing.evidence(&case)[0].text.clone();
-        assert_eq!(shown(&standing), "what kernels shows");
-        assert!(standing.missing(&case).contains("Which row is odd"));
+        assert_eq!(shown(&standing), "kernels shows");
+        assert!(standing.missing(&case).contains("Which row"));
         let texts = |standing: &Standing| {
             let menu = standing.menu(&case, None).into_iter();
             menu.map(|line| line.text).collect::<Vec<_>>()
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(texts(&standing), ["first", "second"]);
         assert!(case.answer(ANSWERS + 1).unwrap().correct);
         standing.read = vec![1];
-        assert_eq!(shown(&standing), "what kernels shows\nbecause second");
+        assert_eq!(shown(&standing), "kernels shows\nbecause second");
         assert!(texts(&standing)[0].starts_with("Measure"));
     }
 
@@ -375,10 +375,7 @@ mod tests {
         );
         let evidence = standing.evidence(&case);
         let update: Vec<_> = evidence.iter().map(|it| (&*it.text, it.run)).collect();
-        assert_eq!(
-            update,
-            [("what plain shows", "run-1"), ("what init showed", "run-3")]
-        );
+        assert_eq!(update, [("plain shows", "run-1"), ("init showed", "run-3")]);
         assert!(standing.missing(&case).contains("changed nothing"));
         let menu = standing.menu(&case, None);
         assert!(menu.last().unwrap().text.contains("run stage2 --fix init"));

@@ -334,7 +334,7 @@ mod tests {
 
         let taken = PathProgress::new(&course, &state).unwrap();
         assert_eq!(taken.id, "short");
-        assert_eq!(taken.steps_finished, lesson.steps.len());
+        assert_eq!(taken.steps_finished, progress(&state, lesson).finished);
         let steps = course.steps();
         let steps = steps.filter(|(lesson, step)| path.unwrap().has_step(&lesson.id, &step.id));
         assert_eq!(taken.steps, steps.count());

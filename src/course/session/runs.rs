@@ -38,7 +38,7 @@ const MOST_BYTES: u64 = 8 << 20;
 pub struct MeasuredRuns {
     runs: HashMap<RunName, Repeats>,
     outputs: HashMap<RunName, Value>,
-    /// For each run of a case: the measurements in its text, with their values at the end of that run.
+    /// For each run of a case: the values that the measurements in the case's text had when that run ended.
     seen: HashMap<String, MeasuredRuns>,
 }
 

@@ -313,7 +313,7 @@ fn reads_back(event: &SessionEvent) -> Result<(), SessionError> {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // The events are the truth. A cache that cannot be written is rebuilt by its next reader.
+        // The cache is derived from the events. If it cannot be written, its next reader rebuilds it.
         drop(self.save());
         drop(self.write_cache());
     }

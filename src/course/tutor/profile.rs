@@ -105,7 +105,7 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
 
 /// Maps kernels to the model part that issued them, from the newest run of `target` that timed its kernels. The map is
 /// empty without such a run. All runs of a target on one machine use the same kernel names.
-pub fn parts_of(runs: &FinishedRuns, target: &str) -> KernelParts {
+pub fn kernel_parts(runs: &FinishedRuns, target: &str) -> KernelParts {
     // The folders' names begin with the time.
     let folders = inside(&runs.folder).unwrap_or_default();
     let update = folders.iter().rev().find_map(|folder| {

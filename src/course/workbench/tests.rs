@@ -121,7 +121,7 @@ fn a_kernel_that_calls_the_system_is_ended() {
         is_finding(
             &run(&toolchain, "", &body),
             FindingKind::Crash,
-            "called the system",
+            "the system",
         );
     }
     assert!(!out.exists());
@@ -134,7 +134,7 @@ fn a_kernel_cannot_say_that_it_came_to_its_end() {
     is_finding(
         &run(&toolchain, "", &exit),
         FindingKind::Crash,
-        "before its results were written",
+        "its results",
     );
     // A forged last line, without a secret or with an invented one, followed by the right results.
     for end in [
@@ -148,15 +148,11 @@ fn a_kernel_cannot_say_that_it_came_to_its_end() {
         is_finding(
             &run(&toolchain, "", &body),
             FindingKind::Crash,
-            "before its results were written",
+            "its results",
         );
     }
     let endless = "for (;;) call(1, 1, (long)y, 1024, 0);";
-    is_finding(
-        &run(&toolchain, "", endless),
-        FindingKind::Crash,
-        "wrote more than 4 MiB",
-    );
+    is_finding(&run(&toolchain, "", endless), FindingKind::Crash, "4 MiB");
 }
 
 #[test]

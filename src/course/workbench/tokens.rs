@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_joined_and_comments_are_gone() {
+    fn lines_are_joined_and_comments_are_removed() {
         assert_eq!(words("a/*\n*/ #x\\ \t\ny"), ["1:a", "2:#", "2:xy"]);
         assert_eq!(words("a // b \\\r\n c\nd"), ["1:a", "3:d"]);
         assert_eq!(

@@ -111,7 +111,7 @@ impl Toolchain {
         // A process per source, because a learner waits for this build: with two cores it takes half the time.
         let objects = PROGRAM.map(|source| folder.join(source).with_extension("o"));
         let compiled = PROGRAM.iter().zip(&objects).map(|(source, object)| {
-            let mut command = self.cpp();
+            let mut command = self.cpp_compiler();
             command.arg("-c").arg(folder.join(source)).arg("-o");
             command.arg(object).stderr(Stdio::piped()).spawn()
         });
@@ -120,13 +120,13 @@ impl Toolchain {
             self.must_succeed(&child.wait_with_output().with_context(describe)?)?;
         }
         let partial = folder.join("run.part");
-        let mut link = self.cpp();
+        let mut link = self.cpp_compiler();
         link.args(&objects).arg("-o").arg(&partial).arg("-ldl");
         self.must_succeed(&link.output().with_context(describe)?)?;
         fs::rename(&partial, self.program()).with_context(describe)
     }
 
-    fn cpp(&self) -> Command {
+    fn cpp_compiler(&self) -> Command {
         let mut command = Command::new(&self.compiler);
         command.args(["--driver-mode=g++", "-std=c++17", "-O2", "-w"]);
         command

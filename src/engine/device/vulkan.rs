@@ -13,7 +13,7 @@ pub struct Adapter {
     pub driver: String,
     /// True for a Vulkan implementation on the CPU, such as llvmpipe or SwiftShader.
     pub software: bool,
-    /// Burn's address of the adapter: each kind has its own numbering.
+    /// The adapter as burn addresses it. Burn numbers each kind of device separately.
     pub kind: DeviceKind,
 }
 

@@ -75,8 +75,8 @@ pub fn count(backend: Backend) -> usize {
     }
 }
 
-/// Opens device `index` of CUDA or ROCm. Returns it with its name and the fingerprint of its code generator, which
-/// contains the architecture. Returns `None` if this build does not have the backend.
+/// Opens device `index` of CUDA or ROCm. Returns the device, its name, and the fingerprint of its code generator.
+/// The fingerprint contains the architecture. Returns `None` if this build does not have the backend.
 #[cfg_attr(
     not(any(feature = "cuda", feature = "rocm")),
     allow(

@@ -68,7 +68,7 @@ fn rounds(backend: Backend, library: LibraryKernels) -> bool {
 ///
 /// # Errors
 /// Errors of a device.
-pub fn against_reference(
+pub fn compare_with_reference(
     entrants: &[(Target, TrainingOptions)],
     config: &ModelConfig,
     seed: u64,

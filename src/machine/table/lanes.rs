@@ -119,7 +119,8 @@ fn fetch<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     })
 }
 
-/// Executes `ds_permute_b32`: each lane sends to the lane that its address names. The highest sender wins.
+/// Executes `ds_permute_b32`: each lane sends to the lane that its address names. If several send to one lane, it
+/// gets the value of the highest sender.
 fn send<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [address, data] = read_two::<N>(c, i, 1);
     let mut result = [0; N];

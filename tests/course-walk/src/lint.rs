@@ -7,6 +7,7 @@ use tinyllama_course::lesson::file::CourseFile;
 use tinyllama_course::lesson::{
     Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, WORKSHOP, live, problem_in,
 };
+use tinyllama_course::session::StepRef;
 
 /// Units of measured figures.
 const UNITS: [&str; 15] = [
@@ -78,6 +79,9 @@ const MOST_PROBLEMS: usize = 20;
 /// The page that lists the figures; texts refer to it.
 const RECORD: &str = "measured.md";
 
+/// The page that explains terms. Each is bold at the start of a paragraph: `**warp, wave.** ...`.
+const GLOSSARY: &str = "glossary.md";
+
 /// All weaknesses of a course.
 pub fn lint(course: &Course, source: &CourseSource) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -95,6 +99,7 @@ pub fn lint(course: &Course, source: &CourseSource) -> Vec<Problem> {
             }
         }
     }
+    terms(course, source, &mut problems);
     let lessons = course.lessons();
     let lessons = lessons.map(|lesson| format!("{}/{}.yaml", lesson.session, lesson.id));
     for path in lessons.chain([WORKSHOP.to_string()]) {
@@ -176,6 +181,77 @@ fn given_away(lesson: &Lesson, refuse: &mut dyn FnMut(String, String)) {
         );
         refuse(format!("steps/{}/choices", update[0]), message);
     }
+}
+
+/// Reports terms of the glossary that a step uses before the step that explains them, which sets them in bold. Reports
+/// abbreviations that are neither in the glossary nor in bold anywhere.
+fn terms(course: &Course, source: &CourseSource, problems: &mut Vec<Problem>) {
+    let Some(glossary) = course.reference.get(GLOSSARY) else {
+        return;
+    };
+    let steps = course.lessons().flat_map(|lesson| {
+        let steps = lesson.steps.iter().enumerate();
+        steps.map(move |(index, step)| (lesson, index, prose(&live::typed(&step.text))))
+    });
+    let steps: Vec<(&Lesson, usize, String)> = steps.collect();
+    let explainer = |term: &str| {
+        let is_term = |part: &str| {
+            let part = part.trim_end_matches(['.', ':', ',']).to_lowercase();
+            part.strip_suffix('s').unwrap_or(&part) == term || part == term
+        };
+        let mut explain = steps.iter();
+        explain.find(|(.., text)| text.split("**").skip(1).step_by(2).any(is_term))
+    };
+    let mut refuse = |(lesson, index, _): &(&Lesson, usize, String), message| {
+        let path = format!("steps/{index}/text");
+        problems.push(problem_in(source, lesson, &path, message));
+    };
+    let entries = glossary.split("\n\n").filter_map(|paragraph| {
+        let (names, _) = paragraph.trim().strip_prefix("**")?.split_once("**")?;
+        Some(names.trim_end_matches('.').split(", "))
+    });
+    for term in entries.flatten().map(str::to_lowercase) {
+        let used = steps.iter().find(|(.., text)| uses(text, &term));
+        if let (Some(step), Some((lesson, index, _))) = (used, explainer(&term))
+            && (&step.0.id, step.1) != (&lesson.id, *index)
+        {
+            let place = StepRef::new(&lesson.id, &lesson.steps[*index].id);
+            refuse(
+                step,
+                format!(
+                    "`{term}` is used here before `{place}` explains it: explain it here, in bold"
+                ),
+            );
+        }
+    }
+    let mut known = vec![];
+    for step in &steps {
+        for word in step.2.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
+            let is_short = word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase());
+            if is_short && !known.contains(&word) {
+                known.push(word);
+                if !glossary.contains(word) && explainer(&word.to_lowercase()).is_none() {
+                    refuse(
+                        step,
+                        format!(
+                            "`{word}` is not explained: put it into `{GLOSSARY}`, or explain it here, in bold"
+                        ),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a term in lower case, alone or with an added s, occurs in a text.
+fn uses(text: &str, term: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_part = |c: char| c.is_alphanumeric() || c == '-';
+    text.match_indices(term).any(|(at, _)| {
+        let after = &text[at + term.len()..];
+        let after = after.strip_prefix('s').unwrap_or(after);
+        !text[..at].ends_with(is_part) && !after.starts_with(is_part)
+    })
 }
 
 fn is_longest(choices: &[QuizChoice]) -> bool {
@@ -364,6 +440,56 @@ mod tests {
         ] {
             assert_eq!(long_sentences(&text).len(), found, "{text}");
         }
+    }
+
+    #[test]
+    fn a_term_used_before_its_explanation_and_an_unknown_abbreviation_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(
+            "workshop.yaml",
+            "format: 1\ntitle: T\nversion: \"1\"\nsummary: S\nsessions:\n  - id: first\n    title: F\n    minutes: 9\n    objectives: [o]\n    lessons: [one]\n",
+        );
+        write(
+            "reference/glossary.md",
+            "# Words\n\n**warp, wave.** 32 threads, also of AMD.\n",
+        );
+        let found = |early: &str, late: &str| {
+            let step = |id, text| {
+                format!("  - id: {id}\n    kind: read\n    title: T\n    text: {text:?}\n")
+            };
+            let steps = step("early", early) + &step("late", late);
+            let head =
+                "id: one\ntitle: One\nminutes: 6\nlevel: beginner\nobjectives: [o]\nsteps:\n";
+            write("first/one.yaml", &format!("{head}{steps}"));
+            let source = CourseSource::Folder(folder.path().into());
+            let course = Course::load(&source).unwrap();
+            let messages = lint(&course, &source)
+                .into_iter()
+                .map(|problem| problem.message);
+            messages.collect::<Vec<_>>()
+        };
+        for (early, late) in [
+            ("A **wave** runs.", "Two waves run on AMD."),
+            ("Waving is `wave`.", "**Waves**: they run."),
+            ("A wave runs.", "It runs."),
+        ] {
+            assert_eq!(found(early, late), [""; 0], "{early} {late}");
+        }
+        let late = found("Two waves run.", "A **wave** runs.");
+        assert!(
+            matches!(&late[..], [one] if one.contains("`wave`") && one.contains("one/late")),
+            "{late:?}"
+        );
+        let unknown = found("The TCC counts.", "The TCC again, and **SQC**.");
+        assert!(
+            matches!(&unknown[..], [one] if one.contains("`TCC`")),
+            "{unknown:?}"
+        );
     }
 
     #[test]

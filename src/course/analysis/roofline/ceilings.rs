@@ -19,7 +19,7 @@ pub fn product_units<'a>(dtype: &'a str, products: &MatrixProducts) -> Vec<&'a s
 }
 
 /// Collects measured ceilings, then those of the data sheet. `units` has the fastest type first. The result has the
-/// slowest first: a point above one line was computed by the units of the next.
+/// slowest first: if a point lies above a line, the units of a later line computed it.
 pub fn ceilings(
     units: &[&str],
     calibration: Option<&Calibration>,

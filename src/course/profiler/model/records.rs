@@ -103,7 +103,7 @@ pub struct Dispatch {
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryCopy {
     pub lane: LaneId,
-    /// The profiler's name: `MEMORY_COPY_HOST_TO_DEVICE`, ….
+    /// The direction by the name that the profiler gives it, such as `MEMORY_COPY_HOST_TO_DEVICE`.
     pub direction: NameId,
     pub source: Option<u64>,
     pub destination: Option<u64>,

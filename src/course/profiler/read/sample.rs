@@ -85,7 +85,7 @@ impl<'a> FileSample<'a> {
     }
 
     /// Returns whether it is text, not JSON, that contains all `parts`.
-    pub fn says(&self, parts: &[&str]) -> bool {
+    pub fn contains_all(&self, parts: &[&str]) -> bool {
         matches!(&self.content, SampleContent::Text(text) if parts.iter().all(|part| text.contains(part)))
     }
 

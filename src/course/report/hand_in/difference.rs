@@ -164,16 +164,7 @@ mod tests {
         let honest = json!({"minutes": 12.1_f64.next_up(), "left": 2, "steps": [{"id": "a", "n": 1}, {"id": "b", "n": 2}]});
         assert_eq!(compare(&honest, &derived), [""; 0]);
         let forged = json!({"minutes": 12.1000001, "steps": [{"id": "b", "n": 1}, {"id": "c"}], "more": true});
-        assert_eq!(
-            compare(&forged, &derived),
-            [
-                "minutes says 12.1000001, and its records give 12.1.",
-                "more says true, and its records give nothing.",
-                "steps/a was recorded and is left out.",
-                "steps/b/n says 1, and its records give 2.",
-                "steps/c is not among its records.",
-            ]
-        );
+        insta::assert_snapshot!(compare(&forged, &derived).join("\n"));
         let turned = json!([{"id": "b"}, {"id": "a"}]);
         assert_eq!(
             compare(&turned, &json!([{"id": "a"}, {"id": "b"}])).len(),

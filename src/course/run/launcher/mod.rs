@@ -194,7 +194,7 @@ impl Launcher {
     /// Checks that several runs at a time do not share a device.
     ///
     /// # Errors
-    /// Fails if they would share one.
+    /// Fails if they would share a device.
     pub fn check_several(&self) -> Result<(), UsageError> {
         match &self.kind {
             LauncherKind::Slurm | LauncherKind::Command(_) => Ok(()),

@@ -106,7 +106,7 @@ impl RemoteEnd {
             out.write_line(&line);
             line.clear();
         }
-        let status = shells(child.wait().context("waiting for the run failed")?);
+        let status = exit_code(child.wait().context("waiting for the run failed")?);
         if let Some(errors) = errors {
             // The thread has no result to report.
             drop(errors.join());
@@ -140,7 +140,7 @@ fn node() -> String {
     env::var(NODES[1]).unwrap_or_else(|_| host_name())
 }
 
-fn shells(status: ExitStatus) -> i32 {
+fn exit_code(status: ExitStatus) -> i32 {
     let by_signal = status.signal().map(|signal| 128 + signal);
     status.code().or(by_signal).unwrap_or(1)
 }

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_changes_what_it_names_and_nothing_else() {
+    fn a_key_file_changes_only_the_keys_it_names() {
         let map = read_text("step:\n  next: [l, ctrl-n]\neverywhere:\n  quit: ctrl-q\n").unwrap();
         let at_a_step = |text| {
             let binding = map.find(&[Area::Step], Key::parse(text).unwrap());
@@ -133,21 +133,15 @@ mod tests {
 
     #[test]
     fn mistakes_in_the_key_file_are_reported_with_their_line() {
-        for (text, place, expected) in [
-            (
-                "step:\n  next: p\n",
-                "keys.yaml:2",
-                "`p` would mean both next (step) and previous (step)",
-            ),
-            ("step:\n  hint: q\n", "keys.yaml:2", "quit (everywhere)"),
-            ("step:\n  nxet: n\n", "keys.yaml:2", "no action `nxet`"),
-            ("steps:\n  next: n\n", "keys.yaml:1", "no area `steps`"),
-            ("step:\n  next: ctrl-\n", "keys.yaml:2", "is not a key"),
-            ("step: [n]\n", "keys.yaml:1", "invalid type"),
-        ] {
-            let error = read_text(text).unwrap_err();
-            assert!(error.starts_with(place), "{text}: {error}");
-            assert!(error.contains(expected), "{text}: {error}");
-        }
+        let errors = [
+            "step:\n  next: p\n",
+            "step:\n  hint: q\n",
+            "step:\n  nxet: n\n",
+            "steps:\n  next: n\n",
+            "step:\n  next: ctrl-\n",
+            "step: [n]\n",
+        ]
+        .map(|text| read_text(text).unwrap_err());
+        insta::assert_snapshot!(errors.join("\n"));
     }
 }

@@ -122,7 +122,7 @@ impl TableView {
         self.selected = last.map(|last| cursor.row.min(last));
         self.shift = cursor.shift;
         if cursor.order.is_some() || !cursor.filter.is_empty() {
-            let shown = self.shown(cursor);
+            let shown = self.shown_rows(cursor);
             self.selected = self.selected.filter(|row| shown.contains(row));
             self.shown = Some(shown);
             self.filter.clone_from(&cursor.filter);

@@ -15,7 +15,7 @@ named! {
     /// The source of a line.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Voice {
-        /// The run, about its own figures.
+        /// The run: a remark about its own figures.
         Note = "note",
         /// The trained model.
         Sample = "sample",

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_key_is_answered_at_once_and_a_large_frame_is_paid_for_with_time() {
+    async fn keys_redraw_at_once_and_large_frames_are_drawn_less_often() {
         let mut pace = Pace {
             interval: LOCAL,
             next: None,

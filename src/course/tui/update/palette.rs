@@ -237,7 +237,7 @@ mod tests {
         let exact = score("lesson: The baseline", "base").unwrap();
         let scattered = score("lesson: Both a sound idea", "base");
         assert!(scattered.is_none_or(|score| score > exact));
-        assert!(score("change flags", "flag") < score("lesson: finding a large gap", "flag"));
+        assert!(score("change flags", "flag") < score("lesson: find large gaps", "flag"));
         assert_eq!(score("anything", ""), Some(0));
     }
 }

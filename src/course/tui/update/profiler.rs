@@ -13,7 +13,7 @@ use crate::run::signal_name;
 use crate::session::StepRef;
 use crate::tui::{BackgroundTask, Effect, Message, ProfileMessage, TaskContext};
 use crate::tutor::folder_for;
-use crate::tutor::profile::{parts_of, prepare as prepare_command};
+use crate::tutor::profile::{kernel_parts, prepare as prepare_command};
 
 /// Completes the command for this machine.
 pub fn prepare(at: StepRef, step: Step) -> Effect {
@@ -73,7 +73,7 @@ fn imported(
     path: &Path,
 ) -> Result<(Box<Import>, KernelParts), String> {
     let import = import(path).map_err(|error| error.to_string())?;
-    Ok((Box::new(import), parts_of(&context.runs, target)))
+    Ok((Box::new(import), kernel_parts(&context.runs, target)))
 }
 
 fn finished(result: Result<FinishedProfiler, RunError>) -> ProfileMessage {

@@ -33,7 +33,7 @@ use crate::compiled::compiler::Compiler;
 const PROVEN: &str = "proven that no two threads write one element, none reads what another one writes, and none \
     writes outside an array (up to 2^30 elements and threads).";
 
-/// The most blocks of a function that are followed.
+/// The proof follows no function with more basic blocks.
 const MOST_BLOCKS: usize = 4000;
 
 named! {

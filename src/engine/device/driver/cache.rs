@@ -74,9 +74,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = ModuleCache::new(folder.path().join("modules"));
         assert_eq!(cache.get("a"), None);
-        cache.store("a", b"code of a");
-        cache.store("b", b"code of b");
-        assert_eq!(cache.get("a").as_deref(), Some(&b"code of a"[..]));
+        cache.store("a", b"code a");
+        cache.store("b", b"code b");
+        assert_eq!(cache.get("a").as_deref(), Some(&b"code a"[..]));
 
         let file = cache.folder.join("a");
         let mut bytes = fs::read(&file).unwrap();
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(cache.get("a"), None, "a changed byte");
         fs::write(&file, &bytes[..10]).unwrap();
         assert_eq!(cache.get("a"), None, "a truncated file");
-        assert_eq!(cache.get("b").as_deref(), Some(&b"code of b"[..]));
+        assert_eq!(cache.get("b").as_deref(), Some(&b"code b"[..]));
     }
 
     #[test]

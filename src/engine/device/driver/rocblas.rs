@@ -79,8 +79,8 @@ impl RocBlas {
             false => OPERATION_PLAIN,
         };
         let GemmSpec { a, b, d, .. } = spec;
-        let [m, n, k, batch] = narrow([spec.m, spec.n, spec.k, spec.batch])?;
-        let [row_a, row_b, row_d] = narrow([a.row_stride, b.row_stride, d.row_stride])?;
+        let [m, n, k, batch] = sides_as_i32([spec.m, spec.n, spec.k, spec.batch])?;
+        let [row_a, row_b, row_d] = sides_as_i32([a.row_stride, b.row_stride, d.row_stride])?;
         let [batch_a, batch_b, batch_d] = [a, b, d].map(|operand| operand.batch_stride as i64);
         let alpha: *const c_void = ptr::from_ref(&operands.alpha).cast();
         let beta: *const c_void = ptr::from_ref(&operands.beta).cast();
@@ -134,7 +134,7 @@ impl Drop for RocBlas {
     }
 }
 
-fn narrow<const N: usize>(sides: [usize; N]) -> Result<[i32; N]> {
+fn sides_as_i32<const N: usize>(sides: [usize; N]) -> Result<[i32; N]> {
     let mut narrowed = [0; N];
     for (to, side) in narrowed.iter_mut().zip(sides) {
         *to = i32::try_from(side).map_err(|_| {

@@ -81,19 +81,19 @@ fn advance(
 
 /// Result of a trainer that went through many shapes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Reshapes {
+pub struct ReshapeResult {
     pub shapes: usize,
-    /// Bytes that this program held at the first shape, before and after all others.
+    /// Bytes that this program held at the first shape: before it went through the others, and afterwards.
     pub held_before: u64,
     pub held_after: u64,
-    /// Bytes free on the device at the same two moments; null if the device does not report them.
+    /// Bytes free on the device at these two times; null if the device does not report them.
     pub free_before: Option<u64>,
     pub free_after: Option<u64>,
     /// True if every step had a finite loss and, if requested, a graph.
     pub healthy: bool,
 }
 
-impl Reshapes {
+impl ReshapeResult {
     /// Returns whether all memory was freed. Other processes may also change the free memory; less than a graph needs
     /// is tolerated.
     pub fn leaked_nothing(&self, tolerated: u64) -> bool {
@@ -118,7 +118,7 @@ pub fn reshapes(
     captured: bool,
     free: &dyn Fn() -> Option<u64>,
     progress: &mut dyn FnMut(usize),
-) -> Result<Reshapes> {
+) -> Result<ReshapeResult> {
     let (batch_size, sequence_length) = {
         let config = trainer.config();
         (config.batch_size, config.sequence_length)
@@ -148,7 +148,7 @@ pub fn reshapes(
         }
         progress(index + 1);
     }
-    Ok(Reshapes {
+    Ok(ReshapeResult {
         shapes,
         held_before: before.0,
         held_after: held(trainer),

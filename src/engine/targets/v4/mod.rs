@@ -30,7 +30,7 @@ pub use device::{
     ArgumentSource, BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, OfflineKernel,
     offline_kernels, sources, time_alone,
 };
-pub use endurance::{Replays, Reshapes, replays, reshapes};
+pub use endurance::{Replays, ReshapeResult, replays, reshapes};
 pub use executor::{Executor, StepSpan};
 pub use host::HostExecutor;
 pub use platform::open;

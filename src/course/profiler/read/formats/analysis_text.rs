@@ -13,14 +13,14 @@ use crate::profiler::read::{FileImport, RowCount};
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute analysis (text)",
     recognises: |file| {
-        let is_drawn = ["│", "┃", "| "].iter().any(|bar| file.says(&[bar]));
+        let is_drawn = ["│", "┃", "| "].iter().any(|bar| file.contains_all(&[bar]));
         let titles = [
             "Metric_ID",
             "0.1 Top Kernels",
             "Detected Kernels",
             "Dispatch list",
         ];
-        is_drawn && titles.iter().any(|title| file.says(&[title]))
+        is_drawn && titles.iter().any(|title| file.contains_all(&[title]))
     },
     read,
 };

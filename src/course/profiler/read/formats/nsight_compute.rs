@@ -16,7 +16,7 @@ use crate::profiler::read::{FileImport, ReadRefusal, RowCount};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "Nsight Compute (CSV)",
-    recognises: |file| file.says(&["==PROF=="]) || file.has_line(is_header),
+    recognises: |file| file.contains_all(&["==PROF=="]) || file.has_line(is_header),
     read,
 };
 

@@ -46,7 +46,7 @@ refused!(
 refused!(
     PACKAGE,
     "rocpd package (YAML)",
-    |file| file.says(&["rocprofiler-sdk:", "rocpd"]),
+    |file| file.contains_all(&["rocprofiler-sdk:", "rocpd"]),
     "is the index of a rocpd package (.rpdb), which names databases and holds none: import the .db files it names, \
      or make one of them with `rocpd merge`"
 );

@@ -12,8 +12,8 @@ use crate::profiler::read::{FileImport, RowCount};
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 summary (text)",
     recognises: |file| {
-        let has_columns = file.says(&["| ", " NAME ", " DOMAIN ", " CALLS ", " DURATION "]);
-        has_columns || file.says(&["ROCPROFV3 ", "SUMMARY:"])
+        let has_columns = file.contains_all(&["| ", " NAME ", " DOMAIN ", " CALLS ", " DURATION "]);
+        has_columns || file.contains_all(&["ROCPROFV3 ", "SUMMARY:"])
     },
     read,
 };

@@ -10,7 +10,7 @@ use crate::profiler::read::{FileImport, RowCount};
 
 pub const TEXT: ProfileFormat = ProfileFormat {
     name: "rocprof-sys call tree (text)",
-    recognises: |file| file.says(&["| LABEL "]) || file.says(&["LABEL", ">>>"]),
+    recognises: |file| file.contains_all(&["| LABEL "]) || file.contains_all(&["LABEL", ">>>"]),
     read: read_text,
 };
 

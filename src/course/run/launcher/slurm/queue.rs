@@ -37,7 +37,7 @@ pub(super) fn ask(
         .spawn()
         .map_err(missing)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that ends without reading prints the reason.
+        // If the program ends before it has read its input, its output says why.
         drop(stdin.write_all(input.as_bytes()));
     }
     child.wait_with_output().map_err(missing)

@@ -77,13 +77,13 @@ pub fn origins(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'stat
 }
 
 /// The run's figure compared with the figure of the first run.
-enum AgainstFirst {
+enum RatioToFirst {
     Time(RelativeTime),
     /// A plain ratio, because its spread is not known.
     Plain(f64),
 }
 
-fn against(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<AgainstFirst> {
+fn ratio_to_first(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<RatioToFirst> {
     if run.recorded != base.recorded {
         return None;
     }
@@ -94,11 +94,11 @@ fn against(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<Agai
             USUAL_CONFIDENCE,
             USUAL_MARGIN,
         )
-        .map(AgainstFirst::Time);
+        .map(RatioToFirst::Time);
     }
     let (value, base) = (value(run, metric)?, value(base, metric)?);
     let ratio = value / base;
-    (ratio.is_finite() && base != 0.0).then_some(AgainstFirst::Plain(ratio))
+    (ratio.is_finite() && base != 0.0).then_some(RatioToFirst::Plain(ratio))
 }
 
 /// Stands instead of a verdict when the same command gave other times.
@@ -151,10 +151,10 @@ fn ratio_cell(
     theme: &Theme,
 ) -> Cell {
     let times = theme.glyphs.times;
-    match base.and_then(|base| against(run, base, metric)) {
+    match base.and_then(|base| ratio_to_first(run, base, metric)) {
         None => Cell::new("-", Tone::Muted),
-        Some(AgainstFirst::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
-        Some(AgainstFirst::Time(relative)) => {
+        Some(RatioToFirst::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
+        Some(RatioToFirst::Time(relative)) => {
             let (word, tone) = match relative.finding {
                 _ if is_chance(run, base, &relative) => (DIFFERS.to_owned(), Tone::Warning),
                 Some(finding) => (finding.to_string(), tone(&relative)),
@@ -178,14 +178,14 @@ pub fn detail(
     for (at, run) in runs.iter().enumerate() {
         let label = format!(" {}", cut(&run.label, LABEL, theme));
         let base = runs.first().filter(|_| at > 0);
-        let (text, tone) = sentence(run, base, metric, theme);
+        let (text, tone) = describe_run(run, base, metric, theme);
         let text = Span::styled(text, tone.style(theme));
         lines.extend(labelled(&label, LABEL + 2, text, wide, theme));
     }
     lines
 }
 
-fn sentence(
+fn describe_run(
     run: &ComparedRun,
     base: Option<&ComparedRun>,
     metric: Metric,
@@ -216,15 +216,15 @@ fn sentence(
         }
     }
     let mut meant = Tone::Plain;
-    match base.and_then(|base| against(run, base, metric)) {
-        Some(AgainstFirst::Time(relative)) if is_chance(run, base, &relative) => {
+    match base.and_then(|base| ratio_to_first(run, base, metric)) {
+        Some(RatioToFirst::Time(relative)) if is_chance(run, base, &relative) => {
             meant = Tone::Warning;
             text.push_str(&format!(
                 "; {:.2}{} the first, though nothing was changed: {DIFFERS}, because something else was running",
                 relative.ratio, theme.glyphs.times
             ));
         }
-        Some(AgainstFirst::Time(relative)) => {
+        Some(RatioToFirst::Time(relative)) => {
             meant = tone(&relative);
             let speedup = relative.speedup_text().replacen('x', theme.glyphs.times, 1);
             text.push_str(&format!(
@@ -232,7 +232,7 @@ fn sentence(
                 relative.finding_text()
             ));
         }
-        Some(AgainstFirst::Plain(ratio)) => {
+        Some(RatioToFirst::Plain(ratio)) => {
             text.push_str(&format!("; {ratio:.3}{} the first", theme.glyphs.times));
         }
         None => {}

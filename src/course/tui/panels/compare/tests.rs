@@ -105,7 +105,7 @@ fn three_runs_side_by_side() {
 }
 
 #[test]
-fn a_run_that_is_faster_is_called_so_and_noise_is_not() {
+fn a_faster_run_is_called_faster_and_noise_is_not() {
     let panel = panel();
     let table = panel.table(&Theme::default());
     let text = |row: usize, column: usize| table.rows[row][column].text.clone();

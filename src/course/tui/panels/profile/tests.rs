@@ -78,7 +78,7 @@ fn durations_without_starts_and_samples_of_lines() {
 }
 
 #[test]
-fn damage_is_the_first_that_is_said_of_the_files() {
+fn damaged_files_are_listed_first() {
     let folder = tempfile::tempdir().unwrap();
     let whole = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/fixtures/rocprofv3/kernel_trace.csv");

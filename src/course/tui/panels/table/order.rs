@@ -5,7 +5,7 @@ use crate::tui::{Cursor, PanelAction};
 
 impl TableView {
     /// Indices of the rows that a cursor shows. Figures are sorted from the greatest down, texts from a to z.
-    pub(super) fn shown(&self, cursor: &Cursor) -> Vec<usize> {
+    pub(super) fn shown_rows(&self, cursor: &Cursor) -> Vec<usize> {
         let is_shown = |row: &Vec<Cell>| row.iter().any(|cell| cursor.shows(&cell.text));
         let rows = self.rows.iter().enumerate();
         let mut shown: Vec<usize> = rows
@@ -43,7 +43,7 @@ impl TableView {
             cursor.order = titled.next().map(|(column, _)| column);
             return self.move_cursor(cursor, PanelAction::Top) || self.rows.len() > 1;
         }
-        let shown = self.shown(cursor);
+        let shown = self.shown_rows(cursor);
         let before = cursor.row;
         let at = shown.iter().position(|row| *row == cursor.row);
         cursor.row = at.unwrap_or(0);

@@ -21,12 +21,12 @@ fn the_outline_shows_lessons_with_a_text_until_esc() {
     let look = script.look();
     assert!(look.contains(&title), "{look}");
     assert!(!look.contains("Basics"), "{look}");
-    assert!(look.contains("esc shows all"), "{look}");
+    assert!(look.contains("esc shows"), "{look}");
     script.keys("esc");
     assert_eq!(script.look(), all);
     filtered(&mut script, "no lesson has this title");
     script.keys("enter down");
-    assert!(script.look().contains("esc shows all"));
+    assert!(script.look().contains("esc shows"));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_outline_is_filtered_while_a_step_shows_figures() {
     script.keys("o");
     filtered(&mut script, "no lesson has this title");
     let look = script.look();
-    assert!(look.contains("esc shows all"), "{look}");
+    assert!(look.contains("esc shows"), "{look}");
     script.finish(id);
 }
 
@@ -58,7 +58,7 @@ fn rows_of_a_panel_are_filtered_and_a_page_has_none() {
         .model
         .open(ReportPanel::new("text".into(), "a".into()));
     script.keys("/");
-    assert_eq!(script.notice(), "There are no rows to filter here.");
+    insta::assert_snapshot!(script.notice());
 }
 
 #[test]
@@ -85,23 +85,25 @@ fn the_palette_runs_a_command_with_its_flags() {
 #[test]
 fn up_in_the_palette_goes_back_through_what_was_chosen() {
     let mut script = in_the_first_lesson();
-    for text in ["outline", "runs so far", "outline"] {
+    let [older, newer] = ["runs so far", "outline"];
+    for text in [newer, older, newer] {
         script.keys(":");
         script.type_text(text);
         script.keys("enter esc");
     }
-    assert_eq!(script.model.palette_history, ["runs so far", "outline"]);
+    assert_eq!(script.model.palette_history, [older, newer]);
     script.keys(":");
     script.type_text("not chosen");
     script.keys("esc : up");
-    assert!(script.look().contains("outline"), "{}", script.look());
+    assert!(script.look().contains(newer), "{}", script.look());
     script.keys("up");
     let look = script.look();
-    assert!(look.contains("runs so far"), "{look}");
+    assert!(look.contains(older), "{look}");
     // The text can be changed, and there is nothing above the oldest.
     script.keys("up");
     script.type_text("x");
-    assert!(script.look().contains("runs so farx"), "{}", script.look());
+    let look = script.look();
+    assert!(look.contains(&format!("{older}x")), "{look}");
 }
 
 #[test]

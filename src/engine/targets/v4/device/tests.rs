@@ -105,7 +105,7 @@ fn tolerance(precision: GemmPrecision) -> f64 {
 }
 
 /// Gives the stand-in enough memory for several V4 at once.
-const ROOM: (&str, &str) = ("HIP_STAND_IN_MEMORY", "512");
+const STAND_IN_MEMORY: (&str, &str) = ("HIP_STAND_IN_MEMORY", "512");
 
 fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>().sqrt()
@@ -162,7 +162,7 @@ fn gradients(
 #[test]
 fn device_gradients_are_those_of_the_oracle() {
     // Waves of 64, on the only GPU with tf32.
-    on("gfx942", &[ROOM], |stand_in| {
+    on("gfx942", &[STAND_IN_MEMORY], |stand_in| {
         let [long, awkward, tiny] = shapes();
         // The long sequence runs in one precision, because the stand-in is slow.
         gradients_are_right(stand_in, &long, &[GemmPrecision::Bf16]);
@@ -171,7 +171,7 @@ fn device_gradients_are_those_of_the_oracle() {
         gradients_are_right(stand_in, &tiny, &PRECISIONS);
     });
     // Waves of 64 with f32 matrix cores.
-    on("gfx90a", &[ROOM], |stand_in| {
+    on("gfx90a", &[STAND_IN_MEMORY], |stand_in| {
         let [_, awkward, _] = shapes();
         gradients_are_right(stand_in, &wide(), &[GemmPrecision::F32]);
         gradients_are_right(
@@ -181,7 +181,7 @@ fn device_gradients_are_those_of_the_oracle() {
         );
     });
     // The instructions of gfx942 without tf32.
-    on("gfx950", &[ROOM], |stand_in| {
+    on("gfx950", &[STAND_IN_MEMORY], |stand_in| {
         let [_, awkward, _] = shapes();
         gradients_are_right(
             stand_in,
@@ -189,15 +189,15 @@ fn device_gradients_are_those_of_the_oracle() {
             &[GemmPrecision::F32, GemmPrecision::Bf16],
         );
     });
-    on("gfx908", &[ROOM], |stand_in| {
+    on("gfx908", &[STAND_IN_MEMORY], |stand_in| {
         let [_, _, tiny] = shapes();
         gradients_are_right(stand_in, &tiny, &[GemmPrecision::F32]);
     });
-    on("gfx1201", &[ROOM], |stand_in| {
+    on("gfx1201", &[STAND_IN_MEMORY], |stand_in| {
         gradients_are_right(stand_in, &wide(), &[GemmPrecision::Bf16]);
     });
     // Waves of 32.
-    on("gfx1100", &[ROOM], |stand_in| {
+    on("gfx1100", &[STAND_IN_MEMORY], |stand_in| {
         let [_, awkward, _] = shapes();
         let precisions = [GemmPrecision::F32, GemmPrecision::Bf16];
         gradients_are_right(stand_in, &wide(), &[GemmPrecision::Bf16]);
@@ -255,7 +255,7 @@ fn nvrtc_takes_the_sources_for_nvidia() {
 
 #[test]
 fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_the_host() {
-    on("gfx90a", &[ROOM], |stand_in| {
+    on("gfx90a", &[STAND_IN_MEMORY], |stand_in| {
         const STEPS: usize = 4;
         let config = config([40, 32, 2, 2, 1, 48, 20, 1]);
         let (tokens, targets) = batch(&config, 5);
@@ -298,7 +298,7 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
 /// to far more digits than the upper half has.
 #[test]
 fn an_update_in_halves_loses_no_digit() {
-    on("gfx90a", &[ROOM], |stand_in| {
+    on("gfx90a", &[STAND_IN_MEMORY], |stand_in| {
         let (config, seed) = (shapes()[1], fresh_seed());
         let (tokens, targets) = batch(&config, seed);
         for concurrency in [Concurrency::NONE, PARALLEL] {
@@ -330,7 +330,7 @@ fn an_update_in_halves_loses_no_digit() {
 /// A weight's gradient may rely on the wait of an earlier update in its lane.
 #[test]
 fn gradients_without_updates_wait_as_often_as_a_step_does() {
-    on("gfx90a", &[ROOM], |stand_in| {
+    on("gfx90a", &[STAND_IN_MEMORY], |stand_in| {
         let config = config([11, 12, 2, 2, 1, 10, 5, 1]);
         let (tokens, targets) = batch(&config, 5);
         let waits = || stand_in.count("hipStreamWaitEvent");
@@ -354,7 +354,7 @@ fn gradients_without_updates_wait_as_often_as_a_step_does() {
 
 #[test]
 fn replays_are_compared_step_by_step_and_a_difference_is_found() {
-    on("gfx90a", &[ROOM], |stand_in| {
+    on("gfx90a", &[STAND_IN_MEMORY], |stand_in| {
         let config = config([11, 12, 1, 2, 1, 10, 5, 1]);
         let (tokens, targets) = batch(&config, 5);
         let batch = (&tokens[..], &targets[..]);
@@ -388,7 +388,7 @@ fn replays_are_compared_step_by_step_and_a_difference_is_found() {
 
 #[test]
 fn another_shape_is_captured_again_without_a_leak() {
-    on("gfx90a", &[ROOM], |stand_in| {
+    on("gfx90a", &[STAND_IN_MEMORY], |stand_in| {
         let config = shapes()[1];
         let mut trainer = trainer(stand_in, &config, GemmPrecision::F32, true, PARALLEL, 5);
         let (tokens, targets) = batch(&config, 5);
@@ -412,7 +412,7 @@ fn another_shape_is_captured_again_without_a_leak() {
 fn a_failed_capture_falls_back_and_says_why() {
     // The captures before number 61 time the algorithms to choose from.
     let invalidated = ("HIP_STAND_IN_FAIL", "hipStreamEndCapture#61=901");
-    on("gfx90a", &[ROOM, invalidated], |stand_in| {
+    on("gfx90a", &[STAND_IN_MEMORY, invalidated], |stand_in| {
         let config = shapes()[1];
         let mut trainer = trainer(stand_in, &config, GemmPrecision::F32, true, PARALLEL, 5);
         assert_eq!(stand_in.count("hipStreamEndCapture"), 60);
@@ -431,7 +431,7 @@ fn a_failed_capture_falls_back_and_says_why() {
 
 #[test]
 fn a_block_in_one_launch_is_the_block() {
-    on("gfx942", &[ROOM], |stand_in| {
+    on("gfx942", &[STAND_IN_MEMORY], |stand_in| {
         let config = config([30, 32, 2, 2, 1, 48, 40, 1]);
         let (tokens, targets) = batch(&config, 5);
         let weights = weights(&config, 5, 5.0);

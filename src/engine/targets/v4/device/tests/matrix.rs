@@ -68,17 +68,17 @@ fn a_matrix_instruction_gone_wrong_is_noticed() {
             assert!(wrong.is_err(), "{precision} hides it");
         }
     };
-    on("gfx90a", &[ROOM, LANES], |stand_in| {
+    on("gfx90a", &[STAND_IN_MEMORY, LANES], |stand_in| {
         red(stand_in, &[GemmPrecision::F32, GemmPrecision::Bf16])
     });
-    on("gfx942", &[ROOM, BLOCKS], |stand_in| {
+    on("gfx942", &[STAND_IN_MEMORY, BLOCKS], |stand_in| {
         red(stand_in, &[GemmPrecision::Tf32, GemmPrecision::Bf16])
     });
-    on("gfx1100", &[ROOM, LANES], |stand_in| {
+    on("gfx1100", &[STAND_IN_MEMORY, LANES], |stand_in| {
         red(stand_in, &[GemmPrecision::Bf16])
     });
     for arch in ["gfx1100", "gfx1201"] {
-        on(arch, &[ROOM, BLOCKS], |stand_in| {
+        on(arch, &[STAND_IN_MEMORY, BLOCKS], |stand_in| {
             red(stand_in, &[GemmPrecision::Bf16])
         });
     }
