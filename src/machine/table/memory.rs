@@ -307,10 +307,13 @@ fn access_element<const N: usize, const B: usize>(
         MemoryKind::Store => for_active(exec, |lane| {
             let (place, value) = (places[lane], get::<N, B>(c.wave, data, memory, lane));
             match memory.space {
-                Space::Lds => c.lds.store(c.program, c.wave, lane, place as usize, &value),
-                Space::Scratch => Ok(scratch(c, lane, place, B)?.copy_from_slice(&value)),
-                _ => Ok(c.memory.store(lane, place, B)?.copy_from_slice(&value)),
+                Space::Lds => {
+                    return c.lds.store(c.program, c.wave, lane, place as usize, &value);
+                }
+                Space::Scratch => scratch(c, lane, place, B)?.copy_from_slice(&value),
+                _ => c.memory.store(lane, place, B)?.copy_from_slice(&value),
             }
+            Ok(())
         }),
         MemoryKind::Atomic(combine) => {
             // The second operand of LDS is in registers of its own.
