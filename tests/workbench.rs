@@ -71,9 +71,9 @@ fn for_each_exercise(look: impl Fn(&Exercise) -> Vec<String> + Sync) {
 }
 
 #[test]
-fn there_are_thirty_exercises_with_all_they_need() {
+fn there_are_thirty_one_exercises_with_all_they_need() {
     let all = exercises().unwrap();
-    assert_eq!(all.len(), 30);
+    assert_eq!(all.len(), 31);
     for exercise in all {
         let name = &exercise.name;
         for before in &exercise.after {
@@ -179,8 +179,14 @@ fn every_typical_mistake_is_found_with_the_right_words() {
         let mut missed = vec![];
         for wrong in &exercise.wrong {
             let text = exercise.file(&wrong.file).unwrap();
-            for wave in wrong.waves.clone().unwrap_or(WAVES.to_vec()) {
-                let checked = checked(exercise, text, &[wave]);
+            // One check for all wave sizes, because compiling takes most of the time.
+            let waves = wrong.waves.clone().unwrap_or(WAVES.to_vec());
+            let checked = checked(exercise, text, &waves);
+            if let Some(finding) = contradiction(exercise, &checked) {
+                let name = &wrong.file;
+                missed.push(format!("{name}: proven, but {}", finding.message));
+            }
+            for wave in waves {
                 let shows = |finding: &KernelFinding| {
                     finding.kind == wrong.shows
                         && wrong
@@ -190,11 +196,8 @@ fn every_typical_mistake_is_found_with_the_right_words() {
                         && wrong.line.is_none_or(|line| {
                             finding.line == Some(line) || finding.other_line == Some(line)
                         })
+                        && (finding.waves.is_empty() || finding.waves.contains(&wave))
                 };
-                if let Some(finding) = contradiction(exercise, &checked) {
-                    let name = &wrong.file;
-                    missed.push(format!("{name}: proven, but {}", finding.message));
-                }
                 if !checked.findings.iter().any(shows) {
                     let (name, shows) = (&wrong.file, wrong.shows.name());
                     let (says, line) = (&wrong.says, wrong.line);

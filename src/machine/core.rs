@@ -50,17 +50,21 @@ impl Core<'_> {
             self.wave.set_exec(exec & takes_part);
         }
         let old = i.operands.first().filter(|one| one.kind == Kind::Vector);
-        let old = old.map(|operand| (*operand, self.wave.vector(operand.index).to_vec()));
+        let old = old.map(|operand| (*operand, self.wave.copy_row(operand.index)));
         (i.run)(self, i)?;
         if let Some(second) = &special.second {
             // Both halves read the old values. So the first half's result is put back after the second half has read.
             let Some((first, before)) = &old else {
                 return (second.run)(self, second);
             };
-            let result = self.wave.vector(first.index).to_vec();
-            self.wave.vector_mut(first.index).copy_from_slice(before);
+            let (result, lanes) = (self.wave.copy_row(first.index), self.wave.lanes);
+            let row = |wave: &mut Wave, values: &[u32; 64]| {
+                wave.vector_mut(first.index)
+                    .copy_from_slice(&values[..lanes]);
+            };
+            row(self.wave, before);
             (second.run)(self, second)?;
-            self.wave.vector_mut(first.index).copy_from_slice(&result);
+            row(self.wave, &result);
         }
         if special.permute.is_some() && !i.name.starts_with("v_cmpx") {
             self.wave.set_exec(exec);

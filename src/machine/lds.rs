@@ -4,8 +4,8 @@ use crate::error::Fault;
 use crate::program::Program;
 use crate::wave::{UNWRITTEN, Wave};
 
-/// Last uses of one word of four bytes. Waves count from 1; 0 means no wave.
-#[derive(Clone, Copy, Debug, Default)]
+/// Last uses of one word of four bytes. Waves count from 1; 0 means no wave. Times are counts of barriers.
+#[derive(Clone, Copy, Debug)]
 struct Use {
     writer: u32,
     written_at: u32,
@@ -15,8 +15,20 @@ struct Use {
     read_by: u32,
 }
 
-/// Stands for more than one wave that reads a word.
+/// Stands for more than one wave.
 const SEVERAL: u32 = u32::MAX;
+
+/// A time at which nothing is found to be a race.
+const NEVER: u32 = u32::MAX;
+
+const UNUSED: Use = Use {
+    writer: 0,
+    written_at: NEVER,
+    written_by: 0,
+    reader: 0,
+    read_at: NEVER,
+    read_by: 0,
+};
 
 #[derive(Clone, Debug, Default)]
 pub struct Lds {
@@ -31,7 +43,7 @@ impl Lds {
         let words = bytes.div_ceil(4);
         Lds {
             bytes: (0..words).flat_map(|_| UNWRITTEN.to_le_bytes()).collect(),
-            uses: vec![Use::default(); words],
+            uses: vec![UNUSED; words],
             finds_races,
         }
     }
@@ -68,7 +80,7 @@ impl Lds {
     }
 
     /// Returns the bytes, and whether one of them was never written.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn load(
         &mut self,
         program: &Program,
@@ -80,22 +92,21 @@ impl Lds {
         self.check("an LDS load", lane, address, bytes)?;
         let (me, now, pc) = (wave.index + 1, wave.barriers, wave.pc);
         let mut unwritten_error = false;
-        for word in address / 4..(address + bytes).div_ceil(4) {
-            let used = &mut self.uses[word];
+        let words = address / 4..(address + bytes).div_ceil(4);
+        for (word, used) in words.clone().zip(&mut self.uses[words]) {
             unwritten_error |= used.writer == 0;
-            let untrusted = used.writer != 0 && used.writer != me && used.writer != SEVERAL;
-            if untrusted && used.written_at == now && self.finds_races {
+            if used.written_at == now && used.writer != me && self.finds_races {
                 let other = (used.writer, "wrote", used.written_by);
                 return Err(race(program, word * 4, (me, "reads"), other));
             }
-            let same = used.reader == me || used.reader == 0 || used.read_at != now;
+            let same = used.reader == me || used.read_at != now;
             used.reader = if same { me } else { SEVERAL };
             (used.read_at, used.read_by) = (now, pc);
         }
         Ok((&self.bytes[address..address + bytes], unwritten_error))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn store(
         &mut self,
         program: &Program,
@@ -108,17 +119,16 @@ impl Lds {
         let (me, now, pc) = (wave.index + 1, wave.barriers, wave.pc);
         let end = address + value.len();
         let changes = self.bytes[address..end] != *value;
-        for word in address / 4..end.div_ceil(4) {
-            let used = &mut self.uses[word];
+        let words = address / 4..end.div_ceil(4);
+        for (word, used) in words.clone().zip(&mut self.uses[words]) {
             // Waves may write the same value to one word, or write parts of one word.
             let whole = value.len() >= 4;
-            let untrusted = used.writer != 0 && used.writer != me && used.writer != SEVERAL;
-            if self.finds_races && changes {
-                if untrusted && used.written_at == now && whole {
+            if self.finds_races && changes && whole {
+                if used.written_at == now && used.writer != me {
                     let other = (used.writer, "wrote", used.written_by);
                     return Err(race(program, word * 4, (me, "writes"), other));
                 }
-                if used.reader != 0 && used.reader != me && used.read_at == now && whole {
+                if used.read_at == now && used.reader != me {
                     let other = (used.reader, "read", used.read_by);
                     return Err(race(program, word * 4, (me, "writes"), other));
                 }
@@ -138,7 +148,7 @@ impl Lds {
     ) -> Result<&mut [u8], Box<Fault>> {
         self.check("an LDS atomic", lane, address, bytes)?;
         for used in &mut self.uses[address / 4..(address + bytes).div_ceil(4)] {
-            used.writer = SEVERAL;
+            (used.writer, used.written_at) = (SEVERAL, NEVER);
         }
         Ok(&mut self.bytes[address..address + bytes])
     }

@@ -112,7 +112,7 @@ impl Memory {
     }
 
     /// Finds the buffer's index and the offset in it.
-    #[inline]
+    #[inline(always)]
     fn place(
         &self,
         what: &'static str,
@@ -146,7 +146,7 @@ impl Memory {
         Ok((index, offset as usize))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn load(
         &self,
         lane: usize,
@@ -157,7 +157,7 @@ impl Memory {
         Ok(&self.buffers[index].bytes[offset..offset + bytes])
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn store(
         &mut self,
         lane: usize,

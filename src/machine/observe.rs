@@ -69,13 +69,12 @@ impl Access {
             .iter()
             .map(|(_, _, bytes)| u32::from(*bytes))
             .sum();
-        let lines = |size: u64| {
-            let ends =
-                |(_, at, bytes): &(u8, u64, u8)| [*at / size, (*at + u64::from(*bytes) - 1) / size];
-            let mut lines: Vec<u64> = self.elements.iter().flat_map(ends).collect();
-            lines.sort_unstable();
-            lines.dedup();
-            lines.len() as u32
+        let lines = |shift: u32| {
+            let lines = self
+                .elements
+                .iter()
+                .flat_map(|(_, at, bytes)| [*at >> shift, (*at + u64::from(*bytes) - 1) >> shift]);
+            distinct(lines).len() as u32
         };
         let is_global = matches!(space, Space::Global | Space::Scalar);
         let (passes, least_passes) = match space {
@@ -85,8 +84,8 @@ impl Access {
         Some(AccessFigures {
             space,
             bytes,
-            lines_64: if is_global { lines(64) } else { 0 },
-            lines_128: if is_global { lines(128) } else { 0 },
+            lines_64: if is_global { lines(6) } else { 0 },
+            lines_128: if is_global { lines(7) } else { 0 },
             passes,
             least_passes,
             unwritten_error: self.unwritten_error,
@@ -105,25 +104,17 @@ impl Access {
             .max()
             .unwrap_or(4);
         let lanes = (BANKS * 4 / width.max(4)).max(1);
-        // A lane's second element goes through in a separate group.
-        let mut seen = [0_u8; 64];
-        let mut groups: Vec<(usize, u64, u8)> = vec![];
-        for (lane, address, bytes) in &self.elements {
-            let lane = usize::from(*lane) & 63;
-            groups.push((
-                usize::from(seen[lane]) * 64 + lane / lanes,
-                *address,
-                *bytes,
-            ));
-            seen[lane] += 1;
-        }
-        groups.sort_by_key(|(group, _, _)| *group);
+        // A lane's second element goes through in a separate group. All first elements come before the second ones.
+        let mut seen = 0_u64;
+        let groups = self.elements.iter().map(|(lane, at, bytes)| {
+            let is_second = seen >> lane & 1 == 1;
+            seen |= 1 << lane;
+            let words = *at / 4..(*at + u64::from(*bytes)).div_ceil(4);
+            ((is_second, usize::from(*lane) / lanes), words)
+        });
+        let groups: Vec<_> = groups.collect();
         for group in groups.chunk_by(|a, b| a.0 == b.0) {
-            let words =
-                |(_, at, bytes): &(usize, u64, u8)| *at / 4..(*at + u64::from(*bytes)).div_ceil(4);
-            let mut words: Vec<u64> = group.iter().flat_map(words).collect();
-            words.sort_unstable();
-            words.dedup();
+            let words = distinct(group.iter().flat_map(|(_, words)| words.clone()));
             let mut banks = [0_u32; BANKS];
             for word in &words {
                 banks[*word as usize % BANKS] += 1;
@@ -133,6 +124,21 @@ impl Access {
         }
         (passes, least)
     }
+}
+
+/// Returns the distinct numbers, which mostly come in ascending order.
+fn distinct(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut distinct = Vec::with_capacity(128);
+    for number in numbers {
+        if distinct.last() != Some(&number) {
+            distinct.push(number);
+        }
+    }
+    if !distinct.is_sorted() {
+        distinct.sort_unstable();
+        distinct.dedup();
+    }
+    distinct
 }
 
 /// One executed instruction of one wave, seen after its execution.

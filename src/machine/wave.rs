@@ -93,9 +93,32 @@ impl Wave {
             .unwrap_or_default()
     }
 
+    /// Returns the values of a vector register; those of lanes that do not exist are 0.
+    pub(crate) fn copy_row(&self, row: u16) -> [u32; 64] {
+        let mut copy = [0; 64];
+        copy[..self.lanes].copy_from_slice(self.vector(row));
+        copy
+    }
+
     pub(crate) fn vector_mut(&mut self, row: u16) -> &mut [u32] {
         let start = usize::from(row) * self.lanes;
         &mut self.vectors[start..start + self.lanes]
+    }
+
+    /// Returns word `word` of a lane, of an operand in vector registers.
+    #[inline(always)]
+    pub(crate) fn word<const N: usize>(&self, operand: &Operand, word: u16, lane: usize) -> u32 {
+        self.vectors[usize::from(operand.index + word) * N + lane]
+    }
+
+    #[inline(always)]
+    pub(crate) fn word_mut<const N: usize>(
+        &mut self,
+        operand: &Operand,
+        word: u16,
+        lane: usize,
+    ) -> &mut u32 {
+        &mut self.vectors[usize::from(operand.index + word) * N + lane]
     }
 
     pub fn exec(&self) -> u64 {
@@ -197,6 +220,7 @@ impl Wave {
     }
 
     /// Returns the instruction that loads one of the operand's registers, if no wait has covered it yet.
+    #[inline]
     pub(crate) fn pending(&self, operand: &Operand) -> Option<u32> {
         let first = usize::from(Wave::row_of(operand));
         let registers = self
@@ -242,6 +266,14 @@ impl Wave {
             }
             false
         });
+    }
+
+    /// Returns the row of a vector register that is read as it is.
+    #[inline(always)]
+    pub(crate) fn plain_row<const N: usize>(&self, operand: &Operand) -> Option<&[u32; N]> {
+        let is_plain = operand.kind == Kind::Vector && !operand.is_modified();
+        let rows = self.vectors.as_chunks::<N>().0;
+        rows.get(usize::from(operand.index)).filter(|_| is_plain)
     }
 
     /// Returns word `word` of an operand, without modifiers.
@@ -318,6 +350,16 @@ pub(crate) trait Lane: Copy + Default {
 
     #[inline(always)]
     fn read<const N: usize>(wave: &Wave, operand: &Operand) -> [Self; N] {
+        let mut values = [Self::default(); N];
+        // Most operands are like this, and a second copy of the row would take as long as the instruction itself.
+        if !Self::WIDE
+            && let Some(row) = wave.plain_row::<N>(operand)
+        {
+            for (value, word) in values.iter_mut().zip(row) {
+                *value = Self::from_words(u64::from(*word));
+            }
+            return values;
+        }
         let mut low = wave.row(operand, 0);
         let mut high = [0; N];
         if Self::WIDE {
@@ -326,7 +368,6 @@ pub(crate) trait Lane: Copy + Default {
         if operand.is_modified() {
             modify(operand, if Self::WIDE { &mut high } else { &mut low });
         }
-        let mut values = [Self::default(); N];
         for lane in 0..N {
             values[lane] = Self::from_words(u64::from(low[lane]) | u64::from(high[lane]) << 32);
         }

@@ -9,6 +9,7 @@ use super::compile::{self, HostModule};
 use super::exercise::{ErrorLimits, Exercise, LaunchText};
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelFinding};
+use super::host;
 use super::picture::AccessPicture;
 use super::problem::PreparedCase;
 use super::proof::{self, EverySize};
@@ -95,6 +96,11 @@ pub fn check(
         }
         anyhow::Ok(())
     })?;
+    if let Some(host) = &exercise.host {
+        checked
+            .findings
+            .extend(host::findings(exercise, host, file));
+    }
     if checked.findings.is_empty() {
         checked.findings.extend(too_few_waves(exercise, file)?);
     }

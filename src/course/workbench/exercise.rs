@@ -8,6 +8,7 @@ use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
 use super::expression::Expression;
+use super::host::HostCode;
 use tinyllama_base::named;
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/workbench");
@@ -50,6 +51,9 @@ pub struct Exercise {
     pub flops: Expression,
     #[serde(default)]
     pub limits: ErrorLimits,
+    /// What the file's host code has to do, if the exercise is about it.
+    #[serde(default)]
+    pub host: Option<HostCode>,
     pub hints: Vec<String>,
     pub question: String,
     pub answer: String,
@@ -213,19 +217,27 @@ impl Exercise {
         self.arguments.iter().find(|argument| argument.name == name)
     }
 
+    /// Whether the launch's kernel reads this buffer and does not write it.
+    pub fn only_reads(&self, launch: &LaunchText, name: &str) -> bool {
+        let kind = self.argument(name).map(|argument| argument.kind);
+        let is_const = kind.is_some_and(|kind| kind.name().starts_with("const"));
+        let is_buffer = kind.is_some_and(ArgumentType::is_buffer);
+        let all = self.launches.iter();
+        let mut earlier = all.take_while(|one| one.entry != launch.entry);
+        is_const || is_buffer && earlier.any(|one| one.arguments.iter().any(|one| one == name))
+    }
+
     /// Returns the head of the kernel that the file has to contain. Results of an earlier launch are read-only.
     pub fn signature(&self, launch: &LaunchText) -> String {
-        let earlier = self
-            .launches
-            .iter()
-            .take_while(|one| one.entry != launch.entry);
-        let earlier: Vec<&String> = earlier.flat_map(|one| &one.arguments).collect();
         let parameter = |name: &String| {
             let kind = self.argument(name).map(|argument| argument.kind);
             let type_name = kind.map_or("", ArgumentType::name);
-            let reads = kind.is_some_and(ArgumentType::is_buffer) && earlier.contains(&name);
             let is_const = type_name.starts_with("const");
-            let before = if reads && !is_const { "const " } else { "" };
+            let before = if self.only_reads(launch, name) && !is_const {
+                "const "
+            } else {
+                ""
+            };
             format!("{before}{type_name}{name}")
         };
         let parameters = itertools::join(launch.arguments.iter().map(parameter), ", ");

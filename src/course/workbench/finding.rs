@@ -27,6 +27,8 @@ named! {
         Requests = "too many requests",
         Barriers = "too many barriers",
         Occupancy = "too few wavefronts fit",
+        Capture = "capture fails",
+        Overlap = "nothing overlaps",
     }
 }
 

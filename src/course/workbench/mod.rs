@@ -14,6 +14,7 @@ pub mod exercise_file;
 mod expression;
 pub mod file;
 pub mod finding;
+pub mod host;
 pub mod machine;
 mod object_file;
 pub mod picture;

@@ -63,7 +63,10 @@ fn write(c: &mut Core<'_>, i: &Instruction, mask: u64) -> Outcome {
 }
 
 fn compare<const N: usize, T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
-    let [a, b] = [1, 2].map(|at| T::read::<N>(c.wave, &i.operands[at]));
+    let (a, b) = (
+        T::read::<N>(c.wave, &i.operands[1]),
+        T::read::<N>(c.wave, &i.operands[2]),
+    );
     let accepted = i.extra[0];
     let mask = ballot::<N>(c.wave, |lane| {
         let (a, b) = (a[lane], b[lane]);

@@ -32,7 +32,8 @@ pub(super) fn find_exchange<const N: usize>(name: &str) -> Option<Entry> {
 }
 
 fn read_two<const N: usize>(c: &Core<'_>, i: &Instruction, first: usize) -> [[u32; N]; 2] {
-    [0, 1].map(|at| u32::read::<N>(c.wave, &i.operands[first + at]))
+    let read = |at: usize| u32::read::<N>(c.wave, &i.operands[at]);
+    [read(first), read(first + 1)]
 }
 
 fn choose<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {

@@ -6,7 +6,7 @@ use crate::core::{Core, Outcome};
 use crate::error::Fault;
 use crate::instruction::{Atomic, Instruction, MemoryKind, MemoryOp, Run, Space};
 use crate::operand::{Kind, Operand};
-use crate::wave::{Counter, Lane};
+use crate::wave::{Counter, Lane, Wave};
 
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     if let Some(exchange) = find_exchange::<N>(name) {
@@ -242,20 +242,25 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     }
     let unit = i64::from(memory.pair.max(1));
     let elements = if memory.pair > 0 { 2 } else { 1 };
+    // Addresses of LDS and scratch have 32 bits.
+    let mask = if is_local { u32::MAX.into() } else { u64::MAX };
     for (element, offset) in i.offsets[..elements].iter().enumerate() {
-        let mut places =
-            addresses.map(|address| address.wrapping_add_signed(i64::from(*offset) * unit));
-        if is_local {
-            // Addresses of LDS and scratch have 32 bits.
-            places = places.map(|place| u64::from(place as u32));
-        }
+        let offset = i64::from(*offset) * unit;
+        let places = addresses.map(|address| address.wrapping_add_signed(offset) & mask);
+        let words = u16::from(memory.bytes / 4) * element as u16;
         // The second element of a store is an operand of its own.
         let second = i.operands.get(usize::from(i.destinations) + 2);
-        let data = second.filter(|_| element == 1).unwrap_or(data);
-        let loaded = access_element::<N>(c, i, memory, &places, data)?;
-        if i.destinations > 0 {
-            let words = usize::from(memory.bytes / 4) * element;
-            loaded.put(c, &i.operands[0].after(words as u16), memory);
+        let data = match memory.kind {
+            MemoryKind::Load => data.after(words),
+            _ => *second.filter(|_| element == 1).unwrap_or(data),
+        };
+        match memory.bytes {
+            1 => access_element::<N, 1>(c, i, memory, &places, &data)?,
+            2 => access_element::<N, 2>(c, i, memory, &places, &data)?,
+            4 => access_element::<N, 4>(c, i, memory, &places, &data)?,
+            8 => access_element::<N, 8>(c, i, memory, &places, &data)?,
+            12 => access_element::<N, 12>(c, i, memory, &places, &data)?,
+            _ => access_element::<N, 16>(c, i, memory, &places, &data)?,
         }
     }
     let destination = i.operands.first().filter(|_| i.destinations > 0);
@@ -271,112 +276,130 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     Ok(())
 }
 
-/// Accesses one element in every lane, and returns what was there before.
-fn access_element<const N: usize>(
+/// Calls `f` for every lane in EXEC.
+#[inline(always)]
+fn for_active(exec: u64, mut f: impl FnMut(usize) -> Outcome) -> Outcome {
+    let mut left = exec;
+    while left != 0 {
+        f(left.trailing_zeros() as usize)?;
+        left &= left - 1;
+    }
+    Ok(())
+}
+
+/// Accesses one element of `B` bytes in every lane.
+fn access_element<const N: usize, const B: usize>(
     c: &mut Core<'_>,
     i: &Instruction,
     memory: &MemoryOp,
     places: &[u64; N],
     data: &Operand,
-) -> Result<Loaded<N>, Box<Fault>> {
-    let (bytes, exec) = (usize::from(memory.bytes), c.wave.exec());
-    let active = || (0..N).filter(|lane| exec >> lane & 1 == 1);
+) -> Outcome {
+    let exec = c.wave.exec();
     if let Some(access) = c.access.as_deref_mut() {
-        active().for_each(|lane| access.note(memory, lane, places[lane]));
+        for_active(exec, |lane| {
+            access.note(memory, lane, places[lane]);
+            Ok(())
+        })?;
     }
-    let mut loaded = Loaded::<N>([[0; N]; 4]);
     match memory.kind {
-        MemoryKind::Load => {
-            let first = active().next();
-            let is_same = |lane: usize| first.is_some_and(|first| places[first] == places[lane]);
-            // All lanes read one address, so one read is enough.
-            if bytes >= 4 && memory.space != Space::Scratch && active().all(is_same) {
-                for lane in active().take(1) {
-                    let value = load(c, memory, lane, places[lane], exec)?;
-                    loaded.fill(value);
+        MemoryKind::Load => load_lanes::<N, B>(c, memory, places, data),
+        MemoryKind::Store => for_active(exec, |lane| {
+            let (place, value) = (places[lane], get::<N, B>(c.wave, data, memory, lane));
+            match memory.space {
+                Space::Lds => {
+                    return c.lds.store(c.program, c.wave, lane, place as usize, &value);
                 }
-                return Ok(loaded);
+                Space::Scratch => scratch(c, lane, place, B)?.copy_from_slice(&value),
+                _ => c.memory.store(lane, place, B)?.copy_from_slice(&value),
             }
-            for lane in active() {
-                let value = load(c, memory, lane, places[lane], 1 << lane)?;
-                loaded.set(memory, lane, value);
-            }
-        }
-        MemoryKind::Store => {
-            for lane in active() {
-                let value = &get(c, data, memory, lane)[..bytes];
-                match memory.space {
-                    Space::Lds => {
-                        c.lds
-                            .store(c.program, c.wave, lane, places[lane] as usize, value)?
-                    }
-                    Space::Scratch => scratch(c, lane, places[lane], bytes)?.copy_from_slice(value),
-                    _ => c
-                        .memory
-                        .store(lane, places[lane], bytes)?
-                        .copy_from_slice(value),
-                }
-            }
-        }
+            Ok(())
+        }),
         MemoryKind::Atomic(combine) => {
             // The second operand of LDS is in registers of its own.
             let is_lds = memory.space == Space::Lds;
+            let second = i.operands.get(usize::from(i.destinations) + 2);
             let second = if is_lds {
-                i.operands.get(usize::from(i.destinations) + 2)
+                second.copied()
             } else {
-                Some(data)
+                Some(data.after((B / 4) as u16))
             };
-            let skipped = if is_lds { 0 } else { (bytes / 4) as u16 };
-            for lane in active() {
-                let value = number(&get(c, data, memory, lane)[..bytes]);
-                let compare = second.filter(|one| one.width > skipped).map_or(0, |one| {
-                    let width = one.width - skipped;
-                    number(
-                        &get(
-                            c,
-                            &Operand {
-                                width,
-                                ..one.after(skipped)
-                            },
-                            memory,
-                            lane,
-                        )[..bytes],
-                    )
-                });
+            let second = second.filter(|_| is_lds || data.width > (B / 4) as u16);
+            for_active(exec, |lane| {
+                let of = |operand: &Operand| number(&get::<N, B>(c.wave, operand, memory, lane));
+                let (value, compare) = (of(data), second.as_ref().map_or(0, of));
                 let place = match is_lds {
-                    true => c.lds.atomic(lane, places[lane] as usize, bytes)?,
-                    false => c.memory.store(lane, places[lane], bytes)?,
+                    true => c.lds.atomic(lane, places[lane] as usize, B)?,
+                    false => c.memory.store(lane, places[lane], B)?,
                 };
-                loaded.set(memory, lane, place);
-                let new = combine(number(place), value, compare);
-                place.copy_from_slice(&new.to_le_bytes()[..bytes]);
-            }
+                let new = combine(number(place), value, compare).to_le_bytes();
+                let old = place.first_chunk().copied().unwrap_or([0; B]);
+                place.copy_from_slice(&new[..B]);
+                if i.destinations > 0 {
+                    put::<N, B>(c.wave, &i.operands[0], memory, lane, old);
+                }
+                Ok(())
+            })
         }
     }
-    Ok(loaded)
 }
 
-/// Loads one element. `lanes` get it, and are noted if no wave has written it.
-fn load<'a>(
-    c: &'a mut Core<'_>,
+/// Loads one element in every lane.
+#[inline(always)]
+fn load_lanes<const N: usize, const B: usize>(
+    c: &mut Core<'_>,
     memory: &MemoryOp,
-    lane: usize,
-    place: u64,
-    lanes: u64,
-) -> Result<&'a [u8], Box<Fault>> {
-    let bytes = usize::from(memory.bytes);
-    match memory.space {
-        Space::Lds => {
-            let (value, is_unwritten) =
-                c.lds.load(c.program, c.wave, lane, place as usize, bytes)?;
-            if let Some(access) = c.access.as_deref_mut().filter(|_| is_unwritten) {
-                access.unwritten_error |= lanes;
-            }
-            Ok(value)
-        }
-        Space::Scratch => Ok(scratch(c, lane, place, bytes)?),
-        _ => c.memory.load(lane, place, bytes),
+    places: &[u64; N],
+    data: &Operand,
+) -> Outcome {
+    let mut exec = c.wave.exec();
+    let is_private = memory.space == Space::Scratch;
+    let differences = places.iter().fold(0, |all, place| all | place ^ places[0]);
+    // All lanes read one address, so one read is enough.
+    let is_same = B >= 4 && exec == c.wave.all_lanes() && differences == 0 && !is_private;
+    if is_same {
+        exec = 1;
     }
+    let (mut value, mut done, mut unwritten) = ([0; B], 0_u64, 0_u64);
+    for_active(exec, |lane| {
+        let place = places[lane];
+        // Lanes often read what the lane before reads, or in tiles of 16 columns, what the row before reads.
+        let is_read = |other: &usize| {
+            *other < N && done >> other & 1 == 1 && places[*other] == place && B >= 4
+        };
+        let mut near = [lane.wrapping_sub(1), lane.wrapping_sub(16)].into_iter();
+        let near = near.find(is_read).filter(|_| !is_private);
+        done |= 1 << lane;
+        if let Some(other) = near {
+            unwritten |= (unwritten >> other & 1) << lane;
+            for row in 0..(B / 4) as u16 {
+                *c.wave.word_mut::<N>(data, row, lane) = c.wave.word::<N>(data, row, other);
+            }
+            return Ok(());
+        }
+        let bytes = match memory.space {
+            Space::Lds => {
+                let loaded = c.lds.load(c.program, c.wave, lane, place as usize, B)?;
+                unwritten |= u64::from(loaded.1) << lane;
+                loaded.0
+            }
+            Space::Scratch => scratch(c, lane, place, B)?,
+            _ => c.memory.load(lane, place, B)?,
+        };
+        value = bytes.first_chunk().copied().unwrap_or([0; B]);
+        put::<N, B>(c.wave, data, memory, lane, value);
+        Ok(())
+    })?;
+    if is_same {
+        unwritten *= c.wave.all_lanes();
+        for (row, word) in (0..).zip(value.as_chunks::<4>().0) {
+            c.wave.write_row(data, row, &[u32::from_le_bytes(*word); N]);
+        }
+    }
+    if let Some(access) = c.access.as_deref_mut() {
+        access.unwritten_error |= unwritten;
+    }
+    Ok(())
 }
 
 fn scratch<'a>(
@@ -401,56 +424,44 @@ fn scratch<'a>(
     Ok(&mut c.wave.scratch[start..start + bytes])
 }
 
-/// The loaded values of all lanes, before they go into registers.
-struct Loaded<const N: usize>([[u32; N]; 4]);
-
-impl<const N: usize> Loaded<N> {
-    #[inline]
-    fn set(&mut self, memory: &MemoryOp, lane: usize, bytes: &[u8]) {
-        if bytes.len() < 4 {
-            let (word, unused) = (number(bytes) as u32, 32 - 8 * bytes.len() as u32);
-            let signed = ((word << unused).cast_signed() >> unused).cast_unsigned();
-            self.0[0][lane] = if memory.signed { signed } else { word };
-            return;
-        }
-        for (row, word) in self.0.iter_mut().zip(bytes.as_chunks::<4>().0) {
-            row[lane] = u32::from_le_bytes(*word);
-        }
+/// Writes a loaded element into a lane's registers.
+#[inline(always)]
+fn put<const N: usize, const B: usize>(
+    wave: &mut Wave,
+    data: &Operand,
+    memory: &MemoryOp,
+    lane: usize,
+    bytes: [u8; B],
+) {
+    if B < 4 {
+        let (word, unused) = (number(&bytes) as u32, 32 - 8 * B as u32);
+        let signed = ((word << unused).cast_signed() >> unused).cast_unsigned();
+        let word = if memory.signed { signed } else { word };
+        let old = wave.word_mut::<N>(data, 0, lane);
+        *old = match memory.half {
+            None => word,
+            Some(true) => *old & 0xffff | word << 16,
+            Some(false) => *old & 0xffff_0000 | word & 0xffff,
+        };
     }
-
-    /// Gives every lane the same value.
-    fn fill(&mut self, bytes: &[u8]) {
-        for (row, word) in self.0.iter_mut().zip(bytes.as_chunks::<4>().0) {
-            *row = [u32::from_le_bytes(*word); N];
-        }
-    }
-
-    /// Writes the values into the registers of the lanes in EXEC.
-    fn put(&self, c: &mut Core<'_>, data: &Operand, memory: &MemoryOp) {
-        let words = usize::from(memory.bytes).div_ceil(4);
-        for (at, row) in (0..).zip(&self.0[..words]) {
-            let Some(upper) = memory.half else {
-                c.wave.write_row(data, at, row);
-                continue;
-            };
-            let old = c.wave.row::<N>(data, 0);
-            let merged = |lane| match upper {
-                true => old[lane] & 0xffff | row[lane] << 16,
-                false => old[lane] & 0xffff_0000 | row[lane] & 0xffff,
-            };
-            u32::write::<N>(c.wave, data, merged);
-        }
+    for (row, word) in (0..).zip(bytes.as_chunks::<4>().0) {
+        *wave.word_mut::<N>(data, row, lane) = u32::from_le_bytes(*word);
     }
 }
 
 /// Returns a lane's registers as the bytes that are stored.
-fn get(c: &Core<'_>, data: &Operand, memory: &MemoryOp, lane: usize) -> [u8; 16] {
-    let mut value = [0; 16];
-    let words = data.width.min(u16::from(memory.bytes).div_ceil(4));
-    for (at, bytes) in (0..words).zip(value.as_chunks_mut::<4>().0) {
-        let word = c.wave.vector(data.index + at)[lane];
-        let shift = if memory.half == Some(true) { 16 } else { 0 };
-        *bytes = (word >> shift).to_le_bytes();
+#[inline(always)]
+fn get<const N: usize, const B: usize>(
+    wave: &Wave,
+    data: &Operand,
+    memory: &MemoryOp,
+    lane: usize,
+) -> [u8; B] {
+    let shift = if memory.half == Some(true) { 16 } else { 0 };
+    let mut value = [0; B];
+    for (row, bytes) in (0..).zip(value.chunks_mut(4)) {
+        let word = wave.word::<N>(data, row, lane) >> shift;
+        bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
     }
     value
 }

@@ -24,14 +24,14 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
 }
 
 /// Returns the words of source `at` that make the lower and the upper result.
-fn words<const N: usize>(c: &Core<'_>, i: &Instruction, at: usize) -> [[f32; N]; 2] {
+fn words<const N: usize>(c: &Core<'_>, i: &Instruction, at: usize) -> [[u32; N]; 2] {
     let operand = &i.operands[1 + at];
     [0, 1].map(|result| {
         let flip = (i.extra[2 + result] >> at & 1) << 31;
         let word = c
             .wave
             .row::<N>(operand, word_of(operand, i.extra[result] >> at));
-        word.map(|word| f32::from_bits(word ^ flip))
+        word.map(|word| word ^ flip)
     })
 }
 
@@ -53,11 +53,12 @@ fn floats<const N: usize>(
     i: &Instruction,
     f: impl Fn(f32, f32) -> f32,
 ) -> Outcome {
-    let [a, b] = [0, 1].map(|at| words::<N>(c, i, at));
+    let (a, b) = (&words::<N>(c, i, 0), &words::<N>(c, i, 1));
     let mut results = [[0; N]; 2];
     for (half, result) in results.iter_mut().enumerate() {
         for lane in 0..N {
-            result[lane] = f(a[half][lane], b[half][lane]).to_bits();
+            let [a, b] = [a, b].map(|words| f32::from_bits(words[half][lane]));
+            result[lane] = f(a, b).to_bits();
         }
     }
     put_pair(c, i, &results)
@@ -65,7 +66,7 @@ fn floats<const N: usize>(
 
 fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [x, y, z] = [0, 1, 2].map(|at| words::<N>(c, i, at));
-    let results = [0, 1].map(|half| fma_lanes(&x[half], &y[half], &z[half]).map(f32::to_bits));
+    let results = [0, 1].map(|half| fma_lanes(&x[half], &y[half], &z[half]));
     put_pair(c, i, &results)
 }
 

@@ -257,30 +257,45 @@ fn maximum(a: f32, b: f32) -> f32 {
 }
 
 fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
-    let [x, y, z] = [1, 2, 3].map(|at| f32::read::<N>(c.wave, &i.operands[at]));
-    let sums = fma_lanes(&x, &y, &z);
-    f32::write::<N>(c.wave, &i.operands[0], |lane| sums[lane]);
+    // Copies only a source that is not a plain row of registers.
+    macro_rules! row {
+        ($at:expr, $copy:ident) => {
+            match c.wave.plain_row::<N>(&i.operands[$at]) {
+                Some(row) => row,
+                None => {
+                    $copy = u32::read::<N>(c.wave, &i.operands[$at]);
+                    &$copy
+                }
+            }
+        };
+    }
+    let (x, y, z);
+    let sums = fma_lanes(row!(1, x), row!(2, y), row!(3, z));
+    c.wave.write_row(&i.operands[0], 0, &sums);
     Ok(())
 }
 
-/// Computes a fused multiply-add in every lane, with the processor's instruction if it has one.
+/// Computes the bits of a fused multiply-add in every lane, with the processor's instruction if it has one.
 #[inline]
-pub(super) fn fma_lanes<const N: usize>(x: &[f32; N], y: &[f32; N], z: &[f32; N]) -> [f32; N] {
+pub(super) fn fma_lanes<const N: usize>(x: &[u32; N], y: &[u32; N], z: &[u32; N]) -> [u32; N] {
+    let float = f32::from_bits;
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
         // SAFETY: this processor has both features.
         return unsafe { fused(x, y, z) };
     }
-    let mut result = [0.0; N];
+    let mut result = [0; N];
     let mut again = false;
     for lane in 0..N {
-        let (value, is_unsure) = float::fma_fast(x[lane], y[lane], z[lane]);
-        result[lane] = value;
+        let (value, is_unsure) = float::fma_fast(float(x[lane]), float(y[lane]), float(z[lane]));
+        result[lane] = value.to_bits();
         again |= is_unsure;
     }
     if again {
         for lane in 0..N {
-            result[lane] = x[lane].mul_add(y[lane], z[lane]);
+            result[lane] = float(x[lane])
+                .mul_add(float(y[lane]), float(z[lane]))
+                .to_bits();
         }
     }
     result
@@ -288,10 +303,13 @@ pub(super) fn fma_lanes<const N: usize>(x: &[f32; N], y: &[f32; N], z: &[f32; N]
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn fused<const N: usize>(x: &[f32; N], y: &[f32; N], z: &[f32; N]) -> [f32; N] {
-    let mut result = [0.0; N];
+fn fused<const N: usize>(x: &[u32; N], y: &[u32; N], z: &[u32; N]) -> [u32; N] {
+    let float = f32::from_bits;
+    let mut result = [0; N];
     for lane in 0..N {
-        result[lane] = x[lane].mul_add(y[lane], z[lane]);
+        result[lane] = float(x[lane])
+            .mul_add(float(y[lane]), float(z[lane]))
+            .to_bits();
     }
     result
 }

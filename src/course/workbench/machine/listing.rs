@@ -19,6 +19,11 @@ use crate::compiled::compiler::Compiler;
 
 const WIDTH: usize = 80;
 
+/// Explains the columns of a listing.
+const LEGEND: &str = "Lanes, bytes and lines are means of an execution. A line has 128 bytes, so 256 bytes need two. \
+                      Bytes of a lane: 4 for dword, 16 for dwordx4. LDS: passes through the banks, for each one that \
+                      is needed. Waits for 0: for a load in a header, such as that of the arguments.";
+
 /// A note that the counts do not give times, because readers would look for them here.
 pub const NO_TIME: &str = "Executed by an emulator, not by a GPU: cycles, stalls and time are not measured here, and counts do \
                            not give them. `workbench bench` times a kernel on a GPU.";
@@ -169,16 +174,19 @@ impl Listing {
             "{} instructions executed; {}",
             self.executed, self.case
         ));
-        let mut note = String::new();
-        push_wrapped(&mut note, NO_TIME, WIDTH);
-        lines.extend(note.lines().map(str::to_owned));
+        let wrapped = |text: &str| {
+            let mut wrapped = String::new();
+            push_wrapped(&mut wrapped, text, WIDTH);
+            wrapped.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        lines.extend(wrapped(NO_TIME));
         lines.push(String::new());
         lines.push(format!(
             "{:>4} {:>7} {:>5} {:<38} {:>6} {:>5}  {}",
             "line", "count", "lanes", "instruction", "bytes", "lines", "LDS"
         ));
         lines.extend(self.instructions.iter().map(row));
-        lines.push("lanes, bytes and lines of 128 bytes: the mean of an execution".into());
+        lines.extend(wrapped(LEGEND));
         lines.push(String::new());
         lines.extend(self.mix());
         lines.push(String::new());
@@ -251,7 +259,9 @@ fn row(one: &ListedInstruction) -> String {
             one.each(one.count.bytes),
             one.each(one.count.lines_128)
         ),
-        None if !one.waited_for.is_empty() && one.waited_for_lines.is_empty() => " waits".into(),
+        None if !one.waited_for.is_empty() && one.waited_for_lines.is_empty() => {
+            " waits for 0".into()
+        }
         None if !one.waited_for.is_empty() => {
             let lines = itertools::join(&one.waited_for_lines, ",");
             shortened(&format!(" waits for {lines}"), 22)
@@ -291,6 +301,7 @@ mod tests {
         let (right, text) = listed("solution.hip");
         assert!(right.findings.is_empty(), "{:?}", right.findings);
         assert!(text.contains("waits for "), "{text}");
+        assert!(text.contains("LDS: passes"), "{text}");
         let passes = |listing: &Listing| -> (u64, u64) {
             let counts = listing.instructions.iter().map(|one| &one.count);
             counts.fold((0, 0), |sum, count| {

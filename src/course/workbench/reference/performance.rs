@@ -21,6 +21,13 @@ pub(super) const REFERENCES: &[(&str, Reference)] = &[
     ("fused-epilogue", swiglu_of_product),
     ("decode-attention", decode_attention),
     ("attention-backward", attention_backward),
+    ("streams-and-graphs", |problem| {
+        let (x, bias) = (problem.floats("x"), problem.floats("bias"));
+        vec![(
+            "out",
+            x.iter().zip(bias).map(|(x, bias)| 2.0 * x + bias).collect(),
+        )]
+    }),
 ];
 
 fn rows(x: &[f64], width: usize) -> impl Iterator<Item = &[f64]> {
