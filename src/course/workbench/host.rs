@@ -10,6 +10,9 @@ use super::file::KernelFile;
 use super::finding::{FindingKind, KernelFinding};
 use super::tokens::{Token, TokenKind, tokens};
 
+/// Bytes of an array's content as a term. A term can double with every launch.
+const LONGEST_TERM: usize = 1000;
+
 /// What the graph of an exercise's host code has to do.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -296,6 +299,14 @@ impl Capture<'_> {
             } else {
                 format!("{}({read})", operation.name)
             };
+            if result.len() > LONGEST_TERM {
+                let message = format!("{array} gets more than this check follows");
+                return Some(KernelFinding::new(
+                    FindingKind::Wrong,
+                    Some(operation.line),
+                    message,
+                ));
+            }
             for written in &operation.writes {
                 content.insert(written, result.clone());
                 writer = (written == array).then_some(operation.line).or(writer);
@@ -397,5 +408,16 @@ mod tests {
                 "{to}: {all:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_content_that_doubles_with_each_launch_is_refused() {
+        let twice = |from: &str, to: &str| {
+            format!("add<<<groups, 256, 0, compute>>>({from}, {from}, {to}, n);\n")
+        };
+        let many = [twice("h", "out"), twice("out", "h")].concat().repeat(25);
+        let all = found("    add<<<", &format!("{many}    add<<<"));
+        assert_eq!(all.len(), 1, "{}", all.len());
+        assert!(all[0].2.len() < 200, "{}", all[0].2.len());
     }
 }
