@@ -17,6 +17,19 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     assert_eq!(problems, "");
     let (problems, _) = found(&|_, record| record["n"] = 5.into());
     assert!(problems.contains("it follows record 5"), "{problems}");
+    // Ten of them are named, and how many more there are.
+    assert_eq!(
+        problems.matches("it follows record").count(),
+        10,
+        "{problems}"
+    );
+    assert!(problems.contains(" more of the kind."), "{problems}");
+    let (problems, _) = found(&|index, record| {
+        if index == 0 {
+            record["event"] = serde_json::json!({"note": {"text": "a beginning"}});
+        }
+    });
+    assert!(problems.contains("does not begin this way"), "{problems}");
     let (problems, _) = found(&|_, record| {
         if let Some(correct) = record.pointer_mut("/event/answered/correct") {
             *correct = (!correct.as_bool().unwrap()).into();
@@ -176,6 +189,8 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
     let found = verify(&liar.folder, None, &course()).unwrap();
     assert_ne!(found.intact(), Some(true));
+    let problems = found.problems.join("");
+    assert!(problems.contains("does not follow"), "{problems}");
     of_nothing["n"] = 1.into();
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
     let found = verify(&liar.folder, None, &course()).unwrap();
