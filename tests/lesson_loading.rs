@@ -263,6 +263,27 @@ fn files_that_are_no_text_or_far_too_long_are_refused() {
 }
 
 #[test]
+fn reference_pages_are_read_up_to_a_bound_of_all_of_them() {
+    let files = Files::new();
+    fs::create_dir(files.path().join("reference")).unwrap();
+    let page = |number: usize| format!("reference/{number:02}.md");
+    let text = "# a\n".repeat(1 << 18);
+    for number in 0..16 {
+        files.write(&page(number), &text);
+    }
+    assert!(files.load().is_ok(), "16 MiB");
+    for number in 16..40 {
+        files.write(&page(number), "a");
+    }
+    let problem = files.problem();
+    assert!(problem.file.ends_with("16.md"), "{problem:?}");
+    assert!(
+        problem.message.contains("bytes that are read"),
+        "{problem:?}"
+    );
+}
+
+#[test]
 fn every_truncation_of_a_lesson_is_an_error_or_a_course_and_never_a_panic() {
     let files = Files::new();
     let text = fs::read_to_string(files.path().join("first/one.yaml")).unwrap();

@@ -16,7 +16,15 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     let (problems, _) = found(&|_, _| {});
     assert_eq!(problems, "");
     let (problems, _) = found(&|_, record| record["n"] = 5.into());
+    // Ten of them are named, and how many more there are.
+    assert_eq!(problems.matches("it follows record").count(), 10);
     let mut named = vec![problems];
+    let (problems, _) = found(&|index, record| {
+        if index == 0 {
+            record["event"] = serde_json::json!({"note": {"text": "a beginning"}});
+        }
+    });
+    named.push(problems);
     let (problems, _) = found(&|_, record| {
         if let Some(correct) = record.pointer_mut("/event/answered/correct") {
             *correct = (!correct.as_bool().unwrap()).into();
@@ -182,6 +190,8 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
     let found = verify(&liar.folder, None, &course()).unwrap();
     assert_ne!(found.intact(), Some(true));
+    let problems = found.problems.join("");
+    assert!(problems.contains("does not follow"), "{problems}");
     of_nothing["n"] = 1.into();
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
     let found = verify(&liar.folder, None, &course()).unwrap();

@@ -115,3 +115,34 @@ impl<'de> DeserializeSeed<'de> for Tag {
         String::deserialize(deserializer).map(|tag| tag.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_node_counts_each_time_it_is_repeated() {
+        for node in [
+            "[]", "{}", "!a 1", "null", "1.5", "true", "-7", "\"\"", "{a: }",
+        ] {
+            let many = [node; 30].join(", ");
+            let text =
+                |aliases: usize| format!("a: &a [{many}]\nb: [{}]\n", "*a, ".repeat(aliases));
+            assert!(!explode(&text(20)), "{node}");
+            assert!(explode(&text(20_000)), "{node}");
+        }
+    }
+
+    #[test]
+    fn a_tag_counts_with_its_name() {
+        let tag = "t".repeat(300);
+        let aliases = "*a, ".repeat(20_000);
+        assert!(explode(&format!("a: &a !{tag} 1\nb: [{aliases}]\n")));
+    }
+
+    #[test]
+    fn escapes_are_longer_than_their_text() {
+        let text = format!("a: \"{}\" # & *\n", "\\L".repeat(100_000));
+        assert!(!explode(&text));
+    }
+}

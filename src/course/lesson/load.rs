@@ -16,6 +16,9 @@ pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
 /// The file that lists sessions and lessons.
 pub const WORKSHOP: &str = "workshop.yaml";
 
+/// Limit in bytes for all reference pages together. The pages of the built-in course have a tenth of a megabyte.
+const MOST_PAGE_BYTES: usize = 16 << 20;
+
 impl Course {
     /// Reads and checks a whole course.
     pub fn load(source: &CourseSource) -> Result<Self, Problems> {
@@ -131,12 +134,23 @@ fn read_lesson(
 
 fn read_reference(source: &CourseSource, problems: &mut Vec<Problem>) -> BTreeMap<String, String> {
     let mut pages = BTreeMap::new();
+    let mut bytes = 0;
     for name in source.files("reference", "md") {
-        match CourseFile::open(source, &format!("reference/{name}")) {
-            Ok(file) => match live::fill_known(&file.text) {
-                Ok(page) => drop(pages.insert(name, page)),
-                Err(message) => problems.push(file.problem_in_line(1, message)),
-            },
+        if bytes > MOST_PAGE_BYTES {
+            break;
+        }
+        let page = CourseFile::open(source, &format!("reference/{name}")).and_then(|file| {
+            bytes += file.text.len();
+            let page = match bytes > MOST_PAGE_BYTES {
+                true => Err(format!(
+                    "up to here the pages have more than the {MOST_PAGE_BYTES} bytes that are read"
+                )),
+                false => live::fill_known(&file.text),
+            };
+            page.map_err(|message| file.problem_in_line(1, message))
+        });
+        match page {
+            Ok(page) => drop(pages.insert(name, page)),
             Err(problem) => problems.push(problem),
         }
     }

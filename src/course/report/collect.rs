@@ -127,7 +127,8 @@ fn totals(lessons: &[LessonReport], course: &Course) -> Totals {
         steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
         lessons_finished: lessons.iter().filter(|lesson| lesson.is_done()).count(),
         lessons: course.lessons().count(),
-        minutes: lessons.iter().map(|lesson| lesson.minutes).sum(),
+        // The sum of no numbers is -0.
+        minutes: 0.0 + lessons.iter().map(|lesson| lesson.minutes).sum::<f64>(),
         planned_minutes: lessons
             .iter()
             .filter_map(|lesson| lesson.planned_minutes)

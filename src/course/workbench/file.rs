@@ -196,9 +196,10 @@ const OF_THE_STAND_IN: [&str; 7] = [
 
 /// Describes a directive that is not allowed. `tokens` begin after its `#`.
 fn refused_directive(tokens: &[Token]) -> Option<String> {
-    let line = tokens.iter().enumerate();
-    let line = line.take_while(|(index, token)| *index == 0 || token.place == LinePlace::Later);
-    let directive: Vec<&str> = line.map(|(_, token)| &*token.text).collect();
+    let line = tokens
+        .iter()
+        .take_while(|token| token.place == LinePlace::Later);
+    let directive: Vec<&str> = line.map(|token| &*token.text).collect();
     let shown = || format!("`#{} {}`", directive[0], directive[1..].concat());
     match *directive.first()? {
         "include" => {
@@ -243,6 +244,8 @@ mod tests {
             "// #include \"/etc/passwd\"\n",
             "/*\n#include \"/etc/passwd\"\n*/\n",
             "#if 0\nit's \"\n#endif\r\nfloat x = 1'000.0f;\n",
+            // A sign alone is a directive that does nothing.
+            "#\nline = 1;\n",
         ] {
             assert_eq!(refused(text), None, "{text}");
         }
@@ -279,6 +282,32 @@ mod tests {
             assert!((1..=3).contains(&line), "{text:?}: line {line}");
             assert!(message.contains("refused"), "{message}");
         }
+    }
+
+    #[test]
+    fn a_file_that_is_no_kernel_is_refused_with_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("k.hip");
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            KernelFile::read(&path).unwrap()
+        };
+        let most = vec![b'a'; 256 << 10];
+        for (bytes, why) in [
+            (&[&*most, b"a"].concat()[..], "256 at most"),
+            (b"a\0b", "binary"),
+            (b" \n", "is empty"),
+            (b"a\xff", "is not text"),
+        ] {
+            let message = read(bytes).unwrap_err().message;
+            assert!(message.contains(why), "{message}");
+        }
+        assert!(read(&most).is_ok());
+        let file = read(b"a\nb c\n").unwrap();
+        let lines = [0, 1, 2, 3].map(|number| file.line(number));
+        assert_eq!(lines, [None, Some("a"), Some("b c"), None]);
+        assert_eq!((file.line_of("c"), file.line_of("d")), (Some(2), None));
+        assert_eq!(file.digest()[..16], format!("{:016x}", file.salt()));
     }
 
     #[test]
