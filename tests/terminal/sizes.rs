@@ -34,13 +34,16 @@ impl Walk {
 
     /// Presses tab until a section of the figures shows these texts.
     fn section(&self, texts: &[&str]) {
-        for _ in 0..12 {
+        for _ in 0..24 {
             let found = flowing(&self.terminal.text());
             if texts.iter().all(|text| found.contains(text)) {
                 break;
             }
             self.terminal.send("\t");
-            thread::sleep(Duration::from_millis(150));
+            let has_moved = |terminal: &Terminal| flowing(&terminal.text()) != found;
+            self.terminal.wait_until("the next section", has_moved);
+            // The frame may have come in parts.
+            thread::sleep(Duration::from_millis(100));
         }
         self.shows("tab", texts, &[]);
     }
@@ -197,7 +200,10 @@ fn walk(size: (u16, u16)) {
     at.see("?", &["Help", "choose a learner"], &[]);
     at.see("\x1b", &["ada"], &[]);
     at.see("p", &["Lesson for everyone"], &[]);
-    at.see("\x1b", &["ada"], &[]);
+    at.terminal.send("\x1b");
+    at.terminal.wait_until("the entry to close", |terminal| {
+        !terminal.text().contains("Lesson for everyone")
+    });
     at.see("\r", &["Session report: ada"], &[]);
 }
 
