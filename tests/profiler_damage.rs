@@ -55,6 +55,7 @@ const SAMPLES: &[&str] = &[
     "rocprofv3/memory_allocation_trace.csv",
     "rocprofv3/pc_sampling_host_trap.csv",
     "rocprofv3_debug/pc_sampling_stochastic.csv",
+    "rocprofv3_debug/stats_ui_output_agent_1_dispatch_2.csv",
     "rocprofv3/summary.txt",
     "nsight_compute/details.csv",
     "nsight_compute/raw.csv",

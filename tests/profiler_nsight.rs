@@ -227,3 +227,46 @@ fn output_without_a_table_says_how_to_get_one() {
         assert!(reason.contains(remedy), "{reason}");
     }
 }
+
+/// The layout of published source pages: a line with the kernel, a header, a row an instruction.
+#[test]
+fn samples_of_a_source_page_are_counted_by_instruction_and_reason() {
+    let header = "\"Address\",\"Source\",\"Warp Stall Sampling (All Samples)\",\"Warp Stall Sampling (Not-issued Samples)\",\"# Samples\",\"Access Size\",\"stall_barrier\",\"stall_long_sb\",\"stall_selected\",\"stall_barrier (Not Issued)\"";
+    let page = format!(
+        "\"Kernel Name\",\"void tile<(int)8>(float *, int)\",\n{header}\n\
+         \"0x7fc48541d900\",\"      MOV R1, c[0x0][0x28] \",\"42\",\"32\",\"42\",\"-\",\"0\",\"32\",\"10\",\"0\"\n\
+         \"0x7fc48541d910\",\"      BAR.SYNC \",\"8\",\"8\",\"8\",\"-\",\"8\",\"0\",\"0\",\"8\"\n\
+         \"Kernel Name\",\"saxpy\"\n{header}\n\
+         \"0x7fc48541e000\",\"      MOV R1, c[0x0][0x28] \",\"0\",\"0\",\"0\",\"-\",\"0\",\"0\",\"0\",\"0\"\n\
+         \"0x7fc48541e010\",\"      EXIT \",\"50\",\"0\",\"50\",\"-\",\"0\",\"0\",\"50\",\"0\"\n"
+    );
+    let import = read(page.as_bytes());
+    assert_eq!(import.damage, []);
+    assert_eq!(
+        import.taken[0].format.name,
+        "Nsight Compute source page (CSV)"
+    );
+    let options = ReportOptions {
+        group: GroupBy::ShortName,
+        rows: 20,
+    };
+    let tables = report(&import.profile, &KernelParts::default(), options);
+    let rows = [
+        ["saxpy+0x10: EXIT", "50", "50.0%", "-"],
+        [
+            "tile+0x0: MOV R1, c[0x0][0x28]",
+            "42",
+            "42.0%",
+            "long_sb (32)",
+        ],
+        ["tile+0x10: BAR.SYNC", "8", "8.0%", "barrier (8)"],
+    ];
+    assert_eq!(tables[0].rows, rows, "{tables:?}");
+    let by_line = page.replace("\"Address\",\"Source\"", "\"Line No\",\"Source\"");
+    let refused = read(by_line.as_bytes());
+    assert!(
+        refused.passed_over[0]
+            .reason
+            .contains("--print-source sass")
+    );
+}

@@ -622,6 +622,54 @@ fn samples_are_counted_by_source_line_with_what_waves_wait_for() {
 }
 
 #[test]
+fn cycles_of_a_thread_trace_are_summed_by_source_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("kernel.py"),
+        "\n".repeat(390) + "x = load()",
+    )
+    .unwrap();
+    let text = fixture("rocprofv3_debug/stats_ui_output_agent_1_dispatch_2.csv");
+    let text = std::fs::read_to_string(text).unwrap();
+    let source = folder.path().join("kernel.py");
+    let text = text.replace("kernel.py", source.to_str().unwrap());
+    let table = folder.path().join("stats_ui_output_agent_1_dispatch_2.csv");
+    std::fs::write(&table, text).unwrap();
+    let import = import(&table).unwrap();
+    assert_eq!(import.damage, []);
+    let options = ReportOptions {
+        group: GroupBy::ShortName,
+        rows: 20,
+    };
+    let [lines, instructions] = &report(&import.profile, &KernelParts::default(), options)[..]
+    else {
+        panic!("two tables")
+    };
+    // Line 391: 276 + 48 + 192 cycles of 972, two instructions of 48 waves each.
+    let rows = [
+        [
+            "kernel.py:391",
+            "x = load()",
+            "96",
+            "516",
+            "53.1%",
+            "busy unit (96)",
+        ],
+        ["kernel.py:395", "-", "96", "456", "46.9%", "-"],
+    ];
+    assert_eq!(lines.rows, rows);
+    assert_eq!(
+        instructions.rows.len(),
+        4,
+        "the kernel's name is no instruction"
+    );
+    assert_eq!(
+        instructions.rows[0][2..],
+        ["48", "324", "33.3%", "busy unit (96)"]
+    );
+}
+
+#[test]
 fn a_profile_cannot_show_any_file_as_a_source_line() {
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("key.pem");

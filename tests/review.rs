@@ -312,6 +312,252 @@ fn every_defect_of_the_review_is_held_by_a_test() {
     }
 }
 
+/// The same of a later walk, which went through the terminal only. Numbers that are missing have no test that drives the
+/// program.
+const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
+    (
+        1,
+        "bash completes nothing after the first word",
+        &[
+            (
+                "tests/completions.rs",
+                "bash_completes_flags_and_their_values_after_a_subcommand",
+            ),
+            (
+                "tests/completions.rs",
+                "bash_completes_the_names_of_targets_lessons_and_recordings",
+            ),
+        ],
+    ),
+    (
+        2,
+        "a guess about this machine is held against a recording",
+        &[(
+            "tests/report.rs",
+            "a_guess_about_this_machine_is_not_held_against_a_recording",
+        )],
+    ),
+    (
+        3,
+        "120 columns with figures cannot be read",
+        &[
+            (
+                "src/course/tui/view/tests.rs",
+                "the_outline_folds_away_beside_figures",
+            ),
+            ("tests/terminal/sizes.rs", "every_screen_at_120_columns"),
+        ],
+    ),
+    (
+        4,
+        "reset and unlock act on one learner",
+        &[
+            (
+                "tests/instructor/orders.rs",
+                "orders_reach_several_learners_or_everyone",
+            ),
+            (
+                "src/course/tui/instructor_screen/tests.rs",
+                "a_decision_applies_to_every_marked_learner",
+            ),
+        ],
+    ),
+    (
+        5,
+        "the grid wastes a projector",
+        &[(
+            "src/course/tui/instructor_screen/tests.rs",
+            "the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps",
+        )],
+    ),
+    (
+        6,
+        "skipped counts as done",
+        &[("tests/instructor.rs", "a_skipped_step_is_not_called_done")],
+    ),
+    (
+        8,
+        "a printed command assumes ROCm 7",
+        &[(
+            "tests/profiler_commands.rs",
+            "a_command_says_which_version_it_is_written_for",
+        )],
+    ),
+    (
+        9,
+        "D leaves the screen",
+        &[(
+            "tests/terminal.rs",
+            "the_page_about_this_machine_closes_with_escape",
+        )],
+    ),
+    (
+        10,
+        "the first Enter after the first run",
+        &[(
+            "src/course/tui/update/tests/lessons.rs",
+            "the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page",
+        )],
+    ),
+    (
+        11,
+        "a question points at what is no longer shown",
+        &[(
+            "src/course/tui/view/tests.rs",
+            "a_question_about_an_output_shows_what_it_asks_about_at_80_columns",
+        )],
+    ),
+    (
+        12,
+        "doctor within a step",
+        &[
+            (
+                "tests/terminal.rs",
+                "the_page_about_this_machine_closes_with_escape",
+            ),
+            (
+                "src/course/tutor/output.rs",
+                "a_document_reads_as_names_and_tables_within_the_columns_there_are",
+            ),
+        ],
+    ),
+    (
+        14,
+        "a search appends to the last one",
+        &[(
+            "src/course/tui/update/tests/reading.rs",
+            "a_search_finds_its_word_and_says_when_there_is_none",
+        )],
+    ),
+    (
+        15,
+        "texts are cut where there is room",
+        &[
+            (
+                "src/course/tui/update/tests/reading.rs",
+                "a_long_message_keeps_its_end_at_80_columns",
+            ),
+            ("tests/terminal/sizes.rs", "every_screen_at_60_columns"),
+        ],
+    ),
+    (
+        16,
+        "runs side by side have one heading",
+        &[
+            (
+                "src/course/tui/panels/compare/tests.rs",
+                "the_same_command_is_never_called_faster",
+            ),
+            (
+                "src/course/tui/panels/compare/tests.rs",
+                "a_recording_is_named_and_not_held_against_a_run_made_here",
+            ),
+        ],
+    ),
+    (
+        17,
+        "the end of a lesson hides Enter",
+        &[("src/course/tui/view/tests.rs", "the_end_of_a_lesson")],
+    ),
+    (
+        18,
+        "checks speak in identifiers",
+        &[(
+            "src/course/tui/update/tests/reading.rs",
+            "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
+        )],
+    ),
+    (
+        19,
+        "the folder of a report cannot be verified",
+        &[(
+            "tests/report/commands.rs",
+            "the_commands_write_check_and_merge",
+        )],
+    ),
+    (
+        22,
+        "a kernel's check is not seen",
+        &[(
+            "src/course/tui/view/tests.rs",
+            "the_result_of_a_kernel_is_shown",
+        )],
+    ),
+    (
+        23,
+        "`--` is refused where others want it",
+        &[(
+            "tests/session_cli.rs",
+            "a_separator_before_flags_is_taken_by_every_command",
+        )],
+    ),
+    (
+        24,
+        "rocprof takes no arguments",
+        &[(
+            "tests/profiler_tools/mistakes.rs",
+            "old_tools_are_answered_with_the_way_to_the_new_ones",
+        )],
+    ),
+    (
+        27,
+        "keys of the list of kernels",
+        &[(
+            "src/course/tui/panels/kernels/tests.rs",
+            "kernels_listed_described_and_shown_in_source",
+        )],
+    ),
+    (
+        28,
+        "digits change within a list",
+        &[
+            ("src/course/tui/panels/text.rs", "numbers_read_like_numbers"),
+            (
+                "src/course/tui/panels/plot/axis.rs",
+                "ends_are_short_whatever_they_are",
+            ),
+        ],
+    ),
+    (
+        29,
+        "a wrong run is answered with targets",
+        &[(
+            "tests/session_cli.rs",
+            "runs_are_listed_shown_compared_and_pruned",
+        )],
+    ),
+    (
+        31,
+        "a small terminal names no way out",
+        &[
+            (
+                "tests/terminal.rs",
+                "a_terminal_that_shrinks_is_asked_for_room_and_everything_is_back_when_it_grows",
+            ),
+            (
+                "src/course/tui/view/tests.rs",
+                "a_terminal_that_is_too_small_is_asked_for_room_in_whatever_room_there_is",
+            ),
+        ],
+    ),
+    (
+        35,
+        "times of messages differ from other times",
+        &[("tests/terminal/sizes.rs", "every_screen_at_80_columns")],
+    ),
+];
+
+#[test]
+fn defects_of_the_terminal_are_held_by_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (number, what, tests) in OF_THE_TERMINAL {
+        for (file, name) in *tests {
+            let test = has_test(&root.join(file), name);
+            assert!(test, "{number}, {what}: {file} has no test `{name}`");
+        }
+    }
+}
+
 fn has_test(file: &Path, name: &str) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let test = format!("#[test]\nfn {name}(");

@@ -185,6 +185,16 @@ fn a_new_lesson_is_refused_until_listed_and_its_flags_are_those_of_the_run_comma
 
 /// Runs are listed newest first, shown, compared, and pruned except those that the session refers to.
 #[test]
+fn a_separator_before_flags_is_taken_by_every_command() {
+    let state = tempfile::tempdir().unwrap();
+    for command in ["run", "verify", "gradcheck"] {
+        let output = tutor(state.path(), &[command, "v1", "--", "--config", "vast"]);
+        let said = text(&output);
+        assert!(said.contains("'vast'"), "{command}: {said}");
+    }
+}
+
+#[test]
 fn runs_are_listed_shown_compared_and_pruned() {
     let state = TempDir::new().unwrap();
     let root = state.path().join("tinyllama-tutor");
@@ -221,6 +231,7 @@ fn runs_are_listed_shown_compared_and_pruned() {
     assert_eq!(status(&compared), 0, "{}", text(&compared));
     let unknown = run(&["show", "nowhere"]);
     assert_eq!(status(&unknown), 2, "{}", text(&unknown));
+    assert!(!text(&unknown).contains("target"), "{}", text(&unknown));
     assert_eq!(status(&run(&["prune"])), 2, "prune what?");
 
     // One of the runs becomes part of a session.

@@ -5,6 +5,8 @@ mod common;
 mod endings;
 #[path = "terminal/lines.rs"]
 mod lines;
+#[path = "terminal/sizes.rs"]
+mod sizes;
 #[path = "common/terminal.rs"]
 mod terminal;
 

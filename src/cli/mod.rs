@@ -48,6 +48,7 @@ mod stages;
 mod tune;
 mod workbench;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -200,6 +201,17 @@ fn command_names() -> Vec<String> {
     shown.map(|command| command.get_name().to_owned()).collect()
 }
 
+/// Takes a `--` out of commands that take a run's flags themselves. Other commands need it in front of such flags.
+fn without_separator(mut words: Vec<OsString>) -> Vec<OsString> {
+    let takes_flags = |word: &OsString| ["run", "verify", "gradcheck"].iter().any(|it| word == it);
+    if words.get(1).is_some_and(takes_flags)
+        && let Some(at) = words.iter().position(|word| word == "--")
+    {
+        words.remove(at);
+    }
+    words
+}
+
 /// Lets every flag take negative numbers, so that the flag reports what is wrong with them.
 fn takes_negative_numbers(command: clap::Command) -> clap::Command {
     let inside = command
@@ -221,7 +233,8 @@ pub fn main() -> ExitCode {
     if let Ok(Err(error)) = log {
         eprintln!("cannot write the log: {error}");
     }
-    let matches = takes_negative_numbers(Cli::command()).try_get_matches();
+    let words = without_separator(std::env::args_os().collect());
+    let matches = takes_negative_numbers(Cli::command()).try_get_matches_from(words);
     let exit = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => {
             let result = match cli.command {

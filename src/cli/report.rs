@@ -59,7 +59,7 @@ pub struct CourseArgs {
 enum ReportCommand {
     /// Check that the tutor wrote a hand-in and that it is unchanged
     Verify {
-        /// session.json, an exported session, or a session's folder
+        /// session.json, the folder of a report, an exported session, or a session's folder
         file: PathBuf,
         /// Session that it should belong to: an export or a folder
         #[arg(long, value_name = "SESSION")]
@@ -130,6 +130,12 @@ fn say_files(files: &[PathBuf], warnings: &[String], as_json: bool) -> Result<Ex
 }
 
 fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -> Result<Exit> {
+    // The folder that `report --output` wrote holds the hand-in, and no session.
+    let written = file.join("session.json");
+    let file = match written.is_file() && !file.join("events.jsonl").exists() {
+        true => written.as_path(),
+        false => file,
+    };
     let findings = hand_in::verify(file, against, course).map_err(|error| match error {
         HandInError::Session(error) => anyhow::Error::from(error),
         error => UsageError(plain(&error.to_string())).into(),

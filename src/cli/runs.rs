@@ -197,7 +197,14 @@ fn path(location: &SessionLocation, name: &str) -> Result<PathBuf> {
         let none = || UsageError("no run is kept yet".into());
         return Ok(newest.ok_or_else(none)?.path);
     }
-    let found = stored_run(name, &location.folder)?;
+    let unknown = |error| match name.contains('/') {
+        true => error,
+        false => UsageError(format!(
+            "`{name}` is not a kept run; `runs list` shows the ids of runs"
+        ))
+        .into(),
+    };
+    let found = stored_run(name, &location.folder).map_err(unknown)?;
     let no_run = || {
         UsageError(format!(
             "`{name}` is a target; `runs list` shows the ids of runs"

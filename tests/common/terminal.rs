@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub struct Terminal {
     pty: Option<Arc<Pty>>,
     pub child: Child,
     screen: Arc<Mutex<Parser>>,
-    bytes: Arc<AtomicUsize>,
+    written: Arc<Mutex<Vec<u8>>>,
     closed: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
 }
@@ -35,22 +35,22 @@ impl Terminal {
         let child = command.spawn(pts).expect("the program starts");
         let pty = Arc::new(pty);
         let screen = Arc::new(Mutex::new(Parser::new(nonzero(rows), nonzero(columns), 0)));
-        let bytes = Arc::new(AtomicUsize::new(0));
+        let written = Arc::new(Mutex::new(Vec::new()));
         let closed = Arc::new(AtomicBool::new(false));
         let reader = {
-            let (pty, screen, bytes, closed) = (
+            let (pty, screen, written, closed) = (
                 Arc::clone(&pty),
                 Arc::clone(&screen),
-                Arc::clone(&bytes),
+                Arc::clone(&written),
                 Arc::clone(&closed),
             );
-            thread::spawn(move || read(&pty, &screen, &bytes, &closed))
+            thread::spawn(move || read(&pty, &screen, &written, &closed))
         };
         Self {
             pty: Some(pty),
             child,
             screen,
-            bytes,
+            written,
             closed,
             reader: Some(reader),
         }
@@ -100,7 +100,12 @@ impl Terminal {
 
     /// Number of bytes that the program has written so far.
     pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::SeqCst)
+        self.written.lock().unwrap().len()
+    }
+
+    /// Everything that the program has written, with its control sequences.
+    pub fn written(&self) -> String {
+        String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
     /// Waits until the screen shows `text`.
@@ -159,7 +164,7 @@ fn nonzero(count: u16) -> NonZeroU16 {
     NonZeroU16::new(count).expect("a terminal has rows and columns")
 }
 
-fn read(pty: &Pty, screen: &Mutex<Parser>, bytes: &AtomicUsize, closed: &AtomicBool) {
+fn read(pty: &Pty, screen: &Mutex<Parser>, written: &Mutex<Vec<u8>>, closed: &AtomicBool) {
     let mut buffer = [0; 65536];
     let mut pty_reader = pty;
     while !closed.load(Ordering::SeqCst) {
@@ -177,7 +182,8 @@ fn read(pty: &Pty, screen: &Mutex<Parser>, bytes: &AtomicUsize, closed: &AtomicB
             Ok(0) | Err(_) => return,
             Ok(count) => {
                 screen.lock().unwrap().process(&buffer[..count]);
-                bytes.fetch_add(count, Ordering::SeqCst);
+                let mut written = written.lock().unwrap();
+                written.extend_from_slice(&buffer[..count]);
             }
         }
     }

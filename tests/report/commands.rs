@@ -95,6 +95,8 @@ fn the_commands_write_check_and_merge() {
     }
     let sound = tutor(state.path(), &["report", "verify", "out/session.json"]);
     assert_eq!(sound.status.code(), Some(0), "{sound:?}");
+    let folder = tutor(state.path(), &["report", "verify", "out"]);
+    assert_eq!(folder.stdout, sound.stdout, "{folder:?}");
     let text = fs::read_to_string(state.path().join("out/session.json")).unwrap();
     fs::write(
         state.path().join("changed.json"),

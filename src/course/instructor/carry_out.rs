@@ -1,6 +1,7 @@
 //! Carries out decisions from the dashboard.
 
 use anyhow::Result;
+use itertools::Itertools;
 use serde::Serialize;
 
 use crate::instructor::{
@@ -28,9 +29,16 @@ pub fn carry_out(
             Err(orders) => Ok(in_words(&send_each(class, orders, by)?)),
         },
         InstructorAction::ToAll { action } => Ok(in_words(&everyone(class, action, by)?)),
-        InstructorAction::RestoreNewest { learner } => {
-            let backup = newest_backup(class, &learner)?;
-            Ok(send_one(class, &learner, OrderAction::Restore { backup }, by)?.text)
+        InstructorAction::RestoreNewest { learners } => {
+            let found = learners.into_iter().map(|learner| {
+                let backup = newest_backup(class, &learner)?;
+                Ok((learner, OrderAction::Restore { backup }))
+            });
+            let (orders, errors): (Vec<_>, Vec<anyhow::Error>) = found.partition_result();
+            match errors.into_iter().next() {
+                Some(error) if orders.is_empty() => Err(error),
+                _ => carry_out(InstructorAction::To { orders }, class, course, by),
+            }
         }
         InstructorAction::Solve { learner, step } => {
             let at = scope::step(&step, course)?;

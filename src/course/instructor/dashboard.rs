@@ -19,7 +19,7 @@ pub enum InstructorAction {
         action: OrderAction,
     },
     RestoreNewest {
-        learner: String,
+        learners: Vec<String>,
     },
     Solve {
         learner: String,

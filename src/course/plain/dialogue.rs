@@ -14,6 +14,7 @@ use crate::session::{
     Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,
     StepStatus, access, following, neighbour, next as next_unfinished, recall, unfinished,
 };
+use crate::tui::hyperlinks;
 use crate::tutor::document::Editable;
 use crate::tutor::{SharedSession, TutorError, TutorOptions, say};
 use tinyllama_base::{plain, plain_lines};
@@ -25,6 +26,8 @@ pub struct Dialogue<'c, I, O> {
     pub processes: Processes,
     pub input: I,
     pub output: O,
+    /// URLs that are made links, because the terminal follows them.
+    pub links: Vec<String>,
     /// The open step.
     pub at: Option<StepRef>,
 }
@@ -308,7 +311,8 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     }
 
     pub(super) fn print(&mut self, text: &str) -> Result<(), TutorError> {
-        writeln!(self.output, "{}", plain_lines(text))
+        let text = hyperlinks::in_lines(&plain_lines(text), &self.links);
+        writeln!(self.output, "{text}")
             .and_then(|()| self.output.flush())
             .map_err(TutorError::io("writing"))
     }

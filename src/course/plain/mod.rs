@@ -11,13 +11,14 @@ mod step;
 
 pub use show::markdown;
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use self::dialogue::Dialogue;
 use crate::lesson::Course;
 use crate::run::Processes;
 use crate::session::Session;
+use crate::tui::hyperlinks;
 use crate::tutor::{Face, SharedSession, TutorError, TutorOptions, watch};
 
 /// Runs the dialogue on standard input and output until the learner leaves or the input ends.
@@ -30,6 +31,12 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
     session.record_opening(&course.title, &course.version)?;
     let session = SharedSession::new(session);
     let processes = Processes::default();
+    let is_followed =
+        io::stdout().is_terminal() && hyperlinks::are_followed(|name| std::env::var(name).ok());
+    let links = match is_followed {
+        true => hyperlinks::urls(&course),
+        false => Vec::new(),
+    };
     let face = LineMode {
         processes: processes.clone(),
     };
@@ -42,6 +49,7 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
         processes,
         input: io::stdin().lock(),
         output: io::stdout().lock(),
+        links,
         at: None,
     };
     let result = dialogue.run_to_end();

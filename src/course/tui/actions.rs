@@ -45,8 +45,8 @@ struct AreaActions {
 use Action::*;
 use Handler::{Any, Step};
 use PanelAction::{
-    Bottom, Down, Left, NextSection, PageDown, PageUp, PreviousSection, Right, Select, Sort,
-    Toggle, Top, Up,
+    Bottom, Down, Left, Mark, NextSection, PageDown, PageUp, PreviousSection, Remove, Right,
+    Select, Sort, Toggle, Top, Up,
 };
 
 const LINES: &[Motion] = &[(Up, "up k", "line up"), (Down, "down j", "line down")];
@@ -125,7 +125,14 @@ static TABLES: [AreaActions; 6] = [
             ],
             LINES,
             &[(Left, "left", "left"), (Right, "right", "right")],
-            PAGES,
+            &[
+                (Mark, "space", "mark the row, or page down"),
+                (Remove, "delete", "delete marked runs"),
+                (PageUp, "pageup ctrl-b b", "page up"),
+                (PageDown, "pagedown ctrl-f", "page down"),
+                (Top, "home g", "to the top"),
+                (Bottom, "end G", "to the end"),
+            ],
         ],
         moved: panel,
     },

@@ -44,7 +44,7 @@ pub use panels::text::{
     milliseconds, name_lines, paragraph, plain_number, width,
 };
 pub use run_view::{LearnerPrediction, Round, RunContext, RunView};
-pub use runtime::Screenful;
+pub use runtime::{Screenful, hyperlinks};
 pub use task::{BackgroundTask, TaskContext};
 pub use theme::Theme;
 pub use view::{text_area, verdict};

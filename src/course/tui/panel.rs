@@ -24,6 +24,10 @@ pub enum PanelAction {
     PreviousSection,
     /// Sorts the table by the next column.
     Sort,
+    /// Marks the row, or removes its mark. What follows is about all marked rows. Without rows it moves by a page.
+    Mark,
+    /// Deletes the marked rows for good.
+    Remove,
     /// Switches to the other view of the same data: recent or whole history, by kernel or by part.
     Toggle,
     /// Opens or closes the selected row.
@@ -135,6 +139,8 @@ pub struct Cursor {
     pub order: Option<usize>,
     /// Only rows that contain it are shown.
     pub filter: String,
+    /// The marked rows in the order of marking: the text of the first cell, and how many rows above have the same.
+    pub marks: Vec<(String, usize)>,
 }
 
 impl Cursor {

@@ -168,7 +168,8 @@ impl Capture<'_> {
                 *self.sets.entry((*stream).into()).or_default() |= recorded;
             }
             ("hipMemcpyAsync", [to, from, _bytes, _direction, stream]) => {
-                (self.is_host(to)?, self.is_host(from)?);
+                self.is_host(to)?;
+                self.is_host(from)?;
                 let ends = [vec![(*from).into()], vec![(*to).into()]];
                 self.add(call.line, format!("the copy to {to}"), stream, ends)?;
             }

@@ -257,7 +257,7 @@ pub struct ProfilerMetric {
     pub kernel: Option<String>,
 }
 
-/// Samples of the program counter at one instruction, in one state.
+/// Samples of the program counter at one instruction, in one state, or cycles that a thread trace found there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstructionSamples {
     pub instruction: NameId,
@@ -265,5 +265,8 @@ pub struct InstructionSamples {
     pub line: Option<NameId>,
     /// Why the wave could not issue the instruction. `None` if it did, or if the samples do not say.
     pub stall: Option<NameId>,
+    /// Number of samples, or of cycles.
     pub samples: u64,
+    /// How often the traced waves executed it. `None` if these are samples.
+    pub executed: Option<u64>,
 }

@@ -35,9 +35,15 @@ pub struct CsvTable {
 impl CsvTable {
     pub fn open(path: &Path) -> Result<Self, Damage> {
         let mut table = CsvTable::new(path)?;
-        let headers = table.next_row()?.map_or_else(Vec::new, |row| row.headers());
-        table.set_headers(headers);
+        table.read_header()?;
         Ok(table)
+    }
+
+    /// Takes the next row as the header.
+    pub fn read_header(&mut self) -> Result<(), Damage> {
+        let headers = self.next_row()?.map_or_else(Vec::new, |row| row.headers());
+        self.set_headers(headers);
+        Ok(())
     }
 
     /// Opens the table below other lines. Returns `None` if no line is its header.

@@ -51,10 +51,9 @@ pub fn report(profile: &Profile, parts: &KernelParts, options: ReportOptions) ->
         roofline::table(profile),
         regions(profile, rows),
         metrics(profile, rows),
-        samples::lines(profile, rows),
-        samples::instructions(profile, rows),
         machine(profile, rows),
     ]);
+    tables.extend(samples::tables(profile, rows));
     tables.retain(|table| !table.rows.is_empty());
     tables
 }

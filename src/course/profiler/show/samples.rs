@@ -14,24 +14,67 @@ use tinyllama_base::untrusted;
 struct SampleCounts<K> {
     key: K,
     samples: u64,
+    executed: Option<u64>,
     stalls: BTreeMap<NameId, u64>,
 }
 
+/// What the records of a profile count.
+#[derive(Clone, Copy)]
+struct Counted {
+    is_traced: bool,
+    title: &'static str,
+    column: &'static str,
+    notes: &'static [&'static str],
+}
+
+const SAMPLES: Counted = Counted {
+    is_traced: false,
+    title: "the program counter was seen at",
+    column: "samples",
+    notes: &[],
+};
+
+const CYCLES: Counted = Counted {
+    is_traced: true,
+    title: "traced waves spent their time at",
+    column: "cycles",
+    notes: &[
+        "cycles are latency and idle time of all traced waves; `busy unit`: the hardware could not take the instruction; \
+         `idle`: the time since the instruction before, for an operand, the wave's turn or code",
+    ],
+};
+
+/// Tables of samples and of thread traces, by source line and by instruction.
+pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
+    let kinds = [SAMPLES, CYCLES].into_iter();
+    let tables = kinds.flat_map(|kind| {
+        let records = profile.instructions.iter();
+        let records = records.filter(|it| it.executed.is_some() == kind.is_traced);
+        let records: Vec<&InstructionSamples> = records.collect();
+        [lines, instructions].map(|table| table(profile, kind, &records, limit))
+    });
+    tables.collect()
+}
+
 fn counted<K: Ord + Copy>(
-    profile: &Profile,
+    records: &[&InstructionSamples],
     key: impl Fn(&InstructionSamples) -> Option<K>,
 ) -> Vec<SampleCounts<K>> {
     let mut counts: BTreeMap<K, SampleCounts<K>> = BTreeMap::new();
-    for it in &profile.instructions {
+    for it in records {
         let Some(key) = key(it) else { continue };
         let entry = counts.entry(key).or_insert(SampleCounts {
             key,
             samples: 0,
+            executed: it.executed.and(Some(0)),
             stalls: BTreeMap::new(),
         });
-        entry.samples += it.samples;
+        entry.samples = entry.samples.saturating_add(it.samples);
+        let executed = entry.executed.zip(it.executed);
+        entry.executed = executed.map(|(sum, more)| sum.saturating_add(more));
         if let Some(stall) = it.stall {
-            *entry.stalls.entry(stall).or_default() += it.samples;
+            let sum = entry.stalls.entry(stall).or_default();
+            *sum = sum.saturating_add(it.samples);
         }
     }
     let mut counts: Vec<_> = counts.into_values().collect();
@@ -41,12 +84,17 @@ fn counted<K: Ord + Copy>(
 
 /// Adds number, share, and the most frequent reason why the wave could not go on.
 fn with_counts<'a, K: 'a>(
-    columns: TableColumns<'a, SampleCounts<K>>,
+    mut columns: TableColumns<'a, SampleCounts<K>>,
     profile: &'a Profile,
+    kind: Counted,
+    all: u64,
 ) -> TableColumns<'a, SampleCounts<K>> {
-    let all = total(profile);
+    if kind.is_traced {
+        columns = columns.right("executed", |it| it.executed.map(|it| it.to_string()));
+    }
     columns
-        .right("samples", |it| it.samples.to_string())
+        .notes(kind.notes)
+        .right(kind.column, |it| it.samples.to_string())
         .right("share", move |it| {
             percent(100.0 * it.samples as f64 / all.max(1) as f64)
         })
@@ -56,39 +104,47 @@ fn with_counts<'a, K: 'a>(
         })
 }
 
-fn title(profile: &Profile, what: &str) -> String {
-    let all = total(profile);
-    format!("{what} the program counter was seen at ({all} samples)")
-}
-
-fn total(profile: &Profile) -> u64 {
-    let samples = profile.instructions.iter();
-    samples.map(|it| it.samples).sum()
+fn total(records: &[&InstructionSamples]) -> u64 {
+    let samples = records.iter().map(|it| it.samples);
+    samples.fold(0, u64::saturating_add)
 }
 
 /// Source lines with their text, if their files are on this machine.
-pub fn lines(profile: &Profile, limit: usize) -> TextTable {
-    let counts = counted(profile, |it| it.line);
+fn lines(
+    profile: &Profile,
+    kind: Counted,
+    records: &[&InstructionSamples],
+    limit: usize,
+) -> TextTable {
+    let (counts, all) = (counted(records, |it| it.line), total(records));
     let mut files = HashMap::new();
     let shown = counts.iter().take(limit);
     let texts = shown.map(|it| (it.key, source(profile.name(it.key), &mut files)));
     let texts: BTreeMap<NameId, Option<String>> = texts.collect();
-    let columns = TableColumns::titled(title(profile, "Source lines"), &counts)
+    let title = format!("Source lines {} ({all} {})", kind.title, kind.column);
+    let columns = TableColumns::titled(title, &counts)
         .left("line", |it| file_name(profile.name(it.key)).to_owned())
         .left("source", |it| texts.get(&it.key).cloned().flatten());
-    with_rest(with_counts(columns, profile), limit)
+    with_rest(with_counts(columns, profile, kind, all), limit)
 }
 
-pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
-    let counts = counted(profile, |it| Some((it.instruction, it.line)));
-    let columns = TableColumns::titled(title(profile, "Instructions"), &counts)
+fn instructions(
+    profile: &Profile,
+    kind: Counted,
+    records: &[&InstructionSamples],
+    limit: usize,
+) -> TextTable {
+    let counts = counted(records, |it| Some((it.instruction, it.line)));
+    let all = total(records);
+    let title = format!("Instructions {} ({all} {})", kind.title, kind.column);
+    let columns = TableColumns::titled(title, &counts)
         .left("instruction", |it| {
             name::strip_suffix(profile.name(it.key.0)).to_owned()
         })
         .left("line", |it| {
             Some(file_name(profile.name(it.key.1?)).to_owned())
         });
-    with_rest(with_counts(columns, profile), limit)
+    with_rest(with_counts(columns, profile, kind, all), limit)
 }
 
 fn file_name(line: &str) -> &str {

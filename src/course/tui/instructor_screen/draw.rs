@@ -2,6 +2,8 @@
 
 mod grid;
 
+pub(super) use grid::labels;
+
 use ratatui::prelude::{Constraint, Line, Span, StatefulWidget, Style, Text, Widget};
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 use unicode_width::UnicodeWidthStr;

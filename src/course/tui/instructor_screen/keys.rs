@@ -27,7 +27,7 @@ pub(super) const HELP: [(&str, &str); 19] = [
     ),
     (
         "space",
-        "mark this learner: m, r, l and u act on all marked ones",
+        "mark this learner: m, r, l, b and u act on all marked ones",
     ),
     ("enter", "everything known about this learner"),
     (
@@ -44,7 +44,7 @@ pub(super) const HELP: [(&str, &str); 19] = [
         "reset the step these learners are at; a backup is kept",
     ),
     ("l", "reset the lesson; a backup is kept"),
-    ("b", "undo the newest of these"),
+    ("b", "undo the newest reset of these learners"),
     ("u", "open a lesson before its time; tab completes its name"),
     ("s", "do the step for the learner"),
     (
@@ -161,8 +161,11 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> KeyOutc
         KeyCode::PageDown => dashboard.move_by(10),
         KeyCode::Char('s') => begin_solving(dashboard, course),
         KeyCode::Char('b') => {
-            let case_move = name.map(|learner| InstructorAction::RestoreNewest { learner });
-            return case_move.map_or(KeyOutcome::Nothing, KeyOutcome::Do);
+            let learners = names(&dashboard.chosen());
+            return match learners.is_empty() {
+                true => KeyOutcome::Nothing,
+                false => KeyOutcome::Do(InstructorAction::RestoreNewest { learners }),
+            };
         }
         KeyCode::Char(c) => match ENTRIES.iter().find(|(key, _)| *key == c) {
             Some((_, begin)) => dashboard.begin(begin),

@@ -28,7 +28,7 @@ use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use self::draw::{draw, title};
+use self::draw::{draw, labels, title};
 use self::keys::{HELP, KeyOutcome, on_key};
 use super::panels::page::TextPage;
 use super::runtime::event_loop::{App, CHANNEL, TerminalGuard};
@@ -208,19 +208,20 @@ impl Board<'_> {
     }
 
     fn help(&mut self) {
-        let keys = HELP.map(|(key, does)| format!("{key:<9} {does}"));
-        let columns = format!(
-            "A column is a lesson: {} done, {} finished with skipped steps, or the tenths of its steps that are done.",
-            self.theme.glyphs.check, self.theme.glyphs.skipped
+        let keys = HELP
+            .map(|(key, does)| format!("| {key} | {does} |\n"))
+            .concat();
+        let (check, skipped) = (self.theme.glyphs.check, self.theme.glyphs.skipped);
+        let lessons = self.course.lessons().zip(labels(self.course));
+        let lessons = lessons
+            .map(|(lesson, label)| format!("| {label} | {} | {} |\n", lesson.title, lesson.id));
+        let lessons: String = lessons.collect();
+        let text = format!(
+            "| key | what it does |\n| --- | --- |\n{keys}\nA column is a lesson: {check} done, {skipped} finished with \
+             skipped steps, or the tenths of its steps that are done.\n\n| column | lesson | its id |\n\
+             | --- | --- | --- |\n{lessons}"
         );
-        let plain = keys.into_iter().chain([String::new(), columns]);
-        let lessons = self.course.lessons().zip(1..);
-        let lessons = lessons.map(|(lesson, number)| {
-            let text = format!("{number:>8}  {} ({})", lesson.title, lesson.id);
-            (text, Tone::Muted)
-        });
-        let text = plain.map(|text| (text, Tone::Plain)).chain(lessons);
-        self.page = Some(TextPage::new("Help", PageText::Paragraphs(text.collect())));
+        self.page = Some(TextPage::new("Help", PageText::Markdown(text)));
     }
 }
 

@@ -139,6 +139,16 @@ fn a_decision_applies_to_every_marked_learner() {
         assert_eq!(learners(press(&mut shown, decision)), ["ada"], "{decision}");
         shown.move_by(-1);
     }
+    press(&mut shown, "  ");
+    let learners = vec!["ada".to_owned(), "eve".to_owned()];
+    let KeyOutcome::Do(InstructorAction::RestoreNewest {
+        learners: mut found,
+    }) = press(&mut shown, "b")
+    else {
+        panic!("nothing is restored");
+    };
+    found.sort();
+    assert_eq!(found, learners);
 }
 
 /// The grid at a size, as text.

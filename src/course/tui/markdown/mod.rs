@@ -7,7 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::prelude::{Line, Modifier, Span, Style};
 
 use self::table::MarkdownTable;
-use self::wrap::hanging;
+use self::wrap::{folded, hanging};
 use crate::tui::{Highlighter, Theme};
 
 /// Renders `text` in lines of at most `width` columns; single long words and code may exceed it.
@@ -283,8 +283,18 @@ impl MarkdownWriter<'_> {
                 .map(|line| Line::raw(line.to_string()))
                 .collect(),
         };
+        // A wide picture gives up its margin first.
+        let widest = lines.iter().map(Line::width).max().unwrap_or(0);
+        let margin = self.width.saturating_sub(widest).min(4);
+        // Only the screen has a highlighter. Lines for a pipe stay whole.
+        let is_folded = self.highlighter.is_some() && language.trim() != "picture";
+        let most = match is_folded {
+            true => self.width.saturating_sub(margin).max(8),
+            false => usize::MAX,
+        };
+        let lines = lines.into_iter().flat_map(|line| folded(line, most));
         for mut line in lines {
-            line.spans.insert(0, Span::raw("    "));
+            line.spans.insert(0, Span::raw(" ".repeat(margin)));
             self.lines.push(line);
         }
         self.blank();

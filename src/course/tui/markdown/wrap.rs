@@ -34,6 +34,25 @@ pub fn wrap(spans: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
+/// Cuts a line wherever `width` columns are full.
+pub fn folded(line: Line<'static>, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![LineWrapper::default()];
+    for span in &line.spans {
+        for c in span.content.chars() {
+            if lines
+                .last()
+                .is_none_or(|it| it.width + c.width().unwrap_or(0) > width)
+            {
+                lines.push(LineWrapper::default());
+            }
+            if let Some(last) = lines.last_mut() {
+                last.push(c.encode_utf8(&mut [0; 4]), span.style);
+            }
+        }
+    }
+    lines.into_iter().map(LineWrapper::line).collect()
+}
+
 /// Wraps `text` behind `first` on the first line and behind `rest` on the others.
 pub fn hanging(
     first: Vec<Span<'static>>,

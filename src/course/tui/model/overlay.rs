@@ -21,6 +21,8 @@ pub struct Palette {
     pub list: ChoiceList,
     /// Number of texts of the history that Up went back.
     pub recalled: usize,
+    /// What Enter copies together, in the order of marking.
+    pub marked: Vec<Snippet>,
 }
 
 /// The entries to choose from.
@@ -39,6 +41,13 @@ pub enum ChoiceList {
     Commands,
     /// What can be done with one of them, by its index.
     Command(usize),
+}
+
+impl ChoiceList {
+    /// Returns whether entries can be marked and copied together.
+    pub fn takes_marks(&self) -> bool {
+        matches!(self, ChoiceList::Copies(_) | ChoiceList::Commands)
+    }
 }
 
 /// A text for the learner's clipboard.
@@ -88,6 +97,8 @@ pub type SubmitText = fn(&mut Model, StepRef, &str) -> Result<Effects, String>;
 pub enum Confirm {
     Stop(RunId),
     Quit,
+    /// Delete the marked rows.
+    Remove,
 }
 
 impl Ask {

@@ -1,9 +1,11 @@
 //! Lists the runs of this session and of commands, newest first. The learner can open any run and compare any two.
 
+use std::time::Duration;
+
 use crate::lesson::Verdict;
 use crate::recording::label;
 use crate::run::{FinishedRun, RunExit};
-use crate::session::stored_runs::kept;
+use crate::session::stored_runs::{kept, prunable};
 use crate::session::{StoredRun, read_only};
 use crate::tui::{
     Action, Cell, ComparePanel, ComparedRun, Cursor, Effect, Effects, Handler, KeyBinding, Message,
@@ -24,8 +26,6 @@ pub struct RunsPanel {
     /// Newest first.
     runs: Vec<StoredRun>,
     cursor: Cursor,
-    /// The run that the next one is compared with.
-    marked: Option<usize>,
 }
 
 impl RunsPanel {
@@ -40,10 +40,30 @@ impl RunsPanel {
         self.runs.get(self.cursor.row)
     }
 
-    /// The marked run and the selected one, if they are two different runs.
-    fn pair(&self) -> Option<(&StoredRun, &StoredRun)> {
-        let marked = self.marked.filter(|marked| *marked != self.cursor.row)?;
-        Some((self.runs.get(marked)?, self.selected()?))
+    /// The marked runs, otherwise the selected one.
+    fn chosen(&self) -> Vec<&StoredRun> {
+        let marked = self.table().marked(&self.cursor);
+        match marked.is_empty() {
+            true => self.selected().into_iter().collect(),
+            false => marked.iter().map(|at| &self.runs[*at]).collect(),
+        }
+    }
+
+    /// The runs to compare: the marked ones, or a single one with the selected run.
+    fn compared(&self) -> Option<Vec<StoredRun>> {
+        let mut runs = self.chosen();
+        if let ([one], Some(selected)) = (&runs[..], self.selected())
+            && one.id != selected.id
+        {
+            runs.push(selected);
+        }
+        (runs.len() > 1).then(|| runs.into_iter().cloned().collect())
+    }
+
+    /// The chosen runs that nothing depends on.
+    fn removable(&self) -> Vec<StoredRun> {
+        let chosen = self.chosen().into_iter().cloned();
+        prunable(chosen.collect(), 0, Duration::ZERO)
     }
 
     fn table(&self) -> TableView {
@@ -56,8 +76,7 @@ impl RunsPanel {
             ("size", Align::Left),
             ("device", Align::Left),
         ]);
-        for (at, run) in self.runs.iter().enumerate() {
-            let mark = if self.marked == Some(at) { "* " } else { "" };
+        for run in &self.runs {
             let ended = match run.exit {
                 Some(RunExit::SUCCESS) => Tone::Plain,
                 _ => Tone::Warning,
@@ -74,7 +93,7 @@ impl RunsPanel {
             };
             table.rows.push(vec![
                 // The id below contains the year.
-                format!("{mark}{}", run.day().get(5..).unwrap_or_default()).into(),
+                run.day().get(5..).unwrap_or_default().into(),
                 run.target.clone().unwrap_or_default().into(),
                 Cell::figure(run.step_ms.map(milliseconds)),
                 Cell::new(run.ending(), ended),
@@ -118,13 +137,17 @@ impl Panel for RunsPanel {
 
     fn act(&mut self, action: PanelAction) -> bool {
         match action {
-            PanelAction::Toggle if self.runs.is_empty() => false,
-            PanelAction::Toggle => {
-                self.marked = self.marked.is_none().then_some(self.cursor.row);
-                true
+            PanelAction::Toggle if self.compared().is_some() => self.cursor.marks.clear(),
+            PanelAction::Remove => {
+                let gone = self.removable();
+                self.runs
+                    .retain(|run| gone.iter().all(|it| it.id != run.id));
+                self.cursor.marks.clear();
             }
-            _ => self.table().move_cursor(&mut self.cursor, action),
+            PanelAction::Toggle => return self.act(PanelAction::Mark),
+            _ => return self.table().move_cursor(&mut self.cursor, action),
         }
+        true
     }
 
     fn filter(&mut self, text: &str) -> bool {
@@ -132,9 +155,14 @@ impl Panel for RunsPanel {
     }
 
     fn effects(&self, action: PanelAction) -> Effects {
-        let runs = match (action, self.selected(), self.pair()) {
-            (PanelAction::Select, Some(run), _) => vec![run.clone()],
-            (PanelAction::Toggle, _, Some((base, other))) => vec![base.clone(), other.clone()],
+        let runs = match action {
+            PanelAction::Select => vec![self.selected()?.clone()],
+            PanelAction::Toggle => self.compared()?,
+            PanelAction::Remove => {
+                let gone = Some(self.removable()).filter(|gone| !gone.is_empty())?;
+                let work = move |_: &TaskContext| Message::WorkDone(removed(&gone));
+                return Some(vec![Effect::background_work("Deleting runs…", work)]);
+            }
             _ => return None,
         };
         Some(vec![Effect::background_work(
@@ -142,37 +170,51 @@ impl Panel for RunsPanel {
             move |_| {
                 Message::Opened(match runs.as_slice() {
                     [run] => rerun(run),
-                    runs => compare_pair(runs),
+                    runs => compare(runs),
                 })
             },
         )])
     }
 
     fn copies(&self) -> Vec<Snippet> {
-        let Some(run) = self.selected() else {
+        let chosen = self.chosen();
+        if chosen.is_empty() {
             return Vec::new();
+        }
+        let of = if chosen.len() > 1 {
+            "the runs'"
+        } else {
+            "the run's"
         };
-        let command = shlex::try_join(run.command.iter().map(String::as_str));
-        vec![
-            Snippet::new("the run's id", &run.id),
-            Snippet::new("the run's command", command.unwrap_or_default()),
-            Snippet::new("the run's folder", run.path.display()),
-        ]
+        let all = |text: fn(&StoredRun) -> String| {
+            itertools::join(chosen.iter().map(|it| text(it)), "\n")
+        };
+        let command = |run: &StoredRun| {
+            let words = run.command.iter().map(String::as_str);
+            shlex::try_join(words).unwrap_or_default()
+        };
+        let copies = [
+            Snippet::new(format!("{of} id"), all(|run| run.id.clone())),
+            Snippet::new(format!("{of} command"), all(command)),
+            Snippet::new(
+                format!("{of} folder"),
+                all(|run| run.path.display().to_string()),
+            ),
+        ];
+        let tables = self.table().copies().into_iter().skip(1);
+        copies.into_iter().chain(tables).collect()
     }
 
     fn commands(&self) -> Vec<PanelCommand> {
         if self.runs.is_empty() {
             return Vec::new();
         }
-        let mark = match (self.marked, self.pair()) {
-            (None, _) => "mark to compare",
-            (Some(_), None) => "unmark",
-            (Some(_), Some(_)) => "compare with the marked",
-        };
         vec![
             (PanelAction::Select, "open"),
-            (PanelAction::Toggle, mark),
+            (PanelAction::Mark, "mark"),
+            (PanelAction::Toggle, "compare marked"),
             (PanelAction::Sort, "sort"),
+            (PanelAction::Remove, "delete"),
         ]
     }
 }
@@ -201,9 +243,19 @@ fn rerun(run: &StoredRun) -> Result<Box<dyn Panel>, String> {
     }
 }
 
-/// Compares two runs side by side; the first is the base.
-fn compare_pair(pair: &[StoredRun]) -> Result<Box<dyn Panel>, String> {
-    let compared = pair.iter().map(|run| {
+/// Deletes runs, and says how many.
+fn removed(runs: &[StoredRun]) -> Result<String, String> {
+    for run in runs {
+        let path = run.path.display();
+        std::fs::remove_dir_all(&run.path)
+            .map_err(|error| format!("{path} cannot be removed: {error}."))?;
+    }
+    Ok(format!("Runs deleted: {}.", runs.len()))
+}
+
+/// Compares runs side by side; the first is the base.
+fn compare(runs: &[StoredRun]) -> Result<Box<dyn Panel>, String> {
+    let compared = runs.iter().map(|run| {
         let read = FinishedRun::read(&run.path)
             .map_err(|error| format!("{} cannot be read: {error}.", run.path.display()))?;
         Ok(ComparedRun {
@@ -258,6 +310,20 @@ mod tests {
         assert!(panel.act(PanelAction::Toggle));
         assert!(panel.act(PanelAction::Down));
         assert!(panel.effects(PanelAction::Toggle).is_some());
-        assert!(compare_pair(&[run(1, "v1", None), run(2, "v1", None)]).is_err());
+        // The two marked runs, both named in what is copied.
+        assert!(panel.act(PanelAction::Mark));
+        let command = &panel.copies()[1];
+        assert_eq!(command.name, "the runs' command");
+        assert_eq!(
+            command.text,
+            "tinyllama-tutor run v2\ntinyllama-tutor run v1"
+        );
+        // Runs of the course stay; the one of a command goes.
+        assert!(panel.effects(PanelAction::Remove).is_none());
+        panel.runs[0].in_session = false;
+        assert!(panel.effects(PanelAction::Remove).is_some());
+        assert!(panel.act(PanelAction::Remove));
+        assert_eq!(panel.runs.len(), 2);
+        assert!(compare(&[run(1, "v1", None), run(2, "v1", None)]).is_err());
     }
 }

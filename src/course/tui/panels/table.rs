@@ -88,6 +88,7 @@ pub struct TableView {
     pub shift: usize,
     /// Indices of the rows to show, in their order, if they are not all or have another order.
     shown: Option<Vec<usize>>,
+    marked: Vec<usize>,
     filter: String,
 }
 
@@ -121,6 +122,7 @@ impl TableView {
         let last = self.rows.len().checked_sub(1);
         self.selected = last.map(|last| cursor.row.min(last));
         self.shift = cursor.shift;
+        self.marked = self.marked(cursor);
         if cursor.order.is_some() || !cursor.filter.is_empty() {
             let shown = self.shown_rows(cursor);
             self.selected = self.selected.filter(|row| shown.contains(row));
@@ -155,21 +157,34 @@ impl TableView {
         self
     }
 
-    /// Snippets: the name of the selected row, and the whole table with tabs between its cells.
+    /// Snippets: the name of the selected row, the marked rows, and the whole table. Tables are Markdown.
     pub fn copies(&self) -> Vec<Snippet> {
-        let line = |cells: &mut dyn Iterator<Item = &str>| itertools::join(cells, "\t");
+        let line = |cells: &mut dyn Iterator<Item = &str>| {
+            let cells = cells.map(|cell| cell.replace('|', "\\|"));
+            format!("| {} |", itertools::join(cells, " | "))
+        };
         let titles = self.columns.iter();
         let head = line(&mut titles.map(|(title, _)| title.trim_end_matches(SORTED)));
-        let rows = self
-            .in_order()
-            .into_iter()
-            .map(|row| line(&mut self.rows[row].iter().map(|cell| cell.text.as_str())));
-        let table = itertools::join([head].into_iter().chain(rows), "\n");
-        let name = self.selected_name();
-        let mut copies = vec![Snippet::new("the table", table)];
+        let aligns = self.columns.iter().map(|(_, align)| match align {
+            Align::Left => "---",
+            Align::Right => "---:",
+        });
+        let rule = line(&mut aligns.into_iter());
+        let table = |rows: &[usize]| {
+            let rows = rows.iter().map(|row| &self.rows[*row]);
+            let rows = rows.map(|row| line(&mut row.iter().map(|cell| cell.text.as_str())));
+            itertools::join([head.clone(), rule.clone()].into_iter().chain(rows), "\n")
+        };
+        let (name, marked) = (self.selected_name(), self.marked.as_slice());
+        let mut copies = Vec::new();
         if !name.is_empty() {
-            copies.insert(0, Snippet::new("the name", name));
+            copies.push(Snippet::new("the name", name));
         }
+        if !marked.is_empty() {
+            let what = format!("the marked rows ({})", marked.len());
+            copies.push(Snippet::new(what, table(marked)));
+        }
+        copies.push(Snippet::new("the table", table(&self.in_order())));
         copies
     }
 
@@ -207,7 +222,11 @@ impl TableView {
                 Some(cell) => (cell.text.as_str(), cell.tone.style(pane.theme)),
                 None => ("", Style::new()),
             };
-            let line = self.line(&layout, cell, pane.theme);
+            let sign = match self.marked.contains(&at) {
+                true => pane.theme.glyphs.bullet,
+                false => " ",
+            };
+            let line = self.line(&layout, cell, sign, pane.theme);
             let mut pane = pane.take(1);
             if self.selected == Some(at) {
                 let style = pane.theme.selection();
@@ -239,7 +258,16 @@ impl TableView {
             let cells = cells.map(|cell| width(&cell.text));
             cells.chain([width(title)]).max().unwrap_or(0)
         };
-        self.columns.iter().enumerate().map(longest).collect()
+        let mut natural: Vec<usize> = self.columns.iter().enumerate().map(longest).collect();
+        if let Some(first) = natural.first_mut() {
+            *first += self.sign_width();
+        }
+        natural
+    }
+
+    /// Columns for the sign of marked rows.
+    fn sign_width(&self) -> usize {
+        if self.marked.is_empty() { 0 } else { 2 }
     }
 
     /// The visible columns with their widths, and the number of columns on the right without room.
@@ -298,7 +326,7 @@ impl TableView {
             (title, theme.emphasis())
         };
         let area = pane.area;
-        pane.put([self.line(layout, cell, theme)]);
+        pane.put([self.line(layout, cell, " ", theme)]);
         let arrows = match (layout.hidden_left > 0, layout.hidden_right > 0) {
             (true, true) => "<>",
             (true, false) => "< ",
@@ -314,10 +342,14 @@ impl TableView {
         &self,
         layout: &ColumnLayout,
         cell: impl Fn(usize) -> (&'a str, Style),
+        sign: &str,
         theme: &Theme,
     ) -> Line<'static> {
-        let mut spans = Vec::new();
-        let first = std::iter::once((0, layout.first));
+        let signs = self.sign_width();
+        let mut spans = vec![Span::raw(
+            format!("{sign} ").chars().take(signs).collect::<String>(),
+        )];
+        let first = std::iter::once((0, layout.first.saturating_sub(signs)));
         for (at, wide) in first.chain(layout.shown.iter().copied()) {
             let (text, style) = cell(at);
             let text = cut_middle(text, wide, theme);

@@ -36,13 +36,33 @@ pub fn are_followed(variable: impl Fn(&str) -> Option<String>) -> bool {
         known.split(' ').any(|known| value == known)
     };
     let vte = variable("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
-    ["TMUX", "STY", "ZELLIJ"]
-        .iter()
-        .all(|name| variable(name).is_none())
+    variable("TERM").is_none_or(|term| term != "dumb")
+        && ["TMUX", "STY", "ZELLIJ"]
+            .iter()
+            .all(|name| variable(name).is_none())
         && (is("TERM", TERMS)
             || is("TERM_PROGRAM", PROGRAMS)
             || variable("WT_SESSION").is_some()
             || vte.is_some_and(|version| version >= 5000))
+}
+
+/// Makes links of these URLs in lines of text. One that a line cuts stays text.
+pub fn in_lines(text: &str, urls: &[String]) -> String {
+    let mut linked = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("http") {
+        let (before, here) = rest.split_at(at);
+        let url = urls.iter().find(|url| here.starts_with(url.as_str()));
+        let url = url.map_or("", String::as_str);
+        let (shown, behind) = here.split_at(url.len().max("http".len()));
+        linked.push_str(before);
+        match url {
+            "" => linked.push_str(shown),
+            _ => linked.push_str(&format!("\x1b]8;;{url}\x1b\\{url}\x1b]8;;\x1b\\")),
+        }
+        rest = behind;
+    }
+    linked + rest
 }
 
 /// Finds the URLs on the screen, also those that go on in the next row.
@@ -111,6 +131,7 @@ mod tests {
             ("TMUX", "/tmp/t"),
             ("VTE_VERSION", "7600")
         ]));
+        assert!(!with(&[("TERM", "dumb"), ("VTE_VERSION", "7600")]));
         assert!(!with(&[]));
     }
 

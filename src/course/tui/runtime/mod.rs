@@ -2,7 +2,7 @@
 
 pub(super) mod event_loop;
 mod hand_over;
-mod hyperlinks;
+pub mod hyperlinks;
 mod pace;
 mod run;
 pub(super) mod screen;

@@ -22,6 +22,18 @@ pub fn copy(model: &mut Model) -> Effects {
     }
 }
 
+/// One snippet with all these texts, each in a line of its own.
+pub fn together(copies: Vec<Snippet>) -> Snippet {
+    let name = match copies.as_slice() {
+        [one] => one.name.clone(),
+        several => format!("{} texts", several.len()),
+    };
+    Snippet::new(
+        name,
+        itertools::join(copies.iter().map(|it| &it.text), "\n"),
+    )
+}
+
 /// Copies a snippet and says so.
 pub fn take(model: &mut Model, Snippet { name, text }: Snippet) -> Effects {
     if text.len() > MOST_BYTES {

@@ -6,8 +6,8 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 use super::{act, ask, navigate, palette, runs, scroll};
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, SessionRequest,
-    both_effects,
+    Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, PanelAction,
+    SessionRequest, both_effects,
 };
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
@@ -67,5 +67,6 @@ fn confirmed(model: &mut Model, confirm: Confirm, key: Key) -> Effects {
     match confirm {
         Confirm::Stop(id) => runs::stop(model, id),
         Confirm::Quit => act::leave(model),
+        Confirm::Remove => scroll::in_panel(model, PanelAction::Remove),
     }
 }

@@ -25,6 +25,7 @@ pub fn entries(model: &Model) -> Vec<PaletteEntry> {
     let commands = model.commands.iter().enumerate().rev();
     let entries = commands.map(|(at, command)| PaletteEntry {
         key: state(command, model),
+        copied: Some(Snippet::new(format!("command {}", at + 1), &command.line)),
         ..PaletteEntry::new(command.line.clone(), move |model| {
             list(model, ChoiceList::Command(at))
         })

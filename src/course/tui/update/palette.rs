@@ -16,6 +16,8 @@ pub struct PaletteEntry {
     pub label: String,
     /// The key that does the same without the palette; empty if there is none.
     pub key: String,
+    /// The text that it copies, if several entries can be copied together.
+    pub copied: Option<Snippet>,
     pub(super) choose: PaletteAction,
 }
 
@@ -26,6 +28,7 @@ impl PaletteEntry {
         Self {
             label,
             key: String::new(),
+            copied: None,
             choose: Box::new(choose),
         }
     }
@@ -135,7 +138,10 @@ fn page(shelved: PageEntry) -> PaletteEntry {
 
 fn to_copy(copied: Snippet) -> PaletteEntry {
     let label = format!("{}: {}", copied.name, copied.text.replace('\n', " "));
-    PaletteEntry::new(label, move |model| copy::take(model, copied.clone()))
+    PaletteEntry {
+        copied: Some(copied.clone()),
+        ..PaletteEntry::new(label, move |model| copy::take(model, copied.clone()))
+    }
 }
 
 /// Keys are easier for moving by lines.
@@ -184,6 +190,20 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => {
             model.pop_overlay();
             return None;
+        }
+        (KeyCode::Char(' '), false) if palette.list.takes_marks() => {
+            let mut entries = entries(model, &palette).into_iter();
+            if let Some(copied) = entries.nth(palette.cursor.row).and_then(|it| it.copied) {
+                match palette.marked.iter().position(|it| *it == copied) {
+                    Some(at) => drop(palette.marked.remove(at)),
+                    None => palette.marked.push(copied),
+                }
+            }
+            PanelAction::Down
+        }
+        (KeyCode::Enter, _) if !palette.marked.is_empty() => {
+            model.pop_overlay();
+            return copy::take(model, copy::together(palette.marked));
         }
         (KeyCode::Enter, _) => {
             let entries = entries(model, &palette);

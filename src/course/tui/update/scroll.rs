@@ -4,7 +4,7 @@ use super::act;
 use super::navigate::through_outline;
 use crate::session::StepRef;
 use crate::tui::{
-    Area, Ask, Effects, FocusedScreen, Key, Model, Overlay, PanelAction, both_effects,
+    Area, Ask, Confirm, Effects, FocusedScreen, Key, Model, Overlay, PanelAction, both_effects,
 };
 use crossterm::event::KeyCode;
 use std::sync::Arc;
@@ -17,14 +17,29 @@ pub fn text(model: &mut Model, action: PanelAction) {
     model.dirty = scroll.is_some_and(|scroll| scroll.act(action, scroll.page()));
 }
 
-/// Moves in the panel that has the keys.
+/// Moves in the panel that has the keys. Asks before something is deleted.
 pub fn panel(model: &mut Model, action: PanelAction) -> Effects {
+    if action == PanelAction::Remove {
+        let removes = model.panel_mut().and_then(|panel| panel.effects(action));
+        return match removes {
+            Some(_) => model.push_overlay(Overlay::Confirm(Confirm::Remove)),
+            None => model.notify("Nothing is deleted here. Runs of the course stay."),
+        };
+    }
+    in_panel(model, action)
+}
+
+/// Carries out an action in the panel that has the keys.
+pub fn in_panel(model: &mut Model, action: PanelAction) -> Effects {
     let acted = model.panel_mut().map(|panel| {
         let effects = panel.effects(action);
         (panel.act(action), effects)
     });
     let (changed, effects) = acted.unwrap_or_default();
     model.dirty = changed || effects.is_some();
+    if action == PanelAction::Mark && !model.dirty {
+        return in_panel(model, PanelAction::PageDown);
+    }
     // A key that the step's figures do not use goes to the step.
     if action == PanelAction::Select && !model.dirty && model.top_panel().is_none() {
         let course = Arc::clone(&model.course);

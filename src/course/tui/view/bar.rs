@@ -31,6 +31,12 @@ fn commands(model: &Model) -> Vec<BarEntry> {
             &[("esc", "keep and close"), ("ctrl-c", "leave unchanged")]
         }
         Some(Overlay::Ask(_)) => &[("enter", "take it"), ("esc", "leave it")],
+        Some(Overlay::Palette(palette)) if palette.list.takes_marks() => &[
+            ("up/down", "choose"),
+            ("enter", "go"),
+            ("space", "mark to copy together"),
+            ("esc", "close"),
+        ],
         Some(Overlay::Palette(_)) => &[("up/down", "choose"), ("enter", "go"), ("esc", "close")],
         Some(Overlay::Confirm(_)) => &[("y", "yes"), ("any other key", "no")],
         Some(Overlay::Panel(_)) | None => &[],

@@ -91,7 +91,12 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
             true => (row.theme.selection(), row.theme.selection()),
             false => (row.theme.text(), row.theme.accent()),
         };
-        let label = vec![Span::styled(entry.label.clone(), style)];
+        let copied = entry.copied.as_ref();
+        let sign = match copied.is_some_and(|copied| palette.marked.contains(copied)) {
+            true => row.theme.glyphs.bullet,
+            false => "",
+        };
+        let label = vec![Span::styled(format!("{sign}{}", entry.label), style)];
         let key = Span::styled(entry.key.clone(), key);
         let line = both_ends(label, key, 2, row.area.width, row.theme);
         row.buffer.set_style(row.area, style);
@@ -197,6 +202,7 @@ fn broken(line: &str, width: usize) -> Vec<String> {
 fn draw_confirm(confirm: Confirm, pane: &mut Pane) {
     let text = match confirm {
         Confirm::Stop(_) => "Stop this run? What it measured so far is kept.",
+        Confirm::Remove => "Delete the marked runs for good? Runs of the course stay.",
         Confirm::Quit => "A run is in progress and would be stopped. Quit anyway?",
     };
     let area = pane.area;

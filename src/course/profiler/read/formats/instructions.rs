@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::ProfileFormat;
-use crate::profiler::model::InstructionSamples;
+use crate::profiler::model::{InstructionSamples, NameId, Profile};
 use crate::profiler::read::fields::{Field, FieldSource};
 use crate::profiler::read::{FileImport, RowCount};
 
@@ -14,29 +14,57 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     read,
 };
 
+/// Counts by instruction, source line and reason of a stall: samples or cycles, and executions.
+#[derive(Default)]
+pub(super) struct InstructionCounts(
+    BTreeMap<(NameId, Option<NameId>, Option<NameId>), (u64, Option<u64>)>,
+);
+
+impl InstructionCounts {
+    pub fn add(
+        &mut self,
+        profile: &mut Profile,
+        [instruction, line, stall]: [&str; 3],
+        (samples, executed): (u64, Option<u64>),
+    ) {
+        let mut id = |name: &str| (!name.is_empty()).then(|| profile.name_id(name));
+        let key = (id(instruction).unwrap_or_default(), id(line), id(stall));
+        let entry = self.0.entry(key).or_default();
+        entry.0 = entry.0.saturating_add(samples);
+        let sum = executed.map(|more| entry.1.unwrap_or(0).saturating_add(more));
+        entry.1 = sum.or(entry.1);
+    }
+
+    pub fn keep(self, profile: &mut Profile) {
+        let counted = self.0.into_iter().map(|(key, (samples, executed))| {
+            let (instruction, line, stall) = key;
+            InstructionSamples {
+                instruction,
+                line,
+                stall,
+                samples,
+                executed,
+            }
+        });
+        profile.instructions.extend(counted);
+    }
+}
+
 fn read(reading: &mut FileImport<'_>) -> RowCount {
-    let mut counts = BTreeMap::new();
+    let mut counts = InstructionCounts::default();
     let rows = reading.rows(|records, row| {
         let instruction = row.needed_text(Field::Instruction)?;
         // For code that it cannot decode, the tool writes a message instead of a line.
         let line = row.text(Field::SourceLine)?;
-        let line = line.filter(|line| !line.is_empty() && !instruction.is_empty());
+        let line = line.filter(|_| !instruction.is_empty()).unwrap_or_default();
         // An issued instruction has a reason too, which means nothing.
         let is_stalled = matches!(row.text(Field::Issued)?, Some("0" | "False" | "false"));
         let stall = row.text(Field::Stall)?.filter(|_| is_stalled);
         let stall = stall.map(|stall| stall.rsplit_once("REASON_").map_or(stall, |(_, it)| it));
-        let mut id = |name: &str| records.profile.name_id(name);
-        let key = (id(instruction), line.map(&mut id), stall.map(&mut id));
-        *counts.entry(key).or_default() += 1;
+        let key = [instruction, line, stall.unwrap_or_default()];
+        counts.add(records.profile, key, (1, None));
         Ok(())
     })?;
-    let counted = counts.into_iter();
-    let counted = counted.map(|((instruction, line, stall), samples)| InstructionSamples {
-        instruction,
-        line,
-        stall,
-        samples,
-    });
-    reading.profile.instructions.extend(counted);
+    counts.keep(reading.profile);
     Ok(rows)
 }

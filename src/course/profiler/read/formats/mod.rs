@@ -13,11 +13,13 @@ pub mod kernel_trace;
 mod launches;
 mod memory_copies;
 mod nsight_compute;
+mod nsight_source;
 mod refused;
 pub mod rocpd;
 mod rocprofv3_json;
 mod statistics;
 mod summary_text;
+mod thread_trace;
 mod torch_trace;
 mod wall_clock;
 
@@ -40,6 +42,7 @@ pub static FORMATS: &[ProfileFormat] = &[
     analysis_database::FORMAT,
     rocprofv3_json::FORMAT,
     torch_trace::FORMAT,
+    nsight_source::FORMAT,
     nsight_compute::FORMAT,
     wall_clock::JSON,
     wall_clock::TEXT,
@@ -57,6 +60,7 @@ pub static FORMATS: &[ProfileFormat] = &[
     statistics::FORMAT,
     agents::FORMAT,
     instructions::FORMAT,
+    thread_trace::FORMAT,
     compute_system::FORMAT,
     compute_ceilings::FORMAT,
     refused::PACKAGE,

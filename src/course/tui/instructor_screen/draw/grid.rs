@@ -6,12 +6,15 @@ use unicode_width::UnicodeWidthStr;
 use super::{columns, draw_table, folded, name};
 use crate::instructor::{Dashboard, LearnerView};
 use crate::lesson::Course;
-use crate::tui::{Pane, Theme, cut};
+use crate::tui::panels::text::cut_middle;
+use crate::tui::{Pane, Theme};
 
 /// Columns of the minutes and of the time since the learner's last action.
 const TIMES: [u16; 2] = [5, 7];
 
+/// Columns of remarks that names leave free: these, or fewer if no remark is so long.
 const LEAST_REMARKS: u16 = 18;
+const FEWEST_REMARKS: u16 = 12;
 const LEAST_NAME: u16 = 14;
 
 /// Lessons of one session.
@@ -38,6 +41,16 @@ fn groups(course: &Course) -> Vec<LessonGroup<'_>> {
         LessonGroup { title, lessons }
     });
     groups.collect()
+}
+
+/// The names of all columns.
+pub fn labels(course: &Course) -> Vec<String> {
+    let groups = groups(course).into_iter();
+    let labels = groups.flat_map(|group| {
+        let lessons = group.lessons.clone();
+        lessons.map(move |at| group.label(at))
+    });
+    labels.collect()
 }
 
 /// Describes the selected column, and says how far how many learners have come in it.
@@ -80,7 +93,12 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
     let lessons: usize = groups.iter().map(|group| group.lessons.len()).sum();
     let grid = |cell: usize| columns(lessons * cell + groups.len());
     // A long name is cut to leave the remarks at least a word or two.
-    let others = grid(1) + TIMES.iter().sum::<u16>() + 4 + LEAST_REMARKS;
+    let remarks = dashboard
+        .views
+        .iter()
+        .map(|view| view.remarks(false).width());
+    let remarks = columns(remarks.max().unwrap_or(0)).clamp(FEWEST_REMARKS, LEAST_REMARKS);
+    let others = grid(1) + TIMES.iter().sum::<u16>() + 4 + remarks;
     let most = area.width.saturating_sub(others).max(LEAST_NAME);
     let longest = columns(longest.max(" learner".len())).min(most);
     // Columns that remain for remarks, with a blank between columns.
@@ -106,7 +124,7 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
             cells.push(" ".into());
         }
         vec![
-            Text::from(cut(&name, longest.into(), theme)),
+            Text::from(cut_middle(&name, longest.into(), theme)),
             Text::from(Line::from(cells)),
             Text::from(format!("{:.0}", view.minutes)),
             Text::from(view.last_seen()),

@@ -57,9 +57,7 @@ pub fn profile_sections(import: &Arc<Import>, parts: &KernelParts) -> Vec<PanelS
         // Kernels that only move bytes have no place in the roofline plot, but they have a bandwidth.
         add(&mut sections, "Roofline", vec![roofline::table(profile)]);
     }
-    let samples = [samples::lines, samples::instructions];
-    let samples = samples.map(|table| table(profile, ROWS));
-    add(&mut sections, "Samples", samples.into());
+    add(&mut sections, "Samples", samples::tables(profile, ROWS));
     let more = [report::metrics, report::regions];
     let more = more.map(|table| table(profile, ROWS));
     add(&mut sections, "More", more.into());

@@ -9,7 +9,7 @@ use crate::profiler::read::Import;
 use crate::profiler::show::timeline::{
     Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
 };
-use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Theme, cut, width};
+use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Theme, cut, paragraph, width};
 use tinyllama_base::{percent, time};
 
 /// Columns of a row's label at most.
@@ -162,7 +162,7 @@ impl Timeline {
     }
 
     /// Idle share of each device.
-    fn foot(&self, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+    fn foot(&self, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         let profile = &self.import.profile;
         let mut lines = vec![Line::default()];
         for activity in &self.activities {
@@ -175,7 +175,7 @@ impl Timeline {
                 time(activity.span.duration() as f64),
                 activity.gaps.len()
             );
-            lines.push(Line::styled(cut(&text, wide, theme), theme.emphasis()));
+            lines.extend(paragraph(&text, wide, theme.emphasis()));
         }
         lines
     }
@@ -191,7 +191,7 @@ impl Panel for Timeline {
         );
         let theme = pane.theme;
         pane.heading(&title);
-        let foot = self.foot(pane.width(), theme);
+        let foot = self.foot(pane.area.width, theme);
         let foot_height = foot.len().min(usize::from(pane.area.height / 2));
         let room = usize::from(pane.area.height).saturating_sub(foot_height + 1);
         let columns = pane.width().saturating_sub(LABEL + 1);

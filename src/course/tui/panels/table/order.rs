@@ -43,6 +43,17 @@ impl TableView {
             cursor.order = titled.next().map(|(column, _)| column);
             return self.move_cursor(cursor, PanelAction::Top) || self.rows.len() > 1;
         }
+        if action == PanelAction::Mark {
+            let Some(key) = self.key(cursor.row) else {
+                return false;
+            };
+            match cursor.marks.iter().position(|mark| *mark == key) {
+                Some(at) => drop(cursor.marks.remove(at)),
+                None => cursor.marks.push(key),
+            }
+            self.move_cursor(cursor, PanelAction::Down);
+            return true;
+        }
         let shown = self.shown_rows(cursor);
         let before = cursor.row;
         let at = shown.iter().position(|row| *row == cursor.row);
@@ -51,6 +62,24 @@ impl TableView {
         // No row of the table is selected if none is shown.
         cursor.row = shown.get(cursor.row).copied().unwrap_or(usize::MAX);
         moved || before != cursor.row
+    }
+
+    /// A row's name, and how many rows above have the same.
+    fn key(&self, row: usize) -> Option<(String, usize)> {
+        let name = |row: &Vec<Cell>| Some(row.first()?.text.clone());
+        let own = name(self.rows.get(row)?)?;
+        let above = self.rows[..row].iter().filter_map(name);
+        Some((own.clone(), above.filter(|name| *name == own).count()))
+    }
+
+    /// Indices of the marked rows, in the order of marking.
+    pub fn marked(&self, cursor: &Cursor) -> Vec<usize> {
+        if cursor.marks.is_empty() {
+            return Vec::new();
+        }
+        let keys: Vec<_> = (0..self.rows.len()).map(|row| self.key(row)).collect();
+        let place = |mark| keys.iter().position(|key| key.as_ref() == Some(mark));
+        cursor.marks.iter().filter_map(place).collect()
     }
 
     /// Indices of the rows that are drawn.
@@ -124,7 +153,10 @@ mod tests {
         assert!(table.move_cursor(&mut cursor, PanelAction::Down));
         assert_eq!(cursor.row, 0);
         let copied = &table.clone().with_cursor(&cursor).copies()[1].text;
-        assert!(copied.starts_with("name\ttime\na\t1.5 s\nb"), "{copied}");
+        assert!(
+            copied.starts_with("| name | time |\n| --- | ---: |\n| a | 1.5 s |\n| b"),
+            "{copied}"
+        );
         table.move_cursor(&mut cursor, PanelAction::Sort);
         assert_eq!(names(&cursor).trim(), "bcad");
         for (less, more) in [
@@ -136,6 +168,32 @@ mod tests {
         }
         assert_eq!(figure_in("11-26 08:00"), None);
         assert_eq!(figure_in("inf"), None);
+    }
+
+    #[test]
+    fn marked_rows_stay_marked_in_every_order_and_are_copied_together() {
+        let mut table = TableView::new(&[("run", Align::Left), ("time", Align::Right)]);
+        for (name, time) in [("same", "3 ms"), ("same", "2 ms"), ("a|b", "9 ms")] {
+            table.rows.push(vec![name.into(), time.into()]);
+        }
+        let mut cursor = Cursor::default();
+        assert!(table.move_cursor(&mut cursor, PanelAction::Down));
+        assert!(table.move_cursor(&mut cursor, PanelAction::Mark));
+        assert!(table.move_cursor(&mut cursor, PanelAction::Mark));
+        assert_eq!(table.marked(&cursor), [1, 2]);
+        let text = drawn(&table.clone().with_cursor(&cursor), 30, 6);
+        let marked: Vec<bool> = text.lines().map(|line| line.starts_with('*')).collect();
+        assert_eq!(marked[..4], [false, false, true, true], "{text}");
+        table.move_cursor(&mut cursor, PanelAction::Sort);
+        let copies = table.clone().with_cursor(&cursor).copies();
+        let copied = copies
+            .iter()
+            .find(|copy| copy.name == "the marked rows (2)");
+        let rows = "| run | time |\n| --- | ---: |\n| same | 2 ms |\n| a\\|b | 9 ms |";
+        assert_eq!(copied.unwrap().text, rows);
+        // The first row is the one that sorting selects.
+        assert!(table.move_cursor(&mut cursor, PanelAction::Mark));
+        assert_eq!(table.marked(&cursor), [1]);
     }
 
     #[test]

@@ -1,0 +1,228 @@
+//! Every screen at four sizes: it opens, has its frame and its keys, and shows what was asked for.
+
+use super::*;
+
+/// A walk through the tutor at one size.
+struct Walk {
+    terminal: Terminal,
+    size: (u16, u16),
+}
+
+impl Walk {
+    /// Sends keys and waits for a screen with all these texts, wherever lines end, and with these keys in its last line.
+    fn see(&self, sent: &str, texts: &[&str], keys: &[&str]) {
+        self.terminal.send(sent);
+        self.shows(sent, texts, keys);
+    }
+
+    fn shows(&self, what: &str, texts: &[&str], keys: &[&str]) {
+        let what = format!("{what:?}: {texts:?} and {keys:?} at {:?}", self.size);
+        let has_all = |terminal: &Terminal| {
+            let text = terminal.text();
+            let bar = text.lines().last().unwrap_or_default();
+            let flowing = flowing(&text);
+            // A frame that begins in the first column ends in the last one.
+            let mut framed = text
+                .lines()
+                .filter(|line| line.starts_with(['┌', '└', '│']));
+            framed.all(|line| line.chars().count() == usize::from(self.size.0))
+                && texts.iter().all(|it| flowing.contains(it))
+                && keys.iter().all(|it| bar.contains(it))
+        };
+        self.terminal.wait_until(&what, has_all);
+    }
+
+    /// Presses tab until a section of the figures shows these texts.
+    fn section(&self, texts: &[&str]) {
+        for _ in 0..24 {
+            let found = flowing(&self.terminal.text());
+            if texts.iter().all(|text| found.contains(text)) {
+                break;
+            }
+            self.terminal.send("\t");
+            let has_moved = |terminal: &Terminal| flowing(&terminal.text()) != found;
+            self.terminal.wait_until("the next section", has_moved);
+            // The frame may have come in parts.
+            thread::sleep(Duration::from_millis(100));
+        }
+        self.shows("tab", texts, &[]);
+    }
+
+    fn open_lesson(&self, title: &str) {
+        self.see(":", &["Find"], &["enter go", "esc close"]);
+        self.see(&format!("lesson: {title}"), &[title], &[]);
+        self.see("\r", &["Step "], &["? help"]);
+    }
+}
+
+/// The words of a screen without frames, as if its lines had no ends.
+fn flowing(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || "│┌└┐┘".contains(c));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
+fn walk(size: (u16, u16)) {
+    let home = home();
+    let class = home.path().join("class");
+    std::fs::create_dir(&class).unwrap();
+    let instructor = |words: &[&str]| {
+        let mut command = Process::new(PROGRAM);
+        command
+            .args(["instructor", "--by", "Teacher", "--class"])
+            .arg(&class)
+            .args(words);
+        let done = command
+            .envs(environment(&home))
+            .env_remove("TINYLLAMA_LESSONS")
+            .output()
+            .unwrap();
+        assert!(
+            done.status.success(),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    };
+    let learner = command(&home)
+        .env_remove("TINYLLAMA_LESSONS")
+        .args(["--learner", "ada", "--class"])
+        .arg(&class);
+    let terminal = Terminal::start(learner, size.0, size.1);
+    let at = Walk { terminal, size };
+    at.shows(
+        "welcome",
+        &["Welcome", "Your first minute"],
+        &["enter train the model now"],
+    );
+    at.see(
+        "\x1b",
+        &["Foundation", "The baseline"],
+        &["enter open", "? help"],
+    );
+    at.see(
+        "?",
+        &["Help", "In the outline", "filter lessons and steps"],
+        &["esc close"],
+    );
+    at.see("\x1b", &["Foundation"], &["enter open"]);
+    at.see("@", &["No command was run"], &["enter open"]);
+    at.see("H", &["Runs so far", "No run was made yet"], &["esc close"]);
+    at.see("\x1b", &["Foundation"], &["enter open"]);
+    at.see(
+        "K",
+        &["Kernels", "flash_attention", "cross_entropy"],
+        &["esc close"],
+    );
+    at.see("\x1b", &["Foundation"], &["enter open"]);
+    at.see(
+        "R",
+        &["Your report", "Session report: ada"],
+        &["enter write it"],
+    );
+    at.see("\x1b", &["Foundation"], &["enter open"]);
+    at.see(
+        "D",
+        &["Devices and tools of this machine", "backend"],
+        &["esc close"],
+    );
+    at.see("\x1b", &["Foundation"], &["enter open"]);
+    at.see("/", &["Filter"], &["enter take it"]);
+    at.see(
+        "roofline\r",
+        &["with \"roofline\"", "The roofline and its limits"],
+        &["enter open"],
+    );
+    at.see("/", &["Filter"], &["enter take it"]);
+    at.see("\r", &["The baseline"], &["enter open"]);
+    for lesson in ["first-profile", "first-baseline"] {
+        instructor(&["unlock", "ada", lesson]);
+    }
+    instructor(&["message", "--learner", "ada", "Well done so far."]);
+    at.terminal.wait_for("Message from Teacher");
+    at.see(
+        "m",
+        &["Messages", "Well done so far.", "UTC"],
+        &["esc close"],
+    );
+    at.see("\x1b", &["Foundation"], &["enter open"]);
+
+    at.open_lesson("What you will do, and on what");
+    at.shows(
+        "read",
+        &["Step 1 of 5", "A small model that is real"],
+        &["? help"],
+    );
+    at.see(
+        "n",
+        &["Step 2 of 5", "The three phases", "What will you see?"],
+        &["? help"],
+    );
+    at.see("n", &["Step 3 of 5", "What this machine has"], &["? help"]);
+    at.open_lesson("The baseline");
+    at.terminal.send("nnnn");
+    at.shows(
+        "guess",
+        &["Step 5 of 8", "How long is a step?"],
+        &["enter guess"],
+    );
+    at.see("\r", &["Your guess, in ms"], &["enter take it"]);
+    at.see("12\r", &["You guessed 12"], &["? help"]);
+
+    at.open_lesson("First contact with the rocprof tools");
+    at.see(
+        "n",
+        &["Step 2 of 7", "Where does the time go?"],
+        &["? help"],
+    );
+    at.see("i", &["Import a profile"], &["enter take it"]);
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("lessons/profiles/vcopy-mi200");
+    at.terminal.send(&format!("{}\r", sample.display()));
+    at.shows(
+        "hotspots",
+        &["52.32 us on the device in all", "vecCopy", "17.44 us"],
+        &[],
+    );
+    at.section(&["166.40 us", "idle 68.6%"]);
+    at.section(&["Idle time of", "114.08 us", "unknown"]);
+    at.section(&["Active lanes", "GPU busy"]);
+    at.section(&["vecCopy on gfx90a", "HBM", "864.2 GB/s", "limits"]);
+    at.section(&["Theoretical occupancy"]);
+    drop(at);
+
+    let teacher = command(&home)
+        .env_remove("TINYLLAMA_LESSONS")
+        .args(["instructor", "--class"])
+        .arg(&class);
+    let terminal = Terminal::start(teacher, size.0, size.1);
+    let at = Walk { terminal, size };
+    at.shows("class", &["1 learners", "ada"], &[]);
+    at.see("\t", &["position", "ada"], &[]);
+    at.see("?", &["Help", "choose a learner"], &[]);
+    at.see("\x1b", &["ada"], &[]);
+    at.see("p", &["Lesson for everyone"], &[]);
+    at.terminal.send("\x1b");
+    at.terminal.wait_until("the entry to close", |terminal| {
+        !terminal.text().contains("Lesson for everyone")
+    });
+    at.see("\r", &["Session report: ada"], &[]);
+}
+
+#[test]
+fn every_screen_at_60_columns() {
+    walk((60, 20));
+}
+
+#[test]
+fn every_screen_at_80_columns() {
+    walk((80, 24));
+}
+
+#[test]
+fn every_screen_at_120_columns() {
+    walk((120, 40));
+}
+
+#[test]
+fn every_screen_at_200_columns() {
+    walk((200, 50));
+}
