@@ -14,11 +14,12 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     read,
 };
 
-/// Counts by instruction, source line and reason of a stall: samples or cycles, and executions.
+/// An instruction, its source line and the reason of a stall.
+type Place = (NameId, Option<NameId>, Option<NameId>);
+
+/// Counts by place: samples or cycles, and executions.
 #[derive(Default)]
-pub(super) struct InstructionCounts(
-    BTreeMap<(NameId, Option<NameId>, Option<NameId>), (u64, Option<u64>)>,
-);
+pub(super) struct InstructionCounts(BTreeMap<Place, (u64, Option<u64>)>);
 
 impl InstructionCounts {
     pub fn add(

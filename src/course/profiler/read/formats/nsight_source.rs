@@ -10,7 +10,7 @@ use crate::profiler::read::{FileImport, ReadRefusal, RowCount};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "Nsight Compute source page (CSV)",
-    recognises: |file| file.says(&["\"Warp Stall Sampling (All ", "\"Source\""]),
+    recognises: |file| file.contains_all(&["\"Warp Stall Sampling (All ", "\"Source\""]),
     read,
 };
 
