@@ -22,6 +22,8 @@ pub enum DeviceError {
         library: &'static str,
         function: &'static str,
     },
+    #[error("rocm needs `hipconfig`, which names the folder of HIP ({detail})")]
+    Hipconfig { detail: String },
     #[error("{backend} found no device{}", .detail.as_deref().map(|d| format!(": {d}")).unwrap_or_default())]
     NoDevice {
         backend: Backend,
@@ -95,6 +97,9 @@ impl DeviceError {
                 Backend::Rocm => "Install ROCm 6.2 or later, or set ROCM_PATH to the folder of one.".into(),
                 _ => "Install a newer driver.".into(),
             },
+            DeviceError::Hipconfig { .. } => "Put the folder `bin` of ROCm on PATH (`export PATH=/opt/rocm/bin:$PATH`; package hipcc or hip-dev). \
+                 If it writes to its error stream, put a script of that name in front that prints HIP's folder alone."
+                .into(),
             DeviceError::NoDevice { backend, .. } => match backend {
                 Backend::Rocm => "Check `rocminfo`; your user must be in the groups `render` and `video` \
                      (`sudo usermod -aG render,video $USER`, then log in again). On a cluster, ask the scheduler for a GPU."

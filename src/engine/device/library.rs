@@ -1,6 +1,7 @@
 //! Probes the shared libraries that burn's backends load, in the places where the backends look.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use libloading::Library;
 
@@ -48,7 +49,25 @@ pub fn check(backend: Backend) -> Result<(), DeviceError> {
             });
         }
     }
-    Ok(())
+    match backend {
+        Backend::Rocm => {
+            ask(Command::new("hipconfig")).map_err(|detail| DeviceError::Hipconfig { detail })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Asks `hipconfig` for the folder of HIP, as burn's client does. Without an answer the client's thread ends, and its
+/// callers wait for ever. It also ends if anything is written to the error stream.
+fn ask(mut hipconfig: Command) -> Result<(), String> {
+    let output = hipconfig.arg("-p").output();
+    let output = output.map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match said.lines().next() {
+        Some(line) => Err(format!("it writes to its error stream: {line}")),
+        None if output.stdout.trim_ascii().is_empty() => Err("it names no folder".into()),
+        None => Ok(()),
+    }
 }
 
 /// Returns whether `library` has `function`, without calling it.
@@ -99,6 +118,23 @@ mod tests {
         let library = load_any(&["libc.so.6".into()]).unwrap();
         assert!(has(&library, "malloc"));
         assert!(!has(&library, "hipGetDevicePropertiesR0600"));
+    }
+
+    #[test]
+    fn a_hipconfig_that_the_client_could_not_use_is_refused() {
+        let answer = |script: &str| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", script]);
+            ask(shell)
+        };
+        assert_eq!(answer("echo /opt/rocm"), Ok(()));
+        assert!(
+            answer("echo /opt/rocm; echo a warning >&2")
+                .unwrap_err()
+                .contains("a warning")
+        );
+        assert!(answer("exit 1").is_err());
+        assert!(ask(Command::new("/no/such/hipconfig")).is_err());
     }
 
     #[test]

@@ -342,8 +342,9 @@ fn every_command_of_a_visit_is_listed_with_its_end_and_can_run_again() {
     script.keys("@ space space enter");
     let notice = script.notice().to_owned();
     assert!(notice.contains("Copied 2 texts"), "{notice}");
-    let both = "tinyllama-tutor run v1 tinyllama-tutor doctor";
-    assert!(notice.contains(both), "{notice}");
+    let both =
+        notice.contains(": tinyllama-tutor run v1 ") && notice.ends_with(" tinyllama-tutor doctor");
+    assert!(both, "{notice}");
     script.keys("!");
     script.send(Message::Back("exit status: 3".into()));
     let commands = &script.model.commands;
