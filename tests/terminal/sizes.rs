@@ -138,7 +138,12 @@ fn walk(size: (u16, u16)) {
         instructor(&["unlock", "ada", lesson]);
     }
     instructor(&["message", "--learner", "ada", "Well done so far."]);
-    at.terminal.wait_for("Message from Teacher");
+    // The message may go on in the next line.
+    at.terminal.wait_until("the message", |terminal| {
+        let text = terminal.text();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ").contains("Message from Teacher")
+    });
     at.see(
         "m",
         &["Messages", "Well done so far.", "UTC"],
@@ -149,31 +154,27 @@ fn walk(size: (u16, u16)) {
     at.open_lesson("What you will do, and on what");
     at.shows(
         "read",
-        &["Step 1 of 5", "A small model that is real"],
+        &["Step 1 of ", "A small model that is real"],
         &["? help"],
     );
     at.see(
         "n",
-        &["Step 2 of 5", "The three phases", "What will you see?"],
+        &["Step 2 of ", "The three phases", "What will you see?"],
         &["? help"],
     );
-    at.see("n", &["Step 3 of 5", "What this machine has"], &["? help"]);
+    at.see("n", &["Step 3 of ", "What this machine has"], &["? help"]);
     at.open_lesson("The baseline");
     at.terminal.send("nnnn");
     at.shows(
         "guess",
-        &["Step 5 of 8", "How long is a step?"],
+        &["Step 5 of ", "How long is a step?"],
         &["enter guess"],
     );
     at.see("\r", &["Your guess, in ms"], &["enter take it"]);
     at.see("12\r", &["You guessed 12"], &["? help"]);
 
     at.open_lesson("First contact with the rocprof tools");
-    at.see(
-        "n",
-        &["Step 2 of 7", "Where does the time go?"],
-        &["? help"],
-    );
+    at.see("n", &["Step 2 of ", "Where does the time go?"], &["? help"]);
     at.see("i", &["Import a profile"], &["enter take it"]);
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("lessons/profiles/vcopy-mi200");
     at.terminal.send(&format!("{}\r", sample.display()));

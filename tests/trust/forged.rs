@@ -127,7 +127,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
 }
 
 /// The first messages of each list of problems, each once, without the number of its record. Differences of single figures
-/// begin with their path and are left out.
+/// begin with their path and are left out. Numbers are `#`, because most count the course's steps.
 fn listed(named: &[String]) -> String {
     let first = named.iter().map(|problems| {
         let mut messages: Vec<&str> = Vec::new();
@@ -145,7 +145,14 @@ fn listed(named: &[String]) -> String {
         messages.truncate(6);
         messages.join("\n")
     });
-    first.collect::<Vec<_>>().join("\n\n")
+    let text = first.collect::<Vec<_>>().join("\n\n");
+    let mut shown = String::new();
+    for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
+        let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+        shown.push_str(if digits.is_empty() { "" } else { "#" });
+        shown.push_str(&part[digits.len()..]);
+    }
+    shown
 }
 
 #[test]
