@@ -360,8 +360,7 @@ fn slow_commands_are_ended_and_the_facts_of_the_rest_are_packed() {
         .output()
         .unwrap();
     assert_eq!(again.status.code(), Some(2));
-    let archive = archive.file_name().unwrap().to_string_lossy();
-    assert!(stderr(&again).contains(&*archive), "{}", stderr(&again));
+    assert!(stderr(&again).contains("name a new file"));
 }
 
 #[test]
@@ -405,7 +404,7 @@ fn a_full_disk_is_said_plainly() {
         .unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(
-        stderr(&output).contains("be written"),
+        stderr(&output).contains("cannot be written"),
         "{}",
         stderr(&output)
     );

@@ -156,8 +156,8 @@ fn v4_through_burn_computes_what_v4_on_the_host_does() {
     assert_eq!(rows(&burn), rows(&host));
     assert!(burn["summary"]["launches_per_step"].is_null());
     let notes = burn["notes"].to_string();
-    assert!(notes.contains("by kernel"), "{notes}");
-    assert!(!host["notes"].to_string().contains("by kernel"));
+    assert!(notes.contains("kernel by kernel"), "{notes}");
+    assert!(!host["notes"].to_string().contains("kernel by kernel"));
 }
 
 #[test]

@@ -281,10 +281,7 @@ fn courses_cannot_command_a_terminal_or_reach_outside() {
         let root = folder.path().join(format!("course-{}", flags.len()));
         let changed = course_with(&root, "flags: ", &format!("flags: \"{flags}\" #"));
         match changed {
-            Err(why) if refused => {
-                let flag = flags.split([' ', '=']).next().unwrap();
-                assert!(why.contains(flag), "{why}");
-            }
+            Err(why) if refused => assert!(why.contains("may not give"), "{why}"),
             changed => assert!(!refused && changed.is_ok(), "{flags}: {changed:?}"),
         }
     }

@@ -253,7 +253,7 @@ fn texts_show_measured_values_once_there_are_any() {
         let runs = learner.session.measured(&course).unwrap();
         live::fill(text, &lesson.id, &runs, &runs)
     };
-    assert!(shown(&learner).contains("median | (not measured"));
+    assert!(shown(&learner).contains("| step, median | (not measured yet) |"));
     learner.run(
         lesson,
         lesson.step("baseline").unwrap(),
@@ -262,7 +262,10 @@ fn texts_show_measured_values_once_there_are_any() {
     );
     let after = shown(&learner);
     assert!(after.contains("| step, median | 100 ms |"), "{after}");
-    assert!(after.contains("per step | (not reported)"), "{after}");
+    assert!(
+        after.contains("| launches per step | (not reported) |"),
+        "{after}"
+    );
     assert!(!after.contains("{{"), "{after}");
 }
 

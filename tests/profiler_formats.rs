@@ -194,7 +194,7 @@ fn calls_copies_and_counters_of_rocpd_are_read_and_damage_is_named_by_row() {
     assert_eq!(profile.kernel_name(profile.counters[0].variant), "a");
     assert_eq!(import.damage.len(), 1);
     assert!(
-        import.damage[0].to_string().contains("regions, row 2"),
+        import.damage[0].to_string().contains("view regions, row 2"),
         "{}",
         import.damage[0]
     );

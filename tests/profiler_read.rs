@@ -1,11 +1,11 @@
 //! Tests every sample output against totals that a separate program computed.
 
+#[path = "profiler_read/samples.rs"]
+mod samples;
+
 use std::path::{Path, PathBuf};
 
-use tinyllama_base::TextTable;
-use tinyllama_course::profiler::{
-    GroupBy, Import, KernelParts, Profile, ReportOptions, StatisticKind, import, report,
-};
+use tinyllama_course::profiler::{Import, Profile, StatisticKind, import};
 
 const ALLOCATION_TRACE: &str = "rocprofv3 allocations (CSV)";
 const API_TRACE: &str = "rocprofv3 API trace (CSV)";
@@ -528,15 +528,6 @@ fn the_call_tree_of_rocprof_sys_is_read() {
 }
 
 #[test]
-fn samples_of_the_program_counter_are_counted_by_instruction() {
-    let profile = read("rocprofv3/pc_sampling_host_trap.csv").profile;
-    assert_eq!(
-        profile.instructions.iter().map(|i| i.samples).sum::<u64>(),
-        79
-    );
-}
-
-#[test]
 fn files_that_are_not_read_are_named_with_a_reason() {
     let import = read("rocprofv3");
     let passed = import.passed_over.iter().map(|passed| {
@@ -570,123 +561,5 @@ fn a_file_of_nothing_but_names_of_columns_and_one_in_utf_16_are_told_apart() {
         found.passed_over[0].reason.contains("UTF-16"),
         "{}",
         found.passed_over[0].reason
-    );
-}
-
-#[test]
-fn samples_are_counted_by_source_line_with_what_waves_wait_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("vector-ops.cpp");
-    let lines: Vec<String> = (1..=140).map(|line| format!("  c[{line}] = 1;")).collect();
-    std::fs::write(&source, lines.join("\n")).unwrap();
-    let table = folder.path().join("pc_sampling_stochastic.csv");
-    let published = fixture("rocprofv3_debug/pc_sampling_stochastic.csv");
-    let path = "/home/user/git/rocprofiler-sdk/tests/bin/vector-operations/vector-ops.cpp";
-    let text = std::fs::read_to_string(published).unwrap();
-    std::fs::write(&table, text.replace(path, source.to_str().unwrap())).unwrap();
-    let import = import(&table).unwrap();
-    assert_eq!(import.damage, []);
-    let options = ReportOptions {
-        group: GroupBy::ShortName,
-        rows: 20,
-    };
-    let [lines, instructions] = &report(&import.profile, &KernelParts::default(), options)[..]
-    else {
-        panic!("two tables")
-    };
-    // Counted with grep: five of 27 samples at line 82, four of them at a wait for memory.
-    let row = |table: &TextTable, cell: &str| {
-        let row = table
-            .rows
-            .iter()
-            .find(|row| row.iter().any(|it| it == cell));
-        row.unwrap().clone()
-    };
-    assert_eq!(
-        row(lines, "vector-ops.cpp:82"),
-        [
-            "vector-ops.cpp:82",
-            "c[82] = 1;",
-            "5",
-            "18.5%",
-            "WAITCNT (4)"
-        ]
-    );
-    // No file of that name is here, and an issued instruction waits for nothing.
-    assert_eq!(row(lines, "vector-ops.cpp:128")[4], "-");
-    assert_eq!(row(lines, "amd_hip_runtime.h:275")[1], "-");
-    assert_eq!(
-        row(instructions, "global_load_dword v2, v[2:3], off")[1..],
-        ["vector-ops.cpp:82", "1", "3.7%", "ALU_DEPENDENCY (1)"]
-    );
-}
-
-#[test]
-fn cycles_of_a_thread_trace_are_summed_by_source_line() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(
-        folder.path().join("kernel.py"),
-        "\n".repeat(390) + "x = load()",
-    )
-    .unwrap();
-    let text = fixture("rocprofv3_debug/stats_ui_output_agent_1_dispatch_2.csv");
-    let text = std::fs::read_to_string(text).unwrap();
-    let source = folder.path().join("kernel.py");
-    let text = text.replace("kernel.py", source.to_str().unwrap());
-    let table = folder.path().join("stats_ui_output_agent_1_dispatch_2.csv");
-    std::fs::write(&table, text).unwrap();
-    let import = import(&table).unwrap();
-    assert_eq!(import.damage, []);
-    let options = ReportOptions {
-        group: GroupBy::ShortName,
-        rows: 20,
-    };
-    let [lines, instructions] = &report(&import.profile, &KernelParts::default(), options)[..]
-    else {
-        panic!("two tables")
-    };
-    // Line 391: 276 + 48 + 192 cycles of 972, two instructions of 48 waves each.
-    let rows = [
-        [
-            "kernel.py:391",
-            "x = load()",
-            "96",
-            "516",
-            "53.1%",
-            "busy unit (96)",
-        ],
-        ["kernel.py:395", "-", "96", "456", "46.9%", "-"],
-    ];
-    assert_eq!(lines.rows, rows);
-    assert_eq!(
-        instructions.rows.len(),
-        4,
-        "the kernel's name is no instruction"
-    );
-    assert_eq!(
-        instructions.rows[0][2..],
-        ["48", "324", "33.3%", "busy unit (96)"]
-    );
-}
-
-#[test]
-fn a_profile_cannot_show_any_file_as_a_source_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let secret = folder.path().join("key.pem");
-    std::fs::write(&secret, "hidden").unwrap();
-    let table = folder.path().join("pc_sampling_host_trap.csv");
-    let header = "\"Sample_Timestamp\",\"Exec_Mask\",\"Dispatch_Id\",\"Instruction\",\"Instruction_Comment\",\"Correlation_Id\"\n";
-    let text = format!("{header}1,1,1,\"s_nop\",\"{}:1\",1\n", secret.display());
-    std::fs::write(&table, text).unwrap();
-    let profile = import(&table).unwrap().profile;
-    let options = ReportOptions {
-        group: GroupBy::ShortName,
-        rows: 20,
-    };
-    let tables = report(&profile, &KernelParts::default(), options);
-    let shown: String = tables.iter().map(|table| table.render(100)).collect();
-    assert!(
-        shown.contains("key.pem:1") && !shown.contains("hidden"),
-        "{shown}"
     );
 }

@@ -91,7 +91,7 @@ fn calls_a_step_are_of_the_counted_steps_and_of_nothing_else() {
         );
         let table = found.table(9).render(80);
         assert_eq!(
-            table.contains("a step"),
+            table.contains("calls a step"),
             found.kernels[0].calls_per_step.is_some()
         );
         found

@@ -304,7 +304,7 @@ fn a_batch_that_cannot_be_shared_is_refused() {
     };
     for (flags, status, words) in [
         (&["--gpus=3"][..], 2, "multiple of 3"),
-        (&["--gpus=0"], 2, "at least"),
+        (&["--gpus=0"], 2, "at least one"),
         (&["--gpus=128", "--batch-size=128"], 2, "srun"),
         (&["--gpus=2000", "--batch-size=2000"], 2, "at most"),
         (&["--gpus=2", "--backend=cpu"], 2, "CUDA or HIP"),

@@ -143,7 +143,7 @@ fn only_a_regular_file_is_read() {
     let output = check(home.path(), &["--file", "/dev/zero"]);
     assert_ne!(output.status.code(), Some(0));
     assert!(
-        stderr(&output).contains("regular files"),
+        stderr(&output).contains("only regular files"),
         "{}",
         stderr(&output)
     );

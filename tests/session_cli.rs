@@ -183,7 +183,6 @@ fn a_new_lesson_is_refused_until_listed_and_its_flags_are_those_of_the_run_comma
     assert_eq!(machine["problems"][0]["line"], 25);
 }
 
-/// Runs are listed newest first, shown, compared, and pruned except those that the session refers to.
 #[test]
 fn a_separator_before_flags_is_taken_by_every_command() {
     let state = tempfile::tempdir().unwrap();
@@ -194,6 +193,7 @@ fn a_separator_before_flags_is_taken_by_every_command() {
     }
 }
 
+/// Runs are listed newest first, shown, compared, and pruned except those that the session refers to.
 #[test]
 fn runs_are_listed_shown_compared_and_pruned() {
     let state = TempDir::new().unwrap();

@@ -94,7 +94,7 @@ fn a_folder_that_is_gone_is_told_and_ends_with_a_status() {
         assert_eq!(status, Some(3), "{said}{errors}");
         assert!(!said.contains(FAREWELL), "{said}");
         assert!(
-            errors.contains("not kept") && errors.contains("moved"),
+            errors.contains("not kept") && errors.contains("removed or moved"),
             "{errors}"
         );
         let _ = fs::remove_dir_all(&folder);

@@ -107,7 +107,7 @@ fn a_learner_predicts_runs_passes_quits_and_comes_back_to_the_same_step() {
     terminal.send("\r");
     terminal.wait_for("Measured on this machine");
     assert!(
-        !terminal.text().contains("not measured"),
+        !terminal.text().contains("not measured yet"),
         "{}",
         terminal.text()
     );
@@ -118,7 +118,7 @@ fn a_learner_predicts_runs_passes_quits_and_comes_back_to_the_same_step() {
     let mut terminal = Terminal::start(command(&home), 80, 24);
     terminal.wait_for("Measured on this machine");
     terminal.wait_until("live values", |terminal| {
-        !terminal.text().contains("not measured")
+        !terminal.text().contains("not measured yet")
     });
     terminal.send("q");
     assert!(terminal.wait().success());

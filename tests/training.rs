@@ -96,7 +96,7 @@ fn figures_that_the_cpu_does_not_report_are_null_and_never_zero() {
     assert!(document["summary"]["launches_per_step"].is_null());
     assert!(document["kernels"].is_null());
     let notes = document["notes"].to_string();
-    assert!(notes.contains("no kernels"), "{notes}");
+    assert!(notes.contains("launches no kernels"), "{notes}");
 }
 
 #[test]
@@ -158,7 +158,5 @@ fn work_is_counted_and_a_trace_is_written() {
 fn a_graph_on_a_cpu_is_refused_with_what_to_do() {
     let output = run_v1(&["--graph=on"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    for flag in ["--graph", "--backend cuda"] {
-        assert!(stderr(&output).contains(flag), "{}", stderr(&output));
-    }
+    assert!(stderr(&output).contains("Leave --graph out, or choose --backend cuda or rocm."));
 }

@@ -1,6 +1,5 @@
 //! `runs`: lists and manages every stored run, from the course or the command line.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use tinyllama_base::units::number;
 use tinyllama_contract::event::Body;
 use tinyllama_course::recording::label;
 use tinyllama_course::run::{FinishedRun, UsageError, steps};
-use tinyllama_course::session::stored_runs::{StoredRun, kept, prunable};
+use tinyllama_course::session::stored_runs::{StoredRun, kept, prunable, remove};
 use tinyllama_course::session::{SessionError, SessionLocation, SessionState, read_only};
 use tinyllama_engine::train::EventSink;
 
@@ -166,8 +165,7 @@ impl SessionCommandArgs<RunsCommand> {
         let mut gone = Vec::new();
         for run in go {
             if !dry_run {
-                fs::remove_dir_all(&run.path)
-                    .with_context(|| format!("cannot remove {}", run.path.display()))?;
+                remove(run)?;
             }
             gone.push(&run.id);
         }

@@ -56,7 +56,7 @@ fn tune_finds_what_is_faster_and_refuses_what_is_wrong_or_noise() {
     );
     let out = document["tried"].to_string();
     assert!(
-        out.contains("loss at") && out.contains("cannot be"),
+        out.contains("its loss at step") && out.contains("cannot be used here"),
         "{out}"
     );
     let kept = std::fs::read_to_string(text(&document, "/kept")).expect("kept");

@@ -17,7 +17,7 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     for stage in 1..=6 {
         let log = std::fs::read_to_string(out.join(format!("stage{stage}.log"))).expect("a log");
         assert!(
-            log.contains("forward") && log.contains("a gradient"),
+            log.contains("forward") && log.contains("with a gradient"),
             "{log}"
         );
         assert!(out.join(format!("stage{stage}.events.jsonl")).is_file());
@@ -91,7 +91,7 @@ fn a_stage_that_does_not_run_leaves_the_others_standing() {
     let output = bench.run(&["stages", "--num-steps=12", "--rounds=3"]);
     assert_eq!(output.status.code(), Some(1));
     let shown = stdout(&output);
-    assert!(shown.contains("stage2 did not"), "{shown}");
+    assert!(shown.contains("stage2 did not run"), "{shown}");
     let line = |name: &str| {
         shown
             .lines()

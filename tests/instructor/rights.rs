@@ -26,7 +26,7 @@ fn rights_are_those_of_the_file_system() {
     // An instructor can read and give orders, but writes nothing except the order.
     assert!(run(TEACHER, STAFF, "look", "ada").contains("Ok("));
     assert!(run(TEACHER, STAFF, "send", "ada").contains("Waits"));
-    assert!(run(TEACHER, STAFF, "open", "ada").contains("another user"));
+    assert!(run(TEACHER, STAFF, "open", "ada").contains("belongs to another user"));
     assert!(run(ADA, ADA, "open", "ada").contains("opened, 1 notices"));
     // A folder that another user created under a learner's name is not used.
     run(EVE, EVE, "squat", "bob");
@@ -74,7 +74,7 @@ fn a_class_that_does_not_keep_its_learners_apart_is_refused_by_the_first_command
         assert!(!class.join("ada").exists(), "{mode:o}");
     }
     let warned = program_as(TEACHER, STAFF, &class, &["instructor", "list"]).unwrap();
-    assert!(said(&warned).contains("everybody"), "{warned:?}");
+    assert!(said(&warned).contains("everybody may write"), "{warned:?}");
 
     // The permissions that the documents describe.
     fs::set_permissions(&class, Permissions::from_mode(0o3773)).unwrap();

@@ -105,7 +105,7 @@ fn an_archive_with_a_way_out_leaves_nothing_behind() {
             learner: "eve".into(),
         };
         let refused = archive::import(&file, &there).unwrap_err().to_string();
-        assert!(refused.contains("not belong"), "{path}: {refused}");
+        assert!(refused.contains("does not belong"), "{path}: {refused}");
         assert_eq!(fs::read_dir(&class).unwrap().count(), 0, "{path}");
     }
 }

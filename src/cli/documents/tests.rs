@@ -262,7 +262,7 @@ fn a_command_that_is_gone_is_seen() {
     assert_eq!(seen("`tinyllama-tutor run v1 --config tiny`"), "");
     assert_eq!(seen("`tinyllama-tutor workbench hint|reset rmsnorm`"), "");
     assert!(seen("`tinyllama-tutor bench v1`").contains("no command `bench`"));
-    assert!(seen("`compare`, `bench v1 v2`").contains("`bench` is "));
+    assert!(seen("`compare`, `bench v1 v2`").contains("`bench` is no command any more"));
     assert!(seen("```sh\ntinyllama-tutor session shew\n```").contains("no command `shew`"));
     assert!(seen("`tinyllama-tutor kernels --chek`").contains("no flag --chek"));
 }

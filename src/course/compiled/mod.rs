@@ -30,7 +30,10 @@ mod tests {
             .map(|line| format!("{line}\n"))
             .collect();
         let claim = normalized(&allowed);
-        assert!(claim.contains("AMD"), "no claim in docs/design/rocm.md");
+        assert!(
+            claim.starts_with("Nothing here has run on AMD hardware yet."),
+            "{claim}"
+        );
         let readme = normalized(include_str!("../../../README.md"));
         assert!(readme.contains(&claim), "the README does not say: {claim}");
     }

@@ -30,15 +30,18 @@ pub fn carry_out(
         },
         InstructorAction::ToAll { action } => Ok(in_words(&everyone(class, action, by)?)),
         InstructorAction::RestoreNewest { learners } => {
-            let found = learners.into_iter().map(|learner| {
-                let backup = newest_backup(class, &learner)?;
-                Ok((learner, OrderAction::Restore { backup }))
-            });
-            let (orders, errors): (Vec<_>, Vec<anyhow::Error>) = found.partition_result();
-            match errors.into_iter().next() {
-                Some(error) if orders.is_empty() => Err(error),
-                _ => carry_out(InstructorAction::To { orders }, class, course, by),
+            let found = learners
+                .into_iter()
+                .map(|learner| match newest_backup(class, &learner) {
+                    Ok(backup) => Ok((learner, OrderAction::Restore { backup })),
+                    Err(error) => Err(format!(" {learner}: {error:#}.")),
+                });
+            let (orders, errors): (Vec<_>, String) = found.partition_result();
+            if orders.is_empty() {
+                return Ok(errors.trim_start().to_owned());
             }
+            let sent = carry_out(InstructorAction::To { orders }, class, course, by)?;
+            Ok(sent + &errors)
         }
         InstructorAction::Solve { learner, step } => {
             let at = scope::step(&step, course)?;

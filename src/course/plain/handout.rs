@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::show::render;
-use crate::lesson::{Course, CourseSource, Lesson, LessonDocument, Quiz, Step, live};
+use crate::lesson::{Course, CourseSource, Lesson, LessonDocument};
 use crate::report::layout;
-use crate::session::MeasuredRuns;
+use crate::tutor::slide::slide_text;
 
 /// Columns of a slide.
 const WIDTH: usize = 78;
@@ -43,23 +43,10 @@ pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A step's text in Markdown, with the choices of a question and the command it starts.
-pub fn slide_text(lesson: &Lesson, step: &Step) -> String {
-    let runs = MeasuredRuns::default();
-    let mut text = live::fill(&step.text, &lesson.id, &runs, &runs);
-    if let Some(Quiz::Choices(choices)) = step.as_quiz() {
-        let choices = ('a'..).zip(choices);
-        text.extend(choices.map(|(letter, choice)| format!("\n{letter}) {}\n", choice.text)));
-    }
-    if let Some(job) = step.job() {
-        text += &format!("\n```text\n{}\n```\n", job.line(&step.flags));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lesson::Quiz;
 
     fn course() -> Course {
         Course::load(&CourseSource::BuiltIn).unwrap()

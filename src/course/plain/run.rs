@@ -295,7 +295,7 @@ mod tests {
         };
         let first = update(&[None, Some(60.0), Some(61.0), Some(119.0)]);
         assert_eq!(first.len(), 1);
-        assert!(first[0].contains("for 60 s") && first[0].contains("Ctrl-C "));
+        assert!(first[0].contains("for 60 s") && first[0].contains("Ctrl-C ends it"));
         assert_eq!(update(&[Some(120.0), Some(121.0)]).len(), 1);
         assert_eq!(update(&[None, Some(60.0)]).len(), 1);
     }

@@ -1,8 +1,8 @@
 //! Lists every run stored with a session, started by the tutor or by a command, without reading its steps.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use time::macros::format_description;
 
 use crate::lesson::Verdict;
 use crate::run::{RunExit, RunRecord};
-use crate::session::{SessionState, StepRef};
+use crate::session::{SessionError, SessionState, StepRef};
 use tinyllama_base::{inside, unix_time};
 
 /// A one-line summary of a run.
@@ -148,6 +148,14 @@ pub fn prunable(runs: Vec<StoredRun>, newest: usize, older: Duration) -> Vec<Sto
         .filter(|run| age(run) > older)
         .filter(|run| run.exit.is_some() || age(run) > LONGEST_RUN)
         .collect()
+}
+
+/// Deletes a run with all its files.
+///
+/// # Errors
+/// Fails with the file system's message and the path.
+pub fn remove(run: &StoredRun) -> Result<(), SessionError> {
+    fs::remove_dir_all(&run.path).map_err(SessionError::io("removing", &run.path))
 }
 
 #[cfg(test)]

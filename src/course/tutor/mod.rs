@@ -12,6 +12,7 @@ pub mod prepare;
 pub mod profile;
 pub mod say;
 pub mod signals;
+pub mod slide;
 
 pub use job::{JobRecording, recorded, tape};
 pub use profile::{PreparedProfile, folder_for, note_profile};

@@ -17,6 +17,8 @@ const LONGEST_TERM: usize = 1000;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostCode {
+    /// The streams and events that there are.
+    pub names: Vec<String>,
     /// An array of the host, and what it holds after the graph: `add(scale(x_host), bias_host)`.
     pub result: [String; 2],
     /// An array and a kernel. The copy to the array must be able to run next to the kernel.
@@ -136,6 +138,17 @@ fn read_call(statement: &[Token]) -> Option<Call> {
 impl Capture<'_> {
     fn follow(&mut self, call: &Call) -> Outcome<()> {
         let arguments: Vec<&str> = call.arguments.iter().map(|one| &**one).collect();
+        let named = match &*call.name {
+            "hipStreamBeginCapture" | "hipStreamEndCapture" => arguments.get(..1),
+            "hipEventRecord" | "hipStreamWaitEvent" => arguments.get(..2),
+            "hipMemcpyAsync" => arguments.get(4..5),
+            _ => None,
+        };
+        let named = named.unwrap_or_default().iter().copied();
+        let mut named = named.chain(call.launch.get(3).map(String::as_str));
+        if let Some(name) = named.find(|name| !self.host.names.iter().any(|one| one == name)) {
+            return unknown(name);
+        }
         match (&*call.name, &*arguments) {
             ("hipStreamBeginCapture", [stream, _mode]) => {
                 if self.origin.is_some() || self.is_ended {
@@ -393,6 +406,18 @@ mod tests {
             ),
             ("(x, h, n)", "(x_host, h, n)", FindingKind::Wrong, 28),
             ("(x, h, n)", "(x, h)", FindingKind::Compile, 28),
+            (
+                "0, compute>>>(x",
+                "0, compvte>>>(x",
+                FindingKind::Compile,
+                28,
+            ),
+            (
+                "forked, compute)",
+                "forkd, compute)",
+                FindingKind::Compile,
+                23,
+            ),
             ("(x, x_host,", "(y, x_host,", FindingKind::Compile, 25),
             (
                 "(h, bias, out, n)",

@@ -410,6 +410,11 @@ mod tests {
             assert!(refused(bytes, &list).is_some());
         }
         // A normal program contains much that a kernel may not.
-        assert!(refused(&own, &list).unwrap().why.contains("a GPU"));
+        assert!(
+            refused(&own, &list)
+                .unwrap()
+                .why
+                .contains("does not exist on a GPU")
+        );
     }
 }

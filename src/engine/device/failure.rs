@@ -266,10 +266,13 @@ mod tests {
             log.starts_with("  hip_source:3:9: error: what is `nonsense0`?"),
             "{log}"
         );
-        assert!(log.contains("… 8 more lines"), "{log}");
+        assert!(log.ends_with("… 8 more lines, in the file"), "{log}");
         let path = kept.strip_prefix("Its source is in ").unwrap();
         let text = std::fs::read_to_string(path).unwrap();
-        assert!(text.starts_with("typedef "), "{text}");
+        assert!(
+            text.starts_with("typedef unsigned int uint32_t;\nextern"),
+            "{text}"
+        );
         assert!(
             text.contains("nonsense19") && !text.contains("Backtrace"),
             "{text}"
@@ -283,14 +286,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let in_the_way = folder.path().join("file");
         std::fs::write(&in_the_way, "").unwrap();
-        for folder in [Some(in_the_way.as_path()), None] {
-            let failure = read(&refusal(0), folder).unwrap();
-            let BackendFailure::Refused { kernel, log, kept } = &failure else {
-                panic!("{failure}");
-            };
-            assert_eq!(kernel, "mean_of");
-            assert!(!log.is_empty(), "a compiler without a message");
-            assert!(!kept.contains("source is"), "{kept}");
+        for (folder, why) in [
+            (Some(in_the_way.as_path()), "could not be kept"),
+            (None, "no home folder"),
+        ] {
+            let shown = read(&refusal(0), folder).unwrap().to_string();
+            assert!(
+                shown.contains(why) && shown.contains("without a message"),
+                "{shown}"
+            );
         }
     }
 
@@ -305,16 +309,15 @@ mod tests {
         );
         let launch = "Caused by:\n  hipModuleLaunchKernel failed with status 719, launching kernel KernelId { type: \
                       tinyllama_kernels::rmsnorm::kernels::rmsnorm_forward::RmsnormForward, address_type: U32 }\nBacktrace";
-        let said = read(launch, None).unwrap().to_string();
-        for fact in [
-            "rmsnorm_forward: hipModuleLaunchKernel",
-            "hipErrorLaunchFailure (719)",
-        ] {
-            assert!(said.contains(fact), "{said}");
-        }
+        assert_eq!(
+            read(launch, None).unwrap().to_string(),
+            "the device failed at kernel rmsnorm_forward: hipModuleLaunchKernel failed: hipErrorLaunchFailure (719)"
+        );
         let unknown = read("hipEventRecord failed with status 12345", None).unwrap();
-        assert!(unknown.to_string().contains("hipEventRecord"));
-        assert!(unknown.to_string().ends_with(" 12345"), "{unknown}");
+        assert_eq!(
+            unknown.to_string(),
+            "the device failed: hipEventRecord failed: HIP error 12345"
+        );
         let cubecl = "An IO error happened\nCaused by:\n  out of device memory allocating 4096 bytes\nNo backtrace";
         let cuda = r#"cuMemAlloc: DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")"#;
         for full in [cubecl, cuda] {
@@ -332,15 +335,17 @@ mod tests {
         let lost = anyhow!(
             "The device is poisoned\nCaused by:\n  hipStreamSynchronize failed with status 719"
         )
-        .context("training step 1");
-        let lost = format!("{:#}", explain(lost));
-        assert!(lost.starts_with("training step 1: "), "{lost}");
-        assert!(
-            lost.contains("hipStreamSynchronize") && lost.ends_with(" hipErrorLaunchFailure (719)")
+        .context("training step 1 failed on a GPU");
+        assert_eq!(
+            format!("{:#}", explain(lost)),
+            "training step 1 failed on a GPU: the device failed: hipStreamSynchronize failed: hipErrorLaunchFailure (719)"
         );
         let said = "hipMalloc failed with status 2";
         let driver = Err::<(), _>(DriverError::Invalid(said.into()));
         let kept = explain(driver.context("a step").unwrap_err());
-        assert_eq!(format!("{kept:#}"), format!("a step: {said}"));
+        assert_eq!(
+            format!("{kept:#}"),
+            "a step: hipMalloc failed with status 2"
+        );
     }
 }

@@ -79,7 +79,7 @@ fn a_refusal_names_what_a_graph_cannot_contain() {
     let reads = refusal(v3::TARGET, |options| {
         options.recipe.side_work = SideWork::ReadGradients;
     });
-    assert!(reads.contains("v3 does more"), "{reads}");
+    assert!(reads.contains("v3 does more than train"), "{reads}");
 }
 
 #[test]

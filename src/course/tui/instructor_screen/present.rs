@@ -6,8 +6,8 @@ use itertools::Itertools;
 
 use crate::instructor::{Class, ClassError};
 use crate::lesson::{Course, Lesson, Quiz, Step};
-use crate::plain::handout::slide_text;
 use crate::session::{StepProgress, StepRef, StepStatus};
+use crate::tutor::slide::slide_text;
 
 /// Columns of the longest bar.
 const LONGEST: usize = 40;
@@ -71,7 +71,7 @@ fn bars(step: &Step, class: &[StepProgress]) -> String {
                     .into_iter()
                     .map(|(name, count)| (name.into(), count))
                     .collect(),
-                "learners",
+                "progress",
             )
         }
     };
@@ -88,7 +88,7 @@ fn bars(step: &Step, class: &[StepProgress]) -> String {
         format!("{name:<widest$}  {bar:<LONGEST$}  {count}")
     });
     format!(
-        "**The class**: {total} of {}, {what}.\n\n```text\n{}\n```\n",
+        "**The class**: {what} of {total} of {} learners.\n\n```text\n{}\n```\n",
         class.len(),
         rows.format("\n")
     )
@@ -127,7 +127,10 @@ mod tests {
         }
         let mut class = Class::open(folder.path()).unwrap();
         let shown = page(lesson, question, &mut class).unwrap();
-        assert!(shown.contains("3 of 4, first answers"), "{shown}");
+        assert!(
+            shown.contains("first answers of 3 of 4 learners"),
+            "{shown}"
+        );
         for (letter, length, count) in [("a)", LONGEST / 2, 1), ("b)", LONGEST, 2), ("c)", 0, 0)] {
             let row = format!("{letter}  {:<LONGEST$}  {count}", "#".repeat(length));
             assert!(shown.contains(&row), "{row}\n{shown}");
@@ -142,7 +145,7 @@ mod tests {
         );
         let others = page(lesson, doctor, &mut class).unwrap();
         assert!(
-            others.contains("open") && others.contains("4 of 4, learners"),
+            others.contains("open") && others.contains("progress of 4 of 4 learners"),
             "{others}"
         );
 

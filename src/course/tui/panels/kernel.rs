@@ -225,7 +225,10 @@ mod tests {
         assert!(drawn(&panel, 80, 24, &theme).contains("   1 float"));
         assert!(panel.act(PanelAction::NextSection));
         let memory = drawn(&panel, 80, 24, &theme);
-        assert!(memory.contains("4 cache lines"), "{memory}");
+        assert!(
+            memory.contains("4 cache lines a wavefront of 1 needed"),
+            "{memory}"
+        );
         for (columns, rows) in [(1, 1), (20, 3), (60, 20)] {
             drawn(&panel, columns, rows, &theme);
         }

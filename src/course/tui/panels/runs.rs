@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::lesson::Verdict;
 use crate::recording::label;
 use crate::run::{FinishedRun, RunExit};
-use crate::session::stored_runs::{kept, prunable};
+use crate::session::stored_runs::{kept, prunable, remove};
 use crate::session::{StoredRun, read_only};
 use crate::tui::{
     Action, Cell, ComparePanel, ComparedRun, Cursor, Effect, Effects, Handler, KeyBinding, Message,
@@ -246,9 +246,7 @@ fn rerun(run: &StoredRun) -> Result<Box<dyn Panel>, String> {
 /// Deletes runs, and says how many.
 fn removed(runs: &[StoredRun]) -> Result<String, String> {
     for run in runs {
-        let path = run.path.display();
-        std::fs::remove_dir_all(&run.path)
-            .map_err(|error| format!("{path} cannot be removed: {error}."))?;
+        remove(run).map_err(|error| error.to_string())?;
     }
     Ok(format!("Runs deleted: {}.", runs.len()))
 }

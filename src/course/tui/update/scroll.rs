@@ -23,7 +23,9 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Effects {
         let removes = model.panel_mut().and_then(|panel| panel.effects(action));
         return match removes {
             Some(_) => model.push_overlay(Overlay::Confirm(Confirm::Remove)),
-            None => model.notify("Nothing is deleted here. Runs of the course stay."),
+            None => {
+                model.notify("Nothing here can be deleted: the course needs it, or it goes on.")
+            }
         };
     }
     in_panel(model, action)

@@ -278,10 +278,9 @@ mod tests {
         let names = ["cuNothing", "hipNothing"];
         // SAFETY: the function is not called.
         let error = unsafe { library.function::<unsafe extern "C" fn()>(&names) };
-        let error = error.err().unwrap().to_string();
-        assert!(
-            error.contains("libc.so.6") && error.contains("cuNothing"),
-            "{error}"
+        assert_eq!(
+            error.err().unwrap().to_string(),
+            "libc.so.6 has no function cuNothing: it is too old"
         );
     }
 }

@@ -1,5 +1,7 @@
 //! Which rows of a table are shown, and in which order.
 
+use itertools::Itertools;
+
 use super::{Cell, TableView};
 use crate::tui::{Cursor, PanelAction};
 
@@ -74,11 +76,10 @@ impl TableView {
 
     /// Indices of the marked rows, in the order of marking.
     pub fn marked(&self, cursor: &Cursor) -> Vec<usize> {
-        if cursor.marks.is_empty() {
-            return Vec::new();
-        }
-        let keys: Vec<_> = (0..self.rows.len()).map(|row| self.key(row)).collect();
-        let place = |mark| keys.iter().position(|key| key.as_ref() == Some(mark));
+        let place = |(name, above): &(String, usize)| {
+            let has_name = |row: &Vec<Cell>| row.first().is_some_and(|cell| cell.text == *name);
+            self.rows.iter().positions(has_name).nth(*above)
+        };
         cursor.marks.iter().filter_map(place).collect()
     }
 

@@ -21,12 +21,12 @@ fn the_outline_shows_lessons_with_a_text_until_esc() {
     let look = script.look();
     assert!(look.contains(&title), "{look}");
     assert!(!look.contains("Basics"), "{look}");
-    assert!(look.contains("esc shows"), "{look}");
+    assert!(look.contains("esc shows all"), "{look}");
     script.keys("esc");
     assert_eq!(script.look(), all);
     filtered(&mut script, "no lesson has this title");
     script.keys("enter down");
-    assert!(script.look().contains("esc shows"));
+    assert!(script.look().contains("esc shows all"));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_outline_is_filtered_while_a_step_shows_figures() {
     script.keys("o");
     filtered(&mut script, "no lesson has this title");
     let look = script.look();
-    assert!(look.contains("esc shows"), "{look}");
+    assert!(look.contains("esc shows all"), "{look}");
     script.finish(id);
 }
 

@@ -1,0 +1,18 @@
+//! A step as a slide, on paper or for a projector.
+
+use crate::lesson::{Lesson, Quiz, Step, live};
+use crate::session::MeasuredRuns;
+
+/// A step's text in Markdown, with the choices of a question and the command it starts.
+pub fn slide_text(lesson: &Lesson, step: &Step) -> String {
+    let runs = MeasuredRuns::default();
+    let mut text = live::fill(&step.text, &lesson.id, &runs, &runs);
+    if let Some(Quiz::Choices(choices)) = step.as_quiz() {
+        let choices = ('a'..).zip(choices);
+        text.extend(choices.map(|(letter, choice)| format!("\n{letter}) {}\n", choice.text)));
+    }
+    if let Some(job) = step.job() {
+        text += &format!("\n```text\n{}\n```\n", job.line(&step.flags));
+    }
+    text
+}
