@@ -240,7 +240,7 @@ fn session_logs() {
         drop(read_only(&place));
         drop(hand_in::verify(&place.folder, None, &course()));
         if let Ok(report) = collect(&place, &course(), CollectOptions::default()) {
-            markdown::render(&report);
+            markdown(&report);
             html::render(&report);
         }
         if let Ok(mut session) = Session::open(place.clone()) {

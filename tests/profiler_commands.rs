@@ -38,8 +38,8 @@ fn versions() -> Vec<ToolVersion> {
 /// Every task that the tutor offers, with its name.
 fn tasks() -> Vec<(Tool, &'static str, ProfileTask)> {
     let kinds = Tool::ALL.into_iter().flat_map(|tool| {
-        let kinds = tool.about().kinds.iter();
-        kinds.map(move |kind| (tool, kind.name, kind.task.clone()))
+        let named = |task: ProfileTask| Some((tool, task.kind()?.0, task));
+        tool.tasks().filter_map(named).collect::<Vec<_>>()
     });
     let compute = Tool::RocprofCompute;
     let mut tasks: Vec<_> = kinds.collect();

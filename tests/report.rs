@@ -114,7 +114,7 @@ fn a_report_holds_what_was_measured_and_says_what_to_doubt() {
         report.stages[1].run, "700002-stage2",
         "not the repaired one"
     );
-    assert!(markdown::render(&report).contains("| stage2 with --fix layout |"));
+    assert!(markdown(&report).contains("| stage2 with --fix layout |"));
 
     let guess = report
         .predictions
@@ -201,7 +201,7 @@ fn the_html_is_one_safe_file_and_the_other_formats_are_whole() {
     }
     assert!(page.contains("prefers-color-scheme: dark") && page.contains("@media print"));
 
-    let text = markdown::render(&report);
+    let text = markdown(&report);
     assert!(
         text.contains("# Session report: ada")
             && !text.contains("\n<script")
@@ -256,7 +256,7 @@ fn a_guess_about_this_machine_is_not_held_against_a_recording() {
         guess.measured.is_some() && guess.ratio.is_none(),
         "{guess:?}"
     );
-    let text = markdown::render(&report);
+    let text = markdown(&report);
     let line = text
         .lines()
         .find(|line| line.contains("How long is a step?"));
@@ -342,7 +342,7 @@ fn ceilings_and_energy_reach_every_format() {
     assert_eq!(fresh.runs[2].figures["joules_per_step"], 4.0);
 
     let page = html::render(&fresh);
-    let text = markdown::render(&fresh);
+    let text = markdown(&fresh);
     for expected in [
         "4.00 J +/- 0.20 J",
         "0.500 J +/- 0.025 J",

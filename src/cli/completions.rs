@@ -1,16 +1,18 @@
 //! `completions`: prints shell completion scripts.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Args, Command, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::Exit;
 use tinyllama_contract::targets;
 use tinyllama_course::lesson::{Course, CourseSource};
 use tinyllama_course::recording::{self, Library};
+use tinyllama_kernel_catalog::KERNELS;
 
 const PROGRAM: &str = "tinyllama-tutor";
 
@@ -23,13 +25,8 @@ pub struct CompletionsArgs {
 
 pub fn run<C: CommandFactory>(args: &CompletionsArgs) -> Result<Exit> {
     let mut script = Vec::new();
-    let names = CompletionValues::built_in()?;
-    clap_complete::generate(
-        args.shell,
-        &mut names.add(C::command()),
-        PROGRAM,
-        &mut script,
-    );
+    let mut command = with_values(C::command(), &built_in()?);
+    clap_complete::generate(args.shell, &mut command, PROGRAM, &mut script);
     let mut script = String::from_utf8(script)?;
     if args.shell == Shell::Bash {
         script = with_one_program_name(&script);
@@ -45,59 +42,36 @@ fn with_one_program_name(script: &str) -> String {
     script.replace(&labels, &states)
 }
 
-/// Values that this program parses, so clap does not know them.
-struct CompletionValues {
-    targets: Vec<&'static str>,
-    lessons: Vec<&'static str>,
-    recordings: Vec<&'static str>,
-    kernels: Vec<&'static str>,
+/// Values that this program parses, so clap does not know them, by the name of an argument's value.
+type CompletionValues = HashMap<&'static str, Vec<&'static str>>;
+
+fn built_in() -> Result<CompletionValues> {
+    let course = Course::load(&CourseSource::BuiltIn)?;
+    let library = Library::load(recording::RecordingSource::BuiltIn)?;
+    let targets: Vec<_> = targets::ALL.iter().map(|target| target.name).collect();
+    // clap needs names with a static lifetime. Leaking them is harmless, because the program ends after printing.
+    let lessons = course.lessons().map(|it| it.id.clone().leak() as &str);
+    let recordings = library.recordings.into_iter();
+    let recordings = recordings.map(|it| it.id.leak() as &str);
+    let kernels = KERNELS.iter().map(|kernel| kernel.name);
+    Ok(HashMap::from([
+        ("TARGET", targets.clone()),
+        ("TARGETS", targets.clone()),
+        ("TARGET OR RUN", targets),
+        ("LESSON", lessons.collect()),
+        ("RECORDING", recordings.collect()),
+        ("KERNEL", kernels.collect()),
+    ]))
 }
 
-impl CompletionValues {
-    fn built_in() -> Result<Self> {
-        let course = Course::load(&CourseSource::BuiltIn)?;
-        let library = Library::load(recording::RecordingSource::BuiltIn)?;
-        let recordings = library.recordings.into_iter();
-        // clap needs names with a static lifetime. Leaking them is harmless, because the program ends after printing.
-        Ok(CompletionValues {
-            targets: targets::ALL.iter().map(|target| target.name).collect(),
-            lessons: course
-                .lessons()
-                .map(|lesson| lesson.id.clone().leak() as &str)
-                .collect(),
-            recordings: recordings
-                .map(|recording| recording.id.leak() as &str)
-                .collect(),
-            kernels: tinyllama_kernel_catalog::KERNELS
-                .iter()
-                .map(|kernel| kernel.name)
-                .collect(),
-        })
-    }
-
-    /// Adds to each argument the candidates for its value name, in all subcommands.
-    fn add(&self, command: Command) -> Command {
-        let inner: Vec<String> = command
-            .get_subcommands()
-            .map(|inner| inner.get_name().to_owned())
-            .collect();
-        let command = command.mut_args(|arg| match self.values(&arg) {
-            Some(values) => arg.value_parser(values),
+/// Adds to each argument the candidates for its value name, in all subcommands.
+fn with_values(command: Command, values: &CompletionValues) -> Command {
+    let command = command.mut_args(|arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        match names.first().and_then(|name| values.get(name.as_str())) {
+            Some(values) => arg.value_parser(PossibleValuesParser::new(values)),
             None => arg,
-        });
-        inner.into_iter().fold(command, |command, name| {
-            command.mut_subcommand(name, |inner| self.add(inner))
-        })
-    }
-
-    fn values(&self, arg: &Arg) -> Option<PossibleValuesParser> {
-        let name = arg.get_value_names()?.first()?.as_str();
-        Some(match name {
-            "TARGET" | "TARGETS" | "TARGET OR RUN" => self.targets.clone().into(),
-            "LESSON" => self.lessons.clone().into(),
-            "RECORDING" => self.recordings.clone().into(),
-            "KERNEL" => self.kernels.clone().into(),
-            _ => return None,
-        })
-    }
+        }
+    });
+    command.mut_subcommands(|inner| with_values(inner, values))
 }

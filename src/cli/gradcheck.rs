@@ -8,8 +8,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::print_result::print_document;
+use super::analysis::AnalysisPage;
+use super::print_result::{print_document, print_page};
 use tinyllama_base::clock::unix_time;
+use tinyllama_base::table::TableColumns;
 use tinyllama_contract::event::{Body, RankCheck};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_course::run::{Control, Launcher, Line, RunSpec, RunUpdate, UsageError, supervise};
@@ -99,8 +101,7 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         checked,
         comparisons,
     };
-    let json = args.common.json;
-    print_document(json, &report, |out| print_gradients(out, &report))?;
+    print_page(args.common.json, &report, &gradients(&report))?;
     Ok(Exit::from_passed(report.passed))
 }
 
@@ -140,7 +141,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
     print_document(args.common.json, &check, |out| {
         writeln!(
             out,
-            "{name} {} gradients of {} tensors, summed over {} GPUs, compared with those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
+            "{name} {:<6} gradients of {} tensors, summed over {} GPUs, compared with those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
             verdict(check.passed),
             check.tensors,
             args.gpus.unwrap_or_default(),
@@ -260,15 +261,12 @@ pub fn fresh_seed() -> u64 {
 }
 
 pub fn verdict(ok: bool) -> &'static str {
-    if ok { "ok    " } else { "FAILED" }
+    if ok { "ok" } else { "FAILED" }
 }
 
 fn print_trainings(out: &mut impl Write, report: &VerifyReport) -> io::Result<()> {
-    let (steps, device, most) = (
-        report.steps,
-        &report.checked.device,
-        report.checked.tolerance,
-    );
+    let (steps, checked) = (report.steps, &report.checked);
+    let (device, most) = (&checked.device, checked.tolerance);
     writeln!(
         out,
         "{steps} steps on {device}, losses against v1, at most {most:.0e} apart"
@@ -279,35 +277,28 @@ fn print_trainings(out: &mut impl Write, report: &VerifyReport) -> io::Result<()
         let worst = training.worst_difference;
         writeln!(
             out,
-            "  {target:<8} {verdict}  worst step {worst:.2e}, last loss {last:.6}"
+            "  {target:<8} {verdict:<6}  worst step {worst:.2e}, last loss {last:.6}"
         )?;
     }
     Ok(())
 }
 
-fn print_gradients(out: &mut impl Write, report: &GradcheckReport) -> io::Result<()> {
-    let checked = &report.checked;
-    writeln!(
-        out,
-        "gradients on {} in {}, against v1 in f64 on the CPU; input seed {}; ‖a-b‖/‖b‖ at most {:.0e}",
-        checked.device, checked.dtype, report.input_seed, checked.tolerance
-    )?;
-    writeln!(
-        out,
-        "  {:<8} {:<7} {:>12} {:>14} {:>12}  worst parameter",
-        "target", "", "loss", "with gradient", "worst"
-    )?;
-    for comparison in &report.comparisons {
-        writeln!(
-            out,
-            "  {:<8} {:<7} {:>12.2e} {:>14} {:>12.2e}  {}",
-            comparison.target,
-            verdict(comparison.passes(checked.tolerance)),
-            comparison.loss_difference,
-            format!("{} of {}", comparison.with_gradient, comparison.tensors),
-            comparison.worst_difference,
-            comparison.worst_parameter
-        )?;
-    }
-    Ok(())
+fn gradients(report: &GradcheckReport) -> AnalysisPage {
+    let (checked, seed) = (&report.checked, report.input_seed);
+    let (device, dtype, most) = (&checked.device, checked.dtype, checked.tolerance);
+    let title = format!(
+        "gradients on {device} in {dtype}, against v1 in f64 on the CPU; input seed {seed}; ‖a-b‖/‖b‖ at most {most:.0e}"
+    );
+    let table = TableColumns::titled(title, &report.comparisons)
+        .left("target", |it| it.target.to_string())
+        .left("", move |it| verdict(it.passes(most)).to_owned())
+        .right("loss", |it| format!("{:.2e}", it.loss_difference))
+        .right("with gradient", |it| {
+            format!("{} of {}", it.with_gradient, it.tensors)
+        })
+        .right("worst", |it| format!("{:.2e}", it.worst_difference))
+        .left("worst parameter", |it| it.worst_parameter.to_string());
+    let mut page = AnalysisPage::default();
+    page.first_table(table);
+    page
 }

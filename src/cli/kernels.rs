@@ -12,8 +12,9 @@ use tinyllama_kernels::check::OutputCheck;
 use super::Exit;
 use super::analysis::AnalysisPage;
 use super::kernels_arch::{self, ArchArgs, KernelSelection};
-use super::print_result::{print_document, print_json};
+use super::print_result::{print_document, print_json, print_page};
 use crate::emitted;
+use tinyllama_base::table::TableColumns;
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::Dtype;
 use tinyllama_course::run::UsageError;
@@ -265,15 +266,12 @@ fn summarise(name: &'static str, checks: &[OutputCheck]) -> KernelCheck {
 }
 
 fn print(out: &mut impl Write, row: &KernelCheck) -> io::Result<()> {
-    let (name, verdict, case) = (
-        row.name,
-        super::gradcheck::verdict(row.passed),
-        &row.worst_case,
-    );
+    let verdict = super::gradcheck::verdict(row.passed);
+    let (name, case) = (row.name, &row.worst_case);
     let (count, worst, most) = (row.comparisons, row.worst_error, row.tolerance);
     writeln!(
         out,
-        "  {name:<16} {verdict}  {count:>4} comparisons, worst {worst:.2e} (at most {most:.0e}): {case}"
+        "  {name:<16} {verdict:<6}  {count:>4} comparisons, worst {worst:.2e} (at most {most:.0e}): {case}"
     )?;
     out.flush()
 }
@@ -309,30 +307,21 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
             of_ceiling: timed.floor(&ceilings) / timed.seconds,
         })
         .collect();
-    print_document(args.json, &rows, |out| {
-        let (config, device) = (args.config, &open.facts.device);
-        let (bytes, flops) = (ceilings.bytes_per_s / 1e9, ceilings.flops_per_s / 1e9);
-        writeln!(
-            out,
-            "{config} on {device}: a copy moves {bytes:.0} GB/s, multiply-adds reach {flops:.0} GFLOP/s (f32); median of {REPEATS}, cold caches"
-        )?;
-        writeln!(
-            out,
-            "{:<16} {:<9} {:>9} {:>9} {:>10} {:>11}",
-            "kernel", "pass", "ms", "GB/s", "GFLOP/s", "of ceiling"
-        )?;
-        for row in &rows {
-            writeln!(
-                out,
-                "{:<16} {:<9} {:>9.4} {:>9.0} {:>10.0} {:>9.0} %",
-                row.kernel,
-                row.pass,
-                row.milliseconds,
-                row.gigabytes_per_s,
-                row.gigaflops_per_s,
-                row.of_ceiling * 100.0
-            )?;
-        }
-        Ok::<_, io::Error>(())
-    })
+    let (config, device) = (args.config, &open.facts.device);
+    let (bytes, flops) = (ceilings.bytes_per_s / 1e9, ceilings.flops_per_s / 1e9);
+    let title = format!(
+        "{config} on {device}: a copy moves {bytes:.0} GB/s, multiply-adds reach {flops:.0} GFLOP/s (f32); median of {REPEATS}, cold caches"
+    );
+    let table = TableColumns::titled(title, &rows)
+        .left("kernel", |row| row.kernel.to_owned())
+        .left("pass", |row| row.pass.to_owned())
+        .right("ms", |row| format!("{:.4}", row.milliseconds))
+        .right("GB/s", |row| format!("{:.0}", row.gigabytes_per_s))
+        .right("GFLOP/s", |row| format!("{:.0}", row.gigaflops_per_s))
+        .right("of ceiling", |row| {
+            format!("{:.0} %", row.of_ceiling * 100.0)
+        });
+    let mut page = AnalysisPage::default();
+    page.first_table(table);
+    print_page(args.json, &rows, &page)
 }

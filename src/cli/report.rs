@@ -179,10 +179,10 @@ fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Re
     }
     let class = class::merge(found.hand_ins, course, found.unreadable);
     let mut files = vec![
-        ("class.html", class::html::render(&class)),
+        ("class.html", class::page(&class)),
         ("class.json", serde_json::to_string_pretty(&class)?),
     ];
-    files.extend(class::csv::render(&class));
+    files.extend(class::tables(&class));
     let mut written = Vec::new();
     for (name, text) in files {
         let path = output.join(name);

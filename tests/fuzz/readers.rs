@@ -132,7 +132,7 @@ pub fn session_log(bytes: &[u8]) {
     drop(read_only(&place));
     drop(hand_in::verify(&place.folder, None, &COURSE));
     if let Ok(report) = collect(&place, &COURSE, CollectOptions::default()) {
-        check_shown(&markdown::render(&report));
+        check_shown(&markdown(&report));
         html::render(&report);
         let bytes = serde_json::to_vec(&report).expect("a report is JSON");
         let file = folder.path().join("session.json");

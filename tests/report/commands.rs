@@ -24,7 +24,7 @@ fn a_class_is_put_on_one_page() {
     let started = Instant::now();
     let found = of_class::sources::read(&[class.to_path_buf()], &course);
     let merged = of_class::merge(found.hand_ins, &course, found.unreadable);
-    let page = of_class::html::render(&merged);
+    let page = of_class::page(&merged);
     println!(
         "{size} learners in {:.0} ms, {} kB of HTML",
         started.elapsed().as_secs_f64() * 1e3,
@@ -64,7 +64,7 @@ fn a_class_is_put_on_one_page() {
             .any(|row| row.step == "guess-time" && row.ratio.count == size)
     );
     assert!(page.len() < html::MOST_BYTES && !page.contains("NaN"));
-    let tables = of_class::csv::render(&merged);
+    let tables = of_class::tables(&merged);
     assert_eq!(tables[0].1.lines().count(), size + 1);
     assert!(
         tables[0].1.ends_with(",Imagined GPU,true,\n"),

@@ -10,8 +10,11 @@ use serde_json::json;
 
 use super::Instructor;
 use crate::cli::Exit;
+use crate::cli::analysis::AnalysisPage;
+use crate::cli::print_result::print_page;
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::number_or_not;
-use tinyllama_base::untrusted::{PlainWriter, plain};
+use tinyllama_base::untrusted::plain;
 use tinyllama_course::instructor::class::PERMISSIONS;
 use tinyllama_course::instructor::ladder::ladder;
 use tinyllama_course::instructor::view::{LearnerView, views};
@@ -72,64 +75,39 @@ impl Instructor<'_> {
 
     fn print_views(&self, views: &[LearnerView]) -> Result<Exit> {
         let pin = class_file::read(&self.class.folder)?.and_then(|pin| pin.lesson);
-        if self.args.json {
-            return self.print(&json!({ "learners": views, "pinned": pin }), "");
+        let mut page = AnalysisPage::default();
+        if let Some(lesson) = &pin {
+            page.line(format_args!("The class is pinned to {}.", plain(lesson)));
         }
-        let mut out = PlainWriter(io::stdout().lock());
-        if let Some(lesson) = pin {
-            writeln!(out, "The class is pinned to {}.", plain(&lesson))?;
-        }
-        if views.is_empty() {
-            writeln!(out, "No learner has started yet.")?;
-            return Ok(Exit::Ok);
-        }
-        let mut rows = vec![HEAD.map(str::to_owned)];
-        rows.extend(views.iter().map(cells));
-        for row in &rows {
-            writeln!(out, "{}", line(row, &rows))?;
+        match views {
+            [] => page.line("No learner has started yet."),
+            _ => page.line(table(views).render(usize::MAX).trim()),
         }
         if views.iter().any(|view| view.problem.is_some()) {
-            writeln!(out, "\n{PERMISSIONS}")?;
+            page.line(format_args!("\n{PERMISSIONS}"));
         }
-        Ok(Exit::Ok)
+        let document = json!({ "learners": views, "pinned": pin });
+        print_page(self.args.json, &document, &page)
     }
 }
 
-const HEAD: [&str; 9] = [
-    "learner", "position", "done", "skipped", "tries", "hints", "min", "last", "remarks",
-];
-
-fn cells(view: &LearnerView) -> [String; 9] {
-    let at = view.position.as_ref();
-    [
-        view.name.clone(),
-        at.map_or("not begun".into(), ToString::to_string),
-        format!(
-            "{}/{}",
-            view.steps_finished - view.steps_skipped,
-            view.steps
-        ),
-        view.steps_skipped.to_string(),
-        view.attempts.to_string(),
-        view.hints.to_string(),
-        format!("{:.0}", view.minutes),
-        view.last_seen(),
-        view.remarks(true),
-    ]
-}
-
-/// Formats a row. Each column is as wide as its widest cell in all rows; names and positions align left, numbers
-/// right.
-fn line(row: &[String; 9], rows: &[[String; 9]]) -> String {
-    let mut line = String::new();
-    for (at, cell) in row.iter().enumerate() {
-        let wide = rows.iter().map(|row| row[at].chars().count()).max();
-        let wide = wide.unwrap_or(0);
-        // Writing to a string cannot fail.
-        let _ = match at {
-            0 | 1 | 8 => write!(line, "{cell:<wide$}  "),
-            _ => write!(line, "{cell:>wide$}  "),
-        };
-    }
-    line.trim_end().to_owned()
+/// As wide as its cells, so that no name is shortened.
+fn table(views: &[LearnerView]) -> TextTable {
+    let columns = TableColumns::titled("", views)
+        .left("learner", |view| view.name.clone())
+        .left("position", |view| {
+            let at = view.position.as_ref();
+            at.map_or("not begun".into(), ToString::to_string)
+        })
+        .right("done", |view| {
+            let done = view.steps_finished - view.steps_skipped;
+            format!("{done}/{}", view.steps)
+        })
+        .right("skipped", |view| view.steps_skipped.to_string())
+        .right("tries", |view| view.attempts.to_string())
+        .right("hints", |view| view.hints.to_string())
+        .right("min", |view| format!("{:.0}", view.minutes))
+        .right("last", LearnerView::last_seen)
+        .left("remarks", |view| view.remarks(true));
+    columns.into()
 }

@@ -150,7 +150,7 @@ impl Instructor<'_> {
     fn show(&mut self, learner: &str) -> Result<Exit> {
         let place = self.class.place(learner)?;
         let report = collect(&place, &self.course, CollectOptions::default())?;
-        let text = markdown::render(&report);
+        let text = markdown(&report);
         self.print(&serde_json::to_value(&report)?, &text)
     }
 

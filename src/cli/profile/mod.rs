@@ -191,14 +191,9 @@ fn rocm(text: &str) -> Result<ToolVersion, String> {
 
 /// The kinds of a profiler's tasks as values of a flag.
 fn kinds(tool: Tool) -> impl TypedValueParser<Value = ProfileTask> {
-    let kinds = tool.about().kinds;
-    let values = kinds
-        .iter()
-        .map(|kind| PossibleValue::new(kind.name).help(kind.help));
-    PossibleValuesParser::new(values).map(move |name| {
-        let kind = kinds.iter().find(|kind| kind.name == name);
-        kind.map_or_else(|| tool.usual_task().clone(), |kind| kind.task.clone())
-    })
+    let kinds = tool.tasks().filter_map(|task| task.kind());
+    let values = kinds.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(move |name| tool.task(Some(&name)))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -28,7 +28,7 @@ impl ReportFormat {
     fn render(self, report: &Report) -> Result<String> {
         Ok(match self {
             ReportFormat::Json => serde_json::to_string_pretty(report)?,
-            ReportFormat::Markdown => markdown::render(report),
+            ReportFormat::Markdown => markdown(report),
             ReportFormat::Html => html::render(report),
             ReportFormat::Junit => junit::render(report),
         })

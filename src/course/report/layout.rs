@@ -7,8 +7,9 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior};
 use serde::Serialize;
 
-use super::text::{ENERGY_NOTE, RATIO_NOTE, minutes, moment, times};
+use super::text::{ENERGY_NOTE, RATIO_NOTE, minutes, times};
 use crate::report::{NOT_PROVEN, milliseconds};
+use crate::tutor::say::moment;
 use tinyllama_base::untrusted::{code, markdown};
 use tinyllama_base::{HtmlWriter, plural};
 

@@ -12,7 +12,6 @@ pub mod hand_in;
 pub mod html;
 pub mod junit;
 pub(crate) mod layout;
-pub mod markdown;
 mod ratios;
 mod roofline;
 mod shown;
@@ -20,14 +19,12 @@ mod table;
 pub mod text;
 
 pub use class::document::{CheckRow, ClassReport};
+pub use collect::{CollectOptions, collect};
 pub use document::{
     AnswerReport, CaseReport, CheckReport, Device, HotspotRow, KernelReport, LessonReport,
-    Prediction, ProfileReport, Ratio, RunReport, StageRow, StepReport, StepTime, Work,
+    Prediction, ProfileReport, Ratio, Report, RunReport, StageRow, StepReport, StepTime, Work,
 };
 pub use hand_in::{HandInError, HandInFindings, NOT_PROVEN};
-pub use shown::ListLimits;
+pub use shown::{ListLimits, markdown};
 pub use table::ReportTable;
 pub use text::{milliseconds, some_of};
-
-pub use collect::{CollectOptions, collect};
-pub use document::Report;

@@ -7,7 +7,7 @@ use super::html::pictures;
 use crate::analysis::Metric;
 use crate::report::{
     AnswerReport, CheckReport, LessonReport, ProfileReport, Report, ReportTable, RunReport,
-    StepReport, Work, text,
+    StepReport, Work, layout, text,
 };
 use tinyllama_base::{NOT_REPORTED, or_not_reported};
 
@@ -24,6 +24,11 @@ impl ListLimits {
         runs: usize::MAX,
         reflection: usize::MAX,
     };
+}
+
+/// Writes the whole report as Markdown.
+pub fn markdown(report: &Report) -> String {
+    layout::render("report.md", &shown(report, ListLimits::NONE))
 }
 
 pub fn shown(report: &Report, limits: ListLimits) -> Value {

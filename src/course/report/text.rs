@@ -9,6 +9,7 @@ use crate::report::{
 use crate::run::{ENERGY, Joules};
 use crate::session::RunExit;
 use crate::session::progress::done_and_skipped;
+use crate::tutor::say::moment;
 use tinyllama_base::{human_bytes, number_or_not, or_not_reported, plural};
 
 /// Text for a figure that a backend cannot report.
@@ -57,14 +58,6 @@ pub fn exit(exit: Option<&RunExit>) -> String {
         Some(RunExit::Status(status)) => format!("exit status {status}"),
         Some(RunExit::Signal(signal)) => format!("signal {signal}"),
         Some(RunExit::Lost) => "lost: the tutor ended first".into(),
-    }
-}
-
-/// Formats a date and time without the letters that RFC 3339 puts between them.
-pub fn moment(time: &str) -> String {
-    match time.split_once('T') {
-        Some((date, rest)) => format!("{date} {} UTC", rest.trim_end_matches('Z')),
-        None => time.to_string(),
     }
 }
 
@@ -254,11 +247,8 @@ pub fn work(work: &Work) -> ReportTable<PartSum> {
     };
     let rate = |part: &PartSum| {
         let ms = part.device_ms.filter(|ms| *ms > 0.0)?;
-        Some(
-            Metric::AchievedFlopsPerS
-                .unit()
-                .show(part.flops / (ms / 1e3)),
-        )
+        let unit = Metric::AchievedFlopsPerS.unit();
+        Some(unit.show(part.flops / (ms / 1e3)))
     };
     ReportTable::new(work.by_kind())
         .text("Part", |part| part.part.clone())

@@ -22,21 +22,19 @@ mod supervise;
 
 pub use children::each_line;
 pub use energy::{Joules, RunEnergy};
-pub use finished::{ENERGY, EVENTS, stream_of};
-pub use folder::{RunRecord, state_folder};
-pub use launcher::LauncherKind;
+pub use finished::{ENERGY, EVENTS, FinishedRun, FinishedRuns, stream_of};
+pub use folder::{RunFolder, RunRecord, state_folder};
+pub use launcher::{Launcher, LauncherKind};
 pub use play::{Player, Speed};
 pub use tinyllama_base::die_with_parent;
-pub use tinyllama_contract::flags::{Flag, RankArgs, TrainingArgs, merged, split};
+pub use tinyllama_contract::flags::{
+    Flag, RankArgs, RunSpec, TrainingArgs, UsageError, merged, split,
+};
 
 pub use control::{Control, Processes, signal_group};
 pub use exit::{RunExit, signal_name};
-pub use finished::{FinishedRun, FinishedRuns};
-pub use folder::RunFolder;
-pub use launcher::Launcher;
 pub use line::{Line, read_line};
 pub use measurements::Measurements;
 pub use metric::{Metric, MetricUnit, Statistic};
 pub use start::{NotStarted, RunStart, Tape};
 pub use supervise::{EndedRun, RunUpdate, stderr_tail, supervise};
-pub use tinyllama_contract::flags::{RunSpec, UsageError};

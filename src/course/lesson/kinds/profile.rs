@@ -25,11 +25,7 @@ pub(super) const FACTS: Facts = Facts {
 impl StepBehavior for ProfileStep {
     fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self> {
         let tool = step.tool?;
-        let task = match &step.task {
-            Some(kind) => tool.task(kind),
-            None => Ok(tool.usual_task().clone()),
-        };
-        let task = reader.or_refuse("task", task)?;
+        let task = reader.or_refuse("task", tool.task(step.task.as_deref()))?;
         Some(Self { task })
     }
 

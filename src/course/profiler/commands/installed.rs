@@ -191,6 +191,7 @@ mod tests {
         const FLAG: ToolFlag = ToolFlag {
             spellings: &[Spelling::new("--pmc", ToolVersion(6, 3))],
             explanation: "",
+            without: "",
         };
         let help = "usage: a --kernel-trace --stats --truncate-kernels --output-format --output-file --output-directory";
         let installed = Installed {

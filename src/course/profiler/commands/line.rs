@@ -194,16 +194,19 @@ impl<'a> LineBuilder<'a> {
         }
     }
 
-    /// Adds an optional flag. `without` says how the output differs if the tool lacks it.
+    /// Adds a flag that the task can do without.
     pub fn add_if_supported<V: Into<OsString>>(
         &mut self,
         flag: &ToolFlag,
         values: impl IntoIterator<Item = V>,
-        without: &str,
     ) {
         match self.installed.spelling(flag) {
             Some(word) => self.flag(word, flag, values),
-            None => self.note(format!("There is no {} here: {without}", flag.names())),
+            None => self.note(format!(
+                "There is no {} here: {}",
+                flag.names(),
+                flag.without
+            )),
         }
     }
 

@@ -52,25 +52,10 @@ pub struct About {
     version_by_help: fn(Offers<'_>) -> Option<ToolVersion>,
     /// Returns the tool's version in a release of ROCm.
     version_in: fn(ToolVersion) -> ToolVersion,
-    /// Tasks of the tool, the usual one first.
-    pub kinds: &'static [TaskOption],
     build: fn(&ProfileRequest, &Installed) -> Result<CommandLine, LacksFlag>,
     /// Source of a few lines of published output, for machines without the tool.
     pub sample_from: &'static str,
     pub sample: &'static str,
-}
-
-/// A task of a profiler and its name on the command line.
-pub struct TaskOption {
-    pub name: &'static str,
-    pub help: &'static str,
-    pub task: ProfileTask,
-}
-
-impl TaskOption {
-    const fn new(name: &'static str, help: &'static str, task: ProfileTask) -> Self {
-        TaskOption { name, help, task }
-    }
 }
 
 impl Tool {
@@ -101,25 +86,25 @@ impl Tool {
         }
     }
 
-    /// Finds the task that `--kind` names.
+    /// The tasks that `--kind` names, the usual one first.
+    pub fn tasks(self) -> impl Iterator<Item = ProfileTask> {
+        let tasks = ProfileTask::all().into_iter();
+        tasks.filter(move |task| task.tool() == self && task.kind().is_some())
+    }
+
+    /// Finds the task that `--kind` names, or the usual one.
     ///
     /// # Errors
     /// Returns a sentence that lists the valid names.
-    pub fn task(self, kind: &str) -> Result<ProfileTask, String> {
-        let kinds = self.about().kinds;
-        let found = kinds.iter().find(|known| known.name == kind);
-        found.map(|known| known.task.clone()).ok_or_else(|| {
-            let names: Vec<&str> = kinds.iter().map(|known| known.name).collect();
-            format!(
-                "{self} has no task `{kind}`; there are {}",
-                names.join(", ")
-            )
+    pub fn task(self, kind: Option<&str>) -> Result<ProfileTask, String> {
+        let name = |task: &ProfileTask| task.kind().map(|(name, _)| name);
+        let mut tasks = self.tasks();
+        let found = tasks.find(|task| kind.is_none() || name(task) == kind);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.tasks().filter_map(|task| name(&task)).collect();
+            let (kind, names) = (kind.unwrap_or_default(), names.join(", "));
+            format!("{self} has no task `{kind}`; there are {names}")
         })
-    }
-
-    /// The task if none is named.
-    pub fn usual_task(self) -> &'static ProfileTask {
-        &self.about().kinds[0].task
     }
 }
 
@@ -129,17 +114,26 @@ impl fmt::Display for Tool {
     }
 }
 
-/// Defines the tasks. A row has the tool, the training steps that suffice, and what the task shows. Tasks that run the
-/// program once per set of counters need few steps.
+/// Defines the tasks. A row has the tool, the name and help of `--kind`, the training steps that suffice, and what the
+/// task shows. Tasks that run the program once per set of counters need few steps. Of each tool the usual task is first.
 macro_rules! tasks {
-    ($($(#[$about:meta])* $task:ident $(($($with:ty),+))? = $tool:ident, $steps:expr, $shows:literal;)+) => {
+    ($($(#[$about:meta])* $task:ident $(($($with:ty),+))? = $tool:ident $($kind:literal $help:literal)?, $steps:expr, $shows:literal;)+) => {
         /// A task for a profiler.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum ProfileTask { $($(#[$about])* $task $(($($with),+))?,)+ }
 
         impl ProfileTask {
+            fn all() -> Vec<ProfileTask> {
+                vec![$(ProfileTask::$task $(($(<$with>::default()),+))?),+]
+            }
+
             fn facts(&self) -> (Tool, Option<usize>, &'static str) {
                 match self { $(ProfileTask::$task { .. } => (Tool::$tool, $steps, $shows),)+ }
+            }
+
+            /// The name and the help of `--kind`, for tasks that it names.
+            pub fn kind(&self) -> Option<(&'static str, &'static str)> {
+                match self { $(ProfileTask::$task { .. } => None$(.or(Some(($kind, $help))))?,)+ }
             }
         }
     };
@@ -147,39 +141,39 @@ macro_rules! tasks {
 
 tasks! {
     /// The time that each kernel takes.
-    Hotspots = Rocprofv3, Some(10), "which kernels the device's time goes to, how often each is launched and how long the device idles between them";
+    Hotspots = Rocprofv3 "hotspots" "Which kernels take the time", Some(10), "which kernels the device's time goes to, how often each is launched and how long the device idles between them";
     /// Kernels, copies and calls on one timeline, for Perfetto.
-    Runtime = Rocprofv3, Some(10), "kernels, copies and API calls on one timeline; open the .pftrace file in ui.perfetto.dev";
+    Runtime = Rocprofv3 "runtime" "A timeline for Perfetto", Some(10), "kernels, copies and API calls on one timeline; open the .pftrace file in ui.perfetto.dev";
     /// Hardware counters. An empty list means those that the tutor's tables need.
-    Counters(Vec<String>) = Rocprofv3, Some(2), "hardware counters of every launch: waves, instructions, cache hits, bytes to and from memory";
+    Counters(Vec<String>) = Rocprofv3 "counters" "Hardware counters, in runs that fit", Some(2), "hardware counters of every launch: waves, instructions, cache hits, bytes to and from memory";
     /// The time that each kernel takes, grouped by the program's ranges that launched them.
-    Renamed = Rocprofv3, Some(10), "which phases and parts of the model the device's time goes to, without a table of kernels";
+    Renamed = Rocprofv3 "renamed" "Time by the program's own ranges instead of kernels", Some(10), "which phases and parts of the model the device's time goes to, without a table of kernels";
     /// Positions of wavefronts in a kernel, at intervals.
-    PcSampling = Rocprofv3, Some(20), "at which instructions of a kernel its wavefronts are, and with stochastic sampling why they wait";
+    PcSampling = Rocprofv3 "pc-sampling" "Which instructions of a kernel wavefronts wait at", Some(20), "at which instructions of a kernel its wavefronts are, and with stochastic sampling why they wait";
     /// The instructions of a few wavefronts.
-    ThreadTrace = Rocprofv3, Some(2), "every instruction of a few wavefronts with its cycles, in ROCprof Compute Viewer";
+    ThreadTrace = Rocprofv3 "thread-trace" "Every instruction of a few wavefronts", Some(2), "every instruction of a few wavefronts with its cycles, in ROCprof Compute Viewer";
     /// The kernels that a running process launches.
-    Attach(u32) = Rocprofv3, None, "the kernels that a running process launches, for ten seconds";
+    Attach(u32) = Rocprofv3 "attach" "Follows a process that is running, --pid", None, "the kernels that a running process launches, for ten seconds";
     /// Sums over a database of rocprofv3.
     Summary(PathBuf) = Rocprofv3, None, "calls and times of kernels, copies and API calls in the database";
     /// The answer of a rocprofv3 database to a question in SQL.
     Query(PathBuf, String) = Rocprofv3, None, "the rows that your question selects from the database";
     /// The tasks in an input file of the user.
-    InputFile(PathBuf) = Rocprofv3, Some(10), "what your input file asks for";
+    InputFile(PathBuf) = Rocprofv3 "input" "What --input says", Some(10), "what your input file asks for";
     /// Trace and call tree of host and device.
-    SystemTrace = RocprofSys, Some(10), "a timeline of host and device, and a call tree with the time in each function";
+    SystemTrace = RocprofSys "run" "Timeline and call tree", Some(10), "a timeline of host and device, and a call tree with the time in each function";
     /// Call stacks at intervals.
-    Sample = RocprofSys, Some(10), "where the host spends its time, from call stacks taken at intervals";
+    Sample = RocprofSys "sample" "Call stacks at intervals", Some(10), "where the host spends its time, from call stacks taken at intervals";
     /// Writes a file with every setting.
-    Configuration = RocprofSys, None, "a file with every setting of rocprof-sys, to edit and pass with --config";
+    Configuration = RocprofSys "config" "A file with every setting", None, "a file with every setting of rocprof-sys, to edit and pass with --config";
     /// All counters, by replaying the program.
-    Profile = RocprofCompute, Some(2), "every counter of the device for every kernel, each as a share of its peak";
+    Profile = RocprofCompute "profile" "Every counter", Some(2), "every counter of the device for every kernel, each as a share of its peak";
     /// Only the counters of a roofline.
-    Roofline = RocprofCompute, Some(2), "kernels under the ceilings of memory and arithmetic that the tool measures on this GPU";
+    Roofline = RocprofCompute "roofline" "Only what a roofline needs", Some(2), "kernels under the ceilings of memory and arithmetic that the tool measures on this GPU";
     /// One set of metrics, in one run.
-    MetricSet = RocprofCompute, Some(2), "how busy the units that compute are, from a single run";
+    MetricSet = RocprofCompute "set" "One set of metrics, in a single run", Some(2), "how busy the units that compute are, from a single run";
     /// All counters in one run, with different ones at each launch.
-    Multiplexed = RocprofCompute, Some(20), "every counter of the device for every kernel, from a single run; each launch counts a part of them";
+    Multiplexed = RocprofCompute "multiplexed" "Every counter in a single run, different ones at each launch", Some(20), "every counter of the device for every kernel, from a single run; each launch counts a part of them";
     /// Tables from a workload folder.
     Analyze = RocprofCompute, None, "tables of every hardware block, each figure with the peak it can reach";
     /// The kernels of a workload folder with their numbers.

@@ -4,7 +4,7 @@
 use super::installed::Installed;
 use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
 use super::version::{ToolVersion, flags};
-use super::{About, ProfileRequest, ProfileTask, TaskOption};
+use super::{About, ProfileRequest, ProfileTask};
 
 const V2_0: ToolVersion = ToolVersion(2, 0);
 const V3_3: ToolVersion = ToolVersion(3, 3);
@@ -32,10 +32,12 @@ flags! {
     NAME = "--name" V2_0: "name of the workload";
     FOLDER = "--output-directory" V3_5, "--path" V2_0 until V3_5: "folder for the workload";
     OVERWRITE = "--overwrite" V3_8: "writes into the folder although it is not empty: the tutor's log is in it";
-    NO_ROOF = "--no-roof" V2_0: "leaves out the measurement of the GPU's ceilings, which takes minutes";
+    NO_ROOF = "--no-roof" V2_0: "leaves out the measurement of the GPU's ceilings, which takes minutes",
+        or "the GPU's ceilings are measured as well, which takes minutes.";
     ROOFLINE = "--roofline" V3_10, "--roof-only" V2_0 until V3_10: "collects only what a roofline needs, and measures the GPU's ceilings";
     KERNEL_NAMES = "--kernel-names" V2_0 until V3_5: "writes kernel names next to the points of the roofline";
-    DEVICE = "--roofline-device" V3_10, "--device" V2_0 until V3_10: "the GPU whose ceilings are measured";
+    DEVICE = "--roofline-device" V3_10, "--device" V2_0 until V3_10: "the GPU whose ceilings are measured",
+        or "the tool chooses the GPU whose ceilings it measures.";
     SET = "--set" V3_3: "collects one set of metrics in a single run; `rocprof-compute profile --list-sets` names the sets";
     MULTIPLEXING = "--iteration-multiplexing" V3_5: "counts different counters at each launch of a kernel, so that one run of the program is enough";
     WORKLOAD = "--path" V2_0: "the workload folder to read";
@@ -51,24 +53,6 @@ pub const ABOUT: About = About {
     version_labels: &["compute version", "omniperf version"],
     version_by_help: |_| None,
     version_in,
-    kinds: &[
-        TaskOption::new("profile", "Every counter", ProfileTask::Profile),
-        TaskOption::new(
-            "roofline",
-            "Only what a roofline needs",
-            ProfileTask::Roofline,
-        ),
-        TaskOption::new(
-            "set",
-            "One set of metrics, in a single run",
-            ProfileTask::MetricSet,
-        ),
-        TaskOption::new(
-            "multiplexed",
-            "Every counter in a single run, different ones at each launch",
-            ProfileTask::Multiplexed,
-        ),
-    ],
     build,
     sample_from: "ceilings of an MI200 as the tool measured them, published with its tests; not measured here",
     sample: "ceiling        measured\n\
@@ -107,21 +91,14 @@ fn profile(request: &ProfileRequest, installed: &Installed) -> Result<CommandLin
         ProfileTask::Roofline => {
             line.require(&ROOFLINE, NO_VALUE);
             line.require_if_known(&KERNEL_NAMES, NO_VALUE);
-            line.add_if_supported(
-                &DEVICE,
-                ["0"],
-                "the tool chooses the GPU whose ceilings it measures.",
-            );
+            line.add_if_supported(&DEVICE, ["0"]);
         }
-        ProfileTask::MetricSet => {
-            line.require(&SET, ["compute_thruput_util"]);
-            no_ceilings(&mut line);
-        }
-        ProfileTask::Multiplexed => {
-            line.require(&MULTIPLEXING, NO_VALUE);
-            no_ceilings(&mut line);
-        }
-        _ => no_ceilings(&mut line),
+        ProfileTask::MetricSet => line.require(&SET, ["compute_thruput_util"]),
+        ProfileTask::Multiplexed => line.require(&MULTIPLEXING, NO_VALUE),
+        _ => {}
+    }
+    if request.task != ProfileTask::Roofline {
+        line.add_if_supported(&NO_ROOF, NO_VALUE);
     }
     line.target();
     line.note(match request.task {
@@ -139,14 +116,6 @@ fn profile(request: &ProfileRequest, installed: &Installed) -> Result<CommandLin
         }
     });
     line.finish()
-}
-
-fn no_ceilings(line: &mut LineBuilder<'_>) {
-    line.add_if_supported(
-        &NO_ROOF,
-        NO_VALUE,
-        "the GPU's ceilings are measured as well, which takes minutes.",
-    );
 }
 
 fn analyze(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {

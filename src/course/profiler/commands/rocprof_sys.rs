@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::installed::Installed;
 use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
 use super::version::{ToolVersion, flags};
-use super::{About, ProfileRequest, ProfileTask, TaskOption};
+use super::{About, ProfileRequest, ProfileTask};
 
 const V6_2: ToolVersion = ToolVersion(6, 2);
 /// Since this version the tool also writes a database.
@@ -16,10 +16,12 @@ const V10_1: ToolVersion = ToolVersion(10, 1);
 flags! {
     TRACE = "--trace" V6_2: "writes a timeline for ui.perfetto.dev";
     PROFILE = "--profile" V6_2: "writes a call tree with the time in each function (wall_clock); since ROCm 10.1 only on request";
-    PROFILE_FORMAT = "--profile-format" V6_2: "forms of the call tree";
+    PROFILE_FORMAT = "--profile-format" V6_2: "forms of the call tree",
+        or "the tool chooses the forms of the call tree, and the tutor reads text and JSON.";
     OUTPUT = "--output" V6_2: "folder for the output; a folder with date and time is made in it";
     GENERATE = "-G" V6_2: "writes a file with every setting and its default";
-    ALL = "--all" V6_2: "includes descriptions of each setting";
+    ALL = "--all" V6_2: "includes descriptions of each setting",
+        or "the file has no descriptions of the settings.";
 }
 
 pub const ABOUT: About = About {
@@ -31,15 +33,6 @@ pub const ABOUT: About = About {
     version_labels: &["rocm:", "rocm version"],
     version_by_help: |_| None,
     version_in: |rocm| rocm,
-    kinds: &[
-        TaskOption::new("run", "Timeline and call tree", ProfileTask::SystemTrace),
-        TaskOption::new("sample", "Call stacks at intervals", ProfileTask::Sample),
-        TaskOption::new(
-            "config",
-            "A file with every setting",
-            ProfileTask::Configuration,
-        ),
-    ],
     build,
     sample_from: "the call tree of a conjugate gradient solver, published in AMD's documentation; not measured here",
     sample: "region                       thread  calls     total    self\n\
@@ -62,8 +55,7 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
     let mut line = LineBuilder::new(request, installed, &program, does);
     line.require(&TRACE, NO_VALUE);
     line.require(&PROFILE, NO_VALUE);
-    let without = "the tool chooses the forms of the call tree, and the tutor reads text and JSON.";
-    line.add_if_supported(&PROFILE_FORMAT, ["text", "json"], without);
+    line.add_if_supported(&PROFILE_FORMAT, ["text", "json"]);
     line.require(&OUTPUT, [&request.folder]);
     line.target();
     if installed.is_at_least(V10_1) {
@@ -84,11 +76,7 @@ fn configuration(
     let mut line = LineBuilder::new(request, &installed, &program, does);
     let path = request.folder.join("rocprof-sys.cfg");
     line.require(&GENERATE, [&path]);
-    line.add_if_supported(
-        &ALL,
-        NO_VALUE,
-        "the file has no descriptions of the settings.",
-    );
+    line.add_if_supported(&ALL, NO_VALUE);
     line.note(format!(
         "Edit the file, then say `export ROCPROFSYS_CONFIG_FILE={}` before a run.",
         path.display()

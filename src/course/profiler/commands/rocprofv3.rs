@@ -1,12 +1,12 @@
 //! rocprofv3: traces and hardware counters. Its versions are those of ROCm.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::counters::{default_counters, passes};
 use super::installed::Installed;
 use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
 use super::version::{ToolVersion, flags};
-use super::{About, ProfileRequest, ProfileTask, TaskOption};
+use super::{About, ProfileRequest, ProfileTask};
 
 const V6_2: ToolVersion = ToolVersion(6, 2);
 const V6_3: ToolVersion = ToolVersion(6, 3);
@@ -21,15 +21,19 @@ const V7_14: ToolVersion = ToolVersion(7, 14);
 flags! {
     KERNEL_TRACE = "--kernel-trace" V6_2: "records every kernel the device runs, with start and end";
     HIP_TRACE = "--hip-trace" V6_2: "records the program's calls into HIP";
-    MARKER_TRACE = "--marker-trace" V6_2: "records ranges the program marks itself (ROCTx)";
+    MARKER_TRACE = "--marker-trace" V6_2: "records ranges the program marks itself (ROCTx)",
+        or "the program's own ranges are not recorded.";
     MEMORY_COPY_TRACE = "--memory-copy-trace" V6_2: "records copies between host and device";
     RUNTIME_TRACE = "--runtime-trace" V6_3: "records HIP calls, kernels, copies, allocations and the program's own markers";
-    STATS = "--stats" V6_2: "adds a summary: calls, total, mean, least and most per kernel";
-    TRUNCATE = "--truncate-kernels" V6_2: "shortens kernel names to the function's; instances of one template then share a name";
+    STATS = "--stats" V6_2: "adds a summary: calls, total, mean, least and most per kernel",
+        or "the tool writes no sums, and the tutor adds up the trace.";
+    TRUNCATE = "--truncate-kernels" V6_2: "shortens kernel names to the function's; instances of one template then share a name",
+        or "kernels are listed with their whole names.";
     PMC = "--pmc" V6_3: "hardware counters to read at every kernel, as many as fit one run of the program";
     INPUT = "-i" V6_2: "reads counters and options from a file, one run of the program for each set";
     SELECTED_REGIONS = "--selected-regions" V7_0:
-        "records only what the program selects (ROCTx): here its counted steps, without warm-up, tuning and comparing repeats";
+        "records only what the program selects (ROCTx): here its counted steps, without warm-up, tuning and comparing repeats",
+        or "it came with ROCm 7.0. Warm-up, tuning and the comparison of repeats are in these figures, so there are more calls than in the counted steps.";
     KERNEL_RENAME = "--kernel-rename" V6_3: "names each kernel after the range of the program that launched it: a phase of the step, a part of the model";
     THREAD_TRACE = "--att" V7_0: "follows the instructions of a few wavefronts, one by one";
     THREAD_TRACE_UNIT = "--att-target-cu" V7_0: "the compute unit whose wavefronts are followed";
@@ -57,44 +61,6 @@ pub const ABOUT: About = About {
     version_labels: &["rocm_version"],
     version_by_help,
     version_in: |rocm| rocm,
-    kinds: &[
-        TaskOption::new(
-            "hotspots",
-            "Which kernels take the time",
-            ProfileTask::Hotspots,
-        ),
-        TaskOption::new("runtime", "A timeline for Perfetto", ProfileTask::Runtime),
-        TaskOption::new(
-            "counters",
-            "Hardware counters, in runs that fit",
-            ProfileTask::Counters(Vec::new()),
-        ),
-        TaskOption::new(
-            "renamed",
-            "Time by the program's own ranges instead of kernels",
-            ProfileTask::Renamed,
-        ),
-        TaskOption::new(
-            "pc-sampling",
-            "Which instructions of a kernel wavefronts wait at",
-            ProfileTask::PcSampling,
-        ),
-        TaskOption::new(
-            "thread-trace",
-            "Every instruction of a few wavefronts",
-            ProfileTask::ThreadTrace,
-        ),
-        TaskOption::new(
-            "attach",
-            "Follows a process that is running, --pid",
-            ProfileTask::Attach(0),
-        ),
-        TaskOption::new(
-            "input",
-            "What --input says",
-            ProfileTask::InputFile(PathBuf::new()),
-        ),
-    ],
     build,
     sample_from: "kernel statistics of a Jacobi solver, published in AMD's HPCTrainingExamples; not measured here",
     sample: "kernel                 calls      total       mean   share\n\
@@ -128,13 +94,13 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
     match &request.task {
         ProfileTask::Runtime => {
             runtime_trace(&mut line, installed);
-            counted_steps(&mut line);
+            line.add_if_supported(&SELECTED_REGIONS, NO_VALUE);
             form = "pftrace";
         }
         ProfileTask::Counters(counters) => {
             count(&mut line, request, installed, counters);
             match installed.is_at_least(V7_14) {
-                true => counted_steps(&mut line),
+                true => line.add_if_supported(&SELECTED_REGIONS, NO_VALUE),
                 false => line.note(EVERYTHING_COUNTED),
             }
         }
@@ -150,8 +116,8 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
             line.require(&KERNEL_TRACE, NO_VALUE);
             line.require(&MARKER_TRACE, NO_VALUE);
             line.require(&KERNEL_RENAME, NO_VALUE);
-            statistics(&mut line);
-            counted_steps(&mut line);
+            line.add_if_supported(&STATS, NO_VALUE);
+            line.add_if_supported(&SELECTED_REGIONS, NO_VALUE);
         }
         ProfileTask::PcSampling => sample(&mut line, request, installed),
         ProfileTask::ThreadTrace => {
@@ -163,22 +129,14 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
             line.require(&ATTACH, [process.to_string()]);
             line.require(&ATTACH_DURATION, ["10000"]);
             line.require(&KERNEL_TRACE, NO_VALUE);
-            statistics(&mut line);
+            line.add_if_supported(&STATS, NO_VALUE);
         }
         _ => {
             line.require(&KERNEL_TRACE, NO_VALUE);
-            statistics(&mut line);
-            line.add_if_supported(
-                &TRUNCATE,
-                NO_VALUE,
-                "kernels are listed with their whole names.",
-            );
-            line.add_if_supported(
-                &MARKER_TRACE,
-                NO_VALUE,
-                "the program's own ranges are not recorded.",
-            );
-            counted_steps(&mut line);
+            line.add_if_supported(&STATS, NO_VALUE);
+            line.add_if_supported(&TRUNCATE, NO_VALUE);
+            line.add_if_supported(&MARKER_TRACE, NO_VALUE);
+            line.add_if_supported(&SELECTED_REGIONS, NO_VALUE);
         }
     }
     line.require(&OUTPUT_FORMAT, [form]);
@@ -219,18 +177,6 @@ fn database(
 }
 
 const EVERYTHING_COUNTED: &str = "--selected-regions is left out: before ROCm 7.14 counters do not follow it. Warm-up, tuning and the comparison of repeats are in these figures, so there are more launches than in the counted steps.";
-
-fn counted_steps(line: &mut LineBuilder<'_>) {
-    line.add_if_supported(&SELECTED_REGIONS, NO_VALUE, "it came with ROCm 7.0. Warm-up, tuning and the comparison of repeats are in these figures, so there are more calls than in the counted steps.");
-}
-
-fn statistics(line: &mut LineBuilder<'_>) {
-    line.add_if_supported(
-        &STATS,
-        NO_VALUE,
-        "the tool writes no sums, and the tutor adds up the trace.",
-    );
-}
 
 fn runtime_trace(line: &mut LineBuilder<'_>, installed: &Installed) {
     if installed.knows(&RUNTIME_TRACE) {

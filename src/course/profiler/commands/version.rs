@@ -60,6 +60,8 @@ pub struct ToolFlag {
     pub spellings: &'static [Spelling],
     /// One line for a learner.
     pub explanation: &'static str,
+    /// How the output differs without the flag, if a task can do without it.
+    pub without: &'static str,
 }
 
 impl ToolFlag {
@@ -88,13 +90,14 @@ impl ToolFlag {
 }
 
 /// Defines flags. Each has a constant, its spellings with the first version and the version that ends it (the newest
-/// spelling first), and an explanation.
+/// spelling first), an explanation, and how the output differs without it.
 macro_rules! flags {
-    ($($(#[$about:meta])* $name:ident = $($word:literal $present_since:ident $(until $until:ident)?),+: $does:literal;)+) => {
+    ($($(#[$about:meta])* $name:ident = $($word:literal $present_since:ident $(until $until:ident)?),+: $does:literal $(, or $without:literal)?;)+) => {
         $($(#[$about])* const $name: $crate::profiler::commands::version::ToolFlag =
             $crate::profiler::commands::version::ToolFlag {
                 spellings: &[$($crate::profiler::commands::version::Spelling::new($word, $present_since)$(.removed_in($until))?),+],
                 explanation: $does,
+                without: concat!($($without)?),
             };)+
     };
 }
@@ -125,6 +128,7 @@ mod tests {
                 Spelling::new("--roof-only", ToolVersion(2, 0)).removed_in(ToolVersion(3, 10)),
             ],
             explanation: "",
+            without: "",
         };
         let written =
             [(1, 9), (2, 0), (3, 9), (3, 10)].map(|(a, b)| FLAG.spelling_in(ToolVersion(a, b)));

@@ -107,6 +107,20 @@ impl Profile {
             .filter(move |(_, label)| !known.contains(label))
     }
 
+    /// As [`Profile::only_summarised`], but with all rows if nothing is recorded.
+    pub fn summarised_besides(
+        &self,
+        kind: StatisticKind,
+        recorded: impl Iterator<Item = LaneId>,
+    ) -> Vec<&ProfilerStatistic> {
+        let mut recorded = recorded.peekable();
+        if recorded.peek().is_none() {
+            return self.summary(kind).collect();
+        }
+        let rows = self.only_summarised(kind, recorded);
+        rows.map(|(row, _)| row).collect()
+    }
+
     pub fn name(&self, id: NameId) -> &str {
         &self.names.values[id.0 as usize]
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::profiler::model::{Profile, ProfilerStatistic, StatisticKind};
+use crate::profiler::model::{Profile, StatisticKind};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{bytes, or_not_reported, time};
 
@@ -37,7 +37,8 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
         let both = sums.bytes.zip(copy.bytes);
         sums.bytes = both.map(|(sum, bytes)| sum.saturating_add(bytes));
     }
-    for row in summarised(profile) {
+    let lanes = profile.copies.iter().map(|copy| copy.lane);
+    for row in profile.summarised_besides(StatisticKind::MemoryCopy, lanes) {
         let sums = by_direction.entry(direction(profile.name(row.name)));
         let sums = sums.or_default();
         sums.count += row.calls;
@@ -52,19 +53,6 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
     let mut copies: Vec<Copies> = named.collect();
     copies.sort_by_key(|copies| std::cmp::Reverse(copies.total_ns));
     copies
-}
-
-/// Rows of the profilers' own sums for processes without single copies.
-fn summarised(profile: &Profile) -> Vec<&ProfilerStatistic> {
-    let kind = StatisticKind::MemoryCopy;
-    let lanes = profile.copies.iter().map(|copy| copy.lane);
-    match profile.copies.is_empty() {
-        true => profile.summary(kind).collect(),
-        false => profile
-            .only_summarised(kind, lanes)
-            .map(|(row, _)| row)
-            .collect(),
-    }
 }
 
 /// Formats `host to device` from `MEMORY_COPY_HOST_TO_DEVICE` or the first rocprof's `CopyHostToDevice`.

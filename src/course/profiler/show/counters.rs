@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::derived::{DERIVED, Derived, GoodRange};
+use super::report::totals;
 use crate::profiler::model::{Profile, ReplayPass, StatisticKind};
 use crate::profiler::name;
 use tinyllama_base::table::{TableColumns, TextTable, shortened};
@@ -70,11 +71,11 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
             }
         }
     }
-    let times = mean_times(profile);
+    let times = times(profile);
     let mut kernels: Vec<KernelCounters> = kernels.into_values().collect();
     for kernel in &mut kernels {
         let times = times.get(kernel.kernel.as_str());
-        kernel.mean_ns = times.map(|(sum, count)| sum / *count as f64);
+        kernel.mean_ns = times.map(|(count, sum)| sum / *count as f64);
         let of_kernel = launches
             .iter()
             .filter(|((name, _), _)| *name == kernel.kernel);
@@ -111,24 +112,13 @@ impl CounterSummary {
     }
 }
 
-/// Sum and number of the launches' times, by kernel. From a summary if no launch has a time.
-fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
-    let mut times: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
-    for (launch, time) in profile.timed() {
-        let name = profile.kernel_name(launch.variant);
-        let entry = times.entry(name).or_default();
-        entry.0 += time.duration() as f64;
-        entry.1 += 1;
-    }
-    if times.is_empty() {
-        let rows = profile.summary(StatisticKind::Kernel);
-        for row in rows.filter(|row| row.calls > 0) {
-            let entry = times.entry(profile.name(row.name)).or_default();
-            entry.0 += row.total_ns;
-            entry.1 += row.calls;
-        }
-    }
-    times
+/// Number and sum of the launches' times, by kernel. From a summary if no launch has a time.
+fn times(profile: &Profile) -> BTreeMap<&str, (u64, f64)> {
+    let launches = profile.timed();
+    let launches = launches.map(|(one, time)| (profile.variant(one.variant).kernel, time));
+    let rows = profile.summary(StatisticKind::Kernel);
+    let rows = rows.filter(|row| row.calls > 0 && !profile.is_timed());
+    totals(profile, launches, rows).into_iter().collect()
 }
 
 /// Builds a table for each of the first `limit` kernels: derived metrics first, then the counters.

@@ -75,12 +75,7 @@ pub struct Hotspots {
 
 /// Sums kernels, the longest total first. Uses single launches if the profile has them, otherwise the profiler's summary.
 pub fn hotspots(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Hotspots {
-    let has_summary = || profile.summary(StatisticKind::Kernel).next().is_some();
-    let mut found = if profile.is_timed() || !has_summary() {
-        from_dispatches(profile, group)
-    } else {
-        from_summary(profile, group)
-    };
+    let mut found = sums(profile, group);
     found.total_ns = found.kernels.iter().map(|kernel| kernel.total_ns).sum();
     let steps =
         counted_steps(profile).filter(|_| !found.from_summary && found.summarised.is_empty());
@@ -123,7 +118,8 @@ fn counted_steps(profile: &Profile) -> Option<usize> {
     (steps > 0 && !outside).then_some(steps)
 }
 
-fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
+fn sums(profile: &Profile, group: GroupBy) -> Hotspots {
+    let kind = StatisticKind::Kernel;
     let mut by_variant: HashMap<VariantId, Hotspot> = HashMap::new();
     for (launch, time) in profile.timed() {
         let duration = time.duration() as f64;
@@ -136,30 +132,23 @@ fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
         line.add(sums.calls, sums.total_ns, sums.min_ns, sums.max_ns);
         line.variants += 1;
     }
-    let timed = profile.timed().map(|(launch, _)| launch.lane);
-    let mut summarised = BTreeSet::new();
-    for (statistic, process) in profile.only_summarised(StatisticKind::Kernel, timed) {
-        lines.summary(profile, statistic);
-        summarised.insert(process.to_owned());
-    }
-    Hotspots {
-        kernels: lines.kernels,
-        untimed: (profile.dispatches.len() - profile.timed().count()) as u64,
-        summarised,
+    let mut found = Hotspots {
+        from_summary: !profile.is_timed() && profile.summary(kind).next().is_some(),
         ..Hotspots::default()
+    };
+    if found.from_summary {
+        let rows = profile.summary(kind);
+        rows.for_each(|row| lines.summary(profile, row));
+    } else {
+        let timed = profile.timed().map(|(launch, _)| launch.lane);
+        for (row, process) in profile.only_summarised(kind, timed) {
+            lines.summary(profile, row);
+            found.summarised.insert(process.to_owned());
+        }
+        found.untimed = (profile.dispatches.len() - profile.timed().count()) as u64;
     }
-}
-
-fn from_summary(profile: &Profile, group: GroupBy) -> Hotspots {
-    let mut lines = HotspotGroups::new(group);
-    for statistic in profile.summary(StatisticKind::Kernel) {
-        lines.summary(profile, statistic);
-    }
-    Hotspots {
-        kernels: lines.kernels,
-        from_summary: true,
-        ..Hotspots::default()
-    }
+    found.kernels = lines.kernels;
+    found
 }
 
 /// Lines by what counts as one kernel.

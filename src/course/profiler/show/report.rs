@@ -10,7 +10,7 @@ use super::{
     copies, counters, idle, launches, memory_chart, occupancy, roofline, samples, timeline,
 };
 use crate::profiler::model::{
-    ApiCall, CallRegion, Profile, ProfilerMetric, ProfilerStatistic, StatisticKind,
+    CallRegion, NameId, Profile, ProfilerMetric, ProfilerStatistic, StatisticKind, TimeSpan,
 };
 use crate::profiler::name;
 use tinyllama_base::table::{TableColumns, TextTable};
@@ -91,47 +91,43 @@ const NUMBERS_SHOWN: usize = 5;
 /// Name, calls and nanoseconds of an action of the host.
 pub type CallTotals<'a> = (&'a str, (u64, f64));
 
+/// Adds up single actions and rows of the profilers' sums by name. The longest total comes first.
+pub(super) fn totals<'a>(
+    profile: &'a Profile,
+    single: impl IntoIterator<Item = (NameId, TimeSpan)>,
+    summarised: impl IntoIterator<Item = &'a ProfilerStatistic>,
+) -> Vec<CallTotals<'a>> {
+    let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    let single = single.into_iter();
+    let single = single.map(|(name, time)| (name, 1, time.duration() as f64));
+    let summarised = summarised.into_iter();
+    let summarised = summarised.map(|row| (row.name, row.calls, row.total_ns));
+    for (name, calls, ns) in single.chain(summarised) {
+        let entry = sums.entry(profile.name(name)).or_default();
+        entry.0 += calls;
+        entry.1 += ns;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+    sums
+}
+
 /// API calls by time, from single calls or from the profiler's summary.
 pub fn api_calls(profile: &Profile) -> Vec<CallTotals<'_>> {
     let calls = || profile.calls.iter();
-    let mut sums = by_name(profile, calls().filter(|call| !is_marker(profile, call)));
-    let others = profile.only_summarised(StatisticKind::Api, calls().map(|call| call.lane));
-
-    let rows: Vec<&ProfilerStatistic> = match profile.calls.is_empty() {
-        true => profile.summary(StatisticKind::Api).collect(),
-        false => others.map(|(row, _)| row).collect(),
-    };
-    for statistic in rows {
-        let entry = sums.entry(profile.name(statistic.name)).or_default();
-        entry.0 += statistic.calls;
-        entry.1 += statistic.total_ns;
-    }
-    longest_first(sums)
+    let others = profile.summarised_besides(StatisticKind::Api, calls().map(|call| call.lane));
+    let calls = calls().filter(|call| !is_marker(profile, call));
+    totals(
+        profile,
+        calls.map(|call| (call.function, call.time)),
+        others,
+    )
 }
 
 /// Ranges that the program marked, by time.
 pub fn marked(profile: &Profile) -> Vec<CallTotals<'_>> {
     let marked = profile.calls.iter().filter(|call| is_marker(profile, call));
-    longest_first(by_name(profile, marked))
-}
-
-fn by_name<'a>(
-    profile: &'a Profile,
-    calls: impl Iterator<Item = &'a ApiCall>,
-) -> BTreeMap<&'a str, (u64, f64)> {
-    let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
-    for call in calls {
-        let entry = sums.entry(profile.name(call.function)).or_default();
-        entry.0 += 1;
-        entry.1 += call.time.duration() as f64;
-    }
-    sums
-}
-
-fn longest_first<'a>(sums: BTreeMap<&'a str, (u64, f64)>) -> Vec<CallTotals<'a>> {
-    let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-    sums
+    totals(profile, marked.map(|call| (call.function, call.time)), [])
 }
 
 pub fn calls(profile: &Profile, limit: usize) -> TextTable {
@@ -145,32 +141,18 @@ pub fn markers(profile: &Profile, limit: usize) -> TextTable {
 
 /// Allocations and releases of memory, from single ones or from the profiler's summary.
 pub fn allocations(profile: &Profile, limit: usize) -> TextTable {
-    let mut sums = match profile.allocations.is_empty() {
-        true => summed(profile, StatisticKind::MemoryAllocation),
-        false => BTreeMap::new(),
-    };
-    for allocation in &profile.allocations {
-        let entry: &mut (u64, f64) = sums.entry(profile.name(allocation.operation)).or_default();
-        entry.0 += 1;
-        entry.1 += allocation.time.duration() as f64;
-    }
-    called("Allocations", "operation", &longest_first(sums), limit)
+    let all = &profile.allocations;
+    let summarised = profile.summary(StatisticKind::MemoryAllocation);
+    let summarised = summarised.filter(|_| all.is_empty());
+    let single = all.iter().map(|one| (one.operation, one.time));
+    let sums = totals(profile, single, summarised);
+    called("Allocations", "operation", &sums, limit)
 }
 
 /// The profiler's sums by domain.
 pub fn domains(profile: &Profile, limit: usize) -> TextTable {
-    let sums = longest_first(summed(profile, StatisticKind::Domain));
+    let sums = totals(profile, [], profile.summary(StatisticKind::Domain));
     called("The profiler's sums by domain", "domain", &sums, limit)
-}
-
-fn summed(profile: &Profile, kind: StatisticKind) -> BTreeMap<&str, (u64, f64)> {
-    let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
-    for row in profile.summary(kind) {
-        let entry = sums.entry(profile.name(row.name)).or_default();
-        entry.0 += row.calls;
-        entry.1 += row.total_ns;
-    }
-    sums
 }
 
 fn called(title: &str, what: &'static str, calls: &[CallTotals], limit: usize) -> TextTable {

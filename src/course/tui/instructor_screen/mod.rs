@@ -197,7 +197,7 @@ impl Board<'_> {
         let place = self.class.place(name)?;
         self.page = Some(
             match collect(&place, self.course, CollectOptions::default()) {
-                Ok(report) => TextPage::new(name, PageText::Markdown(markdown::render(&report))),
+                Ok(report) => TextPage::new(name, PageText::Markdown(markdown(&report))),
                 Err(error) => {
                     let text = format!("{error}. {}", error.remedy());
                     TextPage::new(name, PageText::Paragraphs(vec![(text, Tone::Warning)]))

@@ -106,7 +106,7 @@ impl Panel for ReportPanel {
 
 fn open(model: &mut Model) -> Effects {
     model.open_later("Collecting your report…", |context| {
-        let markdown = text::render(&collect(context)?);
+        let markdown = text(&collect(context)?);
         Ok(Box::new(ReportPanel::new(markdown, folder())))
     })
 }
