@@ -9,7 +9,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::analysis::AnalysisPage;
+use super::analysis::{AnalysisPage, parse_number};
 use super::doctor_launcher::LauncherReport;
 use super::print_result::print_document;
 use super::session::warn_of;
@@ -86,11 +86,8 @@ struct TerminalFacts {
 
 /// Parses minutes, up to a day.
 fn minutes(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "not a number".to_string())?;
-    match value > 0.0 && value <= 24.0 * 60.0 {
-        true => Ok(value),
-        false => Err("more than 0 and at most 1440".into()),
-    }
+    let it_is = "expected minutes above 0 and at most 1440";
+    parse_number(text, |minutes| minutes > 0.0 && minutes <= 1440.0, it_is)
 }
 
 pub fn run(args: &DoctorArgs) -> Result<Exit> {

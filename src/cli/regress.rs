@@ -1,10 +1,10 @@
 //! `regress`: compares new runs with a baseline file, for continuous integration.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, TIMED, junit,
@@ -68,20 +68,6 @@ fn factor(text: &str) -> Result<f64, String> {
     parse_number(text, |factor| factor.is_finite() && factor > 0.0, it_is)
 }
 
-/// The document that `--json` prints.
-#[derive(Serialize)]
-struct RegressDocument<'a> {
-    passed: bool,
-    /// Null if the command line asks only for speed-ups.
-    baseline: Option<&'a Path>,
-    strict: bool,
-    rounds: usize,
-    tolerance: f64,
-    confidence: f64,
-    outcomes: &'a [FigureOutcome],
-    runs: Vec<String>,
-}
-
 /// The targets to run. The target of --against is the last one unless it is among the others.
 struct RegressPlan {
     entries: Vec<RunSpec>,
@@ -124,16 +110,16 @@ impl Analysis for RegressArgs {
             RegressionVerdict::Passed | RegressionVerdict::NotCompared => false,
         };
         let passed = !outcomes.iter().any(fails);
-        let document = RegressDocument {
-            passed,
-            baseline: self.baseline.as_deref(),
-            strict: self.strict,
-            rounds: self.measure.rounds,
-            tolerance: self.tolerance,
-            confidence: self.measure.confidence,
-            outcomes: &outcomes,
-            runs: paths(runs.iter().flatten()),
-        };
+        let document = json!({
+            "passed": passed,
+            "baseline": self.baseline,
+            "strict": self.strict,
+            "rounds": self.measure.rounds,
+            "tolerance": self.tolerance,
+            "confidence": self.measure.confidence,
+            "outcomes": outcomes,
+            "runs": paths(runs.iter().flatten()),
+        });
         Ok(AnalysisResult::new(&document, self.page(&outcomes))?.with_passed(passed))
     }
 }

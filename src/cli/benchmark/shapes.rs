@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, GridColumn, GridSizes, SizeGrid,
@@ -50,13 +51,6 @@ struct ShapeRow {
     matmul_precision: String,
 }
 
-#[derive(Serialize)]
-struct ShapesDocument<'a> {
-    device: Option<&'a str>,
-    complete: bool,
-    rows: &'a [ShapeRow],
-}
-
 impl Analysis for ShapesArgs {
     fn analyze(&self) -> Result<AnalysisResult> {
         let ultra = |state: &str| RunSpec::parse("v4", [format!("--ultra={state}")]);
@@ -72,11 +66,7 @@ impl Analysis for ShapesArgs {
             .flat_map(|column| &column.runs)
             .flatten();
         let device = runs.next().map(|run| &*run.hello.device);
-        let document = ShapesDocument {
-            device,
-            complete: ended.is_ok(),
-            rows: &rows,
-        };
+        let document = json!({ "device": device, "complete": ended.is_ok(), "rows": rows });
         let page = device.map(|device| page(device, &rows));
         Ok(AnalysisResult::new(&document, page.unwrap_or_default())?.with_run_result(ended))
     }
