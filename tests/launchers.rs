@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{SMALL, stderr, stdout, tutor};
+use common::{SMALL, line_with, stderr, stdout, tutor};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -281,10 +281,9 @@ fn doctor_says_who_chose_and_shows_both_machines() {
     let output = doctor(&machine, &class);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(
-        text.contains("Runs are made by ssh:node:") && text.contains(".site.toml says so"),
-        "{text}"
-    );
+    let chosen =
+        |text: &str| line_with("Runs are", text).replace(&*class.to_string_lossy(), "[class]");
+    insta::assert_snapshot!(chosen(&text), @"Runs are made by ssh:node: [class]/.site.toml says so.");
     assert!(text.contains("here") && text.contains("there"), "{text}");
     // The user's flag overrides the site file.
     let output = machine
@@ -292,7 +291,7 @@ fn doctor_says_who_chose_and_shows_both_machines() {
         .args(["doctor", "--launcher=local", "--class"])
         .arg(&class)
         .output();
-    assert!(stdout(&output.unwrap()).contains("Runs are made by local: --launcher says so"));
+    insta::assert_snapshot!(chosen(&stdout(&output.unwrap())), @"Runs are made by local: --launcher says so.");
     // The site file is refused if other users can write it, because it chooses programs.
     fs::set_permissions(&site, fs::Permissions::from_mode(0o666)).unwrap();
     let output = doctor(&machine, &class);
@@ -343,9 +342,10 @@ fn a_sites_launcher_is_shown_once_and_needs_consent_if_it_is_anothers() {
         let refused = doctor(&machine, &class);
         assert_eq!(refused.status.code(), Some(2));
         let text = stderr(&refused);
-        assert!(
-            text.contains("env MARK=three") && text.contains("you have not agreed"),
-            "{text}"
+        assert!(text.contains("env MARK=three"), "{text}");
+        insta::assert_snapshot!(
+            "not_agreed",
+            text.replace(&*class.to_string_lossy(), "[class]")
         );
     }
 }

@@ -253,7 +253,9 @@ fn texts_show_measured_values_once_there_are_any() {
         let runs = learner.session.measured(&course).unwrap();
         live::fill(text, &lesson.id, &runs, &runs)
     };
-    assert!(shown(&learner).contains("| step, median | (not measured yet) |"));
+    let row = |value: &str| format!("| step, median | {value} |");
+    let before = shown(&learner);
+    assert!(before.contains(&row(live::NOT_MEASURED)), "{before}");
     learner.run(
         lesson,
         lesson.step("baseline").unwrap(),
@@ -261,11 +263,9 @@ fn texts_show_measured_values_once_there_are_any() {
         RunExit::Status(0),
     );
     let after = shown(&learner);
-    assert!(after.contains("| step, median | 100 ms |"), "{after}");
-    assert!(
-        after.contains("| launches per step | (not reported) |"),
-        "{after}"
-    );
+    assert!(after.contains(&row("100 ms")), "{after}");
+    let launches = format!("| launches per step | {} |", live::NOT_REPORTED);
+    assert!(after.contains(&launches), "{after}");
     assert!(!after.contains("{{"), "{after}");
 }
 

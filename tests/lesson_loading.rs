@@ -233,7 +233,6 @@ fn a_report_shows_the_lines_and_what_is_meant() {
     files.edit("first/one.yaml", "minutes: 5", "minuts: 5");
     let problem = files.problem();
     assert_eq!((problem.line, problem.column), (Some(4), Some(1)));
-    assert_eq!(problem.help.as_deref(), Some("did you mean `minutes`?"));
     let report = problem.render(Style {
         colour: false,
         unicode: false,
@@ -272,10 +271,7 @@ fn reference_pages_are_read_up_to_a_bound_of_all_of_them() {
     }
     let problem = files.problem();
     assert!(problem.file.ends_with("16.md"), "{problem:?}");
-    assert!(
-        problem.message.contains("bytes that are read"),
-        "{problem:?}"
-    );
+    insta::assert_snapshot!(problem.message, @"up to here the pages have more than the 16777216 bytes that are read");
 }
 
 #[test]
@@ -312,12 +308,9 @@ fn the_flags_of_a_run_are_put_to_the_run_command() {
         }
     };
     let problems = Course::load_with(&source, &refuse).map(|_| ()).unwrap_err();
-    assert!(
-        problems
-            .to_string()
-            .contains("the run command refuses this: no such flag"),
-        "{problems}"
-    );
+    let mut messages: Vec<&str> = problems.0.iter().map(|it| it.message.as_str()).collect();
+    messages.dedup();
+    insta::assert_snapshot!(messages.join("\n"), @"the run command refuses this: no such flag");
 }
 
 #[test]

@@ -142,11 +142,7 @@ fn only_a_regular_file_is_read() {
     let home = tempfile::tempdir().unwrap();
     let output = check(home.path(), &["--file", "/dev/zero"]);
     assert_ne!(output.status.code(), Some(0));
-    assert!(
-        stderr(&output).contains("only regular files"),
-        "{}",
-        stderr(&output)
-    );
+    insta::assert_snapshot!(stderr(&output), @"error: /dev/zero: it is a folder, a pipe or a device; only regular files are read");
 }
 
 #[test]

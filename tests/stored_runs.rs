@@ -11,9 +11,13 @@ use std::process::{Child, Command, Stdio};
 
 use small_disk::SmallDisk;
 use tempfile::TempDir;
+use tinyllama_course::plain::FAREWELL;
 use tinyllama_course::session::{Session, SessionError, SessionEvent, SessionLocation};
 
-const FAREWELL: &str = "Everything is saved";
+/// Whether the tutor claims that it stored everything.
+fn is_saved(said: &str) -> bool {
+    said.contains(FAREWELL.split('.').next().unwrap())
+}
 
 struct Plain {
     child: Child,
@@ -79,7 +83,7 @@ fn a_folder_that_is_gone_is_told_and_ends_with_a_status() {
         plain.end()
     };
     assert_eq!(status, Some(0));
-    assert!(said.contains(FAREWELL), "{said}");
+    assert!(is_saved(&said), "{said}");
     for (leaving, moved) in [(Some("quit"), false), (None, false), (Some("quit"), true)] {
         let mut plain = Plain::start(state.path());
         let folder = state.path().join("tinyllama-tutor");
@@ -92,11 +96,11 @@ fn a_folder_that_is_gone_is_told_and_ends_with_a_status() {
         }
         let (status, said, errors) = plain.end();
         assert_eq!(status, Some(3), "{said}{errors}");
-        assert!(!said.contains(FAREWELL), "{said}");
-        assert!(
-            errors.contains("not kept") && errors.contains("removed or moved"),
-            "{errors}"
-        );
+        assert!(!is_saved(&said), "{said}");
+        let errors = errors.replace(&*folder.to_string_lossy(), "[session]");
+        // How many events were lost depends on the time that passed.
+        let at = errors.find("not kept").unwrap_or_default();
+        insta::assert_snapshot!("gone", &errors[at..]);
         let _ = fs::remove_dir_all(&folder);
     }
 }
@@ -146,7 +150,7 @@ fn a_full_disk_is_told_and_an_existing_session_still_opens() {
     let (status, said, errors) = plain.end();
     assert_eq!(status, Some(3), "{said}{errors}");
     assert!(
-        !said.contains(FAREWELL) && errors.contains("not kept"),
+        !is_saved(&said) && errors.contains("not kept"),
         "{said}{errors}"
     );
 
@@ -157,7 +161,7 @@ fn a_full_disk_is_told_and_an_existing_session_still_opens() {
     plain.enter("quit");
     let (status, said, errors) = plain.end();
     assert_eq!(status, Some(0), "{said}{errors}");
-    assert!(said.contains(FAREWELL), "{said}");
+    assert!(is_saved(&said), "{said}");
 }
 
 #[test]

@@ -49,6 +49,13 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// The first line that contains `part`, without the spaces around it.
+pub fn line_with<'a>(part: &str, text: &'a str) -> &'a str {
+    let line = text.lines().find(|line| line.contains(part));
+    line.unwrap_or_else(|| panic!("`{part}` is in no line of {text}"))
+        .trim()
+}
+
 /// A message for a snapshot: measured figures become `#`.
 pub fn without_figures(text: &str) -> String {
     let is_figure = |c: char| c.is_ascii_digit() || c == '.';

@@ -104,8 +104,13 @@ fn an_archive_with_a_way_out_leaves_nothing_behind() {
             folder: class.join("eve"),
             learner: "eve".into(),
         };
-        let refused = archive::import(&file, &there).unwrap_err().to_string();
-        assert!(refused.contains("does not belong"), "{path}: {refused}");
+        let refused = archive::import(&file, &there).unwrap_err();
+        let SessionError::NoExport { why, .. } = &refused else {
+            panic!("{path}: {refused}")
+        };
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(why.replace(path, "[path]"), @"`[path]` does not belong in a session");
+        }
         assert_eq!(fs::read_dir(&class).unwrap().count(), 0, "{path}");
     }
 }

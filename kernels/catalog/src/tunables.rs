@@ -60,10 +60,19 @@ mod tests {
         assert_eq!(check("rope", 64), Ok("rope"));
         let unknown = check("add_rmsnorm", 64).unwrap_err().to_string();
         assert!(unknown.contains("these have: rmsnorm, rope,"), "{unknown}");
-        let size = check("rope", 48).unwrap_err().to_string();
-        assert!(
-            size.contains("rope cannot have 48 units in a cube; it can have one of [32, 64,"),
-            "{size}"
-        );
+        let rope = block_sizes().find(|(name, _)| *name == "rope").unwrap().1;
+        assert_eq!(rope.sizes[..2], [32, 64]);
+        let refused = check("rope", 48).unwrap_err();
+        let expected = TunableError::Size {
+            kernel: "rope",
+            size: 48,
+            counts: rope.counts,
+            sizes: rope.sizes,
+        };
+        assert_eq!(refused, expected);
+        let (text, choice) = (refused.to_string(), format!("48 {}", rope.counts));
+        for part in ["rope", &choice, &format!("{:?}", rope.sizes)] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 }

@@ -302,7 +302,7 @@ mod tests {
         let copy = Point::new("copy", Grain::Kernel, false, (0.0, 1e10), 10.0);
         let roofline = Roofline::new("", "", Ceilings::default(), copy.into_iter().collect());
         assert_eq!(roofline.picture(), None);
-        assert!(text(&roofline, 80, 20).contains("Nothing to draw"));
+        assert_eq!(text(&roofline, 80, 20), text::NOTHING_TO_DRAW);
         assert!(svg::document(&roofline).ends_with("</svg>\n"));
     }
 }

@@ -2,10 +2,13 @@
 
 use crate::{Roofline, RooflinePicture};
 
+/// The text of a diagram without points.
+pub(super) const NOTHING_TO_DRAW: &str = "Nothing to draw: no work was counted and timed.\n";
+
 /// Renders `width` by `height` characters with axes, or a line that says there is nothing to draw.
 pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {
     let Some(picture) = roofline.picture() else {
-        return "Nothing to draw: no work was counted and timed.\n".into();
+        return NOTHING_TO_DRAW.into();
     };
     let mut grid = CharGrid::new(width.saturating_sub(9).max(20), height.max(8));
     grid.lines(&picture);

@@ -31,6 +31,14 @@ impl Lesson {
         self.minutes_of(false)
     }
 
+    /// Says that its planned minutes are far from the estimated ones.
+    pub fn minutes_problem(&self) -> String {
+        let (planned, estimated) = (self.minutes, self.estimated_minutes());
+        format!(
+            "{planned} minutes are planned, but its texts, runs and questions take about {estimated:.0}"
+        )
+    }
+
     /// Minutes of the optional steps.
     pub fn optional_minutes(&self) -> f64 {
         self.minutes_of(true)

@@ -25,6 +25,11 @@ use crate::lesson::{
 use crate::recording::{Library, documents, label};
 use crate::run::FinishedRun;
 
+/// What a text shows until the runs of its figure are there.
+pub const NOT_MEASURED: &str = "(not measured yet)";
+/// What a text shows for a figure that its run did not report.
+pub const NOT_REPORTED: &str = "(not reported)";
+
 /// A figure that is the same for every learner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownFigure {
@@ -341,7 +346,7 @@ fn measured(
         PlaceholderValue::Output(figure, unit) => match figure.value(outputs) {
             Some(value) => (show_value(&value, unit), runs.recorded(&figure.step)),
             None if outputs.document(&figure.step).is_none() => ("(not run yet)".into(), None),
-            None => ("(not reported)".into(), None),
+            None => (NOT_REPORTED.into(), None),
         },
         PlaceholderValue::Run(quantity) => match exact(quantity, runs) {
             Ok(value) => (quantity.unit().show(value), recorded(quantity, runs)),
@@ -354,10 +359,10 @@ fn measured(
 fn undecided_text(undecided: &Undecided) -> &'static str {
     match undecided {
         Undecided::OtherMachine { .. } => "(one of the runs is a recording of another machine)",
-        Undecided::NotReported(_) => "(not reported)",
+        Undecided::NotReported(_) => NOT_REPORTED,
         Undecided::NotFinite(_) => "(not a finite number)",
         Undecided::OtherDevice { .. } => "(of different devices)",
-        _ => "(not measured yet)",
+        _ => NOT_MEASURED,
     }
 }
 

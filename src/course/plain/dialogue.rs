@@ -8,7 +8,7 @@ use super::show::outline;
 use super::step::{choices, parse_answer};
 use crate::lesson::path::WHOLE;
 use crate::lesson::{Course, Lesson, Step};
-use crate::plain::markdown;
+use crate::plain::{FAREWELL, markdown};
 use crate::run::Processes;
 use crate::session::{
     Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,
@@ -97,7 +97,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             DialogueCommand::Quit => {
                 // If something could not be stored, `with_session` has just said so.
                 if self.with_session(Session::finish)?.is_some() {
-                    self.print("Everything is saved. Until next time.")?;
+                    self.print(FAREWELL)?;
                 }
                 return Ok(NextStep::Leave);
             }

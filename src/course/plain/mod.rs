@@ -21,6 +21,9 @@ use crate::session::Session;
 use crate::tui::hyperlinks;
 use crate::tutor::{Face, SharedSession, TutorError, TutorOptions, watch};
 
+/// Printed when the learner leaves, but only if everything was stored.
+pub const FAREWELL: &str = "Everything is saved. Until next time.";
+
 /// Runs the dialogue on standard input and output until the learner leaves or the input ends.
 ///
 /// # Errors

@@ -177,7 +177,7 @@ fn a_remark_is_told_to_whoever_plays_the_recording_and_called_one() {
     let Body::Note(note) = event.body else {
         panic!("{:?}", lines[1]);
     };
-    assert_eq!(note.message, "about this recording: mended \"since\"");
+    insta::assert_snapshot!(note.message, @r#"about this recording: mended "since""#);
     assert_eq!((lines[0].0, lines[1].0, lines[2].0), (0.5, 0.5, 0.5));
 }
 

@@ -337,7 +337,7 @@ mod tests {
         let mut standing = standing_after(&["measure kernels"]);
         let shown = |standing: &Standing| standing.evidence(&case)[0].text.clone();
         assert_eq!(shown(&standing), "kernels shows");
-        assert!(standing.missing(&case).contains("Which row is odd"));
+        insta::assert_snapshot!(standing.missing(&case), @"Which row is odd? Or is none?");
         let texts = |standing: &Standing| {
             let menu = standing.menu(&case, None).into_iter();
             menu.map(|line| line.text).collect::<Vec<_>>()

@@ -309,15 +309,19 @@ mod tests {
         );
         let launch = "Caused by:\n  hipModuleLaunchKernel failed with status 719, launching kernel KernelId { type: \
                       tinyllama_kernels::rmsnorm::kernels::rmsnorm_forward::RmsnormForward, address_type: U32 }\nBacktrace";
-        assert_eq!(
-            read(launch, None).unwrap().to_string(),
-            "the device failed at kernel rmsnorm_forward: hipModuleLaunchKernel failed: hipErrorLaunchFailure (719)"
-        );
-        let unknown = read("hipEventRecord failed with status 12345", None).unwrap();
-        assert_eq!(
-            unknown.to_string(),
-            "the device failed: hipEventRecord failed: HIP error 12345"
-        );
+        let fault = |said: &str, kernel: Option<&str>| BackendFailure::Fault {
+            said: said.into(),
+            kernel: kernel.map(String::from),
+        };
+        let said = "hipModuleLaunchKernel failed: hipErrorLaunchFailure (719)";
+        let failure = read(launch, None).unwrap();
+        assert_eq!(failure, fault(said, Some("rmsnorm_forward")));
+        let shown = failure.to_string();
+        assert!(shown.contains("kernel rmsnorm_forward: "), "{shown}");
+        assert!(shown.ends_with(said), "{shown}");
+        let unknown = read("hipEventRecord failed with status 12345", None);
+        let said = "hipEventRecord failed: HIP error 12345";
+        assert_eq!(unknown, Some(fault(said, None)));
         let cubecl = "An IO error happened\nCaused by:\n  out of device memory allocating 4096 bytes\nNo backtrace";
         let cuda = r#"cuMemAlloc: DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")"#;
         for full in [cubecl, cuda] {
@@ -332,20 +336,22 @@ mod tests {
 
     #[test]
     fn an_error_keeps_its_context_and_other_errors_stay_unchanged() {
-        let lost = anyhow!(
-            "The device is poisoned\nCaused by:\n  hipStreamSynchronize failed with status 719"
-        )
-        .context("training step 1 failed on a GPU");
-        assert_eq!(
-            format!("{:#}", explain(lost)),
-            "training step 1 failed on a GPU: the device failed: hipStreamSynchronize failed: hipErrorLaunchFailure (719)"
+        let step = "training step 1 failed on a GPU";
+        let lost = explain(
+            anyhow!(
+                "The device is poisoned\nCaused by:\n  hipStreamSynchronize failed with status 719"
+            )
+            .context(step),
         );
+        let fault = BackendFailure::Fault {
+            said: "hipStreamSynchronize failed: hipErrorLaunchFailure (719)".into(),
+            kernel: None,
+        };
+        assert_eq!(lost.downcast_ref(), Some(&fault));
+        assert_eq!(format!("{lost:#}"), format!("{step}: {fault}"));
         let said = "hipMalloc failed with status 2";
         let driver = Err::<(), _>(DriverError::Invalid(said.into()));
         let kept = explain(driver.context("a step").unwrap_err());
-        assert_eq!(
-            format!("{kept:#}"),
-            "a step: hipMalloc failed with status 2"
-        );
+        assert_eq!(format!("{kept:#}"), format!("a step: {said}"));
     }
 }

@@ -17,6 +17,11 @@ use tinyllama_course::run::{Control, EndedRun, RunSpec, RunStart, RunUpdate, Spe
 use tinyllama_course::session::turns::{self, TurnAction};
 use tinyllama_course::session::{CheckResultText, StepRef, is_complete};
 
+/// The note about a check that the walk does not make.
+pub(crate) fn left_out_note(check: &str) -> String {
+    format!("`{check}` is left out")
+}
+
 impl LessonWalker<'_> {
     pub fn run(&mut self, visit: &mut Visit) -> Result<Option<String>> {
         let (lesson, step) = (visit.lesson, visit.step);
@@ -65,8 +70,7 @@ impl LessonWalker<'_> {
         let outcomes = self.run_in_turns(visit)?;
         for (index, (check, outcome)) in step.checks.iter().zip(&outcomes).enumerate() {
             if without_sizes && depends_on_size(check) {
-                let note = format!("`{}` is left out", check.id);
-                visit.notes.push(note);
+                visit.notes.push(left_out_note(&check.id));
                 refuse_faults(visit, index, check, None);
             } else {
                 let key = missed_bound(check, outcome.value);

@@ -92,12 +92,8 @@ impl LessonWalker<'_> {
         let mut refuse = |key, message: String| {
             problems.push(problem_in(self.source, lesson, key, message));
         };
-        let (planned, estimated) = (lesson.minutes, lesson.estimated_minutes());
-        if f64::from(planned) > MOST_SLACK * estimated {
-            let message = format!(
-                "{planned} minutes are planned, but its texts, runs and questions take about {estimated:.0}"
-            );
-            refuse("minutes", message);
+        if f64::from(lesson.minutes) > MOST_SLACK * lesson.estimated_minutes() {
+            refuse("minutes", lesson.minutes_problem());
         }
         // Nothing is known about lessons that were not walked.
         let all_walked = lesson.requires.iter().all(|id| self.walked.contains(id));

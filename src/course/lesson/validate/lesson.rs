@@ -53,10 +53,7 @@ impl LessonCheck<'_> {
                 format!("{planned} minutes: a lesson has at most {MOST_MINUTES}; split it");
             self.refuse("minutes", message);
         } else if estimated > LEEWAY * f64::from(planned) {
-            let message = format!(
-                "{planned} minutes are planned, but its texts, runs and questions take about {estimated:.0}"
-            );
-            self.refuse("minutes", message);
+            self.refuse("minutes", self.lesson.minutes_problem());
         }
     }
 

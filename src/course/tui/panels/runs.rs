@@ -311,7 +311,7 @@ mod tests {
         // The two marked runs, both named in what is copied.
         assert!(panel.act(PanelAction::Mark));
         let command = &panel.copies()[1];
-        assert_eq!(command.name, "the runs' command");
+        insta::assert_snapshot!(command.name, @"the runs' command");
         assert_eq!(
             command.text,
             "tinyllama-tutor run v2\ntinyllama-tutor run v1"

@@ -65,7 +65,7 @@ const LEAST_CHART: u16 = 5;
 /// The panel of one run.
 #[derive(Clone, Debug, Default)]
 pub struct RunView {
-    state: RunState,
+    pub(in crate::tui) state: RunState,
     section: Tabs,
     span: ChartSpan,
     look: KernelTableView,

@@ -9,6 +9,12 @@ fn filtered(script: &mut Script, text: &str) {
     script.keys("enter");
 }
 
+/// The first line with the text.
+fn line_with(text: &str, screen: &str) -> String {
+    let line = screen.lines().find(|line| line.contains(text));
+    line.expect("a line with the text").trim().to_owned()
+}
+
 #[test]
 fn the_outline_shows_lessons_with_a_text_until_esc() {
     let mut script = Script::in_new_folder();
@@ -21,12 +27,12 @@ fn the_outline_shows_lessons_with_a_text_until_esc() {
     let look = script.look();
     assert!(look.contains(&title), "{look}");
     assert!(!look.contains("Basics"), "{look}");
-    assert!(look.contains("esc shows all"), "{look}");
+    insta::assert_snapshot!(line_with(&title.to_uppercase(), &look), @r#"with "THE SECOND LESSON"; esc shows all"#);
     script.keys("esc");
     assert_eq!(script.look(), all);
     filtered(&mut script, "no lesson has this title");
     script.keys("enter down");
-    assert!(script.look().contains("esc shows all"));
+    insta::assert_snapshot!(line_with("no lesson", &script.look()), @r#"with "no lesson has this title"; esc shows all"#);
 }
 
 #[test]
@@ -36,8 +42,7 @@ fn the_outline_is_filtered_while_a_step_shows_figures() {
     let id = script.started().expect("a run");
     script.keys("o");
     filtered(&mut script, "no lesson has this title");
-    let look = script.look();
-    assert!(look.contains("esc shows all"), "{look}");
+    insta::assert_snapshot!(line_with("no lesson", &script.look()), @r#"with "no lesson has this title"; esc shows all"#);
     script.finish(id);
 }
 

@@ -286,6 +286,10 @@ fn stream_of(ms: f64) -> String {
 
 #[test]
 fn a_run_is_held_only_against_the_same_run_and_with_an_interval() {
+    let compared = |script: &Script| {
+        let at = StepRef::new("first", "baseline");
+        script.model.run_at(&at).unwrap().view.state.to_before
+    };
     let mut script = in_the_first_lesson();
     script.open(StepRef::new("kinds", "case"));
     script.keys("1 enter");
@@ -298,15 +302,12 @@ fn a_run_is_held_only_against_the_same_run_and_with_an_interval() {
         script.keys("enter");
         let id = script.started().expect("a run");
         script.finish_with(id, &stream_of(30.0));
-        assert!(
-            !script.look().contains("of last time"),
-            "{flags}: {}",
-            script.look()
-        );
+        assert_eq!(compared(&script), None, "{flags}");
     }
     script.keys("a");
     let id = script.started().expect("the same again");
     script.finish_with(id, &stream_of(30.0));
+    assert_eq!(compared(&script).map(|interval| interval.value), Some(1.0));
     let screen = script.look();
     for phrase in ["1.00× the step", "(0.9", "cannot decide"] {
         assert!(screen.contains(phrase), "{phrase}: {screen}");
