@@ -351,3 +351,133 @@ fn the_roofline_by_counters_asks_for_a_roofline() {
         "{tasks:?}"
     );
 }
+
+/// Every string of a lesson's file, with the path of its keys.
+fn strings(value: &serde_yaml::Value, path: &str, found: &mut Vec<(String, String)>) {
+    match value {
+        serde_yaml::Value::Mapping(entries) => {
+            for (key, value) in entries {
+                let key = key.as_str().unwrap_or_default();
+                strings(value, &format!("{path}/{key}"), found);
+            }
+        }
+        serde_yaml::Value::Sequence(items) => {
+            for (index, item) in items.iter().enumerate() {
+                strings(item, &format!("{path}/{index}"), found);
+            }
+        }
+        serde_yaml::Value::String(text) => found.push((path.into(), text.clone())),
+        _ => {}
+    }
+}
+
+fn strings_of(lesson: &Lesson) -> Vec<(String, String)> {
+    let path = format!("{}/{}.yaml", lesson.session, lesson.id);
+    let file = CourseSource::BuiltIn.read(&path).unwrap();
+    let mut found = Vec::new();
+    strings(
+        &serde_yaml::from_str(&file).unwrap(),
+        &lesson.id,
+        &mut found,
+    );
+    found
+}
+
+/// The course teaches, and one page refutes: a learner has never seen the workshop.
+#[test]
+fn lessons_argue_with_no_document_that_a_learner_has_never_seen() {
+    let course = course();
+    for (path, text) in course.lessons().flat_map(strings_of) {
+        // A flag of this program has that name, too.
+        let text = text.replace("--workshop", "").to_lowercase();
+        assert!(!text.contains("workshop"), "{path}: {text}");
+    }
+    let pitfalls = &course.reference["pitfalls.md"];
+    let published = "https://github.com/amd/HPCTrainingExamples";
+    assert!(pitfalls.contains(published) && pitfalls.contains("workshop"));
+    // The figures that two answers quote are those of the question.
+    let step = course.step("first-baseline", "two-figures").unwrap();
+    let Some(Quiz::Choices(choices)) = step.as_quiz() else {
+        panic!("{step:?}")
+    };
+    let decimals = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
+        let words = words.map(|word| word.trim_matches('.').to_owned());
+        words.filter(|word| word.contains('.')).collect()
+    };
+    let asked = decimals(&step.text);
+    assert!(asked.len() >= 2, "{asked:?}");
+    for choice in choices {
+        for figure in decimals(&choice.text) {
+            assert!(asked.contains(&figure), "{figure} is not in the question");
+        }
+    }
+}
+
+/// No figure of the course is from an AMD GPU: a text that shows one from elsewhere names the machine, and one that shows a
+/// sample of AMD's profilers says which program it is from.
+#[test]
+fn figures_from_elsewhere_name_their_device_and_samples_their_program() {
+    let course = course();
+    let devices = ["H200", "H100", "MI200", "MI300", "MI250", "MI325", "sample"];
+    for lesson in course.lessons() {
+        for step in &lesson.steps {
+            let at = format!("{}/{}", lesson.id, step.id);
+            let text = &step.text;
+            let elsewhere = ["{{ known:", "{{ recording", "{{ analysis"];
+            if elsewhere.iter().any(|mark| text.contains(mark)) {
+                let is_named = devices.iter().any(|device| text.contains(device));
+                assert!(is_named, "{at} names no device: {text}");
+            }
+            let import = step.golden.import.as_deref();
+            if let Some(sample) = import.filter(|_| step.as_profile().is_some()) {
+                let path = format!("lessons/{sample}");
+                let says = [path.as_str(), "sample", "AMD's"];
+                let missing: Vec<_> = says.iter().filter(|it| !text.contains(**it)).collect();
+                assert!(missing.is_empty(), "{at} does not say {missing:?}: {text}");
+            }
+        }
+    }
+    let readme = include_str!("../lessons/profiles/README.md");
+    for sample in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/lessons/profiles")).unwrap() {
+        let name = sample.unwrap().file_name().into_string().unwrap();
+        assert!(
+            name == "README.md" || readme.contains(&name),
+            "{name} has no source"
+        );
+    }
+    let measured = &course.reference["measured.md"];
+    assert!(
+        measured.contains("AMD GPU"),
+        "it says that none was measured"
+    );
+    // At least one profile is of the kind that learners meet at work: a PyTorch training step.
+    let mut imports = course
+        .steps()
+        .filter_map(|(_, step)| step.golden.import.as_deref());
+    assert!(imports.any(|import| import.contains("pytorch")));
+}
+
+#[test]
+fn every_question_about_a_number_returns_with_another_number() {
+    let course = course();
+    let mut returning = 0;
+    for (lesson, step) in course.steps() {
+        let Some(Quiz::Number(number)) = step.as_quiz().filter(|it| it.asked_step().is_none())
+        else {
+            continue;
+        };
+        let again = step.asked_again();
+        let Some(quiz @ Quiz::Number(other)) = again.as_quiz() else {
+            panic!("{again:?}")
+        };
+        let marked = quiz.mark_answer(QuizAnswer::Number(number.answer));
+        let marked = marked.unwrap();
+        let at = format!("{}/{}", lesson.id, step.id);
+        assert!(!marked.correct, "{at} has the same answer again");
+        assert_ne!(again.text, step.text, "{at}");
+        assert!(!other.because.trim().is_empty(), "{at} gives no reason");
+        returning += 1;
+    }
+    assert!(returning > 30, "{returning}");
+}

@@ -2,8 +2,11 @@
 //! answers.
 
 use tempfile::TempDir;
-use tinyllama_course::lesson::{Course, CourseSource, Quiz, QuizAnswer, QuizChoice, RunName};
+use tinyllama_course::lesson::{
+    Course, CourseSource, Problems, Quiz, QuizAnswer, QuizChoice, RunName,
+};
 use tinyllama_course::session::{Session, SessionLocation, StepRef};
+use tinyllama_course_walk::MOST_BLIND;
 
 const SEEDS: u64 = 1000;
 
@@ -75,126 +78,50 @@ fn answers_without_reading_pass_no_more_than_by_chance() {
     }
 }
 
-/// Limit for the share passed without reading. Chance alone passes 32 % of the course.
-const MOST_BLIND: f64 = 0.36;
-
-type Score = fn(&str, &[&str]) -> i64;
-
-fn words(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    let words = words.filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
-}
-
-fn has(text: &str, wanted: &[&str]) -> bool {
-    words(text)
-        .iter()
-        .any(|word| wanted.contains(&word.as_str()))
-}
-
-fn gives_a_reason(text: &str) -> bool {
-    has(text, &["because", "as", "so", "since"])
-}
-
-fn is_absolute(text: &str) -> bool {
-    let absolutes = [
-        "always", "never", "all", "only", "every", "each", "none", "nothing", "no", "any",
-    ];
-    has(text, &absolutes)
-}
-
-fn length(text: &str) -> i64 {
-    text.chars().count() as i64
-}
-
-fn is_longest(text: &str, all: &[&str]) -> bool {
-    all.iter().all(|other| length(other) <= length(text))
-}
-
-fn is_shortest(text: &str, all: &[&str]) -> bool {
-    all.iter().all(|other| length(other) >= length(text))
-}
-
-fn is_careful(text: &str) -> bool {
-    !gives_a_reason(text) && !is_absolute(text)
-}
-
-/// Number of words shared with the other choices, relative to the number of its own words.
-fn likeness(text: &str, all: &[&str]) -> i64 {
-    let own = words(text);
-    let others = all.iter().filter(|other| **other != text);
-    let common = others.map(|other| {
-        let other = words(other);
-        own.iter().filter(|word| other.contains(word)).count() as i64
-    });
-    1000 * common.sum::<i64>() / own.len().max(1) as i64
-}
-
-/// Ways to choose by form alone. The choice with the most points wins, and dice decide a tie.
-const BLIND: [(&str, Score); 12] = [
-    ("the shortest", |text, _| -length(text)),
-    ("the longest", |text, _| length(text)),
-    ("neither the longest nor the shortest", |text, all| {
-        i64::from(!is_longest(text, all) && !is_shortest(text, all))
-    }),
-    ("not the longest", |text, all| {
-        i64::from(!is_longest(text, all))
-    }),
-    ("not the shortest", |text, all| {
-        i64::from(!is_shortest(text, all))
-    }),
-    ("without a reason", |text, _| {
-        i64::from(!gives_a_reason(text))
-    }),
-    ("with a reason", |text, _| i64::from(gives_a_reason(text))),
-    ("without an absolute", |text, _| {
-        i64::from(!is_absolute(text))
-    }),
-    ("without either", |text, _| i64::from(is_careful(text))),
-    ("without either, the shortest", |text, _| {
-        10_000 * i64::from(is_careful(text)) - length(text)
-    }),
-    ("without either, the longest", |text, _| {
-        10_000 * i64::from(is_careful(text)) + length(text)
-    }),
-    ("most like the others", likeness),
-];
-
-/// The share of the course that this way passes at first try, averaged over the dice.
-fn passed_by(score: Score, questions: &[Vec<QuizChoice>]) -> f64 {
-    let chances = questions.iter().map(|choices| {
-        let texts: Vec<&str> = choices.iter().map(|choice| choice.text.trim()).collect();
-        let scores = texts.iter().map(|text| score(text, &texts));
-        let scores: Vec<i64> = scores.collect();
-        let best = scores.iter().max();
-        let taken = || {
-            scores
-                .iter()
-                .zip(choices)
-                .filter(|(score, _)| Some(*score) == best)
-        };
-        let right = taken().filter(|(_, choice)| choice.correct).count();
-        right as f64 / taken().count() as f64
-    });
-    chances.sum::<f64>() / questions.len() as f64
-}
-
 #[test]
 fn the_form_of_a_choice_does_not_say_whether_it_is_right() {
-    let course = course();
-    let steps = course.lessons().flat_map(|lesson| &lesson.steps);
-    let questions = steps.filter_map(|step| match step.as_quiz() {
-        Some(Quiz::Choices(choices)) => Some(choices.clone()),
-        _ => None,
-    });
-    let questions: Vec<Vec<QuizChoice>> = questions.collect();
-    assert!(questions.len() > 40, "{}", questions.len());
-    let passed = BLIND.map(|(name, score)| (name, passed_by(score, &questions)));
-    let above: Vec<_> = passed
-        .iter()
-        .filter(|(_, share)| *share > MOST_BLIND)
-        .collect();
-    assert!(above.is_empty(), "{above:?} of {passed:?}");
+    let passed = tinyllama_course_walk::blind_strategies(&course()).unwrap();
+    assert!(passed.len() >= 10, "{passed:?}");
+    let above = passed.iter().filter(|one| one.share > MOST_BLIND);
+    assert_eq!(above.count(), 0, "{passed:?}");
+    assert!(passed.is_sorted_by(|a, b| a.share >= b.share));
+}
+
+/// Thirty questions that are longest where they are wrong: lint names the strategy that passes all of them.
+#[test]
+fn lint_refuses_a_course_whose_questions_one_strategy_passes() {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("first")).unwrap();
+    let write = |path: &str, text: &str| std::fs::write(folder.path().join(path), text).unwrap();
+    write(
+        "workshop.yaml",
+        "format: 1\ntitle: A course\nversion: \"1\"\nsummary: Small.\nsessions:\n  - id: first\n    title: First\n    minutes: 60\n    objectives: [Something]\n    lessons: [one]\n",
+    );
+    let found = |wrong: [&str; 2], questions: usize| {
+        let [one, other] = wrong;
+        let steps = (0..questions).map(|number| {
+            format!("  - id: question-{number}\n    kind: quiz\n    title: Which?\n    text: Which?\n    choices:\n      - {{ text: {one}, because: No. }}\n      - {{ text: {other}, because: No. }}\n      - {{ text: Right., correct: true, because: Yes. }}\n")
+        });
+        let minutes = 3 * questions / 4;
+        let head = format!(
+            "id: one\ntitle: One\nminutes: {minutes}\nlevel: beginner\nobjectives: [Something]\nsteps:\n"
+        );
+        write("first/one.yaml", &(head + &steps.collect::<String>()));
+        let source = CourseSource::Folder(folder.path().to_path_buf());
+        let course = Course::load(&source).unwrap_or_else(|problems| panic!("{problems}"));
+        Problems(tinyllama_course_walk::lint(&course, &source)).to_string()
+    };
+    let longer = ["A longer one.", "Another one."];
+    let problems = found(longer, 30);
+    assert_eq!(problems.lines().count(), 1, "{problems}");
+    let said = ["workshop.yaml", "the shortest", "100.0 %", "36 %"];
+    assert!(
+        said.iter().all(|words| problems.contains(words)),
+        "{problems}"
+    );
+    // Fewer questions say nothing, and choices of one length and form leave the dice.
+    assert_eq!(found(longer, 29), "");
+    assert_eq!(found(["Wrong.", "Empty."], 30), "");
 }
 
 #[test]

@@ -11,6 +11,10 @@ use std::sync::OnceLock;
 
 use common::{stderr, stdout, tutor, without_figures};
 use serde_json::Value;
+use tinyllama_course::session::{
+    InstructorOrder, OrderAction, OutsideChange, Session, SessionEvent, SessionLocation, StepRef,
+    inbox,
+};
 use tinyllama_course::workbench::check::{ExerciseCheck, WAVES, check};
 use tinyllama_course::workbench::proof::{EverySize, ProofAnswer};
 use tinyllama_course::workbench::{
@@ -547,6 +551,71 @@ fn an_exercise_goes_from_start_to_a_passed_check() {
         "{}",
         stdout(&reset)
     );
+}
+
+#[test]
+fn a_check_in_a_second_terminal_is_kept_by_the_tutor_that_is_open() {
+    if !ready() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let place = SessionLocation {
+        folder: home.path().join("state/tinyllama-tutor"),
+        learner: "ada".into(),
+    };
+    let mut session = Session::open(place.clone()).unwrap();
+    let path = home.path().join("elementwise.hip");
+    std::fs::write(&path, solution("elementwise")).unwrap();
+    let output = tutor(home.path())
+        .env("XDG_CACHE_HOME", shared_cache())
+        .env("USER", "ada")
+        .args(["workbench", "check", "elementwise", "--file"])
+        .arg(&path)
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stdout(&output).contains("not kept"), "{}", stdout(&output));
+    let notices = session.poll_notices().unwrap();
+    assert_eq!(
+        notices.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["What you did with elementwise in another terminal is kept."]
+    );
+    let kernels = &session.state().kernels;
+    assert_eq!(kernels.len(), 1);
+    assert_eq!(kernels[0].exercise, "elementwise");
+
+    // An order of this kind keeps nothing else, not even what other orders may do.
+    let event = SessionEvent::StepDone {
+        at: StepRef::new("welcome", "doctor"),
+    };
+    let order = InstructorOrder::new("ada", OrderAction::Record { event });
+    inbox::send(&place, &order).unwrap();
+    let notices = session.poll_notices().unwrap();
+    assert!(
+        matches!(&notices[..], [OutsideChange::Refused { .. }]),
+        "{notices:?}"
+    );
+    assert!(session.state().lessons.is_empty());
+}
+
+#[test]
+fn the_question_after_a_kernel_is_answered_where_no_gpu_can_measure_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("elementwise.hip");
+    std::fs::write(&path, solution("elementwise")).unwrap();
+    let output = tutor(home.path())
+        .env("CUDA_VISIBLE_DEVICES", "")
+        .env("HIP_VISIBLE_DEVICES", "")
+        .args(["workbench", "bench", "elementwise", "--file"])
+        .arg(&path)
+        .output()
+        .expect("the program starts");
+    let (said, why) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(3), "{said}{why}");
+    let exercise = find("elementwise").unwrap();
+    for text in [&exercise.question, &exercise.answer] {
+        assert!(said.contains(text.trim()), "{said}");
+    }
 }
 
 fn solution(name: &str) -> &'static str {

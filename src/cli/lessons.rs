@@ -20,7 +20,7 @@ use tinyllama_course::lesson::quiz::Quiz;
 use tinyllama_course::lesson::{Course, CourseSource, Lesson, Problems, Step, Style, is_id};
 use tinyllama_course::plain::handout;
 use tinyllama_course::run::{RunSpec, UsageError};
-use tinyllama_course_walk::{lint, scaffold};
+use tinyllama_course_walk::{blind_strategies, lint, scaffold};
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {
@@ -283,9 +283,14 @@ fn sound(course: &Course, as_json: bool) -> Result<Exit> {
     let checks: usize = course.steps().map(|(_, step)| step.checks.len()).sum();
     let planned = course.sessions.iter().map(|session| session.planned.len());
     let planned: usize = planned.sum();
-    let counts = json!({ "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks });
+    let blind = blind_strategies(course).map(|all| all[0]);
+    let counts = json!({
+        "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks,
+        "blind": blind.map(|best| json!({ "strategy": best.name, "share": best.share })),
+    });
+    let blind = blind.map_or(String::new(), |best| format!("\n{best}"));
     let text = format!(
-        "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"
+        "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned{blind}"
     );
     print_text(as_json, &counts, &text)
 }

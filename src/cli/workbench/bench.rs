@@ -43,7 +43,11 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
         return Ok(exit);
     }
     let file = KernelFile::read(&path)?.map_err(|finding| UsageError(finding.message))?;
-    let driver = asked.device.open()?;
+    let driver = asked.device.open().inspect_err(|_| {
+        if !args.json {
+            question_and_answer(exercise);
+        }
+    })?;
     // Checks the results first, because the time of a wrong kernel means nothing.
     let checked = with_time_limit(GPU_LIMIT, &exercise.name, || {
         gpu::check(&driver, exercise, &file)
@@ -152,6 +156,11 @@ fn show(exercise: &Exercise, device: &str, timed: &[TimedKernel], notes: &[Strin
         table = table.note(note.clone());
     }
     print!("{}", TextTable::from(table).render(80));
+    println!();
+    question_and_answer(exercise);
+}
+
+fn question_and_answer(exercise: &Exercise) {
     let (question, answer) = (exercise.question.trim(), exercise.answer.trim());
-    println!("\n{question}\n\n{answer}");
+    println!("{question}\n\n{answer}");
 }

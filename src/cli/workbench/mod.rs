@@ -23,7 +23,9 @@ use tinyllama_course::run::{Launcher, NotStarted, RunExit, UsageError};
 use tinyllama_course::session::event::KernelTime;
 use tinyllama_course::session::kernel::CheckedKernel;
 use tinyllama_course::session::state::{KernelAttemptResult, SessionState};
-use tinyllama_course::session::{Session, SessionEvent, store};
+use tinyllama_course::session::{
+    InstructorOrder, OrderAction, Session, SessionError, SessionEvent, inbox, store,
+};
 use tinyllama_course::workbench::check::{self, WAVES};
 use tinyllama_course::workbench::toolchain::Toolchain;
 use tinyllama_course::workbench::{Exercise, amd, exercise_file, exercises, find, text};
@@ -224,10 +226,21 @@ impl WorkbenchArgs {
         Ok((exercise, path))
     }
 
-    /// Adds an event to the learner's history if the session is not locked.
+    /// Adds an event to the learner's history. If a tutor has the session open, that tutor adds it.
     fn record(&self, event: SessionEvent) -> Option<String> {
-        let session = self.place.find().and_then(Session::open);
-        let kept = session.and_then(|mut session| session.record(event));
+        let kept = self.place.find().and_then(|place| {
+            let order = InstructorOrder::new(
+                &place.learner,
+                OrderAction::Record {
+                    event: event.clone(),
+                },
+            );
+            match Session::open(place.clone()) {
+                Ok(mut session) => session.record(event),
+                Err(SessionError::Held { .. }) => inbox::send(&place, &order).map(drop),
+                Err(error) => Err(error),
+            }
+        });
         let error = kept.err()?;
         Some(format!("not kept in the history: {error}"))
     }

@@ -166,11 +166,11 @@ impl OutputFigure {
         }
     }
 
-    /// The values that the figure is made of.
+    /// The values that the figure is made of; `None` for one that the document does not have.
     #[cfg(test)]
-    pub fn parts(&self, document: &Value) -> Vec<Value> {
+    pub fn parts(&self, document: &Value) -> Vec<Option<Value>> {
         let paths = [Some(&self.path), self.over.as_ref()].into_iter().flatten();
-        paths.filter_map(|path| path.find(document)).collect()
+        paths.map(|path| path.find(document)).collect()
     }
 
     pub fn number(&self, outputs: &dyn CommandOutputs) -> Option<f64> {

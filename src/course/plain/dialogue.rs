@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::command::{DialogueCommand, HELP, parse};
 use super::show::outline;
-use super::step::{choices, parse_answer};
+use super::step::{choices, parse_answer, said};
 use crate::lesson::path::WHOLE;
 use crate::lesson::{Course, Lesson, Step};
 use crate::plain::{FAREWELL, markdown};
@@ -77,7 +77,19 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             };
             match then {
                 NextStep::Stay => {}
-                NextStep::Say => self.say_step()?,
+                NextStep::Say => {
+                    let at = self.at.clone();
+                    let course = self.course;
+                    let is_due = |state: &SessionState| {
+                        at.is_some() && recall::is_due(course, state, at.as_ref())
+                    };
+                    if self.state(is_due)?
+                        && let NextStep::Leave = self.recall()?
+                    {
+                        return Ok(());
+                    }
+                    self.say_step()?;
+                }
                 NextStep::Leave => return Ok(()),
             }
         }
@@ -174,13 +186,12 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         let next = self.state(|state| {
             following(course, state, &at).or_else(|| next_unfinished(course, state))
         })?;
-        let session = |at: &StepRef| course.lesson(&at.lesson).map(|it| &it.session);
-        if next.as_ref().and_then(session) != session(&at) {
-            self.print(
-                "This session of the course is over: `recall` asks earlier questions again.",
-            )?;
+        let done = "Everything that is open is done.";
+        if next.is_none() && self.state(|state| recall::is_due(course, state, None))? {
+            self.print(done)?;
+            return self.recall();
         }
-        self.open_step(next, "Everything that is open is done.")
+        self.open_step(next, done)
     }
 
     /// Asks earlier questions, one after the other.
@@ -188,6 +199,10 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         let course = self.course;
         let questions = self.state(|state| recall::questions(course, state))?;
         let (mut right, of) = (0, questions.len());
+        if of == 0 {
+            return Ok(NextStep::Stay);
+        }
+        self.print("\nEarlier questions come back. Enter passes one, `stop` ends them.")?;
         for (number, at) in (1..).zip(questions) {
             let found = course.find_run(&at);
             let found = found.map(|(lesson, step)| (lesson, step.asked_again()));
@@ -202,19 +217,28 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 lesson.title
             ))?;
             self.print(&markdown(&self.options, &text))?;
-            self.print(&choices(quiz, &order))?;
+            // What the question is about stands with it, as at its own step.
+            let open = self.at.replace(at.clone());
+            self.say_output()?;
+            self.at = open;
+            self.print(&choices(quiz, &order, &self.options))?;
             let Some(line) = self.ask("answer> ")? else {
                 return Ok(NextStep::Leave);
             };
+            match parse(&line, false) {
+                Ok(DialogueCommand::Quit) => return self.carry_out(DialogueCommand::Quit),
+                Ok(DialogueCommand::Go | DialogueCommand::Next) => continue,
+                _ if line.trim() == "stop" => break,
+                _ => {}
+            }
             let Some(answer) = parse_answer(quiz, &order, line.trim()) else {
                 self.print("That is no answer to this question; the next one follows.")?;
                 continue;
             };
             let marked = self.with_session(|session| session.recall(at, course, step, answer))?;
             if let Some(marked) = marked.flatten() {
-                let said = if marked.correct { "Right." } else { "Not so." };
                 right += usize::from(marked.correct);
-                self.print(&format!("{said} {}", marked.because))?;
+                self.print(&markdown(&self.options, &said(&marked)))?;
             }
         }
         self.stay_with_text(&format!("{right} of {of} earlier questions were right."))

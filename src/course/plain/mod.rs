@@ -8,6 +8,8 @@ pub mod handout;
 mod run;
 mod show;
 mod step;
+#[cfg(test)]
+mod tests;
 
 pub use show::markdown;
 

@@ -3,13 +3,15 @@
 use std::io::{BufRead, Write};
 
 use super::dialogue::{Dialogue, NextStep};
-use crate::lesson::{Quiz, QuizAnswer, live};
+use crate::lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
 use crate::plain::markdown;
 use crate::session::progress::progress;
-use crate::session::{CheckResultText, CheckedKernel, SessionState, StepRef, StepStatus, kernel};
+use crate::session::{
+    CheckResultText, CheckedKernel, HintStage, SessionState, StepRef, StepStatus, kernel,
+};
 use crate::tutor::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};
 use crate::tutor::profile::ProfileView;
-use crate::tutor::{TutorError, output, say};
+use crate::tutor::{TutorError, TutorOptions, output, say};
 use crate::workbench::{Exercise, text};
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
@@ -126,7 +128,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                         "" => String::new(),
                         said => format!("\n{}", indented(&markdown(&self.options, said))),
                     };
-                    format!("{letter}) {}{done}{said}", line.text)
+                    let text = markdown(&self.options, &line.text);
+                    format!("{letter}) {text}{done}{said}")
                 });
                 Some(itertools::join(lines, "\n"))
             }
@@ -223,11 +226,11 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 if is_right && step.as_case().is_some() {
                     return self.stay_at_document();
                 }
-                self.stay_with_text(&match marked {
-                    Some(marked) if marked.correct => format!("Right. {}", marked.because),
-                    Some(marked) => format!("Not so. {}", marked.because),
+                let text = match marked {
+                    Some(marked) => said(&marked),
                     None => "This question is about the output of a command: run it first.".into(),
-                })
+                };
+                self.stay_with_text(&markdown(&self.options, &text))
             }
         }
     }
@@ -243,12 +246,10 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         };
         let hint = self.with_session(|session| session.next_hint(at, step))?;
         match hint.flatten() {
-            Some(hint) => self.print(&format!(
-                "Hint {} of {}: {}",
-                hint.number,
-                hint.of,
-                hint.text.trim()
-            )),
+            Some(HintStage { number, of, text }) => {
+                let text = format!("Hint {number} of {of}: {}", text.trim());
+                self.print(&markdown(&self.options, &text))
+            }
             None => self.print("There are no more hints for now."),
         }
     }
@@ -266,7 +267,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let outcomes = outcomes.unwrap_or_default();
         for checked in &outcomes {
             let message = checked.text();
-            self.print(&format!("{}: {message}. {}", checked.check, checked.text))?;
+            let text = markdown(&self.options, &checked.text);
+            self.print(&format!("{}: {message}. {text}", checked.check))?;
         }
         self.print(match self.progress()?.status {
             StepStatus::Done => "This step is done. Enter goes on.",
@@ -310,14 +312,21 @@ fn indented(text: &str) -> String {
     itertools::join(text.lines().map(|line| format!("   {line}")), "\n")
 }
 
+/// The verdict on an answer with its reason, in Markdown.
+pub(super) fn said(marked: &MarkedAnswer) -> String {
+    let verdict = if marked.correct { "Right." } else { "Not so." };
+    format!("{verdict} {}", marked.because)
+}
+
 /// The choices in this order, a line each.
-pub(super) fn choices(quiz: &Quiz, order: &[usize]) -> String {
+pub(super) fn choices(quiz: &Quiz, order: &[usize], options: &TutorOptions) -> String {
     let Quiz::Choices(choices) = quiz else {
         return String::new();
     };
     let ordered = order.iter().filter_map(|index| choices.get(*index));
     let lines = ('a'..).zip(ordered);
-    let lines = lines.map(|(letter, choice)| format!("{letter}) {}", choice.text));
+    let lines =
+        lines.map(|(letter, choice)| format!("{letter}) {}", markdown(options, &choice.text)));
     itertools::join(lines, "\n")
 }
 

@@ -234,6 +234,14 @@ impl SessionEvent {
                 | SessionEvent::Sealed { .. }
         )
     }
+
+    /// Returns whether it is about a kernel outside any step, as the command line tries one.
+    pub fn is_of_command_line(&self) -> bool {
+        matches!(
+            self,
+            SessionEvent::KernelChecked { at: None, .. } | SessionEvent::KernelTimed { .. }
+        )
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,10 @@
 
 use std::fs::{self, Permissions};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use uzers::get_effective_uid;
 
 use super::location::create_folder;
 use super::order::FORMAT;
@@ -65,15 +67,20 @@ pub fn waiting(location: &SessionLocation) -> Result<Vec<String>, SessionError> 
 
 /// Reads an order. The error is a text that says why the file is no order.
 fn read(path: &Path) -> Result<InstructorOrder, String> {
-    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    if is_link {
+    let found = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
+    if found.is_symlink() {
         return Err("it is a link".into());
     }
     let order: InstructorOrder =
         untrusted::read_json(path, MOST_BYTES).map_err(|error| error.to_string())?;
-    if let OrderAction::Solve { events, .. } = &order.action
-        && !events.iter().all(SessionEvent::may_be_ordered)
-    {
+    let may = match &order.action {
+        OrderAction::Solve { events, .. } => events.iter().all(SessionEvent::may_be_ordered),
+        OrderAction::Record { event } => {
+            event.is_of_command_line() && found.uid() == get_effective_uid()
+        }
+        _ => true,
+    };
+    if !may {
         return Err("it does what an order cannot do".into());
     }
     match order.format {
@@ -159,6 +166,7 @@ impl Session {
                 events.clone_from(before);
                 SessionEvent::Solved { at: at.clone(), by }
             }
+            OrderAction::Record { event } => event.clone(),
         };
         events.push(done.clone());
         self.record(SessionEvent::Ordered {

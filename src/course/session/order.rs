@@ -53,6 +53,10 @@ pub enum OrderAction {
         events: Vec<SessionEvent>,
         run: Option<SolvedRun>,
     },
+    /// Keeps what the learner did with a kernel in another terminal. Only the learner can order it.
+    Record {
+        event: SessionEvent,
+    },
 }
 
 /// A run that the instructor made for the learner.
@@ -110,6 +114,13 @@ impl fmt::Display for OutsideChange {
             }
             SessionEvent::Message { from, text } => write!(f, "Message from {from}: {text}"),
             SessionEvent::Solved { by, at } => write!(f, "{by} did the step {at} for you."),
+            SessionEvent::KernelChecked { exercise, .. }
+            | SessionEvent::KernelTimed { exercise, .. } => {
+                write!(
+                    f,
+                    "What you did with {exercise} in another terminal is kept."
+                )
+            }
             SessionEvent::Pinned {
                 by,
                 lesson: Some(lesson),

@@ -34,6 +34,21 @@ pub fn questions(course: &Course, state: &SessionState) -> Vec<StepRef> {
     answered.into_iter().map(|(.., at)| at).collect()
 }
 
+/// Returns whether earlier questions come before this step, because it is the first one in its session of the course. For
+/// `None`, the end of the course: whether the test is still to be taken.
+pub fn is_due(course: &Course, state: &SessionState, at: Option<&StepRef>) -> bool {
+    let Some(at) = at else {
+        let steps = state.lessons.values().flat_map(|steps| steps.values());
+        let asked = steps.filter(|step| !step.recalled.is_empty()).count();
+        return asked < questions(course, state).len();
+    };
+    let place = |at: &StepRef| Some(&course.lesson(&at.lesson)?.session);
+    let session = place(at).and_then(|id| course.session(id));
+    let is_here = state.position.as_ref().and_then(place) == place(at);
+    let is_begun = |lesson: &String| state.lessons.contains_key(lesson);
+    !is_here && session.is_some_and(|session| !session.lessons.iter().any(is_begun))
+}
+
 impl Session {
     /// Marks an answer to a question that is asked again. Returns `None` if it is no answer to this step, or if the right
     /// answer depends on a command that has not run yet.

@@ -56,7 +56,9 @@ pub fn after_pass(exercise: &Exercise, width: usize) -> Vec<String> {
             exercise.reason
         ),
         format!("In the model: {}", exercise.model),
-        format!("Answer by measuring (`workbench bench {name}`): {question}"),
+        format!(
+            "Answer by measuring (`workbench bench {name}`; without a GPU it gives the answer): {question}"
+        ),
     ];
     if !next.is_empty() {
         let names = itertools::join(next.iter().map(|one| &one.name), ", ");

@@ -6,6 +6,7 @@
 //! good run misses or that a fault passes, questions that refuse their answer, hints that cannot be reached, runs
 //! that fail.
 
+mod blind;
 mod commands;
 mod faults;
 mod flags;
@@ -31,6 +32,7 @@ use tinyllama_course::run::Launcher;
 use tinyllama_course::session::{Session, SessionLocation};
 use walk::LessonWalker;
 
+pub use blind::{BlindStrategy, MOST_BLIND, blind_strategies};
 pub use lint::lint;
 pub use report::{WalkOutcome, WalkReport, WalkedStep};
 pub use text::print_progress;

@@ -3,6 +3,7 @@
 
 use serde_yaml::Value;
 
+use crate::blind::{MOST_BLIND, blind_strategies};
 use tinyllama_course::lesson::file::CourseFile;
 use tinyllama_course::lesson::{
     Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, WORKSHOP, live, problem_in,
@@ -100,6 +101,12 @@ pub fn lint(course: &Course, source: &CourseSource) -> Vec<Problem> {
         }
     }
     terms(course, source, &mut problems);
+    if let Some(best) = blind_strategies(course).map(|all| all[0])
+        && best.share > MOST_BLIND
+        && let Ok(file) = CourseFile::open(source, WORKSHOP)
+    {
+        problems.push(file.problem_in_line(1, best.to_string()));
+    }
     let lessons = course.lessons();
     let lessons = lessons.map(|lesson| format!("{}/{}.yaml", lesson.session, lesson.id));
     for path in lessons.chain([WORKSHOP.to_string()]) {

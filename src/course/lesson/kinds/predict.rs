@@ -33,7 +33,10 @@ impl StepBehavior for PredictStep {
 
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
         if let Some(guess) = say::guess(&self.measure, Some(&context.progress), context.measured) {
-            return (vec![Block::News, Block::text(guess)], PrimaryAction::Next);
+            return (
+                vec![Block::News, Block::Markdown(guess)],
+                PrimaryAction::Next,
+            );
         }
         let comes = "Your guess comes before the measurement: there is no wrong one.";
         let question = Question {

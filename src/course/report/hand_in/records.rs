@@ -234,7 +234,7 @@ impl Replay<'_> {
             }
             SessionEvent::Ordered { events, .. } => {
                 for event in events {
-                    if !event.may_be_ordered() {
+                    if !event.may_be_ordered() && !event.is_of_command_line() {
                         self.problem(n, "it does what an order cannot do");
                     } else if let SessionEvent::RunStarted { run, .. } = event {
                         self.ordered.insert(run.clone());

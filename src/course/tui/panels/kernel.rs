@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ratatui::prelude::{Constraint, Line};
 
 use crate::session::CheckedKernel;
+use crate::tui::markdown::wrap::folded;
 use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Scroll, Tabs, Theme, cut};
 use crate::workbench::{find, text};
 use tinyllama_base::wrapped;
@@ -84,9 +85,10 @@ impl KernelPanel {
                 (RESULTS, 0) => theme.emphasis(),
                 _ => theme.text(),
             };
-            // The results are prose and may wrap; the file and the picture keep their columns.
+            // The results are prose and may wrap; code is folded, and the picture keeps its columns.
             let parts = match tab {
                 RESULTS if !text.contains(" | ") => wrapped(text, wide),
+                FILE | SOLUTION => return folded(Line::styled(text.clone(), style), wide.max(1)),
                 _ => vec![cut(text, wide, theme)],
             };
             let parts = parts.into_iter();
@@ -223,6 +225,23 @@ mod tests {
         for (columns, rows) in [(1, 1), (20, 3), (60, 20)] {
             drawn(&panel, columns, rows, &theme);
         }
+    }
+
+    #[test]
+    fn at_80_columns_no_part_of_a_line_of_code_is_lost() {
+        let mut panel = KernelPanel::new("coalescing.hip".into());
+        let theme = Theme::new(true, false);
+        let mut tried = tried();
+        let end = "int rows, int width) { // the last word";
+        tried.file.text = format!(
+            "extern \"C\" __global__ void f({} {end}\n",
+            "int a, ".repeat(7)
+        );
+        panel.take(&tried, "M");
+        assert!(panel.act(PanelAction::NextSection));
+        let file = drawn(&panel, 80, 24, &theme);
+        let joined: String = file.split('\n').map(|line| format!("{line:<80}")).collect();
+        assert!(joined.contains(end), "{file}");
     }
 
     #[test]

@@ -177,6 +177,28 @@ fn a_run_on_the_processor_reports_neither_launches_nor_memory() {
     insta::assert_snapshot!("cpu_device", sheet_of(&view));
 }
 
+#[test]
+fn the_memory_of_the_whole_process_is_said_in_full_in_any_column() {
+    let stream = include_str!("../../../../tests/fixtures/runs/v1_cpu.jsonl");
+    let unknown = r#""peak_bytes_in_use":null"#;
+    assert!(stream.contains(unknown));
+    let stream = stream.replace(
+        unknown,
+        &format!(r#""process_peak_bytes":260993843,{unknown}"#),
+    );
+    let lines: Vec<String> = stream.lines().map(str::to_owned).collect();
+    let mut view = view(&lines);
+    view.ended(ended(RunExit::Status(0)));
+    for wide in [24, 33, 80] {
+        let figures = figures::lines(&view.state, wide, &Theme::new(true, false));
+        let figures: Vec<String> = figures.iter().map(ToString::to_string).collect();
+        let figures = figures.join(" ");
+        let words = figures.split_whitespace().collect::<Vec<_>>().join(" ");
+        let whole = "memory 248.9 MiB at most in the whole process";
+        assert!(words.contains(whole), "{wide}: {words}");
+    }
+}
+
 /// Stage 3: the parts are the host's time only, so they do not add up.
 #[test]
 fn time_that_is_in_no_part_is_said_to_be_missing() {

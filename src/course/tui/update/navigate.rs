@@ -8,6 +8,7 @@ use super::primary::{Primary, primary};
 use super::{note_time, profiler, recall, runs, scroll};
 use crate::lesson::Lesson;
 use crate::session::progress::progress;
+use crate::session::recall::is_due;
 use crate::session::{
     Access, StepRef, StepStatus, access, following, neighbour, next as next_unfinished, unfinished,
 };
@@ -15,7 +16,7 @@ use crate::tui::panels::lesson_end;
 use crate::tui::view::document;
 use crate::tui::{
     Action, Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, PanelAction,
-    Reveal, SessionRequest, StepView, TutorRun, both_effects, text_area,
+    Reveal, SessionRequest, StepView, TutorRun, text_area,
 };
 use crate::tutor::{Job, say};
 
@@ -96,14 +97,23 @@ pub fn open_lesson(model: &mut Model, id: &str) -> Effects {
     open(model, unfinished(&model.state, lesson).or(first)?)
 }
 
-/// Opens a step, if its lesson is open.
+/// Opens a step, if its lesson is open. Before the first step of a session come earlier questions.
 pub fn open(model: &mut Model, at: StepRef) -> Effects {
     let course = Arc::clone(&model.course);
-    let (lesson, step) = course.find_run(&at)?;
+    let (lesson, _) = course.find_run(&at)?;
     if let Access::Locked(missing) = access(&course, &model.state, lesson) {
         let needs = say::requires(&course, &missing);
         return model.warn(format!("\"{}\" {needs}.", lesson.title));
     }
+    let asks = is_due(&course, &model.state, Some(&at));
+    let asked = asks.then(|| recall::ask(model, Some(at.clone())));
+    asked.flatten().or_else(|| open_now(model, at))
+}
+
+/// Opens a step at once.
+pub fn open_now(model: &mut Model, at: StepRef) -> Effects {
+    let course = Arc::clone(&model.course);
+    let (lesson, step) = course.find_run(&at)?;
     let mut effects: Vec<Effect> = note_time(model).into_iter().collect();
     model.outline.open = Some(lesson.id.clone());
     model.outline.cursor.filter.clear();
@@ -211,18 +221,8 @@ fn end_of_lesson(model: &mut Model, here: &OpenStep) -> Effects {
         Some(following) => open_lesson(model, &following.id),
         None => {
             model.screen = FocusedScreen::Outline;
-            None
+            recall::ask(model, None)
         }
-    };
-    let begins_session = following.is_none_or(|next| next.session != lesson.session);
-    let effects = match begins_session {
-        true => {
-            let then = following
-                .and(model.step.as_ref())
-                .map(|view| view.at.clone());
-            both_effects(effects, recall::ask(model, then))
-        }
-        false => effects,
     };
     // The page covers the next step, so closing it leads on.
     model.open(page);

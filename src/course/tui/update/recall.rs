@@ -27,7 +27,7 @@ pub fn go_on(model: &mut Model, mut recall: Recall) -> Effects {
     if recall.left.is_empty() {
         model.step = None;
         model.screen = FocusedScreen::Outline;
-        let then = recall.then.and_then(|at| navigate::open(model, at));
+        let then = recall.then.and_then(|at| navigate::open_now(model, at));
         effects.extend(then.into_iter().flatten());
         model.notify(format!(
             "{} of {} earlier questions were right.",

@@ -67,7 +67,10 @@ fn commands(model: &Model) -> Vec<BarEntry> {
         return list.1;
     }
     match model.screen {
-        FocusedScreen::Outline => list.usual(Area::Outline, &[Action::Open, Action::Continue]),
+        FocusedScreen::Outline => {
+            list.usual(Area::Outline, &[Action::Open]);
+            list.add(Area::Outline, Action::Continue, "continue");
+        }
         FocusedScreen::Step => step(&mut list),
     }
     let rest = list.1.split_off(list.1.len().min(2));

@@ -42,6 +42,7 @@ pub fn document(model: &Model) -> StepPage {
         width: text_area(model).width,
         theme: &model.theme,
         document: StepPage::default(),
+        output: None,
         model,
         here,
         view,
@@ -69,6 +70,8 @@ struct StepWriter<'a> {
     theme: &'a Theme,
     width: u16,
     document: StepPage,
+    /// First line of a command's output.
+    output: Option<usize>,
 }
 
 impl StepWriter<'_> {
@@ -172,7 +175,8 @@ impl StepWriter<'_> {
             return;
         }
         self.blank();
-        self.document.news = Some(self.document.lines.len());
+        // A command's output is read from its start, and its checks stand below it.
+        self.document.news = self.output.or(Some(self.document.lines.len()));
         self.line("Checks", self.theme.emphasis());
         for outcome in &self.view.outcomes {
             self.document

@@ -8,16 +8,16 @@ use ratatui::prelude::{Buffer, Rect};
 use serde_json::Value;
 
 use super::draw;
-use crate::lesson::{Course, CourseSource, Step};
+use crate::lesson::{Course, CourseSource, MarkedAnswer, Quiz, QuizAnswer, Step, Verdict};
 use crate::recording::documents;
-use crate::session::MeasuredRuns;
-use crate::session::StepRef;
 use crate::session::kernel::CheckedKernel;
+use crate::session::{CheckResultText, MeasuredRuns, SessionState, StepRef};
 use crate::tui::message::{Message, News, Reply};
 use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
+use crate::tui::update::scroll;
 use crate::tui::view::document;
-use crate::tui::{KeyMap, Model, Pane, StepView, Theme};
+use crate::tui::{FocusedScreen, KeyMap, Model, Pane, PanelAction, Reveal, StepView, Theme};
 use crate::tutor::output;
 use crate::workbench::check::ExerciseCheck;
 use crate::workbench::{FindingKind, KernelFile, KernelFinding, find};
@@ -294,46 +294,195 @@ fn kept_output(asked: &Step) -> Value {
     }
 }
 
+/// A model at 80x24 whose open step is `at`.
+fn at_80x24(course: &Arc<Course>, at: StepRef) -> Model {
+    let mut model = Model::new(
+        Arc::clone(course),
+        Arc::default(),
+        KeyMap::default(),
+        Theme::default(),
+    );
+    assert_eq!(model.size, (80, 24));
+    model.screen = FocusedScreen::Step;
+    model.step = Some(StepView {
+        at,
+        ..StepView::default()
+    });
+    model
+}
+
+fn built_in() -> Arc<Course> {
+    Arc::new(Course::load(&CourseSource::BuiltIn).unwrap())
+}
+
+fn screen(model: &Model) -> String {
+    let area = Rect::new(0, 0, 80, 24);
+    let mut buffer = Buffer::empty(area);
+    draw(model, area, &mut buffer);
+    text(&buffer)
+}
+
+/// The screens of a step from its first line to its last.
+fn screens(model: &mut Model) -> Vec<String> {
+    let mut screens = vec![screen(model)];
+    while model.step.as_ref().unwrap().scroll.hidden().1 > 0 {
+        scroll::text(model, PanelAction::PageDown);
+        screens.push(screen(model));
+    }
+    screens
+}
+
 #[test]
-fn a_question_about_an_output_shows_what_it_asks_about_at_80_columns() {
-    let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
+fn a_question_about_an_output_shows_what_it_asks_about_at_80x24() {
+    let course = built_in();
+    let written = course.lessons().map(|lesson| {
+        let path = format!("{}/{}.yaml", lesson.session, lesson.id);
+        let file = CourseSource::BuiltIn.read(&path).unwrap();
+        file.lines()
+            .filter(|line| line.trim_start().starts_with("of: "))
+            .count()
+    });
+    let written: usize = written.sum();
     let mut asked_about = 0;
     for (lesson, step) in course.steps() {
         let Some(quiz) = step.as_quiz() else { continue };
         let Some(of) = quiz.asked_step().cloned() else {
             continue;
         };
+        asked_about += 1;
         let output = kept_output(course.step(&of.lesson, &of.step).unwrap());
-        let mut model = Model::new(
-            Arc::clone(&course),
-            Arc::default(),
-            KeyMap::default(),
-            Theme::default(),
-        );
+        let mut model = at_80x24(&course, StepRef::new(&lesson.id, &step.id));
         model.measured = Arc::new(MeasuredRuns::with_output(of, output.clone()));
-        model.step = Some(StepView {
-            at: StepRef::new(&lesson.id, &step.id),
-            ..StepView::default()
-        });
+        let screens = screens(&mut model);
+        let at = &step.id;
+        let heading = screens.iter().find(|text| text.contains("From \""));
+        assert!(
+            heading.is_some(),
+            "{at} does not show its output: {screens:#?}"
+        );
+        // The part below the heading, as far as the question goes, and no more than fits next to it.
         let document = document(&model);
         let lines = document.lines.iter().map(ToString::to_string);
-        let shown: Vec<_> = lines
+        let table: Vec<_> = lines
             .skip_while(|line| !line.starts_with("From \""))
             .take_while(|line| !line.is_empty())
             .take(12)
+            .filter(|line| screens.iter().any(|text| text.contains(line.trim_end())))
             .collect();
-        let at = &step.id;
         for figure in quiz.figures() {
             for value in figure.parts(&output) {
-                let cell = match value.as_f64() {
-                    Some(0.0) => "none".into(),
-                    _ => output::cell(&value).unwrap(),
+                let cells = match value {
+                    // What a document lacks is shown as lacking.
+                    None => vec!["not reported".into(), "none".into(), " -".into()],
+                    Some(value) if value.as_f64() == Some(0.0) => vec!["none".into()],
+                    Some(value) => vec![output::cell(&value).unwrap()],
                 };
-                let is_shown = shown.iter().any(|line| line.contains(&cell));
-                assert!(is_shown, "{at}: {figure} is {cell}, not in {shown:#?}");
+                let is_shown = table
+                    .iter()
+                    .any(|line| cells.iter().any(|cell| line.contains(cell)));
+                assert!(is_shown, "{at}: {figure} is {cells:?}, not in {table:#?}");
             }
         }
-        asked_about += 1;
     }
-    assert_eq!(asked_about, 15);
+    assert!(asked_about >= 15);
+    assert_eq!(asked_about, written, "each `of:` is asked about");
+}
+
+#[test]
+fn questions_reasons_and_guesses_show_no_markup() {
+    let course = built_in();
+    let mut looked_at = 0;
+    for (lesson, step) in course.steps() {
+        let at = StepRef::new(&lesson.id, &step.id);
+        let mut model = at_80x24(&course, at.clone());
+        let mut marked = vec![None];
+        if let Some(Quiz::Choices(choices)) = step.as_quiz() {
+            marked.extend((0..choices.len()).map(|index| {
+                Some(MarkedAnswer {
+                    answer: QuizAnswer::Choice(index),
+                    correct: choices[index].correct,
+                    because: choices[index].because.clone(),
+                })
+            }));
+        } else if step.as_predict().is_some() {
+            let mut state = SessionState::default();
+            let steps = state.lessons.entry(at.lesson.clone()).or_default();
+            steps.entry(at.step.clone()).or_default().prediction = Some(2.0);
+            model.state = Arc::new(state);
+        } else {
+            continue;
+        }
+        for marked in marked {
+            model.step.as_mut().unwrap().marked = marked;
+            let shown = document(&model).lines;
+            let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
+            let is_raw = |line: &&String| line.contains('`') || line.contains("**");
+            assert_eq!(shown.iter().find(is_raw), None, "{at}: {shown:#?}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 200, "{looked_at}");
+}
+
+/// Markup may cost no words: nothing in a choice is taken for a list, a heading or a tag.
+#[test]
+fn every_word_of_a_choice_is_on_the_screen() {
+    let course = built_in();
+    for (lesson, step) in course.steps() {
+        let Some(Quiz::Choices(choices)) = step.as_quiz() else {
+            continue;
+        };
+        let model = at_80x24(&course, StepRef::new(&lesson.id, &step.id));
+        let shown = document(&model).lines;
+        let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
+        let shown = shown.join(" ");
+        let shown: Vec<&str> = shown.split_whitespace().collect();
+        for choice in choices {
+            let text = choice.text.replace(['`', '*'], "");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let is_shown = shown.windows(words.len()).any(|part| part == words);
+            assert!(
+                is_shown,
+                "{}/{}: {words:?} in {shown:?}",
+                lesson.id, step.id
+            );
+        }
+    }
+}
+
+#[test]
+fn what_doctor_found_is_read_from_its_start_with_its_status_and_nothing_else() {
+    let course = built_in();
+    let at = StepRef::new("welcome", "doctor");
+    let output = kept_output(course.step("welcome", "doctor").unwrap());
+    let mut model = at_80x24(&course, at.clone());
+    model.measured = Arc::new(MeasuredRuns::with_output(at, output));
+    let view = model.step.as_mut().unwrap();
+    view.outcomes = vec![CheckResultText {
+        check: "ready".into(),
+        verdict: Verdict::Passed,
+        value: None,
+        required: true,
+        text: "This machine can run the course.".into(),
+        is_worth_rounds: false,
+    }];
+    view.reveal.set(Some(Reveal::News));
+    let shown = screen(&model);
+    let first = ["It says:", "findings (", "rocm", "cuda", "vulkan"];
+    assert!(first.iter().all(|words| shown.contains(words)), "{shown}");
+    // What a program without a terminal sees of one says nothing about the learner's.
+    let all = screens(&mut model).concat();
+    assert!(all.contains("This machine can run the course."), "{all}");
+    for wrong in ["is terminal", "columns", "rows"] {
+        assert!(!all.contains(wrong), "{all}");
+    }
+}
+
+#[test]
+fn at_80_columns_the_outline_says_how_a_lesson_is_found() {
+    let mut script = Script::in_new_folder();
+    let shown = script.look();
+    let bar = shown.lines().last().unwrap_or_default();
+    assert!(bar.contains(": find a command or lesson"), "{shown}");
+    assert!(bar.contains("q quit"), "{shown}");
 }

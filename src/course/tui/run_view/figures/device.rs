@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use super::{FigurePage, LABEL, three_digits};
 use crate::analysis::Metric;
 use crate::profiler::live::GpuStatus;
-use crate::tui::panels::text::plus_minus;
+use crate::tui::panels::text::{labelled, plus_minus};
 use crate::tui::run_view::gpu::Chosen;
 use crate::tui::run_view::measured::measured;
 use crate::tui::{NOT_REPORTED, bar, count, width};
@@ -61,9 +61,13 @@ impl FigurePage<'_> {
         if in_use.is_none() && reserved.is_none() {
             let summary = state.summary.as_ref();
             let peak = summary.and_then(|summary| summary.process_peak_bytes);
-            let peak = peak.map(human_bytes);
-            let text = peak.map(|bytes| format!("{bytes} at most in the whole process"));
-            return self.reported("memory", text);
+            let Some(peak) = peak.map(human_bytes) else {
+                return self.reported("memory", None);
+            };
+            let text = format!("{peak} at most in the whole process");
+            let text = Span::styled(text, self.theme.text());
+            let lines = labelled("memory", LABEL, text, self.wide, self.theme);
+            return self.lines.extend(lines);
         }
         let held = reserved.map(|bytes| format!("{} reserved", human_bytes(bytes)));
         let known = in_use.map(human_bytes).into_iter().chain(held);

@@ -1,8 +1,8 @@
 //! Steps of lessons: questions, hints, kernels, cases, and the way from one to the next.
 
 use super::*;
-use crate::lesson::Quiz;
-use crate::tui::update::recall;
+use crate::lesson::{Quiz, QuizAnswer};
+use crate::tui::update::{navigate, recall};
 
 #[test]
 fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
@@ -296,4 +296,93 @@ fn an_earlier_question_is_asked_again_without_its_answer() {
     let right = usize::from(after.recalled[0]);
     let said = format!("{right} of 1 earlier questions were right.");
     assert!(script.look().contains(&said), "{}", script.screen());
+}
+
+/// A learner who has answered the questions of the first session, one of them wrong at first, and has skipped the rest.
+fn at_the_end_of_the_first_session() -> (Script, StepRef) {
+    let course = Course::load(&CourseSource::BuiltIn).unwrap();
+    let mut script = Script::with_course(course);
+    let course = Arc::clone(&script.model.course);
+    script.model.clear_overlays();
+    let session = &mut script.handler.session;
+    let mut missed = None;
+    for lesson in course.lessons().filter(|it| it.session == "foundation") {
+        for step in &lesson.steps {
+            let at = StepRef::new(&lesson.id, &step.id);
+            let Some(right) = step.as_quiz().and_then(Quiz::solution) else {
+                continue;
+            };
+            if step.again.is_some() && missed.is_none() {
+                let wrong = QuizAnswer::Number(-1.0);
+                session.answer(at.clone(), &course, step, wrong).unwrap();
+                missed = Some(at.clone());
+            }
+            session.answer(at, &course, step, right).unwrap();
+        }
+        session.skip_lesson(lesson, "").unwrap();
+    }
+    let state = session.state().clone();
+    script.model.state = Arc::new(state);
+    (script, missed.unwrap())
+}
+
+fn asked_again(script: &mut Script, missed: &StepRef, of: usize) {
+    let shown = script.look();
+    let place = format!("asked again, 1 of {of}");
+    assert!(shown.contains(&place), "{shown}");
+    assert_eq!(&script.model.step.as_ref().unwrap().at, missed);
+    let course = Arc::clone(&script.model.course);
+    let step = course.step(&missed.lesson, &missed.step).unwrap();
+    let other = step.asked_again();
+    assert_ne!(other.text, step.text, "it returns with other figures");
+    let begin: String = other.text.split_whitespace().take(4).collect();
+    let text: String = script.text().split_whitespace().collect();
+    assert!(text.contains(&begin), "{text}");
+}
+
+#[test]
+fn a_session_of_the_course_begins_with_three_earlier_questions_the_missed_one_first() {
+    let second = StepRef::new("fused-projections", "this-session");
+    let (mut script, missed) = at_the_end_of_the_first_session();
+    script.open(StepRef::new("bottleneck", "own-kernel"));
+    script.keys("n");
+    let end = script.look();
+    assert!(end.contains("The end of a lesson"), "{end}");
+    script.keys("enter");
+    asked_again(&mut script, &missed, 3);
+    script.keys("n n n");
+    assert_eq!(script.model.step.as_ref().unwrap().at, second);
+    assert!(script.model.step.as_ref().unwrap().recall.is_none());
+
+    // The same from the outline, and only before the first step.
+    let (mut script, missed) = at_the_end_of_the_first_session();
+    navigate::open(&mut script.model, second.clone());
+    asked_again(&mut script, &missed, 3);
+    script.keys("n n n");
+    assert_eq!(script.model.step.as_ref().unwrap().at, second);
+    script.open(StepRef::new("fused-projections", "same-input"));
+    assert_eq!(script.step(), "same-input");
+}
+
+#[test]
+fn the_course_ends_with_a_test_of_fifteen_questions() {
+    let (mut script, missed) = at_the_end_of_the_first_session();
+    let course = Arc::clone(&script.model.course);
+    let others = course.steps().filter_map(|(lesson, step)| {
+        let right = step.as_quiz().and_then(Quiz::solution)?;
+        Some((StepRef::new(&lesson.id, &step.id), step, right))
+    });
+    let session = &mut script.handler.session;
+    for (at, step, right) in others.filter(|it| it.1.as_quiz().unwrap().asked_step().is_none()) {
+        session.answer(at, &course, step, right).unwrap();
+    }
+    for lesson in course.lessons() {
+        session.skip_lesson(lesson, "").unwrap();
+    }
+    let last = course.lessons().last().unwrap();
+    let last = StepRef::new(&last.id, &last.steps.last().unwrap().id);
+    script.model.state = Arc::new(script.handler.session.state().clone());
+    script.open(last);
+    script.keys("n esc");
+    asked_again(&mut script, &missed, 15);
 }

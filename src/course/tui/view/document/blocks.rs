@@ -4,7 +4,7 @@ use ratatui::prelude::Span;
 
 use super::StepWriter;
 use crate::recording::label;
-use crate::tui::{Action, RunPhase, hanging, markdown, wrap};
+use crate::tui::{Action, RunPhase, markdown, wrap};
 use crate::tutor::document::{Block, Mark, MenuLine, Tone};
 use crate::tutor::output;
 
@@ -49,6 +49,7 @@ impl StepWriter<'_> {
             Block::Offer => self.offer(),
             Block::RunPhase => self.phase(),
             Block::Output(title, document, views) => {
+                self.output = Some(self.document.lines.len());
                 self.styled(&title, theme.emphasis());
                 for line in output::lines(&document, &views, self.width.into()) {
                     self.line(line, theme.code());
@@ -103,16 +104,20 @@ impl StepWriter<'_> {
             self.document.news = Some(from);
         }
         let mark = Span::styled(format!("{glyph} "), style);
-        let text_style = match self.is_under_cursor(place) {
-            true => theme.emphasis(),
-            false => theme.text(),
-        };
         let number = Span::styled(format!("{}. ", place + 1), theme.accent());
-        let text = vec![Span::styled(line.text.clone(), text_style)];
-        let rest = Span::raw("     ");
-        let lines = hanging(vec![mark, number], rest, text, self.width.into());
-        self.document.lines.extend(lines);
-        let said = markdown::render(&line.said, self.width.saturating_sub(5), theme, None);
+        let mut front = vec![mark, number];
+        let width = self.width.saturating_sub(5);
+        for mut text in markdown::render(&line.text, width, theme, None) {
+            if self.is_under_cursor(place) {
+                for span in &mut text.spans {
+                    span.style = span.style.patch(theme.emphasis());
+                }
+            }
+            text.spans.splice(0..0, front);
+            self.document.lines.push(text);
+            front = vec![Span::raw("     ")];
+        }
+        let said = markdown::render(&line.said, width, theme, None);
         self.document.lines.extend(said.into_iter().map(|mut line| {
             for span in &mut line.spans {
                 span.style.fg = style.fg.or(span.style.fg);
