@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Result;
+use console::measure_text_width;
 use serde_json::json;
 
 use super::Instructor;
@@ -123,12 +124,11 @@ fn cells(view: &LearnerView) -> [String; 9] {
 fn line(row: &[String; 9], rows: &[[String; 9]]) -> String {
     let mut line = String::new();
     for (at, cell) in row.iter().enumerate() {
-        let wide = rows.iter().map(|row| row[at].chars().count()).max();
-        let wide = wide.unwrap_or(0);
-        // Writing to a string cannot fail.
-        let _ = match at {
-            0 | 1 | 8 => write!(line, "{cell:<wide$}  "),
-            _ => write!(line, "{cell:>wide$}  "),
+        let wide = rows.iter().map(|row| measure_text_width(&row[at])).max();
+        let blanks = " ".repeat(wide.unwrap_or(0) - measure_text_width(cell));
+        line += &match at {
+            0 | 1 | 8 => format!("{cell}{blanks}  "),
+            _ => format!("{blanks}{cell}  "),
         };
     }
     line.trim_end().to_owned()
