@@ -482,7 +482,7 @@ fn the_commands_act_on_a_class() {
         status(&run(&[&["message", "--all"], &words[..]].concat())),
         0
     );
-    assert_eq!(status(&run(&["message", "Coffee"])), 2, "to whom?");
+    assert_eq!(status(&run(&["message", "Coffee"])), 0, "to everyone");
     let mut session = Session::open(ada.clone()).unwrap();
     session.poll_notices().unwrap();
     assert_eq!(
@@ -496,6 +496,7 @@ fn the_commands_act_on_a_class() {
     );
     assert_eq!(session.state().pinned.as_deref(), Some("stages"));
     assert_eq!(session.state().messages[0].text, words.join(" "));
+    assert_eq!(session.state().messages[1].text, "Coffee");
     // While the tutor is open, it receives orders.
     assert_eq!(
         json(&run(&["unlock", "ada", "stages", "--json"]))["state"],

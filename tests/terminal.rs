@@ -1,5 +1,7 @@
 //! Tests the tutor on a real pseudo-terminal. It trains a real, tiny model on the CPU.
 
+#[path = "terminal/changes.rs"]
+mod changes;
 mod common;
 #[path = "terminal/endings.rs"]
 mod endings;
@@ -11,7 +13,7 @@ mod sizes;
 mod terminal;
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
@@ -122,6 +124,31 @@ fn a_learner_predicts_runs_passes_quits_and_comes_back_to_the_same_step() {
     });
     terminal.send("q");
     assert!(terminal.wait().success());
+}
+
+#[test]
+fn a_number_that_is_typed_before_its_line_is_open_is_not_lost() {
+    let home = home();
+    let terminal = opened(&home);
+    terminal.send("c");
+    terminal.wait_for("Something to read");
+    terminal.send("n");
+    terminal.wait_for("Guess first");
+    terminal.send("3");
+    terminal.wait_for("Your guess, in ms");
+    terminal.send("0\r");
+    terminal.wait_for("You guessed 30");
+
+    let home = self::home();
+    let terminal = opened(&home);
+    terminal.send("c");
+    terminal.wait_for("Something to read");
+    terminal.send("n");
+    terminal.wait_for("Guess first");
+    terminal.send("\x1b[200~42.5\x1b[201~");
+    terminal.wait_for("Your guess, in ms");
+    terminal.send("\r");
+    terminal.wait_for("You guessed 42.5");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::untrusted;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,8 +182,8 @@ impl TextTable {
     fn blocks(&self, width: usize) -> Vec<Vec<(usize, usize)>> {
         let longest = |(at, (name, _)): (usize, &(&str, Align))| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
-            let cells = cells.map(|cell| cell.chars().count());
-            cells.chain([name.chars().count()]).max().unwrap_or(0)
+            let cells = cells.map(|cell| cell.width());
+            cells.chain([name.width()]).max().unwrap_or(0)
         };
         let natural: Vec<usize> = self.columns.iter().enumerate().map(longest).collect();
         let least = |at: usize| match self.columns[at].1 {
@@ -231,10 +233,12 @@ impl TextTable {
                     .get(line)
                     .map_or(String::new(), |cell| shortened(cell, *width));
                 let gap = if *at > 0 { GAP } else { 0 };
+                // In columns of the terminal, of which some characters take two.
+                let blanks = width.saturating_sub(cell.width());
                 // Writing to a string cannot fail.
                 let _ = match self.columns[*at].1 {
-                    Align::Left => write!(out, "{:gap$}{cell:<width$}", ""),
-                    Align::Right => write!(out, "{:gap$}{cell:>width$}", ""),
+                    Align::Left => write!(out, "{:gap$}{cell}{:blanks$}", "", ""),
+                    Align::Right => write!(out, "{:gap$}{:blanks$}{cell}", "", ""),
                 };
             }
             text.push_str(out.trim_end());

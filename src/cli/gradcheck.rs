@@ -93,7 +93,8 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         .entrants(every_gradient(), gradient_check::tolerance)?;
     let input_seed = args.input_seed.unwrap_or_else(fresh_seed);
     let config = &entrants[0].1.config;
-    let comparisons = gradient_check::compare_with_reference(&entrants, config, input_seed)?;
+    let comparisons =
+        gradient_check::compare_with_reference(&entrants, config, input_seed, &mut computing)?;
     let mut each = comparisons.iter();
     let report = GradcheckReport {
         input_seed,
@@ -103,6 +104,11 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
     };
     print_page(args.common.json, &report, &gradients(&report))?;
     Ok(Exit::from_passed(report.passed))
+}
+
+/// Says what is computed now on the error stream.
+fn computing(what: &str) {
+    eprintln!("computing {what}");
 }
 
 /// Starts a run over several GPUs for the check before its first step.
@@ -161,7 +167,7 @@ pub fn verify(args: &CheckArgs) -> Result<Exit> {
     }
     let versions = Target::versions().collect();
     let (entrants, checked) = args.entrants(versions, gradient_check::training_tolerance)?;
-    let runs = gradient_check::train_side_by_side(&entrants)?;
+    let runs = gradient_check::train_side_by_side(&entrants, &mut computing)?;
     let baseline = runs[0].losses.clone();
     let judged = runs.into_iter().map(|run| {
         let worst_difference = gradient_check::largest_difference(&run.losses, &baseline);

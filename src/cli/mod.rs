@@ -212,18 +212,25 @@ fn without_separator(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Lets every flag take negative numbers, so that the flag reports what is wrong with them.
-fn takes_negative_numbers(command: clap::Command) -> clap::Command {
+/// Lets every flag take negative numbers, so that the flag reports what is wrong with them. Help lists a command's own
+/// flags before those that it shares with the commands around it.
+fn with_usual_flags(command: clap::Command) -> clap::Command {
     let inside = command
         .get_subcommands()
         .map(|inner| inner.get_name().to_owned());
     let inside: Vec<String> = inside.collect();
-    let command = command.mut_args(|arg| match arg.get_action().takes_values() {
-        true => arg.allow_negative_numbers(true),
-        false => arg,
+    let command = command.mut_args(|arg| {
+        let arg = match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        };
+        match arg.is_global_set() {
+            true => arg.display_order(900),
+            false => arg,
+        }
     });
     inside.into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, takes_negative_numbers)
+        command.mut_subcommand(name, with_usual_flags)
     })
 }
 
@@ -234,7 +241,7 @@ pub fn main() -> ExitCode {
         eprintln!("cannot write the log: {error}");
     }
     let words = without_separator(std::env::args_os().collect());
-    let matches = takes_negative_numbers(Cli::command()).try_get_matches_from(words);
+    let matches = with_usual_flags(Cli::command()).try_get_matches_from(words);
     let exit = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => {
             let result = match cli.command {

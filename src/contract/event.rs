@@ -339,6 +339,11 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// Returns whether slow steps are mixed with fast ones, so that no single figure stands for a step.
+    pub fn is_mixed(&self) -> bool {
+        self.mean > 2.0 * self.median || self.p90 > 5.0 * self.p10
+    }
+
     /// Computes mean, median and the 10th and 90th percentile (nearest rank, linear between ranks). Returns `None`
     /// for no values, or if one is not finite.
     pub fn from_values(values: &[f64]) -> Option<Spread> {

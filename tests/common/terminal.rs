@@ -98,6 +98,27 @@ impl Terminal {
             .any(|row| (0..columns).any(|column| screen.cell(row, column).is_some_and(&wanted)))
     }
 
+    /// Lines that went on over the right edge, where the terminal broke them.
+    pub fn torn_lines(&self) -> Vec<String> {
+        let parser = self.screen.lock().unwrap();
+        let screen = parser.screen();
+        let lines = (0..).zip(screen.rows(0, screen.size().1.get()));
+        let torn = lines.filter(|(row, _)| screen.row_wrapped(*row));
+        torn.map(|(_, line)| line).collect()
+    }
+
+    /// The colour of the first character of `text`, where it first stands on the screen.
+    pub fn colour_of(&self, text: &str) -> Option<vt100::Color> {
+        let parser = self.screen.lock().unwrap();
+        let screen = parser.screen();
+        let lines = (0..).zip(screen.rows(0, screen.size().1.get()));
+        let mut found = lines.filter_map(|(row, line)| {
+            let column = line[..line.find(text)?].chars().count();
+            Some(screen.cell(row, u16::try_from(column).ok()?)?.fgcolor())
+        });
+        found.next()
+    }
+
     /// Number of bytes that the program has written so far.
     pub fn bytes(&self) -> usize {
         self.written.lock().unwrap().len()

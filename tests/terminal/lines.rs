@@ -140,3 +140,182 @@ fn addresses_are_links_where_the_terminal_follows_them_and_text_elsewhere() {
     assert!(written("xterm-kitty").contains(link));
     assert!(!written("xterm-256color").contains("\x1b]8"));
 }
+
+#[test]
+fn lines_break_between_words_at_the_width_of_a_narrow_terminal() {
+    let home = home();
+    let lines = command(&home)
+        .arg("--plain")
+        .env_remove("TINYLLAMA_LESSONS");
+    let terminal = Terminal::start(lines, 40, 600);
+    for (command, said) in [
+        ("", "A small model that is real"),
+        ("help\n", "Ctrl-C stops the current run."),
+        ("outline\n", "Keeping it fast"),
+        ("next\n", "Step 2 of"),
+        ("page rocprof\n", "Perfetto, the viewer"),
+        ("page nowhere\n", "There is no page"),
+    ] {
+        terminal.send(command);
+        terminal.wait_until(said, |terminal| {
+            let text = terminal.text();
+            let last = text.rsplit("\n> ").next().unwrap_or_default();
+            sizes::flowing(last).contains(said) && text.ends_with("\n>")
+        });
+    }
+    assert_eq!(terminal.torn_lines(), [""; 0]);
+    // What goes on stands below the text behind a command's name.
+    let text = terminal.text();
+    let mut help = text
+        .lines()
+        .skip_while(|line| !line.starts_with("run [FLAGS]"));
+    let (first, second) = (help.next().unwrap(), help.next().unwrap());
+    let column = first.find("start the").unwrap();
+    assert!(second.starts_with(&" ".repeat(column)), "{first}\n{second}");
+    assert!(!second[column..].starts_with(' '), "{second}");
+}
+
+#[test]
+fn help_lists_a_commands_own_flags_before_those_that_it_shares() {
+    let reset = "--learner --everyone --step --stage --lesson --session --whole-course";
+    for (command, own) in [
+        ("instructor reset", reset),
+        ("lessons show", "--answers --slides"),
+        ("recordings play", "--speed --events"),
+    ] {
+        let words = command.split(' ').chain(["--help"]);
+        let output = Process::new(PROGRAM).args(words).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let flags = text.lines().map(str::trim_start);
+        let flags = flags.filter(|line| line.starts_with("--"));
+        let flags: Vec<&str> = flags.filter_map(|line| line.split(' ').next()).collect();
+        let own: Vec<&str> = own.split(' ').collect();
+        assert!(flags.starts_with(&own), "{command}: {flags:?}");
+        assert!(flags.contains(&"--json"), "{command}: {flags:?}");
+    }
+}
+
+/// A folder with the fixture's recording, in whose summary the forward pass is fast in most steps and slow in some.
+fn recording_with_two_speeds() -> TempDir {
+    let recordings = tempfile::tempdir().unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
+    let (from, to) = (
+        fixtures.join("INDEX.yaml"),
+        recordings.path().join("INDEX.yaml"),
+    );
+    std::fs::copy(from, to).unwrap();
+    let mut stream = String::new();
+    let file = File::open(fixtures.join("v1.jsonl.gz")).unwrap();
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut stream)
+        .unwrap();
+    let file = File::create(recordings.path().join("v1.jsonl.gz")).unwrap();
+    let mut out = GzEncoder::new(file, Compression::default());
+    for line in stream.lines() {
+        let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
+        if event["event"] == "summary" {
+            let even = serde_json::json!({"mean": 2.0, "median": 2.0, "p10": 1.9, "p90": 2.1});
+            let mixed = serde_json::json!({"mean": 55.99, "median": 1.05, "p10": 1.0, "p90": 1.2});
+            for phase in ["total_ms", "backward_ms", "optimizer_ms"] {
+                event[phase] = even.clone();
+            }
+            event["forward_ms"] = mixed;
+        }
+        writeln!(out, "{event}").unwrap();
+    }
+    out.finish().unwrap();
+    recordings
+}
+
+#[test]
+fn a_summary_remarks_on_a_phase_in_which_fast_and_slow_steps_are_mixed() {
+    let recordings = recording_with_two_speeds();
+    let output = Process::new(PROGRAM)
+        .args(["recordings", "play", "v1", "--speed", "end"])
+        .env("TINYLLAMA_RECORDINGS", recordings.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let remarks = said
+        .lines()
+        .filter(|line| line.contains("half of the steps"));
+    let remarks: Vec<&str> = remarks.collect();
+    assert_eq!(remarks.len(), 1, "{said}");
+    for fact in ["forward:", "1.05 ms", "55.99", "1.20"] {
+        assert!(remarks[0].contains(fact), "no {fact} in {}", remarks[0]);
+    }
+}
+
+#[test]
+fn a_calibration_of_a_busy_machine_is_doubted_and_no_rate_is_shown_as_zero() {
+    let home = home();
+    let folder = home.path().join("state/tinyllama-tutor/calibration");
+    std::fs::create_dir_all(&folder).unwrap();
+    let rate = |level: &str, median: f64, p10: f64, p90: f64| {
+        let sampled = serde_json::json!({"median": median, "p10": p10, "p90": p90, "repeats": 5});
+        serde_json::json!({"level": level, "bytes_per_s": sampled, "working_set": 1, "how": "made up"})
+    };
+    let calibration = serde_json::json!({
+        "version": 1, "measured": 0, "program": "0",
+        "facts": {"backend": "imagined", "device": "Imagined GPU", "arch": "gfx000", "driver": "1", "memory": 1_u64 << 34},
+        "compute": [], "launch": null, "synchronise": null, "notes": [],
+        "bandwidth": [rate("cold", 0.278e9, 0.24e9, 0.43e9), rate("warm", 0.152e9, 0.151e9, 0.153e9)],
+    });
+    std::fs::write(folder.join("imagined.json"), calibration.to_string()).unwrap();
+    let output = Process::new(PROGRAM)
+        .args(["calibrate", "--show"])
+        .envs(environment(&home))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    for fact in [
+        "278.0 MB/s",
+        "152.0 MB/s",
+        "warning: memory: repeats differ by 68 %",
+        "warning: cache: it is slower than memory",
+    ] {
+        assert!(said.contains(fact), "no {fact} in\n{said}");
+    }
+    assert!(!said.contains(" 0 GB/s"), "{said}");
+}
+
+#[test]
+fn a_check_of_gradients_says_what_it_computes_while_it_works() {
+    let home = home();
+    let words = ["gradcheck", "v3", "--config", "tiny"];
+    let mut terminal = Terminal::start(command(&home).args(words), 100, 30);
+    terminal.wait_for("computing the reference: v1 in f64 on the CPU");
+    assert!(terminal.wait().success(), "{}", terminal.text());
+    terminal.wait_for("worst parameter");
+    let text = terminal.text();
+    let at = |what: &str| {
+        text.find(what)
+            .unwrap_or_else(|| panic!("no {what}: {text}"))
+    };
+    assert!(at("the gradients of v1, 1 of 2") < at("the gradients of v3, 2 of 2"));
+    assert!(at("the gradients of v3, 2 of 2") < at("worst parameter"));
+}
+
+#[test]
+fn the_memory_of_a_whole_process_is_in_the_report_where_nothing_else_was_reported() {
+    let home = home();
+    let mut terminal = Terminal::start(command(&home), 80, 24);
+    terminal.wait_for("Your first minute");
+    terminal.send("\r");
+    terminal.wait_for("passed  learns");
+    terminal.send("q");
+    assert!(terminal.wait().success());
+    let output = Process::new(PROGRAM)
+        .args(["report", "--output"])
+        .arg(home.path().join("rep"))
+        .envs(environment(&home))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let report = std::fs::read_to_string(home.path().join("rep/report.md")).unwrap();
+    let mut lines = report
+        .lines()
+        .skip_while(|line| !line.contains("Peak memory"));
+    let row = lines.nth(2).unwrap_or_default();
+    assert!(row.contains("iB in the process"), "{report}");
+}

@@ -56,7 +56,7 @@ impl Walk {
 }
 
 /// The words of a screen without frames, as if its lines had no ends.
-fn flowing(text: &str) -> String {
+pub fn flowing(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || "│┌└┐┘".contains(c));
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     words.join(" ")
@@ -134,7 +134,7 @@ fn walk(size: (u16, u16)) {
     );
     at.see("/", &["Filter"], &["enter take it"]);
     at.see("\r", &["The baseline"], &["enter open"]);
-    for lesson in ["first-profile", "first-baseline"] {
+    for lesson in ["first-profile", "first-baseline", "unseen-cases"] {
         instructor(&["unlock", "ada", lesson]);
     }
     instructor(&["message", "--learner", "ada", "Well done so far."]);
@@ -173,6 +173,49 @@ fn walk(size: (u16, u16)) {
     at.see("\r", &["Your guess, in ms"], &["enter take it"]);
     at.see("12\r", &["You guessed 12"], &["? help"]);
 
+    at.see("n", &["Step 6 of ", "Measure the baseline"], &["? help"]);
+    let finished = ["finished: 60 measured of 63 steps"];
+    at.see("r", &["playing at"], &[]);
+    at.see("+++", &finished, &["enter next step", "? help"]);
+    // The name of the device is whole where there is room for it.
+    if size.0 != 60 {
+        at.shows("run", &["(cuda, sm_90), f32"], &[]);
+    }
+    let checks = ["passed begins-ignorant", "62.2 ms (p10 53.4, p90 72.8)"];
+    at.shows("run", &checks, &[]);
+    at.shows("run", &["128.0 samples/s", "952.5 MiB"], &[]);
+    at.section(&["203.91 G FLOP", "shapes)", "memory, MiB"]);
+    at.section(&["KernelBinop", "30.5 %", "1 049"]);
+    at.see("F", &["Roofline", "FLOP/s", "f32 vector"], &["esc close"]);
+    if size.0 < 76 {
+        at.terminal.send("\t");
+    }
+    at.shows("table", &["the whole step", "43.32", "1.6 %"], &[]);
+    at.see("\x1b", &finished, &["? help"]);
+    at.see("r", &["playing at"], &[]);
+    at.see("+++", &finished, &["enter next step"]);
+    let runs = ["Runs so far", "started (UTC)", "62.17 ms", "done"];
+    at.see("H", &runs, &["enter open", "t compare marked"]);
+    at.see("\r", &["A run of v1", "128.0 samples/s"], &["esc back"]);
+    at.see("\x1b", &runs, &["enter open"]);
+    at.see(" ", &["•"], &[]);
+    at.terminal.send("\x1b[B");
+    let compared = [
+        "Runs side by side",
+        "1: v1 ",
+        "2: v1 ",
+        "the same recording",
+    ];
+    at.see("t", &compared, &["esc back"]);
+    // No name of a run is cut.
+    let text = at.terminal.text();
+    assert!(!text.contains('…'), "{size:?}:\n{text}");
+    at.see("\x1b", &runs, &["enter open"]);
+    at.see("\x1b", &finished, &["? help"]);
+    at.open_lesson("Four cases nobody has seen");
+    let none = "0 measurements taken. Take a measurement, then name a suspect.";
+    at.see("n", &["Step 2 of ", "Case 1", none], &["? help"]);
+
     at.open_lesson("First contact with the rocprof tools");
     at.see("n", &["Step 2 of ", "Where does the time go?"], &["? help"]);
     at.see("i", &["Import a profile"], &["enter take it"]);
@@ -187,6 +230,12 @@ fn walk(size: (u16, u16)) {
     at.section(&["Idle time of", "114.08 us", "unknown"]);
     at.section(&["Active lanes", "GPU busy"]);
     at.section(&["vecCopy on gfx90a", "HBM", "864.2 GB/s", "limits"]);
+    let whole = [
+        "0.0% of 17718 GB/s",
+        "62.2% of 1389 GB/s",
+        "writes 6.37 MiB",
+    ];
+    at.shows("memory chart", &whole, &[]);
     at.section(&["Theoretical occupancy"]);
     drop(at);
 

@@ -85,10 +85,11 @@ pub enum InstructorCommand {
         #[arg(long, conflicts_with_all = ["lesson", "path"])]
         off: bool,
     },
-    /// Send a message to learners, or to everyone
+    /// Send a message to everyone, or to the learners that --learner names
     Message {
         #[command(flatten)]
         whom: OrderRecipients,
+        /// Text of the message
         #[arg(required = true)]
         text: Vec<String>,
         /// The old name of --everyone

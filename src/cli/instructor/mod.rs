@@ -14,7 +14,7 @@ use self::args::{InstructorCommand, OrderRecipients};
 use super::Exit;
 use super::print_result::print_text;
 use super::session::warn_of;
-use tinyllama_base::locale;
+use tinyllama_base::{locale, plural};
 use tinyllama_course::instructor::carry_out::{
     SentOrder, everyone, newest_backup, pin, send_each, send_one,
 };
@@ -55,7 +55,7 @@ enum Recipients {
 }
 
 /// # Errors
-/// If no learner is named.
+/// If no learner is named, neither one nor all of them.
 fn recipients(learner: Option<String>, whom: &OrderRecipients) -> Result<Recipients, UsageError> {
     if whom.everyone {
         return Ok(Recipients::Everyone);
@@ -116,7 +116,8 @@ impl Instructor<'_> {
             }
             InstructorCommand::Message { whom, text, all } => {
                 let text = text.join(" ");
-                let to = match all {
+                // A message does no harm, so it needs no flag that says everyone.
+                let to = match *all || whom.learners.is_empty() {
                     true => Recipients::Everyone,
                     false => recipients(None, whom)?,
                 };
@@ -193,6 +194,7 @@ impl Instructor<'_> {
 
     fn order_to(&mut self, recipients: Recipients, action: OrderAction) -> Result<Exit> {
         let by = self.sender_name();
+        let is_to_all = matches!(recipients, Recipients::Everyone);
         let sent = match recipients {
             Recipients::Everyone => everyone(&mut self.class, action, &by)?,
             Recipients::Named(names) => match names.as_slice() {
@@ -204,7 +206,14 @@ impl Instructor<'_> {
             },
         };
         let failed = sent.iter().any(SentOrder::is_failed);
-        let text: Vec<&str> = sent.iter().map(|sent| sent.text.as_str()).collect();
+        let mut text: Vec<&str> = sent.iter().map(|sent| sent.text.as_str()).collect();
+        let to_all = format!(
+            "To everyone in the class, {}:",
+            plural(sent.len(), "learner")
+        );
+        if is_to_all {
+            text.insert(0, &to_all);
+        }
         self.print(&json!({ "learners": sent }), &text.join("\n"))?;
         if failed && !self.args.json {
             eprintln!("{PERMISSIONS}");

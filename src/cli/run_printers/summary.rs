@@ -60,6 +60,17 @@ pub(super) fn summary_text(summary: &Summary) -> String {
     let row = |(name, value): (&str, String)| format!("  {name:<18} {value}");
     let mut lines = vec![title.to_string()];
     lines.extend(rows.map(row));
+    let phases = [
+        ("step", summary.total_ms),
+        ("forward", summary.forward_ms),
+        ("backward", summary.backward_ms),
+        ("optimizer", summary.optimizer_ms),
+    ];
+    lines.extend(
+        phases
+            .iter()
+            .filter_map(|(name, spread)| mixed_text(name, (*spread)?)),
+    );
     if !summary.synchronized {
         lines.push(unsynchronised_text(summary));
     }
@@ -82,6 +93,19 @@ pub(super) fn summary_text(summary: &Summary) -> String {
         ))
     }));
     lines.join("\n")
+}
+
+/// A remark about a phase that is fast in some steps and slow in others.
+fn mixed_text(name: &str, spread: Spread) -> Option<String> {
+    let Spread {
+        mean, median, p90, ..
+    } = spread;
+    spread.is_mixed().then(|| {
+        format!(
+            "  {name}: half of the steps took at most {median:.2} ms, a tenth {p90:.2} or more, in the mean {mean:.2}:\n  \
+             fast and slow steps are mixed, and no single figure stands for them"
+        )
+    })
 }
 
 /// Explains which figures are missing because the clock did not wait for the device.

@@ -9,7 +9,9 @@ use std::time::SystemTime;
 use thiserror::Error;
 
 pub use crate::session::class_rights::PERMISSIONS;
-use crate::session::{LogDamage, SessionError, SessionLocation, SessionState, check_name, store};
+use crate::session::{
+    LogDamage, SessionError, SessionLocation, SessionState, check_learner, store,
+};
 
 #[derive(Debug, Error)]
 pub enum ClassError {
@@ -98,7 +100,7 @@ impl Class {
     /// # Errors
     /// Fails if no learner has this name.
     pub fn place(&self, name: &str) -> Result<SessionLocation, ClassError> {
-        check_name(name)?;
+        check_learner(name)?;
         let names = names(&self.folder)?;
         if names.iter().any(|known| known == name) {
             return Ok(self.place_of(name));
@@ -163,7 +165,7 @@ fn names(folder: &Path) -> Result<Vec<String>, ClassError> {
         .flatten()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| check_name(name).is_ok())
+        .filter(|name| check_learner(name).is_ok())
         .collect();
     names.sort();
     Ok(names)

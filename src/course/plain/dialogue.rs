@@ -4,12 +4,13 @@ use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
 use super::command::{DialogueCommand, HELP, parse};
-use super::show::outline;
+use super::show::{folded, outline, terminal_columns};
 use super::step::{choices, parse_answer, said};
 use crate::lesson::path::WHOLE;
 use crate::lesson::{Course, Lesson, Step};
 use crate::plain::{FAREWELL, markdown};
 use crate::run::Processes;
+use crate::session::order::received;
 use crate::session::{
     Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,
     StepStatus, access, following, neighbour, next as next_unfinished, recall, unfinished,
@@ -335,7 +336,11 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     }
 
     pub(super) fn print(&mut self, text: &str) -> Result<(), TutorError> {
-        let text = hyperlinks::in_lines(&plain_lines(text), &self.links);
+        let text = match terminal_columns() {
+            Some(columns) => folded(&plain_lines(text), columns),
+            None => plain_lines(text),
+        };
+        let text = hyperlinks::in_lines(&text, &self.links);
         writeln!(self.output, "{text}")
             .and_then(|()| self.output.flush())
             .map_err(TutorError::io("writing"))
@@ -365,20 +370,20 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             .unwrap_or_default();
         notices
             .iter()
-            .try_for_each(|notice| self.print(&plain(&notice.to_string())))
+            .try_for_each(|notice| self.print(&plain(&notice.text(self.course))))
     }
 
     fn say_messages(&mut self) -> Result<(), TutorError> {
-        let messages = self.state(|state| state.messages.clone())?;
-        if messages.is_empty() {
+        let course = self.course;
+        let lines = self.state(|state| {
+            let received = received(state, course).into_iter().rev();
+            let lines = received.map(|(time, from, text)| format!("{from}, {time}: {text}"));
+            lines.collect::<Vec<_>>()
+        })?;
+        if lines.is_empty() {
             return self.print("You have no messages.");
         }
-        messages.iter().try_for_each(|message| {
-            self.print(&plain(&format!(
-                "{}, {}: {}",
-                message.from, message.time, message.text
-            )))
-        })
+        lines.iter().try_for_each(|line| self.print(&plain(line)))
     }
 
     fn say_page(&mut self, name: &str) -> Result<(), TutorError> {

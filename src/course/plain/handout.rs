@@ -2,13 +2,10 @@
 
 use serde_json::json;
 
-use super::show::render;
+use super::show::{WIDTH, render};
 use crate::lesson::{Course, CourseSource, Lesson, LessonDocument};
 use crate::report::layout;
 use crate::tutor::slide::slide_text;
-
-/// Columns of a slide.
-const WIDTH: usize = 78;
 
 /// Prints every step of a lesson with its right answer and reason, its hints, and the input of its golden path.
 ///
@@ -36,7 +33,10 @@ pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
         steps.map(move |(number, step)| {
             let (title, of) = (&lesson.title, lesson.steps.len());
             let head = format!("{rule}\n{title}, {number} of {of}\n{}\n", step.title);
-            format!("{head}\n{}\n\n", render(&slide_text(lesson, step), ascii))
+            format!(
+                "{head}\n{}\n\n",
+                render(&slide_text(lesson, step), WIDTH, ascii)
+            )
         })
     });
     let text: String = pages.collect();

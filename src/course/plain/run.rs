@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::dialogue::Dialogue;
+use super::show::width;
 use crate::lesson::{CaseMove, Step};
 use crate::profiler::read::import;
 use crate::recording::{Library, RecordingError, label};
@@ -254,7 +255,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             Ok(found) => found,
             Err(error) => return self.print(&error.to_string()),
         };
-        self.print(&tables(&found))?;
+        self.print(&tables(&found, width(100)))?;
         let command = ["profile", "import", path].map(str::to_owned).to_vec();
         self.with_session(|session| note_profile(session, at, target, command))?;
         self.check().map(drop)

@@ -2,23 +2,64 @@
 
 use std::fmt::Write;
 
+use console::Term;
+use ratatui::text::Span;
+use unicode_width::UnicodeWidthStr;
+
 use crate::lesson::Course;
 use crate::session::progress::progress;
 use crate::session::{Access, SessionState, access};
+use crate::tui::markdown::wrap::hanging;
 use crate::tui::{Theme, markdown};
 use crate::tutor::{TutorOptions, say};
 
-/// Columns of the text.
-const WIDTH: u16 = 78;
+/// Most columns of the text.
+pub const WIDTH: usize = 78;
 
-pub fn markdown(options: &TutorOptions, text: &str) -> String {
-    render(text, options.ascii)
+/// Columns of the terminal on standard output; `None` for a pipe or a file, whose lines stay whole.
+pub fn terminal_columns() -> Option<usize> {
+    let size = Term::stdout().size_checked()?;
+    Some(usize::from(size.1).max(1))
 }
 
-/// Markdown as lines without colours.
-pub fn render(text: &str, ascii: bool) -> String {
+/// Columns for text, of at most `most`.
+pub fn width(most: usize) -> usize {
+    terminal_columns().map_or(most, |columns| columns.min(most))
+}
+
+pub fn markdown(options: &TutorOptions, text: &str) -> String {
+    render(text, width(WIDTH), options.ascii)
+}
+
+/// Breaks lines that are wider than `columns` between words. What goes on stands below the last column of the line's
+/// indentation, or below the text behind the name at its start.
+pub fn folded(text: &str, columns: usize) -> String {
+    let lines = text.split('\n').flat_map(|line| {
+        if line.width() <= columns {
+            return vec![line.to_owned()];
+        }
+        let indent = line.len() - line.trim_start().len();
+        let named = line[indent..].find("  ").map(|gap| indent + gap);
+        let named = named.map(|gap| line.len() - line[gap..].trim_start().len());
+        let lead = named.filter(|lead| *lead < columns / 2).unwrap_or(indent);
+        let (lead, rest) = line.split_at(if lead < columns { lead } else { 0 });
+        let below = Span::raw(" ".repeat(lead.width()));
+        let lines = hanging(
+            vec![Span::raw(lead.to_owned())],
+            below,
+            vec![Span::raw(rest.to_owned())],
+            columns,
+        );
+        lines.iter().map(ToString::to_string).collect()
+    });
+    itertools::join(lines, "\n")
+}
+
+/// Markdown as lines of at most `width` columns, without colours.
+pub fn render(text: &str, width: usize, ascii: bool) -> String {
     let theme = Theme::new(true, ascii);
-    let lines = markdown::render(text, WIDTH, &theme, None);
+    let width = u16::try_from(width).unwrap_or(u16::MAX);
+    let lines = markdown::render(text, width, &theme, None);
     let lines = lines.iter().map(ToString::to_string);
     itertools::join(lines.map(|line| line.trim_end().to_string()), "\n")
 }

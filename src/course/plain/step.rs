@@ -3,6 +3,7 @@
 use std::io::{BufRead, Write};
 
 use super::dialogue::{Dialogue, NextStep};
+use super::show::{WIDTH, width};
 use crate::lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
 use crate::plain::markdown;
 use crate::session::progress::progress;
@@ -114,7 +115,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             Block::Offer => self.offer(),
             Block::Output(title, document, views) => Some(format!(
                 "{title}\n{}",
-                output::lines(&document, &views, 78).join("\n")
+                output::lines(&document, &views, width(WIDTH)).join("\n")
             )),
             Block::File(path) => Some(format!("Your file: {}", path.display())),
             Block::Menu(menu) => {
@@ -299,7 +300,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.with_session(|session| session.check_kernel(at, &tried))?;
         self.print(&tried.lines().join("\n"))?;
         if tried.checked.passed {
-            self.print(&text::after_pass(exercise, 80).join("\n"))?;
+            self.print(&text::after_pass(exercise, width(80)).join("\n"))?;
         }
         self.print(match tried.checked.passed {
             true => "\nThis step is done. Enter goes on.",

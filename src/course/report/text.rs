@@ -94,6 +94,18 @@ pub fn figure(run: &RunReport, metric: Metric) -> String {
         .map_or_else(|| NOT_REPORTED.into(), |value| metric.unit().show(*value))
 }
 
+/// The most memory that a run's tensors took, or else the most that its whole process took, as a CPU reports it.
+fn peak_memory(run: Option<&RunReport>) -> String {
+    let known = |metric: Metric| Some(metric.unit().show(*run?.figures.get(metric.name())?));
+    let process = || {
+        Some(format!(
+            "{} in the process",
+            known(Metric::ProcessPeakBytes)?
+        ))
+    };
+    or_not_reported(known(Metric::PeakBytesInUse).or_else(process))
+}
+
 /// Formats `2.31x (2.20x to 2.43x)`, or a dash for the baseline itself.
 pub fn ratio(ratio: Option<&Ratio>) -> String {
     match ratio {
@@ -153,7 +165,7 @@ pub fn runs(runs: &[RunReport]) -> ReportTable<&RunReport> {
             or_not_reported(run.step_time.map(range))
         })
         .number("Launches", |run| figure(run, Metric::LaunchesPerStep))
-        .number("Peak memory", |run| figure(run, Metric::PeakBytesInUse))
+        .number("Peak memory", |run| peak_memory(Some(run)))
         .number("Speed-up", |run| ratio(run.ratio.as_ref()))
 }
 
@@ -216,7 +228,6 @@ pub fn stages(report: &Report) -> ReportTable<&StageRow> {
         Some(false) => format!("{}, unsynchronised", milliseconds(value)),
         _ => milliseconds(value),
     };
-    let memory = |bytes| Metric::PeakBytesInUse.unit().show(bytes);
     let loss = |value| number_or_not(value, 3);
     let losses =
         |row: &&StageRow| format!("{}, then {}", loss(row.first_loss), loss(row.final_loss));
@@ -227,7 +238,7 @@ pub fn stages(report: &Report) -> ReportTable<&StageRow> {
         .number("Forward", |row| phase(row, row.forward_ms))
         .number("Backward", |row| phase(row, row.backward_ms))
         .number("Peak memory", |row| {
-            or_not_reported(row.peak_bytes.map(memory))
+            peak_memory(report.runs.iter().find(|run| run.id == row.run))
         })
         .number("Loss", losses)
         .number("With gradient", |row| {

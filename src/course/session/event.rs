@@ -215,6 +215,14 @@ pub enum SessionEvent {
 }
 
 impl SessionEvent {
+    /// What an instructor's order came to; any other event is itself.
+    pub fn ordered(&self) -> &SessionEvent {
+        match self {
+            SessionEvent::Ordered { events, .. } => events.last().unwrap_or(self),
+            other => other,
+        }
+    }
+
     /// Returns whether an instructor's order may contain this event: it resets, restores, unlocks or writes, or does
     /// part of a step for a learner.
     pub fn may_be_ordered(&self) -> bool {

@@ -10,6 +10,7 @@ use uzers::get_effective_uid;
 use crate::run::state_folder;
 use crate::session::SessionError;
 
+const LEARNER_RULE: &str = "it is 1 to 64 letters, digits, dots, hyphens, underscores and single spaces, and starts with a letter or digit and does not end with a space";
 const NAME_RULE: &str = "it is 1 to 64 ASCII letters, digits, dots, hyphens and underscores, and starts with a letter or digit";
 
 /// A session's folder and the name of its learner.
@@ -27,7 +28,7 @@ impl SessionLocation {
             Some(name) => name.to_string(),
             None => user_name(),
         };
-        check_name(&learner)?;
+        check_learner(&learner)?;
         let folder = match class {
             Some(class) => in_class(class, &learner)?,
             None => state_folder().map_err(|error| SessionError::NoPlace {
@@ -166,6 +167,23 @@ pub fn check_name(name: &str) -> Result<(), SessionError> {
     }
 }
 
+/// Refuses a learner's name that is no name of a folder. Unlike other names, it has the letters of any language and
+/// spaces between its words.
+pub fn check_learner(name: &str) -> Result<(), SessionError> {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
+    // A file's name has at most 255 bytes, and exports add to this one.
+    let fits = (1..=64).contains(&name.chars().count()) && name.len() <= 200;
+    let is_good = fits
+        && name.chars().all(allowed)
+        && name.starts_with(char::is_alphanumeric)
+        && !name.ends_with(' ')
+        && !name.contains("  ");
+    is_good.then_some(()).ok_or_else(|| SessionError::Name {
+        name: name.to_string(),
+        rule: LEARNER_RULE,
+    })
+}
+
 pub(super) fn create_private(folder: &Path) -> Result<(), SessionError> {
     create_folder(folder, false)
 }
@@ -243,6 +261,32 @@ mod tests {
         }
         for name in ["ada", "a.b-c_1", "7of9"] {
             assert!(check_name(name).is_ok(), "{name:?}");
+            assert!(check_learner(name).is_ok(), "{name:?}");
+        }
+        let long = "x".repeat(65);
+        for name in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            "/etc",
+            ".hidden",
+            "-rf",
+            " a",
+            "a ",
+            "a  b",
+            "a\0b",
+            "a\nb",
+            "a\u{a0}b",
+            "a\u{202e}b",
+            "z\u{307}",
+            &long,
+        ] {
+            assert!(check_learner(name).is_err(), "{name:?}");
+        }
+        for name in ["Łucja Żółkiewska", "山田 太郎", "Зоя"] {
+            assert!(check_learner(name).is_ok(), "{name:?}");
         }
     }
 

@@ -34,7 +34,7 @@ pub use case::{Evidence, Standing};
 pub use event::{AnswerGiven, KernelTime, RunExit, Scope, StepRef};
 pub use kernel::CheckedKernel;
 pub use learning::{CheckResultText, HintStage, LONGEST_LOOK};
-pub use location::check_name;
+pub use location::{check_learner, check_name};
 pub use order::SolvedRun;
 pub use progress::{
     Access, LessonProgress, access, following, is_complete, neighbour, next, unfinished,

@@ -7,7 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::{Scope, SessionEvent, StepRef};
+use crate::lesson::Course;
+use crate::session::{Scope, SessionEvent, SessionState, StepRef};
 
 /// Version of the files in the inbox.
 pub const FORMAT: u32 = 1;
@@ -92,58 +93,122 @@ impl OutsideChange {
     }
 }
 
-impl fmt::Display for OutsideChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let event = match self {
-            OutsideChange::Done(event) => event,
-            OutsideChange::Refused { why } => {
-                return write!(f, "Something in the inbox was set aside: {why}.");
+/// Everything that instructors wrote to a learner or changed, newest first: time, sender, text.
+pub fn received<'a>(state: &'a SessionState, course: &Course) -> Vec<(&'a str, &'a str, String)> {
+    let messages = state.messages.iter();
+    let messages = messages.map(|it| (&*it.time, &*it.from, it.text.clone()));
+    let changes = state.changes.iter().map(|(time, event)| {
+        let text = describe(event, &Titles(Some(course)));
+        (&**time, sender(event), text)
+    });
+    let mut all: Vec<_> = messages.chain(changes).collect();
+    // All times have the same form, so their text sorts in time order.
+    all.sort_by(|a, b| b.0.cmp(a.0));
+    all
+}
+
+fn sender(event: &SessionEvent) -> &str {
+    match event {
+        SessionEvent::Reset { by, .. }
+        | SessionEvent::Restored { by, .. }
+        | SessionEvent::Unlocked { by, .. }
+        | SessionEvent::Solved { by, .. }
+        | SessionEvent::Pinned { by, .. }
+        | SessionEvent::PathChosen { by: Some(by), .. } => by,
+        _ => "An instructor",
+    }
+}
+
+/// Names lessons and steps by their titles in a course, or by their ids without one.
+struct Titles<'a>(Option<&'a Course>);
+
+impl Titles<'_> {
+    fn lesson(&self, id: &str) -> String {
+        let lesson = self.0.and_then(|course| course.lesson(id));
+        lesson.map_or(id.into(), |lesson| format!("\"{}\"", lesson.title))
+    }
+
+    fn step(&self, at: &StepRef) -> String {
+        let step = self.0.and_then(|course| course.step(&at.lesson, &at.step));
+        step.map_or(at.to_string(), |step| {
+            format!("\"{}\" of {}", step.title, self.lesson(&at.lesson))
+        })
+    }
+
+    fn scope(&self, scope: &Scope) -> String {
+        let lessons = |ids: &[String]| itertools::join(ids.iter().map(|id| self.lesson(id)), ", ");
+        match scope {
+            Scope::Step(at) => format!("the step {}", self.step(at)),
+            Scope::Lessons(ids) if ids.len() == 1 => format!("the lesson {}", lessons(ids)),
+            Scope::Lessons(ids) => format!("the lessons {}", lessons(ids)),
+            Scope::Steps(steps) => {
+                let steps = steps.iter().map(|at| self.step(at));
+                format!("the steps {}", itertools::join(steps, ", "))
             }
-        };
-        match event {
-            SessionEvent::Reset { by, scope, backup } => {
-                write!(
-                    f,
-                    "{by} reset {}. A backup is kept as {backup}.",
-                    describe(scope)
-                )
-            }
-            SessionEvent::Restored { by, backup } => write!(f, "{by} restored what {backup} held."),
-            SessionEvent::Unlocked { by, lesson } => {
-                write!(f, "{by} opened the lesson {lesson} for you.")
-            }
-            SessionEvent::Message { from, text } => write!(f, "Message from {from}: {text}"),
-            SessionEvent::Solved { by, at } => write!(f, "{by} did the step {at} for you."),
-            SessionEvent::KernelChecked { exercise, .. }
-            | SessionEvent::KernelTimed { exercise, .. } => {
-                write!(
-                    f,
-                    "What you did with {exercise} in another terminal is kept."
-                )
-            }
-            SessionEvent::Pinned {
-                by,
-                lesson: Some(lesson),
-            } => write!(f, "{by} asks everyone to work on the lesson {lesson} now."),
-            SessionEvent::Pinned { by, lesson: None } => {
-                write!(f, "{by} lets everyone work on any lesson again.")
-            }
-            SessionEvent::PathChosen { path, by } => {
-                let by = by.as_deref().unwrap_or("An instructor");
-                let path = path.as_ref().map_or("the whole course", |path| &path.title);
-                write!(f, "{by} asks everyone to take {path}.")
-            }
-            other => write!(f, "{other:?}"),
+            Scope::All => "everything".into(),
         }
     }
 }
 
-fn describe(scope: &Scope) -> String {
-    match scope {
-        Scope::Step(at) => format!("the step {at}"),
-        Scope::Lessons(lessons) if lessons.len() == 1 => format!("the lesson {}", lessons.concat()),
-        Scope::Lessons(lessons) => format!("the lessons {}", lessons.join(", ")),
-        Scope::Steps(steps) => format!("the steps {}", itertools::join(steps, ", ")),
-        Scope::All => "everything".into(),
+impl OutsideChange {
+    /// Describes the change with the titles of the course.
+    pub fn text(&self, course: &Course) -> String {
+        self.described(&Titles(Some(course)))
+    }
+
+    fn described(&self, titles: &Titles) -> String {
+        match self {
+            OutsideChange::Done(event) => describe(event, titles),
+            OutsideChange::Refused { why } => {
+                format!("Something in the inbox was set aside: {why}.")
+            }
+        }
+    }
+}
+
+impl fmt::Display for OutsideChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.described(&Titles(None)))
+    }
+}
+
+fn describe(event: &SessionEvent, titles: &Titles) -> String {
+    match event {
+        SessionEvent::Reset { by, scope, backup } => {
+            format!(
+                "{by} reset {}. A backup is kept as {backup}.",
+                titles.scope(scope)
+            )
+        }
+        SessionEvent::Restored { by, backup } => format!("{by} restored what {backup} held."),
+        SessionEvent::Unlocked { by, lesson } => {
+            format!("{by} opened the lesson {} for you.", titles.lesson(lesson))
+        }
+        SessionEvent::Message { from, text } => format!("Message from {from}: {text}"),
+        SessionEvent::Solved { by, at } => {
+            format!("{by} did the step {} for you.", titles.step(at))
+        }
+        SessionEvent::KernelChecked { exercise, .. }
+        | SessionEvent::KernelTimed { exercise, .. } => {
+            format!("What you did with {exercise} in another terminal is kept.")
+        }
+        SessionEvent::Pinned {
+            by,
+            lesson: Some(lesson),
+        } => {
+            format!(
+                "{by} asks everyone to work on the lesson {} now.",
+                titles.lesson(lesson)
+            )
+        }
+        SessionEvent::Pinned { by, lesson: None } => {
+            format!("{by} lets everyone work on any lesson again.")
+        }
+        SessionEvent::PathChosen { path, by } => {
+            let by = by.as_deref().unwrap_or("An instructor");
+            let path = path.as_ref().map_or("the whole course", |path| &path.title);
+            format!("{by} asks everyone to take {path}.")
+        }
+        other => format!("{other:?}"),
     }
 }

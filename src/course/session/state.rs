@@ -29,6 +29,9 @@ pub struct SessionState {
     pub runs: BTreeMap<String, RunEntry>,
     pub backups: BTreeMap<String, Backup>,
     pub messages: Vec<InstructorMessage>,
+    /// What instructors changed, oldest first, with the time.
+    #[serde(default)]
+    pub changes: Vec<(String, SessionEvent)>,
     /// Attempts at kernels, oldest first.
     #[serde(default)]
     pub kernels: Vec<KernelAttempt>,
@@ -393,10 +396,14 @@ impl SessionState {
                 sha256: sha256.clone(),
                 did: KernelAttemptResult::Timed(timed.clone()),
             }),
-            SessionEvent::Pinned { lesson, .. } => self.pinned.clone_from(lesson),
+            SessionEvent::Pinned { lesson, .. } => {
+                self.pinned.clone_from(lesson);
+                self.changes.push((time.into(), event.clone()));
+            }
             SessionEvent::PathChosen { path, by } => {
                 self.path.clone_from(path);
                 if by.is_some() {
+                    self.changes.push((time.into(), event.clone()));
                     self.class_path = path.as_ref().map(|path| path.id.clone());
                 }
             }
@@ -405,6 +412,10 @@ impl SessionState {
                     self.apply_event(event, time);
                 }
                 self.orders.insert(order.clone());
+                let done = event.ordered();
+                if !matches!(done, SessionEvent::Message { .. }) && !done.is_of_command_line() {
+                    self.changes.push((time.into(), done.clone()));
+                }
             }
             SessionEvent::Unknown => self.unknown_events += 1,
         }

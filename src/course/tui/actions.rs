@@ -11,8 +11,8 @@ use super::update::act::{
 use super::update::copy::copy;
 use super::update::kernel::{bench, reset, solution};
 use super::update::log;
+use super::update::navigate::{class_lesson, next, open_row, outline, previous, proceed};
 use super::update::navigate::{forward, through_outline, through_step};
-use super::update::navigate::{next, open_row, outline, previous, proceed};
 use super::update::palette::{find, paths};
 use super::update::play::{faster, play, slower};
 use super::update::profile::{import, in_terminal};
@@ -177,6 +177,12 @@ static TABLES: [AreaActions; 6] = [
                 (Palette, ": ctrl-p", "find a command or lesson", Any(find)),
                 (Outline, "o", "outline", Any(outline)),
                 (Path, "P", "take a part of the course", Any(paths)),
+                (
+                    ClassLesson,
+                    "C",
+                    "the lesson of your class",
+                    Any(class_lesson),
+                ),
             ],
             PANELS,
             &[

@@ -20,8 +20,6 @@ use tinyllama_base::inside;
 
 /// Most rows of each table of an import.
 const TABLE_ROWS: usize = 15;
-/// Most columns of such a table.
-const TABLE_WIDTH: usize = 100;
 
 /// A profiler's command line, and whether its tool is installed.
 #[derive(Clone, Debug)]
@@ -133,15 +131,15 @@ pub fn note_profile(
     session.run_ended(&run.id(), RunExit::SUCCESS)
 }
 
-/// Formats the imported profile as tables.
-pub fn tables(import: &Import) -> String {
+/// Formats the imported profile as tables of at most `width` columns.
+pub fn tables(import: &Import, width: usize) -> String {
     let options = ReportOptions {
         group: GroupBy::ShortName,
         rows: TABLE_ROWS,
     };
     let mut text = String::new();
     for table in report(&import.profile, &KernelParts::default(), options) {
-        text.push_str(&table.render(TABLE_WIDTH));
+        text.push_str(&table.render(width));
         text.push('\n');
     }
     for damage in &import.damage {

@@ -64,7 +64,7 @@ fn rounds(backend: Backend, library: LibraryKernels) -> bool {
 }
 
 /// Computes loss and gradients of each target from fresh weights and tokens of `seed`, and compares them with the
-/// baseline in f64 on the CPU.
+/// baseline in f64 on the CPU. Before each computation, `progress` gets what it is.
 ///
 /// # Errors
 /// Errors of a device.
@@ -72,13 +72,17 @@ pub fn compare_with_reference(
     entrants: &[(Target, TrainingOptions)],
     config: &ModelConfig,
     seed: u64,
+    progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<GradientComparison>> {
     let weights = Weights::small(config, seed);
     let batch = Data::synthetic(config, seed).next_batch();
+    progress("the reference: v1 in f64 on the CPU, up to a minute or two");
     let reference = autodiff::reference(config, &weights, &batch)?;
-    entrants
-        .iter()
-        .map(|(target, options)| {
+    let of = entrants.len();
+    (1..)
+        .zip(entrants)
+        .map(|(number, (target, options))| {
+            progress(&format!("the gradients of {target}, {number} of {of}"));
             let device = super::open(*target, options)?;
             let mut engine = device.engine(options, &weights)?;
             let result = engine
@@ -154,14 +158,22 @@ pub struct Losses {
     pub losses: Vec<f64>,
 }
 
-/// Trains every target from the same weights on the same data.
+/// Trains every target from the same weights on the same data. Before each training, `progress` gets what it is.
 ///
 /// # Errors
 /// Errors of a device.
-pub fn train_side_by_side(entrants: &[(Target, TrainingOptions)]) -> Result<Vec<Losses>> {
-    entrants
-        .iter()
-        .map(|(target, options)| {
+pub fn train_side_by_side(
+    entrants: &[(Target, TrainingOptions)],
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Losses>> {
+    let of = entrants.len();
+    (1..)
+        .zip(entrants)
+        .map(|(number, (target, options))| {
+            progress(&format!(
+                "{} steps of {target}, {number} of {of}",
+                options.steps
+            ));
             let weights = Weights::small(&options.config, options.seed);
             let mut data = Data::synthetic(&options.config, options.seed);
             let device = super::open(*target, options)?;

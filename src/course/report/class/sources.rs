@@ -11,7 +11,7 @@ use crate::lesson::Course;
 use crate::report::hand_in::{is_export, read_report, with_unpacked};
 use crate::report::{CollectOptions, HandInError, HandInFindings, Report, collect, hand_in};
 use crate::session::earlier::{StoredLog, logs};
-use crate::session::{RunEntry, SessionLocation, SessionState, check_name};
+use crate::session::{RunEntry, SessionLocation, SessionState, check_learner};
 use tinyllama_base::inside;
 
 /// One learner's report, and whether its records are intact.
@@ -149,7 +149,7 @@ fn candidates(path: &Path) -> io::Result<Vec<PathBuf>> {
             .and_then(|name| name.to_str())
             .unwrap_or_default();
         match fs::symlink_metadata(path) {
-            Ok(found) if found.is_dir() => check_name(name).is_ok() && holds_report(path),
+            Ok(found) if found.is_dir() => check_learner(name).is_ok() && holds_report(path),
             Ok(found) => found.is_file() && (is_report(name) || name.ends_with(".tar.gz")),
             Err(_) => false,
         }

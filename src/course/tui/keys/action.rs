@@ -47,6 +47,8 @@ pub enum Action {
     Outline,
     /// Opens the list of paths.
     Path,
+    /// Opens the lesson on which the class works.
+    ClassLesson,
     /// Opens the panel of this name.
     #[strum(transparent)]
     Panel(&'static str),

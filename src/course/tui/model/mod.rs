@@ -126,7 +126,7 @@ impl Model {
             commands: Vec::new(),
             attention: AttentionTimer::default(),
             unsaved: 0,
-            messages_seen: state.messages.len(),
+            messages_seen: state.messages.len() + state.changes.len(),
             dirty: true,
             quitting: false,
             course,
@@ -202,7 +202,8 @@ impl Model {
     }
 
     pub fn unread_messages(&self) -> usize {
-        self.state.messages.len().saturating_sub(self.messages_seen)
+        let all = self.state.messages.len() + self.state.changes.len();
+        all.saturating_sub(self.messages_seen)
     }
 
     pub fn push_overlay(&mut self, overlay: Overlay) -> Effects {

@@ -1,5 +1,6 @@
-//! Shows messages of instructors, and notes of the tutor itself.
+//! Shows messages and changes of instructors, and notes of the tutor itself.
 
+use crate::session::order::received;
 use crate::tui::{Action, Effects, Handler, KeyBinding, Model, PageText, TextPage};
 
 pub const ACTION: Action = Action::Panel("messages");
@@ -7,12 +8,12 @@ pub const ACTION: Action = Action::Panel("messages");
 pub const PANEL: KeyBinding = (ACTION, "m", "messages", Handler::Any(open));
 
 fn open(model: &mut Model) -> Effects {
+    model.messages_seen += model.unread_messages();
     let state = &model.state;
-    model.messages_seen = state.messages.len();
-    let messages = state.messages.iter().rev().map(|message| {
-        let (from, text) = (&message.from, &message.text);
+    let received = received(state, &model.course).into_iter();
+    let messages = received.map(|(time, from, text)| {
         // `2026-11-24T15:48:40Z`, as the lists write it.
-        let time = message.time.get(..16).unwrap_or_default().replace('T', " ");
+        let time = time.get(..16).unwrap_or_default().replace('T', " ");
         format!("**{from}**, {time} UTC\n\n{text}\n\n")
     });
     let notes = state.notes.iter().rev().take(20);

@@ -251,13 +251,30 @@ fn removed(runs: &[StoredRun]) -> Result<String, String> {
     Ok(format!("Runs deleted: {}.", runs.len()))
 }
 
+/// The target and the time of a run, without its year, and behind its number if another run has the same.
+fn label_of(runs: &[StoredRun], run: &StoredRun) -> String {
+    let label = |run: &StoredRun| {
+        let day = run.day();
+        let target = run.target.as_deref().unwrap_or("?");
+        format!("{target} {}", day.get(5..).unwrap_or_default())
+    };
+    let is_alike = |other: &&StoredRun| other.id != run.id && label(other) == label(run);
+    match runs.iter().find(is_alike) {
+        Some(_) => {
+            let place = runs.iter().position(|other| other.id == run.id);
+            format!("{}: {}", place.unwrap_or(0) + 1, label(run))
+        }
+        None => label(run),
+    }
+}
+
 /// Compares runs side by side; the first is the base.
 fn compare(runs: &[StoredRun]) -> Result<Box<dyn Panel>, String> {
     let compared = runs.iter().map(|run| {
         let read = FinishedRun::read(&run.path)
             .map_err(|error| format!("{} cannot be read: {error}.", run.path.display()))?;
         Ok(ComparedRun {
-            label: format!("{} {}", run.target.as_deref().unwrap_or("?"), run.day()),
+            label: label_of(runs, run),
             repeats: vec![read.measurements],
             recorded: run.recording.clone(),
             setup: run.command.clone(),

@@ -62,7 +62,7 @@ pub fn launches(state: &RunState) -> Chart<'_> {
 pub fn memory(state: &RunState) -> Chart<'_> {
     let reserved = curve("reserved", 1, Some(&state.bytes_reserved));
     let curves = reserved.chain(curve("in use", 0, Some(&state.bytes_in_use)));
-    let chart = Chart::new("device memory", curves);
+    let chart = Chart::new("memory", curves);
     let ranges = chart.curves.iter();
     let greatest = ranges.filter_map(|curve| curve.history.range());
     let greatest = greatest.map(|(_, greatest)| greatest).reduce(f64::max);

@@ -206,7 +206,8 @@ impl Panel for RunView {
 
     fn paint(&self, pane: &mut Pane) {
         let height = pane.area.height;
-        pane.put(header::lines(&self.state, pane.area.width, pane.theme));
+        let lines = header::lines(&self.state, pane.area.width, height, pane.theme);
+        pane.put(lines);
         if height >= 8 {
             let names = SECTIONS.map(|(name, _)| name);
             pane.put([self.section.line(&names, pane.width(), pane.theme)]);

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use super::measured::measured;
 use super::state::RunState;
 use crate::lesson::Verdict;
+use crate::tui::markdown::wrap::hanging;
 use crate::tui::{Theme, both_ends, cut, markdown, verdict, width};
 
 /// Rows of large figures.
@@ -17,12 +18,15 @@ const GAP: usize = 4;
 /// Lines of a verdict's text.
 const WORDS: usize = 2;
 
+/// With so many rows, the sentence of a passed check stays whole.
+pub const ROOMY: usize = 30;
+
 /// Most useful lines first, at most `room`. Empty while the run goes on, and if nothing was predicted or checked.
 pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line<'static>> {
     if state.is_running() {
         return Vec::new();
     }
-    let verdicts = verdicts(state, wide, theme);
+    let verdicts = verdicts(state, wide, room, theme);
     let large = room >= verdicts.len() + TALL + 10;
     let mut lines = guess(state, usize::from(wide), large, theme).unwrap_or_default();
     if lines.len() > 1 && !verdicts.is_empty() {
@@ -124,7 +128,7 @@ fn big(text: &str, theme: &Theme) -> Vec<String> {
 }
 
 /// Each check with its verdict and the first lines of its text.
-fn verdicts(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+fn verdicts(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for outcome in &state.verdicts {
         let mut line = verdict(outcome, theme);
@@ -134,7 +138,10 @@ fn verdicts(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
             let said = said.join(" ");
             let said = said.split(". ").next().unwrap_or_default();
             line.push(Span::raw(format!("  {said}")));
-            lines.push(both_ends(line, Span::raw(""), 0, wide, theme));
+            match room >= ROOMY {
+                true => lines.extend(hanging(vec![], Span::raw("  "), line, wide.into())),
+                false => lines.push(both_ends(line, Span::raw(""), 0, wide, theme)),
+            }
             continue;
         }
         lines.push(Line::from(line));

@@ -75,11 +75,12 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
     on_one_thread()?.block_on(event_loop(options, course, session, model))
 }
 
-/// Counts the messages that came since the learner last did anything.
+/// Counts what came from instructors since the learner last did anything.
 fn unread(state: &SessionState) -> usize {
-    let messages = state.messages.iter();
+    let times = state.messages.iter().map(|it| &it.time);
+    let times = times.chain(state.changes.iter().map(|(time, _)| time));
     // All times have the same form, so their text sorts in time order.
-    messages.filter(|it| it.time > state.last_active).count()
+    times.filter(|time| **time > state.last_active).count()
 }
 
 /// Builds a runtime that waits for several things at once on the calling thread.

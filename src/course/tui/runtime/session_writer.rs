@@ -105,7 +105,7 @@ fn look_into_inbox(session: &mut Session, course: &Course) -> Option<Reply> {
     // The next call tries again after an error. The learner already sees a warning about an unwritable disk
     // when they do something.
     let notices = session.poll_notices().unwrap_or_default();
-    let notices: Vec<String> = notices.iter().map(ToString::to_string).collect();
+    let notices: Vec<String> = notices.iter().map(|it| it.text(course)).collect();
     (!notices.is_empty()).then(|| reply(session, course, News::Notices(notices), true))
 }
 

@@ -1,11 +1,12 @@
 //! Text input of the learner.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{profile, profiler, recall};
-use crate::tui::{Ask, Effect, Effects, Model, OpenStep, Overlay};
+use crate::tui::{Ask, Effect, Effects, FocusedScreen, Model, OpenStep, Overlay};
 use crate::tutor::document::PrimaryAction;
 
 /// Asks for the line, or the lines, that the step waits for.
@@ -31,6 +32,24 @@ pub fn question(model: &mut Model, here: &OpenStep) -> Effects {
     model.push_overlay(Overlay::Ask(
         ask.with_text(&question.text.unwrap_or_default()),
     ))
+}
+
+/// Opens the line of a step that asks for a number. False if the step asks for none, or for text.
+pub fn open_for_number(model: &mut Model) -> bool {
+    let course = Arc::clone(&model.course);
+    let is_open = model.overlay.is_none() && !model.has_panel_open();
+    let here = model
+        .open_step(&course)
+        .filter(|_| is_open && model.screen == FocusedScreen::Step);
+    let Some(here) = here else {
+        return false;
+    };
+    let asks = model.context(&here).map(|context| context.document().1);
+    let asks = matches!(asks, Some(PrimaryAction::Ask(question)) if question.text.is_none());
+    asks && {
+        question(model, &here);
+        true
+    }
 }
 
 pub fn profile_command(model: &mut Model, here: &OpenStep) -> Effects {
@@ -100,6 +119,9 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
 }
 
 pub fn paste(model: &mut Model, text: &str) -> Effects {
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        open_for_number(model);
+    }
     match &mut model.overlay {
         Some(Overlay::Ask(ask)) => {
             let text = text.replace("\r\n", "\n").replace('\r', "\n");

@@ -32,6 +32,9 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
             let found = binding.map(|binding| (binding.area, binding.action));
             if let Some((area, action)) = found {
                 carry_out(model, area, action)
+            } else if matches!(key.code, Char('0'..='9')) && ask::open_for_number(model) {
+                // Who knows the number types it before the line for it is open.
+                ask::key(model, event)
             } else {
                 model.dirty = navigate::to_choice(model, key) || had_notice;
                 None

@@ -97,6 +97,14 @@ pub fn open_lesson(model: &mut Model, id: &str) -> Effects {
     open(model, unfinished(&model.state, lesson).or(first)?)
 }
 
+/// Opens the lesson on which an instructor asks the class to work.
+pub fn class_lesson(model: &mut Model) -> Effects {
+    match model.state.pinned.clone() {
+        Some(id) => open_lesson(model, &id),
+        None => model.notify("No instructor asks the class to work on a lesson."),
+    }
+}
+
 /// Opens a step, if its lesson is open. Before the first step of a session come earlier questions.
 pub fn open(model: &mut Model, at: StepRef) -> Effects {
     let course = Arc::clone(&model.course);

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
 use crate::session::turns::{self, MOST_ROUNDS, TurnAction};
-use crate::session::{CheckResultText, Record, SessionEvent, StepRef};
+use crate::session::{CheckResultText, Record, Scope, SessionEvent, StepRef};
 use crate::tui::panels::messages;
 use crate::tui::{
-    Action, Area, Effect, Effects, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
+    Action, Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase,
+    both_effects,
 };
 
-pub fn reply(model: &mut Model, reply: Reply) -> Effects {
+pub fn reply(model: &mut Model, mut reply: Reply) -> Effects {
     let known = model.state.messages.len();
     let state = Arc::make_mut(&mut model.state);
     reply.records.iter().for_each(|record| state.apply(record));
@@ -26,7 +27,44 @@ pub fn reply(model: &mut Model, reply: Reply) -> Effects {
         let key = model.keys.shown(Area::Everywhere, messages::ACTION);
         model.notify(format!("A message for you: press {key} to read it."));
     }
-    news(model, reply.news)
+    let mut done = reply.records.iter().map(|record| record.event.ordered());
+    let is_pin = |event: &SessionEvent| {
+        matches!(
+            event,
+            SessionEvent::Pinned {
+                lesson: Some(_),
+                ..
+            }
+        )
+    };
+    if let (News::Notices(notices), true) = (&mut reply.news, done.any(is_pin)) {
+        let key = model.keys.shown(Area::Everywhere, Action::ClassLesson);
+        notices.push(format!("{key} goes there."));
+    }
+    let begun = begin_again(model, &reply.records);
+    both_effects(begun, news(model, reply.news))
+}
+
+/// Leaves the step of a lesson that an instructor has emptied, for the lesson's first one.
+fn begin_again(model: &mut Model, records: &[Record]) -> Effects {
+    let at = model.step.as_ref()?.at.clone();
+    let empties = |event: &SessionEvent| match event {
+        SessionEvent::Reset { scope, .. } => {
+            matches!(scope, Scope::Lessons(_) | Scope::All) && scope.covers(&at.lesson, &at.step)
+        }
+        _ => false,
+    };
+    let mut done = records.iter().map(|record| record.event.ordered());
+    if !done.any(empties) || model.running().is_some() {
+        return None;
+    }
+    match model.screen {
+        FocusedScreen::Step => navigate::open_lesson(model, &at.lesson),
+        FocusedScreen::Outline => {
+            model.step = None;
+            None
+        }
+    }
 }
 
 /// Moves the cursor of a case off a finished item, and off every item once the case is solved. Enter then leads on.

@@ -73,10 +73,16 @@ fn line(model: &Model, row: &OutlineRow, width: u16) -> Line<'static> {
             } else {
                 theme.text()
             };
+            let is_pinned = model.state.pinned.as_ref() == Some(&lesson.id);
+            let pin = if is_pinned { glyphs.arrow } else { "" };
             let mut spans = vec![
-                Span::styled(format!("  {glyph} "), style),
+                Span::styled(format!("{pin:<2}"), theme.accent()),
+                Span::styled(format!("{glyph} "), style),
                 Span::styled(lesson.title.clone(), title_style),
             ];
+            if is_wide && is_pinned {
+                spans.push(Span::styled("   your class is here", theme.accent()));
+            }
             if is_wide && is_locked && *is_on_path {
                 let needs = say::requires(&model.course, missing);
                 spans.push(Span::styled(format!("   {needs}"), theme.muted()));

@@ -94,7 +94,7 @@ fn playing(model: &Model, played: &PlayedRecording) -> String {
     format!("{speed} ({faster} faster, {slower} slower)")
 }
 
-/// The lessons that have to be finished before the lesson under the cursor opens.
+/// The lessons that have to be finished before the lesson under the cursor opens, or whether the class works on it.
 fn needs(model: &Model) -> Option<String> {
     if model.screen != FocusedScreen::Outline {
         return None;
@@ -103,6 +103,9 @@ fn needs(model: &Model) -> Option<String> {
     match rows.get(model.outline.cursor.row)? {
         OutlineRow::Lesson { missing, .. } if !missing.is_empty() => {
             Some(say::requires(&model.course, missing))
+        }
+        OutlineRow::Lesson { lesson, .. } if model.state.pinned.as_ref() == Some(&lesson.id) => {
+            Some("Your instructor asks the class to work on this lesson now.".into())
         }
         _ => None,
     }

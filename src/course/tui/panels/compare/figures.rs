@@ -78,6 +78,8 @@ pub fn origins(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'stat
 
 /// The run's figure compared with the figure of the first run.
 enum RatioToFirst {
+    /// Both are the same recording, played twice.
+    Itself,
     Time(RelativeTime),
     /// A plain ratio, because its spread is not known.
     Plain(f64),
@@ -87,19 +89,21 @@ fn ratio_to_first(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Opti
     if run.recorded != base.recorded {
         return None;
     }
+    let [own, first] = [run, base].map(|run| series(run, metric));
+    if run.recorded.is_some() && !own.is_empty() && own == first {
+        return Some(RatioToFirst::Itself);
+    }
     if metric.is_per_step() {
-        return RelativeTime::from_runs(
-            &series(run, metric),
-            &series(base, metric),
-            USUAL_CONFIDENCE,
-            USUAL_MARGIN,
-        )
-        .map(RatioToFirst::Time);
+        return RelativeTime::from_runs(&own, &first, USUAL_CONFIDENCE, USUAL_MARGIN)
+            .map(RatioToFirst::Time);
     }
     let (value, base) = (value(run, metric)?, value(base, metric)?);
     let ratio = value / base;
     (ratio.is_finite() && base != 0.0).then_some(RatioToFirst::Plain(ratio))
 }
+
+/// Stands instead of a verdict when both runs are one recording.
+const SAME: &str = "the same recording";
 
 /// Stands instead of a verdict when the same command gave other times.
 const DIFFERS: &str = "differs";
@@ -153,6 +157,7 @@ fn ratio_cell(
     let times = theme.glyphs.times;
     match base.and_then(|base| ratio_to_first(run, base, metric)) {
         None => Cell::new("-", Tone::Muted),
+        Some(RatioToFirst::Itself) => Cell::new(SAME, Tone::Muted),
         Some(RatioToFirst::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
         Some(RatioToFirst::Time(relative)) => {
             let (word, tone) = match relative.finding {
@@ -235,6 +240,7 @@ fn describe_run(
         Some(RatioToFirst::Plain(ratio)) => {
             text.push_str(&format!("; {ratio:.3}{} the first", theme.glyphs.times));
         }
+        Some(RatioToFirst::Itself) => text.push_str(&format!("; {SAME} as the first")),
         None => {}
     }
     (text, meant)

@@ -94,20 +94,33 @@ impl Plot {
             .iter()
             .filter(|series| !series.name.is_empty())
             .collect();
-        let legend: usize = names.iter().map(|series| width(&series.name) + 4).sum();
-        // The names of the curves matter more than the end of the title.
-        let fits = legend + LEAST_TITLE <= pane.width();
-        let legend = if fits { legend } else { 0 };
-        let title = cut(&self.title, pane.width() - legend, theme);
+        // The names of the curves matter more than the end of the title, and more than what they say in brackets.
+        let whole = |name: &str| name.to_owned();
+        let short = |name: &str| name.split(" (").next().unwrap_or(name).to_owned();
+        let named = [whole as fn(&str) -> String, short]
+            .into_iter()
+            .find_map(|shown| {
+                let names: Vec<String> = names.iter().map(|series| shown(&series.name)).collect();
+                let legend: usize = names.iter().map(|name| width(name) + 4).sum();
+                (legend + LEAST_TITLE <= pane.width()).then_some((names, legend))
+            });
+        let (shown, legend) = named.unwrap_or_default();
+        let room = pane.width() - legend;
+        let shorter = [": ", " over "].map(|end| self.title.split(end).next().unwrap_or_default());
+        let title = [&*self.title]
+            .into_iter()
+            .chain(shorter)
+            .find(|title| width(title) <= room);
+        let title = cut(title.unwrap_or(&self.title), room, theme);
         pane.put([Line::styled(title, theme.emphasis())]);
         if legend == 0 {
             return;
         }
         let mut x = area.right() - legend as u16;
-        for series in names {
+        for (series, name) in names.into_iter().zip(shown) {
             let sample = Span::styled(self.sample(series, theme), theme.series(series.look));
             x = pane.buffer.set_span(x + 2, area.y, &sample, 1).0;
-            let name = Span::styled(format!(" {}", series.name), theme.muted());
+            let name = Span::styled(format!(" {name}"), theme.muted());
             x = pane.buffer.set_span(x, area.y, &name, area.right() - x).0;
         }
     }

@@ -1,16 +1,19 @@
 //! Draws the memory hierarchy with a kernel's rates and hit rates. The selected level shows its formulas below.
 
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use crate::profiler::show::memory_chart::MemoryChart;
+use crate::tui::markdown::wrap::hanging;
 use crate::tui::{
     Cursor, Pane, Panel, PanelAction, PanelCommand, Snippet, TableView, bar, cut, paragraph,
 };
 use tinyllama_base::table::TextTable;
 
-/// Columns of a level's name, and of its bar.
+/// Columns of a level's name, of its rate, and of its bar at least and at most.
 const NAME: usize = 12;
-const BAR: usize = 20;
+const RATE: usize = 13;
+const BAR: [usize; 2] = [4, 20];
 
 #[derive(Debug)]
 pub struct MemoryChartPanel {
@@ -56,6 +59,9 @@ impl Panel for MemoryChartPanel {
         pane.put([Line::styled("compute units", theme.muted())]);
         let [branch, trunk] = [theme.glyphs.horizontal, " "];
         let [branch, trunk] = [branch, trunk].map(|it| format!(" {}{it} ", theme.glyphs.vertical));
+        let used = chart.levels.iter().map(|level| level.used_text().width());
+        let others = branch.width() + NAME + RATE + used.max().unwrap_or(0) + " ".len() * 4;
+        let room = wide.saturating_sub(others).clamp(BAR[0], BAR[1]);
         for (at, level) in chart.levels.iter().enumerate() {
             let mark = chart.mark(at);
             let style = match mark {
@@ -70,14 +76,21 @@ impl Panel for MemoryChartPanel {
                 theme.emphasis()
             };
             let name = Span::styled(format!("{name:NAME$}"), named);
-            let (full, empty) = bar(level.used.unwrap_or(0.0) / 100.0, BAR, theme);
-            let figures = format!(" {:>13}  {}", level.rate_text(), level.used_text());
-            let more = format!(
-                "{trunk}{:NAME$} {}; {}",
-                "",
-                level.share_text(),
-                level.traffic_text()
-            );
+            let (full, empty) = bar(level.used.unwrap_or(0.0) / 100.0, room, theme);
+            let figures = format!(" {:>RATE$}  {}", level.rate_text(), level.used_text());
+            let lead = format!("{trunk}{:NAME$} ", "");
+            let more = format!("{}; {}", level.share_text(), level.traffic_text());
+            let more = match is_selected {
+                true => {
+                    let [first, rest, more] =
+                        [&lead, &lead, &more].map(|text| Span::styled(text.clone(), theme.muted()));
+                    hanging(vec![first], rest, vec![more], wide)
+                }
+                false => vec![Line::styled(
+                    cut(&(lead.clone() + &more), wide, theme),
+                    theme.muted(),
+                )],
+            };
             let figures = Line::from(vec![
                 Span::styled(branch.clone(), theme.muted()),
                 name,
@@ -86,12 +99,9 @@ impl Panel for MemoryChartPanel {
                 Span::styled(empty, theme.muted()),
                 Span::styled(figures, style),
             ]);
-            pane.put([
-                figures,
-                Line::styled(cut(&more, wide, theme), theme.muted()),
-            ]);
+            pane.put([vec![figures], more].concat());
             if !mark.is_empty() {
-                let mark = format!("{trunk}{:NAME$} {} {mark}", "", theme.glyphs.here);
+                let mark = format!("{lead}{} {mark}", theme.glyphs.here);
                 pane.put([Line::styled(mark, style)]);
             }
         }

@@ -8,7 +8,7 @@ use ratatui::prelude::{Line, Span, Style};
 use super::measured::{MedianStepTime, measured, middle};
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::tui::{NOT_REPORTED, Theme, bar, cut, labelled, milliseconds, paragraph, width};
+use crate::tui::{NOT_REPORTED, Theme, bar, labelled, milliseconds, paragraph, width};
 use tinyllama_base::Interval;
 
 /// Columns of the names on the left.
@@ -85,13 +85,9 @@ fn page<'a>(
 
 impl FigurePage<'_> {
     fn line(&mut self, label: &str, value: impl Into<String>, style: Style) {
-        let label = format!("{label:<LABEL$}");
-        let room = self.room(width(&label));
-        let value = cut(&value.into(), room, self.theme);
-        self.lines.push(Line::from(vec![
-            Span::styled(label, self.theme.muted()),
-            Span::styled(value, style),
-        ]));
+        let value = Span::styled(value.into(), style);
+        let lines = labelled(label, LABEL, value, self.wide, self.theme);
+        self.lines.extend(lines);
     }
 
     fn plain(&mut self, label: &str, value: impl Into<String>) {

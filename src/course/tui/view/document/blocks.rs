@@ -26,7 +26,7 @@ impl StepWriter<'_> {
         match block {
             Block::News => self.begin_news(),
             Block::Blank => self.blank(),
-            Block::Text(Tone::Strong, title) => self.line(title, theme.emphasis()),
+            Block::Text(Tone::Strong, title) => self.styled(&title, theme.emphasis()),
             Block::Text(tone, text) => self.styled(&text, style(tone)),
             Block::Markdown(text) => self.markdown(&text),
             Block::Quote(tone, text) => self.indented(&text, 2, style(tone)),
