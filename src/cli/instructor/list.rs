@@ -104,11 +104,7 @@ fn cells(view: &LearnerView) -> [String; 9] {
     [
         view.name.clone(),
         at.map_or("not begun".into(), ToString::to_string),
-        format!(
-            "{}/{}",
-            view.steps_finished - view.steps_skipped,
-            view.steps
-        ),
+        view.done_of_steps(),
         view.steps_skipped.to_string(),
         view.attempts.to_string(),
         view.hints.to_string(),
