@@ -1,7 +1,7 @@
 //! `doctor`: reports what this machine has, what is missing, and what to do about it.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -12,12 +12,11 @@ use serde::Serialize;
 use super::analysis::{AnalysisPage, parse_number};
 use super::doctor_launcher::LauncherReport;
 use super::print_result::print_document;
-use super::session::warn_of;
 use super::{Exit, collect, doctor_driver};
 use tinyllama_base::locale;
 use tinyllama_base::table::wrapped;
 use tinyllama_course::run::{Launcher, folder};
-use tinyllama_course::session::class_rights;
+use tinyllama_course::session::class_rights::{self, PERMISSIONS};
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
 use tinyllama_engine::device::{BackendChoice, diagnosis};
 
@@ -99,12 +98,10 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     if args.driver {
         return doctor_driver::run(args);
     }
-    if let Some(class) = &args.class {
-        warn_of(class, &class_rights::for_instructor(class));
-    }
     let launcher = Launcher::from_settings(args.launcher.as_deref(), args.class.as_deref())?;
     let mut findings = diagnosis::examine();
     findings.push(state_folder());
+    findings.extend(args.class.as_deref().map(class_folder));
     // The CPU backend is always available. So only a missing place to store its work can stop the workshop.
     let mut all = findings.iter();
     let keeps = all.all(|finding| finding.topic != "state" || finding.status == FindingStatus::Ok);
@@ -212,6 +209,19 @@ fn state_folder() -> DeviceFinding {
             DeviceFinding::ok("state", "state folder", format!("{error:#}"))
                 .needs(FindingStatus::Broken, remedy)
         }
+    }
+}
+
+/// Whether the class folder is there, and its rights keep learners apart.
+fn class_folder(class: &Path) -> DeviceFinding {
+    let dangers = class_rights::for_instructor(class);
+    let finding = |detail: String| DeviceFinding::ok("class", class.display().to_string(), detail);
+    match (class.is_dir(), dangers.is_empty()) {
+        (false, _) => finding("is no folder".into()).needs(FindingStatus::Absent, PERMISSIONS),
+        (true, true) => {
+            finding("no learner can replace another's session, or read it by the group".into())
+        }
+        (true, false) => finding(dangers.join("; ")).needs(FindingStatus::Broken, PERMISSIONS),
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Record {
     /// EXEC before the instruction.
     pub exec: u64,
     pub access: Option<AccessFigures>,
-    /// The lane, the first byte and the number of bytes, for each lane and element of the access.
+    /// The [elements of the access](crate::Access::elements).
     pub elements: Box<[(u8, u64, u8)]>,
     /// Instructions whose results a wait waited for.
     pub waited: Box<[u32]>,

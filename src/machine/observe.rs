@@ -15,7 +15,8 @@ const BANKS: usize = 32;
 pub struct Access {
     pub space: Option<Space>,
     pub stores: bool,
-    /// The lane, the first byte and the number of bytes, for each lane and element.
+    /// The lane, the first byte and the number of bytes, for each lane and element. For an exchange between lanes, which
+    /// has no space: the lane, the lane whose value it takes, and 0 if EXEC excludes that one.
     pub elements: Vec<(u8, u64, u8)>,
     /// Lanes that read LDS that no wave had written.
     pub unwritten_error: u64,
@@ -92,6 +93,11 @@ impl Access {
         })
     }
 
+    /// True if a lane takes the value of a lane that EXEC excludes.
+    pub fn takes_from_idle(&self) -> bool {
+        self.space.is_none() && self.elements.iter().any(|element| element.2 == 0)
+    }
+
     /// Counts the passes, and the fewest possible. Lanes go through the banks in groups that need at most 128 bytes: 32
     /// lanes of 4 bytes, 16 of 8, 8 of 16. A group takes a pass for each distinct word that its busiest bank has to
     /// give.
@@ -124,6 +130,21 @@ impl Access {
         }
         (passes, least)
     }
+}
+
+/// Returns the bank of a lane's first word, and the lanes that want another word of that bank in the same pass.
+pub fn bank_rivals(elements: &[(u8, u64, u8)], lane: usize) -> Option<(u64, Vec<u8>)> {
+    let (_, at, bytes) = *elements.iter().find(|one| usize::from(one.0) == lane)?;
+    let together = BANKS * 4 / usize::from(bytes).max(4);
+    let (word, banks) = (at / 4, BANKS as u64);
+    let is_rival = |one: &&(u8, u64, u8)| {
+        usize::from(one.0) / together == lane / together
+            && (one.1 / 4) % banks == word % banks
+            && one.1 / 4 != word
+    };
+    let mut rivals: Vec<u8> = elements.iter().filter(is_rival).map(|one| one.0).collect();
+    rivals.dedup();
+    Some((word % banks, rivals))
 }
 
 /// Returns the distinct numbers, which mostly come in ascending order.

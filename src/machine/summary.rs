@@ -27,6 +27,8 @@ pub struct Count {
     pub least_passes: u64,
     /// Number of executions in which a lane read LDS that no wave had written.
     pub unwritten_error: u64,
+    /// Number of executions in which a lane took the value of a lane that EXEC excludes.
+    pub idle_sources: u64,
     /// Instructions that this one waited for, with the number of times.
     pub waited: BTreeMap<u32, u64>,
 }
@@ -92,6 +94,7 @@ impl Observer for Summary {
         for pc in step.waited {
             *count.waited.entry(*pc).or_default() += 1;
         }
+        count.idle_sources += u64::from(step.access.takes_from_idle());
         if let Some(figures) = step.access.figures() {
             count.space = Some(figures.space);
             count.stores = step.access.stores;

@@ -99,10 +99,7 @@ fn table(views: &[LearnerView]) -> TextTable {
             let at = view.position.as_ref();
             at.map_or("not begun".into(), ToString::to_string)
         })
-        .right("done", |view| {
-            let done = view.steps_finished - view.steps_skipped;
-            format!("{done}/{}", view.steps)
-        })
+        .right("done", LearnerView::done_of_steps)
         .right("skipped", |view| view.steps_skipped.to_string())
         .right("tries", |view| view.attempts.to_string())
         .right("hints", |view| view.hints.to_string())

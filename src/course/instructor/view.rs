@@ -12,7 +12,7 @@ use crate::instructor::{Class, ClassError, Learner};
 use crate::lesson::Course;
 use crate::session::progress::{PathProgress, done_and_skipped, progress};
 use crate::session::{Holder, SessionState, StepRef, StepStatus, inbox, lock};
-use tinyllama_base::plain as printable;
+use tinyllama_base::{plain as printable, plural};
 
 /// One line of the dashboard.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -85,12 +85,22 @@ impl LearnerView {
             remarks.push(format!("{} damaged lines", self.damaged_lines));
         }
         if self.orders_waiting > 0 {
-            remarks.push(format!("{} orders wait", self.orders_waiting));
+            let orders = plural(self.orders_waiting, "order");
+            remarks.push(format!("{orders} waiting"));
         }
         if self.open_in.is_some() && self.running.is_none() {
             remarks.push("open".into());
         }
         remarks.join("; ")
+    }
+
+    /// Formats the steps done of those that the learner is to do, such as `10/88`.
+    pub fn done_of_steps(&self) -> String {
+        let (finished, steps) = match &self.path {
+            Some(path) => (path.steps_finished, path.steps),
+            None => (self.steps_finished, self.steps),
+        };
+        format!("{}/{steps}", finished.saturating_sub(self.steps_skipped))
     }
 
     /// Formats `10 done`, or `10 done, 3 skipped`, and the progress on a path.

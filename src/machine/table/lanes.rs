@@ -110,13 +110,28 @@ fn exchange<const N: usize>(
     c.issue(Counter::Lds, Some(&i.operands[0]))
 }
 
+/// Gives each lane the value of lane `from`, or 0 if EXEC excludes that lane.
+fn take<const N: usize>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    data: [u32; N],
+    from: impl Fn(usize) -> usize,
+) -> Outcome {
+    let exec = c.wave.exec();
+    let is_on = |lane: usize| exec >> lane & 1;
+    if let Some(access) = c.access.as_deref_mut() {
+        let active = (0..N).filter(|lane| is_on(*lane) == 1);
+        let taken = active.map(|lane| (lane as u8, from(lane) as u64, is_on(from(lane)) as u8));
+        access.elements.extend(taken);
+    }
+    exchange::<N>(c, i, |lane| data[from(lane)] * is_on(from(lane)) as u32)
+}
+
 /// Executes `ds_bpermute_b32`: each lane fetches from the lane that its address names, four bytes a lane.
 fn fetch<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [address, data] = read_two::<N>(c, i, 1);
-    let exec = c.wave.exec();
-    exchange::<N>(c, i, |lane| {
-        let from = (address[lane].wrapping_add_signed(i.offsets[0]) / 4) as usize % N;
-        if exec >> from & 1 == 1 { data[from] } else { 0 }
+    take::<N>(c, i, data, |lane| {
+        (address[lane].wrapping_add_signed(i.offsets[0]) / 4) as usize % N
     })
 }
 
@@ -135,12 +150,9 @@ fn send<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
 /// Executes `ds_swizzle_b32`, a fixed exchange in groups of 4 or of 32 lanes.
 fn swizzle<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let data = u32::read::<N>(c.wave, &i.operands[1]);
-    let (exec, pattern) = (c.wave.exec(), i.extra[0] as usize);
-    exchange::<N>(c, i, |lane| {
-        let from = match pattern & 0x8000 {
-            0 => lane & !31 | ((lane & 31 & pattern) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31),
-            _ => lane & !3 | pattern >> (2 * (lane & 3)) & 3,
-        };
-        if exec >> from & 1 == 1 { data[from] } else { 0 }
+    let pattern = i.extra[0] as usize;
+    take::<N>(c, i, data, |lane| match pattern & 0x8000 {
+        0 => lane & !31 | ((lane & 31 & pattern) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31),
+        _ => lane & !3 | pattern >> (2 * (lane & 3)) & 3,
     })
 }

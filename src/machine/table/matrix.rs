@@ -4,7 +4,7 @@
 use super::Entry;
 use crate::core::{Core, Outcome};
 use crate::float;
-use crate::instruction::Instruction;
+use crate::instruction::{Group, Instruction};
 use crate::operand::Kind;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,25 +71,63 @@ fn element(
 /// of four rows.
 fn mfma(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let side = i.extra[1] as usize;
-    let groups = 64 / side;
-    let each = i.extra[2] as usize / groups;
+    let each = i.extra[2] as usize * side / 64;
     let place = |row: usize, k: usize| (row + side * (k / each), k % each);
-    let row_of =
-        |register: usize, lane: usize| register / 4 * (4 * groups) + lane / side * 4 + register % 4;
-    multiply::<64>(c, i, side * side / 64, place, row_of);
+    multiply::<64>(c, i, side * side / 64, place, |register, lane| {
+        mfma_row(side, register, lane)
+    });
     Ok(())
+}
+
+fn mfma_row(side: usize, register: usize, lane: usize) -> usize {
+    register / 4 * (256 / side) + lane / side * 4 + register % 4
+}
+
+fn wmma_row(register: usize, lane: usize) -> usize {
+    2 * register + lane / 16
+}
+
+/// The elements of the factors a and b and of the result that one lane holds for a matrix instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatrixPart {
+    /// Row of a. It is also the column of b and of the result.
+    pub side: usize,
+    /// Columns of a and rows of b.
+    pub depth: Vec<usize>,
+    /// Rows of the result, one for each register.
+    pub rows: Vec<usize>,
+}
+
+impl Instruction {
+    /// Returns what a lane holds for a matrix instruction; `None` for any other instruction.
+    pub fn matrix_part(&self, lane: usize) -> Option<MatrixPart> {
+        let [_, side, depth, _] = self.extra.map(|n| n as usize);
+        let rows = 0..side * side / 64;
+        Some(match self.group {
+            Group::Matrix if self.name.starts_with("v_wmma") => MatrixPart {
+                side: lane % side,
+                depth: (0..depth).collect(),
+                rows: (0..8).map(|register| wmma_row(register, lane)).collect(),
+            },
+            Group::Matrix => {
+                let each = depth * side / 64;
+                MatrixPart {
+                    side: lane % side,
+                    depth: (lane / side * each..(lane / side + 1) * each).collect(),
+                    rows: rows
+                        .map(|register| mfma_row(side, register, lane))
+                        .collect(),
+                }
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// Computes a WMMA product. Each lane of the lower half holds all 16 elements of a row of the first matrix and of a
 /// column of the second. Results are in column `lane % 16`: even rows in the lower half, odd rows in the upper.
 fn wmma(c: &mut Core<'_>, i: &Instruction) -> Outcome {
-    multiply::<32>(
-        c,
-        i,
-        8,
-        |row, k| (row, k),
-        |register, lane| 2 * register + lane / 16,
-    );
+    multiply::<32>(c, i, 8, |row, k| (row, k), wmma_row);
     Ok(())
 }
 

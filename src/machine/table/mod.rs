@@ -13,6 +13,8 @@ mod scalar;
 mod vector;
 mod wide;
 
+pub use matrix::MatrixPart;
+
 use crate::instruction::{MemoryOp, Run};
 
 /// The way in which an instruction is executed.

@@ -286,6 +286,22 @@ fn matrix_instructions_multiply() {
             summary.by_group(&program)[&Group::Matrix] > 0,
             "{architecture}"
         );
+        let mut instructions = program.instructions.iter();
+        let product = instructions.find(|one| one.group == Group::Matrix).unwrap();
+        for lane in 0..program.wave_size {
+            // The places where the kernel takes and puts the elements, which the product below shows to be right.
+            let part = product.matrix_part(lane).unwrap();
+            let (side, upper) = (lane % 16, lane / 16);
+            let (depth, rows): (Vec<usize>, Vec<usize>) = match lanes {
+                64 => (vec![upper], (0..4).map(|r| upper * 4 + r).collect()),
+                _ => ((0..16).collect(), (0..8).map(|r| 2 * r + upper).collect()),
+            };
+            assert_eq!(
+                (part.side, part.depth, part.rows),
+                (side, depth, rows),
+                "{architecture} {lane}"
+            );
+        }
         for (at, got) in machine.memory.buffer(out).floats().enumerate() {
             let products =
                 (0..16).map(|k| f64::from(a[at / 16 * 16 + k]) * f64::from(b[k * 16 + at % 16]));

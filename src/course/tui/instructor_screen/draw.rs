@@ -236,11 +236,10 @@ fn draw_table(
 
 fn figures(dashboard: &Dashboard, view: &LearnerView, theme: &Theme) -> [String; 9] {
     let position = view.position.as_ref();
-    let done = view.steps_finished.saturating_sub(view.steps_skipped);
     [
         name(dashboard, view, theme),
         position.map_or("-".into(), ToString::to_string),
-        format!("{done}/{}", view.steps),
+        view.done_of_steps(),
         view.steps_skipped.to_string(),
         view.attempts.to_string(),
         view.hints.to_string(),

@@ -153,7 +153,14 @@ impl Board<'_> {
             return Ok(());
         };
         let text = PageText::Markdown(present::page(lesson, step, &mut self.class)?);
-        let title = format!("{}: {}", lesson.title, step.title);
+        let all = &lesson.steps;
+        let number = all.iter().position(|it| it.id == step.id).unwrap_or(0) + 1;
+        let title = format!(
+            "{} ({number} of {}): {}",
+            lesson.title,
+            all.len(),
+            step.title
+        );
         match &mut self.page {
             Some(page) if page.title() == title => page.renew(text),
             page => *page = Some(TextPage::new(title, text)),
@@ -277,6 +284,25 @@ impl App for Board<'_> {
                 inside.area.x += 1;
                 inside.area.width = inside.area.width.saturating_sub(2);
                 page.draw(inside);
+                if area.height < 3 {
+                    return None;
+                }
+                let turns = self.presented.as_ref().map_or("", |_| "left right turn  ");
+                let keys = format!(" {turns}space page down  esc back ");
+                let below = Rect::new(
+                    area.x + 1,
+                    area.bottom() - 1,
+                    area.width.saturating_sub(2),
+                    1,
+                );
+                pane.buffer.set_stringn(
+                    below.x,
+                    below.y,
+                    keys,
+                    below.width.into(),
+                    self.theme.muted(),
+                );
+                view::more(below, page.hidden(), &mut pane);
             }
             None => draw(&self.dashboard, self.course, &self.title, pane),
         }

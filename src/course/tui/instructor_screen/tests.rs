@@ -201,6 +201,16 @@ fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
         "{wide}"
     );
     assert!(row(" ada").contains('✓'), "{wide}");
+    // A learner may be in a lesson without having done a step of it.
+    let mut at_the_start = view("cy", vec![]);
+    at_the_start.lessons[0].finished = 0;
+    let mut shown_too = Dashboard::default();
+    shown_too.refresh(vec![at_the_start]);
+    let first = grid(&shown_too, (200, 50));
+    assert!(
+        first.contains("0 finished it, 1 in it, 0 not begun"),
+        "{first}"
+    );
     shown.move_column_by(2);
     assert!(grid(&shown, (200, 50)).contains("F3 "));
     // Warnings are complete at 80 columns.

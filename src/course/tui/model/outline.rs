@@ -60,7 +60,7 @@ impl OutlineView {
         }
     }
 
-    /// The rows to show, top to bottom. With a filter they are the lessons and steps whose titles have its text.
+    /// The rows to show, top to bottom. With a filter they are all lessons and steps whose titles have its text.
     pub fn rows<'a>(&self, course: &'a Course, state: &SessionState) -> Vec<OutlineRow<'a>> {
         let mut rows = Vec::new();
         for session in &course.sessions {
@@ -89,7 +89,7 @@ impl OutlineView {
                         Access::Locked(missing) => missing,
                     },
                 });
-                if self.open.as_ref() == Some(&lesson.id) {
+                if self.open.as_ref() == Some(&lesson.id) || !self.cursor.filter.is_empty() {
                     rows.extend(steps(lesson, state));
                 }
             }

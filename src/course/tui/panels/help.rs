@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use crate::tui::update::areas;
 use crate::tui::update::primary::primary;
-use crate::tui::{Area, Effects, Model, PageText, TextPage, wrap_plain};
+use crate::tui::{Action, Area, Effects, Model, PageText, TextPage, wrap_plain};
 
 const TITLE: &str = "Help";
 
@@ -31,6 +31,9 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     let theme = &model.theme;
     let width = usize::from(model.size.0.saturating_sub(MARGIN));
     let here = areas(model);
+    // A panel says what its keys do there.
+    let panel = model.top_panel().or_else(|| model.step_panel());
+    let own = panel.map(|panel| panel.commands()).unwrap_or_default();
     let mut lines = Vec::new();
     if let Some(area) = here.first() {
         lines.extend(wrap_plain(&about(*area, model), width, theme.text()));
@@ -46,7 +49,10 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
         {
             let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
             let keys = format!("  {:<KEYS$} ", keys.join(", "));
-            let does = Span::raw(binding.does);
+            let own = own
+                .iter()
+                .find(|(action, _)| area == Area::Panel && binding.action == Action::Move(*action));
+            let does = Span::raw(own.map_or(binding.does, |(_, does)| *does));
             lines.push(Line::from(vec![Span::styled(keys, theme.accent()), does]));
         }
         lines.push(Line::default());
@@ -63,7 +69,7 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
 fn about(area: Area, model: &Model) -> String {
     match area {
         Area::Outline => "Sessions, their lessons, and the steps of one of them. Enter lists a lesson's steps, and opens it \
-                          when pressed again. A lesson marked \"later\" opens after others; the line below names them."
+                          when pressed again. A lesson that opens after others names them, in its row or below the list."
             .into(),
         Area::Step => {
             let here = model.open_step(&model.course);

@@ -7,7 +7,7 @@ use ratatui::prelude::{Constraint, Line};
 use crate::session::CheckedKernel;
 use crate::tui::markdown::wrap::folded;
 use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Scroll, Tabs, Theme, cut};
-use crate::workbench::{find, text};
+use crate::workbench::{FindingKind, find, text};
 use tinyllama_base::wrapped;
 
 /// From this width on, the file and the results stand side by side.
@@ -45,10 +45,10 @@ impl KernelPanel {
     /// Takes over the result of a check. `machine` is the key that opens the machine.
     pub fn take(&mut self, tried: &CheckedKernel, machine: &str) {
         self.results = tried.lines();
-        let mut lines = tried
-            .checked
-            .findings
-            .iter()
+        // A kernel that does not compile cannot be executed.
+        let findings = tried.checked.findings.iter();
+        let mut lines = findings
+            .filter(|finding| finding.kind != FindingKind::Compile)
             .filter_map(|finding| finding.line);
         if let Some(line) = lines.next() {
             self.results.push(String::new());
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use crate::workbench::check::{ExerciseCheck, WavePictures};
     use crate::workbench::picture::AccessPicture;
-    use crate::workbench::{FindingKind, KernelFile, KernelFinding};
+    use crate::workbench::{KernelFile, KernelFinding};
 
     fn tried() -> CheckedKernel {
         let said = serde_json::json!({
@@ -213,6 +213,14 @@ mod tests {
             results.contains("race, line 2") && !results.contains("   1 float"),
             "{results}"
         );
+        assert!(results.contains("Press M to step"), "{results}");
+        let mut refused = tried();
+        refused.checked.findings[0].kind = FindingKind::Compile;
+        let mut other = KernelPanel::new("rope.hip".into());
+        other.take(&refused, "M");
+        let results = drawn(&other, 80, 24, &theme);
+        assert!(results.contains("does not compile, line 2"), "{results}");
+        assert!(!results.contains("Press M to step"), "{results}");
         let wide = drawn(&panel, 150, 24, &theme);
         assert!(
             wide.contains("race, line 2") && wide.contains("   1 float"),

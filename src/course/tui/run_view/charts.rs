@@ -37,7 +37,10 @@ pub fn parts(state: &RunState) -> Chart<'_> {
     Chart {
         unit: "ms",
         offset: offset(state),
-        nothing: "This run did not time the parts of a step apart.".to_owned(),
+        nothing: match state.step {
+            Some(_) => "This run did not time the parts of a step apart.".to_owned(),
+            None => "No step yet.".to_owned(),
+        },
         ..Chart::new("parts of a step", curves)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
+use crate::session::order::OutsideChange;
 use crate::session::turns::{self, MOST_ROUNDS, TurnAction};
 use crate::session::{CheckResultText, Record, Scope, SessionEvent, StepRef};
 use crate::tui::panels::messages;
@@ -17,6 +18,7 @@ pub fn reply(model: &mut Model, mut reply: Reply) -> Effects {
     let state = Arc::make_mut(&mut model.state);
     reply.records.iter().for_each(|record| state.apply(record));
     leave_finished_step(model, &reply.records);
+    forget_old_answer(model, &reply.records);
     let arrived = model.state.messages.len().saturating_sub(known);
     model.unsaved = reply.unsaved;
     if let Some(measured) = reply.measured {
@@ -86,6 +88,21 @@ fn leave_finished_step(model: &mut Model, records: &[Record]) {
         && let Some(view) = &mut model.step
     {
         view.choice = None;
+    }
+}
+
+/// Takes the marks of an answer off the open step once an instructor reset or did it.
+fn forget_old_answer(model: &mut Model, records: &[Record]) {
+    let Some(view) = &mut model.step else {
+        return;
+    };
+    let mut changes = records
+        .iter()
+        .map(|it| OutsideChange::Done(it.event.clone()));
+    if changes.any(|change| change.touches(&view.at)) {
+        (view.marked, view.choice) = (None, None);
+        view.hints.clear();
+        view.outcomes.clear();
     }
 }
 

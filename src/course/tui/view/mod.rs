@@ -97,7 +97,7 @@ fn content(model: &Model, area: Rect, status: Rect, pane: &mut Pane) {
 }
 
 /// Writes the number of lines above and below the visible part, at the right end of `row`.
-fn more(row: Rect, (above, below): (usize, usize), pane: &mut Pane) {
+pub fn more(row: Rect, (above, below): (usize, usize), pane: &mut Pane) {
     let glyphs = &pane.theme.glyphs;
     let mut text = String::new();
     for (glyph, lines) in [(glyphs.more_above, above), (glyphs.more_below, below)] {

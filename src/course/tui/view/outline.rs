@@ -17,6 +17,9 @@ pub fn draw(model: &Model, mut pane: Pane) {
         above.remark(&format!(" with \"{}\"; esc shows all", cursor.filter));
     }
     let rows = model.outline.rows(&model.course, &model.state);
+    if rows.is_empty() {
+        return pane.remark(" No lesson and no step has this text in its title.");
+    }
     let room = usize::from(pane.area.height);
     let first = cursor.first_shown(rows.len(), room);
     for (index, row) in rows.iter().enumerate().skip(first).take(room) {
@@ -108,7 +111,7 @@ fn line(model: &Model, row: &OutlineRow, width: u16) -> Line<'static> {
             title,
             status,
             is_here,
-            ..
+            at,
         } => {
             let (glyph, style) = match status {
                 StepStatus::Done => (glyphs.check, theme.good()),
@@ -123,7 +126,10 @@ fn line(model: &Model, row: &OutlineRow, width: u16) -> Line<'static> {
             };
             let mark = Span::styled(format!("      {glyph} "), style);
             let title = Span::styled(title.to_string(), text_style);
-            (vec![mark, title], String::new())
+            let lesson = model.course.lesson(&at.lesson);
+            let lesson = lesson.filter(|_| !model.outline.cursor.filter.is_empty());
+            let lesson = lesson.map_or(String::new(), |lesson| lesson.title.clone());
+            (vec![mark, title], lesson)
         }
         OutlineRow::Planned(planned) => {
             let right = match is_wide {

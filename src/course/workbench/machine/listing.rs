@@ -22,7 +22,8 @@ const WIDTH: usize = 80;
 /// Explains the columns of a listing.
 const LEGEND: &str = "Lanes, bytes and lines are means of an execution. A line has 128 bytes, so 256 bytes need two. \
                       Bytes of a lane: 4 for dword, 16 for dwordx4. LDS: passes through the banks, for each one that \
-                      is needed. Waits for 0: for a load in a header, such as that of the arguments.";
+                      is needed. Waits for 0: for a load in a header, such as that of the arguments. From idle \
+                      lanes: some lane takes the value of a lane that is off, and gets 0.";
 
 /// A note that the counts do not give times, because readers would look for them here.
 pub const NO_TIME: &str = "Executed by an emulator, not by a GPU: cycles, stalls and time are not measured here, and counts do \
@@ -259,6 +260,7 @@ fn row(one: &ListedInstruction) -> String {
             one.each(one.count.bytes),
             one.each(one.count.lines_128)
         ),
+        None if one.count.idle_sources > 0 => " from idle lanes".into(),
         None if !one.waited_for.is_empty() && one.waited_for_lines.is_empty() => {
             " waits for 0".into()
         }
@@ -320,5 +322,29 @@ mod tests {
         );
         assert!(passes_right >= least && least > 0);
         assert_eq!(right.executed, right.groups.values().sum::<u64>());
+    }
+
+    #[test]
+    fn a_value_taken_from_a_lane_that_is_off_is_marked() {
+        let Some(compiler) = compiler() else {
+            return;
+        };
+        let exercise = find("prefix-sum").unwrap();
+        let rendered = |text: String| {
+            let path = "kernel.hip".into();
+            let file = KernelFile { path, text };
+            let listing = inspect(&compiler, exercise, &file, "gfx942").unwrap();
+            listing.unwrap().render(&file).join("\n")
+        };
+        let right = exercise.solution().unwrap();
+        let marked = |text: &str| {
+            let rows = text.lines().filter(|line| line.contains("ds_bpermute"));
+            rows.filter(|row| row.ends_with(" from idle lanes")).count()
+        };
+        assert_eq!(marked(&rendered(right.to_owned())), 0);
+        let all = "int before = __shfl_up(v, d);";
+        let divergent = right.replace(all, "int before = lane >= d ? __shfl_up(v, d) : 0;");
+        assert_ne!(divergent, right);
+        assert!(marked(&rendered(divergent)) > 0);
     }
 }

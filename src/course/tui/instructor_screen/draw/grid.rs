@@ -63,17 +63,26 @@ pub fn described(dashboard: &Dashboard, course: &Course) -> String {
     let (Some(group), Some(lesson)) = (group, course.lessons().nth(at)) else {
         return String::new();
     };
-    let lessons = dashboard
-        .views
-        .iter()
-        .filter_map(|view| view.lessons.get(at));
-    let begun = lessons.clone().filter(|lesson| lesson.finished > 0).count();
+    let views = dashboard.views.iter();
+    let lessons = views.clone().filter_map(|view| view.lessons.get(at));
+    // A learner who has not done a step of it yet may be at its first one.
+    let is_there = |view: &LearnerView| {
+        let place = view.position.as_ref();
+        place.is_some_and(|place| place.at.lesson == lesson.id)
+    };
+    let begun = views.filter(|view| {
+        view.lessons
+            .get(at)
+            .is_some_and(|lesson| lesson.finished > 0)
+            || is_there(view)
+    });
+    let begun = begun.count();
     let finished = lessons
         .clone()
         .filter(|lesson| lesson.is_finished())
         .count();
     format!(
-        "{} {}: {finished} finished it, {} are in it, {} have not begun",
+        "{} {}: {finished} finished it, {} in it, {} not begun",
         group.label(at),
         lesson.title,
         begun - finished,

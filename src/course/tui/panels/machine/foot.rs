@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ratatui::prelude::{Line, Span, Style};
 use tinyllama_machine::{
-    EXEC, Instruction, Kind, M0, Operand, Record, Space, Status, UNWRITTEN, VCC, Wave,
+    EXEC, Instruction, Kind, M0, Operand, Record, Space, Status, UNWRITTEN, VCC, Wave, bank_rivals,
 };
 
 use super::{MachinePanel, NO_TIME, lanes};
@@ -85,7 +85,7 @@ impl MachinePanel {
                 Some((_, at, _)) => format!("; lane {}: {}", self.lane, address(*at)),
                 None => format!("; lane {}: none", self.lane),
             };
-            let (bytes, passes) = (access.bytes, plural(access.passes as usize, "pass"));
+            let bytes = access.bytes;
             return match access.space {
                 Space::Lds if access.unwritten_error != 0 => {
                     let lanes = access.unwritten_error.count_ones() as usize;
@@ -95,8 +95,11 @@ impl MachinePanel {
                     )
                 }
                 Space::Lds => format!(
-                    "LDS: {bytes} bytes, {passes}, {} without conflicts{lane}",
-                    access.least_passes
+                    "LDS: {} pass{}, {} without conflicts{lane}{}",
+                    access.passes,
+                    if access.passes == 1 { "" } else { "es" },
+                    access.least_passes,
+                    self.bank(record)
                 ),
                 Space::Scratch => format!("private memory: {bytes} bytes{lane}"),
                 Space::Scalar => format!(
@@ -111,6 +114,27 @@ impl MachinePanel {
                     )
                 }
             };
+        }
+        if let Some(part) = instruction.matrix_part(self.lane) {
+            let (side, depth) = (part.side, ranges(&part.depth));
+            return format!(
+                "lane {}: brings a[{side}][{depth}] and b[{depth}][{side}], gets d[{}][{side}]",
+                self.lane,
+                ranges(&part.rows)
+            );
+        }
+        let is_own = |one: &&(u8, u64, u8)| usize::from(one.0) == self.lane;
+        if let Some((_, from, is_on)) = record.elements.iter().find(is_own) {
+            let idle = match is_on {
+                0 => ", which is off and gives 0",
+                _ => "",
+            };
+            let all = record.elements.iter().filter(|one| one.2 == 0).count();
+            return format!(
+                "lane {} takes from lane {from}{idle}; {} from lanes that are off",
+                self.lane,
+                plural(all, "lane")
+            );
         }
         if instruction.name.starts_with("s_waitcnt") {
             let of = |pc: &u32| {
@@ -133,6 +157,21 @@ impl MachinePanel {
             );
         }
         String::new()
+    }
+
+    /// The bank of the lane's word, and the lanes that want other words of it.
+    fn bank(&self, record: &Record) -> String {
+        let Some((bank, rivals)) = bank_rivals(&record.elements, self.lane) else {
+            return String::new();
+        };
+        let rivals = rivals
+            .iter()
+            .map(|lane| usize::from(*lane))
+            .collect::<Vec<_>>();
+        match &*ranges(&rivals) {
+            "" => format!(", bank {bank}"),
+            rivals => format!(", bank {bank} like lanes {rivals}"),
+        }
     }
 
     /// The registers that the instruction names, in the chosen lane, after it.
@@ -224,6 +263,16 @@ fn rows(operand: &Operand) -> impl Iterator<Item = (Kind, u16)> + use<> {
     let kind = operand.kind;
     let all = operand.index..operand.index + operand.width.max(1);
     all.map(move |index| (kind, index))
+}
+
+/// Formats ascending numbers, such as `0-3, 8`.
+fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let runs = runs.map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run[0].to_string(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
 }
 
 /// Shows bits as a whole number or a float, whichever they look like.

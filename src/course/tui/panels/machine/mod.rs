@@ -316,6 +316,9 @@ impl Panel for MachinePanel {
             (PanelAction::Right, "lane"),
             (PanelAction::Toggle, "wave"),
             (PanelAction::Sort, "GPU"),
+            (PanelAction::Select, "this instruction again"),
+            (PanelAction::PageUp, "previous line"),
+            (PanelAction::Left, "lane before"),
         ]
     }
 

@@ -73,7 +73,11 @@ amdhsa.kernels:
 
 /// Executes the kernel with an output of `elements` numbers, and opens it at a wave's first step of a line.
 fn panel(elements: usize, wave: u32, line: Option<u32>) -> MachinePanel {
-    let program = Program::parse(&ASSEMBLY.replace("SOURCE", SOURCE)).unwrap();
+    panel_of(ASSEMBLY, elements, wave, line)
+}
+
+fn panel_of(assembly: &str, elements: usize, wave: u32, line: Option<u32>) -> MachinePanel {
+    let program = Program::parse(&assembly.replace("SOURCE", SOURCE)).unwrap();
     let mut memory = Memory::new();
     let x: Vec<f32> = (0..128_u8).map(|i| f32::from(i) / 4.0).collect();
     let x = memory.add_floats("x", &x);
@@ -185,4 +189,53 @@ fn a_fault_is_the_last_row_and_the_first_one_seen() {
     assert_eq!((panel.at + 1, panel.wave), (panel.rows(), 1));
     assert!(screen.contains("`out`, which has 400: lane 36"), "{screen}");
     assert!(panel.record(panel.at).is_none());
+}
+
+/// Wave 2 after the instructions that stand for the read of LDS, of which it has 32 lanes on.
+fn after(instructions: &[&str]) -> MachinePanel {
+    let lines = instructions.iter().map(|one| format!("    {one}\n"));
+    let assembly = ASSEMBLY.replace("    ds_read_b32 v2, v3\n", &lines.collect::<String>());
+    let mut panel = panel_of(&assembly, 128, 1, Some(5));
+    (0..3 + instructions.len()).for_each(|_| assert!(panel.act(PanelAction::Down)));
+    panel
+}
+
+#[test]
+fn an_exchange_names_the_lane_that_gives_and_whether_it_is_on() {
+    let mut panel = after(&["v_subrev_u32_e32 v3, 4, v1", "ds_bpermute_b32 v2, v3, v2"]);
+    let screen = drawn(&panel, 78, 20);
+    let of_three = "lane 3 takes from lane 2; 1 lane from lanes that are off";
+    assert!(screen.contains(of_three), "{screen}");
+    (0..3).for_each(|_| assert!(panel.act(PanelAction::Left)));
+    let screen = drawn(&panel, 78, 20);
+    let of_none =
+        "lane 0 takes from lane 63, which is off and gives 0; 1 lane from lanes that are off";
+    assert!(screen.contains(&of_none[..70]), "{screen}");
+}
+
+#[test]
+fn a_matrix_instruction_names_the_elements_of_a_lane() {
+    let mut panel = after(&["v_mfma_f32_16x16x4_f32 v[4:7], v2, v2, 0"]);
+    (0..16).for_each(|_| assert!(panel.act(PanelAction::Right)));
+    let screen = drawn(&panel, 78, 20);
+    let expected = "lane 19: brings a[3][1] and b[1][3], gets d[4-7][3]";
+    assert!(screen.contains(expected), "{screen}");
+}
+
+#[test]
+fn a_conflict_names_the_bank_and_the_lanes_that_meet_there() {
+    // The lane's last two bits choose one of four words, which all lie in bank 0.
+    let panel = after(&[
+        "v_and_b32_e32 v3, 12, v1",
+        "v_lshlrev_b32_e32 v3, 5, v3",
+        "ds_read_b32 v2, v3",
+    ]);
+    let expected = "LDS: 4 passes, 1 without conflicts; lane 3: byte 384, bank 0 like lanes 0-2,";
+    let screen = drawn(&panel, 78, 20);
+    assert!(screen.contains(&expected[..70]), "{screen}");
+    let screen = drawn(&panel, 160, 20);
+    assert!(
+        screen.contains(&format!("{expected} 4-6, 8-10, 12-14,")),
+        "{screen}"
+    );
 }

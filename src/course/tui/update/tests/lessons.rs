@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::lesson::{Quiz, QuizAnswer};
+use crate::session::{Record, Scope, SessionEvent};
 use crate::tui::update::{navigate, recall};
+use crate::tui::{News, Reply};
 
 #[test]
 fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
@@ -46,6 +48,28 @@ fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
     assert_eq!(status(&script, "number"), StepStatus::Done);
     assert!(script.text().contains(&because));
     insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_reset_by_an_instructor_takes_the_marks_off_the_open_question() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n");
+    let fresh = script.text();
+    script.keys("1 enter");
+    assert_ne!(script.text(), fresh);
+    let event = SessionEvent::Reset {
+        backup: "reset-1".into(),
+        scope: Scope::Step(StepRef::new("first", "question")),
+        by: "Teacher".into(),
+    };
+    let (n, time) = (99, String::new());
+    script.send(Message::Session(Box::new(Reply {
+        records: vec![Record { n, time, event }],
+        unsaved: 0,
+        measured: None,
+        news: News::None,
+    })));
+    assert_eq!(script.text(), fresh);
 }
 
 #[test]

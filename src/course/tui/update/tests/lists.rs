@@ -1,7 +1,7 @@
 //! Lists: filters, orders, panes, and the palette as a command line.
 
 use super::*;
-use crate::tui::RunPhase;
+use crate::tui::{PanelAction, RunPhase};
 
 fn filtered(script: &mut Script, text: &str) {
     script.keys("/");
@@ -32,7 +32,37 @@ fn the_outline_shows_lessons_with_a_text_until_esc() {
     assert_eq!(script.look(), all);
     filtered(&mut script, "no lesson has this title");
     script.keys("enter down");
-    insta::assert_snapshot!(line_with("no lesson", &script.look()), @r#"with "no lesson has this title"; esc shows all"#);
+    let look = script.look();
+    insta::assert_snapshot!(line_with("esc shows all", &look), @r#"with "no lesson has this title"; esc shows all"#);
+    insta::assert_snapshot!(line_with("no step", &look), @"No lesson and no step has this text in its title.");
+}
+
+#[test]
+fn the_outline_finds_a_step_of_a_lesson_whose_steps_are_not_listed() {
+    let mut script = Script::with_course(Course::load(&CourseSource::BuiltIn).unwrap());
+    script.keys("esc");
+    filtered(&mut script, "lanes of a matrix");
+    let look = script.look();
+    let mut rows = look.lines();
+    let row = rows.find(|row| row.contains("Lanes of a matrix instruction"));
+    let row = row.unwrap_or_else(|| panic!("{look}"));
+    assert!(row.contains("Whose matrix product?"), "{look}");
+}
+
+#[test]
+fn help_says_what_the_keys_do_in_the_panel_that_is_open() {
+    let mut script = Script::in_new_folder();
+    script.keys("enter K");
+    let panel = script.model.top_panel().unwrap();
+    let (_, does) = panel
+        .commands()
+        .into_iter()
+        .find(|(action, _)| *action == PanelAction::Select)
+        .unwrap();
+    script.keys("?");
+    let help = drawn(&mut script, 80, 60);
+    let mut rows = help.lines().filter(|line| line.contains("  enter  "));
+    assert!(rows.any(|row| row.contains(does)), "{does}: {help}");
 }
 
 #[test]
