@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tinyllama_course::lesson::Course;
 use tinyllama_course::report::class::document::LearnerRow;
-use tinyllama_course::report::class::{html, merge, sources};
+use tinyllama_course::report::class::{merge, page, sources};
 use tinyllama_course::report::hand_in::{HandInError, HandInFindings, verify};
 use tinyllama_course::report::{CollectOptions, collect};
 use tinyllama_course::session::{
@@ -510,7 +510,7 @@ fn encoded(previous: &str, record: &Value) -> (String, String) {
 fn on_a_page(paths: &[std::path::PathBuf], course: &Course) -> (LearnerRow, String) {
     let found = sources::read(paths, course);
     let class = merge(found.hand_ins, course, found.unreadable);
-    let page = html::render(&class);
+    let page = page(&class);
     for text in &class.learners[0].unchecked {
         assert!(page.contains(&text[..20]), "{page}");
     }
