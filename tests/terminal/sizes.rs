@@ -233,7 +233,7 @@ fn walk(size: (u16, u16)) {
     let whole = [
         "0.0% of 17718 GB/s",
         "62.2% of 1389 GB/s",
-        "writes 6.37 MiB",
+        "reads 8.00 MiB,",
     ];
     at.shows("memory chart", &whole, &[]);
     at.section(&["Theoretical occupancy"]);

@@ -138,7 +138,8 @@ fn verdicts(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line
             let said = said.join(" ");
             let said = said.split(". ").next().unwrap_or_default();
             line.push(Span::raw(format!("  {said}")));
-            match room >= ROOMY {
+            let columns: usize = line.iter().map(Span::width).sum();
+            match room >= ROOMY && columns > usize::from(wide) {
                 true => lines.extend(hanging(vec![], Span::raw("  "), line, wide.into())),
                 false => lines.push(both_ends(line, Span::raw(""), 0, wide, theme)),
             }

@@ -13,7 +13,7 @@ use tinyllama_base::table::TextTable;
 /// Columns of a level's name, of its rate, and of its bar at least and at most.
 const NAME: usize = 12;
 const RATE: usize = 13;
-const BAR: [usize; 2] = [4, 20];
+const BAR: [usize; 2] = [2, 20];
 
 #[derive(Debug)]
 pub struct MemoryChartPanel {
