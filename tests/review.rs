@@ -376,6 +376,14 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         &[("tests/instructor.rs", "a_skipped_step_is_not_called_done")],
     ),
     (
+        7,
+        "a calibration keeps 0 GB/s",
+        &[(
+            "tests/terminal/lines.rs",
+            "a_calibration_of_a_busy_machine_is_doubted_and_no_rate_is_shown_as_zero",
+        )],
+    ),
+    (
         8,
         "a printed command assumes ROCm 7",
         &[(
@@ -404,7 +412,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         "a question points at what is no longer shown",
         &[(
             "src/course/tui/view/tests.rs",
-            "a_question_about_an_output_shows_what_it_asks_about_at_80_columns",
+            "a_question_about_an_output_shows_what_it_asks_about_at_80x24",
         )],
     ),
     (
@@ -420,6 +428,14 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
                 "a_document_reads_as_names_and_tables_within_the_columns_there_are",
             ),
         ],
+    ),
+    (
+        13,
+        "a pin, a reset and an unlock are seen once, by their ids",
+        &[(
+            "tests/terminal/changes.rs",
+            "a_pinned_lesson_is_marked_has_a_key_and_stays_among_the_messages",
+        )],
     ),
     (
         14,
@@ -476,6 +492,22 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         )],
     ),
     (
+        20,
+        "the report has no memory of a CPU's run",
+        &[(
+            "tests/terminal/lines.rs",
+            "the_memory_of_a_whole_process_is_in_the_report_where_nothing_else_was_reported",
+        )],
+    ),
+    (
+        21,
+        "long commands are silent",
+        &[(
+            "tests/terminal/lines.rs",
+            "a_check_of_gradients_says_what_it_computes_while_it_works",
+        )],
+    ),
+    (
         22,
         "a kernel's check is not seen",
         &[(
@@ -497,6 +529,22 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         &[(
             "tests/profiler_tools/mistakes.rs",
             "old_tools_are_answered_with_the_way_to_the_new_ones",
+        )],
+    ),
+    (
+        25,
+        "names of learners",
+        &[(
+            "tests/terminal/changes.rs",
+            "learners_have_the_letters_of_their_names_and_the_list_keeps_its_columns",
+        )],
+    ),
+    (
+        26,
+        "lines are wider than the terminal",
+        &[(
+            "tests/terminal/lines.rs",
+            "lines_break_between_words_at_the_width_of_a_narrow_terminal",
         )],
     ),
     (
@@ -541,9 +589,33 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         ],
     ),
     (
+        32,
+        "a command's own flags come last",
+        &[(
+            "tests/terminal/lines.rs",
+            "help_lists_a_commands_own_flags_before_those_that_it_shares",
+        )],
+    ),
+    (
+        34,
+        "one figure stands for two kinds of steps",
+        &[(
+            "tests/terminal/lines.rs",
+            "a_summary_remarks_on_a_phase_in_which_fast_and_slow_steps_are_mixed",
+        )],
+    ),
+    (
         35,
         "times of messages differ from other times",
         &[("tests/terminal/sizes.rs", "every_screen_at_80_columns")],
+    ),
+    (
+        36,
+        "keys of the instructor's bar",
+        &[(
+            "tests/terminal/changes.rs",
+            "keys_of_the_instructors_bar_are_set_off_from_their_words",
+        )],
     ),
 ];
 

@@ -79,8 +79,9 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
 fn unread(state: &SessionState) -> usize {
     let times = state.messages.iter().map(|it| &it.time);
     let times = times.chain(state.changes.iter().map(|(time, _)| time));
-    // All times have the same form, so their text sorts in time order.
-    times.filter(|time| **time > state.last_active).count()
+    // All times have the same form, so their text sorts in time order. They have whole seconds: what came in the second
+    // of the learner's last action may not have been seen.
+    times.filter(|time| **time >= state.last_active).count()
 }
 
 /// Builds a runtime that waits for several things at once on the calling thread.

@@ -36,7 +36,15 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
                 // Who knows the number types it before the line for it is open.
                 ask::key(model, event)
             } else {
-                model.dirty = navigate::to_choice(model, key) || had_notice;
+                let is_choice = navigate::to_choice(model, key);
+                model.dirty = is_choice || had_notice;
+                if !is_choice && matches!(key.code, Char(_)) {
+                    model.dirty = true;
+                    return both_effects(
+                        life,
+                        model.notify(format!("Nothing is on {key} here; ? lists the keys.")),
+                    );
+                }
                 None
             }
         }

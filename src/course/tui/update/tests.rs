@@ -104,10 +104,12 @@ fn a_learner_guesses_runs_passes_and_comes_back_to_the_same_step() {
 }
 
 #[test]
-fn a_meaningless_key_draws_nothing_and_a_break_is_not_counted_as_work() {
+fn a_meaningless_key_says_so_and_a_break_is_not_counted_as_work() {
     let mut script = in_the_first_lesson();
+    let position = script.step().to_owned();
     script.keys("Z");
-    assert!(!script.changed, "an unknown key changes nothing");
+    assert_eq!(script.step(), position);
+    insta::assert_snapshot!(script.model.notice.as_ref().unwrap().text, @"Nothing is on Z here; ? lists the keys.");
     script.keys("home");
     script.keys("up");
     assert!(!script.changed, "there is nothing above the first line");
