@@ -26,6 +26,24 @@ fn samples_of_the_program_counter_are_counted_by_instruction() {
 }
 
 #[test]
+fn an_instruction_that_could_not_be_decoded_has_no_other_ones_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("pc_sampling_host_trap.csv");
+    let head = "\"Sample_Timestamp\",\"Dispatch_Id\",\"Instruction\",\"Instruction_Comment\"";
+    // Alone it would be the first name of an empty list.
+    for rows in [
+        "1,1,\"\",\"\"",
+        "1,1,\"s_endpgm\",\"\"\n2,1,\"\",\"a message\"",
+    ] {
+        std::fs::write(&table, format!("{head}\n{rows}\n")).unwrap();
+        let shown = tables(&table).pop().expect("the instructions");
+        let row = shown.rows.iter().find(|row| row[0] == "(not decoded)");
+        assert_eq!(row.expect("its row")[1], "1", "{:?}", shown.rows);
+        assert_eq!(shown.rows.len(), rows.lines().count());
+    }
+}
+
+#[test]
 fn samples_are_counted_by_source_line_with_what_waves_wait_for() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("vector-ops.cpp");

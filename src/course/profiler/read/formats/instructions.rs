@@ -14,6 +14,9 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     read,
 };
 
+/// Stands for an instruction that the tool could not decode.
+const NOT_DECODED: &str = "(not decoded)";
+
 /// An instruction, its source line and the reason of a stall.
 type Place = (NameId, Option<NameId>, Option<NameId>);
 
@@ -29,7 +32,12 @@ impl InstructionCounts {
         (samples, executed): (u64, Option<u64>),
     ) {
         let mut id = |name: &str| (!name.is_empty()).then(|| profile.name_id(name));
-        let key = (id(instruction).unwrap_or_default(), id(line), id(stall));
+        let (line, stall) = (id(line), id(stall));
+        let instruction = match instruction {
+            "" => NOT_DECODED,
+            decoded => decoded,
+        };
+        let key = (profile.name_id(instruction), line, stall);
         let entry = self.0.entry(key).or_default();
         entry.0 = entry.0.saturating_add(samples);
         let sum = executed.map(|more| entry.1.unwrap_or(0).saturating_add(more));
