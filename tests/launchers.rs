@@ -274,7 +274,7 @@ fn doctor(machine: &Machine, class: &Path) -> Output {
 fn doctor_says_whether_a_class_folder_keeps_learners_apart() {
     let machine = Machine::with_ssh("exit 1");
     let class = machine.0.path().join("class");
-    assert!(stdout(&doctor(&machine, &class)).contains("is no folder"));
+    assert!(stdout(&doctor(&machine, &class)).contains("there is no such folder"));
     fs::create_dir(&class).unwrap();
     for (mode, said) in [(0o777, "no sticky bit"), (0o3773, "no learner can replace")] {
         fs::set_permissions(&class, fs::Permissions::from_mode(mode)).unwrap();

@@ -87,16 +87,20 @@ fn the_form_of_a_choice_does_not_say_whether_it_is_right() {
     assert!(passed.is_sorted_by(|a, b| a.share >= b.share));
 }
 
+/// A course whose only lesson, `first/one.yaml`, is still to be written.
+fn course_of_one_lesson() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("first")).unwrap();
+    let workshop = "format: 1\ntitle: A course\nversion: \"1\"\nsummary: Small.\nsessions:\n  - id: first\n    title: First\n    minutes: 60\n    objectives: [Something]\n    lessons: [one]\n";
+    std::fs::write(folder.path().join("workshop.yaml"), workshop).unwrap();
+    folder
+}
+
 /// Thirty questions that are longest where they are wrong: lint names the strategy that passes all of them.
 #[test]
 fn lint_refuses_a_course_whose_questions_one_strategy_passes() {
-    let folder = TempDir::new().unwrap();
-    std::fs::create_dir(folder.path().join("first")).unwrap();
+    let folder = course_of_one_lesson();
     let write = |path: &str, text: &str| std::fs::write(folder.path().join(path), text).unwrap();
-    write(
-        "workshop.yaml",
-        "format: 1\ntitle: A course\nversion: \"1\"\nsummary: Small.\nsessions:\n  - id: first\n    title: First\n    minutes: 60\n    objectives: [Something]\n    lessons: [one]\n",
-    );
     let found = |wrong: [&str; 2], questions: usize| {
         let [one, other] = wrong;
         let steps = (0..questions).map(|number| {
@@ -170,13 +174,8 @@ fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
 /// A lesson in which the correct answer is always the longest, and which asks for a number without help.
 #[test]
 fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
-    let folder = TempDir::new().unwrap();
-    std::fs::create_dir(folder.path().join("first")).unwrap();
+    let folder = course_of_one_lesson();
     let write = |path: &str, text: &str| std::fs::write(folder.path().join(path), text).unwrap();
-    write(
-        "workshop.yaml",
-        "format: 1\ntitle: A course\nversion: \"1\"\nsummary: Small.\nsessions:\n  - id: first\n    title: First\n    minutes: 60\n    objectives: [Something]\n    lessons: [one]\n",
-    );
     let lesson = |right: &str, hints: &str, text: &str| {
         format!(
             "id: one\ntitle: One\nminutes: 5\nlevel: beginner\nobjectives: [Something]\nsteps:\n  - id: choice\n    kind: quiz\n    title: Which?\n    text: Which one?\n    choices:\n      - {{ text: A wrong answer., because: No. }}\n      - {{ text: {right}, correct: true, because: Yes. }}\n  - id: number\n    kind: quiz\n    title: How many?\n    text: {text}\n    number: {{ answer: 6, because: Two times three. }}\n{hints}"

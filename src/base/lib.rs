@@ -44,7 +44,7 @@ pub use statistics::{
 };
 pub use table::{Align, TableColumns, TextTable, push_wrapped, shortened, wrapped};
 pub use units::{
-    NOT_REPORTED, bytes_or_not, figure, human_bytes, number, number_or_not, or_not_reported,
-    percent, plural, rate, same_number, time,
+    NOT_REPORTED, bytes_or_not, figure, human_bytes, moment, number, number_or_not,
+    or_not_reported, percent, plural, rate, same_number, time,
 };
 pub use untrusted::{HtmlWriter, plain, plain_lines};

@@ -106,16 +106,36 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
-pub fn plural(count: usize, one: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {one}s"),
+/// Turns `2026-11-22T17:42:17Z` into `2026-11-22 17:42 UTC`.
+pub fn moment(time: &str) -> String {
+    match (time.get(..10), time.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+        _ => time.to_owned(),
     }
+}
+
+/// Formats `1 step`, `2 steps` or `2 passes`.
+pub fn plural(count: usize, one: &str) -> String {
+    let ending = match count {
+        1 => "",
+        _ if ["s", "x", "ch", "sh"].iter().any(|end| one.ends_with(end)) => "es",
+        _ => "s",
+    };
+    format!("{count} {one}{ending}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_get_their_number_and_moments_their_minute() {
+        let counted =
+            [(1, "pass"), (2, "pass"), (0, "step"), (3, "launch")].map(|(n, one)| plural(n, one));
+        assert_eq!(counted, ["1 pass", "2 passes", "0 steps", "3 launches"]);
+        assert_eq!(moment("2026-11-22T17:42:17Z"), "2026-11-22 17:42 UTC");
+        assert_eq!(moment("yesterday"), "yesterday");
+    }
 
     #[test]
     fn times_and_sizes_get_a_unit_that_suits_them() {

@@ -217,10 +217,13 @@ fn class_folder(class: &Path) -> DeviceFinding {
     let dangers = class_rights::for_instructor(class);
     let finding = |detail: String| DeviceFinding::ok("class", class.display().to_string(), detail);
     match (class.is_dir(), dangers.is_empty()) {
-        (false, _) => finding("is no folder".into()).needs(FindingStatus::Absent, PERMISSIONS),
-        (true, true) => {
-            finding("no learner can replace another's session, or read it by the group".into())
+        (false, _) => {
+            finding("there is no such folder".into()).needs(FindingStatus::Absent, PERMISSIONS)
         }
+        (true, true) => finding(
+            "no learner can replace another's session, or read it through the folder's group"
+                .into(),
+        ),
         (true, false) => finding(dangers.join("; ")).needs(FindingStatus::Broken, PERMISSIONS),
     }
 }

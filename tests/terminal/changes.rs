@@ -142,6 +142,8 @@ fn keys_of_the_instructors_bar_are_set_off_from_their_words() {
 
 #[test]
 fn a_message_without_a_name_goes_to_everyone_and_says_so() {
+    let said = TestClass::with(&[]).instructor(&["message", "Hello"]);
+    insta::assert_snapshot!(said, @"The class has no learner yet, so nothing was sent.");
     let class = TestClass::with(&["ada", "bob"]);
     let said = class.instructor(&["message", "Coffee", "at", "three"]);
     assert!(

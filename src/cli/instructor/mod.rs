@@ -206,15 +206,13 @@ impl Instructor<'_> {
             },
         };
         let failed = sent.iter().any(SentOrder::is_failed);
-        let mut text: Vec<&str> = sent.iter().map(|sent| sent.text.as_str()).collect();
-        let to_all = format!(
-            "To everyone in the class, {}:",
-            plural(sent.len(), "learner")
-        );
-        if is_to_all {
-            text.insert(0, &to_all);
-        }
-        self.print(&json!({ "learners": sent }), &text.join("\n"))?;
+        let head = is_to_all.then(|| match sent.len() {
+            0 => "The class has no learner yet, so nothing was sent.".into(),
+            learners => format!("To everyone in the class, {}:", plural(learners, "learner")),
+        });
+        let lines = sent.iter().map(|sent| &sent.text);
+        let text = itertools::join(head.iter().chain(lines), "\n");
+        self.print(&json!({ "learners": sent }), &text)?;
         if failed && !self.args.json {
             eprintln!("{PERMISSIONS}");
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::text::{ENERGY_NOTE, RATIO_NOTE, minutes, times};
 use crate::report::{NOT_PROVEN, milliseconds};
-use crate::tutor::say::moment;
+use tinyllama_base::moment;
 use tinyllama_base::untrusted::{code, markdown};
 use tinyllama_base::{HtmlWriter, plural};
 

@@ -9,8 +9,7 @@ use crate::report::{
 use crate::run::{ENERGY, Joules};
 use crate::session::RunExit;
 use crate::session::progress::done_and_skipped;
-use crate::tutor::say::moment;
-use tinyllama_base::{human_bytes, number_or_not, or_not_reported, plural};
+use tinyllama_base::{human_bytes, moment, number_or_not, or_not_reported, plural};
 
 /// Text for a figure that a backend cannot report.
 pub use tinyllama_base::units::NOT_REPORTED;

@@ -54,14 +54,6 @@ pub fn silence(seconds: f64, stopping: &str) -> String {
     )
 }
 
-/// Turns `2026-11-22T17:42:17Z` into `2026-11-22 17:42 UTC`.
-pub fn moment(time: &str) -> String {
-    match (time.get(..10), time.get(11..16)) {
-        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
-        _ => time.to_owned(),
-    }
-}
-
 /// Returns the titles of the lessons that a locked lesson needs.
 pub fn requires(course: &Course, missing: &[String]) -> String {
     let titles = missing.iter().map(|id| match course.lesson(id) {

@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::MetricUnit;
 use crate::recording::label;
 use crate::session::RunExit;
-use crate::tutor::say::moment;
+use tinyllama_base::moment;
 
 #[derive(Clone, Debug)]
 pub struct RunStep {

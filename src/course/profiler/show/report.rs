@@ -104,7 +104,7 @@ pub(super) fn totals<'a>(
     let summarised = summarised.map(|row| (row.name, row.calls, row.total_ns));
     for (name, calls, ns) in single.chain(summarised) {
         let entry = sums.entry(profile.name(name)).or_default();
-        entry.0 += calls;
+        entry.0 = entry.0.saturating_add(calls);
         entry.1 += ns;
     }
     let mut sums: Vec<_> = sums.into_iter().collect();

@@ -68,7 +68,8 @@ fn work(
 ) {
     let mut looked = Instant::now();
     loop {
-        // Outside a class no one writes into the inbox, so an idle tutor sleeps.
+        // Outside a class only the learner's other terminals write into the inbox. That can wait for the next request, so an
+        // idle tutor sleeps.
         let request = if in_class {
             requests.recv_timeout(INBOX)
         } else {
@@ -79,7 +80,7 @@ fn work(
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let looks = in_class && looked.elapsed() >= INBOX;
+        let looks = looked.elapsed() >= INBOX;
         let replies = session.with_session(|session| {
             let reply = request.map(|request| answer(session, course, request));
             let notices = looks.then(|| look_into_inbox(session, course)).flatten();
@@ -238,8 +239,8 @@ fn check(
 mod tests {
     use super::*;
     use crate::lesson::CourseSource;
-    use crate::session::event::Scope;
-    use crate::session::{InstructorOrder, OrderAction, SessionLocation, inbox};
+    use crate::session::event::{KernelTime, Scope};
+    use crate::session::{InstructorOrder, OrderAction, SessionEvent, SessionLocation, inbox};
 
     #[test]
     fn a_reply_waits_until_there_is_room_among_what_runs_say() {
@@ -263,6 +264,40 @@ mod tests {
         assert!(matches!(received.blocking_recv(), Some(Message::Continued)));
         let reply = received.blocking_recv();
         assert!(matches!(reply, Some(Message::Session(_))), "{reply:?}");
+        writer.close().unwrap();
+    }
+
+    #[test]
+    fn what_another_terminal_did_is_kept_outside_a_class_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = SessionLocation {
+            folder: folder.path().join("ada"),
+            learner: "ada".into(),
+        };
+        let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
+        let session = SharedSession::new(Session::open(place.clone()).unwrap());
+        let (sender, mut received) = mpsc::channel(64);
+        let mut writer = SessionWriter::start(session.clone(), course, sender, false);
+        let event = SessionEvent::KernelTimed {
+            exercise: "elementwise".into(),
+            sha256: "0".repeat(64),
+            timed: KernelTime {
+                device: "AMD Instinct MI300X".into(),
+                milliseconds: 1.0,
+                gigabytes_per_s: 1.0,
+                gigaflops_per_s: 1.0,
+            },
+        };
+        let order = OrderAction::Record { event };
+        inbox::send(&place, &InstructorOrder::new("ada", order)).unwrap();
+        // The next request after the interval brings it.
+        let until = Instant::now() + 10 * INBOX;
+        let is_kept = |session: &mut Session| !session.state().kernels.is_empty();
+        while session.with_session(is_kept) == Some(false) {
+            assert!(Instant::now() < until, "the order is still in the inbox");
+            writer.ask(SessionRequest::Enter(StepRef::new("welcome", "the-model")));
+            assert!(received.blocking_recv().is_some());
+        }
         writer.close().unwrap();
     }
 

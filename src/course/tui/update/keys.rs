@@ -6,7 +6,7 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 use super::{act, ask, navigate, palette, runs, scroll};
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, PanelAction,
+    Action, Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, PanelAction,
     SessionRequest, both_effects,
 };
 
@@ -37,14 +37,12 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
                 ask::key(model, event)
             } else {
                 let is_choice = navigate::to_choice(model, key);
-                model.dirty = is_choice || had_notice;
-                if !is_choice && matches!(key.code, Char(_)) {
-                    model.dirty = true;
-                    return both_effects(
-                        life,
-                        model.notify(format!("Nothing is on {key} here; ? lists the keys.")),
-                    );
+                let is_unknown = !is_choice && matches!(key.code, Char(_));
+                if is_unknown {
+                    let help = model.keys.shown(Area::Everywhere, Action::Help);
+                    model.notify(format!("Nothing is on {key} here; {help} lists the keys."));
                 }
+                model.dirty = is_choice || is_unknown || had_notice;
                 None
             }
         }

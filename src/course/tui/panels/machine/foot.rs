@@ -95,9 +95,8 @@ impl MachinePanel {
                     )
                 }
                 Space::Lds => format!(
-                    "LDS: {} pass{}, {} without conflicts{lane}{}",
-                    access.passes,
-                    if access.passes == 1 { "" } else { "es" },
+                    "LDS: {}, {} without conflicts{lane}{}",
+                    plural(access.passes as usize, "pass"),
                     access.least_passes,
                     self.bank(record)
                 ),
