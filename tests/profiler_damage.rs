@@ -227,7 +227,7 @@ fn damage_has_file_line_and_column() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|p| p.into_inner());
     let folder = tempfile::tempdir().unwrap();
     let good = b"\"K\",1,\"a, b\",1,100,200\n";
-    let cases: [(&[u8], u64, u64, &str); 6] = [
+    let cases: [(&[u8], u64, u64, &str); 7] = [
         (
             b"\"K\",1,\"a\",1,200,100\n",
             3,
@@ -235,6 +235,12 @@ fn damage_has_file_line_and_column() {
             "ends 100 ns before it starts",
         ),
         (b"\"K\",1,\"a\",1,200,-100\n", 3, 6, "not a number from 0"),
+        (
+            b"\"K\",1,\"a\",1,200,4611686018427387904\n",
+            3,
+            6,
+            "no clock shows such times",
+        ),
         (b"\"K\",1,\"a\",1,1e30,100\n", 3, 5, "not a number from 0"),
         (b"\"K\",1,\"\xff\",1,100,200\n", 3, 3, "not UTF-8"),
         (b"\"K\",1,\"a\",1,,200\n", 3, 5, "is empty"),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{LaneId, NameId, ProcessId, VariantId};
 
-/// Start and end in nanoseconds of the profiler's clock. The end is never before the start.
+/// Start and end in nanoseconds of the profiler's clock. The end is never before the start, and differences fit in `i64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeSpan {
     pub start: i64,
@@ -12,9 +12,13 @@ pub struct TimeSpan {
 }
 
 impl TimeSpan {
-    /// Returns `None` if the end is before the start.
+    /// 146 years.
+    const FARTHEST: i64 = 1 << 62;
+
+    /// Returns `None` if the end is before the start, or if one is too far from 0 for differences.
     pub fn new(start: i64, end: i64) -> Option<Self> {
-        (end >= start).then_some(TimeSpan { start, end })
+        let is_near = |time: i64| (-Self::FARTHEST..Self::FARTHEST).contains(&time);
+        (end >= start && is_near(start) && is_near(end)).then_some(TimeSpan { start, end })
     }
 
     /// Nanoseconds.

@@ -191,7 +191,10 @@ pub trait FieldSource {
     }
 }
 
-/// Message for a record that ends before it starts.
+/// Message for a record whose times are no [`TimeSpan`].
 pub fn disorder(start: i64, end: i64) -> String {
-    format!("ends {} ns before it starts", start.abs_diff(end))
+    match end < start {
+        true => format!("ends {} ns before it starts", start.abs_diff(end)),
+        false => format!("lasts from {start} to {end} ns, and no clock shows such times"),
+    }
 }

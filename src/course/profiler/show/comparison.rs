@@ -70,7 +70,7 @@ pub fn compare(
         let side = hotspots(profile, group, parts);
         total_ns[at] = side.total_ns;
         for kernel in side.kernels {
-            calls[at] += kernel.calls;
+            calls[at] = u64::saturating_add(calls[at], kernel.calls);
             let shape = kernel.variant.map(|v| (v.workgroup, v.grid));
             let key = format!("{}{shape:?}", kernel.name);
             let entry = kernels.entry(key).or_insert_with(|| ComparedKernel {

@@ -33,7 +33,7 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
             ..Copies::default()
         });
         sums.count += 1;
-        sums.total_ns += copy.time.duration();
+        sums.total_ns = sums.total_ns.saturating_add(copy.time.duration());
         let both = sums.bytes.zip(copy.bytes);
         sums.bytes = both.map(|(sum, bytes)| sum.saturating_add(bytes));
     }
@@ -41,8 +41,8 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
     for row in profile.summarised_besides(StatisticKind::MemoryCopy, lanes) {
         let sums = by_direction.entry(direction(profile.name(row.name)));
         let sums = sums.or_default();
-        sums.count += row.calls;
-        sums.total_ns += row.total_ns as u64;
+        sums.count = sums.count.saturating_add(row.calls);
+        sums.total_ns = sums.total_ns.saturating_add(row.total_ns as u64);
         sums.bytes = None;
     }
     let named = by_direction.into_iter();

@@ -53,7 +53,7 @@ impl Hotspot {
     }
 
     fn add(&mut self, calls: u64, total: f64, min: Option<f64>, max: Option<f64>) {
-        self.calls += calls;
+        self.calls = self.calls.saturating_add(calls);
         self.total_ns += total;
         self.min_ns = [self.min_ns, min].into_iter().flatten().reduce(f64::min);
         self.max_ns = [self.max_ns, max].into_iter().flatten().reduce(f64::max);
