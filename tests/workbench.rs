@@ -576,10 +576,10 @@ fn a_check_in_a_second_terminal_is_kept_by_the_tutor_that_is_open() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(!stdout(&output).contains("not kept"), "{}", stdout(&output));
     let notices = session.poll_notices().unwrap();
-    assert_eq!(
-        notices.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        ["What you did with elementwise in another terminal is kept."]
-    );
+    let [notice] = &notices[..] else {
+        panic!("{notices:?}")
+    };
+    insta::assert_snapshot!(notice, @"What you did with elementwise in another terminal is kept.");
     let kernels = &session.state().kernels;
     assert_eq!(kernels.len(), 1);
     assert_eq!(kernels[0].exercise, "elementwise");
