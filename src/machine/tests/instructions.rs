@@ -481,10 +481,8 @@ fn a_wait_covers_the_oldest_loads_and_no_others() {
         ),
         "v2",
     );
-    let store = store
-        .replace("b32 v", "dword v")
-        .replace("lshlrev_dword", "lshlrev_b32");
-    let store = store.replace("_e32 v", "_e32 v");
+    let store = store.replace("load_b32", "load_dword");
+    let store = store.replace("store_b32", "store_dword");
     assert!(
         run(
             GFX942,
