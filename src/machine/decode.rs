@@ -355,7 +355,7 @@ fn permute(
     let n = value(0);
     let from = |lane: usize| {
         let (row, at) = (lane & !15, lane & 15);
-        let within = |from: usize| (from < 16).then_some(row + from);
+        let within = |from: usize| (from < 16).then(|| row + from);
         match pattern {
             "quad_perm" => Some((lane & !3) + (value(lane & 3) & 3)),
             "dpp8" => Some((lane & !7) + (value(lane & 7) & 7)),

@@ -52,10 +52,13 @@ pub enum Fault {
         place: String,
     },
     #[error(
-        "LDS byte {address}: wave {wave} {did}, and wave {other} {other_did} at `{instruction}` ({place}), with no barrier between them"
+        "lane {lane} of wave {} {did} LDS byte {address}, which wave {} {other_did} at {place} (`{instruction}`): no barrier is between them",
+        wave + 1,
+        other + 1
     )]
     Race {
         address: usize,
+        lane: usize,
         wave: u32,
         did: &'static str,
         other: u32,
@@ -94,7 +97,7 @@ impl Fault {
 
 /// A fault, and the instruction that caused it.
 #[derive(Clone, Debug, Error)]
-#[error("{place}: `{instruction}`, workgroup {workgroup:?}, wave {wave}: {fault}")]
+#[error("{place}: `{instruction}`, workgroup {workgroup:?}, wave {}: {fault}", wave + 1)]
 pub struct ExecutionError {
     pub fault: Fault,
     pub instruction: String,
@@ -103,6 +106,7 @@ pub struct ExecutionError {
     /// Index of the instruction in the program.
     pub pc: u32,
     pub workgroup: [u32; 3],
+    /// Number of the wave, from 0. Messages count from 1.
     pub wave: u32,
 }
 

@@ -45,6 +45,24 @@ pub fn ldexp(mut x: f64, mut n: i32) -> f64 {
     x * power(n.clamp(-1022, 1023))
 }
 
+/// Splits a number into a fraction from 0.5 up to 1 and a power of two. Zero, infinity and NaN are their own fractions.
+pub fn frexp(x: f64) -> (f64, i32) {
+    let (scaled, by) = if x.is_subnormal() {
+        (ldexp(x, 64), 64)
+    } else {
+        (x, 0)
+    };
+    if !scaled.is_normal() {
+        return (x, 0);
+    }
+    let bits = scaled.to_bits();
+    let exponent = (bits >> 52 & 2047) as i32 - 1022 - by;
+    (
+        f64::from_bits(bits & 0x800f_ffff_ffff_ffff | 1022 << 52),
+        exponent,
+    )
+}
+
 /// Computes x · 2^n in f32. A result below the normal numbers is rounded only once.
 pub fn ldexp32(x: f32, n: i32) -> f32 {
     ldexp(f64::from(x), n) as f32

@@ -171,6 +171,15 @@ impl Instruction {
         std::iter::once(self).chain(second)
     }
 
+    /// Returns what the instruction does to memory, if it reaches any.
+    pub fn verb(&self) -> Option<&'static str> {
+        Some(match self.memory.as_ref()?.kind {
+            MemoryKind::Load => "reads",
+            MemoryKind::Store => "writes",
+            MemoryKind::Atomic(_) => "updates",
+        })
+    }
+
     /// Returns the registers that the instruction writes, besides EXEC, VCC and SCC.
     pub fn written(&self) -> impl Iterator<Item = &Operand> {
         let all = self.halves();

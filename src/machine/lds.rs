@@ -10,13 +10,13 @@ struct Use {
     writer: u32,
     written_at: u32,
     written_by: u32,
-    reader: u32,
     read_at: u32,
-    read_by: u32,
+    /// The last reader, and the last one before it that is another wave: wave and instruction.
+    readers: [(u32, u32); 2],
 }
 
-/// Stands for more than one wave.
-const SEVERAL: u32 = u32::MAX;
+/// The writer of a word that an atomic operation changed.
+const ATOMIC: u32 = u32::MAX;
 
 /// A time at which nothing is found to be a race.
 const NEVER: u32 = u32::MAX;
@@ -25,9 +25,8 @@ const UNUSED: Use = Use {
     writer: 0,
     written_at: NEVER,
     written_by: 0,
-    reader: 0,
     read_at: NEVER,
-    read_by: 0,
+    readers: [(0, 0); 2],
 };
 
 #[derive(Clone, Debug, Default)]
@@ -97,11 +96,14 @@ impl Lds {
             unwritten_error |= used.writer == 0;
             if used.written_at == now && used.writer != me && self.finds_races {
                 let other = (used.writer, "wrote", used.written_by);
-                return Err(race(program, word * 4, (me, "reads"), other));
+                return Err(race(program, word * 4, lane, (me, "reads"), other));
             }
-            let same = used.reader == me || used.read_at != now;
-            used.reader = if same { me } else { SEVERAL };
-            (used.read_at, used.read_by) = (now, pc);
+            let before = match used.readers {
+                _ if used.read_at != now => (0, 0),
+                [last, before] if last.0 == me => before,
+                [last, _] => last,
+            };
+            (used.read_at, used.readers) = (now, [(me, pc), before]);
         }
         Ok((&self.bytes[address..address + bytes], unwritten_error))
     }
@@ -126,11 +128,12 @@ impl Lds {
             if self.finds_races && changes && whole {
                 if used.written_at == now && used.writer != me {
                     let other = (used.writer, "wrote", used.written_by);
-                    return Err(race(program, word * 4, (me, "writes"), other));
+                    return Err(race(program, word * 4, lane, (me, "writes"), other));
                 }
-                if used.read_at == now && used.reader != me {
-                    let other = (used.reader, "read", used.read_by);
-                    return Err(race(program, word * 4, (me, "writes"), other));
+                let mut readers = used.readers.iter().filter(|_| used.read_at == now);
+                if let Some((reader, pc)) = readers.find(|one| one.0 != 0 && one.0 != me) {
+                    let other = (*reader, "read", *pc);
+                    return Err(race(program, word * 4, lane, (me, "writes"), other));
                 }
             }
             (used.writer, used.written_at, used.written_by) = (me, now, pc);
@@ -139,24 +142,28 @@ impl Lds {
         Ok(())
     }
 
-    /// Returns the bytes that an atomic operation changes. Atomic operations need no order among waves.
+    /// Returns the bytes that an atomic operation changes, and whether one of them was never written. Atomic operations
+    /// need no order among waves.
     pub(crate) fn atomic(
         &mut self,
         lane: usize,
         address: usize,
         bytes: usize,
-    ) -> Result<&mut [u8], Box<Fault>> {
+    ) -> Result<(&mut [u8], bool), Box<Fault>> {
         self.check("an LDS atomic", lane, address, bytes)?;
+        let mut unwritten_error = false;
         for used in &mut self.uses[address / 4..(address + bytes).div_ceil(4)] {
-            (used.writer, used.written_at) = (SEVERAL, NEVER);
+            unwritten_error |= used.writer == 0;
+            (used.writer, used.written_at) = (ATOMIC, NEVER);
         }
-        Ok(&mut self.bytes[address..address + bytes])
+        Ok((&mut self.bytes[address..address + bytes], unwritten_error))
     }
 }
 
 fn race(
     program: &Program,
     address: usize,
+    lane: usize,
     (wave, did): (u32, &'static str),
     (other, other_did, pc): (u32, &'static str, u32),
 ) -> Box<Fault> {
@@ -164,10 +171,10 @@ fn race(
     let instruction = program.instructions.get(pc.saturating_sub(1) as usize);
     Box::new(Fault::Race {
         address,
+        lane,
         wave: wave - 1,
         did,
-        // Several readers are not told apart; any of them will do.
-        other: if other == SEVERAL { 0 } else { other - 1 },
+        other: other - 1,
         other_did,
         instruction: instruction.map_or_else(String::new, |one| one.text.clone()),
         place: instruction.map_or_else(String::new, |one| program.place(one.location)),

@@ -345,6 +345,8 @@ fn modify<const N: usize>(operand: &Operand, value: &mut [u32; N]) {
 /// A value of one lane or of a wave, in one register or two.
 pub(crate) trait Lane: Copy + Default {
     const WIDE: bool;
+    /// True for a type of 16 bits.
+    const HALF: bool;
     fn from_words(bits: u64) -> Self;
     fn words(self) -> u64;
 
@@ -383,6 +385,12 @@ pub(crate) trait Lane: Copy + Default {
             low[lane] = bits as u32;
             high[lane] = (bits >> 32) as u32;
         }
+        // RDNA keeps the upper half of the register, CDNA clears it.
+        if Self::HALF && N == 32 {
+            for (word, old) in low.iter_mut().zip(wave.row::<N>(operand, 0)) {
+                *word |= old & 0xffff_0000;
+            }
+        }
         wave.write_row(operand, 0, &low);
         if Self::WIDE {
             wave.write_row(operand, 1, &high);
@@ -407,9 +415,10 @@ pub(crate) trait Lane: Copy + Default {
 pub(crate) struct Half(pub f32);
 
 macro_rules! lane {
-    ($($type:ty, $wide:literal, |$bits:ident| $from:expr, |$value:ident| $to:expr;)*) => {$(
+    ($($type:ty, $bytes:literal, |$bits:ident| $from:expr, |$value:ident| $to:expr;)*) => {$(
         impl Lane for $type {
-            const WIDE: bool = $wide;
+            const WIDE: bool = $bytes == 8;
+            const HALF: bool = $bytes == 2;
             #[inline(always)]
             fn from_words($bits: u64) -> Self { $from }
             #[inline(always)]
@@ -421,13 +430,13 @@ macro_rules! lane {
     )*};
 }
 lane! {
-    u32, false, |bits| bits as u32, |value| value;
-    i32, false, |bits| bits as i32, |value| value.cast_unsigned();
-    f32, false, |bits| f32::from_bits(bits as u32), |value| value.to_bits();
-    u16, false, |bits| bits as u16, |value| value;
-    i16, false, |bits| bits as i16, |value| value.cast_unsigned();
-    Half, false, |bits| Half(float::from_half(bits as u16)), |value| float::to_half(value.0);
-    u64, true, |bits| bits, |value| value;
-    i64, true, |bits| bits.cast_signed(), |value| value.cast_unsigned();
-    f64, true, |bits| f64::from_bits(bits), |value| value.to_bits();
+    u32, 4, |bits| bits as u32, |value| value;
+    i32, 4, |bits| bits as i32, |value| value.cast_unsigned();
+    f32, 4, |bits| f32::from_bits(bits as u32), |value| value.to_bits();
+    u16, 2, |bits| bits as u16, |value| value;
+    i16, 2, |bits| bits as i16, |value| value.cast_unsigned();
+    Half, 2, |bits| Half(float::from_half(bits as u16)), |value| float::to_half(value.0);
+    u64, 8, |bits| bits, |value| value;
+    i64, 8, |bits| bits.cast_signed(), |value| value.cast_unsigned();
+    f64, 8, |bits| f64::from_bits(bits), |value| value.to_bits();
 }

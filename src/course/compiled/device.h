@@ -17,7 +17,8 @@ typedef __SIZE_TYPE__ size_t;
 #define TUTOR_BOUNDS(one, two, name, ...) name
 #define __launch_bounds__(...) TUTOR_BOUNDS(__VA_ARGS__, TUTOR_BOUNDS2, TUTOR_BOUNDS1)(__VA_ARGS__)
 #define __forceinline__ inline __attribute__((always_inline))
-#define TUTOR_DEVICE __device__ static inline __attribute__((always_inline))
+// Without lines of their own (`nodebug`), the instructions of these functions belong to the line that calls them.
+#define TUTOR_DEVICE __device__ static inline __attribute__((always_inline, nodebug))
 
 // threadIdx and its like: three members, each read from its register when used.
 #define TUTOR_COORDINATES(type, name, X, Y, Z)                                                              \

@@ -8,7 +8,7 @@ use super::amd;
 use super::compile::{self, HostModule};
 use super::exercise::{ErrorLimits, Exercise, LaunchText};
 use super::file::KernelFile;
-use super::finding::{FindingKind, KernelFinding};
+use super::finding::{FindingKind, KernelAccess, KernelFinding};
 use super::host;
 use super::picture::AccessPicture;
 use super::problem::PreparedCase;
@@ -262,13 +262,19 @@ pub fn compare(
         ),
     });
     let update = itertools::join(update, "; ");
-    let line = written(nan.unwrap_or(first));
+    let chosen = nan.unwrap_or(first);
     let message = format!(
         "{} of {} elements of {name} are wrong. {update}",
         wrong.len(),
         expected.len()
     );
-    Some(KernelFinding::new(kind, Some(line), message))
+    Some(KernelFinding {
+        access: Box::new(KernelAccess {
+            element: Some((name.to_owned(), chosen as u64)),
+            ..KernelAccess::default()
+        }),
+        ..KernelFinding::new(kind, Some(written(chosen)), message)
+    })
 }
 
 /// Formats six digits, as many as f32 holds.

@@ -45,9 +45,17 @@ pub struct KernelFinding {
     pub waves: Vec<u32>,
     /// The first case that showed it.
     pub case: Option<String>,
-    /// Workgroup and thread of the access, if one thread made the mistake.
     #[serde(skip)]
+    pub access: Box<KernelAccess>,
+}
+
+/// The access that was a mistake.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KernelAccess {
+    /// Workgroup and thread, if one thread made the mistake.
     pub thread: Option<[[u32; 3]; 2]>,
+    /// The array and the index of the element, counted in words of four bytes.
+    pub element: Option<(String, u64)>,
 }
 
 impl KernelFinding {
@@ -60,7 +68,7 @@ impl KernelFinding {
             message: plain_lines(&message.into()),
             waves: vec![],
             case: None,
-            thread: None,
+            access: Box::default(),
         }
     }
 
@@ -165,7 +173,12 @@ pub fn of_stand_in(said: &Value) -> Option<KernelFinding> {
     let mut finding = KernelFinding::new(kind, line("line"), message);
     finding.other_line = line("other_line");
     let three = |name: &str| serde_json::from_value::<[u32; 3]>(said[name].clone()).ok();
-    finding.thread = three("block").zip(three("thread")).map(Into::into);
+    let index = u64::try_from(number("offset")).ok().map(|at| at / 4);
+    let array = said["array"].as_str().map(str::to_owned);
+    finding.access = Box::new(KernelAccess {
+        thread: three("block").zip(three("thread")).map(Into::into),
+        element: array.zip(index),
+    });
     Some(finding)
 }
 

@@ -328,10 +328,13 @@ fn access_element<const N: usize, const B: usize>(
             for_active(exec, |lane| {
                 let of = |operand: &Operand| number(&get::<N, B>(c.wave, operand, memory, lane));
                 let (value, compare) = (of(data), second.as_ref().map_or(0, of));
-                let place = match is_lds {
+                let (place, unwritten) = match is_lds {
                     true => c.lds.atomic(lane, places[lane] as usize, B)?,
-                    false => c.memory.store(lane, places[lane], B)?,
+                    false => (c.memory.store(lane, places[lane], B)?, false),
                 };
+                if let Some(access) = c.access.as_deref_mut() {
+                    access.unwritten_error |= u64::from(unwritten) << lane;
+                }
                 let new = combine(number(place), value, compare).to_le_bytes();
                 let old = place.first_chunk().copied().unwrap_or([0; B]);
                 place.copy_from_slice(&new[..B]);

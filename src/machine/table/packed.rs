@@ -1,7 +1,7 @@
 //! Instructions on two f32 values in a pair of registers, and on two 16-bit values in one register.
 
 use super::Entry;
-use super::vector::fma_lanes;
+use super::vector::{fma_lanes, maximum, minimum};
 use crate::core::{Core, Outcome};
 use crate::instruction::{Instruction, Run};
 use crate::operand::{Kind, Operand};
@@ -15,8 +15,8 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         "mov_b32" => (move_pair::<N>, 2),
         "add_f16" => (|c, i| halves::<N>(c, i, |a, b, _| a + b), 2),
         "mul_f16" => (|c, i| halves::<N>(c, i, |a, b, _| a * b), 2),
-        "max_f16" => (|c, i| halves::<N>(c, i, |a, b, _| a.max(b)), 2),
-        "min_f16" => (|c, i| halves::<N>(c, i, |a, b, _| a.min(b)), 2),
+        "max_f16" => (|c, i| halves::<N>(c, i, |a, b, _| maximum(a, b)), 2),
+        "min_f16" => (|c, i| halves::<N>(c, i, |a, b, _| minimum(a, b)), 2),
         "fma_f16" => (|c, i| halves::<N>(c, i, f32::mul_add), 3),
         _ => return None,
     };

@@ -34,9 +34,9 @@ fn nonzero<T: PartialEq + Default>(value: T) -> (T, Option<bool>) {
     (value, Some(scc))
 }
 
-/// Bit 32 of a sum is the carry.
+/// Whatever a sum or a difference has above its 32 bits is the carry.
 fn carried(sum: u64) -> (u32, Option<bool>) {
-    (sum as u32, Some(sum >> 32 & 1 == 1))
+    (sum as u32, Some(sum >> 32 != 0))
 }
 
 fn signed((result, overflow): (i32, bool)) -> (i32, Option<bool>) {
@@ -50,10 +50,10 @@ fn field(a: u64, b: u32, bits: u32) -> (u64, u32) {
     (a >> offset & ((1_u128 << width) - 1) as u64, width)
 }
 
-fn signed_field(a: u32, b: u32) -> i32 {
-    let (field, width) = field(a.into(), b, 32);
+fn signed_field(a: u64, b: u32, bits: u32) -> i64 {
+    let (field, width) = field(a, b, bits);
     let unused = 64 - width.max(1);
-    ((field << unused).cast_signed() >> unused) as i32
+    (field << unused).cast_signed() >> unused
 }
 
 pub(super) fn find(name: &str) -> Option<Entry> {
@@ -98,14 +98,15 @@ fn arithmetic(name: &str) -> Option<Entry> {
         "lshl3_add_u32" => |a: u32, b: u32| carried((u64::from(a) << 3) + u64::from(b));
         "lshl4_add_u32" => |a: u32, b: u32| carried((u64::from(a) << 4) + u64::from(b));
         "min_i32" => |a: i32, b: i32| (a.min(b), Some(a < b));
-        "max_i32" => |a: i32, b: i32| (a.max(b), Some(a > b));
+        "max_i32" => |a: i32, b: i32| (a.max(b), Some(a >= b));
         "min_u32" => |a: u32, b: u32| (a.min(b), Some(a < b));
-        "max_u32" => |a: u32, b: u32| (a.max(b), Some(a > b));
+        "max_u32" => |a: u32, b: u32| (a.max(b), Some(a >= b));
         "bfm_b32" => |a: u32, b: u32| (((1 << (a & 31)) - 1_u32) << (b & 31), None);
         "bfm_b64" => |a: u32, b: u32| (((1 << (a & 63)) - 1_u64) << (b & 63), None);
         "bfe_u32" => |a: u32, b: u32| nonzero(field(a.into(), b, 32).0 as u32);
         "bfe_u64" => |a: u64, b: u32| nonzero(field(a, b, 64).0);
-        "bfe_i32" => |a: u32, b: u32| nonzero(signed_field(a, b));
+        "bfe_i32" => |a: u32, b: u32| nonzero(signed_field(a.into(), b, 32) as i32);
+        "bfe_i64" => |a: u64, b: u32| nonzero(signed_field(a, b, 64));
         "pack_ll_b32_b16" => |a: u32, b: u32| (a & 0xffff | b << 16, None);
         "pack_lh_b32_b16" => |a: u32, b: u32| (a & 0xffff | b & 0xffff_0000, None);
         "pack_hh_b32_b16" => |a: u32, b: u32| (a >> 16 | b & 0xffff_0000, None);

@@ -43,7 +43,9 @@ fn signed_field(a: u32, offset: u32, width: u32) -> i32 {
 
 /// Rounds to 16 bits towards zero.
 fn zeroward(x: f32) -> u32 {
-    float::to_half(f32::from_bits(x.to_bits() & 0xffff_e000)).into()
+    let nearest = float::to_half(x);
+    let is_beyond = float::from_half(nearest).abs() > x.abs();
+    u32::from(nearest) - u32::from(is_beyond)
 }
 
 /// Finds vector instructions. Conversions to integers round towards zero and stop at the largest and smallest integer;
@@ -87,6 +89,7 @@ fn integers<const N: usize>(name: &str) -> Option<Entry> {
         "mul_hi_i32" => |a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32;
         "mul_u32_u24" => |a: u32, b: u32| low24(a).wrapping_mul(low24(b));
         "mul_i32_i24" => |a: u32, b: u32| signed24(a).wrapping_mul(signed24(b));
+        "mul_hi_i32_i24" => |a: u32, b: u32| ((i64::from(signed24(a)) * i64::from(signed24(b))) >> 32) as i32;
         "mul_hi_u32_u24" => |a: u32, b: u32| ((u64::from(low24(a)) * u64::from(low24(b))) >> 32) as u32;
         "and_b32" => |a: u32, b: u32| a & b;
         "or_b32" => |a: u32, b: u32| a | b;
@@ -165,7 +168,10 @@ macro_rules! rounded {
                 "sub" => |a: $T, b: $T| a - b;
                 "subrev" => |a: $T, b: $T| b - a;
                 "mul" => |a: $T, b: $T| a * b;
-                "fract" => |a: $T| (a - a.floor()).min((1.0 as $T).next_down());
+                "fract" => |a: $T| match a - a.floor() {
+                    1.0 => (1.0 as $T).next_down(),
+                    part => part,
+                };
                 "trunc" => |a: $T| a.trunc();
                 "ceil" => |a: $T| a.ceil();
                 "floor" => |a: $T| a.floor();
@@ -189,7 +195,10 @@ fn floats<const N: usize>(name: &str) -> Option<Entry> {
         "max3_f32" => |a: f32, b: f32, c: f32| maximum(maximum(a, b), c);
         "minmax_f32" => |a: f32, b: f32, c: f32| maximum(minimum(a, b), c);
         "maxmin_f32" => |a: f32, b: f32, c: f32| minimum(maximum(a, b), c);
-        "med3_f32" => |a: f32, b: f32, c: f32| minimum(maximum(a, b), maximum(minimum(a, b), c));
+        "med3_f32" => |a: f32, b: f32, c: f32| match a.is_nan() || b.is_nan() {
+            true => minimum(minimum(a, b), c),
+            false => minimum(maximum(a, b), maximum(minimum(a, b), c)),
+        };
         "mac_f32" | "mad_f32" | "madmk_f32" | "madak_f32" => |a: f32, b: f32, c: f32| a * b + c;
         "rcp_f32" | "rcp_iflag_f32" => |a: f32| approximate(a, |x| 1.0 / x);
         "rsq_f32" => |a: f32| approximate(a, |x| 1.0 / x.sqrt());
@@ -199,12 +208,8 @@ fn floats<const N: usize>(name: &str) -> Option<Entry> {
         "sin_f32" => |a: f32| approximate(a, |x| (x * TAU).sin());
         "cos_f32" => |a: f32| approximate(a, |x| (x * TAU).cos());
         "ldexp_f32" => |a: f32, b: i32| float::ldexp32(a, b);
-        "frexp_mant_f32" => |a: f32| mantissa(a);
-        "frexp_exp_i32_f32" => |a: f32| match a {
-            _ if a == 0.0 || !a.is_finite() => 0,
-            _ if a.is_subnormal() => ((a * 16_777_216.0).to_bits() >> 23 & 255) as i32 - 150,
-            _ => (a.to_bits() >> 23 & 255) as i32 - 126,
-        };
+        "frexp_mant_f32" => |a: f32| float::frexp(a.into()).0 as f32;
+        "frexp_exp_i32_f32" => |a: f32| float::frexp(a.into()).1;
     }
 }
 
@@ -232,15 +237,7 @@ fn conversions<const N: usize>(name: &str) -> Option<Entry> {
     }
 }
 
-fn mantissa(a: f32) -> f32 {
-    let scaled = a * if a.is_subnormal() { 16_777_216.0 } else { 1.0 };
-    match a.is_finite() && a != 0.0 {
-        true => f32::from_bits(scaled.to_bits() & 0x807f_ffff | 126 << 23),
-        false => a,
-    }
-}
-
-fn minimum(a: f32, b: f32) -> f32 {
+pub(super) fn minimum(a: f32, b: f32) -> f32 {
     if a.is_nan() || b < a || (b == a && b.is_sign_negative()) {
         b
     } else {
@@ -248,7 +245,7 @@ fn minimum(a: f32, b: f32) -> f32 {
     }
 }
 
-fn maximum(a: f32, b: f32) -> f32 {
+pub(super) fn maximum(a: f32, b: f32) -> f32 {
     if a.is_nan() || b > a || (b == a && b.is_sign_positive()) {
         b
     } else {

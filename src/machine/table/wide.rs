@@ -26,23 +26,17 @@ fn arithmetic<const N: usize>(name: &str) -> Option<Entry> {
         "lshlrev_b64" => |a: u32, b: u64| b.wrapping_shl(a);
         "lshrrev_b64" => |a: u32, b: u64| b.wrapping_shr(a);
         "ashrrev_i64" => |a: u32, b: i64| b.wrapping_shr(a);
-        "lshl_add_u64" => |a: u64, b: u32, c: u64| a.wrapping_shl(b).wrapping_add(c);
-        "min_f64" => |a: f64, b: f64| a.min(b);
-        "max_f64" => |a: f64, b: f64| a.max(b);
+        "lshl_add_u64" => |a: u64, b: u32, c: u64| (a << (b & 7)).wrapping_add(c);
+        // Of two zeros, the negative one is the smaller.
+        "min_f64" => |a: f64, b: f64| if a == b { f64::from_bits(a.to_bits() | b.to_bits()) } else { a.min(b) };
+        "max_f64" => |a: f64, b: f64| if a == b { f64::from_bits(a.to_bits() & b.to_bits()) } else { a.max(b) };
         "fma_f64" | "fmac_f64" => |a: f64, b: f64, c: f64| a.mul_add(b, c);
         "rcp_f64" => |a: f64| 1.0 / a;
         "rsq_f64" => |a: f64| 1.0 / a.sqrt();
         "sqrt_f64" => |a: f64| a.sqrt();
         "ldexp_f64" => |a: f64, b: i32| float::ldexp(a, b);
-        "frexp_exp_i32_f64" => |a: f64| match a {
-            _ if a == 0.0 || !a.is_finite() => 0,
-            _ if a.is_subnormal() => a.abs().log2().floor() as i32 + 1,
-            _ => (a.to_bits() >> 52 & 2047) as i32 - 1022,
-        };
-        "frexp_mant_f64" => |a: f64| match a.is_normal() {
-            true => f64::from_bits(a.to_bits() & 0x800f_ffff_ffff_ffff | 1022 << 52),
-            false => a,
-        };
+        "frexp_exp_i32_f64" => |a: f64| float::frexp(a).1;
+        "frexp_mant_f64" => |a: f64| float::frexp(a).0;
     }
 }
 

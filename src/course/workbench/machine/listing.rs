@@ -70,7 +70,7 @@ pub struct Listing {
     pub executed: u64,
     pub instructions: Vec<ListedInstruction>,
     pub groups: BTreeMap<Group, u64>,
-    /// Counts by line of the file. Line 0 counts instructions that come from headers.
+    /// Counts by line of the file. Line 0 counts instructions for which the compiler names none.
     pub lines: BTreeMap<u32, BTreeMap<Group, u64>>,
     pub findings: Vec<KernelFinding>,
     pub note: &'static str,
@@ -139,7 +139,7 @@ impl Listing {
     }
 }
 
-/// Returns the line in the learner's file, or `None` if the instruction comes from a header.
+/// Returns the line in the learner's file, if the compiler names one for the instruction.
 pub fn own_line(program: &Program, location: Location) -> Option<u32> {
     let file = program.files.get(usize::from(location.file))?;
     (file == SOURCE && location.line > 0).then_some(location.line)
@@ -213,7 +213,7 @@ impl Listing {
 
     /// Formats the instructions of each source line by group.
     pub fn by_line(&self, file: &KernelFile) -> Vec<String> {
-        let mut lines = vec!["By line (0: from headers)".to_owned()];
+        let mut lines = vec!["By line (0: none named)".to_owned()];
         for (line, groups) in &self.lines {
             let total: u64 = groups.values().sum();
             let text = file.line(*line).unwrap_or_default();

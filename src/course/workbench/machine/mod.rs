@@ -6,7 +6,8 @@ pub mod trace;
 
 use anyhow::Result;
 use tinyllama_machine::{
-    Argument, ExecutionError, Fault, Launch, LaunchError, Machine, Memory, Observer, Program,
+    Argument, BufferId, ExecutionError, Fault, Launch, LaunchError, Machine, Memory, Observer,
+    Program,
 };
 
 use super::amd;
@@ -82,16 +83,7 @@ pub fn execute<O: Observer>(
     problem: &PreparedCase<'_>,
     observer: &mut O,
 ) -> Result<Executed> {
-    let mut memory = Memory::new();
-    let buffers: Vec<_> = problem
-        .buffers
-        .iter()
-        .map(|buffer| {
-            let empty = || vec![UNWRITTEN; buffer.elements];
-            let words = buffer.bits.clone().unwrap_or_else(empty);
-            memory.add_words(&buffer.argument.name, &words)
-        })
-        .collect();
+    let (memory, buffers) = prepare_memory(problem);
     let mut machine = Machine::new(program, memory);
     let mut findings = vec![];
     let mut error = None;
@@ -153,6 +145,18 @@ pub fn execute<O: Observer>(
     })
 }
 
+/// Creates the buffers of a case, in the order of `problem.buffers`.
+fn prepare_memory(problem: &PreparedCase<'_>) -> (Memory, Vec<BufferId>) {
+    let mut memory = Memory::new();
+    let buffers = problem.buffers.iter().map(|buffer| {
+        let empty = || vec![UNWRITTEN; buffer.elements];
+        let words = buffer.bits.clone().unwrap_or_else(empty);
+        memory.add_words(&buffer.argument.name, &words)
+    });
+    let buffers = buffers.collect();
+    (memory, buffers)
+}
+
 fn finding(error: &ExecutionError) -> KernelFinding {
     let kind = match &error.fault {
         Fault::Unmapped { .. } | Fault::OutOfBounds { .. } => FindingKind::OutOfBounds,
@@ -166,7 +170,10 @@ fn finding(error: &ExecutionError) -> KernelFinding {
         .and_then(|rest| rest.strip_prefix(':')?.parse().ok());
     let message = format!(
         "{} (`{}`, workgroup {:?}, wave {})",
-        error.fault, error.instruction, error.workgroup, error.wave
+        error.fault,
+        error.instruction,
+        error.workgroup,
+        error.wave + 1
     );
     KernelFinding::new(kind, line, message)
 }

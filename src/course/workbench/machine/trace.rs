@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 use tinyllama_machine::{
-    ExecutionError, Fault, History, Lds, Memory, Observer, Program, Step, Summary, Wave,
+    ExecutionError, Fault, History, Lds, Memory, Observer, Program, Space, Step, Summary, Wave,
 };
 
 use super::super::exercise::Exercise;
 use super::super::file::KernelFile;
-use super::super::finding::KernelFinding;
+use super::super::finding::{FindingKind, KernelFinding};
 use super::super::problem::PreparedCase;
 use super::listing::{Listing, own_line};
-use super::{execute, program};
+use super::{execute, prepare_memory, program};
 use crate::compiled::compiler::Compiler;
 
 /// Most bytes of changes that a trace keeps.
@@ -31,7 +31,7 @@ pub struct Trace {
     pub start: TracePlace,
 }
 
-/// One lane of one wave.
+/// One lane of one wave, at one of its steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TracePlace {
     /// Number of the launch in the case, from 0.
@@ -39,12 +39,12 @@ pub struct TracePlace {
     pub workgroup: [u32; 3],
     pub wave: u32,
     pub lane: usize,
-    /// The source line that a finding names.
-    pub line: Option<u32>,
+    /// Number of the wave's step, from 0.
+    pub step: usize,
 }
 
 /// Compiles `file`, executes a case and records a workgroup. With a finding it takes the finding's case, and the
-/// workgroup of the thread that made the mistake. Returns the fault if the file is wrong.
+/// workgroup and the instruction that made the mistake. Returns the fault if the file is wrong.
 ///
 /// # Errors
 /// Fails if the compiler cannot be started, or the emulator does not know an instruction.
@@ -72,14 +72,19 @@ pub fn trace(
         }
     }
     let blocks = problem.launches.iter().map(|launch| launch.block);
-    let search = FirstExecution {
-        line: finding.and_then(|finding| finding.line),
-        thread: finding.and_then(|finding| finding.thread),
+    let element = finding.and_then(|finding| finding.access.element.as_ref());
+    let mut search = Search {
+        finding,
         blocks: blocks.collect(),
-        begun: 0,
-        found: None,
-        by_thread: None,
+        address: element.map_or(0, |(_, index)| 4 * index),
+        ..Search::default()
     };
+    let (memory, buffers) = prepare_memory(&problem);
+    let mut named = problem.buffers.iter().zip(buffers);
+    let is_named = |name: &str| element.is_some_and(|element| element.0 == name);
+    if let Some((_, id)) = named.find(|(buffer, _)| is_named(&buffer.argument.name)) {
+        search.address += memory.address(id);
+    }
     let mut seen = (Summary::default(), search);
     let executed = execute(&program, &problem, &mut seen)?;
     let (summary, search) = seen;
@@ -90,12 +95,14 @@ pub fn trace(
             workgroup: error.workgroup,
             wave: error.wave,
             lane: match &error.fault {
-                Fault::Unmapped { lane, .. } | Fault::OutOfBounds { lane, .. } => *lane,
+                Fault::Unmapped { lane, .. }
+                | Fault::OutOfBounds { lane, .. }
+                | Fault::Race { lane, .. } => *lane,
                 _ => 0,
             },
-            line: None,
+            step: usize::MAX,
         },
-        None => search.by_thread.or(search.found).unwrap_or_default(),
+        None => search.best.map_or(TracePlace::default(), |best| best.1),
     };
     let listing = Listing::new(&program, &problem, &summary, executed.findings);
     let history = History::new(start.workgroup).launch(start.launch);
@@ -112,50 +119,146 @@ pub fn trace(
     }))
 }
 
-/// Finds where a source line is executed first: by the thread of the finding, and by any thread.
-struct FirstExecution {
-    line: Option<u32>,
-    /// Workgroup and thread.
-    thread: Option<[[u32; 3]; 2]>,
+/// Finds the step that a finding is about. It is a step of the finding's line, best by its thread, then on its element,
+/// then of its kind. The first one of equals is taken.
+#[derive(Default)]
+struct Search<'a> {
+    finding: Option<&'a KernelFinding>,
+    /// Address of the finding's element. Local memory is taken for one array from address 0.
+    address: u64,
     /// Threads of a workgroup for each launch.
     blocks: Vec<[u32; 3]>,
     /// Number of launches that have begun.
     begun: usize,
-    found: Option<TracePlace>,
-    by_thread: Option<TracePlace>,
+    /// Number of steps that each wave of the present workgroup has made.
+    steps: Vec<usize>,
+    best: Option<([bool; 3], TracePlace)>,
 }
 
-impl Observer for FirstExecution {
-    fn begin(&mut self, _: &Program, workgroup: [u32; 3], _: &[Wave], _: &Lds) {
+impl Search<'_> {
+    /// Returns the lane of the finding's thread, if the step's wave has it and it is on.
+    fn lane_of_thread(&self, step: &Step<'_>, launch: usize) -> Option<usize> {
+        let [workgroup, [x, y, z]] = self.finding?.access.thread?;
+        let [width, height, _] = *self.blocks.get(launch)?;
+        let thread = (x + width * (y + height * z)) as usize;
+        let (wave, lane) = (thread / step.wave.lanes, thread % step.wave.lanes);
+        let is_here = workgroup == step.workgroup && wave == step.wave.index as usize;
+        (is_here && step.exec >> lane & 1 == 1).then_some(lane)
+    }
+}
+
+impl Observer for Search<'_> {
+    fn begin(&mut self, _: &Program, workgroup: [u32; 3], waves: &[Wave], _: &Lds) {
         self.begun += usize::from(workgroup == [0; 3]);
+        self.steps = vec![0; waves.len()];
     }
 
     fn step(&mut self, step: &Step<'_>) {
-        let is_wanted = || own_line(step.program, step.instruction.location) == self.line;
-        if self.line.is_none() || self.by_thread.is_some() || step.exec == 0 || !is_wanted() {
+        let made = &mut self.steps[step.wave.index as usize];
+        *made += 1;
+        let number = *made - 1;
+        let Some(finding) = self.finding.filter(|finding| finding.line.is_some()) else {
+            return;
+        };
+        if step.exec == 0 || own_line(step.program, step.instruction.location) != finding.line {
             return;
         }
         let launch = self.begun.saturating_sub(1);
-        let mut place = TracePlace {
+        let by_thread = self.lane_of_thread(step, launch);
+        let (space, elements) = (step.access.space, &step.access.elements);
+        // An exchange between lanes has elements and no space. Their last number is 0 if the source is off.
+        let exchange = finding.kind == FindingKind::Shuffle;
+        let hits = |at: u64, bytes: u8| match exchange {
+            true => bytes == 0,
+            false => (at..at + u64::from(bytes)).contains(&self.address),
+        };
+        let of_lane = |lane: &u8| by_thread.is_none_or(|wanted| wanted == usize::from(*lane));
+        let is_kind = match finding.kind {
+            FindingKind::Barrier => step.instruction.name == "s_barrier",
+            FindingKind::Shuffle => space.is_none() && !elements.is_empty(),
+            FindingKind::BankConflict => space == Some(Space::Lds),
+            FindingKind::Uncoalesced | FindingKind::Requests => space == Some(Space::Global),
+            FindingKind::Wrong | FindingKind::Nan => {
+                space == Some(Space::Global) && step.access.stores
+            }
+            _ => matches!(space, Some(Space::Global | Space::Lds)),
+        };
+        let mut hit = elements.iter();
+        let hit = hit.find(|(lane, at, bytes)| is_kind && of_lane(lane) && hits(*at, *bytes));
+        let rank = [by_thread.is_some(), hit.is_some(), is_kind];
+        if self.best.as_ref().is_some_and(|best| best.0 >= rank) {
+            return;
+        }
+        let first = step.exec.trailing_zeros() as usize;
+        let place = TracePlace {
             launch,
             workgroup: step.workgroup,
             wave: step.wave.index,
-            lane: step.exec.trailing_zeros() as usize,
-            line: self.line,
+            lane: by_thread
+                .or(hit.map(|hit| usize::from(hit.0)))
+                .unwrap_or(first),
+            step: number,
         };
-        self.found.get_or_insert(place);
-        let (Some([workgroup, [x, y, z]]), Some([width, height, _])) =
-            (self.thread, self.blocks.get(launch))
-        else {
+        self.best = Some((rank, place));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workbench::check::check;
+    use crate::workbench::find;
+    use crate::workbench::machine::tests::compiler;
+
+    /// An exercise, one of its wrong files, what the check finds first, and where the screen begins: the instruction,
+    /// the workgroup's number along x, the wave and the lane.
+    type Opened = (
+        &'static str,
+        &'static str,
+        FindingKind,
+        (&'static str, u32, u32, usize),
+    );
+
+    #[rustfmt::skip]
+    const OPENED: [Opened; 7] = [
+        ("block-sum", "wrong-barrier-in-branch.hip", FindingKind::Barrier, ("s_barrier", 0, 0, 0)),
+        ("wave-sum", "wrong-early-return.hip", FindingKind::Shuffle, ("ds_bpermute_b32", 3, 3, 8)),
+        ("elementwise", "wrong-same-elements.hip", FindingKind::Race, ("global_store_dword", 1, 0, 0)),
+        ("swizzle", "wrong-or.hip", FindingKind::Race, ("ds_write_b32", 0, 0, 8)),
+        ("histogram", "wrong-not-cleared.hip", FindingKind::Unwritten, ("ds_read_b32", 0, 1, 22)),
+        ("matrix-lanes", "wrong-rows-and-columns-of-a.hip", FindingKind::Wrong, ("global_store_dword", 0, 0, 0)),
+        ("bank-conflicts", "wrong-no-padding.hip", FindingKind::BankConflict, ("ds_read_b32", 0, 0, 0)),
+    ];
+
+    #[test]
+    fn a_finding_of_the_check_opens_at_its_instruction_with_its_lane() {
+        let Some(compiler) = compiler() else {
             return;
         };
-        let thread = (x + width * (y + height * z)) as usize;
-        place.lane = thread % step.wave.lanes;
-        let is_thread = workgroup == step.workgroup
-            && thread / step.wave.lanes == step.wave.index as usize
-            && step.exec >> place.lane & 1 == 1;
-        if is_thread {
-            self.by_thread = Some(place);
+        for (name, wrong, kind, expected) in OPENED {
+            let exercise = find(name).unwrap();
+            let text = exercise.file(wrong).unwrap().to_owned();
+            let path = "kernel.hip".into();
+            let file = KernelFile { path, text };
+            let checked = check(exercise, &file, &[64], &mut |_| {}).unwrap();
+            let finding = &checked.findings[0];
+            assert_eq!(finding.kind, kind, "{name}");
+            let traced = trace(&compiler, exercise, file, "gfx942", Some(finding));
+            let traced = traced.unwrap().unwrap();
+            let start = traced.start;
+            let steps = traced.history.steps().iter();
+            let mut steps = steps.filter(|step| step.wave == start.wave);
+            let pc = steps.nth(start.step).unwrap().pc as usize;
+            let instruction = &traced.program.instructions[pc];
+            let line = own_line(&traced.program, instruction.location);
+            assert_eq!(line, finding.line, "{name}");
+            let opened = (
+                &*instruction.name,
+                start.workgroup[0],
+                start.wave,
+                start.lane,
+            );
+            assert_eq!(opened, expected, "{name}");
         }
     }
 }

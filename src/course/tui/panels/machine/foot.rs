@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ratatui::prelude::{Line, Span, Style};
 use tinyllama_machine::{
-    EXEC, Instruction, Kind, M0, Operand, Record, Space, Status, UNWRITTEN, VCC, Wave, bank_rivals,
+    EXEC, Instruction, Kind, M0, Operand, Record, Space, UNWRITTEN, VCC, Wave, bank_rivals,
 };
 
 use super::{MachinePanel, NO_TIME, lanes};
@@ -15,7 +15,7 @@ use tinyllama_base::{plain, plural};
 const REGISTER: usize = 25;
 
 impl MachinePanel {
-    fn instruction(&self) -> Option<&Instruction> {
+    pub(super) fn instruction(&self) -> Option<&Instruction> {
         let instructions = &self.trace.program.instructions;
         instructions.get(self.pc(self.at)? as usize)
     }
@@ -27,11 +27,11 @@ impl MachinePanel {
             )];
         };
         let record = self.record(self.at);
-        let exec = record.map_or(0, |record| record.exec);
+        let exec = record.map_or(self.stopped_exec, |record| record.exec);
         let line = self.line(self.at);
         let source = match line.and_then(|line| Some((line, self.trace.file.line(line)?))) {
             Some((line, text)) => format!("{line:>5} | {}", plain(&text.replace('\t', "    "))),
-            None => "      | from a header".into(),
+            None => "      | the compiler names no line".into(),
         };
         let wave_size = self.trace.program.wave_size;
         let glyphs = lanes(exec, wave_size, wave_size, theme);
@@ -53,7 +53,9 @@ impl MachinePanel {
             (Some(record), _) => (self.effect(instruction, record), theme.text()),
             (None, None) => (String::new(), theme.text()),
         };
-        vec![
+        let other = self.other_side().into_iter();
+        let other = other.map(|text| plainly(text, theme.bad()));
+        let mut foot = vec![
             plainly(source, theme.emphasis()),
             plainly(instruction.text.replace('\t', " "), theme.code()),
             plainly(effect, style),
@@ -65,7 +67,9 @@ impl MachinePanel {
             plainly(self.operands(instruction), theme.text()),
             plainly(alive, theme.text()),
             plainly(NO_TIME.into(), theme.muted()),
-        ]
+        ];
+        foot.splice(3..3, other);
+        foot
     }
 
     /// Describes the access or the wait in one line.
@@ -76,11 +80,7 @@ impl MachinePanel {
                 .elements
                 .iter()
                 .find(|one| usize::from(one.0) == self.lane);
-            let address = |at: u64| match (access.space, self.trace.memory.name(at)) {
-                (Space::Global, Some((name, offset))) => format!("{name}[{}]", offset / 4),
-                (Space::Scalar, Some((name, offset))) => format!("{name}, byte {offset}"),
-                _ => format!("byte {at}"),
-            };
+            let address = |at: u64| self.address(access.space, at);
             let lane = match of_lane {
                 Some((_, at, _)) => format!("; lane {}: {}", self.lane, address(*at)),
                 None => format!("; lane {}: none", self.lane),
@@ -116,8 +116,12 @@ impl MachinePanel {
         }
         if let Some(part) = instruction.matrix_part(self.lane) {
             let (side, depth) = (part.side, ranges(&part.depth));
+            let [a, b] = [1, 2].map(|at| match self.loaded(&instruction.operands[at]) {
+                Some(place) => format!(" from {place}"),
+                None => String::new(),
+            });
             return format!(
-                "lane {}: brings a[{side}][{depth}] and b[{depth}][{side}], gets d[{}][{side}]",
+                "lane {}: brings a[{side}][{depth}]{a} and b[{depth}][{side}]{b}, gets d[{}][{side}]",
                 self.lane,
                 ranges(&part.rows)
             );
@@ -147,13 +151,7 @@ impl MachinePanel {
             };
         }
         if instruction.name == "s_barrier" {
-            let waves = self.trace.history.waves();
-            let here = waves.iter().filter(|wave| wave.status == Status::AtBarrier);
-            return format!(
-                "{} of {} waves wait at the barrier now",
-                here.count(),
-                waves.len()
-            );
+            return self.meeting();
         }
         String::new()
     }
@@ -258,14 +256,14 @@ impl MachinePanel {
     }
 }
 
-fn rows(operand: &Operand) -> impl Iterator<Item = (Kind, u16)> + use<> {
+pub(super) fn rows(operand: &Operand) -> impl Iterator<Item = (Kind, u16)> + use<> {
     let kind = operand.kind;
     let all = operand.index..operand.index + operand.width.max(1);
     all.map(move |index| (kind, index))
 }
 
 /// Formats ascending numbers, such as `0-3, 8`.
-fn ranges(numbers: &[usize]) -> String {
+pub(super) fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let runs = runs.map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),

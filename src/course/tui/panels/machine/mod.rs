@@ -2,6 +2,7 @@
 
 mod foot;
 mod load;
+mod relations;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +37,8 @@ pub struct MachinePanel {
     steps: Vec<usize>,
     /// The row under the cursor, which was executed last.
     at: usize,
+    /// EXEC at the instruction that a fault ended.
+    stopped_exec: u64,
     tabs: Tabs,
     scroll: Scroll,
 }
@@ -50,18 +53,13 @@ impl MachinePanel {
             lane: start.lane,
             steps: vec![],
             at: 0,
+            stopped_exec: 0,
             tabs: Tabs::default(),
             scroll: Scroll::default(),
         };
         panel.take_wave(start.wave);
-        let first = match &panel.trace.stopped {
-            Some(_) => panel.rows().saturating_sub(1),
-            None => {
-                let is_there = |row: &usize| start.line.is_some() && panel.line(*row) == start.line;
-                (0..panel.rows()).find(is_there).unwrap_or(0)
-            }
-        };
-        panel.go(first);
+        panel.go(start.step);
+        panel.stopped_exec = panel.registers().map_or(0, Wave::exec);
         panel
     }
 
@@ -177,7 +175,7 @@ impl MachinePanel {
             .find(|one| one.index == pc)
             .map(|one| one.count.executed);
         let record = self.record(row);
-        let exec = record.map_or(0, |record| record.exec);
+        let exec = record.map_or(self.stopped_exec, |record| record.exec);
         let access = record.and_then(|record| record.access);
         let (mut bytes, mut lines, mut passes) = (String::new(), String::new(), String::new());
         if let Some(access) = access {
@@ -297,7 +295,15 @@ impl Panel for MachinePanel {
             PanelAction::PageDown => self.of_other_line(true),
             PanelAction::Top => 0,
             PanelAction::Bottom => usize::MAX,
-            PanelAction::Select => self.same_again(),
+            PanelAction::Select => match self.rival() {
+                Some(rival) => {
+                    self.lane = rival.lane;
+                    self.trace.history.seek(rival.step + 1);
+                    self.take_wave(rival.wave);
+                    return true;
+                }
+                None => self.same_again(),
+            },
             _ => return false,
         };
         self.go(row)
@@ -316,7 +322,13 @@ impl Panel for MachinePanel {
             (PanelAction::Right, "lane"),
             (PanelAction::Toggle, "wave"),
             (PanelAction::Sort, "GPU"),
-            (PanelAction::Select, "this instruction again"),
+            (
+                PanelAction::Select,
+                match self.rival() {
+                    Some(_) => "the other lane",
+                    None => "this instruction again",
+                },
+            ),
             (PanelAction::PageUp, "previous line"),
             (PanelAction::Left, "lane before"),
         ]

@@ -95,6 +95,12 @@ fn panel_of(assembly: &str, elements: usize, wave: u32, line: Option<u32>) -> Ma
     let problem = PreparedCase::new(exercise, &exercise.cases[0], 64).unwrap();
     let memory = machine.memory;
     let wave = stopped.as_ref().map_or(wave, |error| error.wave);
+    let own = seen.1.steps().iter().filter(|step| step.wave == wave);
+    let mut lines = own.map(|step| program.instructions[step.pc as usize].location.line);
+    let step = match &stopped {
+        Some(_) => usize::MAX,
+        None => lines.position(|at| Some(at) == line).unwrap_or(0),
+    };
     let trace = Trace {
         listing: Listing::new(&program, &problem, &seen.0, vec![]),
         program,
@@ -108,7 +114,7 @@ fn panel_of(assembly: &str, elements: usize, wave: u32, line: Option<u32>) -> Ma
         start: TracePlace {
             wave,
             lane: 3,
-            line,
+            step,
             ..TracePlace::default()
         },
     };
@@ -188,6 +194,11 @@ fn a_fault_is_the_last_row_and_the_first_one_seen() {
     let screen = drawn(&panel, 78, 20);
     assert_eq!((panel.at + 1, panel.wave), (panel.rows(), 1));
     assert!(screen.contains("`out`, which has 400: lane 36"), "{screen}");
+    // All lanes are on at the store, and the screen says so although it did not end.
+    assert!(
+        screen.contains("# 64 on") && !screen.contains("........ global_store"),
+        "{screen}"
+    );
     assert!(panel.record(panel.at).is_none());
 }
 
@@ -218,7 +229,8 @@ fn a_matrix_instruction_names_the_elements_of_a_lane() {
     let mut panel = after(&["v_mfma_f32_16x16x4_f32 v[4:7], v2, v2, 0"]);
     (0..16).for_each(|_| assert!(panel.act(PanelAction::Right)));
     let screen = drawn(&panel, 78, 20);
-    let expected = "lane 19: brings a[3][1] and b[1][3], gets d[4-7][3]";
+    // Lane 19 of the second wave loaded element 83. The read of LDS after it is not executed here.
+    let expected = "lane 19: brings a[3][1] from x[83] and b[1][3] from x[83], gets d[4-7][3]";
     assert!(screen.contains(expected), "{screen}");
 }
 
@@ -238,4 +250,46 @@ fn a_conflict_names_the_bank_and_the_lanes_that_meet_there() {
         screen.contains(&format!("{expected} 4-6, 8-10, 12-14,")),
         "{screen}"
     );
+}
+
+#[test]
+fn a_barrier_names_the_waves_that_come_to_it() {
+    // Only the wave with threads below 64 comes to the second barrier.
+    let assembly = ASSEMBLY.replace(
+        "    s_endpgm\n",
+        "    v_cmp_gt_u32_e32 vcc, 64, v0\n    s_cbranch_vccz .LAFTER\n    s_barrier\n.LAFTER:\n    s_endpgm\n",
+    );
+    let mut panel = panel_of(&assembly, 128, 0, None);
+    for expected in [
+        "at this barrier: waves 1-2 of 2 ",
+        "at this barrier: wave 1 of 2; at another or at none: wave 2",
+    ] {
+        assert!(panel.act(PanelAction::Down));
+        while panel.instruction().unwrap().name != "s_barrier" {
+            assert!(panel.act(PanelAction::Down));
+        }
+        let screen = drawn(&panel, 78, 20) + " ";
+        assert!(screen.replace('\n', " ").contains(expected), "{screen}");
+    }
+}
+
+#[test]
+fn an_access_names_the_lane_that_nothing_orders_with_it_and_goes_there() {
+    // Two lanes write one word.
+    let mut shared = after(&[
+        "v_lshrrev_b32_e32 v3, 3, v1",
+        "v_lshlrev_b32_e32 v3, 2, v3",
+        "ds_write_b32 v3, v2",
+    ]);
+    let screen = drawn(&shared, 78, 20);
+    let other = |lane: u8| {
+        format!("lane {lane} of wave 2 writes it at kernel.hip:5, with no barrier between the two")
+    };
+    assert!(screen.contains(&other(2)), "{screen}");
+    assert!(shared.act(PanelAction::Select));
+    assert_eq!((shared.wave, shared.lane), (1, 2));
+    assert!(drawn(&shared, 78, 20).contains(&other(3)));
+    // A word of one's own, and one that a barrier separates from the other wave.
+    let alone = panel(128, 1, Some(5));
+    assert!(alone.rival().is_none());
 }
