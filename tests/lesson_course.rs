@@ -7,7 +7,7 @@ use std::fs;
 use tempfile::TempDir;
 use tinyllama_contract::targets::Target;
 use tinyllama_course::lesson::{
-    Course, CourseSource, Lesson, Quiz, QuizAnswer, Step, Verdict, live, schema,
+    Course, CourseSource, Lesson, Quiz, QuizAnswer, RunName, Step, Verdict, live, schema,
 };
 use tinyllama_course::profiler::ProfileTask;
 use tinyllama_course::recording::{Library, RecordingSource as Recorded};
@@ -334,6 +334,59 @@ fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
         }
     }
     assert!(named >= 30, "{named}");
+}
+
+/// A check refuses to compare runs of two machines, and then asks the learner to play the recordings of both.
+#[test]
+fn whoever_plays_all_recordings_gets_a_verdict_of_every_check_between_them() {
+    let library = Library::load(Recorded::BuiltIn).unwrap();
+    let course = course();
+    let machine = |run: &RunName| {
+        let step = course.step(&run.lesson, &run.step)?;
+        Some(library.find(step.recording.as_ref()?).ok()?.origin())
+    };
+    let mut compared = 0;
+    for (lesson, step) in course.steps() {
+        for check in &step.checks {
+            let Some([above, below]) = check.measure.compared() else {
+                continue;
+            };
+            // The first loss is the same on every machine.
+            if check.measure.to_string().contains("first_loss") {
+                continue;
+            }
+            if let (Some(above), Some(below)) = (machine(above), machine(below)) {
+                assert_eq!(above, below, "{}/{}: {}", lesson.id, step.id, check.id);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 20, "{compared}");
+}
+
+/// At 80 columns the screen breaks a longer line of code within a word, and takes a line of a paragraph that begins with a
+/// minus for a list.
+#[test]
+fn code_fits_the_screen_and_no_formula_turns_into_a_list() {
+    let course = course();
+    let pages = course.reference.iter();
+    let pages = pages.map(|(name, text)| (name.clone(), text.clone()));
+    for (path, text) in course.lessons().flat_map(strings_of).chain(pages) {
+        let (mut fence, mut before) = (None, "");
+        for line in text.lines() {
+            let wide = fence.is_some_and(|kind| kind != "picture") && line.chars().count() > 76;
+            assert!(!wide, "{path}: {line}");
+            let code = line.trim_start().strip_prefix("```");
+            let in_paragraph = !before.is_empty() && !before.trim_start().starts_with("- ");
+            let open = before.matches('(').count() > before.matches(')').count();
+            let is_list = fence.is_none() && line.trim_start().starts_with("- ");
+            assert!(!(is_list && in_paragraph && open), "{path}: {line}");
+            if let Some(kind) = code {
+                fence = fence.is_none().then_some(kind);
+            }
+            before = line;
+        }
+    }
 }
 
 #[test]

@@ -247,6 +247,11 @@ pub fn recorded<'a>(quantity: &Quantity, runs: &'a dyn Runs) -> Option<&'a str> 
 /// Refuses ratios of runs on two machines, or on two devices of one machine, because they say nothing about
 /// the programs.
 fn comparable(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    // The first loss follows from the seed, so recordings of two machines have the same one.
+    let recordings_only = quantity.runs().all(|run| runs.recorded(run).is_some());
+    if recordings_only && quantity.numerator.metric == Metric::FirstLoss {
+        return Ok(());
+    }
     on_one_machine(quantity, runs)?;
     check_same_device(quantity, runs)
 }

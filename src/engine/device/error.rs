@@ -110,7 +110,7 @@ impl DeviceError {
             },
             DeviceError::NoGpu => "`tinyllama-tutor doctor` shows why. `workbench check` without --gpu needs none.".into(),
             DeviceError::NoGraphs { .. } => "Leave --graph out, or choose --backend cuda or rocm.".into(),
-            DeviceError::NoSuchDevice { .. } => "Name one of those with --device.".into(),
+            DeviceError::NoSuchDevice { .. } => "Name one of those with --device. With --gpus, train on no more GPUs than there are.".into(),
             DeviceError::CannotOpen { .. } => {
                 "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()
             }

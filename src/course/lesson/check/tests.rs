@@ -301,6 +301,30 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
     }
 }
 
+#[test]
+fn the_first_loss_of_two_machines_is_compared_if_both_runs_are_recordings() {
+    let name = |step: &str| RunName::parse(step, "here");
+    let recorded = |of: &[(&str, &'static str)], measure: &str| {
+        let both = runs(vec![("a", noisy(10.0, 0.01)), ("b", noisy(20.0, 0.01))]);
+        let of = of.iter().map(|(step, origin)| (name(step), *origin));
+        let outcome = check(measure, Some(0.999), Some(1.001))
+            .evaluate(&RecordedElsewhere(both, of.collect()));
+        (outcome.verdict, outcome.undecided.is_some())
+    };
+    let (a, b) = (
+        ("a", "NVIDIA H200, 21 November 2026"),
+        ("b", "another, 1 May 2026"),
+    );
+    let loss = "b.first_loss / a.first_loss";
+    assert_eq!(recorded(&[a, b], loss), (Verdict::Passed, false));
+    // A run that was made here may have another size than a recording.
+    for one in [a, b] {
+        assert_eq!(recorded(&[one], loss), (Verdict::Inconclusive, true));
+    }
+    let time = "b.total_ms / a.total_ms";
+    assert_eq!(recorded(&[a, b], time), (Verdict::Inconclusive, true));
+}
+
 /// The first event of a run on `device`.
 fn hello(device: &str) -> Event {
     let config = r#"{"vocabulary":64,"hidden":32,"layers":2,"heads":4,"kv_heads":2,"ffn":64,"sequence_length":16,"batch_size":2}"#;

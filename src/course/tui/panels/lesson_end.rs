@@ -29,7 +29,7 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
     }
     let minutes = say::minutes(&of_lesson, lesson.minutes);
     text += &format!(
-        "\n{minutes}. {} (runs and answers), {}.\n",
+        "\n{minutes}. {} (runs, answers, suspects named and kernels checked), {}.\n",
         plural(of_lesson.attempts as usize, "attempt"),
         plural(of_lesson.hints, "hint")
     );
@@ -79,4 +79,112 @@ fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|c| c.to_lowercase().to_string());
     first.unwrap_or_default() + letters.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lesson::Verdict;
+    use crate::session::event::AnswerGiven;
+    use crate::session::{SessionEvent, StepRef};
+    use crate::tui::script::Script;
+
+    #[test]
+    fn attempts_are_the_runs_answers_suspects_and_checked_kernels_of_the_lesson_and_nothing_else() {
+        let mut script = Script::in_new_folder();
+        let at = || StepRef::new("kinds", "command");
+        let started = |run: &str, at| SessionEvent::RunStarted {
+            run: run.into(),
+            at,
+            target: "v1".into(),
+            command: Vec::new(),
+            host: "here".into(),
+        };
+        let checked = |at| SessionEvent::KernelChecked {
+            at,
+            exercise: "elementwise".into(),
+            passed: false,
+            findings: Vec::new(),
+            sha256: String::new(),
+        };
+        let given = |correct| AnswerGiven {
+            answer: 1.0,
+            correct,
+        };
+        let answered = |at, correct| SessionEvent::Answered {
+            at,
+            given: given(correct),
+        };
+        let suspect = || "attention".to_owned();
+        let hint = || SessionEvent::HintShown { at: at(), hint: 1 };
+        let verdict = Verdict::Passed;
+        let (check, value) = ("learns".into(), None);
+        for (event, attempts, hints) in [
+            (started("20260101-1", Some(at())), 1, 0),
+            (answered(at(), false), 2, 0),
+            (answered(at(), true), 3, 0),
+            (
+                SessionEvent::Suspected {
+                    at: at(),
+                    suspect: suspect(),
+                },
+                4,
+                0,
+            ),
+            (checked(Some(at())), 5, 0),
+            // Neither of these is an attempt.
+            (
+                SessionEvent::Predicted {
+                    at: at(),
+                    value: 2.0,
+                },
+                5,
+                0,
+            ),
+            (
+                SessionEvent::Recalled {
+                    at: at(),
+                    given: given(false),
+                },
+                5,
+                0,
+            ),
+            (
+                SessionEvent::Checked {
+                    at: at(),
+                    check,
+                    verdict,
+                    value,
+                },
+                5,
+                0,
+            ),
+            (
+                SessionEvent::Reflected {
+                    at: at(),
+                    text: "a lot".into(),
+                },
+                5,
+                0,
+            ),
+            (hint(), 5, 1),
+            (hint(), 5, 1),
+            // These belong to no lesson, or to another one.
+            (started("20260101-2", None), 5, 1),
+            (checked(None), 5, 1),
+            (answered(StepRef::new("first", "question"), true), 5, 1),
+        ] {
+            let name = format!("{event:?}");
+            script.handler.session.record(event).expect("a record");
+            script.model.state = script.handler.session.state().clone().into();
+            let lesson = script.model.course.lesson("kinds").expect("a lesson");
+            let text = text(&script.model, lesson, None);
+            let expected = format!(
+                "{} (runs, answers, suspects named and kernels checked), {}.",
+                plural(attempts, "attempt"),
+                plural(hints, "hint")
+            );
+            assert!(text.contains(&expected), "{name}: {expected}\n{text}");
+        }
+    }
 }

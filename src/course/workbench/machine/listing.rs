@@ -168,12 +168,12 @@ impl Listing {
     /// Formats the listing in at most 80 columns.
     pub fn render(&self, file: &KernelFile) -> Vec<String> {
         let mut lines = vec![format!(
-            "{} as {} machine code: {} workgroups, {} waves of {} lanes",
-            self.exercise, self.architecture, self.workgroups, self.waves, self.wave_size
+            "{} as {} machine code; {}",
+            self.exercise, self.architecture, self.case
         )];
         lines.push(format!(
-            "{} instructions executed; {}",
-            self.executed, self.case
+            "{} workgroups, {} wavefronts of {} lanes: {} instructions executed",
+            self.workgroups, self.waves, self.wave_size, self.executed
         ));
         let wrapped = |text: &str| {
             let mut wrapped = String::new();
@@ -182,11 +182,17 @@ impl Listing {
         };
         lines.extend(wrapped(NO_TIME));
         lines.push(String::new());
+        let uses_lds =
+            |one: &ListedInstruction| matches!(one.count.space, Some(Space::Lds | Space::Scratch));
+        let (width, lds) = match self.instructions.iter().any(uses_lds) {
+            true => (38, "  LDS"),
+            false => (43, ""),
+        };
         lines.push(format!(
-            "{:>4} {:>7} {:>5} {:<38} {:>6} {:>5}  {}",
-            "line", "count", "lanes", "instruction", "bytes", "lines", "LDS"
+            "{:>4} {:>7} {:>5} {:<width$} {:>6} {:>5}{lds}",
+            "line", "count", "lanes", "instruction", "bytes", "lines"
         ));
-        lines.extend(self.instructions.iter().map(row));
+        lines.extend(self.instructions.iter().map(|one| row(one, width)));
         lines.extend(wrapped(LEGEND));
         lines.push(String::new());
         lines.extend(self.mix());
@@ -235,11 +241,12 @@ impl Listing {
     }
 }
 
-fn row(one: &ListedInstruction) -> String {
+/// Formats an instruction, whose text takes `width` columns.
+fn row(one: &ListedInstruction, width: usize) -> String {
     let line = one.line.map_or(String::new(), |line| line.to_string());
     let (count, lanes) = (one.count.executed, one.lanes());
-    let text = shortened(&one.text, 38);
-    let start = format!("{line:>4} {count:>7} {lanes:>5.1} {text:<38}");
+    let text = shortened(&one.text, width);
+    let start = format!("{line:>4} {count:>7} {lanes:>5.1} {text:<width$}");
     let end = match one.count.space {
         Some(Space::Lds) => {
             let ways = one.count.passes as f64 / one.count.least_passes.max(1) as f64;
@@ -266,7 +273,7 @@ fn row(one: &ListedInstruction) -> String {
         }
         None if !one.waited_for.is_empty() => {
             let lines = itertools::join(&one.waited_for_lines, ",");
-            shortened(&format!(" waits for {lines}"), 22)
+            shortened(&format!(" waits for {lines}"), 60 - width)
         }
         None => String::new(),
     };
@@ -322,6 +329,31 @@ mod tests {
         );
         assert!(passes_right >= least && least > 0);
         assert_eq!(right.executed, right.groups.values().sum::<u64>());
+    }
+
+    #[test]
+    fn an_instruction_is_whole_when_no_column_about_lds_takes_its_place() {
+        let Some(compiler) = compiler() else {
+            return;
+        };
+        let exercise = find("elementwise").unwrap();
+        let file = KernelFile {
+            path: "kernel.hip".into(),
+            text: exercise.solution().unwrap().to_owned(),
+        };
+        let listing = inspect(&compiler, exercise, &file, "gfx942").unwrap();
+        let lines = listing.unwrap().render(&file);
+        let counts = "4 workgroups, 16 wavefronts of 64 lanes: ";
+        assert!(lines[1].starts_with(counts), "{}", lines[1]);
+        let rows = lines.iter().skip_while(|line| !line.starts_with("line"));
+        let rows: Vec<&String> = rows.take_while(|line| !line.contains("means of")).collect();
+        assert!(rows[0].ends_with(" lines"), "{}", rows[0]);
+        let address = rows.iter().find(|row| row.contains("v_lshl_add_u64"));
+        let address = address.expect("64-bit addresses");
+        assert!(address.matches(", ").count() == 3, "{address}");
+        for row in rows {
+            assert!(!row.contains("...") && row.chars().count() <= 80, "{row}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Runs and recordings: failures, stops, flags, verdicts.
 
 use super::*;
+use crate::recording::{Library, RecordingSource};
+use crate::session::SessionEvent;
 
 #[test]
 fn a_run_that_crashes_shows_its_last_words_and_the_tutor_goes_on() {
@@ -118,6 +120,8 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
     );
     script.model.may_have_gpu = false;
     assert!(unwrapped(&script).contains(offer), "{}", unwrapped(&script));
+    let cpu = "No GPU was found on this machine: the CPU would do the work.";
+    assert!(unwrapped(&script).contains(cpu), "{}", unwrapped(&script));
 
     script.keys("r");
     let (id, recording) = script.played().expect("it is played");
@@ -360,4 +364,33 @@ fn every_command_of_a_visit_is_listed_with_its_end_and_can_run_again() {
         ("$SHELL", Some("exit status: 3"))
     );
     assert_eq!(commands[0].line, commands[2].line);
+}
+
+#[test]
+fn a_run_on_several_gpus_is_not_said_to_be_work_for_the_cpu() {
+    let course = Course::load(&CourseSource::BuiltIn).expect("the course");
+    let mut script = Script::with_course(course);
+    script.model.clear_overlays();
+    let library = Library::load(RecordingSource::BuiltIn).expect("the recordings");
+    script.model.recordings = Arc::new(library);
+    script.model.may_have_gpu = false;
+    let unlocked = SessionEvent::Unlocked {
+        lesson: "one-gpu-to-two".into(),
+        by: "grace".into(),
+    };
+    script.handler.session.record(unlocked).expect("a record");
+    script.model.state = script.handler.session.state().clone().into();
+    for (step, offer) in [
+        (
+            "one",
+            "on this machine: the CPU would do the work. r plays v4 small instead",
+        ),
+        (
+            "divided",
+            "on this machine, and this run needs several. r plays v4 small instead",
+        ),
+    ] {
+        script.open(StepRef::new("one-gpu-to-two", step));
+        assert!(unwrapped(&script).contains(offer), "{}", script.text());
+    }
 }

@@ -164,8 +164,14 @@ impl StepWriter<'_> {
         let Some(recording) = recording.filter(|_| !self.model.may_have_gpu) else {
             return;
         };
+        let flags = self.model.flags_at(&self.here.at);
+        let needs_gpus = flags.iter().any(|flag| flag.starts_with("--gpus"));
+        let without = match needs_gpus {
+            true => ", and this run needs several",
+            false => ": the CPU would do the work",
+        };
         self.plain(&format!(
-            "No GPU was found on this machine: the CPU would do the work. {} plays {} instead ({}).",
+            "No GPU was found on this machine{without}. {} plays {} instead ({}).",
             self.key(Action::Play),
             recording.what,
             label(&recording.origin)
