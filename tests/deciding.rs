@@ -232,6 +232,7 @@ fn a_command_a_case_a_goal_and_a_contest_as_lines() {
             "Plain. It starts at",
             "Layout. Nothing changes.",
             "That fix changed nothing: name another suspect.",
+            "Numbers in every layer before the first step",
             "Layers. The embedding is too wide.",
             "Init. It starts at",
             "2 measurements taken. Solved.",

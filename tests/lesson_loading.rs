@@ -4,6 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+use tinyllama_contract::targets;
+use tinyllama_course::analysis::Metric;
+use tinyllama_course::lesson::kinds::Kind;
 use tinyllama_course::lesson::{Course, CourseSource, Problem, Problems, Style, schema};
 use tinyllama_course_walk::scaffold;
 
@@ -185,7 +188,16 @@ fn each_mistake_is_reported_where_it_stands() {
             line + below
         );
     }
-    insta::assert_snapshot!(reported.join("\n"));
+    // These lists grow with what they list.
+    let kinds = Kind::ALL.map(|kind| format!("`{kind}`")).join(", ");
+    let targets = targets::names().collect::<Vec<_>>().join(", ");
+    let metrics = Metric::ALL.map(Metric::name).join(", ");
+    let mut reported = reported.join("\n");
+    for (list, word) in [(kinds, "kind"), (targets, "target"), (metrics, "metric")] {
+        assert!(reported.contains(&list), "every {word}: {list}");
+        reported = reported.replace(&list, &format!("(every {word})"));
+    }
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
@@ -199,6 +211,23 @@ fn a_run_that_only_comes_later_cannot_be_checked_before() {
         &format!("{head}  - id: seen{quiz}\n  - id: baseline{run}"),
     );
     insta::assert_snapshot!(files.problem().message);
+}
+
+#[test]
+fn a_check_of_a_document_takes_no_attribute_of_runs() {
+    for (key, value) in [("on_gpu", "true"), ("confidence", "0.9")] {
+        let check = format!(
+            "{{ id: one, measure: \"differences.#\", at_most: 1, {key}: {value}, passed: One., not_yet: More. }}"
+        );
+        let step = format!(
+            "  - id: differs\n    kind: command\n    title: Differences\n    text: A command.\n    command: diff\n    \
+             flags: stage2 stage3\n    checks:\n      - {check}\n  - id: seen"
+        );
+        let files = Files::new();
+        files.edit("first/one.yaml", "  - id: seen", &step);
+        let message = files.problem().message;
+        assert!(message.contains(&format!("takes no `{key}`")), "{message}");
+    }
 }
 
 #[test]

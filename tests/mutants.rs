@@ -8,6 +8,8 @@ mod class;
 #[path = "mutants/documents.rs"]
 mod documents;
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -160,29 +162,34 @@ fn contents(files: &[PathBuf]) -> Vec<Vec<u8>> {
 
 #[test]
 fn profiles() {
-    let kinds = [
-        "rocprofv3",
-        "rocprofv3_6.4",
-        "rocprofv3_debug",
-        "nsight_compute",
-        "json",
-        "readme_csv",
-        "rocpd",
-        "rocprof-compute",
-        "rocprof-sys",
-        "rocm_2026",
+    // The other folders have no files of profilers.
+    let others = [
+        "commands",
+        "course",
+        "documents",
+        "kfd",
+        "recordings",
+        "runs",
     ];
-    for kind in kinds {
-        let files = fixtures(kind);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folders = fs::read_dir(root).unwrap().flatten();
+    let folders = folders.filter(|entry| entry.path().is_dir());
+    let folders: BTreeSet<_> = folders.map(|entry| entry.file_name()).collect();
+    assert!(
+        others
+            .iter()
+            .all(|other| folders.contains(OsStr::new(other)))
+    );
+    for kind in folders
+        .iter()
+        .filter(|kind| !others.iter().any(|it| it == kind))
+    {
+        let files = fixtures(kind.to_str().unwrap());
         let names: Vec<String> = files
             .iter()
             .map(|file| file.file_name().unwrap().to_string_lossy().into_owned())
             .collect();
-        for name in names
-            .iter()
-            .map(String::as_str)
-            .collect::<std::collections::BTreeSet<_>>()
-        {
+        for name in names.iter().map(String::as_str).collect::<BTreeSet<_>>() {
             let of_name: Vec<PathBuf> = files
                 .iter()
                 .filter(|file| file.ends_with(name))

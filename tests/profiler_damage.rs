@@ -3,11 +3,12 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use tinyllama_course::profiler::read::formats::{FORMATS, ProfileFormat};
 use tinyllama_course::profiler::{GroupBy, Import, KernelParts, ReportOptions, import, report};
 
 /// Counts allocations, to check that damaged input cannot fill the memory.
@@ -44,7 +45,7 @@ fn fixture(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// One sample of each format.
+/// Samples that differ in their structure. Formats without one here are damaged in their first fixture.
 const SAMPLES: &[&str] = &[
     "rocprofv3/kernel_trace.csv",
     "rocprofv3_6.4/kernel_trace.csv",
@@ -69,6 +70,74 @@ const SAMPLES: &[&str] = &[
     "json/908_results_trim400.json",
     "rocpd/derived_from_908_schema300.db",
 ];
+
+/// Formats that are refused with a reason, and three whose tests write their structure.
+const WITHOUT_A_FIXTURE: &[&str] = &[
+    "rocprof-compute analysis (SQLite)",
+    "torch.profiler trace (JSON)",
+    "Nsight Compute source page (CSV)",
+    "list of dispatches (CSV)",
+    "rocprof-compute native counters (CSV)",
+    "rocprofv3 counters over time (CSV)",
+    "rocpd package (YAML)",
+    "first rocprof's trace (JSON)",
+    "first rocprof's trace (SQLite)",
+];
+
+/// All fixtures, as paths below their folder.
+fn fixtures() -> Vec<String> {
+    let (mut folders, mut files) = (vec![fixture("")], vec![]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    files.sort();
+    let names = files
+        .iter()
+        .map(|file| file.strip_prefix(fixture("")).unwrap());
+    names
+        .map(|name| name.to_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The samples, and the first fixture of each other format.
+fn samples() -> &'static [(&'static str, String)] {
+    static SAMPLES_BY_FORMAT: OnceLock<Vec<(&str, String)>> = OnceLock::new();
+    SAMPLES_BY_FORMAT.get_or_init(|| {
+        let mut samples: Vec<(&str, String)> = vec![];
+        for name in SAMPLES
+            .iter()
+            .map(|name| name.to_string())
+            .chain(fixtures())
+        {
+            let import = import(&fixture(&name)).unwrap();
+            let Some(read) = import.taken.first() else {
+                continue;
+            };
+            let is_new = samples.iter().all(|(known, _)| *known != read.format.name);
+            if is_new
+                || SAMPLES.contains(&name.as_str()) && samples.iter().all(|(_, it)| *it != name)
+            {
+                samples.push((read.format.name, name));
+            }
+        }
+        samples
+    })
+}
+
+#[test]
+fn every_format_has_a_fixture() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|p| p.into_inner());
+    let read = |format: &&ProfileFormat| samples().iter().any(|(known, _)| *known == format.name);
+    let without = FORMATS.iter().filter(|format| !read(format));
+    let without: Vec<&str> = without.map(|format| format.name).collect();
+    assert_eq!(without, WITHOUT_A_FIXTURE);
+}
 
 fn read(folder: &Path, name: &str, bytes: &[u8]) -> Import {
     let path = folder.join(Path::new(name).file_name().unwrap());
@@ -153,7 +222,7 @@ fn fuzz(seed: u64, rounds: usize) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|p| p.into_inner());
     let folder = tempfile::tempdir().unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    for sample in SAMPLES {
+    for (_, sample) in samples() {
         let whole = std::fs::read(fixture(sample)).unwrap();
         // Large files take longer and have no other structure.
         let rounds = if whole.len() > 1 << 18 {

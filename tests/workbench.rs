@@ -5,6 +5,8 @@ mod common;
 #[path = "workbench/training.rs"]
 mod training;
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -75,9 +77,19 @@ fn for_each_exercise(look: impl Fn(&Exercise) -> Vec<String> + Sync) {
 }
 
 #[test]
-fn there_are_thirty_one_exercises_with_all_they_need() {
+fn every_folder_is_an_exercise_with_all_it_needs() {
     let all = exercises().unwrap();
-    assert_eq!(all.len(), 31);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/workbench");
+    let folders = std::fs::read_dir(root)
+        .unwrap()
+        .map(|it| it.unwrap().file_name());
+    let folders: BTreeSet<OsString> = folders.collect();
+    let read = all
+        .iter()
+        .map(|it| format!("{:02}-{}", it.number, it.name).into());
+    let read: BTreeSet<OsString> = read.collect();
+    assert_eq!(read, folders);
+    assert!(all.iter().map(|it| it.number).eq(1..=all.len()));
     for exercise in all {
         let name = &exercise.name;
         for before in &exercise.after {

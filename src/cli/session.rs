@@ -10,12 +10,13 @@ use serde_json::json;
 
 use super::Exit;
 use super::print_result::{print_document, print_text};
+use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_course::run::UsageError;
 use tinyllama_course::session::class_rights::{self, PERMISSIONS};
-use tinyllama_course::session::state::{SessionState, StepStatus};
+use tinyllama_course::session::state::SessionState;
 use tinyllama_course::session::{
-    LogDamage, Session, SessionError, SessionLocation, archive, lock, scan, store,
+    LessonProgress, LogDamage, Session, SessionError, SessionLocation, archive, lock, scan, store,
 };
 
 /// Arguments of a command that works on a session.
@@ -220,24 +221,16 @@ fn write_lessons(out: &mut impl Write, state: &SessionState) -> io::Result<()> {
     if state.lessons.is_empty() {
         return writeln!(out, "nothing done yet");
     }
-    writeln!(
-        out,
-        "\n{:<24} {:>6} {:>8} {:>9} {:>6} {:>8}",
-        "lesson", "done", "skipped", "attempts", "hints", "minutes"
-    )?;
-    for (lesson, steps) in &state.lessons {
-        let count = |wanted: fn(&StepStatus) -> bool| {
-            steps.values().filter(|step| wanted(&step.status)).count()
-        };
-        writeln!(
-            out,
-            "{lesson:<24} {:>6} {:>8} {:>9} {:>6} {:>8.1}",
-            count(|status| *status == StepStatus::Done),
-            count(|status| matches!(status, StepStatus::Skipped(_))),
-            steps.values().map(|step| step.attempts).sum::<u32>(),
-            steps.values().map(|step| step.hints.len()).sum::<usize>(),
-            steps.values().map(|step| step.seconds).sum::<f64>() / 60.0,
-        )?;
-    }
-    Ok(())
+    let lessons = state.lessons.iter();
+    let lessons: Vec<_> = lessons
+        .map(|(id, steps)| (id, LessonProgress::count(steps.values(), 0)))
+        .collect();
+    let table = TableColumns::titled("Lessons", &lessons)
+        .left("lesson", |(id, _)| (*id).clone())
+        .right("done", |(_, it)| (it.finished - it.skipped).to_string())
+        .right("skipped", |(_, it)| it.skipped.to_string())
+        .right("attempts", |(_, it)| it.attempts.to_string())
+        .right("hints", |(_, it)| it.hints.to_string())
+        .right("minutes", |(_, it)| format!("{:.1}", it.minutes));
+    write!(out, "\n{}", TextTable::from(table).render(usize::MAX))
 }

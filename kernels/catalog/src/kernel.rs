@@ -41,8 +41,6 @@ pub enum Role {
     Activation,
     /// The activation together with the products before it: the mistake of stage 4.
     NaiveActivation,
-    /// No model calls it; it exists for measurements.
-    None,
 }
 
 /// One way to launch a kernel.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Command, CommandFactory};
 
 use super::Cli;
+use tinyllama_course::lesson::command::COMMANDS;
 
 const FOLDERS: [&str; 8] = [
     "src",
@@ -253,6 +254,15 @@ fn pages_that_the_program_names_exist() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn authors_are_told_every_command_of_steps() {
+    let page = fs::read_to_string(root().join("docs/authors.md")).expect("the page");
+    let line = page.lines().find(|line| line.starts_with("Allowed are"));
+    let names = COMMANDS.iter().map(|command| format!("`{}`", command.name));
+    let missing = names.filter(|name| !line.expect("the list").contains(name));
+    assert_eq!(missing.collect::<Vec<_>>(), [""; 0], "docs/authors.md");
 }
 
 #[test]

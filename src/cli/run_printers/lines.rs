@@ -80,10 +80,6 @@ impl<W: Write + Send> EventSink for LinePrinter<W> {
             }
             Body::Kernels(kernels) => self.print(&kernels_text(kernels)),
             Body::Parts(parts) => self.print(&parts_text(parts)),
-            Body::Activations(activations) => {
-                self.print(&format!("\n{}", event_text::activations(activations)))
-            }
-            Body::Block(block) => self.print(&format!("\n{}", event_text::block(block))),
             Body::Sample(sample) => self.print(&format!(
                 "\nSample\n  {:?} continued as\n  {:?}",
                 sample.prompt, sample.continuation
@@ -101,6 +97,9 @@ impl<W: Write + Send> EventSink for LinePrinter<W> {
             Body::Error(_) => {
                 self.progress.finish_and_clear();
                 Ok(())
+            }
+            body => {
+                event_text::remark(body).map_or(Ok(()), |text| self.print(&format!("\n{text}")))
             }
         }
     }

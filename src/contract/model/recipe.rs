@@ -179,7 +179,6 @@ impl Recipe {
             // The naive kernel uses the other kernel's backward pass.
             Role::Activation => self.swiglu != Swiglu::Library,
             Role::NaiveActivation => self.swiglu == Swiglu::Naive,
-            Role::None => false,
         };
         let kernels = KERNELS.iter().filter(|kernel| launches(kernel.role));
         kernels.map(|kernel| kernel.name).collect()

@@ -23,7 +23,7 @@ const fn takes(name: &'static str, takes: AcceptedFlags) -> LessonCommand {
     LessonCommand { name, takes }
 }
 
-pub const COMMANDS: [LessonCommand; 15] = [
+pub const COMMANDS: &[LessonCommand] = &[
     takes("doctor", AcceptedFlags::None),
     takes("calibrate", AcceptedFlags::Device),
     takes("roofline", AcceptedFlags::All),

@@ -1,40 +1,45 @@
 //! Formats what a run reports besides its steps: tables of activations, and of a block in one launch.
 
-use tinyllama_contract::event::{Activations, Block};
+use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_contract::event::{Activations, Block, Body};
+
+/// The text of an event that is shown as text alone. `None` if every reader shows the event in its own way.
+pub fn remark(body: &Body) -> Option<String> {
+    Some(match body {
+        Body::Activations(event) => activations(event),
+        Body::Block(event) => block(event),
+        Body::Sample(it) => format!("{:?} continued as {:?}", it.prompt, it.continuation),
+        Body::Note(note) => note.message.clone(),
+        Body::Hello(_) | Body::Phase(_) | Body::Step(_) | Body::Kernels(_) => return None,
+        Body::Parts(_) | Body::Summary(_) | Body::Error(_) => return None,
+    })
+}
 
 /// The table of activations, for people.
-pub fn activations(event: &Activations) -> String {
-    let mut lines = vec![
-        "Numbers in every layer before the first step".to_string(),
-        format!(
-            "  {:<20} {:>10} {:>10} {:>10} {:>10}",
-            "layer", "mean", "std", "min", "max"
-        ),
-    ];
+fn activations(event: &Activations) -> String {
     let number = |value: Option<f64>| value.map_or("not finite".into(), |v| format!("{v:.4}"));
-    for layer in &event.layers {
-        lines.push(format!(
-            "  {:<20} {:>10} {:>10} {:>10} {:>10}{}",
-            layer.layer,
-            number(layer.mean),
-            number(layer.std),
-            number(layer.min),
-            number(layer.max),
-            if layer.within_bounds { "" } else { "  !" }
-        ));
-    }
     let bounds = format!("{} to {}", event.narrowest, event.widest);
-    lines.push(match &event.first_outside {
-        Some(layer) => {
-            format!("  first layer with a standard deviation outside {bounds}: {layer}")
-        }
-        None => format!("  every standard deviation lies within {bounds}"),
-    });
-    itertools::join(lines, "\n")
+    let title = "Numbers in every layer before the first step";
+    let table = TableColumns::titled(title, &event.layers)
+        .left("layer", |layer| layer.layer.clone())
+        .right("mean", move |layer| number(layer.mean))
+        .right("std", move |layer| number(layer.std))
+        .right("min", move |layer| number(layer.min))
+        .right("max", move |layer| number(layer.max))
+        .left("", |layer| {
+            ["!", ""][usize::from(layer.within_bounds)].to_owned()
+        })
+        .note(match &event.first_outside {
+            Some(layer) => {
+                format!("first layer with a standard deviation outside {bounds}: {layer}")
+            }
+            None => format!("every standard deviation lies within {bounds}"),
+        });
+    TextTable::from(table).render(80).trim_end().to_owned()
 }
 
 /// The table of both forms of a block with a conclusion, for people.
-pub fn block(event: &Block) -> String {
+fn block(event: &Block) -> String {
     let row = |name: &str, single: String, schedule: String| {
         format!("  {name:<28} {single:>14} {schedule:>14}")
     };

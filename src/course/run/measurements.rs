@@ -52,8 +52,8 @@ impl Measurements {
             }
             Body::Summary(summary) => self.add_scalars(|metric| metric.of_summary(summary)),
             Body::Parts(parts) => self.add_scalars(|metric| metric.of_parts(parts)),
-            Body::Step(_) | Body::Phase(_) | Body::Kernels(_) | Body::Activations(_) => {}
-            Body::Block(_) | Body::Sample(_) | Body::Note(_) | Body::Error(_) => {}
+            // `FinishedRun::on_event`, which reads the same stream, names every event.
+            _ => {}
         }
     }
 

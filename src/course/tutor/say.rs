@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::lesson::{Course, Quantity, Runs, exact, recorded};
 use crate::recording::label;
+use crate::run::event_text;
 use crate::session::progress::progress;
 use crate::session::{LessonProgress, SessionState, StepProgress};
 use tinyllama_contract::{Body, Event};
@@ -97,7 +98,7 @@ pub fn figure(text: &str) -> Result<f64, String> {
     number(text).ok_or_else(|| format!("`{text}` is not a number; write one like 12.5 or 1e3"))
 }
 
-/// Formats an event as one line of text; `None` for events that only the full screen can show.
+/// Formats an event as text; `None` for tables of kernels and parts, and for errors.
 pub fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
         Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),
@@ -106,7 +107,6 @@ pub fn event(event: &Event) -> Option<String> {
             "step {} of {}: loss {:.3}, {:.1} ms",
             step.n, step.of, step.loss, step.total_ms
         ),
-        Body::Note(note) => note.message.clone(),
         Body::Summary(summary) => {
             let median = summary.total_ms.map_or("not reported".into(), |spread| {
                 format!("{:.1} ms", spread.median)
@@ -117,8 +117,7 @@ pub fn event(event: &Event) -> Option<String> {
             };
             format!("{} steps, median {median}, {loss}", summary.measured_steps)
         }
-        Body::Kernels(_) | Body::Parts(_) | Body::Activations(_) => return None,
-        Body::Block(_) | Body::Sample(_) | Body::Error(_) => return None,
+        body => return event_text::remark(body),
     })
 }
 

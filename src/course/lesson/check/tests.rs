@@ -263,13 +263,9 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
     let check = Check {
         id: "faster".into(),
         measure: Quantity::parse("b.total_ms / a.total_ms", "l").unwrap(),
-        at_least: Some(1.5),
-        at_most: None,
-        confidence: Some(USUAL_CONFIDENCE),
-        required: true,
-        on_gpu: false,
         passed: "So it is.".into(),
         not_yet: "It is not.".into(),
+        ..check("b.total_ms / a.total_ms", Some(1.5), None)
     };
     let origin = "NVIDIA H200, 21 November 2026";
     let both = RecordedElsewhere(runs(), [(name("a"), origin), (name("b"), origin)].into());

@@ -109,23 +109,38 @@ fn expect(
     step: &str,
     check: &CheckDocument,
 ) -> Option<Expect> {
+    let CheckDocument {
+        id,
+        measure,
+        at_least,
+        at_most,
+        is,
+        confidence,
+        required,
+        on_gpu,
+        passed,
+        not_yet,
+    } = check;
     let path = format!("checks/{index}/measure");
-    let figure = OutputFigure::parse(&check.measure, &reader.run_name(step));
+    let figure = OutputFigure::parse(measure, &reader.run_name(step));
     let figure = reader.or_refuse(&path, figure)?;
-    if check.is.is_none() && check.at_least.is_none() && check.at_most.is_none() {
+    if is.is_none() && at_least.is_none() && at_most.is_none() {
         reader.refuse(&path, "it needs `at_least`, `at_most` or `is`");
     }
-    if check.confidence.is_some() {
+    if confidence.is_some() {
         reader.refuse(&path, "a document has no spread: it takes no `confidence`");
     }
+    if on_gpu.is_some() {
+        reader.refuse(&path, "a document is of any machine: it takes no `on_gpu`");
+    }
     Some(Expect {
-        id: check.id.clone(),
+        id: id.clone(),
         figure,
-        at_least: check.at_least,
-        at_most: check.at_most,
-        is: check.is.clone(),
-        required: check.required.unwrap_or(true),
-        passed: reader.settled(&path, &check.passed),
-        not_yet: reader.settled(&path, &check.not_yet),
+        at_least: *at_least,
+        at_most: *at_most,
+        is: is.clone(),
+        required: required.unwrap_or(true),
+        passed: reader.settled(&path, passed),
+        not_yet: reader.settled(&path, not_yet),
     })
 }

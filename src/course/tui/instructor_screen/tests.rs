@@ -182,7 +182,13 @@ fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
     done.lessons[0].finished = 4;
     let mut shown = Dashboard::default();
     shown.refresh(vec![skipping, done]);
-    let wide = grid(&shown, (200, 50));
+    // Wide enough for the columns of all lessons, three characters each.
+    let lessons = Course::load(&CourseSource::BuiltIn)
+        .unwrap()
+        .lessons()
+        .count() as u16;
+    let width = 101 + 3 * lessons;
+    let wide = grid(&shown, (width, 50));
     for expected in [
         name,
         "Foundation",
@@ -206,13 +212,13 @@ fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
     at_the_start.lessons[0].finished = 0;
     let mut shown_too = Dashboard::default();
     shown_too.refresh(vec![at_the_start]);
-    let first = grid(&shown_too, (200, 50));
+    let first = grid(&shown_too, (width, 50));
     assert!(
         first.contains("0 finished it, 1 in it, 0 not begun"),
         "{first}"
     );
     shown.move_column_by(2);
-    assert!(grid(&shown, (200, 50)).contains("F3 "));
+    assert!(grid(&shown, (width, 50)).contains("F3 "));
     // Warnings are complete at 80 columns.
     shown.refresh(vec![view(
         "bo",

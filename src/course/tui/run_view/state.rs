@@ -93,20 +93,19 @@ impl RunState {
             Body::Step(step) => self.add_step(t, step),
             Body::Kernels(kernels) => self.kernels = Some(kernels.clone()),
             Body::Parts(parts) => self.parts = Some(parts.clone()),
-            Body::Activations(activations) => self.note(&event_text::activations(activations)),
-            Body::Block(block) => self.note(&event_text::block(block)),
-            Body::Sample(sample) => {
-                let text = format!("{:?} continued as {:?}", sample.prompt, sample.continuation);
-                self.journal.add(Voice::Sample, &text);
-            }
-            Body::Note(note) => self.note(&note.message),
             Body::Summary(summary) => self.summary = Some(summary.clone()),
             Body::Error(failure) => self.failure = Some(failure.clone()),
+            body => {
+                let Some(text) = event_text::remark(body) else {
+                    return;
+                };
+                let voice = match body {
+                    Body::Sample(_) => Voice::Sample,
+                    _ => Voice::Note,
+                };
+                self.journal.add(voice, &text);
+            }
         }
-    }
-
-    fn note(&mut self, text: &str) {
-        self.journal.add(Voice::Note, text);
     }
 
     fn add_step(&mut self, t: f64, step: &Step) {

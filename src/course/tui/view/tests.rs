@@ -120,7 +120,7 @@ fn the_end_of_a_lesson() {
 }
 
 /// The kinds of step that other tests do not draw, and overlays over a step: name, step, keys.
-const SCREENS: [(&str, [&str; 2], &str); 14] = [
+const SCREENS: &[(&str, [&str; 2], &str)] = &[
     ("prediction", ["first", "guess"], ""),
     ("flags", ["first", "baseline"], "f"),
     ("hints", ["first", "baseline"], "h h"),
@@ -139,7 +139,7 @@ const SCREENS: [(&str, [&str; 2], &str); 14] = [
 
 #[test]
 fn further_steps_and_what_lies_over_them() {
-    for (name, [lesson, step], keys) in SCREENS {
+    for &(name, [lesson, step], keys) in SCREENS {
         let shown = at_sizes(|script| {
             script.model.clear_overlays();
             script.model.workbench = "workbench".into();

@@ -1,7 +1,7 @@
 //! Steps of lessons: questions, hints, kernels, cases, and the way from one to the next.
 
 use super::*;
-use crate::lesson::{Quiz, QuizAnswer};
+use crate::lesson::{Lesson, Quiz, QuizAnswer, Step};
 use crate::session::{Record, Scope, SessionEvent};
 use crate::tui::update::{navigate, recall};
 use crate::tui::{News, Reply};
@@ -366,9 +366,14 @@ fn asked_again(script: &mut Script, missed: &StepRef, of: usize) {
 
 #[test]
 fn a_session_of_the_course_begins_with_three_earlier_questions_the_missed_one_first() {
-    let second = StepRef::new("fused-projections", "this-session");
     let (mut script, missed) = at_the_end_of_the_first_session();
-    script.open(StepRef::new("bottleneck", "own-kernel"));
+    let course = Arc::clone(&script.model.course);
+    let of = |session: &'static str| course.lessons().filter(move |it| it.session == session);
+    let at = |lesson: &Lesson, step: &Step| StepRef::new(&lesson.id, &step.id);
+    let (last, next) = (of("foundation").last(), of("optimization").next());
+    let (last, next) = (last.unwrap(), next.unwrap());
+    let second = at(next, &next.steps[0]);
+    script.open(at(last, last.steps.last().unwrap()));
     script.keys("n");
     let end = script.look();
     assert!(end.contains("The end of a lesson"), "{end}");
@@ -384,8 +389,8 @@ fn a_session_of_the_course_begins_with_three_earlier_questions_the_missed_one_fi
     asked_again(&mut script, &missed, 3);
     script.keys("n n n");
     assert_eq!(script.model.step.as_ref().unwrap().at, second);
-    script.open(StepRef::new("fused-projections", "same-input"));
-    assert_eq!(script.step(), "same-input");
+    script.open(at(next, &next.steps[1]));
+    assert_eq!(script.step(), next.steps[1].id);
 }
 
 #[test]
