@@ -13,6 +13,7 @@ pub(super) const FACTS: Facts = Facts {
     may: &["task", "flags", "checks"],
     golden: "import",
     actions: &[
+        (Action::View, "figures"),
         (Action::Edit, "edit the command"),
         (Action::Import, "import"),
         (Action::Terminal, "with the terminal"),
