@@ -175,6 +175,24 @@ fn after_the_first_run_the_lesson_begins_without_a_word_about_its_end() {
 }
 
 #[test]
+fn a_choice_that_was_wrong_is_not_counted_once_more() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n 1 enter");
+    let attempts = |script: &Script| {
+        let step = script.model.state.step("first", "question");
+        step.map(|step| step.attempts)
+    };
+    assert_eq!(attempts(&script), Some(1));
+    script.keys("enter");
+    assert_eq!(attempts(&script), Some(1));
+    let said = &script.model.notice.as_ref().expect("a notice").text;
+    insta::assert_snapshot!(said, @"That answer was wrong before; choose another one.");
+    script.keys("2 enter");
+    assert_eq!(attempts(&script), Some(2));
+    assert_eq!(status(&script, "question"), StepStatus::Done);
+}
+
+#[test]
 fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
     let mut script = Script::in_new_folder();
     let folder = tempfile::tempdir().expect("a folder");
