@@ -14,7 +14,7 @@ pub(super) const FACTS: Facts = Facts {
     golden: "import",
     actions: &[
         (Action::View, "figures"),
-        (Action::Edit, "edit the command"),
+        (Action::Edit, "edit"),
         (Action::Import, "import"),
         (Action::Terminal, "with the terminal"),
         (Action::Copy, "copy"),
