@@ -402,10 +402,16 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
     (
         10,
         "the first Enter after the first run",
-        &[(
-            "src/course/tui/update/tests/lessons.rs",
-            "the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page",
-        )],
+        &[
+            (
+                "src/course/tui/update/tests/lessons.rs",
+                "the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page",
+            ),
+            (
+                "src/course/tui/update/tests/lessons.rs",
+                "after_the_first_run_the_lesson_begins_without_a_word_about_its_end",
+            ),
+        ],
     ),
     (
         11,
@@ -575,6 +581,14 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         )],
     ),
     (
+        30,
+        "a recording has four speeds",
+        &[(
+            "tests/terminal/lines.rs",
+            "a_recording_is_played_at_any_speed_above_zero",
+        )],
+    ),
+    (
         31,
         "a small terminal names no way out",
         &[
@@ -594,6 +608,14 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         &[(
             "tests/terminal/lines.rs",
             "help_lists_a_commands_own_flags_before_those_that_it_shares",
+        )],
+    ),
+    (
+        33,
+        "an unknown key does nothing",
+        &[(
+            "src/course/tui/update/tests.rs",
+            "a_meaningless_key_says_so_and_a_break_is_not_counted_as_work",
         )],
     ),
     (

@@ -167,9 +167,19 @@ impl TextTable {
             .iter()
             .map(|(name, _)| (*name).to_owned())
             .collect();
+        let first: Vec<&str> = self
+            .rows
+            .iter()
+            .map(|row| row.first().map_or("", String::as_str))
+            .collect();
         for block in self.blocks(width) {
-            for row in std::iter::once(&names).chain(&self.rows) {
-                self.push_row(&mut text, row, &block);
+            let width = block.first().map_or(0, |(_, width)| *width);
+            let first = shortened_apart(&first, width, "...", |name| shortened(name, width));
+            self.push_row(&mut text, &names, &block);
+            for (row, first) in self.rows.iter().zip(first) {
+                let others = row.iter().skip(1).cloned();
+                let row: Vec<String> = std::iter::once(first).chain(others).collect();
+                self.push_row(&mut text, &row, &block);
             }
         }
         for note in &self.notes {
@@ -260,6 +270,52 @@ pub fn shortened(text: &str, width: usize) -> String {
     format!("{start}...{end}")
 }
 
+/// Shortens names to `width` characters by `shorten`. Of different names that then look alike, it shows the part that
+/// tells each from the one most like it, behind its beginning and `gap`.
+pub fn shortened_apart(
+    names: &[&str],
+    width: usize,
+    gap: &str,
+    shorten: impl Fn(&str) -> String,
+) -> Vec<String> {
+    const BEGINNING: usize = 3;
+    let short: Vec<String> = names.iter().map(|name| shorten(name)).collect();
+    let apart = |(name, this): (&&str, &String)| {
+        let twins = names
+            .iter()
+            .zip(&short)
+            .filter(|(twin, short)| *short == this && *twin != name);
+        let same = |twin: &str| {
+            name.chars()
+                .zip(twin.chars())
+                .take_while(|(a, b)| a == b)
+                .count()
+        };
+        let same = twins.map(|(twin, _)| same(twin)).max()?;
+        let letters: Vec<char> = name.chars().collect();
+        let room = width.saturating_sub(BEGINNING + gap.chars().count());
+        // The word in which they differ is shown from its beginning, if that leaves the difference in sight.
+        let word = letters[..same]
+            .iter()
+            .rposition(|c| !c.is_alphanumeric())
+            .map_or(0, |at| at + 1);
+        let from = if same - word < room { word } else { same };
+        let from = from.min(letters.len().saturating_sub(room)).max(BEGINNING);
+        let parts = [
+            &letters[..BEGINNING.min(letters.len())],
+            &letters[from.min(letters.len())..],
+        ];
+        let [beginning, end] =
+            parts.map(|part| part.iter().take(room.max(BEGINNING)).collect::<String>());
+        Some(format!("{beginning}{gap}{end}"))
+    };
+    names
+        .iter()
+        .zip(&short)
+        .map(|each| apart(each).unwrap_or_else(|| each.1.clone()))
+        .collect()
+}
+
 /// Wraps `text` between words into lines of at most `width`. A text that fits stays unchanged.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width {
@@ -339,6 +395,39 @@ mod tests {
             .left("", |run| run.name.to_owned())
             .right("step ms", |run| run.ms.map(|ms| format!("{ms:.1}")))
             .right("memory", |_| None)
+    }
+
+    #[test]
+    fn names_that_are_shortened_still_differ() {
+        let columns = [
+            ("learner", Align::Left),
+            ("at", Align::Left),
+            ("done", Align::Right),
+        ];
+        let mut table = TextTable::new("", &columns);
+        for middle in ["alexander", "andreas", "antonia"] {
+            let name = format!("maximilian-{middle}-mustermann");
+            let at = "first-baseline/baseline of the course".to_owned();
+            table.rows.push(vec![name, at, "1/255".into()]);
+        }
+        let text = table.render(50);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 50),
+            "{text}"
+        );
+        for name in ["max...alexander", "max...andreas", "max...antonia"] {
+            assert!(text.contains(name), "{text}");
+        }
+        // Where the difference is further on than there is room for.
+        let far = [
+            "a".repeat(40) + "x" + &"b".repeat(40),
+            "a".repeat(40) + "y" + &"b".repeat(40),
+        ];
+        let far = far.each_ref().map(String::as_str);
+        let shown = shortened_apart(&far, 12, "…", |name| shortened(name, 12));
+        assert_eq!(shown, ["aaa…xbbbbbbb", "aaa…ybbbbbbb"]);
+        let same = shortened_apart(&["twice", "twice"], 4, "…", |name| shortened(name, 4));
+        assert_eq!(same, ["t...", "t..."]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct CourseArgs {
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
     /// Name of the learner (default: the user's name)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", env = "TINYLLAMA_LEARNER")]
     learner: Option<String>,
     /// Launcher for runs: local, slurm, ssh:HOST, or a command to put before each run, such as `srun --gpus=1`
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]

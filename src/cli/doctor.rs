@@ -183,12 +183,25 @@ pub(super) fn print_finding(
     }
 }
 
-/// Prints text behind a head, with a hanging indent on further lines.
+/// Prints text behind a head, with a hanging indent on further lines. A head with little room behind it, such as the
+/// path of a folder, has its own line.
 fn hanging(out: &mut impl Write, head: &str, text: &str, columns: usize) -> io::Result<()> {
-    let room = columns.saturating_sub(head.chars().count()).max(20);
-    let blank = " ".repeat(head.chars().count());
-    for (at, line) in wrapped(text, room).iter().enumerate() {
-        writeln!(out, "{}{line}", if at == 0 { head } else { &blank })?;
+    let length = head.chars().count();
+    let is_alone = length + text.chars().count() > columns && length > columns / 2;
+    let indent = if is_alone { 10 } else { length };
+    let blank = " ".repeat(indent);
+    if is_alone {
+        writeln!(out, "{}", head.trim_end())?;
+    }
+    for (at, line) in wrapped(text, columns.saturating_sub(indent).max(20))
+        .iter()
+        .enumerate()
+    {
+        writeln!(
+            out,
+            "{}{line}",
+            if at == 0 && !is_alone { head } else { &blank }
+        )?;
     }
     Ok(())
 }

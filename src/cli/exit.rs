@@ -3,7 +3,10 @@
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
+use itertools::Itertools;
+
 use super::analysis::AlreadyReported;
+use tinyllama_base::table::wrapped;
 use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
 use tinyllama_contract::model::ConfigError;
@@ -194,12 +197,27 @@ pub fn report(error: &anyhow::Error) -> Exit {
         Exit::Ok => {}
         _ if error.is::<AlreadyReported>() => {}
         Exit::Signal(_) => eprintln!("{}", causes.join(": ")),
-        _ => eprintln!("error: {}", causes.join(": ")),
+        _ => say("error: ", &causes.join(": ")),
     }
     if let Some(remedy) = remedy(error) {
-        eprintln!("       {remedy}");
+        say("       ", &remedy);
     }
     exit
+}
+
+/// Prints to standard error; lines that are wider than its terminal break between words.
+fn say(head: &str, text: &str) {
+    let terminal = console::Term::stderr();
+    let columns = match terminal.is_term() {
+        true => usize::from(terminal.size().1)
+            .saturating_sub(head.len())
+            .max(20),
+        false => usize::MAX,
+    };
+    let lines = text
+        .lines()
+        .map(|line| wrapped(line, columns).join("\n       "));
+    eprintln!("{head}{}", lines.format("\n"));
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ enum RecordingsCommand {
         /// Id of the recording
         #[arg(value_name = "RECORDING")]
         id: String,
-        /// Speed: 1, 4, 16, or end for no waiting
+        /// A factor such as 4 or 0.5, or end for no waiting
         #[arg(long, default_value = "1")]
         speed: Speed,
         /// Print the recorded event stream instead of text, as --json does

@@ -8,8 +8,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
+use super::analysis::AnalysisPage;
 use super::print_result::{print_document, print_text};
 use super::session::SessionArgs;
+use tinyllama_base::table::{push_wrapped, wrapped};
 use tinyllama_base::untrusted::plain;
 use tinyllama_course::lesson::{Course, CourseSource};
 use tinyllama_course::report::class::{self, sources};
@@ -136,6 +138,14 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
         true => written.as_path(),
         false => file,
     };
+    if file.is_dir() && !file.join("events.jsonl").exists() {
+        let name = plain(&file.display().to_string());
+        return Err(UsageError(format!(
+            "{name} holds no session: name a session.json or the folder that `report` wrote it to, an archive of \
+             `instructor collect`, or the folder of a session"
+        ))
+        .into());
+    }
     let findings = hand_in::verify(file, against, course).map_err(|error| match error {
         HandInError::Session(error) => anyhow::Error::from(error),
         error => UsageError(plain(&error.to_string())).into(),
@@ -152,7 +162,8 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
         let who = findings.learner.as_deref();
         let who = plain(who.unwrap_or("a learner whose name was left out"));
         let (kind, records) = (&findings.kind, findings.records);
-        writeln!(out, "{kind} of {who}, {records} records")?;
+        let width = AnalysisPage::default().whole();
+        let mut page = format!("{kind} of {who}, {records} records\n");
         for (label, list) in [
             ("wrong", &findings.problems),
             ("unusual", &findings.unusual),
@@ -160,10 +171,14 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
             ("not checked", &findings.never_checked),
         ] {
             for text in list {
-                writeln!(out, "  {label}: {}", plain(text))?;
+                push_wrapped(&mut page, &format!("{label}: {}", plain(text)), width);
             }
         }
-        writeln!(out, "{}\n{NOT_PROVEN}", findings.verdict())
+        for text in [findings.verdict(), NOT_PROVEN] {
+            page += &wrapped(text, width).join("\n");
+            page += "\n";
+        }
+        write!(out, "{page}")
     })?;
     Ok(exit)
 }

@@ -38,7 +38,7 @@ pub struct SessionArgs {
     #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
     /// Name of the learner (default: the user's name)
-    #[arg(long, value_name = "NAME", global = true)]
+    #[arg(long, value_name = "NAME", global = true, env = "TINYLLAMA_LEARNER")]
     learner: Option<String>,
 }
 

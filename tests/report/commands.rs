@@ -110,6 +110,14 @@ fn the_commands_write_check_and_merge() {
     assert_eq!(changed.status.code(), Some(1), "{changed:?}");
     let value: Value = serde_json::from_slice(&changed.stdout).unwrap();
     assert_eq!(value["intact"], false);
+    std::fs::create_dir(state.path().join("empty")).unwrap();
+    let empty = tutor(state.path(), &["report", "verify", "empty"]);
+    assert_eq!(empty.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&empty.stderr).into_owned();
+    assert!(
+        said.contains("empty holds no session: name a session.json"),
+        "{said}"
+    );
     let missing = tutor(state.path(), &["report", "verify", "no-such-file"]);
     assert_eq!(missing.status.code(), Some(2), "{missing:?}");
 

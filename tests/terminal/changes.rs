@@ -1,5 +1,7 @@
 //! What instructors change, as learners and instructors see it.
 
+use std::collections::BTreeSet;
+
 use super::sizes::flowing;
 use super::*;
 
@@ -126,6 +128,67 @@ fn learners_have_the_letters_of_their_names_and_the_list_keeps_its_columns() {
         assert!(list.contains(name), "{list}");
     }
     class.instructor(&["unlock", "memory", "--learner", "Łucja Żółkiewska"]);
+}
+
+#[test]
+fn twelve_long_names_keep_their_columns_and_differ_at_80_columns() {
+    let names = [
+        "alexander",
+        "andreas",
+        "antonia",
+        "aurelia",
+        "barnabas",
+        "beatrice",
+        "benedikt",
+        "cecilia",
+        "clemens",
+        "cordula",
+        "dominik",
+        "dorothea",
+    ];
+    let names = names.map(|middle| format!("maximilian-{middle:-<9}-mustermann"));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let class = TestClass::with(&names);
+    let terminal = class.terminal(&["instructor", "list"], 80, 40);
+    terminal.wait_for("skipped");
+    let at_end = |terminal: &Terminal| terminal.text().matches("max").count() == 24;
+    terminal.wait_until("two tables of twelve rows", at_end);
+    let text = terminal.text();
+    let rows: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    let head = rows
+        .iter()
+        .position(|line| line.starts_with("learner"))
+        .unwrap();
+    let first: Vec<&str> = rows[head + 1..head + 13].to_vec();
+    let column = rows[head].find("position").unwrap();
+    let shown: BTreeSet<&str> = first.iter().map(|row| row[..column].trim()).collect();
+    assert_eq!(shown.len(), 12, "{text}");
+    for row in &first {
+        assert!(
+            row[column..].starts_with("not begun") || row[column..].contains('/'),
+            "{text}"
+        );
+    }
+    assert!(rows[head + 13].starts_with("learner"), "{text}");
+}
+
+#[test]
+fn a_command_from_the_palette_is_about_the_open_session_and_its_failure_is_logged() {
+    let class = TestClass::with(&["ada"]);
+    let terminal = class.terminal(&["--learner", "ada"], 80, 24);
+    terminal.wait_for("Step 1 of ");
+    for (command, said) in [("session path", "class/ada"), ("runs show nope", "error: ")] {
+        terminal.send(":");
+        terminal.wait_for("Find");
+        terminal.send(&format!("{command}\r"));
+        terminal.wait_for(said);
+        terminal.wait_for("Enter returns to the tutor.");
+        terminal.send("\r");
+        terminal.wait_for("Step 1 of ");
+    }
+    terminal.send("@");
+    terminal.wait_for("exit status: 2 in ");
+    terminal.wait_for("ok in ");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn the_plain_dialogue_plays_a_recording_and_calls_it_one() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = "next\nnext\nrecording 3\nrecording end\nquit\n";
+    let lines = "next\nnext\nrecording 0\nrecording end\nquit\n";
     let mut input = tutor.stdin.take().unwrap();
     input.write_all(lines.as_bytes()).unwrap();
     drop(input);
@@ -40,7 +40,7 @@ fn the_plain_dialogue_plays_a_recording_and_calls_it_one() {
     let label = "(recording: a machine of the tests, 21 November 2026)";
     for words in [
         &format!("plays v1 tiny instead {label}"),
-        "`3` ",
+        "`0` is not a speed",
         "learns: passed.",
         &format!("{label}\nmany-steps"),
     ] {
@@ -244,6 +244,40 @@ fn a_summary_remarks_on_a_phase_in_which_fast_and_slow_steps_are_mixed() {
     for fact in ["forward:", "1.05 ms", "55.99", "1.20"] {
         assert!(remarks[0].contains(fact), "no {fact} in {}", remarks[0]);
     }
+}
+
+#[test]
+fn errors_break_between_words_at_the_width_of_the_terminal() {
+    let home = home();
+    for columns in [60, 67, 80] {
+        let terminal = Terminal::start(command(&home).arg("report"), columns, 24);
+        let said = "`tinyllama-tutor session path` shows where yours is expected; --class DIR and --learner NAME name another.";
+        terminal.wait_until(said, |terminal| {
+            sizes::flowing(&terminal.text()).contains(said)
+        });
+        assert_eq!(terminal.torn_lines(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_recording_is_played_at_any_speed_above_zero() {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
+    let play = |speed: &str| {
+        let mut play = Process::new(PROGRAM);
+        play.args(["recordings", "play", "v1", "--speed", speed])
+            .env("TINYLLAMA_RECORDINGS", &recordings);
+        play.output().unwrap()
+    };
+    let fast = play("100000");
+    assert!(fast.status.success(), "{fast:?}");
+    assert_eq!(fast.stdout, play("end").stdout);
+    let refused = play("0");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("`0` is not a speed: a factor above 0, such as 4 or 0.5, or end"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -37,6 +37,14 @@ impl Default for AnalysisPage {
 }
 
 impl AnalysisPage {
+    /// The terminal's width. Without a terminal, no name is shortened and no line is broken.
+    pub fn whole(&self) -> usize {
+        match io::stdout().is_terminal() {
+            true => self.width,
+            false => usize::MAX,
+        }
+    }
+
     pub fn line(&mut self, line: impl Display) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "{line}");

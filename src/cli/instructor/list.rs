@@ -1,6 +1,5 @@
 //! Prints the class as lines, once or after every change.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,13 +11,16 @@ use super::Instructor;
 use crate::cli::Exit;
 use crate::cli::analysis::AnalysisPage;
 use crate::cli::print_result::print_page;
-use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_base::table::{TableColumns, TextTable, shortened, shortened_apart};
 use tinyllama_base::units::number_or_not;
 use tinyllama_base::untrusted::plain;
 use tinyllama_course::instructor::class::PERMISSIONS;
 use tinyllama_course::instructor::ladder::ladder;
 use tinyllama_course::instructor::view::{LearnerView, views};
 use tinyllama_course::session::class_file;
+
+/// Columns of a name in a narrow terminal.
+const LONGEST_NAME: usize = 20;
 
 /// Interval between the checks of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -57,20 +59,22 @@ impl Instructor<'_> {
 
     pub fn ladder(&mut self) -> Result<Exit> {
         let rungs = ladder(&mut self.class, &self.course)?;
-        let mut text = String::new();
-        for (place, rung) in (1..).zip(&rungs) {
-            let ms = number_or_not(rung.step_ms, 2);
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{place:>3}. {:<16} {:>9.1} samples/s  {ms:>9} ms  {}",
-                rung.learner, rung.samples_per_s, rung.flags
-            );
+        let mut page = AnalysisPage::default();
+        match &rungs[..] {
+            [] => page.line("The contest has no correct run yet."),
+            _ => page.line(
+                TextTable::from(
+                    TableColumns::titled("", &rungs)
+                        .left("learner", |rung| rung.learner.clone())
+                        .right("samples/s", |rung| format!("{:.1}", rung.samples_per_s))
+                        .right("step ms", |rung| number_or_not(rung.step_ms, 2))
+                        .left("flags", |rung| rung.flags.clone()),
+                )
+                .render(page.whole())
+                .trim(),
+            ),
         }
-        if rungs.is_empty() {
-            text.push_str("The contest has no correct run yet.");
-        }
-        self.print(&json!({ "ladder": rungs }), text.trim_end())
+        print_page(self.args.json, &json!({ "ladder": rungs }), &page)
     }
 
     fn print_views(&self, views: &[LearnerView]) -> Result<Exit> {
@@ -81,7 +85,7 @@ impl Instructor<'_> {
         }
         match views {
             [] => page.line("No learner has started yet."),
-            _ => page.line(table(views).render(usize::MAX).trim()),
+            _ => page.line(tables(views, page.whole()).trim()),
         }
         if views.iter().any(|view| view.problem.is_some()) {
             page.line(format_args!("\n{PERMISSIONS}"));
@@ -91,20 +95,46 @@ impl Instructor<'_> {
     }
 }
 
-/// As wide as its cells, so that no name is shortened.
-fn table(views: &[LearnerView]) -> TextTable {
-    let columns = TableColumns::titled("", views)
-        .left("learner", |view| view.name.clone())
-        .left("position", |view| {
+/// A learner under the name that is shown.
+type Listed<'a> = (String, &'a LearnerView);
+
+/// One table, or two where one does not fit `width`. Long names are then shortened, but still differ.
+fn tables(views: &[LearnerView], width: usize) -> String {
+    let names: Vec<&str> = views.iter().map(|view| view.name.as_str()).collect();
+    let listed = |names: Vec<String>| -> Vec<Listed<'_>> { names.into_iter().zip(views).collect() };
+    let all = listed(names.iter().map(ToString::to_string).collect());
+    let one = TextTable::from(counts(places(&all))).render(usize::MAX);
+    if one.lines().all(|line| line.chars().count() <= width) {
+        return one;
+    }
+    let short = |name: &str| shortened(name, LONGEST_NAME);
+    let short = listed(shortened_apart(&names, LONGEST_NAME, "...", short));
+    let counts = counts(TableColumns::titled("", &short).left("learner", name));
+    [TextTable::from(places(&short)), counts.into()]
+        .map(|table| table.render(width))
+        .concat()
+}
+
+fn name((name, _): &Listed<'_>) -> String {
+    name.clone()
+}
+
+fn places<'a>(listed: &'a [Listed<'a>]) -> TableColumns<'a, Listed<'a>> {
+    TableColumns::titled("", listed)
+        .left("learner", name)
+        .left("position", |(_, view)| {
             let at = view.position.as_ref();
             at.map_or("not begun".into(), ToString::to_string)
         })
-        .right("done", LearnerView::done_of_steps)
-        .right("skipped", |view| view.steps_skipped.to_string())
-        .right("tries", |view| view.attempts.to_string())
-        .right("hints", |view| view.hints.to_string())
-        .right("min", |view| format!("{:.0}", view.minutes))
-        .right("last", LearnerView::last_seen)
-        .left("remarks", |view| view.remarks(true));
-    columns.into()
+        .right("done", |(_, view)| view.done_of_steps())
+        .right("last", |(_, view)| view.last_seen())
+        .left("remarks", |(_, view)| view.remarks(true))
+}
+
+fn counts<'a>(table: TableColumns<'a, Listed<'a>>) -> TableColumns<'a, Listed<'a>> {
+    table
+        .right("skipped", |(_, view)| view.steps_skipped.to_string())
+        .right("tries", |(_, view)| view.attempts.to_string())
+        .right("hints", |(_, view)| view.hints.to_string())
+        .right("min", |(_, view)| format!("{:.0}", view.minutes))
 }

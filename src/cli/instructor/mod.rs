@@ -141,7 +141,7 @@ impl Instructor<'_> {
     fn sender_name(&self) -> String {
         let user = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
         let by = self.args.by.clone().or_else(|| user().ok());
-        by.unwrap_or_else(|| "your instructor".into())
+        by.unwrap_or_else(|| "Your instructor".into())
     }
 
     fn print(&self, value: &serde_json::Value, text: &str) -> Result<Exit> {

@@ -72,8 +72,11 @@ impl Prompt {
         match self {
             Prompt::Message { to } => format!("Message to {}: ", to.join(", ")),
             Prompt::MessageToAll => "Message to everyone: ".into(),
-            Prompt::Unlock { learners } => format!("Lesson to open for {}: ", learners.join(", ")),
-            Prompt::Pin => "Lesson for everyone (empty: free again): ".into(),
+            Prompt::Unlock { learners } => format!(
+                "Lesson to open for {} (tab completes): ",
+                learners.join(", ")
+            ),
+            Prompt::Pin => "Lesson for everyone (tab completes; empty: free again): ".into(),
             Prompt::Filter => "Learners or lessons with (empty: all): ".into(),
             Prompt::ResetStep { of } => {
                 format!("Reset {}? A backup is kept. y/n", counted_items("step", of))
@@ -184,6 +187,13 @@ impl Dashboard {
         let mut found = fitting(&|id| id.starts_with(&self.text));
         if found.is_empty() {
             found = fitting(&|id| id.contains(&self.text));
+        }
+        if found.is_empty() {
+            // A part of a title, as the screen shows it.
+            let text = self.text.to_lowercase();
+            let lessons = course.lessons();
+            let titled = lessons.filter(|lesson| lesson.title.to_lowercase().contains(&text));
+            found = titled.map(|lesson| lesson.id.clone()).collect();
         }
         if let Some((first, others)) = found.split_first() {
             let common = others.iter().fold(first.len(), |common, other| {

@@ -38,7 +38,7 @@ enter          do what the step asks, or go on
 next, back     the next step, the one before
 hint           the next hint
 run [FLAGS]    start the step's run, with other flags if given
-recording [N]  play the step's run from another machine, N times as fast: 1, 4, 16, or end
+recording [N]  play the step's run from another machine, N times as fast (16), such as 4 or 0.5, or end
 check          evaluate the checks again
 skip [NOTE]    leave this step undone
 skip-lesson [NOTE]
@@ -79,7 +79,7 @@ pub fn parse(line: &str, accepts_text: bool) -> Result<DialogueCommand, String> 
             Some(flags) => DialogueCommand::Run(Some(flags)),
             None => return Err("A quotation mark is not closed.".into()),
         },
-        "recording" if rest.is_empty() => DialogueCommand::Recording(Speed::Sixteen),
+        "recording" if rest.is_empty() => DialogueCommand::Recording(Speed::SIXTEEN),
         "recording" => DialogueCommand::Recording(rest.parse()?),
         "check" => DialogueCommand::Check,
         "recall" => DialogueCommand::Recall,
@@ -117,9 +117,9 @@ mod tests {
         assert_eq!(parse("QUIT", true), Ok(DialogueCommand::Quit));
         assert_eq!(
             parse("recording end", false),
-            Ok(DialogueCommand::Recording(Speed::End))
+            Ok(DialogueCommand::Recording(Speed::END))
         );
-        assert!(parse("recording 3", false).is_err());
+        assert!(parse("recording -3", false).is_err());
         assert!(parse("run 'x", false).is_err());
         assert!(parse("open", false).is_err());
     }

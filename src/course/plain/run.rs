@@ -51,7 +51,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                         .map_err(|error| TutorError::Usage(error.0))?;
                     for (run, start) in runs.into_iter().zip(starts) {
                         self.at = Some(run.at);
-                        let started = self.see(&run.target, Ok(start), None, Speed::Real);
+                        let started = self.see(&run.target, Ok(start), None, Speed::REAL);
                         self.at.clone_from(&here);
                         // The second run belongs to this step.
                         checked = started?;
@@ -90,7 +90,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             return Ok(Vec::new());
         };
         let start = job.start(&self.options, flags);
-        self.see(job.name(), start.map_err(Into::into), None, Speed::Real)
+        self.see(job.name(), start.map_err(Into::into), None, Speed::REAL)
     }
 
     /// Plays the recording for the open step.

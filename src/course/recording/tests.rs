@@ -187,14 +187,14 @@ fn a_remark_is_told_to_whoever_plays_the_recording_and_called_one() {
 #[test]
 fn a_change_of_speed_counts_from_where_one_is() {
     let at = Duration::from_secs;
-    let mut head = Playhead::new(Speed::Real, at(100));
+    let mut head = Playhead::new(Speed::REAL, at(100));
     assert_eq!(head.wait(30.0, at(100)), at(30));
     assert_eq!(head.wait(30.0, at(110)), at(20));
-    head.set_speed_at(Speed::Four, at(110));
+    head.set_speed_at(Speed::REAL.faster(), at(110));
     assert_eq!(head.position(at(110)), 10.0);
     assert_eq!(head.wait(30.0, at(110)), at(5));
     assert_eq!(head.wait(30.0, at(200)), Duration::ZERO);
-    head.set_speed_at(Speed::End, at(112));
+    head.set_speed_at(Speed::END, at(112));
     assert_eq!(
         head.position(at(500)),
         18.0,
@@ -202,10 +202,20 @@ fn a_change_of_speed_counts_from_where_one_is() {
     );
     assert_eq!(head.wait(1e9, at(112)), Duration::ZERO);
     head.advance_to(1000.0, at(112));
-    head.set_speed_at(Speed::Sixteen, at(112));
+    head.set_speed_at(Speed::SIXTEEN, at(112));
     assert_eq!(head.wait(1016.0, at(112)), at(1));
-    assert_eq!(Speed::Real.faster().faster().faster().faster(), Speed::End);
-    assert_eq!(Speed::Four.slower().slower(), Speed::Real);
-    assert_eq!("x16".parse(), Ok(Speed::Sixteen));
-    assert!("3".parse::<Speed>().is_err());
+    assert_eq!(Speed::REAL.faster().faster().faster().faster(), Speed::END);
+    assert_eq!(Speed::SIXTEEN.slower().slower().slower(), Speed::REAL);
+    assert_eq!("x16".parse(), Ok(Speed::SIXTEEN));
+    assert_eq!("end".parse(), Ok(Speed::END));
+    for (text, shown) in [("100", "100"), ("x0.25", "0.25"), ("2.50x", "2.5")] {
+        let speed: Speed = text.parse().unwrap();
+        assert_eq!(speed.to_string(), shown);
+    }
+    let between: Speed = "5".parse().unwrap();
+    assert_eq!(between.faster(), Speed::SIXTEEN);
+    assert_eq!(between.slower().to_string(), "4");
+    for text in ["0", "-1", "nan", "inf", "fast", ""] {
+        assert!(text.parse::<Speed>().is_err(), "{text}");
+    }
 }

@@ -1,59 +1,70 @@
 //! Plays a recorded stream at a chosen speed.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use super::control::RunActivity;
 use super::supervise::NextLine;
 use crate::run::Control;
-use tinyllama_base::named;
 
-named! {
-    /// A multiple of the original speed, or no waiting at all.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Speed {
-        #[default]
-        Real = "1",
-        Four = "4",
-        Sixteen = "16",
-        /// Straight to the end.
-        End = "end",
-    }
-}
+/// A multiple of the original speed. An infinite one means no waiting at all.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Speed(f64);
 
 impl Speed {
+    pub const REAL: Self = Speed(1.0);
+    pub const SIXTEEN: Self = Speed(16.0);
+    /// Straight to the end.
+    pub const END: Self = Speed(f64::INFINITY);
+
+    /// The speeds that the keys of the screen step through.
+    const STEPS: [Self; 4] = [Self::REAL, Speed(4.0), Self::SIXTEEN, Self::END];
+
     /// Returns `None` if the player does not wait.
     fn factor(self) -> Option<f64> {
-        match self {
-            Speed::Real => Some(1.0),
-            Speed::Four => Some(4.0),
-            Speed::Sixteen => Some(16.0),
-            Speed::End => None,
-        }
+        self.0.is_finite().then_some(self.0)
     }
 
     pub fn faster(self) -> Self {
-        Speed::ALL
-            .into_iter()
-            .find(|other| *other > self)
-            .unwrap_or(self)
+        let mut steps = Self::STEPS.into_iter();
+        steps.find(|other| *other > self).unwrap_or(self)
     }
 
     pub fn slower(self) -> Self {
-        Speed::ALL
-            .into_iter()
-            .rev()
-            .find(|other| *other < self)
-            .unwrap_or(self)
+        let mut steps = Self::STEPS.into_iter().rev();
+        steps.find(|other| *other < self).unwrap_or(self)
+    }
+}
+
+impl Default for Speed {
+    fn default() -> Self {
+        Self::REAL
+    }
+}
+
+impl fmt::Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.factor() {
+            Some(factor) => factor.fmt(f),
+            None => f.write_str("end"),
+        }
     }
 }
 
 impl FromStr for Speed {
     type Err = String;
 
+    /// Reads `end` or a factor: `4`, `x4`, `4x`, `0.5`.
     fn from_str(text: &str) -> Result<Self, String> {
-        Speed::of_name(text.trim_start_matches('x'))
-            .ok_or_else(|| format!("`{text}` is not a speed: 1, 4, 16 or end"))
+        if text == "end" {
+            return Ok(Self::END);
+        }
+        let factor = text.trim_matches('x').parse();
+        let factor = factor.ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
+        factor.map(Speed).ok_or_else(|| {
+            format!("`{text}` is not a speed: a factor above 0, such as 4 or 0.5, or end")
+        })
     }
 }
 
@@ -102,7 +113,7 @@ impl Playhead {
             return Duration::ZERO;
         };
         let seconds = (t - self.position(now)) / factor;
-        Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::ZERO)
+        Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
     }
 }
 

@@ -388,7 +388,7 @@ mod tests {
         let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |update| {
             if matches!(update, RunUpdate::Line(_)) {
                 let control = control.clone();
-                thread::spawn(move || control.set_speed(Speed::End));
+                thread::spawn(move || control.set_speed(Speed::END));
             }
         });
         assert!(ended.exit.is_success() && ended.is_recording && !ended.stopped);
@@ -413,7 +413,7 @@ mod tests {
     fn the_recording_of_a_run_that_failed_ends_as_one() {
         let error = r#"{"t":1,"event":"error","code":"not-finite","message":"no","remedy":"none"}"#;
         let control = Control::default();
-        control.set_speed(Speed::End);
+        control.set_speed(Speed::END);
         let (ended, _) = played(vec![note(0.0), (1.0, error.into())], &control, |_| {});
         assert_eq!(ended.exit, RunExit::Status(1));
         assert!(ended.run.failure.is_some() && !ended.stopped);

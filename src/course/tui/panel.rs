@@ -264,18 +264,25 @@ impl Tabs {
 
     /// All names, or only the name of the selected section if they do not fit.
     pub fn line(self, names: &[&str], wide: usize, theme: &Theme) -> Line<'static> {
-        if names.iter().map(|name| width(name) + 2).sum::<usize>() > wide {
-            let name = names.get(self.at).unwrap_or(&"");
-            let text = format!(" {name} ({} of {}) ", self.at + 1, names.len());
-            return Line::styled(text, theme.selection());
-        }
-        let spans = names.iter().enumerate().map(|(at, name)| {
-            let style = match at == self.at {
-                true => theme.selection(),
-                false => theme.muted(),
-            };
-            Span::styled(format!(" {name} "), style)
-        });
+        let fits = names.iter().map(|name| width(name) + 2).sum::<usize>() <= wide;
+        let shown = names.iter().enumerate();
+        let mut left = wide;
+        // Without room for all, the open section comes first and those after it as far as they fit.
+        let spans = shown
+            .skip(if fits { 0 } else { self.at })
+            .map_while(|(at, name)| {
+                let (text, style) = match at == self.at {
+                    true if fits => (format!(" {name} "), theme.selection()),
+                    true => (
+                        format!(" {name} ({} of {}) ", at + 1, names.len()),
+                        theme.selection(),
+                    ),
+                    false => (format!(" {name} "), theme.muted()),
+                };
+                let is_cut = width(&text) > left;
+                left = left.saturating_sub(width(&text));
+                (at == self.at || !is_cut).then(|| Span::styled(text, style))
+            });
         Line::from_iter(spans)
     }
 }

@@ -180,7 +180,7 @@ impl LessonWalker<'_> {
             (self.progress)(Progress::Run { argv });
         }
         let control = Control::default();
-        control.set_speed(Speed::End);
+        control.set_speed(Speed::END);
         let folder = self.session.location.folder.clone();
         let ended = supervise(start, &folder, &control, &mut |update| {
             if let RunUpdate::Started { command: argv, .. } = update {

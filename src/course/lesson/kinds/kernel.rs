@@ -12,11 +12,11 @@ pub struct KernelStep {
 pub(super) const FACTS: Facts = Facts {
     needs: &["exercise"],
     actions: &[
-        (Action::Edit, "in your editor"),
-        (Action::Solution, "solution"),
-        (Action::Reset, "begin anew"),
-        (Action::Bench, "time it"),
+        (Action::Edit, "edit"),
         (Action::Machine, "machine"),
+        (Action::Solution, "solution"),
+        (Action::Bench, "time it"),
+        (Action::Reset, "begin anew"),
         (Action::Check, "check"),
     ],
     edits: Some(Editable::Kernel),
@@ -43,7 +43,7 @@ impl StepBehavior for KernelStep {
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
         let exercise = self.exercise;
         let heads = exercise.launches.iter().map(|launch| {
-            let head = wrapped(&exercise.signature(launch), 70).join("\n    ");
+            let head = wrapped(&exercise.signature(launch), 52).join("\n    ");
             format!("{head};\n")
         });
         let heads: String = heads.collect();

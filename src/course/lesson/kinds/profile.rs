@@ -13,7 +13,8 @@ pub(super) const FACTS: Facts = Facts {
     may: &["task", "flags", "checks"],
     golden: "import",
     actions: &[
-        (Action::Edit, "edit the command"),
+        (Action::View, "figures"),
+        (Action::Edit, "edit"),
         (Action::Import, "import"),
         (Action::Terminal, "with the terminal"),
         (Action::Copy, "copy"),

@@ -80,7 +80,7 @@ fn earlier(context: &StepContext) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(run) = runs.last().filter(|run| run.exit == Some(RunExit::Lost)) {
         let text = format!(
-            "The run of {} was lost: the tutor ended before it did. Start it again.",
+            "The end of the run of {} was lost: the tutor ended first.",
             moment(&run.started)
         );
         blocks.push(Block::Text(Tone::Warning, text));

@@ -7,7 +7,7 @@ use super::launches::is_marker;
 use crate::profiler::model::{NameId, ProcessId, Profile, TimeSpan};
 use crate::profiler::name;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{percent, time};
+use tinyllama_base::units::{percent, plural, time};
 
 /// Nanoseconds that a device may take between a launch, or the end of the kernel before it, and the start of a kernel. On
 /// gfx1100 a dependent kernel of a HIP graph costs 3.9 us (ROCm/rocm-systems#10834).
@@ -351,8 +351,8 @@ pub fn tables(profile: &Profile) -> Vec<TextTable> {
     let share = |part: i64, of: i64| percent(100.0 * part as f64 / of.max(1) as f64);
     let causes: Vec<usize> = (0..CAUSES.len()).collect();
     let title = format!(
-        "Idle time of {} queues by cause: {} of {}, {}",
-        idle.queues,
+        "Idle time of {} by cause: {} of {}, {}",
+        plural(idle.queues, "queue"),
         time(whole as f64),
         time(idle.span_ns as f64),
         share(whole, idle.span_ns),

@@ -29,7 +29,7 @@ use tinyllama_contract::Synchronize;
 
 /// Environment variable that names the launcher if no flag does. It may also contain the launcher as JSON.
 pub const VARIABLE: &str = "TINYLLAMA_LAUNCHER";
-const CLASS: &str = "TINYLLAMA_CLASS";
+pub const CLASS: &str = "TINYLLAMA_CLASS";
 
 /// The place in which a run executes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl Launcher {
             program,
             kind: LauncherKind::Local,
             settings: Settings::default(),
-            why: "nothing says otherwise".into(),
+            why: "no other launcher is set".into(),
             variables: Vec::new(),
             keeper: Arc::default(),
         }

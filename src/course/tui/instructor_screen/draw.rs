@@ -53,12 +53,14 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
         );
         return pane.put_text(&text, theme.text());
     }
+    // A long answer gets the room it needs, from the list.
+    let news = paragraph(&dashboard.news, pane.area.width, Style::new()).len();
     let [head, list, line, lesson, detail, bar] = pane.rows([
         Constraint::Length(1),
         Constraint::Fill(1),
         Constraint::Length(1),
         Constraint::Length(1),
-        Constraint::Length(3),
+        Constraint::Length(columns(news).clamp(3, (pane.area.height / 2).max(3))),
         Constraint::Length(2),
     ]);
     pane.sub_pane(head)
@@ -166,7 +168,8 @@ fn draw_figures(dashboard: &Dashboard, pane: Pane) {
     widths[0] = widths[0].min(left / 4);
     let fixed: u16 = [0, 2, 3, 4, 5, 6, 7].iter().map(|at| widths[*at]).sum();
     let left = left.saturating_sub(fixed);
-    widths[1] = widths[1].min(left * 3 / 5);
+    // Short remarks leave their room to the positions.
+    widths[1] = widths[1].min(left - widths[8].min(left * 2 / 5));
     widths[8] = left.saturating_sub(widths[1]);
     let rows = rows.into_iter().map(|row| {
         let cells = row.into_iter().zip(widths);

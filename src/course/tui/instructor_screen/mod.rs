@@ -152,7 +152,12 @@ impl Board<'_> {
         let Some(step) = lesson.step(&at.step).or(lesson.steps.first()) else {
             return Ok(());
         };
-        let text = PageText::Markdown(present::page(lesson, step, &mut self.class)?);
+        let block = if self.theme.glyphs.unicode {
+            "█"
+        } else {
+            "#"
+        };
+        let text = PageText::Markdown(present::page(lesson, step, &mut self.class, block)?);
         let all = &lesson.steps;
         let number = all.iter().position(|it| it.id == step.id).unwrap_or(0) + 1;
         let title = format!(
@@ -283,6 +288,9 @@ impl App for Board<'_> {
                 let mut inside = view::framed(&page.title(), area, &mut pane);
                 inside.area.x += 1;
                 inside.area.width = inside.area.width.saturating_sub(2);
+                if self.presented.is_some() {
+                    inside.area.width = inside.area.width.min(view::LONGEST_LINE);
+                }
                 page.draw(inside);
                 if area.height < 3 {
                     return None;

@@ -25,7 +25,12 @@ pub(super) fn neighbour(course: &Course, at: &StepRef, steps: isize) -> StepRef 
 ///
 /// # Errors
 /// Fails if the class folder may not be read.
-pub(super) fn page(lesson: &Lesson, step: &Step, class: &mut Class) -> Result<String, ClassError> {
+pub(super) fn page(
+    lesson: &Lesson,
+    step: &Step,
+    class: &mut Class,
+    block: &str,
+) -> Result<String, ClassError> {
     let learners = class.learners()?;
     let sessions = learners
         .iter()
@@ -34,11 +39,11 @@ pub(super) fn page(lesson: &Lesson, step: &Step, class: &mut Class) -> Result<St
         .map(|(state, _)| state.progress(&StepRef::new(&lesson.id, &step.id)))
         .collect();
     let text = slide_text(lesson, step);
-    Ok(format!("{text}\n\n{}", bars(step, &of_step)))
+    Ok(format!("{text}\n\n{}", bars(step, &of_step, block)))
 }
 
-/// One bar for each first answer or guess, or for what became of a step of another kind. The right answer is not shown.
-fn bars(step: &Step, class: &[StepProgress]) -> String {
+/// One bar of `block`s for each first answer or guess, or for what became of a step of another kind. The right answer is not shown.
+fn bars(step: &Step, class: &[StepProgress], block: &str) -> String {
     let first = |it: &StepProgress| Some(it.answers.first()?.answer).or(it.prediction);
     let given: Vec<f64> = class.iter().filter_map(first).collect();
     let (rows, what): (Vec<(String, usize)>, _) = match step.as_quiz() {
@@ -84,7 +89,7 @@ fn bars(step: &Step, class: &[StepProgress]) -> String {
         .max(1);
     let total: usize = rows.iter().map(|(_, count)| count).sum();
     let rows = rows.iter().map(|(name, count)| {
-        let bar = "#".repeat((count * LONGEST).div_ceil(most));
+        let bar = block.repeat((count * LONGEST).div_ceil(most));
         format!("{name:<widest$}  {bar:<LONGEST$}  {count}")
     });
     format!(
@@ -126,7 +131,7 @@ mod tests {
             }
         }
         let mut class = Class::open(folder.path()).unwrap();
-        let shown = page(lesson, question, &mut class).unwrap();
+        let shown = page(lesson, question, &mut class, "#").unwrap();
         let counted = shown.lines().find(|line| line.contains("3 of 4")).unwrap();
         insta::assert_snapshot!(counted, @"**The class**: first answers of 3 of 4 learners.");
         for (letter, length, count) in [("a)", LONGEST / 2, 1), ("b)", LONGEST, 2), ("c)", 0, 0)] {
@@ -141,7 +146,7 @@ mod tests {
                 |choice| shown.contains(&choice.text) && !shown.contains(choice.because.trim())
             )
         );
-        let others = page(lesson, doctor, &mut class).unwrap();
+        let others = page(lesson, doctor, &mut class, "#").unwrap();
         assert!(
             others.contains("open") && others.contains("progress of 4 of 4 learners"),
             "{others}"

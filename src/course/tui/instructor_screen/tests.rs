@@ -94,6 +94,9 @@ fn keys_come_to_the_deeds_they_name() {
     );
     assert_eq!(press(&mut shown, "unowhere\n"), KeyOutcome::Nothing);
     assert!(shown.news.contains("no lesson `nowhere`"));
+    // The answer names all lessons, and none is cut off.
+    let answer = grid(&shown, (80, 24));
+    assert!(answer.contains("regression-and-wrap-up"), "{answer}");
     let pinned = press(&mut shown, "pwelcome\n");
     assert_eq!(
         pinned,
@@ -108,6 +111,9 @@ fn keys_come_to_the_deeds_they_name() {
         matches!(unlocked, KeyOutcome::Do(InstructorAction::To { .. })),
         "{unlocked:?}"
     );
+    press(&mut shown, "uits LIMITS\t");
+    assert_eq!(shown.text, "roofline", "a part of the title as it is shown");
+    press(&mut shown, "\u{1b}");
     assert_eq!(press(&mut shown, "\n"), KeyOutcome::Report("ada".into()));
     assert_eq!(press(&mut shown, "?"), KeyOutcome::Help);
     assert_eq!(
@@ -242,6 +248,45 @@ fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
     );
     let in_table = narrow.lines().take(7).any(|line| line.contains("12 min"));
     assert!(in_table, "{narrow}");
+}
+
+#[test]
+fn twelve_long_names_are_told_apart_and_none_is_hidden_at_80x24() {
+    let names = [
+        "alexander",
+        "andreas",
+        "antonia",
+        "aurelia",
+        "barnabas",
+        "beatrice",
+        "benedikt",
+        "cecilia",
+        "clemens",
+        "cordula",
+        "dominik",
+        "dorothea",
+    ];
+    let long = |name: &str| view(&format!("maximilian-{name}-mustermann"), vec![]);
+    let mut shown = Dashboard::default();
+    shown.refresh(names.map(long).into());
+    let text = grid(&shown, (80, 24));
+    let rows: Vec<&str> = text.lines().take(16).collect();
+    for name in names {
+        assert!(rows.iter().any(|row| row.contains(name)), "{name}: {text}");
+    }
+}
+
+#[test]
+fn lessons_with_two_digits_keep_a_blank_and_short_remarks_leave_room_for_positions() {
+    let mut shown = dashboard();
+    let wide = grid(&shown, (200, 50));
+    assert!(wide.contains("M9 10 11 12 "), "{wide}");
+    let mut ada = view("ada", vec![]);
+    ada.position.as_mut().unwrap().at = StepRef::new("first-profile", "one-kernel");
+    shown.refresh(vec![ada]);
+    shown.in_figures = true;
+    let figures = grid(&shown, (80, 24));
+    assert!(figures.contains(" first-profile/one-kernel "), "{figures}");
 }
 
 #[test]

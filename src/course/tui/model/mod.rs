@@ -66,6 +66,8 @@ pub struct Model {
     pub notice: Option<NoticeLine>,
     /// Runs in the order in which the learner asked for them.
     pub runs: Vec<TutorRun>,
+    /// Profiles that this visit read, while another step is open.
+    pub profiles: Vec<(StepRef, Box<dyn Panel>)>,
     /// The commands that this visit ran, in the order of their starts.
     pub commands: Vec<LoggedCommand>,
     pub attention: AttentionTimer,
@@ -123,6 +125,7 @@ impl Model {
             covered_panels: Vec::new(),
             notice: None,
             runs: Vec::new(),
+            profiles: Vec::new(),
             commands: Vec::new(),
             attention: AttentionTimer::default(),
             unsaved: 0,

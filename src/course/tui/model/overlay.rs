@@ -48,6 +48,21 @@ impl ChoiceList {
     pub fn takes_marks(&self) -> bool {
         matches!(self, ChoiceList::Copies(_) | ChoiceList::Commands)
     }
+
+    /// Explains what can be typed here.
+    pub fn help(&self) -> String {
+        let more = match self {
+            ChoiceList::Everything => {
+                "A command of this program with its flags also runs; Up above the first line brings back what you typed."
+            }
+            ChoiceList::Paths => "The page \"Paths through the course\" says what each leaves out.",
+            list if list.takes_marks() => "Space marks rows, and Enter copies all of them.",
+            _ => "",
+        };
+        format!(
+            "Letters of a name shorten this list. Up and down choose, Enter takes, Esc closes. {more}"
+        )
+    }
 }
 
 /// A text for the learner's clipboard.

@@ -20,7 +20,7 @@ pub struct TutorRun {
 }
 
 /// Describes a recording of another machine that plays as a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlayedRecording {
     /// Id of the recording.
     pub recording: String,

@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 
 use crate::tui::update::areas;
 use crate::tui::update::primary::primary;
+use crate::tui::view::bar::commands;
 use crate::tui::{Action, Area, Effects, Model, PageText, TextPage, wrap_plain};
 
 const TITLE: &str = "Help";
@@ -39,6 +40,13 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
         lines.extend(wrap_plain(&about(*area, model), width, theme.text()));
         lines.push(Line::default());
     }
+    // All that the command bar may have no room for.
+    lines.push(Line::styled("Here", theme.heading()));
+    for (key, does) in commands(model) {
+        let key = Span::styled(format!("  {key:<KEYS$} "), theme.accent());
+        lines.push(Line::from(vec![key, Span::raw(does)]));
+    }
+    lines.push(Line::default());
     let others = Area::ALL.into_iter().filter(|area| !here.contains(area));
     for area in here.iter().copied().chain(others) {
         lines.push(Line::styled(area.title(), theme.heading()));

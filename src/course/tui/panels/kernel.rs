@@ -88,7 +88,9 @@ impl KernelPanel {
             // The results are prose and may wrap; code is folded, and the picture keeps its columns.
             let parts = match tab {
                 RESULTS if !text.contains(" | ") => wrapped(text, wide),
-                FILE | SOLUTION => return folded(Line::styled(text.clone(), style), wide.max(1)),
+                RESULTS | FILE | SOLUTION => {
+                    return folded(Line::styled(text.clone(), style), wide.max(1));
+                }
                 _ => vec![cut(text, wide, theme)],
             };
             let parts = parts.into_iter();
@@ -149,7 +151,7 @@ impl Panel for KernelPanel {
     }
 
     fn commands(&self) -> Vec<PanelCommand> {
-        vec![(PanelAction::NextSection, "file, memory")]
+        vec![(PanelAction::NextSection, "section")]
     }
 
     fn hidden(&self) -> (usize, usize) {

@@ -4,7 +4,7 @@ use ratatui::text::Line;
 
 use super::history::{Bucket, FigureHistory};
 use crate::tui::{NOT_REPORTED, Pane, Plot, PlotAxis, PlotSeries, PlotShape, milliseconds};
-use tinyllama_base::named;
+use tinyllama_base::{named, plural};
 
 named! {
     /// The steps that a chart shows.
@@ -89,7 +89,7 @@ impl<'a> Chart<'a> {
             .collect();
         let steps = drawn.iter().map(|drawn| drawn.steps).max().unwrap_or(0);
         let mut title = match span {
-            ChartSpan::Recent => format!("{}: last {steps} steps", self.title()),
+            ChartSpan::Recent => format!("{}: last {}", self.title(), plural(steps, "step")),
             ChartSpan::Whole => format!("{}: whole run", self.title()),
         };
         let extreme = |pick: fn(f64, f64) -> f64, of: fn(&(f64, Bucket)) -> f64| {

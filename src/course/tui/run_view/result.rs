@@ -137,11 +137,20 @@ fn verdicts(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line
             let said: Vec<&str> = outcome.text.split_whitespace().collect();
             let said = said.join(" ");
             let said = said.split(". ").next().unwrap_or_default();
-            line.push(Span::raw(format!("  {said}")));
-            let columns: usize = line.iter().map(Span::width).sum();
-            match room >= ROOMY && columns > usize::from(wide) {
-                true => lines.extend(hanging(vec![], Span::raw("  "), line, wide.into())),
-                false => lines.push(both_ends(line, Span::raw(""), 0, wide, theme)),
+            let said = Span::raw(format!("  {said}"));
+            let columns = line.iter().map(Span::width).sum::<usize>() + said.width();
+            if room >= ROOMY && columns > usize::from(wide) {
+                let indent = Span::raw("  ");
+                lines.push(Line::from(line));
+                lines.extend(hanging(
+                    vec![indent.clone()],
+                    indent,
+                    vec![said],
+                    wide.into(),
+                ));
+            } else {
+                line.push(said);
+                lines.push(both_ends(line, Span::raw(""), 0, wide, theme));
             }
             continue;
         }

@@ -5,9 +5,11 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use crate::run::{Launcher, launcher};
+use crate::run::launcher;
+use crate::session::SessionLocation;
 use crate::tui::update::profiler::send_import;
 use crate::tui::{BackgroundTask, HandOver, Message, ProfileMessage, TaskContext};
+use crate::tutor::TutorOptions;
 
 /// Sends the result once the program has ended: a description of the trouble, or `None`.
 type OnProgramEnd = Box<dyn FnOnce(&TaskContext, io::Result<Option<String>>) + Send>;
@@ -17,7 +19,7 @@ type OnProgramEnd = Box<dyn FnOnce(&TaskContext, io::Result<Option<String>>) + S
 ///
 /// # Errors
 /// A message for the learner, if there is nothing to start.
-pub fn program(request: HandOver, launcher: &Launcher) -> Result<BackgroundTask, String> {
+pub fn program(request: HandOver, options: &TutorOptions) -> Result<BackgroundTask, String> {
     let greeting = match request {
         HandOver::Shell => "`exit` returns to the tutor.\n",
         _ => "",
@@ -32,9 +34,16 @@ pub fn program(request: HandOver, launcher: &Launcher) -> Result<BackgroundTask,
         // The course writes `tinyllama-tutor` in its commands, whichever path started this program.
         command.env("PATH", path);
     }
-    if !launcher.is_local() {
+    if !options.launcher.is_local() {
         // Commands of this program make their runs through the same launcher as the tutor.
-        command.env(launcher::VARIABLE, launcher.json());
+        command.env(launcher::VARIABLE, options.launcher.json());
+    }
+    let SessionLocation { folder, learner } = &options.location;
+    if let Some(class) = folder.parent().filter(|_| options.in_class) {
+        // They are also about the session that the tutor has open.
+        command
+            .env(launcher::CLASS, class)
+            .env("TINYLLAMA_LEARNER", learner);
     }
     let job = move |context: &TaskContext| {
         print!("{greeting}");
@@ -79,7 +88,8 @@ fn prepare(request: HandOver) -> Result<(Vec<OsString>, OnProgramEnd), String> {
             let program = std::env::current_exe().map_err(|error| not_started(&error))?;
             let argv = argv.into_iter().map(OsString::from);
             // The learner has to read the program's output before the tutor draws its screen again.
-            let line = r#""$@"; printf '\nEnter returns to the tutor. '; read -r _"#;
+            let line =
+                r#""$@"; code=$?; printf '\nEnter returns to the tutor. '; read -r _; exit $code"#;
             let shell = ["/bin/sh", "-c", line, "sh"].map(OsString::from);
             let argv = shell.into_iter().chain([program.into()]).chain(argv);
             Ok((argv.collect(), Box::new(say_if_not_started)))

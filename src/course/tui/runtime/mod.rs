@@ -323,7 +323,7 @@ impl EffectHandler for ThreadedEffects {
                 round,
             } => {
                 let start = self.start(&job, &flags, round.as_deref());
-                self.start_run(id, false, Speed::Real, move || Ok(start?));
+                self.start_run(id, false, Speed::REAL, move || Ok(start?));
             }
             Effect::PlayRecording {
                 id,
@@ -352,7 +352,7 @@ impl EffectHandler for ThreadedEffects {
     }
 
     fn prepare(&mut self, request: HandOver) -> Result<BackgroundTask, String> {
-        hand_over::program(request, &self.context.options.launcher)
+        hand_over::program(request, &self.context.options)
     }
 
     fn start_program(&mut self, work: BackgroundTask) {

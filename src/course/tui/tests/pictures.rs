@@ -24,7 +24,7 @@ const SCREENS: [PictureScreen; 5] = [
     (
         "run",
         "A run that has ended, next to its step",
-        (140, 36),
+        (120, 40),
         Some(""),
     ),
     ("first", "The first screen of a learner", (80, 24), None),

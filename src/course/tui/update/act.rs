@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ask, kernel, navigate, note_time, primary, runs};
+use super::{ask, kernel, navigate, note_time, primary, profile, runs};
 use crate::lesson::{RunName, Runs};
 use crate::session::{SessionState, StepStatus};
 use crate::tui::model::WIDE;
@@ -12,10 +12,13 @@ use crate::tui::{
 };
 use crate::tutor::document::{Editable, Figures};
 
+/// Said where Enter has to wait for a run.
+pub const WAIT: &str = "This is still running; one moment.";
+
 pub fn act(model: &mut Model, here: &OpenStep) -> Effects {
     match primary::primary(model, here) {
         Some(primary) => primary.act(model, here),
-        None => model.notify("This is still running; one moment."),
+        None => model.notify(WAIT),
     }
 }
 
@@ -74,6 +77,10 @@ pub fn view(model: &mut Model, here: &OpenStep) -> Effects {
         }
         Some(Figures::Profile) => {
             if model.step.as_ref().is_none_or(|view| view.panel.is_none()) {
+                let is_done = model.progress_at(&here.at).status == StepStatus::Done;
+                if is_done && profile::reads_sample(model, here) {
+                    return profile::import_sample(model, here);
+                }
                 return model
                     .notify("There is no profile yet: run the profiler, or import a file.");
             }

@@ -1,5 +1,7 @@
 //! The log of the commands that this visit ran: each can be copied or run again.
 
+use itertools::Itertools;
+
 use super::palette::PaletteEntry;
 use super::{copy, profile, runs};
 use crate::tui::model::log::{LoggedCommand, LoggedKind};
@@ -33,14 +35,17 @@ pub fn entries(model: &Model) -> Vec<PaletteEntry> {
     entries.collect()
 }
 
-/// A text such as `ok in 12 s, 3 min 10 s ago`.
+/// A text such as `ok in 12 s, 3 min ago`.
 fn state(command: &LoggedCommand, model: &Model) -> String {
     let since = |then| duration(model.now.saturating_sub(then).as_secs_f64());
     match &command.ended {
         None => format!("running for {}", since(command.started)),
         Some((ended, how)) => {
             let took = duration(ended.saturating_sub(command.started).as_secs_f64());
-            format!("{how} in {took}, {} ago", since(*ended))
+            let since = since(*ended);
+            // The larger unit leaves room for the command.
+            let ago = since.splitn(3, ' ').take(2).format(" ");
+            format!("{how} in {took}, {ago} ago")
         }
     }
 }

@@ -131,9 +131,22 @@ pub fn open_now(model: &mut Model, at: StepRef) -> Effects {
     if let Some(index) = rows.position(is_here) {
         model.outline.cursor.row = index;
     }
+    if let Some(StepView {
+        at,
+        panel: Some(panel),
+        ..
+    }) = model.step.take()
+        && course
+            .step(&at.lesson, &at.step)
+            .is_some_and(|step| step.as_profile().is_some())
+    {
+        model.profiles.push((at, panel));
+    }
+    let read = model.profiles.iter().position(|(read, _)| *read == at);
     let shown = |run: &TutorRun| run.phase.is_alive() && matches!(run.job, Job::Run(_));
     model.step = Some(StepView {
         panel_open: model.run_at(&at).is_some_and(shown),
+        panel: read.map(|index| model.profiles.remove(index).1),
         at: at.clone(),
         ..StepView::default()
     });
@@ -218,6 +231,14 @@ fn end_of_lesson(model: &mut Model, here: &OpenStep) -> Effects {
     let state = Arc::clone(&model.state);
     let OpenStep { lesson, .. } = here;
     let done = progress(&model.state, lesson);
+    if done.finished == 1
+        && done.count > 1
+        && model.progress_at(&here.at).status != StepStatus::Open
+    {
+        // The first page starts the lesson's last step; the lesson itself begins now.
+        let first = lesson.steps.first()?;
+        return open(model, StepRef::new(&lesson.id, &first.id));
+    }
     if !done.is_finished() {
         return go_to_unfinished(model, here, done.count - done.finished);
     }

@@ -219,6 +219,11 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
             }
             return (entry.choose)(model);
         }
+        // No entry begins with a question mark.
+        (KeyCode::Char('?'), false) if palette.text().is_empty() => {
+            model.notify(palette.list.help());
+            return model.push_overlay(Overlay::Palette(palette));
+        }
         (KeyCode::Char('u'), true) => {
             palette.query.delete_line_by_head();
             PanelAction::Top

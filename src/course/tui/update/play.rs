@@ -36,7 +36,7 @@ fn start(model: &mut Model, at: StepRef, recording: String, origin: String) -> E
     let played = PlayedRecording {
         recording,
         origin,
-        speed: Speed::Real,
+        speed: Speed::REAL,
     };
     runs::queue(model, at, Some(played))
 }

@@ -1,7 +1,8 @@
 //! The action of Enter at a step: always the one thing that the step waits for.
 
 use super::{act, ask, navigate, profile, recall, runs, scroll};
-use crate::session::StepStatus;
+use crate::lesson::QuizAnswer;
+use crate::session::{StepRef, StepStatus};
 use crate::tui::{Effects, Model, OpenStep, PanelAction, RunPhase};
 use crate::tutor::document::{Given, MenuAction, MenuLine, PrimaryAction};
 
@@ -38,9 +39,19 @@ fn start(model: &mut Model, here: &OpenStep) -> Effects {
 fn take_line(model: &mut Model, here: &OpenStep) -> Effects {
     let at = here.at.clone();
     match model.line()?.act {
+        MenuAction::Give(Given::Answer(answer)) if was_wrong(model, &at, answer) => {
+            model.notify("That answer was wrong before; choose another one.")
+        }
         MenuAction::Give(given) => recall::give(model, at, given),
         MenuAction::Run(_, flags) => runs::queue_with(model, at, flags, None),
     }
+}
+
+/// A choice that was already marked as wrong is not counted once more.
+fn was_wrong(model: &Model, at: &StepRef, answer: QuizAnswer) -> bool {
+    let answers = model.progress_at(at).answers;
+    let mut wrong = answers.iter().filter(|given| !given.correct);
+    wrong.any(|given| given.answer == answer.as_number())
 }
 
 fn choose(model: &mut Model, here: &OpenStep) -> Effects {

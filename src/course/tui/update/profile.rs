@@ -1,5 +1,7 @@
 //! Profile steps.
 
+use std::path::Path;
+
 use super::primary::Primary::{self, Do};
 use super::{ask, profiler};
 use crate::profiler::commands::line::CommandLine;
@@ -20,9 +22,16 @@ pub fn primary(model: &Model, here: &OpenStep) -> Option<Primary> {
     let is_installed = prepared.as_ref().is_ok_and(|it| it.is_installed);
     Some(match here.step.golden.import {
         _ if is_installed => Do("run the profiler", |model, here| run(model, here, false)),
-        Some(_) => Do("import the sample", import_sample),
+        Some(_) => Do(IMPORT_SAMPLE, import_sample),
         None => Do("import a file", import),
     })
+}
+
+const IMPORT_SAMPLE: &str = "import the sample";
+
+/// Returns whether Enter imports the sample, because the profiler is not installed.
+pub fn reads_sample(model: &Model, here: &OpenStep) -> bool {
+    matches!(primary(model, here), Some(Do(IMPORT_SAMPLE, _)))
 }
 
 pub fn in_terminal(model: &mut Model, here: &OpenStep) -> Effects {
@@ -138,9 +147,23 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effe
         }
         ProfileMessage::Imported(Ok((import, parts))) => {
             view.profile.is_running = false;
-            let lines = view.profile.line().map(|line| line.args());
-            let lines = lines.unwrap_or_default().into_iter();
-            let command = lines.map(|word| word.to_string_lossy().into_owned());
+            let files: Vec<&Path> = import
+                .taken
+                .iter()
+                .map(|file| file.path.as_path())
+                .collect();
+            let mut places = files.iter().take(1).flat_map(|file| file.ancestors());
+            let place = places.find(|place| files.iter().all(|file| file.starts_with(place)));
+            let place = place.unwrap_or(Path::new(""));
+            // A file from elsewhere was not made by this step's command.
+            let line = view.profile.line();
+            let command = match line.filter(|line| place.starts_with(&line.folder)) {
+                Some(line) => line.args(),
+                None => vec!["profile".into(), "import".into(), place.into()],
+            };
+            let command = command
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned());
             view.panel = Some(Box::new(panel(*import, &parts)));
             view.panel_open = true;
             let (at, command) = (at.clone(), command.collect());

@@ -45,14 +45,12 @@ pub fn in_panel(model: &mut Model, action: PanelAction) -> Effects {
     // A key that the step's figures do not use goes to the step.
     if action == PanelAction::Select && !model.dirty && model.top_panel().is_none() {
         let course = Arc::clone(&model.course);
-        let here = model.open_step(&course).filter(|here| {
-            let run = model.run_at(&here.at);
-            !run.is_some_and(|run| run.phase.is_alive())
-        });
-        if let Some(here) = here {
-            model.dirty = true;
-            return act::act(model, &here);
-        }
+        let here = model.open_step(&course)?;
+        model.dirty = true;
+        return match model.run_at(&here.at) {
+            Some(run) if run.phase.is_alive() => model.notify(act::WAIT),
+            _ => act::act(model, &here),
+        };
     }
     effects
 }

@@ -226,6 +226,55 @@ fn enter_imports_the_sample_of_a_profile_step_without_its_tool() {
 }
 
 #[test]
+fn a_profile_is_still_there_when_the_learner_comes_back_to_its_step() {
+    let mut script = Script::in_new_folder();
+    let state = Arc::make_mut(&mut script.model.state);
+    state.unlocked.insert("second".into(), "Teacher".into());
+    let at = StepRef::new("second", "profiler");
+    script.open(at.clone());
+    let fixture = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../lessons/profiles/jacobi_kernel_stats.csv"
+    );
+    let import = crate::profiler::read::import(fixture.as_ref()).expect("a profile");
+    let imported = Ok((Box::new(import), Default::default()));
+    script.send(Message::Profile(
+        at.clone(),
+        ProfileMessage::Imported(imported),
+    ));
+    assert!(
+        script.look().contains("JacobiIterationKernel"),
+        "{}",
+        script.look()
+    );
+    // No profiler ran here.
+    let commands: Vec<_> = script
+        .model
+        .state
+        .runs
+        .values()
+        .map(|run| run.command.clone())
+        .collect();
+    assert!(
+        matches!(&commands[..], [command] if command[..2] == ["profile", "import"]),
+        "{commands:?}"
+    );
+    script.open(StepRef::new("first", "text"));
+    script.open(at);
+    assert!(
+        !script.look().contains("JacobiIterationKernel"),
+        "the text comes first"
+    );
+    assert!(bar(&mut script).contains("v figures"), "{}", script.look());
+    script.keys("v");
+    assert!(
+        script.look().contains("JacobiIterationKernel"),
+        "{}",
+        script.look()
+    );
+}
+
+#[test]
 fn a_palette_without_a_match_stays_and_help_begins_with_where_one_is() {
     let mut script = in_the_first_lesson();
     script.keys(": x q x q enter");

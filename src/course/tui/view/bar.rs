@@ -25,7 +25,7 @@ pub fn draw(model: &Model, mut pane: Pane) {
 }
 
 /// Most useful first. Keys that do not fit are only on the help page; the help key itself always fits.
-fn commands(model: &Model) -> Vec<BarEntry> {
+pub fn commands(model: &Model) -> Vec<BarEntry> {
     let fixed: &[(&str, &'static str)] = match &model.overlay {
         Some(Overlay::Ask(ask)) if ask.has_lines => {
             &[("esc", "keep and close"), ("ctrl-c", "leave unchanged")]
@@ -35,9 +35,15 @@ fn commands(model: &Model) -> Vec<BarEntry> {
             ("up/down", "choose"),
             ("enter", "go"),
             ("space", "mark to copy together"),
+            ("?", "help"),
             ("esc", "close"),
         ],
-        Some(Overlay::Palette(_)) => &[("up/down", "choose"), ("enter", "go"), ("esc", "close")],
+        Some(Overlay::Palette(_)) => &[
+            ("up/down", "choose"),
+            ("enter", "go"),
+            ("?", "help"),
+            ("esc", "close"),
+        ],
         Some(Overlay::Confirm(_)) => &[("y", "yes"), ("any other key", "no")],
         Some(Overlay::Panel(_)) | None => &[],
     };
@@ -127,6 +133,7 @@ fn step(list: &mut BarEntries) {
             commands.any(|(action, _)| action == PanelAction::Select)
         });
         let primary = primary(model, &here).filter(|_| !is_alive && !selects);
+        let is_next = matches!(primary, Some(Primary::Next));
         let opens = |primary: &Primary| is_kernel && !matches!(primary, Primary::Next);
         if let Some(primary) = primary.filter(|primary| !opens(primary)) {
             list.add(Area::Step, Action::Act, primary.label());
@@ -148,7 +155,8 @@ fn step(list: &mut BarEntries) {
         for (action, does) in of_kernel.filter(|_| is_kernel) {
             list.add(Area::Step, *action, does);
         }
-        if !is_alive {
+        // Where Enter goes on, it is named above.
+        if !is_alive && !is_next {
             list.usual(Area::Step, &[Action::Next]);
         }
         return;
@@ -161,10 +169,12 @@ fn step(list: &mut BarEntries) {
         .step
         .as_ref()
         .is_some_and(|view| view.scroll.hidden().1 > 0);
-    if is_longer {
+    let primary = primary(model, &here);
+    // Enter is named below, also where it reads on.
+    let reads_on = |primary: &Primary| matches!(primary, Primary::Do("read on", _));
+    if is_longer && !primary.as_ref().is_some_and(reads_on) {
         list.add(Area::Step, Action::Forward, "read on");
     }
-    let primary = primary(model, &here);
     let chosen = model.step.as_ref().and_then(|view| view.choice).is_some();
     let action = model.context(&here).map(|context| context.document().1);
     match (action, &primary) {
@@ -186,7 +196,7 @@ fn step(list: &mut BarEntries) {
     }
     let is_next = matches!(primary, Some(Primary::Next));
     let is_offered = |action| match action {
-        Action::View => run.is_some(),
+        Action::View => run.is_some() || model.step.as_ref().is_some_and(|it| it.panel.is_some()),
         Action::Again => run.is_some() && !is_alive && is_next,
         Action::Play => !model.may_have_gpu && model.recording_at(&here.at).is_some(),
         Action::Follow => here.step.text.contains("]("),

@@ -9,7 +9,7 @@ use crate::tui::{FocusedScreen, Model};
 /// if the longest line leaves more.
 const OUTLINE: (u16, u16) = (36, 56);
 /// Longer lines are hard to read.
-const LONGEST_LINE: u16 = 100;
+pub const LONGEST_LINE: u16 = 100;
 /// Least columns of a text with its margins next to figures, and of the figures. The outline is hidden if
 /// they need its room.
 const LEAST_TEXT: u16 = 63;

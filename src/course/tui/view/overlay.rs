@@ -65,7 +65,7 @@ fn draw_panel(panel: &dyn Panel, rows_left: u16, pane: &mut Pane) {
 
 fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     let area = pane.area;
-    let width = area.width.saturating_sub(8).min(70);
+    let width = area.width.saturating_sub(4).min(100);
     let height = area.height.saturating_sub(4).min(18);
     let outside = Rect::new(area.x + (area.width - width) / 2, area.y + 1, width, height);
     let title = match &palette.list {

@@ -88,7 +88,7 @@ fn playing(model: &Model, played: &PlayedRecording) -> String {
     let [faster, slower] =
         [Action::Faster, Action::Slower].map(|action| model.keys.shown(Area::Step, action));
     let speed = match played.speed {
-        Speed::End => "playing to its end".to_string(),
+        Speed::END => "playing to its end".to_string(),
         speed => format!("playing at {}{speed}", model.theme.glyphs.times),
     };
     format!("{speed} ({faster} faster, {slower} slower)")

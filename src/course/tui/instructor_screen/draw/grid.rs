@@ -8,6 +8,7 @@ use crate::instructor::{Dashboard, LearnerView};
 use crate::lesson::Course;
 use crate::tui::panels::text::cut_middle;
 use crate::tui::{Pane, Theme};
+use tinyllama_base::table::shortened_apart;
 
 /// Columns of the minutes and of the time since the learner's last action.
 const TIMES: [u16; 2] = [5, 7];
@@ -111,6 +112,9 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
     let most = area.width.saturating_sub(others).max(LEAST_NAME);
     let longest = columns(longest.max(" learner".len())).min(most);
     // Columns that remain for remarks, with a blank between columns.
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let cut = |name: &str| cut_middle(name, longest.into(), theme);
+    let names = shortened_apart(&all, longest.into(), theme.glyphs.ellipsis, cut);
     let left = |cell: usize| {
         let taken = longest + grid(cell) + TIMES.iter().sum::<u16>() + 4;
         area.width.saturating_sub(taken)
@@ -133,14 +137,14 @@ pub fn draw(dashboard: &Dashboard, course: &Course, pane: Pane) {
             cells.push(" ".into());
         }
         vec![
-            Text::from(cut_middle(&name, longest.into(), theme)),
+            Text::from(name),
             Text::from(Line::from(cells)),
             Text::from(format!("{:.0}", view.minutes)),
             Text::from(view.last_seen()),
             folded(&view.remarks(false), left(cell), theme),
         ]
     });
-    let total = total(dashboard, &groups, cell, left(cell), theme);
+    let total = total(dashboard, &groups, cell, left(cell));
     draw_table(
         dashboard,
         rows.collect(),
@@ -170,7 +174,9 @@ fn head(
         for at in group.lessons.clone() {
             let label = group.label(at);
             let label = match cell {
-                3 => label,
+                3 if label.len() < cell => label,
+                // A blank to the next column says more than the letter once more.
+                3 => label.chars().skip(1).collect(),
                 _ => label.chars().last().into_iter().collect(),
             };
             let style = match dashboard.described() == Some(at) {
@@ -198,7 +204,6 @@ fn total(
     groups: &[LessonGroup],
     cell: usize,
     room: u16,
-    theme: &Theme,
 ) -> Vec<Text<'static>> {
     let finished = |at: usize| {
         let lessons = dashboard
@@ -220,7 +225,11 @@ fn total(
         counts.push(' ');
     }
     let blank = Text::default;
-    let text = folded("learners past each lesson", room, theme);
+    // In more lines it would hide learners.
+    let text = match room {
+        26.. => Text::from("learners past each lesson"),
+        _ => blank(),
+    };
     vec![
         Text::from(" past it"),
         Text::from(counts),

@@ -36,13 +36,14 @@ impl PlotAxis {
         PlotAxis::exactly(0.0, high, label)
     }
 
-    /// From `low` to `high` with a margin of 5 % of the range on both sides.
+    /// From `low` to `high` with a margin of 5 % of the range on both sides. It does not pass zero.
     pub fn fitted(low: f64, high: f64, label: impl Into<String>) -> Self {
         let air = match high - low {
             air if air > 0.0 && air.is_finite() => 0.05 * air,
             _ => 0.5 * low.abs().max(1e-9),
         };
-        PlotAxis::exactly(low - air, high + air, label)
+        let least = if low < 0.0 { f64::NEG_INFINITY } else { 0.0 };
+        PlotAxis::exactly((low - air).max(least), high + air, label)
     }
 
     /// From `low` to `high` exactly; a range of one value gets some width.
@@ -143,6 +144,13 @@ mod tests {
         ] {
             assert_eq!(end_label(value), label);
         }
+    }
+
+    #[test]
+    fn the_margin_of_an_axis_does_not_pass_zero() {
+        assert_eq!(PlotAxis::fitted(0.02, 7.0, "nats").low, 0.0);
+        assert!(PlotAxis::fitted(5.9, 7.0, "nats").low > 5.8);
+        assert!(PlotAxis::fitted(-1.0, 7.0, "").low < -1.0);
     }
 
     #[test]

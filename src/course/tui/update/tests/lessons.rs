@@ -161,6 +161,38 @@ fn the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page() {
 }
 
 #[test]
+fn after_the_first_run_the_lesson_begins_without_a_word_about_its_end() {
+    let mut script = Script::with_course(Course::load(&CourseSource::BuiltIn).unwrap());
+    script.keys("enter");
+    let id = script.started().expect("the first run");
+    script.finish(id);
+    script.keys("enter");
+    assert!(script.look().contains("Step 1 of 5"), "{}", script.look());
+    assert!(script.model.notice.is_none(), "{:?}", script.model.notice);
+    script.keys("n");
+    assert!(script.look().contains("Step 2 of 5"), "{}", script.look());
+    assert!(script.model.notice.is_none(), "{:?}", script.model.notice);
+}
+
+#[test]
+fn a_choice_that_was_wrong_is_not_counted_once_more() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n 1 enter");
+    let attempts = |script: &Script| {
+        let step = script.model.state.step("first", "question");
+        step.map(|step| step.attempts)
+    };
+    assert_eq!(attempts(&script), Some(1));
+    script.keys("enter");
+    assert_eq!(attempts(&script), Some(1));
+    let said = &script.model.notice.as_ref().expect("a notice").text;
+    insta::assert_snapshot!(said, @"That answer was wrong before; choose another one.");
+    script.keys("2 enter");
+    assert_eq!(attempts(&script), Some(2));
+    assert_eq!(status(&script, "question"), StepStatus::Done);
+}
+
+#[test]
 fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
     let mut script = Script::in_new_folder();
     let folder = tempfile::tempdir().expect("a folder");
@@ -169,6 +201,14 @@ fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
     let screen = drawn(&mut script, 120, 30);
     for key in ["h hint", "S solution", "N begin anew", "B time it"] {
         assert!(screen.contains(key), "{key}: {screen}");
+    }
+    for columns in [60, 80] {
+        let text = drawn(&mut script, columns, 24);
+        assert!(text.contains("M machine"), "{text}");
+        script.keys("v");
+        let figures = drawn(&mut script, columns, 24);
+        script.keys("v");
+        assert!(figures.contains("M machine"), "{figures}");
     }
     script.keys("h");
     assert!(
@@ -265,7 +305,17 @@ fn a_path_is_chosen_on_the_first_page_and_the_outline_shows_what_is_on_it() {
         drawn(&mut script, 99, 60).contains("proof"),
         "the welcome names the paths"
     );
-    script.keys("P p r o o f enter");
+    script.keys("P ?");
+    let help = drawn(&mut script, 80, 24);
+    assert!(help.contains("proof: one question"), "{help}");
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "Letters of a name shorten this list.",
+        "\"Paths through the course\" says what each leaves out.",
+    ] {
+        assert!(words.contains(said), "{help}");
+    }
+    script.keys("p r o o f enter");
     let path = script.model.state.path.clone();
     assert_eq!(path.map(|path| path.id).as_deref(), Some("proof"));
     script.keys("esc");

@@ -187,7 +187,7 @@ fn enter_reads_on_before_it_goes_on() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(
                 script.look().lines().last().unwrap().trim(),
-                @"space read on  enter read on  ? help  L links  w words"
+                @"enter read on  L links  ? help  w words  n next  p back"
             );
         }
         script.keys("enter");
