@@ -290,3 +290,57 @@ fn a_seal_that_a_power_cut_took_is_made_good() {
     let found = verify(&place.folder, None, &course()).unwrap();
     assert_eq!(found.problems, [""; 0]);
 }
+
+#[test]
+fn an_order_is_examined_like_any_record() {
+    let folder = memory();
+    let place = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let report = document(&place, false);
+    let found = |change: &dyn Fn(&mut Value)| {
+        let mut forged = report.clone();
+        rewrite(&mut forged, |_, record| {
+            let mut event = record["event"].take();
+            change(&mut event);
+            record["event"] = event;
+        });
+        check(&forged, None).unwrap().problems.join("\n")
+    };
+    let order = |event: &mut Value| {
+        *event = json!({"ordered": {"order": "1", "events": [event.take()]}});
+    };
+    let turned = found(&|event| {
+        if let Some(correct) = event.pointer_mut("/answered/correct") {
+            *correct = (!correct.as_bool().unwrap()).into();
+            order(event);
+        }
+    });
+    let hinted = found(&|event| {
+        if event.pointer("/time_spent").is_some() {
+            order(event);
+        }
+    });
+    insta::assert_snapshot!(listed(&[turned, hinted]));
+}
+
+#[test]
+fn a_hand_in_is_of_the_session_it_is_held_against_and_not_older() {
+    let folder = memory();
+    let [ada, bob] = ["ada", "bob"].map(|name| walk(place(folder.path(), name), &course(), 2, 5));
+    let report = document(&ada, false);
+    let held = [
+        verify(&ada.folder, Some(&bob.folder), &course()).unwrap(),
+        check(&report, Some(&bob.folder)).unwrap(),
+    ];
+    for found in held {
+        assert_eq!(
+            found.problems,
+            ["Its last record is not one of the session's."]
+        );
+    }
+    let mut forged = report;
+    forged["written"] = "1999-01-01T00:00:00Z".into();
+    let found = check(&forged, None).unwrap();
+    assert_eq!(found.problems, [""; 0]);
+    let early = |line: &String| line.starts_with("It claims to be written 1999");
+    assert!(found.unusual.iter().any(early), "{found:?}");
+}
