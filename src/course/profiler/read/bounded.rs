@@ -178,4 +178,14 @@ mod tests {
         let error = input(&path, 70_001).unwrap().read_to_end(&mut Vec::new());
         insta::assert_snapshot!(error.unwrap_err());
     }
+
+    #[test]
+    fn eight_mebibytes_without_a_delimiter_are_the_most() {
+        let read = |after: usize| {
+            let text = [&[b'a'; 60_000], &b"\n"[..], &vec![b'b'; after]].concat();
+            LongestRun::new(&text[..], b'\n').read_to_end(&mut Vec::new())
+        };
+        assert_eq!(read(LONGEST - 1).unwrap(), 60_000 + LONGEST);
+        insta::assert_snapshot!(read(LONGEST).unwrap_err(), @"more than 8 MiB without a line break: this is not a profile");
+    }
 }

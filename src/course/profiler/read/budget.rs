@@ -125,3 +125,40 @@ unsafe extern "C" fn is_spent(work: *mut c_void) -> c_int {
     let is_left = take(&work.calls, 1) && Instant::now() < work.deadline;
     c_int::from(!is_left)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_grows_with_its_file_and_ends() {
+        let connection = Connection::open_in_memory().unwrap();
+        let limit = |bytes| QueryBudget::limit(&connection, bytes).unwrap();
+        let (small, large) = (limit(0), limit(8_000_000));
+        // SAFETY: both budgets are alive.
+        let [first, second] = [&small, &large].map(|budget| unsafe { budget.work.as_ref() });
+        let of = |budget: &QueryBudget, work: &QueryProgress| {
+            (budget.rows.get(), budget.text.get(), work.calls.get())
+        };
+        assert_eq!(of(&small, first), (ROWS, TEXT, CALLS));
+        let grown = (ROWS + 1_000_000, TEXT + 8_000_000, CALLS + 16_000_000);
+        assert_eq!(of(&large, second), grown);
+        assert!(second.deadline - first.deadline >= Duration::from_secs(8));
+        small.rows.set(1);
+        assert!(small.take_row() && !small.take_row());
+        // A text is taken once, and what does not fit leaves nothing.
+        small.text.set(3);
+        assert!(small.take_text("ab") && small.take_text("ab"));
+        assert!(!small.take_text("cd") && !small.take_text("e"));
+        let asked = |what: &str| connection.query_row(what, [], |row| row.get::<_, i64>(0));
+        assert_eq!(asked("PRAGMA temp_store"), Ok(2));
+        assert_eq!(asked("SELECT 'aa' GLOB '*a'"), Ok(1));
+        assert!(asked("SELECT 'aa' GLOB '*a*a*a*a*a*a*a*a*a'").is_err());
+        assert!(asked("SELECT length(zeroblob(2000000))").is_err());
+        let long = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 9999) SELECT max(n) FROM c";
+        assert_eq!(asked(long), Ok(9999));
+        second.calls.set(0);
+        assert!(asked(long).is_err());
+        drop(connection);
+    }
+}
