@@ -162,7 +162,7 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
         let who = findings.learner.as_deref();
         let who = plain(who.unwrap_or("a learner whose name was left out"));
         let (kind, records) = (&findings.kind, findings.records);
-        let width = AnalysisPage::default().whole();
+        let width = AnalysisPage::default().widest();
         let mut page = format!("{kind} of {who}, {records} records\n");
         for (label, list) in [
             ("wrong", &findings.problems),

@@ -274,10 +274,11 @@ fn a_recording_is_played_at_any_speed_above_zero() {
     let refused = play("0");
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(
-        said.contains("`0` is not a speed: a factor above 0, such as 4 or 0.5, or end"),
-        "{said}"
-    );
+    insta::assert_snapshot!(said, @"
+    error: invalid value '0' for '--speed <SPEED>': `0` is not a speed: a factor above 0, such as 4 or 0.5, or end
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]

@@ -37,8 +37,8 @@ impl Default for AnalysisPage {
 }
 
 impl AnalysisPage {
-    /// The terminal's width. Without a terminal, no name is shortened and no line is broken.
-    pub fn whole(&self) -> usize {
+    /// Columns of a table of names. Without a terminal, no name is shortened and no line is broken.
+    pub fn widest(&self) -> usize {
         match io::stdout().is_terminal() {
             true => self.width,
             false => usize::MAX,

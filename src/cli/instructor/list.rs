@@ -70,7 +70,7 @@ impl Instructor<'_> {
                         .right("step ms", |rung| number_or_not(rung.step_ms, 2))
                         .left("flags", |rung| rung.flags.clone()),
                 )
-                .render(page.whole())
+                .render(page.widest())
                 .trim(),
             ),
         }
@@ -85,7 +85,7 @@ impl Instructor<'_> {
         }
         match views {
             [] => page.line("No learner has started yet."),
-            _ => page.line(tables(views, page.whole()).trim()),
+            _ => page.line(tables(views, page.widest()).trim()),
         }
         if views.iter().any(|view| view.problem.is_some()) {
             page.line(format_args!("\n{PERMISSIONS}"));

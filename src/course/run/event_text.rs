@@ -27,7 +27,8 @@ fn activations(event: &Activations) -> String {
         .right("min", move |layer| number(layer.min))
         .right("max", move |layer| number(layer.max))
         .left("", |layer| {
-            ["!", ""][usize::from(layer.within_bounds)].to_owned()
+            let mark = if layer.within_bounds { "" } else { "!" };
+            mark.to_owned()
         })
         .note(match &event.first_outside {
             Some(layer) => {
