@@ -171,6 +171,19 @@ impl Instruction {
         std::iter::once(self).chain(second)
     }
 
+    /// Returns whether two accesses of the same bytes need an order. Neither two loads nor two atomic operations do.
+    pub fn needs_order(&self, other: &Self) -> bool {
+        let kinds = self.memory.as_ref().zip(other.memory.as_ref());
+        kinds.is_some_and(|(one, other)| {
+            let kinds = (&one.kind, &other.kind);
+            !matches!(
+                kinds,
+                (MemoryKind::Load, MemoryKind::Load)
+                    | (MemoryKind::Atomic(_), MemoryKind::Atomic(_))
+            )
+        })
+    }
+
     /// Returns what the instruction does to memory, if it reaches any.
     pub fn verb(&self) -> Option<&'static str> {
         Some(match self.memory.as_ref()?.kind {

@@ -305,24 +305,17 @@ fn lanes_take_values_from_the_lanes_that_the_manuals_name() {
                 "v_lshlrev_b32_e32 v2, 2, v0; v_xor_b32_e32 v2, 4, v2; {off}; {name} v1, v2, v0; s_waitcnt lgkmcnt(0)"
             )
         };
-        taken(
-            target,
-            &exchange("ds_bpermute_b32"),
-            &|lane| match (on(lane), on(lane ^ 1)) {
-                (true, true) => (lane ^ 1) as u32,
-                (true, false) => 0,
-                _ => OLD,
-            },
-        );
-        taken(
-            target,
-            &exchange("ds_permute_b32"),
-            &|lane| match (on(lane), on(lane ^ 1)) {
-                (true, true) => (lane ^ 1) as u32,
-                (true, false) => 0,
-                _ => OLD,
-            },
-        );
+        for name in ["ds_bpermute_b32", "ds_permute_b32"] {
+            taken(
+                target,
+                &exchange(name),
+                &|lane| match (on(lane), on(lane ^ 1)) {
+                    (true, true) => (lane ^ 1) as u32,
+                    (true, false) => 0,
+                    _ => OLD,
+                },
+            );
+        }
         taken(
             target,
             "ds_swizzle_b32 v1, v0 offset:swizzle(SWAP,4); s_waitcnt lgkmcnt(0)",

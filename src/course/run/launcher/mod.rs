@@ -29,7 +29,10 @@ use tinyllama_contract::Synchronize;
 
 /// Environment variable that names the launcher if no flag does. It may also contain the launcher as JSON.
 pub const VARIABLE: &str = "TINYLLAMA_LAUNCHER";
+/// Environment variable with the folder of the class.
 pub const CLASS: &str = "TINYLLAMA_CLASS";
+/// Environment variable with the name of the learner.
+pub const LEARNER: &str = "TINYLLAMA_LEARNER";
 
 /// The place in which a run executes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -43,7 +43,7 @@ pub fn program(request: HandOver, options: &TutorOptions) -> Result<BackgroundTa
         // They are also about the session that the tutor has open.
         command
             .env(launcher::CLASS, class)
-            .env("TINYLLAMA_LEARNER", learner);
+            .env(launcher::LEARNER, learner);
     }
     let job = move |context: &TaskContext| {
         print!("{greeting}");

@@ -17,21 +17,24 @@ const LOG_LINES: usize = 12;
 
 /// Returns the effect of Enter at a profile step; `None` while the tutor looks for the profiler or runs it.
 pub fn primary(model: &Model, here: &OpenStep) -> Option<Primary> {
-    let profile = &model.step.as_ref()?.profile;
-    let prepared = profile.prepared.as_ref().filter(|_| !profile.is_running)?;
-    let is_installed = prepared.as_ref().is_ok_and(|it| it.is_installed);
+    let is_installed = is_installed(model)?;
     Some(match here.step.golden.import {
         _ if is_installed => Do("run the profiler", |model, here| run(model, here, false)),
-        Some(_) => Do(IMPORT_SAMPLE, import_sample),
+        Some(_) => Do("import the sample", import_sample),
         None => Do("import a file", import),
     })
 }
 
-const IMPORT_SAMPLE: &str = "import the sample";
+/// `None` while the tutor looks for the profiler or runs it.
+fn is_installed(model: &Model) -> Option<bool> {
+    let profile = &model.step.as_ref()?.profile;
+    let prepared = profile.prepared.as_ref().filter(|_| !profile.is_running)?;
+    Some(prepared.as_ref().is_ok_and(|it| it.is_installed))
+}
 
 /// Returns whether Enter imports the sample, because the profiler is not installed.
 pub fn reads_sample(model: &Model, here: &OpenStep) -> bool {
-    matches!(primary(model, here), Some(Do(IMPORT_SAMPLE, _)))
+    here.step.golden.import.is_some() && is_installed(model) == Some(false)
 }
 
 pub fn in_terminal(model: &mut Model, here: &OpenStep) -> Effects {

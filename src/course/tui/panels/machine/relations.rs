@@ -58,7 +58,7 @@ impl MachinePanel {
     /// Finds the nearest step of another lane that uses the bytes of the chosen lane while nothing orders the two.
     pub(super) fn rival(&self) -> Option<Rival> {
         let (history, program) = (&self.trace.history, &self.trace.program);
-        let verb = self.instruction()?.verb()?;
+        let instruction = self.instruction()?;
         let (space, at, bytes) = match (self.record(self.at), &self.trace.stopped) {
             (Some(record), _) => {
                 let mut elements = record.elements.iter();
@@ -82,10 +82,9 @@ impl MachinePanel {
             if step == here {
                 interval = Some(passed[self.wave as usize]);
             }
-            let other = program.instructions[record.pc as usize].verb();
+            let other = &program.instructions[record.pc as usize];
             passed[record.wave as usize] += usize::from(self.is_barrier(record.pc));
-            // Reads need no order among themselves, and neither do atomic operations.
-            if other.is_none_or(|other| other == verb && verb != "writes")
+            if !other.needs_order(instruction)
                 || record.access.is_none_or(|access| access.space != space)
             {
                 continue;
