@@ -47,6 +47,7 @@ const REFUSED: &[(&[&str], i32, &[&str])] = &[
         &["--learning-rate", "positive"],
     ),
     (&["v1", "--learning-rate=-1"], 2, &["--learning-rate"]),
+    (&["v1", "--bucket-mb=nan"], 2, &["--bucket-mb", "above 0"]),
     (
         &["v1", "--data=/no/such/file"],
         2,
@@ -131,6 +132,18 @@ const SAID: &[ErrorCase] = &[
         "session verify",
     ),
     (&["session", "verify"], 2, &["begins one"], "session verify"),
+    (
+        &["recordings", "play", "v3", "--speed=x4x"],
+        2,
+        &["`x4x` is not a speed", "above 0", "or end"],
+        "panicked",
+    ),
+    (
+        &["profile", "rocprofv3", "v1", "--print", "--rocm=7x2"],
+        2,
+        &["--rocm", "X.Y, such as 7.2"],
+        "panicked",
+    ),
     (
         &["session", "show", "--class", "/no/such/class"],
         3,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::analysis::{AnalysisPage, parse_number};
 use super::doctor_launcher::LauncherReport;
-use super::print_result::print_document;
+use super::print_result::print_prose;
 use super::{Exit, collect, doctor_driver};
 use tinyllama_base::locale;
 use tinyllama_base::table::wrapped;
@@ -114,7 +114,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         terminal: terminal(),
         launched,
     };
-    print_document(args.json, &report, |out| print(out, &report))?;
+    print_prose(args.json, &report, |out| print(out, &report))?;
     let exit = if ready { Exit::Ok } else { Exit::Environment };
     let mut findings = report.findings.iter();
     if findings.any(|one| one.status == FindingStatus::Hangs) {

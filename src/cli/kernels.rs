@@ -12,7 +12,7 @@ use tinyllama_kernels::check::OutputCheck;
 use super::Exit;
 use super::analysis::AnalysisPage;
 use super::kernels_arch::{self, ArchArgs, KernelSelection};
-use super::print_result::{print_document, print_json, print_page};
+use super::print_result::{print_json, print_page, print_prose};
 use crate::emitted;
 use tinyllama_base::table::TableColumns;
 use tinyllama_contract::ElementType;
@@ -132,7 +132,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         "MB and MFLOP of one run in f32 are counted from the shapes of `{}`, not measured; runs are those of a step of v3",
         args.config
     ));
-    print_document(args.json, &listed, |out| {
+    print_prose(args.json, &listed, |out| {
         let mut kernels = listed.iter();
         kernels.try_for_each(|kernel| print_listed(out, kernel))?;
         write!(out, "{page}")

@@ -8,6 +8,7 @@ use tinyllama_base::statistics::Interval;
 use tinyllama_base::table::{TableColumns, TextTable, push_wrapped};
 use tinyllama_course::analysis::relative::factor;
 use tinyllama_course::analysis::workshop::ClaimComparison;
+use tinyllama_course::plain::LONGEST_LINE;
 
 /// Lines and tables for a terminal.
 #[derive(Debug)]
@@ -64,7 +65,11 @@ impl AnalysisPage {
 
     /// Appends an indented, wrapped paragraph.
     pub fn paragraph(&mut self, text: &str) {
-        push_wrapped(&mut self.text, text, self.width);
+        let width = match io::stdout().is_terminal() {
+            true => self.width.min(LONGEST_LINE),
+            false => self.width,
+        };
+        push_wrapped(&mut self.text, text, width);
     }
 }
 

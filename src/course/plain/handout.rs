@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::show::{WIDTH, render};
+use super::show::{WIDTH, render, width};
 use crate::lesson::{Course, CourseSource, Lesson, LessonDocument};
 use crate::report::layout;
 use crate::tutor::slide::slide_text;
@@ -24,7 +24,7 @@ pub fn answers(lesson: &Lesson, source: &CourseSource) -> Result<String, String>
 
 /// Prints each step of a lesson, or of all lessons in a session, as a page below a rule. `None` if no lesson or session has this id.
 pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
-    let rule = &if ascii { "=" } else { "═" }.repeat(WIDTH);
+    let rule = &if ascii { "=" } else { "═" }.repeat(width(WIDTH));
     let lessons = course
         .lessons()
         .filter(|it| it.id == id || it.session == id);
@@ -33,10 +33,8 @@ pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
         steps.map(move |(number, step)| {
             let (title, of) = (&lesson.title, lesson.steps.len());
             let head = format!("{rule}\n{title}, {number} of {of}\n{}\n", step.title);
-            format!(
-                "{head}\n{}\n\n",
-                render(&slide_text(lesson, step), WIDTH, ascii)
-            )
+            let text = render(&slide_text(lesson, step), width(WIDTH), ascii);
+            format!("{head}\n{text}\n\n")
         })
     });
     let text: String = pages.collect();

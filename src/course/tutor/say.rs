@@ -85,12 +85,20 @@ pub fn course_progress(course: &Course, state: &SessionState) -> (f64, u32, usiz
 
 /// Reads a number in the ways people type it: `1 000`, `1e3`, `2,5`.
 pub fn number(text: &str) -> Option<f64> {
-    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let point = match (compact.contains('.'), compact.matches(',').count()) {
-        (false, 1) => compact.replace(',', "."),
-        _ => compact.replace(',', ""),
+    let text = text.trim();
+    let point = match (text.contains('.'), text.matches(',').count()) {
+        (false, 1) => text.replace(',', "."),
+        _ => text.to_owned(),
     };
-    point.parse().ok().filter(|value: &f64| value.is_finite())
+    let whole = point.split(['.', 'e', 'E']).next().unwrap_or_default();
+    let is_separator = |c: char| c == ',' || c.is_whitespace();
+    // Only thousands are set apart: `1 2` is no number.
+    let mut thousands = whole.split(is_separator).skip(1);
+    if !thousands.all(|group| group.len() == 3) {
+        return None;
+    }
+    let whole = whole.replace(is_separator, "") + &point[whole.len()..];
+    whole.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
 /// Reads a number like [`number`], or explains the fault of the text.
@@ -137,7 +145,9 @@ mod tests {
         ] {
             assert_eq!(number(text), Some(value), "{text}");
         }
-        for text in ["", "nan", "inf", "about 5", "1.2.3"] {
+        for text in [
+            "", "nan", "inf", "about 5", "1.2.3", "1 2", "1,2,3", "1.5 0",
+        ] {
             assert_eq!(number(text), None, "{text}");
         }
     }

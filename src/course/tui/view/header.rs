@@ -3,7 +3,7 @@
 use ratatui::text::Span;
 
 use crate::session::progress::progress;
-use crate::tui::{FocusedScreen, Model, Pane, both_ends};
+use crate::tui::{FocusedScreen, Model, Pane, both_ends, width};
 use crate::tutor::say;
 
 pub fn draw(model: &Model, mut pane: Pane) {
@@ -16,10 +16,14 @@ pub fn draw(model: &Model, mut pane: Pane) {
             let index = steps.iter().position(|other| other.id == here.step.id);
             let number = index.map_or(1, |index| index + 1);
             let minutes = say::minutes(&progress(&model.state, here.lesson), here.lesson.minutes);
-            (
-                format!(" {}", here.lesson.title),
-                format!("Step {number} of {}   {minutes} ", steps.len()),
-            )
+            let (title, step) = (
+                &here.lesson.title,
+                format!("Step {number} of {}", steps.len()),
+            );
+            let whole = format!("{step}   {minutes} ");
+            // The title is more important than the minutes.
+            let fits = width(title) + width(&whole) + 2 <= usize::from(pane.area.width);
+            (format!(" {title}"), if fits { whole } else { step + " " })
         }
         None => {
             let (minutes, planned, done, lessons) =

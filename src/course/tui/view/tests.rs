@@ -253,6 +253,52 @@ fn the_outline_folds_away_beside_figures() {
     assert!(places(&script).0.is_some(), "o brings it back");
 }
 
+/// The ends of titles tell them apart, so they go on in a second line where they have to.
+#[test]
+fn no_title_is_cut_in_the_outline_or_above_a_step() {
+    let course = built_in();
+    let words = |text: &str| -> Vec<String> {
+        // Only what stands left of the divider is the outline.
+        let lines = text
+            .lines()
+            .map(|line| line.split('│').next().unwrap_or_default());
+        lines
+            .flat_map(str::split_whitespace)
+            .map(String::from)
+            .collect()
+    };
+    for (width, filter) in [60, 80, 120, 200]
+        .into_iter()
+        .flat_map(|it| [(it, ""), (it, "e")])
+    {
+        for lesson in course.lessons() {
+            let mut model = at_80x24(&course, StepRef::new(&lesson.id, &lesson.steps[0].id));
+            model.size = (width, 800);
+            model.outline.select(&course, &lesson.id);
+            model.outline.cursor.filter = filter.into();
+            let header = drawn(&model).lines().next().unwrap_or_default().to_owned();
+            assert!(header.contains(&lesson.title), "{header}");
+            model.screen = FocusedScreen::Outline;
+            let text = drawn(&model);
+            let shown = words(&text);
+            let lessons = course.lessons().filter(|_| filter.is_empty());
+            let lessons = lessons.map(|lesson| lesson.title.clone());
+            let steps = lesson.steps.iter();
+            let steps = steps.filter(|step| step.title.to_lowercase().contains(filter));
+            let steps = steps.map(|step| match filter {
+                "" => step.title.clone(),
+                // Steps of several lessons have the title of their lesson.
+                _ => format!("{} {}", step.title, lesson.title),
+            });
+            for title in lessons.chain(steps) {
+                let title = words(&title);
+                let is_whole = shown.windows(title.len()).any(|part| part == title);
+                assert!(is_whole, "{title:?} at {width} in\n{text}");
+            }
+        }
+    }
+}
+
 /// A notice about an instructor's action appears while the learner types, and stays until they are done.
 #[test]
 fn a_notice_is_seen_while_something_is_typed() {
@@ -316,7 +362,12 @@ fn built_in() -> Arc<Course> {
 }
 
 fn screen(model: &Model) -> String {
-    let area = Rect::new(0, 0, 80, 24);
+    assert_eq!(model.size, (80, 24));
+    drawn(model)
+}
+
+fn drawn(model: &Model) -> String {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
     let mut buffer = Buffer::empty(area);
     draw(model, area, &mut buffer);
     text(&buffer)

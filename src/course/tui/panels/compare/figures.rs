@@ -6,12 +6,26 @@ use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, mi
 use crate::analysis::{Metric, Statistic};
 use crate::recording::label;
 use crate::tui::{
-    Cell, ComparedRun, NOT_REPORTED, TableView, Theme, Tone, cut, labelled, paragraph,
+    Cell, ComparedRun, NOT_REPORTED, TableView, Theme, Tone, cut, labelled, paragraph, width,
 };
+use tinyllama_base::table::shortened_apart;
 use tinyllama_base::{Align, Finding, Series};
 
-/// Columns of a label at most.
-pub const LABEL: usize = 18;
+/// Columns of a label at least, if it is that long.
+const LABEL: usize = 18;
+
+/// Columns of a table for the names of figures, and for a comparison with the first run.
+const METRIC: usize = 17;
+const RATIO: usize = 22;
+
+/// The labels of runs in at most `room` columns, but no fewer than have to be. Cut ones still differ.
+pub fn labels(runs: &[ComparedRun], room: usize, theme: &Theme) -> Vec<String> {
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    let room = room.max(LABEL);
+    shortened_apart(&labels, room, theme.glyphs.ellipsis, |label| {
+        cut(label, room, theme)
+    })
+}
 
 /// The name of a metric for people.
 pub fn name(metric: Metric) -> &'static str {
@@ -123,12 +137,14 @@ fn tone(relative: &RelativeTime) -> Tone {
     }
 }
 
-pub fn table(runs: &[ComparedRun], metrics: &[Metric], theme: &Theme) -> TableView {
+pub fn table(runs: &[ComparedRun], metrics: &[Metric], wide: u16, theme: &Theme) -> TableView {
     let mut table = TableView::new(&[("", Align::Left)]);
-    for (at, run) in runs.iter().enumerate() {
-        table
-            .columns
-            .push((cut(&run.label, LABEL, theme), Align::Right));
+    // Figures of all runs are better than whole labels.
+    let others = METRIC + runs.len().saturating_sub(1) * RATIO;
+    let room = usize::from(wide).saturating_sub(others) / runs.len().max(1);
+    let labels = labels(runs, room.saturating_sub(2), theme);
+    for (at, label) in labels.into_iter().enumerate() {
+        table.columns.push((label, Align::Right));
         if at > 0 {
             table.columns.push(("of the first".to_owned(), Align::Left));
         }
@@ -178,14 +194,15 @@ pub fn detail(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let title = format!("{}: {}", name(metric), metric.origin());
-    let title = cut(&title, wide.into(), theme);
-    let mut lines = vec![Line::styled(title, theme.emphasis())];
-    for (at, run) in runs.iter().enumerate() {
-        let label = format!(" {}", cut(&run.label, LABEL, theme));
+    let mut lines = paragraph(&title, wide, theme.emphasis());
+    let labels = labels(runs, usize::from(wide) / 4, theme);
+    let columns = labels.iter().map(|label| width(label)).max().unwrap_or(0);
+    for (at, (run, label)) in runs.iter().zip(labels).enumerate() {
+        let label = format!(" {label}");
         let base = runs.first().filter(|_| at > 0);
         let (text, tone) = describe_run(run, base, metric, theme);
         let text = Span::styled(text, tone.style(theme));
-        lines.extend(labelled(&label, LABEL + 2, text, wide, theme));
+        lines.extend(labelled(&label, columns + 2, text, wide, theme));
     }
     lines
 }

@@ -193,7 +193,10 @@ impl Panel for RooflinePanel {
                 .remark("No picture: nothing here computes.");
         }
         let detail = self.detail(figures.width, pane.theme);
-        let least = figures.height.min(table.height()).min(4);
+        let least = figures
+            .height
+            .min(table.height(figures.width.into()))
+            .min(4);
         table.draw_over(detail, figures.height - least, &mut pane.sub_pane(figures));
     }
 
@@ -245,7 +248,7 @@ impl RooflinePanel {
             return [picture, figures];
         }
         if area.height >= 18 && area.width >= 76 {
-            let wanted = table.height().saturating_add(6);
+            let wanted = table.height(area.width.into()).saturating_add(6);
             let below = wanted.clamp(8, area.height / 2);
             return Layout::vertical([area.height - below, below]).areas(area);
         }
