@@ -336,6 +336,35 @@ fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
     assert!(named >= 30, "{named}");
 }
 
+/// Else a learner who plays the recordings compares a time of one wait per step with a time of three.
+#[test]
+fn a_recording_of_a_run_with_one_wait_per_step_waits_once() {
+    let library = Library::load(Recorded::BuiltIn).unwrap();
+    let course = course();
+    let mut once = 0;
+    for (lesson, step) in course.steps() {
+        let case = step.as_case();
+        let measurements = case.iter().flat_map(|case| &case.measurements);
+        let measured = measurements.map(|it| (&it.flags, &it.recording));
+        for (flags, recording) in measured.chain([(&step.flags, &step.recording)]) {
+            let Some(id) = recording else { continue };
+            if !flags.join(" ").contains("--sync step") {
+                continue;
+            }
+            let tape = library.tape(library.find(id).unwrap()).unwrap();
+            let waits_once = |(_, line): &(f64, String)| line.contains(r#""synchronize":"step""#);
+            assert!(
+                tape.lines.iter().any(waits_once),
+                "{}/{} plays {id}",
+                lesson.id,
+                step.id
+            );
+            once += 1;
+        }
+    }
+    assert!(once >= 5, "{once}");
+}
+
 /// A check refuses to compare runs of two machines, and then asks the learner to play the recordings of both.
 #[test]
 fn whoever_plays_all_recordings_gets_a_verdict_of_every_check_between_them() {
