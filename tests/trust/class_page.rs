@@ -98,7 +98,7 @@ fn unchecked_parts_are_listed_next_to_the_learner() {
     let folder = memory();
     let ada = place(folder.path(), "ada");
     let mut session = Session::open(ada.clone()).unwrap();
-    session.record_opening(course().title, "0.9").unwrap();
+    session.record_opening(&course().title, "0.9").unwrap();
     for (lesson, step) in course().steps() {
         let at = StepRef::new(&lesson.id, &step.id);
         session.record(SessionEvent::StepDone { at }).unwrap();

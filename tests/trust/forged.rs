@@ -95,7 +95,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     let liar = class::place(folder.path(), "liar");
     let mut session = Session::open(liar.clone()).unwrap();
     session
-        .record_opening(course().title, course().version)
+        .record_opening(&course().title, &course().version)
         .unwrap();
     for lesson in course().lessons() {
         for step in &lesson.steps {
@@ -173,7 +173,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
             (lesson.id.clone(), Value::Object(steps.collect()))
         })
         .collect();
-    let state = json!({"learner": "liar", "course": [course().title, course().version], "position": null,
+    let state = json!({"learner": "liar", "course": [&course().title, &course().version], "position": null,
         "lessons": done, "unlocked": {}, "runs": {}, "backups": {}, "messages": [], "notes": [],
         "unknown_events": 0, "records": 900, "last_time": "2026-01-01T00:00:00Z"});
     let record = json!({"n": 901, "time": "2026-01-01T00:00:00Z", "event": {"compacted": {"format": 1,

@@ -323,7 +323,7 @@ fn duration_text(duration: Duration) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::path::Path;
 
     use serde_json::{Value, json};
@@ -332,9 +332,9 @@ mod tests {
     use crate::session::chain;
     use crate::tui::tests::script::test_course;
 
-    const NOON: &str = "2026-01-01T12:00:00Z";
+    pub const NOON: &str = "2026-01-01T12:00:00Z";
 
-    fn created() -> Value {
+    pub fn created() -> Value {
         json!({"created": {"format": 1, "version": "0", "learner": "ada", "host": "vm"}})
     }
 
@@ -343,7 +343,7 @@ mod tests {
     }
 
     /// A chain of records: number, time and event of each. A line of another kind stands before them if `damaged`.
-    fn log(damaged: bool, records: &[(u64, &str, Value)]) -> StoredLog {
+    pub fn log(damaged: bool, records: &[(u64, &str, Value)]) -> StoredLog {
         let mut bytes = String::from(if damaged { "damaged\n" } else { "" });
         let mut previous = chain::START.to_string();
         for (n, time, event) in records {
@@ -441,7 +441,7 @@ mod tests {
         };
         let note = || json!({"note": {"text": ""}});
         let of = |damaged, records: &[(u64, Value)]| {
-            let records: Vec<_> = records.iter().cloned().map(|(n, event)| (n, NOON, event));
+            let records = records.iter().cloned().map(|(n, event)| (n, NOON, event));
             lines(found(log(damaged, &records.collect::<Vec<_>>())))
         };
         for (damaged, records) in [
