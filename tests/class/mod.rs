@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,8 +16,11 @@ use tinyllama_course::lesson::kinds::Kind;
 use tinyllama_course::lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step};
 use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef};
 
-pub fn course() -> Course {
-    Course::load(&CourseSource::BuiltIn).unwrap()
+/// The built-in course. A process reads it once, because that takes SECONDS s without optimisation.
+pub fn course() -> &'static Course {
+    static COURSE: LazyLock<Course> =
+        LazyLock::new(|| Course::load(&CourseSource::BuiltIn).unwrap());
+    &COURSE
 }
 
 pub fn place(class: &Path, learner: &str) -> SessionLocation {

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     let folder = memory();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let place = walk(place(folder.path(), "ada"), course(), 2, 5);
     let report = document(&place, false);
     let found = |change: &dyn Fn(usize, &mut Value)| {
         let mut forged = report.clone();
@@ -104,7 +104,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
         }
     }
     drop(session);
-    let found = verify(&liar.folder, None, &course()).unwrap();
+    let found = verify(&liar.folder, None, course()).unwrap();
     named.push(found.problems.join("\n"));
 
     // Figures that the sealed file of their run does not contain.
@@ -124,7 +124,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
             .collect::<String>(),
     )
     .unwrap();
-    let found = verify(&place.folder, None, &course()).unwrap();
+    let found = verify(&place.folder, None, course()).unwrap();
     assert!(found.problems.join("").contains("total_ms"), "{found:?}");
     insta::assert_snapshot!(listed(&named));
 }
@@ -173,7 +173,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
             (lesson.id.clone(), Value::Object(steps.collect()))
         })
         .collect();
-    let state = json!({"learner": "liar", "course": [course().title, course().version], "position": null,
+    let state = json!({"learner": "liar", "course": [&course().title, &course().version], "position": null,
         "lessons": done, "unlocked": {}, "runs": {}, "backups": {}, "messages": [], "notes": [],
         "unknown_events": 0, "records": 900, "last_time": "2026-01-01T00:00:00Z"});
     let record = json!({"n": 901, "time": "2026-01-01T00:00:00Z", "event": {"compacted": {"format": 1,
@@ -184,10 +184,10 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     assert!(hand_in["totals"]["steps_finished"].as_u64().unwrap() > 100);
     fs::write(&file, hand_in.to_string()).unwrap();
     for path in [&liar.folder, &file] {
-        let found = verify(path, None, &course()).unwrap();
+        let found = verify(path, None, course()).unwrap();
         assert_eq!((found.intact(), found.unseen_records), (None, 900));
         let mut named = vec![found.verdict().to_string()];
-        let (row, warnings) = on_a_page(std::slice::from_ref(path), &course());
+        let (row, warnings) = on_a_page(std::slice::from_ref(path), course());
         assert_eq!(row.intact, None);
         named.push(row.unchecked.join("\n"));
         insta::assert_snapshot!("a_single_compacted_record", listed(&named));
@@ -198,13 +198,13 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     let mut of_nothing = record.clone();
     of_nothing["event"]["compacted"]["previous_records"] = 0.into();
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
-    let found = verify(&liar.folder, None, &course()).unwrap();
+    let found = verify(&liar.folder, None, course()).unwrap();
     assert_ne!(found.intact(), Some(true));
     let problems = found.problems.join("");
     insta::assert_snapshot!(problems, @"Record 901: it does not follow the records that it replaces.");
     of_nothing["n"] = 1.into();
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
-    let found = verify(&liar.folder, None, &course()).unwrap();
+    let found = verify(&liar.folder, None, course()).unwrap();
     assert_eq!(found.intact(), None, "{found:?}");
     let eve = place(folder.path(), "eve");
     drop(Session::open(eve.clone()).unwrap());
@@ -213,11 +213,11 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     let order = json!({"n": 2, "time": "2026-01-01T00:00:00Z",
         "event": {"ordered": {"order": "x", "events": [record["event"].clone()]}}});
     write_lines(&eve, &json!([log.trim_end(), encoded(&last, &order).0]));
-    let found = verify(&eve.folder, None, &course()).unwrap();
+    let found = verify(&eve.folder, None, course()).unwrap();
     let mut named = vec![found.problems.join("\n")];
 
     // A compaction that claims more than the records it replaced.
-    let ada = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let ada = walk(place(folder.path(), "ada"), course(), 2, 5);
     Session::open(ada.clone()).unwrap().compact().unwrap();
     let report = document(&ada, false);
     assert_eq!(check(&report, None).unwrap().intact(), Some(true));
@@ -231,7 +231,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     });
     named.push(check(&forged, None).unwrap().problems.join("\n"));
     write_lines(&ada, &forged["chain"]["lines"]);
-    let found = verify(&ada.folder, None, &course()).unwrap();
+    let found = verify(&ada.folder, None, course()).unwrap();
     named.push(found.problems.join("\n"));
     // Other records in place of the compacted ones.
     let mut forged = report.clone();
@@ -244,7 +244,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
 #[test]
 fn a_run_that_ended_well_has_a_stream_and_a_seal() {
     let folder = memory();
-    let place = walk(place(folder.path(), "ada"), &course(), 3, 5);
+    let place = walk(place(folder.path(), "ada"), course(), 3, 5);
     let report = document(&place, false);
     assert!(!report["runs"].as_array().unwrap().is_empty());
     let problems = |document: &Value| check(document, None).unwrap().problems.join("\n");
@@ -263,7 +263,7 @@ fn a_run_that_ended_well_has_a_stream_and_a_seal() {
     named.push(problems(&unsealed));
     write_lines(&place, &unsealed["chain"]["lines"]);
     let in_folder = || {
-        verify(&place.folder, None, &course())
+        verify(&place.folder, None, course())
             .unwrap()
             .problems
             .join("\n")
@@ -287,14 +287,14 @@ fn a_seal_that_a_power_cut_took_is_made_good() {
     let without_seal = log.trim_end().rsplit_once('\n').unwrap().0;
     fs::write(place.events(), format!("{without_seal}\n{{\"hash")).unwrap();
     drop(Session::open(place.clone()).unwrap());
-    let found = verify(&place.folder, None, &course()).unwrap();
+    let found = verify(&place.folder, None, course()).unwrap();
     assert_eq!(found.problems, [""; 0]);
 }
 
 #[test]
 fn an_order_is_examined_like_any_record() {
     let folder = memory();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let place = walk(place(folder.path(), "ada"), course(), 2, 5);
     let report = document(&place, false);
     let found = |change: &dyn Fn(&mut Value)| {
         let mut forged = report.clone();
@@ -325,10 +325,10 @@ fn an_order_is_examined_like_any_record() {
 #[test]
 fn a_hand_in_is_of_the_session_it_is_held_against_and_not_older() {
     let folder = memory();
-    let [ada, bob] = ["ada", "bob"].map(|name| walk(place(folder.path(), name), &course(), 2, 5));
+    let [ada, bob] = ["ada", "bob"].map(|name| walk(place(folder.path(), name), course(), 2, 5));
     let report = document(&ada, false);
     let held = [
-        verify(&ada.folder, Some(&bob.folder), &course()).unwrap(),
+        verify(&ada.folder, Some(&bob.folder), course()).unwrap(),
         check(&report, Some(&bob.folder)).unwrap(),
     ];
     let problems = held.map(|found| found.problems);
