@@ -16,7 +16,7 @@ use tinyllama_course::lesson::kinds::Kind;
 use tinyllama_course::lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step};
 use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef};
 
-/// The built-in course. A process reads it once, because that takes SECONDS s without optimisation.
+/// The built-in course. A process reads it once, because tests of hand-ins need it hundreds of times.
 pub fn course() -> &'static Course {
     static COURSE: LazyLock<Course> =
         LazyLock::new(|| Course::load(&CourseSource::BuiltIn).unwrap());

@@ -340,3 +340,94 @@ fn a_hand_in_is_of_the_session_it_is_held_against_and_not_older() {
     let early = |line: &String| line.starts_with("It claims to be written 1999");
     assert!(found.unusual.iter().any(early), "{found:?}");
 }
+
+#[test]
+fn everything_that_was_not_checked_is_named() {
+    let folder = memory();
+    // A run that did not end well. It has a seal once its end is recorded.
+    let fail = |place: &SessionLocation, is_recorded: bool| {
+        let mut session = Session::open(place.clone()).unwrap();
+        let events = MadeUp::new("v1", 20.0).events(&mut ChaCha8Rng::seed_from_u64(5));
+        let stream = place.runs().join("900000-v1/events.jsonl");
+        fs::create_dir_all(stream.parent().unwrap()).unwrap();
+        let lines = events.iter().map(|event| json!(event).to_string() + "\n");
+        fs::write(stream, lines.collect::<String>()).unwrap();
+        session
+            .start_run("900000-v1", None, "v1", vec!["run".into()])
+            .unwrap();
+        if is_recorded {
+            session
+                .finish_run("900000-v1", RunExit::Signal(9), [].into())
+                .unwrap();
+        }
+    };
+    let mut named = Vec::new();
+    let mut name = |found: HandInFindings| {
+        assert_eq!(found.problems, [""; 0]);
+        let lists = [
+            vec![found.verdict().to_string()],
+            found.unchecked,
+            found.never_checked,
+        ];
+        named.push(lists.concat().join("\n"));
+    };
+    let ada = full(folder.path());
+    fail(&ada, false);
+    let report = document(&ada, false);
+    name(check(&report, None).unwrap());
+    name(verify(&ada.folder, None, course()).unwrap());
+    let bob = walk(place(folder.path(), "bob"), course(), 2, 3);
+    fail(&bob, true);
+    let file = folder.path().join("session.json");
+    fs::write(&file, document(&bob, false).to_string()).unwrap();
+    for (title, version) in [
+        ("Another", &course().version),
+        (&course().title, &"0".into()),
+    ] {
+        let mut other = course().clone();
+        (other.title, other.version) = (title.into(), version.clone());
+        name(verify(&file, None, &other).unwrap());
+    }
+    name(check(&document(&ada, true), None).unwrap());
+
+    // Without the file of its only run.
+    let eve = walk(place(folder.path(), "eve"), course(), 0, 5);
+    fail(&eve, true);
+    let mut without = document(&eve, false);
+    without["chain"]["streams"] = Value::Null;
+    name(check(&without, None).unwrap());
+    fs::remove_dir_all(eve.runs()).unwrap();
+    name(verify(&eve.folder, None, course()).unwrap());
+    insta::assert_snapshot!(listed(&named));
+}
+
+#[test]
+fn logs_and_formats_that_are_not_whole_are_refused() {
+    let folder = memory();
+    let ada = walk(place(folder.path(), "ada"), course(), 1, 5);
+    let mut report = document(&ada, false);
+    let problems = |found: HandInFindings| found.problems.join("\n");
+    let mut empty = report.clone();
+    empty["chain"]["lines"] = json!([]);
+    let mut named = vec![problems(check(&empty, None).unwrap())];
+    let log = fs::read_to_string(ada.events()).unwrap();
+    fs::write(ada.events(), format!("{log}{{\"hash")).unwrap();
+    named.push(problems(verify(&ada.folder, None, course()).unwrap()));
+    fs::write(ada.events(), log).unwrap();
+
+    // A report without the logs that were compacted, as older programs wrote it, and one with another log in their place.
+    Session::open(ada.clone()).unwrap().compact().unwrap();
+    let mut compacted = document(&ada, false);
+    compacted["chain"]["earlier"] = json!([]);
+    let found = check(&compacted, Some(&ada.folder)).unwrap();
+    assert_eq!(found.intact(), Some(true), "{found:?}");
+    compacted["chain"]["earlier"] = json!([compacted["chain"]["lines"]]);
+    named.push(problems(check(&compacted, Some(&ada.folder)).unwrap()));
+    report["format"] = 99.into();
+    named.push(check(&report, None).unwrap_err().to_string());
+    let named = named.join("\n\n");
+    let file = named
+        .rsplit_once("\n/")
+        .map_or(&*named, |(before, _)| before);
+    insta::assert_snapshot!(file);
+}

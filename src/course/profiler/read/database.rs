@@ -354,4 +354,28 @@ mod tests {
             insta::assert_snapshot!(format!("{facts:?}"));
         });
     }
+
+    #[test]
+    fn rows_and_texts_have_a_budget_and_a_file_that_was_cut_off_is_named() {
+        let many = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 200000)";
+        let columns = (0..70).map(|n| format!("'{n}' || hex(zeroblob(500000)) AS c{n}"));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let statements = format!(
+            "CREATE VIEW rows AS {many} SELECT n AS start FROM c; CREATE VIEW texts AS SELECT {columns}"
+        );
+        with_database(&statements, |database| {
+            let rows = read(&database, "rows", |_| Ok(()));
+            assert_eq!(rows, (Err(TOO_MUCH.to_owned()), vec![]));
+            let texts = database.facts("texts", &mut BTreeMap::new());
+            assert_eq!(texts.unwrap_err().problem, TOO_MUCH);
+        });
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            "SQLite format 3\0, and then something else".repeat(99),
+        )
+        .unwrap();
+        let error = tables(file.path()).unwrap_err();
+        assert!(error.problem.contains("cut off"), "{error}");
+    }
 }

@@ -128,7 +128,7 @@ mod tests {
             of(&[compacted(|_, _, _| {}), earlier(false)]),
             // An older program did not sum up everything.
             of(&[
-                compacted(|state, _, _| drop(state.as_object_mut().unwrap().remove("orders"))),
+                compacted(|state, _, _| drop(state.as_object_mut().unwrap().remove("identity"))),
                 earlier(false),
             ]),
             of(&[compacted(|_, _, _| {})]),
