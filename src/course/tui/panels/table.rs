@@ -471,6 +471,19 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_cut_still_differ_and_texts_fold() {
+        let mut table = TableView::new(&[("kernel", Align::Left), ("it does", Align::Left)]);
+        for part in ["128x64", "64x128"] {
+            let name = format!("Cijk_Ailk_Bljk_BBS_MT{part}x32_WSGRB0_WS64_WG32_8_1");
+            table
+                .rows
+                .push(vec![name.into(), "a product of two matrices".into()]);
+        }
+        insta::assert_snapshot!(drawn(&table.clone().folded(), 40, 6), @"");
+        insta::assert_snapshot!(drawn(&table, 40, 4), @"");
+    }
+
+    #[test]
     fn figures_are_whole_at_every_width_and_wait_to_the_right_where_there_is_no_room() {
         let mut table = table();
         for width in 33..80 {

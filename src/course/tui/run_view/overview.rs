@@ -79,7 +79,7 @@ fn small(state: &RunState, span: ChartSpan, mut pane: Pane) {
 }
 
 fn medium(state: &RunState, span: ChartSpan, mut pane: Pane) {
-    let most = if pane.area.height >= 22 { 2 } else { 1 };
+    let most = if pane.area.height >= 22 { 3 } else { 2 };
     let stderr_tail = stderr_lines(state, pane.area.width, most, pane.theme);
     let rows = [
         Constraint::Fill(1),
@@ -110,9 +110,14 @@ fn stderr_lines(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<
     // After a failure the last lines already stand above.
     let last = state.journal.entries.iter().next_back();
     let last = last.filter(|_| !failed(state)).into_iter();
-    last.flat_map(|entry| log::entry_lines(entry, wide, theme))
-        .take(most)
-        .collect()
+    let mut lines: Vec<Line> = last
+        .flat_map(|entry| log::entry_lines(entry, wide, theme))
+        .collect();
+    if lines.len() > most {
+        lines.truncate(most);
+        lines[most - 1].push_span(theme.glyphs.ellipsis);
+    }
+    lines
 }
 
 fn large(state: &RunState, span: ChartSpan, look: &KernelTableView, mut pane: Pane) {

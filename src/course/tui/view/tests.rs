@@ -17,7 +17,10 @@ use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
 use crate::tui::update::scroll;
 use crate::tui::view::document;
-use crate::tui::{FocusedScreen, KeyMap, Model, Pane, PanelAction, Reveal, StepView, Theme};
+use crate::tui::{
+    ChoiceList, FocusedScreen, KeyMap, Model, Overlay, Palette, Pane, PanelAction, Reveal, Snippet,
+    StepView, Theme,
+};
 use crate::tutor::output;
 use crate::workbench::check::ExerciseCheck;
 use crate::workbench::{FindingKind, KernelFile, KernelFinding, find};
@@ -295,6 +298,34 @@ fn no_title_is_cut_in_the_outline_or_above_a_step() {
                 let is_whole = shown.windows(title.len()).any(|part| part == title);
                 assert!(is_whole, "{title:?} at {width} in\n{text}");
             }
+        }
+    }
+}
+
+#[test]
+fn commands_that_differ_at_their_ends_differ_in_a_list() {
+    let command = "tinyllama-tutor run v2 --num-steps 20 --flops --qkv-fusion off --flash-attention off --graph-fusion";
+    let copies = ["on", "off"].map(|end| Snippet::new("the command", format!("{command} {end}")));
+    for width in [60, 80, 120, 200] {
+        let mut script = Script::at_first();
+        script.event(Event::Resize(width, 24));
+        script.model.push_overlay(Overlay::Palette(Palette {
+            list: ChoiceList::Copies(copies.to_vec()),
+            ..Palette::default()
+        }));
+        let shown = drawn(&script.model);
+        // What stands left and right of the list is the screen below it.
+        let list = usize::from(width - 4).min(100);
+        let left = (usize::from(width) - list) / 2;
+        let lines = shown.lines().flat_map(|line| {
+            let line: String = line.chars().skip(left + 1).take(list - 2).collect();
+            line.split_whitespace()
+                .map(String::from)
+                .collect::<Vec<_>>()
+        });
+        let flowing = lines.collect::<Vec<_>>().join(" ");
+        for copied in &copies {
+            assert!(flowing.contains(&copied.text), "{width}:\n{shown}");
         }
     }
 }
