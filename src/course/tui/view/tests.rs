@@ -330,6 +330,29 @@ fn commands_that_differ_at_their_ends_differ_in_a_list() {
     }
 }
 
+/// A picture cannot be folded, so it has to fit the narrowest terminal.
+#[test]
+fn every_picture_is_whole_at_60_columns() {
+    let course = built_in();
+    let mut pictures = 0;
+    for (lesson, step) in course.steps() {
+        let mut model = at_80x24(&course, StepRef::new(&lesson.id, &step.id));
+        model.size = (60, 800);
+        let shown = drawn(&model);
+        let blocks = step.text.split("```picture\n").skip(1);
+        for line in blocks.flat_map(|block| block.split("```").next().unwrap_or_default().lines()) {
+            pictures += 1;
+            assert!(
+                shown.contains(line.trim_end()),
+                "{}/{}: {line}",
+                lesson.id,
+                step.id
+            );
+        }
+    }
+    assert!(pictures > 100, "{pictures}");
+}
+
 /// A notice about an instructor's action appears while the learner types, and stays until they are done.
 #[test]
 fn a_notice_is_seen_while_something_is_typed() {
