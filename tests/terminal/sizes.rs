@@ -242,7 +242,7 @@ fn walk(size: (u16, u16)) {
         .arg(&class);
     let terminal = Terminal::start(teacher, size.0, size.1);
     let at = Walk { terminal, size };
-    at.shows("class", &["1 learners", "ada"], &[]);
+    at.shows("class", &["1 learner", "ada"], &[]);
     at.see("\t", &["position", "ada"], &[]);
     at.see("?", &["Help", "choose a learner"], &[]);
     at.terminal.send("\x1b");
