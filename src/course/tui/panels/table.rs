@@ -349,8 +349,11 @@ impl TableView {
         };
         // Room for the arrows that point to hidden columns.
         let arrows = if everything_fits { 0 } else { 2 };
-        // At least one figure is complete, even if that shortens the name.
-        let figure = others.get(shift).map_or(0, |width| GAP + width);
+        // At least one figure is complete, even if that shortens the name. Texts can fold.
+        let figure = others.get(shift).map_or(0, |width| {
+            let folds = self.folds && self.is_text(shift + 1);
+            GAP + if folds { NARROWEST_TEXT } else { *width }
+        });
         let least = least.min(total.saturating_sub(figure + arrows));
         let mut left = total.saturating_sub(least + arrows);
         let mut shown = Vec::new();
@@ -479,8 +482,16 @@ mod tests {
                 .rows
                 .push(vec![name.into(), "a product of two matrices".into()]);
         }
-        insta::assert_snapshot!(drawn(&table.clone().folded(), 40, 6), @"");
-        insta::assert_snapshot!(drawn(&table, 40, 4), @"");
+        insta::assert_snapshot!(drawn(&table.clone().folded(), 40, 6), @r"
+        kernel            it does
+        Cij...MT128x64x3  a product of two
+                          matrices
+        Cij...MT64x128x3  a product of two
+                          matrices
+        ");
+        let cut = drawn(&table, 40, 4);
+        let names = ["MT128x64", "MT64x128"];
+        assert!(names.iter().all(|name| cut.contains(name)), "{cut}");
     }
 
     #[test]

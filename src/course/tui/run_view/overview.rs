@@ -79,7 +79,7 @@ fn small(state: &RunState, span: ChartSpan, mut pane: Pane) {
 }
 
 fn medium(state: &RunState, span: ChartSpan, mut pane: Pane) {
-    let most = if pane.area.height >= 22 { 3 } else { 2 };
+    let most = if pane.area.height >= 22 { 2 } else { 1 };
     let stderr_tail = stderr_lines(state, pane.area.width, most, pane.theme);
     let rows = [
         Constraint::Fill(1),
