@@ -175,11 +175,21 @@ fn lines_break_between_words_at_the_width_of_a_narrow_terminal() {
     assert!(!second[column..].starts_with(' '), "{second}");
 }
 
-/// Lines that the terminal broke, without commands and addresses: those stay in one piece to be copied.
+/// Lines that the terminal broke, without code, pictures, addresses and other long words: those stay whole.
 fn torn_sentences(terminal: &Terminal) -> Vec<String> {
     let is_kept = |line: &String| {
-        let kept = ["tinyllama-tutor ", "https://", "cargo ", "rocprof"];
-        kept.iter().any(|it| line.contains(it))
+        let signs = [
+            "tinyllama-tutor ",
+            "https://",
+            " --",
+            " = ",
+            " / ",
+            "->",
+            "<-",
+            "# ",
+            "scp ",
+        ];
+        signs.iter().any(|sign| line.contains(sign)) || !line.trim().contains(' ')
     };
     let torn = terminal.torn_lines().into_iter();
     torn.filter(|line| !is_kept(line)).collect()
