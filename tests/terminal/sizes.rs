@@ -177,7 +177,7 @@ fn walk(size: (u16, u16)) {
     let finished = ["finished: 60 measured of 63 steps"];
     at.see("r", &["playing at"], &[]);
     at.see("+++", &finished, &["enter next step", "? help"]);
-    at.shows("run", &["(cuda, sm_90), f32"], &[]);
+    at.shows("run", &["sm_90), f32"], &[]);
     let checks = ["passed begins-ignorant", "62.2 ms (p10 53.4, p90 72.8)"];
     at.shows("run", &checks, &[]);
     at.shows("run", &["128.0 samples/s", "952.5 MiB"], &[]);

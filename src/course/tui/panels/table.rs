@@ -490,7 +490,7 @@ mod tests {
                           matrices
         ");
         let cut = drawn(&table, 40, 4);
-        let names = ["MT128x64", "MT64x128"];
+        let names = ["MT128", "MT64x"];
         assert!(names.iter().all(|name| cut.contains(name)), "{cut}");
     }
 
