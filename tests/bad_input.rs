@@ -139,9 +139,9 @@ const SAID: &[ErrorCase] = &[
         "panicked",
     ),
     (
-        &["profile", "rocprofv3", "v1", "--print", "--rocm=7x2"],
+        &["profile", "rocprofv3", "v1", "--print", "--for-rocm=7x2"],
         2,
-        &["--rocm", "X.Y, such as 7.2"],
+        &["--for-rocm", "X.Y, such as 7.2"],
         "panicked",
     ),
     (

@@ -132,7 +132,7 @@ fn show(library: &Library, recording: &Recording, as_json: bool) -> Result<Exit>
     document["figures"] = Value::Object(values.collect());
     let mut page = AnalysisPage::default();
     page.line(format_args!("{}: {}\n", recording.id, recording.label()));
-    page.paragraph(&format!("tinyllama-tutor {}", recording.command));
+    page.line(format_args!("    tinyllama-tutor {}\n", recording.command));
     let driver = recording.driver.as_deref().unwrap_or("not reported");
     page.line(format_args!(
         "  driver {driver}, program {}",

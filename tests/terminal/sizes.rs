@@ -177,10 +177,7 @@ fn walk(size: (u16, u16)) {
     let finished = ["finished: 60 measured of 63 steps"];
     at.see("r", &["playing at"], &[]);
     at.see("+++", &finished, &["enter next step", "? help"]);
-    // The name of the device is whole where there is room for it.
-    if size.0 != 60 {
-        at.shows("run", &["(cuda, sm_90), f32"], &[]);
-    }
+    at.shows("run", &["sm_90), f32"], &[]);
     let checks = ["passed begins-ignorant", "62.2 ms (p10 53.4, p90 72.8)"];
     at.shows("run", &checks, &[]);
     at.shows("run", &["128.0 samples/s", "952.5 MiB"], &[]);
@@ -245,7 +242,7 @@ fn walk(size: (u16, u16)) {
         .arg(&class);
     let terminal = Terminal::start(teacher, size.0, size.1);
     let at = Walk { terminal, size };
-    at.shows("class", &["1 learners", "ada"], &[]);
+    at.shows("class", &["1 learner", "ada"], &[]);
     at.see("\t", &["position", "ada"], &[]);
     at.see("?", &["Help", "choose a learner"], &[]);
     at.terminal.send("\x1b");

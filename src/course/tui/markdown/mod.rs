@@ -18,7 +18,7 @@ pub fn render(
     theme: &Theme,
     highlighter: Option<&Highlighter>,
 ) -> Vec<Line<'static>> {
-    MarkdownWriter::new(width, theme, highlighter).lines(text)
+    MarkdownWriter::new(width, theme, highlighter).write(text)
 }
 
 /// Renders `text` for a terminal that is no screen. Commands and addresses stay in one piece, so that they can be
@@ -30,7 +30,7 @@ pub fn render_lines(text: &str, width: u16, theme: &Theme, marks: bool) -> Vec<L
         marks,
         ..writer
     }
-    .lines(text)
+    .write(text)
 }
 
 /// The name and target of each link in a text.
@@ -95,7 +95,7 @@ impl<'a> MarkdownWriter<'a> {
         }
     }
 
-    fn lines(mut self, text: &str) -> Vec<Line<'static>> {
+    fn write(mut self, text: &str) -> Vec<Line<'static>> {
         for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
             self.event(event);
         }

@@ -349,8 +349,11 @@ impl TableView {
         };
         // Room for the arrows that point to hidden columns.
         let arrows = if everything_fits { 0 } else { 2 };
-        // At least one figure is complete, even if that shortens the name.
-        let figure = others.get(shift).map_or(0, |width| GAP + width);
+        // At least one figure is complete, even if that shortens the name. Texts can fold.
+        let figure = others.get(shift).map_or(0, |width| {
+            let folds = self.folds && self.is_text(shift + 1);
+            GAP + if folds { NARROWEST_TEXT } else { *width }
+        });
         let least = least.min(total.saturating_sub(figure + arrows));
         let mut left = total.saturating_sub(least + arrows);
         let mut shown = Vec::new();
@@ -468,6 +471,27 @@ mod tests {
             ]);
         }
         table
+    }
+
+    #[test]
+    fn names_that_are_cut_still_differ_and_texts_fold() {
+        let mut table = TableView::new(&[("kernel", Align::Left), ("it does", Align::Left)]);
+        for part in ["128x64", "64x128"] {
+            let name = format!("Cijk_Ailk_Bljk_BBS_MT{part}x32_WSGRB0_WS64_WG32_8_1");
+            table
+                .rows
+                .push(vec![name.into(), "a product of two matrices".into()]);
+        }
+        insta::assert_snapshot!(drawn(&table.clone().folded(), 40, 6), @r"
+        kernel            it does
+        Cij...MT128x64x3  a product of two
+                          matrices
+        Cij...MT64x128x3  a product of two
+                          matrices
+        ");
+        let cut = drawn(&table, 40, 4);
+        let names = ["MT128", "MT64x"];
+        assert!(names.iter().all(|name| cut.contains(name)), "{cut}");
     }
 
     #[test]

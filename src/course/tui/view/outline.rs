@@ -14,7 +14,8 @@ pub fn draw(model: &Model, mut pane: Pane) {
     // An empty row keeps a heading from looking like a part of the bar above.
     let mut above = pane.take(1);
     if !cursor.filter.is_empty() {
-        above.remark(&format!(" with \"{}\"; esc shows all", cursor.filter));
+        let text = format!(" with \"{}\"; esc shows all", cursor.filter);
+        above.put([Line::styled(text, model.theme.muted())]);
     }
     let rows = model.outline.rows(&model.course, &model.state);
     if rows.is_empty() {

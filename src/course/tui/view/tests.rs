@@ -17,7 +17,10 @@ use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
 use crate::tui::update::scroll;
 use crate::tui::view::document;
-use crate::tui::{FocusedScreen, KeyMap, Model, Pane, PanelAction, Reveal, StepView, Theme};
+use crate::tui::{
+    ChoiceList, FocusedScreen, KeyMap, Model, Overlay, Palette, Pane, PanelAction, Reveal, Snippet,
+    StepView, Theme,
+};
 use crate::tutor::output;
 use crate::workbench::check::ExerciseCheck;
 use crate::workbench::{FindingKind, KernelFile, KernelFinding, find};
@@ -259,44 +262,92 @@ fn no_title_is_cut_in_the_outline_or_above_a_step() {
     let course = built_in();
     let words = |text: &str| -> Vec<String> {
         // Only what stands left of the divider is the outline.
-        let lines = text
-            .lines()
-            .map(|line| line.split('│').next().unwrap_or_default());
-        lines
-            .flat_map(str::split_whitespace)
-            .map(String::from)
-            .collect()
+        let lines = text.lines();
+        let lines = lines.map(|line| line.split('│').next().unwrap_or_default());
+        let words = lines.flat_map(str::split_whitespace);
+        words.map(String::from).collect()
     };
-    for (width, filter) in [60, 80, 120, 200]
-        .into_iter()
-        .flat_map(|it| [(it, ""), (it, "e")])
-    {
+    let has = |shown: &[String], title: &str, width: u16| {
+        let title = words(title);
+        let is_whole = shown.windows(title.len()).any(|part| part == title);
+        assert!(is_whole, "{title:?} at {width} in {shown:?}");
+    };
+    for width in [60, 80, 120, 200] {
+        let mut model = at_80x24(&course, StepRef::new("welcome", "doctor"));
         for lesson in course.lessons() {
-            let mut model = at_80x24(&course, StepRef::new(&lesson.id, &lesson.steps[0].id));
-            model.size = (width, 800);
-            model.outline.select(&course, &lesson.id);
-            model.outline.cursor.filter = filter.into();
+            model.screen = FocusedScreen::Step;
+            model.step.as_mut().unwrap().at = StepRef::new(&lesson.id, &lesson.steps[0].id);
+            model.size = (width, 20);
             let header = drawn(&model).lines().next().unwrap_or_default().to_owned();
             assert!(header.contains(&lesson.title), "{header}");
+            model.size = (width, 120);
             model.screen = FocusedScreen::Outline;
-            let text = drawn(&model);
-            let shown = words(&text);
-            let lessons = course.lessons().filter(|_| filter.is_empty());
-            let lessons = lessons.map(|lesson| lesson.title.clone());
-            let steps = lesson.steps.iter();
-            let steps = steps.filter(|step| step.title.to_lowercase().contains(filter));
-            let steps = steps.map(|step| match filter {
-                "" => step.title.clone(),
-                // Steps of several lessons have the title of their lesson.
-                _ => format!("{} {}", step.title, lesson.title),
-            });
-            for title in lessons.chain(steps) {
-                let title = words(&title);
-                let is_whole = shown.windows(title.len()).any(|part| part == title);
-                assert!(is_whole, "{title:?} at {width} in\n{text}");
+            model.outline.select(&course, &lesson.id);
+            let shown = words(&drawn(&model));
+            let steps = lesson.steps.iter().map(|step| &step.title);
+            let lessons = course.lessons().map(|lesson| &lesson.title);
+            steps
+                .chain(lessons)
+                .for_each(|title| has(&shown, title, width));
+        }
+        // Steps of several lessons stand with the title of their lesson.
+        model.size = (width, 800);
+        model.outline.cursor.filter = "e".into();
+        let shown = words(&drawn(&model));
+        for (lesson, step) in course.steps() {
+            if step.title.to_lowercase().contains('e') {
+                has(&shown, &format!("{} {}", step.title, lesson.title), width);
             }
         }
     }
+}
+
+#[test]
+fn commands_that_differ_at_their_ends_differ_in_a_list() {
+    let command = "tinyllama-tutor run v2 --num-steps 20 --flops --qkv-fusion off --flash-attention off --graph-fusion";
+    let copies = ["on", "off"].map(|end| Snippet::new("the command", format!("{command} {end}")));
+    for width in [60, 80, 120, 200] {
+        let mut script = Script::at_first();
+        script.event(Event::Resize(width, 24));
+        script.model.push_overlay(Overlay::Palette(Palette {
+            list: ChoiceList::Copies(copies.to_vec()),
+            ..Palette::default()
+        }));
+        let shown = drawn(&script.model);
+        // What stands left and right of the list is the screen below it.
+        let list = usize::from(width - 4).min(100);
+        let left = (usize::from(width) - list) / 2;
+        let lines = shown.lines().flat_map(|line| {
+            let line: String = line.chars().skip(left + 1).take(list - 2).collect();
+            line.split_whitespace()
+                .map(String::from)
+                .collect::<Vec<_>>()
+        });
+        let flowing = lines.collect::<Vec<_>>().join(" ");
+        for copied in &copies {
+            assert!(flowing.contains(&copied.text), "{width}:\n{shown}");
+        }
+    }
+}
+
+/// A picture cannot be folded, so it has to fit the narrowest terminal.
+#[test]
+fn every_picture_has_room_at_60_columns() {
+    let course = built_in();
+    let mut model = at_80x24(&course, StepRef::new("welcome", "doctor"));
+    model.size = (60, 20);
+    let room = usize::from(super::text_area(&model).width);
+    let mut lines = 0;
+    for (lesson, step) in course.steps() {
+        let pictures = step.text.split("```picture\n").skip(1);
+        let pictures = pictures.filter_map(|rest| rest.split("```").next());
+        for line in pictures.flat_map(str::lines) {
+            lines += 1;
+            let at = format!("{}/{}: {line}", lesson.id, step.id);
+            assert!(line.chars().count() <= room, "{at} is wider than {room}");
+        }
+    }
+    assert!(lines > 100, "{lines}");
 }
 
 /// A notice about an instructor's action appears while the learner types, and stays until they are done.

@@ -27,6 +27,8 @@ pub struct RooflinePanel {
     cursor: Cursor,
     /// Arguments of the command that measures the ceilings, if there are none yet.
     calibrate: Option<Vec<String>>,
+    /// True if the last draw showed picture and table together.
+    together: std::cell::Cell<bool>,
 }
 
 impl RooflinePanel {
@@ -186,6 +188,7 @@ impl Panel for RooflinePanel {
         }
         let table = self.table();
         let [picture, figures] = self.areas(pane.area, &table);
+        self.together.set(picture.height > 0 && figures.height > 0);
         if let Some(plot) = self.plot() {
             plot.draw(&mut pane.sub_pane(picture));
         } else {
@@ -228,11 +231,10 @@ impl Panel for RooflinePanel {
             0 => "table",
             _ => "picture",
         };
-        let others = [
-            (PanelAction::Down, "next point"),
-            (PanelAction::NextSection, other),
-        ];
-        measure.into_iter().chain(others).collect()
+        let turn = (PanelAction::NextSection, other);
+        let turn = (!self.together.get()).then_some(turn);
+        let down = (PanelAction::Down, "next point");
+        measure.into_iter().chain([down]).chain(turn).collect()
     }
 }
 
