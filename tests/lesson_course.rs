@@ -540,6 +540,30 @@ fn figures_from_elsewhere_name_their_device_and_samples_their_program() {
     assert!(imports.any(|import| import.contains("pytorch")));
 }
 
+/// A figure of `assets/figures.yaml` whose source is a page stands on that page. Whole numbers are rounded ones.
+#[test]
+fn a_figure_that_cites_a_page_is_on_it() {
+    let figures: serde_yaml::Value =
+        serde_yaml::from_str(include_str!("../assets/figures.yaml")).unwrap();
+    let measured = &course().reference["measured.md"];
+    let numbers: Vec<&str> = measured
+        .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .map(|number| number.trim_end_matches('.'))
+        .collect();
+    let mut cited = 0;
+    for (id, figure) in figures["figures"].as_mapping().unwrap() {
+        let source = figures["sources"][&figure["source"]].as_str().unwrap();
+        if source.contains("What was measured") {
+            let number = figure["value"].as_str().unwrap().split(' ').next().unwrap();
+            if number.contains('.') {
+                assert!(numbers.contains(&number), "{id:?}: {figure:?}");
+                cited += 1;
+            }
+        }
+    }
+    assert!(cited > 25, "{cited}");
+}
+
 #[test]
 fn every_question_about_a_number_returns_with_another_number() {
     let course = course();

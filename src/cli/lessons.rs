@@ -21,6 +21,7 @@ use tinyllama_course::lesson::quiz::Quiz;
 use tinyllama_course::lesson::{Course, CourseSource, Lesson, Problems, Step, Style, is_id};
 use tinyllama_course::plain::handout;
 use tinyllama_course::run::{RunSpec, UsageError};
+use tinyllama_course::tutor::slide;
 use tinyllama_course_walk::{blind_strategies, lint, scaffold};
 
 #[derive(Debug, Args)]
@@ -219,7 +220,8 @@ fn write_lesson(out: &mut String, lesson: &Lesson) -> fmt::Result {
         writeln!(out, "- {objective}")?;
     }
     for (number, step) in lesson.steps.iter().enumerate() {
-        let (title, kind, text) = (&step.title, step.kind().name(), step.text.trim_end());
+        let text = slide::without_runs(&step.text, lesson);
+        let (title, kind, text) = (&step.title, step.kind().name(), text.trim_end());
         let (number, of) = (number + 1, lesson.steps.len());
         writeln!(
             out,

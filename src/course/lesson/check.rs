@@ -1,7 +1,7 @@
 //! Checks: a bound on the measurements of runs, and the verdict.
 
 use crate::analysis::Measurements;
-use crate::lesson::{Quantity, RunName, Term};
+use crate::lesson::{FIXED, Quantity, RunName, Term};
 use crate::recording::label;
 use crate::run::Metric;
 use tinyllama_base::statistics::interval_of_median;
@@ -418,6 +418,9 @@ impl CheckOutcome {
 impl Undecided {
     fn explain(&self) -> String {
         match self {
+            Undecided::NotRun(run) if run.step.ends_with(FIXED) => {
+                "This is decided by the run with the right fix, which was not made yet.".into()
+            }
             Undecided::NotRun(run) => format!("This needs the run of step `{}`, which has not been started yet.", run.step),
             Undecided::NotReported(figure) => {
                 format!("This machine's backend does not report {figure}, so it cannot be checked.")

@@ -10,6 +10,7 @@ use super::state::RunState;
 use crate::analysis::Metric;
 use crate::tui::{NOT_REPORTED, Theme, bar, labelled, milliseconds, paragraph, width};
 use tinyllama_base::Interval;
+use tinyllama_contract::Synchronize;
 
 /// Columns of the names on the left.
 const LABEL: usize = 11;
@@ -141,15 +142,24 @@ impl FigurePage<'_> {
             self.part("in no part", missing, time.total, self.theme.warning());
             let share = 100.0 * missing / time.total;
             if self.state.synchronized() == Some(false) {
-                self.warning(&format!(
-                    "{share:.0} % of the step is in no part: the clock was read before the device had finished"
-                ));
+                let why = if self.is_puzzle() {
+                    ""
+                } else {
+                    ": the clock was read before the device had finished"
+                };
+                self.warning(&format!("{share:.0} % of the step is in no part{why}"));
             }
-        } else if self.state.synchronized() == Some(false) {
+        } else if self.state.synchronized() == Some(false) && !self.is_puzzle() {
             self.warning(
                 "not synchronized: the device may still be at work when the clock is read",
             );
         }
+    }
+
+    /// True for a stage whose clock is the mistake that the learner has to find.
+    fn is_puzzle(&self) -> bool {
+        let hello = self.state.hello.as_ref();
+        hello.is_some_and(|hello| hello.synchronize == Synchronize::HostParts.name())
     }
 
     /// Compares with the same command's last run, and names the range that chance alone explains.
