@@ -53,10 +53,11 @@ fn of_run(
         }
     };
     let work = finished
+        .reported
         .parts
         .as_ref()
         .map(|parts| work(parts, &finished, run, calibrations, &mut warnings));
-    let hello = finished.hello.as_ref();
+    let hello = finished.reported.hello.as_ref();
     let series = finished.measurements.series(Metric::TotalMs);
     let step_time = series.as_ref().map(step_time);
     if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
@@ -103,12 +104,14 @@ fn of_run(
         samples: samples(&finished),
         work,
         kernels: finished
+            .reported
             .kernels
             .as_ref()
             .map(|kernels| kernels.kernels.clone())
             .unwrap_or_default(),
         error: finished
-            .failure
+            .reported
+            .error
             .as_ref()
             .map(|failure| failure.message.clone()),
         warnings,
@@ -193,6 +196,7 @@ fn work(
     warnings: &mut Vec<String>,
 ) -> Work {
     let (ceilings, stale) = finished
+        .reported
         .hello
         .as_ref()
         .map_or_else(Default::default, |hello| {
