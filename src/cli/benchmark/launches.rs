@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::number;
+use tinyllama_base::units::{number, percent};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_course::analysis::calibration::{Calibration, Level};
 use tinyllama_course::run::folder;
@@ -154,8 +154,7 @@ impl DeviceLimits {
 impl LaunchRow {
     /// The lower limit's share of the measured time.
     fn floor_share(&self) -> Option<String> {
-        let floor = self.floor_us?;
-        Some(format!("{:.0} %", 100.0 * floor / self.us))
+        self.floor_us.map(|floor| percent(floor / self.us))
     }
 }
 

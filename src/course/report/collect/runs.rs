@@ -11,7 +11,7 @@ use crate::report::document::Samples;
 use crate::report::{Device, RunReport, StepTime, Work, text};
 use crate::run::{FinishedRun, FinishedRuns};
 use crate::session::{RunEntry, RunExit, SessionState};
-use tinyllama_base::Series;
+use tinyllama_base::{Series, whole_percent};
 use tinyllama_contract::{Hello, Parts};
 
 /// A spread above this share of the median step time is called noise.
@@ -63,7 +63,7 @@ fn of_run(
     if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
         warnings.push(format!(
             "Noisy: the middle four fifths of its steps spread over {} of the median.",
-            text::percent(time.spread)
+            whole_percent(time.spread)
         ));
     }
     let synchronized = finished.synchronized;
