@@ -97,7 +97,7 @@ fn an_archive_with_a_way_out_leaves_nothing_behind() {
         fs::write(&file, builder.into_inner().unwrap().finish().unwrap()).unwrap();
         let class = folder.path().join("class");
         fs::create_dir_all(&class).unwrap();
-        let there = SessionLocation::new(class, "eve");
+        let there = SessionLocation::new(&class, "eve");
         let refused = archive::import(&file, &there).unwrap_err();
         let SessionError::NoExport { why, .. } = &refused else {
             panic!("{path}: {refused}")
